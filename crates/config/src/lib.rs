@@ -1,0 +1,237 @@
+//! Every `CUDAWAY_*` variable, read once per shared object, in one place.
+//!
+//! A value that cannot be understood never stops the program: the default holds and the first log line says so
+//! (see [`Config::complaints`]). docs/environment.md is the user's copy of this list; a test keeps them equal.
+
+#![forbid(unsafe_code)]
+
+pub mod logging;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+/// One entry of `CUDAWAY_DEVICE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// ROCm when it answers with at least one device, else the CPU.
+    Auto,
+    /// ROCm's `libamdhip64`.
+    Hip,
+    /// Our own `libcudaway_cpu.so`.
+    Cpu,
+    /// Any library with the HIP ABI.
+    Path(PathBuf),
+}
+
+/// `CUDAWAY_CPU_SETTING`: how the CPU device runs a block (docs/architecture.md, "Settings").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CpuSetting {
+    /// S where the kernel allows it, else L.
+    #[default]
+    Auto,
+    /// One lane at a time, exact independent thread scheduling: the reference.
+    Lane,
+    /// Lanes as LLVM vectors; kernels that do not allow it still run in L and the log says why.
+    Simd,
+}
+
+/// What the environment asks for.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub devices: Vec<DeviceChoice>,
+    pub rocm_root: Option<PathBuf>,
+    /// Reported compute capability (major, minor).
+    pub compute_capability: (u32, u32),
+    /// What `cuDriverGetVersion` answers, as 1000 × major + 10 × minor.
+    pub driver_version: u32,
+    /// `None` when no directory can be named; then nothing is cached.
+    pub cache_dir: Option<PathBuf>,
+    pub cache_max_bytes: u64,
+    pub cpu_setting: CpuSetting,
+    /// Lanes per group in setting S; `None` lets the translator choose.
+    pub cpu_width: Option<u32>,
+    /// Worker threads of the CPU device; `None` is one per core this process may use.
+    pub cpu_threads: Option<usize>,
+    /// Reported memory of the CPU device in bytes; `None` is the machine's.
+    pub cpu_memory_bytes: Option<u64>,
+    /// Directory that receives the LLVM IR of every kernel compiled.
+    pub dump_dir: Option<PathBuf>,
+    pub log: Option<String>,
+    pub log_file: Option<PathBuf>,
+    /// Values that were not understood, one sentence each.
+    pub complaints: Vec<String>,
+}
+
+/// Highest compute capability for which the translator has everything a binary may then use.
+pub const DEFAULT_COMPUTE_CAPABILITY: (u32, u32) = (9, 0);
+/// CUDA 13.5.
+pub const DEFAULT_DRIVER_VERSION: u32 = 13050;
+pub const DEFAULT_CACHE_MAX_BYTES: u64 = 1 << 30;
+
+/// The variables, for docs and tests: name and meaning. `CUDAWAY_TAKEOVER` is read by `interpose` before `main`.
+pub const VARIABLES: &[(&str, &str)] = &[
+    ("CUDAWAY_CACHE_DIR", "where compiled kernels are kept"),
+    ("CUDAWAY_CACHE_MAX_MB", "bound of that directory in MiB; 0 keeps nothing"),
+    ("CUDAWAY_COMPUTE_CAPABILITY", "compute capability reported to programs, as X.Y"),
+    ("CUDAWAY_CPU_MEMORY_MB", "memory of the CPU device in MiB"),
+    ("CUDAWAY_CPU_SETTING", "auto, L (one lane) or S (vector lanes)"),
+    ("CUDAWAY_CPU_THREADS", "worker threads of the CPU device"),
+    ("CUDAWAY_CPU_WIDTH", "lanes per group in setting S: 8, 16, 32 or 64"),
+    ("CUDAWAY_DEVICE", "auto, hip, cpu or a library's path; a list gives one device list in order"),
+    ("CUDAWAY_DRIVER_VERSION", "driver version reported to programs, as X.Y"),
+    ("CUDAWAY_DUMP_DIR", "directory that receives PTX and LLVM IR of every kernel compiled"),
+    ("CUDAWAY_LOG", "off, error, warn, info, debug, trace, or area=level,…"),
+    ("CUDAWAY_LOG_FILE", "log file instead of stderr"),
+    ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
+    ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
+];
+
+/// The process's configuration; the environment is read on the first call.
+pub fn get() -> &'static Config {
+    static CONFIG: OnceLock<Config> = OnceLock::new();
+    CONFIG.get_or_init(|| Config::read(|name| std::env::var(name).ok()))
+}
+
+impl Config {
+    /// Reads the variables through `var`, so that tests need no process environment.
+    pub fn read(var: impl Fn(&str) -> Option<String>) -> Config {
+        let mut complaints = Vec::new();
+        let var = |name: &str| var(name).filter(|value| !value.is_empty());
+        let mut parse = |name: &str, expects: &str| -> Option<String> {
+            var(name).inspect(|_| complaints.push(format!("{name} expects {expects}")))
+        };
+        // Each `parse` notes a complaint; `settle` takes it back when the value was understood.
+        let mut settled = Vec::new();
+        fn settle<T>(settled: &mut Vec<bool>, text: Option<String>, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+            let text = text?;
+            let value = read(text.trim());
+            settled.push(value.is_some());
+            value
+        }
+        let version = |text: &str| -> Option<(u32, u32)> {
+            let (major, minor) = text.split_once('.')?;
+            Some((major.parse().ok()?, minor.parse().ok()?))
+        };
+        let compute_capability =
+            settle(&mut settled, parse("CUDAWAY_COMPUTE_CAPABILITY", "X.Y, such as 8.6"), version);
+        let driver_version = settle(&mut settled, parse("CUDAWAY_DRIVER_VERSION", "X.Y, such as 12.4"), version);
+        let cache_max_mb = settle(&mut settled, parse("CUDAWAY_CACHE_MAX_MB", "a number"), |t| t.parse::<u64>().ok());
+        let cpu_memory_mb = settle(&mut settled, parse("CUDAWAY_CPU_MEMORY_MB", "a number"), |t| t.parse::<u64>().ok());
+        let cpu_threads = settle(&mut settled, parse("CUDAWAY_CPU_THREADS", "a number above 0"), |t| {
+            t.parse::<usize>().ok().filter(|&n| n > 0)
+        });
+        let cpu_width = settle(&mut settled, parse("CUDAWAY_CPU_WIDTH", "8, 16, 32 or 64"), |t| {
+            t.parse::<u32>().ok().filter(|n| [8, 16, 32, 64].contains(n))
+        });
+        let cpu_setting = settle(&mut settled, parse("CUDAWAY_CPU_SETTING", "auto, L or S"), |t| match t {
+            "auto" => Some(CpuSetting::Auto),
+            "L" | "l" => Some(CpuSetting::Lane),
+            "S" | "s" => Some(CpuSetting::Simd),
+            _ => None,
+        });
+        let mut understood = settled.into_iter();
+        complaints.retain(|_| !understood.next().unwrap_or(false));
+
+        Config {
+            devices: devices(var("CUDAWAY_DEVICE").as_deref().unwrap_or("auto")),
+            rocm_root: var("CUDAWAY_ROCM_ROOT").map(PathBuf::from),
+            compute_capability: compute_capability.unwrap_or(DEFAULT_COMPUTE_CAPABILITY),
+            driver_version: driver_version.map_or(DEFAULT_DRIVER_VERSION, |(major, minor)| major * 1000 + minor * 10),
+            cache_dir: cache_dir(&var),
+            cache_max_bytes: cache_max_mb.map_or(DEFAULT_CACHE_MAX_BYTES, |mb| mb << 20),
+            cpu_setting: cpu_setting.unwrap_or_default(),
+            cpu_width,
+            cpu_threads,
+            cpu_memory_bytes: cpu_memory_mb.map(|mb| mb << 20),
+            dump_dir: var("CUDAWAY_DUMP_DIR").map(PathBuf::from),
+            log: var("CUDAWAY_LOG"),
+            log_file: var("CUDAWAY_LOG_FILE").map(PathBuf::from),
+            complaints,
+        }
+    }
+}
+
+fn devices(list: &str) -> Vec<DeviceChoice> {
+    list.split(',')
+        .map(str::trim)
+        .filter(|entry| !entry.is_empty())
+        .map(|entry| match entry {
+            "auto" => DeviceChoice::Auto,
+            "hip" => DeviceChoice::Hip,
+            "cpu" => DeviceChoice::Cpu,
+            path => DeviceChoice::Path(PathBuf::from(path)),
+        })
+        .collect()
+}
+
+/// `$CUDAWAY_CACHE_DIR`, else `$XDG_CACHE_HOME/cudaway`, else `~/.cache/cudaway`, else `$TMPDIR/cudaway`.
+fn cache_dir(var: &impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let inside = |name: &str, tail: &str| var(name).map(|dir| PathBuf::from(dir).join(tail));
+    var("CUDAWAY_CACHE_DIR")
+        .map(PathBuf::from)
+        .or_else(|| inside("XDG_CACHE_HOME", "cudaway"))
+        .or_else(|| inside("HOME", ".cache/cudaway"))
+        .or_else(|| inside("TMPDIR", "cudaway"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> Config {
+        Config::read(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
+    }
+
+    #[test]
+    fn nothing_set_gives_the_documented_defaults() {
+        let config = read(&[]);
+        assert_eq!(config.devices, [DeviceChoice::Auto]);
+        assert_eq!(config.compute_capability, (9, 0));
+        assert_eq!(config.driver_version, 13050);
+        assert_eq!(config.cache_dir, None);
+        assert!(config.complaints.is_empty());
+    }
+
+    #[test]
+    fn a_value_that_is_not_understood_keeps_the_default_and_is_named() {
+        let config = read(&[
+            ("CUDAWAY_CPU_WIDTH", "7"),
+            ("CUDAWAY_COMPUTE_CAPABILITY", "8.6"),
+            ("CUDAWAY_CPU_SETTING", "fast"),
+        ]);
+        assert_eq!(config.cpu_width, None);
+        assert_eq!(config.compute_capability, (8, 6));
+        assert_eq!(
+            config.complaints,
+            ["CUDAWAY_CPU_WIDTH expects 8, 16, 32 or 64", "CUDAWAY_CPU_SETTING expects auto, L or S"]
+        );
+    }
+
+    #[test]
+    fn a_device_list_keeps_its_order() {
+        let config = read(&[("CUDAWAY_DEVICE", "hip,cpu, /opt/x/libhip.so")]);
+        assert_eq!(
+            config.devices,
+            [DeviceChoice::Hip, DeviceChoice::Cpu, DeviceChoice::Path("/opt/x/libhip.so".into())]
+        );
+    }
+
+    #[test]
+    fn the_cache_directory_falls_back_in_the_documented_order() {
+        assert_eq!(read(&[("HOME", "/h")]).cache_dir, Some("/h/.cache/cudaway".into()));
+        assert_eq!(read(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")]).cache_dir, Some("/x/cudaway".into()));
+        assert_eq!(read(&[("HOME", "/h"), ("CUDAWAY_CACHE_DIR", "/c")]).cache_dir, Some("/c".into()));
+    }
+
+    #[test]
+    fn every_variable_is_in_the_users_page_and_nothing_else_is() {
+        let page = include_str!("../../../docs/environment.md");
+        for (name, _) in VARIABLES {
+            assert!(page.contains(&format!("`{name}`")), "{name} is missing in docs/environment.md");
+        }
+        let known: Vec<_> = VARIABLES.iter().map(|(name, _)| *name).collect();
+        for word in page.split(|c: char| !(c.is_ascii_uppercase() || c == '_')).filter(|w| w.starts_with("CUDAWAY_")) {
+            assert!(known.contains(&word), "docs/environment.md names {word}, which nothing reads");
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! `cargo xtask`: everything a developer, a packager or CI does with this tree.
+//! Each subcommand is one module; this file only names them.
+
+mod build;
+mod codegen;
+mod demo;
+mod setup;
+mod test;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "CUDAway's developer commands")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Turn tools/data into generated sources, version scripts and docs/coverage.md.
+    Codegen(codegen::Args),
+    /// Build the shared objects and lay them out under target/cudaway/lib.
+    Build(build::Args),
+    /// Set up, build and run two unmodified nvcc binaries with no GPU.
+    Demo(demo::Args),
+    /// Set up, build and run every check; `--all` adds the CUDA 11.8 and 12.4 toolchains.
+    Test(test::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().command {
+        Command::Codegen(args) => codegen::run(&args),
+        Command::Build(args) => build::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        Command::Test(args) => test::run(&args),
+    }
+}
