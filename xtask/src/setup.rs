@@ -1,1 +1,181 @@
-//! What a fresh machine needs: apt packages, a local venv. Each step says what it does and is safe to repeat.
+//! What a fresh machine needs: Debian packages and a local Python environment.
+//! Each step says what it does and why, skips what is there, and is safe to repeat.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context as _, Result, bail};
+
+/// A Debian package and why we want it.
+pub type Package = (&'static str, &'static str);
+
+/// Needed to build the workspace and to lay out target/cudaway/lib.
+const BUILD: &[Package] = &[
+    ("gcc", "links Rust code; nvcc's host compiler"),
+    ("g++", "nvcc's host compiler"),
+    ("libc6-dev", "C headers and start files"),
+    ("binutils", "readelf and nm, which the tests use"),
+    ("llvm-19-dev", "LLVM 19, linked statically into libcudaway_cpu.so"),
+    ("libpolly-19-dev", "named by llvm-config's static link line"),
+    ("libz3-dev", "named by llvm-config's static link line"),
+    ("zlib1g-dev", "named by llvm-config's static link line"),
+    ("libzstd-dev", "named by llvm-config's static link line"),
+    ("libxml2-dev", "named by llvm-config's static link line"),
+    ("libffi-dev", "used by LLVM's interpreter library"),
+    ("libtinfo-dev", "used by LLVM's terminal support"),
+    ("python3", "runs pip in the local environment"),
+    ("python3-venv", "makes the local environment"),
+];
+
+static OFFLINE: AtomicBool = AtomicBool::new(false);
+
+/// Options of every command that may install something.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Install and download nothing: use what is there and say what is missing.
+    #[arg(long)]
+    pub offline: bool,
+}
+
+impl Args {
+    /// Makes `--offline` hold for the rest of this process.
+    pub fn apply(&self) {
+        if self.offline {
+            OFFLINE.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether downloads are ruled out, by `--offline` or by Cargo's own `CARGO_NET_OFFLINE=true`.
+pub fn offline() -> bool {
+    OFFLINE.load(Ordering::Relaxed) || std::env::var("CARGO_NET_OFFLINE").is_ok_and(|value| value == "true" || value == "1")
+}
+
+/// The checkout.
+pub fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().expect("xtask lies in the checkout").to_path_buf()
+}
+
+/// Where the shipped objects are laid out by `cargo xtask build`.
+pub fn lib_dir() -> PathBuf {
+    root().join("target/cudaway/lib")
+}
+
+/// Where large downloads are kept, outside the tree.
+pub fn download_cache() -> Result<PathBuf> {
+    let base = std::env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let base = base.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cache")));
+    Ok(base.context("neither XDG_CACHE_HOME nor HOME is set")?.join("cudaway-toolchains"))
+}
+
+/// Installs what a build needs.
+pub fn build_packages() -> Result<()> {
+    packages(BUILD)
+}
+
+/// Installs those of `wanted` that are missing.
+pub fn packages(wanted: &[Package]) -> Result<()> {
+    if which("dpkg-query").is_none() {
+        println!("setup: this is not a Debian system; you need the equivalents of:{}", list(wanted));
+        return Ok(());
+    }
+    let missing: Vec<Package> = wanted.iter().copied().filter(|(name, _)| !installed(name)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    println!("setup: Debian packages to install:{}", list(&missing));
+    let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+    if offline() {
+        bail!("--offline, and these packages are missing; when online: apt-get install {}", names.join(" "));
+    }
+    // Package lists that are too old name files the mirror no longer has; a second try with fresh lists heals that.
+    if known(&names) && apt_install(&names).is_ok() {
+        return Ok(());
+    }
+    run(&mut as_root("apt-get", &["-q", "update"])).context("apt-get update")?;
+    apt_install(&names)
+}
+
+/// Makes the local Python environment `.venv` and returns its `bin/python`.
+pub fn venv() -> Result<PathBuf> {
+    let dir = root().join(".venv");
+    let python = dir.join("bin/python");
+    if python.exists() && Command::new(&python).args(["-m", "pip", "--version"]).output().is_ok_and(|out| out.status.success()) {
+        return Ok(python);
+    }
+    println!("setup: making the local Python environment {}", dir.display());
+    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&dir))
+        .context("python3 -m venv (Debian: apt-get install python3-venv)")?;
+    Ok(python)
+}
+
+/// Installs wheels into `.venv`; `wanted` are exact `name==version` pins.
+pub fn wheels(wanted: &[&str]) -> Result<()> {
+    let python = venv()?;
+    let have = Command::new(&python).args(["-m", "pip", "freeze"]).output().context("pip freeze")?;
+    let have = String::from_utf8_lossy(&have.stdout);
+    let missing: Vec<&str> = wanted.iter().copied().filter(|pin| !have.lines().any(|line| line == *pin)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    println!("setup: Python wheels to install into .venv: {}", missing.join(" "));
+    if offline() {
+        bail!("--offline, and these wheels are missing; when online: .venv/bin/pip install {}", missing.join(" "));
+    }
+    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"]).args(&missing))
+        .context("pip install")
+}
+
+/// Whether dpkg calls this package installed.
+pub fn installed(package: &str) -> bool {
+    Command::new("dpkg-query")
+        .args(["-W", "-f", "${db:Status-Status}\n", package])
+        .output()
+        .is_ok_and(|out| out.status.success() && String::from_utf8_lossy(&out.stdout).lines().any(|line| line == "installed"))
+}
+
+/// The first executable of this name in `PATH`.
+pub fn which(name: &str) -> Option<PathBuf> {
+    std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(name)).find(|path| path.is_file())
+}
+
+/// Runs a command with our own output streams; anything but success is an error that names the command.
+pub fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
+    if !status.success() {
+        bail!("{status}: {command:?}");
+    }
+    Ok(())
+}
+
+fn apt_install(names: &[&str]) -> Result<()> {
+    let mut args = vec!["-q", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0", "install"];
+    args.extend(names);
+    run(&mut as_root("apt-get", &args)).context("apt-get install")
+}
+
+/// Whether apt's present lists can name every package.
+fn known(names: &[&str]) -> bool {
+    Command::new("apt-cache")
+        .args(["--quiet=2", "--no-all-versions", "show"])
+        .args(names)
+        .output()
+        .is_ok_and(|out| out.status.success() && String::from_utf8_lossy(&out.stdout).matches("Package:").count() >= names.len())
+}
+
+fn as_root(program: &str, args: &[&str]) -> Command {
+    let root = Command::new("id").arg("-u").output().is_ok_and(|out| out.stdout.starts_with(b"0\n"));
+    let mut command = if root { Command::new("env") } else { Command::new("sudo") };
+    command.args(["DEBIAN_FRONTEND=noninteractive", program]).args(args);
+    command
+}
+
+fn list(packages: &[Package]) -> String {
+    packages.iter().fold(String::new(), |mut text, (name, why)| {
+        let _ = write!(text, "\n    {name:<18} {why}");
+        text
+    })
+}
