@@ -1,1 +1,15 @@
-//! (skeleton)
+//! The HIP ABI: types, error codes, the function table, and where providers are found.
+//!
+//! Names here are HIP's own. ROCm's library and our `libcudaway_cpu.so` are opened the same way; whatever differs
+//! between ROCm 5, 6 and 7 is known to `negotiate` only.
+#![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "names are HIP's")]
+
+pub mod attribute;
+pub mod error;
+pub mod table;
+pub mod types;
+
+pub use attribute::*;
+pub use error::*;
+pub use table::{Hip, HipError};
+pub use types::*;
