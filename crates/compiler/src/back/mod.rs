@@ -1,0 +1,6 @@
+//! Back ends: LLVM IR text for a target. `llvm` is what they share, `lane` (L) and `simd` (S) are the CPU's settings.
+
+pub mod cpu;
+pub mod lane;
+pub mod llvm;
+pub mod simd;

@@ -1,0 +1,126 @@
+//! A linked program: the globals, shared variables, device functions and kernels of one or several PTX sources.
+
+use crate::ir::{Function, SharedLayout};
+
+/// One PTX text and the name diagnostics give it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    pub name: String,
+    pub text: String,
+}
+
+/// Something that is wrong, where, and in which kernel or function if in one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub source: String,
+    pub line: u32,
+    pub column: u32,
+    pub function: Option<String>,
+    pub message: String,
+}
+
+impl std::fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}: error: {}", self.source, self.line, self.column, self.message)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GlobalSpace {
+    Global,
+    Const,
+}
+
+/// What a relocation points at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Global(crate::ir::GlobalId),
+    Function(crate::ir::FuncId),
+}
+
+/// An address inside a variable's initialiser, to be written when the variable is placed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relocation {
+    pub offset: u64,
+    /// Bytes written, little-endian.
+    pub bytes: u8,
+    pub target: Target,
+    pub addend: i64,
+    /// Bits to drop from the right before writing (`mask()` picks one byte).
+    pub shift: u8,
+}
+
+/// A `.global` or `.const` variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Global {
+    pub name: String,
+    pub space: GlobalSpace,
+    pub bytes: u64,
+    pub align: u64,
+    /// Initial bytes; what is missing up to `bytes` is zero.
+    pub init: Vec<u8>,
+    pub relocations: Vec<Relocation>,
+    pub managed: bool,
+    /// Visible to the host and to other sources (`.visible`, `.weak`, `.common`), or private to its source.
+    pub visible: bool,
+}
+
+/// A `.shared` variable; `bytes` is 0 for an `extern` array of unknown size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shared {
+    pub name: String,
+    pub bytes: u64,
+    pub align: u64,
+    pub is_extern: bool,
+}
+
+/// A kernel parameter in the parameter buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    pub name: String,
+    pub offset: u32,
+    pub bytes: u32,
+    pub align: u32,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    pub name: String,
+    pub params: Vec<Param>,
+    pub params_bytes: u32,
+    pub shared: SharedLayout,
+    pub max_ntid: Option<[u32; 3]>,
+    pub req_ntid: Option<[u32; 3]>,
+    pub min_nctapersm: Option<u32>,
+    pub max_nreg: Option<u32>,
+    /// The body with every direct call inlined, or why there is none.
+    pub body: Result<Function, Vec<Diagnostic>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Program {
+    pub globals: Vec<Global>,
+    pub shared: Vec<Shared>,
+    /// Device functions that are still called (indirectly, or recursively), by `FuncId`.
+    pub functions: Vec<Function>,
+    pub kernels: Vec<Kernel>,
+    /// Everything that was wrong anywhere, kernels' own diagnostics included.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Program {
+    /// Parses, links and lowers. `Err` when a source does not parse or the sources do not link;
+    /// a kernel with something unknown in it is an `Err` body in an `Ok` program.
+    pub fn load(sources: &[Source]) -> Result<Program, Vec<Diagnostic>> {
+        crate::lower::program(sources)
+    }
+
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+
+    pub fn global(&self, name: &str) -> Option<(crate::ir::GlobalId, &Global)> {
+        let index = self.globals.iter().position(|global| global.visible && global.name == name)?;
+        Some((crate::ir::GlobalId(index as u32), &self.globals[index]))
+    }
+}
