@@ -6,10 +6,14 @@
 
 pub mod attribute;
 pub mod error;
+pub mod negotiate;
+pub mod provider;
 pub mod table;
 pub mod types;
 
 pub use attribute::*;
 pub use error::*;
+pub use negotiate::{DeviceIdentity, Layout};
+pub use provider::Provider;
 pub use table::{Hip, HipError};
 pub use types::*;
