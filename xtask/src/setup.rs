@@ -33,6 +33,7 @@ static OFFLINE: AtomicBool = AtomicBool::new(false);
 
 /// Options of every command that may install something.
 #[derive(clap::Args)]
+#[group(skip)]
 pub struct Args {
     /// Install and download nothing: use what is there and say what is missing.
     #[arg(long)]
@@ -95,8 +96,13 @@ pub fn packages(wanted: &[Package]) -> Result<()> {
     if known(&names) && apt_install(&names).is_ok() {
         return Ok(());
     }
-    run(&mut as_root("apt-get", &["-q", "update"])).context("apt-get update")?;
+    update_lists()?;
     apt_install(&names)
+}
+
+/// `apt-get update`, on the machine's own state.
+pub fn update_lists() -> Result<()> {
+    run(&mut as_root("apt-get", &["-q", "update"])).context("apt-get update")
 }
 
 /// Makes the local Python environment `.venv` and returns its `bin/python`.
