@@ -1,0 +1,17 @@
+//! CUDA runtime types. `v11`, `v12` and `v13` are complete: each holds what is its own and re-exports what all share.
+
+#[rustfmt::skip]
+#[path = "generated/runtime/shared.rs"]
+mod shared;
+#[rustfmt::skip]
+#[path = "generated/runtime/v11.rs"]
+pub mod v11;
+#[rustfmt::skip]
+#[path = "generated/runtime/v12.rs"]
+pub mod v12;
+#[rustfmt::skip]
+#[path = "generated/runtime/v13.rs"]
+pub mod v13;
+
+pub use crate::special::{cudaStreamLegacy, cudaStreamPerThread};
+pub use shared::*;
