@@ -1,1 +1,79 @@
-//! (skeleton)
+//! Taking the place of a CUDA runtime that is linked statically into a program or a library.
+//!
+//! nvcc links the runtime statically by default. The functions then still have their names in the file's symbol table, and
+//! this crate, linked into `libcuda.so.1` and run from its constructor, writes jumps over them: the program calls `cudaMalloc`
+//! in itself and arrives in our `libcudart`. The rule: what runs before `main` uses libc alone: no allocation, no logging,
+//! no locks, no threads, and no library is opened (the first call into the runtime does that).
+//!
+//! - [`at_load`]: the constructor.
+//! - [`records`]: what was found and done, for the log and for diagnosis.
+//!
+//! `CUDAWAY_TAKEOVER=0` turns all of it off.
+
+mod elf;
+mod names;
+mod patch;
+mod recognise;
+mod record;
+mod slots;
+mod takeover;
+mod watch;
+
+pub use record::{Outcome, Record, records};
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+/// An ELF constructor: redirects the static CUDA runtimes of the program and of its libraries, and of libraries opened later.
+///
+/// # Safety
+/// To be called by the loader as an `.init_array` entry (glibc passes it the program's arguments and environment), once.
+pub unsafe extern "C" fn at_load(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
+    // SAFETY: glibc passes the environment, a list of strings that ends with a null pointer.
+    if unsafe { is_turned_off(environment) } || !pin() {
+        return;
+    }
+    watch::start(is_global());
+}
+
+/// # Safety
+/// `environment` is null, or a list of strings that ends with a null pointer.
+unsafe fn is_turned_off(environment: *const *const c_char) -> bool {
+    let mut at = environment;
+    // SAFETY: the caller's promise.
+    while !at.is_null() && !unsafe { *at }.is_null() {
+        // SAFETY: the caller's promise.
+        if unsafe { CStr::from_ptr(*at) } == c"CUDAWAY_TAKEOVER=0" {
+            return true;
+        }
+        // SAFETY: not past the final null pointer.
+        at = unsafe { at.add(1) };
+    }
+    false
+}
+
+/// Makes this object stay for the life of the process: jumps lead into it.
+fn pin() -> bool {
+    let Some(info) = own_info() else { return false };
+    // SAFETY: dladdr's name is a string; NOLOAD only finds the object that is running this.
+    !unsafe { libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) }.is_null()
+}
+
+/// Whether this object is in the program's own scope (preloaded or linked), so that it was loaded before the program began.
+/// One that the program's runtime opens with `dlopen` is not, and then the program itself is already running.
+fn is_global() -> bool {
+    // SAFETY: dlsym with a literal name.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"cuInit".as_ptr()) };
+    // SAFETY: all-zero is a valid Dl_info.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // SAFETY: dladdr accepts any address.
+    let known = !found.is_null() && unsafe { libc::dladdr(found, &mut info) } != 0;
+    known && own_info().is_some_and(|own| own.dli_fbase == info.dli_fbase)
+}
+
+fn own_info() -> Option<libc::Dl_info> {
+    // SAFETY: all-zero is a valid Dl_info.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // SAFETY: an address of our own.
+    let known = unsafe { libc::dladdr(at_load as *const c_void, &mut info) } != 0;
+    (known && !info.dli_fname.is_null()).then_some(info)
+}

@@ -1,0 +1,229 @@
+//! Writing a jump over the first bytes of a function of the program.
+//! The rule: look before writing, write only over bytes that belong to the function, leave every page as protected as it was.
+
+use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+
+/// `jmp rel32`
+pub const JUMP_BYTES: usize = 5;
+const PAGE_BYTES: usize = 4096;
+const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
+/// How far a `jmp rel32` may go, with room for the object's and the island's own sizes to spare.
+const REACH_BYTES: usize = (1 << 31) - (1 << 24);
+
+/// Code of ours near somebody else's: stubs that a `jmp rel32` can reach, each jumping on to any address.
+#[derive(Clone, Copy)]
+pub struct Island {
+    pub at: usize,
+    pub len_bytes: usize,
+}
+
+/// A stub that loads `ticket` into r10d and jumps to the address held in the slot.
+///
+/// r10 and r11 belong to nobody at the entry of a C function.
+pub const STUB_BYTES: usize = 32;
+
+pub fn slot_stub(ticket: u32, slot_address: usize) -> [u8; STUB_BYTES] {
+    let mut code = [0xcc; STUB_BYTES];
+    code[..2].copy_from_slice(&[0x41, 0xba]); // mov r10d, imm32
+    code[2..6].copy_from_slice(&ticket.to_le_bytes());
+    code[6..8].copy_from_slice(&[0x49, 0xbb]); // movabs r11, imm64
+    code[8..16].copy_from_slice(&slot_address.to_le_bytes());
+    code[16..19].copy_from_slice(&[0x41, 0xff, 0x23]); // jmp [r11]
+    code
+}
+
+/// A stub that jumps to a fixed address and changes no register.
+pub fn absolute_stub(target: usize) -> [u8; STUB_BYTES] {
+    let mut code = [0xcc; STUB_BYTES];
+    code[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]); // jmp [rip + 0]
+    code[6..14].copy_from_slice(&target.to_le_bytes());
+    code
+}
+
+impl Island {
+    /// Maps memory that every byte of `low..high` can reach with a `jmp rel32`, filled by `fill` and then made executable.
+    pub fn near(low: usize, high: usize, len_bytes: usize, fill: impl FnOnce(&mut [u8])) -> Option<Island> {
+        let len_bytes = len_bytes.next_multiple_of(PAGE_BYTES);
+        let at = map_near(low, high, len_bytes)?;
+        // SAFETY: `map_near` mapped exactly this range readable and writable, for us alone.
+        fill(unsafe { core::slice::from_raw_parts_mut(at as *mut u8, len_bytes) });
+        // SAFETY: the range is our own mapping.
+        if unsafe { libc::mprotect(at as *mut c_void, len_bytes, libc::PROT_READ | libc::PROT_EXEC) } != 0 {
+            // SAFETY: as above; nobody has its address yet.
+            unsafe { libc::munmap(at as *mut c_void, len_bytes) };
+            return None;
+        }
+        Some(Island { at, len_bytes })
+    }
+
+    pub fn reaches(self, low: usize, high: usize) -> bool {
+        within_reach(self.at, self.len_bytes, low, high)
+    }
+}
+
+fn within_reach(at: usize, len_bytes: usize, low: usize, high: usize) -> bool {
+    high.max(at + len_bytes) - low.min(at) < REACH_BYTES
+}
+
+fn map_near(low: usize, high: usize, len_bytes: usize) -> Option<usize> {
+    const STEP: usize = 2 << 20;
+    let low = low & !(PAGE_BYTES - 1);
+    // Below first: above a program is its heap, which wants to grow. So above, the farthest place is the best one.
+    let below = (1..REACH_BYTES / STEP).map_while(|step| low.checked_sub(step * STEP)).filter(|&at| at >= 1 << 20);
+    let above = (1..REACH_BYTES / STEP).rev().map(|step| high.next_multiple_of(PAGE_BYTES) + step * STEP);
+    below.chain(above).filter(|&at| within_reach(at, len_bytes, low, high)).find(|&at| map_at(at, len_bytes))
+}
+
+fn map_at(at: usize, len_bytes: usize) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    // SAFETY: NOREPLACE never touches an existing mapping; old kernels take the address as a hint, which is checked below.
+    let got = unsafe { libc::mmap(at as *mut c_void, len_bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    if got == libc::MAP_FAILED {
+        return false;
+    }
+    if got as usize != at {
+        // SAFETY: the mapping that the kernel just made for us somewhere else.
+        unsafe { libc::munmap(got, len_bytes) };
+        return false;
+    }
+    true
+}
+
+/// Where the jump goes in a function: after `endbr64` when the function has one and room behind it, so that a call
+/// under Intel CET still lands on one. `None`: too short for a jump.
+pub fn place(function: &[u8]) -> Option<usize> {
+    match function {
+        [head @ .., ] if head.len() >= ENDBR64.len() + JUMP_BYTES && head[..4] == ENDBR64 => Some(ENDBR64.len()),
+        _ if function.len() >= JUMP_BYTES => Some(0),
+        _ => None,
+    }
+}
+
+/// Bytes that only fill the gap to the next function: nops of any length that assemblers use, and int3.
+pub fn padding_bytes(code: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        let rest = code.get(at..).unwrap_or(&[]);
+        let prefixes = rest.iter().take_while(|&&byte| byte == 0x66 || byte == 0x2e).count();
+        at += match rest.get(prefixes..).unwrap_or(&[]) {
+            [0x90, ..] => prefixes + 1,
+            [0xcc, ..] if prefixes == 0 => 1,
+            // nop with a ModRM byte and the displacement that it asks for
+            [0x0f, 0x1f, 0x00, ..] => prefixes + 3,
+            [0x0f, 0x1f, 0x40, _, ..] => prefixes + 4,
+            [0x0f, 0x1f, 0x44, _, _, ..] => prefixes + 5,
+            [0x0f, 0x1f, 0x80, _, _, _, _, ..] => prefixes + 7,
+            [0x0f, 0x1f, 0x84, _, _, _, _, _, ..] => prefixes + 8,
+            _ => return at,
+        };
+    }
+}
+
+/// Writes `jmp target` at `at`, so that a thread running through this very place sees either the old code or the jump:
+/// the first byte comes last. (What it replaces is a one-byte instruction or a function nobody runs yet.)
+///
+/// # Safety
+/// `at..at + 5` is mapped writable, and overwriting it is what the caller wants. `target` is within reach.
+pub unsafe fn write_jump(at: usize, target: usize) {
+    let distance = (target as isize).wrapping_sub((at + JUMP_BYTES) as isize) as i32;
+    // SAFETY: the caller's promise.
+    unsafe { ptr::write_volatile((at + 1) as *mut [u8; 4], distance.to_le_bytes()) };
+    // SAFETY: the caller's promise; an AtomicU8 has no alignment to keep.
+    unsafe { AtomicU8::from_ptr(at as *mut u8) }.store(0xe9, Ordering::Release);
+}
+
+/// The pages of a range with another protection while this value lives.
+pub struct Unprotected {
+    at: usize,
+    len_bytes: usize,
+    restore: i32,
+}
+
+impl Unprotected {
+    /// # Safety
+    /// The range is mapped with `restore` as its protection, and stays mapped while the value lives.
+    /// With `PROT_EXEC` missing from `during`, no thread runs code in it meanwhile.
+    pub unsafe fn new(low: usize, high: usize, during: i32, restore: i32) -> Option<Self> {
+        let at = low & !(PAGE_BYTES - 1);
+        let len_bytes = high.next_multiple_of(PAGE_BYTES) - at;
+        // SAFETY: the caller's promise.
+        let done = unsafe { libc::mprotect(at as *mut c_void, len_bytes, during) } == 0;
+        done.then_some(Unprotected { at, len_bytes, restore })
+    }
+}
+
+impl Drop for Unprotected {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped with this protection before.
+        unsafe { libc::mprotect(self.at as *mut c_void, self.len_bytes, self.restore) };
+    }
+}
+
+/// Islands already made for one purpose; a new object near one of them shares it. Bounded, filled once, never freed.
+pub struct Islands {
+    entries: [[AtomicUsize; 2]; 16],
+}
+
+impl Islands {
+    pub const fn new() -> Self {
+        Islands { entries: [const { [const { AtomicUsize::new(0) }; 2] }; 16] }
+    }
+
+    /// An island within reach of `low..high`, made by `make` if there is none.
+    /// The callers hold the loader's lock or are alone, so nobody else writes the entries.
+    pub fn get(&self, low: usize, high: usize, make: impl FnOnce() -> Option<Island>) -> Option<Island> {
+        for [at, len_bytes] in &self.entries {
+            let found = Island { at: at.load(Ordering::Acquire), len_bytes: len_bytes.load(Ordering::Acquire) };
+            if found.at == 0 {
+                let island = make()?;
+                len_bytes.store(island.len_bytes, Ordering::Release);
+                at.store(island.at, Ordering::Release);
+                return Some(island);
+            }
+            if found.reaches(low, high) {
+                return Some(found);
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padding_is_nops_and_int3_and_nothing_else() {
+        // Measured behind glibc 2.36's _dl_debug_state.
+        let gap = [0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0x0f, 0x1f, 0x40, 0];
+        assert_eq!(padding_bytes(&gap), 15);
+        assert_eq!(padding_bytes(&[0x90, 0xcc, 0xc3, 0x90]), 2);
+        assert_eq!(padding_bytes(&[0x55, 0x90]), 0);
+        assert_eq!(padding_bytes(&[0x0f, 0x1f]), 0);
+    }
+
+    #[test]
+    fn a_jump_goes_behind_endbr64_when_there_is_room() {
+        assert_eq!(place(&[0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xc0, 0x90, 0x90, 0xc3]), Some(4));
+        assert_eq!(place(&[0xf3, 0x0f, 0x1e, 0xfa, 0xeb, 0x02]), Some(0));
+        assert_eq!(place(&[0xeb, 0x02, 0xc3]), None);
+    }
+
+    #[test]
+    fn an_island_is_near_and_a_jump_through_it_arrives() {
+        extern "C" fn forty_two() -> i32 {
+            42
+        }
+        let here = an_island_is_near_and_a_jump_through_it_arrives as *const () as usize;
+        let island = Island::near(here, here + 16, STUB_BYTES, |bytes| {
+            bytes[..STUB_BYTES].copy_from_slice(&absolute_stub(forty_two as *const () as usize));
+        })
+        .unwrap();
+        assert!(island.reaches(here, here + 16));
+        // SAFETY: the stub was written as a function of this type.
+        let call: extern "C" fn() -> i32 = unsafe { core::mem::transmute(island.at) };
+        assert_eq!(call(), 42);
+    }
+}

@@ -1,0 +1,133 @@
+//! What the takeover did, kept without allocation so that it can be written before `main` and read when logging is allowed.
+
+use core::cell::UnsafeCell;
+use core::ffi::CStr;
+use core::fmt;
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Its functions jump to ours.
+    Redirected,
+    /// A static runtime without names: it cannot be redirected.
+    Stripped,
+    /// It has already registered its kernels with its own runtime.
+    TooLate,
+    /// The names fit no major that we have.
+    UnknownMajor,
+    /// The names lie in no executable segment.
+    NoCode,
+    /// No free memory within 2 GiB of it.
+    NoIsland,
+    /// The system does not let code pages be changed.
+    Protected,
+    /// The object is the loader: its notification function is not the one-byte function that we know, so objects
+    /// opened later are not seen.
+    UnknownLoader,
+}
+
+const PATH_BYTES: usize = 232;
+
+/// One object in which a CUDA runtime was found.
+#[derive(Clone, Copy)]
+pub struct Record {
+    path: [u8; PATH_BYTES],
+    path_bytes: usize,
+    pub outcome: Outcome,
+    pub major: u32,
+    pub n_found: usize,
+    pub n_redirected: usize,
+    pub n_too_short: usize,
+}
+
+impl Record {
+    pub fn new(path: &CStr) -> Self {
+        let bytes = path.to_bytes();
+        let mut record = Record {
+            path: [0; PATH_BYTES],
+            path_bytes: bytes.len().min(PATH_BYTES),
+            outcome: Outcome::Redirected,
+            major: 0,
+            n_found: 0,
+            n_redirected: 0,
+            n_too_short: 0,
+        };
+        // The end of a long path says more than its beginning.
+        let tail = bytes.get(bytes.len() - record.path_bytes..).unwrap_or(&[]);
+        for (to, &from) in record.path.iter_mut().zip(tail) {
+            *to = from;
+        }
+        record
+    }
+
+    pub fn path(&self) -> &[u8] {
+        self.path.get(..self.path_bytes).unwrap_or(&[])
+    }
+
+    /// Something the user should know about, rather than a success.
+    pub fn is_trouble(&self) -> bool {
+        self.outcome != Outcome::Redirected || self.n_too_short > 0
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let path = self.path().utf8_chunks().next().map_or("", |chunk| chunk.valid());
+        let major = self.major;
+        match self.outcome {
+            Outcome::Redirected => write!(
+                f,
+                "{path}: CUDA {major} runtime taken over, {} of {} functions redirected ({} too short)",
+                self.n_redirected, self.n_found, self.n_too_short
+            ),
+            Outcome::Stripped => write!(
+                f,
+                "{path}: it seems to carry a static CUDA runtime, but its symbol names were stripped, so the runtime cannot be \
+                 taken over; use a build that is not stripped or one with a shared runtime (nvcc -cudart shared)"
+            ),
+            Outcome::TooLate => write!(
+                f,
+                "{path}: its static CUDA runtime was in use before libcuda.so.1 was loaded; start the program with \
+                 LD_PRELOAD=<directory>/libcuda.so.1"
+            ),
+            Outcome::UnknownMajor => write!(f, "{path}: a CUDA runtime of an unknown major version, left alone"),
+            Outcome::NoCode => write!(f, "{path}: the CUDA runtime's functions are in no code segment, left alone"),
+            Outcome::NoIsland => write!(f, "{path}: no free address space within 2 GiB for the jumps, left alone"),
+            Outcome::Protected => write!(f, "{path}: the system does not allow changing its code pages, left alone"),
+            Outcome::UnknownLoader => write!(
+                f,
+                "{path}: the loader's notification function has an unknown form; static CUDA runtimes in libraries that are \
+                 opened later will not be taken over"
+            ),
+        }
+    }
+}
+
+const CAPACITY: usize = 64;
+
+struct Log {
+    entries: [UnsafeCell<Option<Record>>; CAPACITY],
+    n_written: AtomicUsize,
+}
+
+// SAFETY: an entry is written once, by the holder of the loader's lock, before `n_written` passes it; then only read.
+unsafe impl Sync for Log {}
+
+static LOG: Log = Log { entries: [const { UnsafeCell::new(None) }; CAPACITY], n_written: AtomicUsize::new(0) };
+
+/// The caller holds the loader's lock or is alone. Past the capacity records are dropped.
+pub fn add(record: Record) {
+    let n = LOG.n_written.load(Ordering::Relaxed);
+    if let Some(entry) = LOG.entries.get(n) {
+        // SAFETY: nobody reads an entry at or past `n_written`, and nobody else writes.
+        unsafe { *entry.get() = Some(record) };
+        LOG.n_written.store(n + 1, Ordering::Release);
+    }
+}
+
+/// Every object in which a CUDA runtime was found so far, in the order of loading. Cheap; safe at any time.
+pub fn records() -> impl Iterator<Item = &'static Record> {
+    let n = LOG.n_written.load(Ordering::Acquire);
+    // SAFETY: entries before `n_written` are never written again.
+    LOG.entries.iter().take(n).filter_map(|entry| unsafe { (*entry.get()).as_ref() })
+}
