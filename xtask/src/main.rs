@@ -6,6 +6,7 @@ mod codegen;
 mod demo;
 mod setup;
 mod test;
+mod toolchain;
 
 use clap::{Parser, Subcommand};
 
