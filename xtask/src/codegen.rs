@@ -1,8 +1,18 @@
 //! `cargo xtask codegen`: `tools/data` and the bodies that exist → generated sources, version scripts, coverage.
+//!
+//! Rule: nothing here knows a CUDA name by heart; a wrong output is a wrong fact or a wrong rule.
 
-mod facts;
+mod bodies;
+mod coverage;
+pub mod facts;
 #[cfg(feature = "headers")]
 mod headers;
+mod mapper;
+mod shells;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::setup::root;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -14,14 +24,133 @@ pub struct Args {
     check: bool,
 }
 
-pub fn run(args: &Args) -> anyhow::Result<()> {
+/// (major in names, SONAME and version node)
+pub const NODES: [(&str, &str); 3] =
+    [("11", "libcudart.so.11.0"), ("12", "libcudart.so.12"), ("13", "libcudart.so.13")];
+
+pub fn run(args: &Args) -> Result<()> {
     if args.headers {
         #[cfg(feature = "headers")]
-        return headers::run();
+        headers::run()?;
         #[cfg(not(feature = "headers"))]
-        anyhow::bail!("this xtask has no bindgen: cargo run -p xtask --features headers -- codegen --headers");
+        bail!("this xtask has no bindgen: cargo run -p xtask --features headers -- codegen --headers");
+    }
+    let generated = generate()?;
+    let stale = stale(&generated);
+    if args.check {
+        return check(&stale);
+    }
+    for (path, text) in &generated {
+        if stale.contains(path) {
+            write(path, text)?;
+            eprintln!("codegen: wrote {path}");
+        }
     }
     Ok(())
 }
 
-use crate::setup::root;
+/// Every generated file, in memory: (path from the root, text).
+pub fn generate() -> Result<Vec<(String, String)>> {
+    let driver = facts::driver()?;
+    let runtime = facts::runtime()?;
+    let driver_bodies = bodies::scan("crates/driver")?;
+    let runtime_bodies = bodies::scan("crates/runtime")?;
+    let mut unused = shells::unused_driver_bodies(&driver_bodies, &driver);
+    unused.extend(shells::unused_runtime_bodies(&runtime_bodies, &runtime));
+    if !unused.is_empty() {
+        bail!("no export has this name, so nobody could call it: {}", unused.join(", "));
+    }
+
+    let mut files = vec![
+        ("crates/libcuda/src/generated/exports.rs".to_owned(), shells::driver_exports(&driver, &driver_bodies)?),
+        ("crates/driver/src/generated/proc_address.rs".to_owned(), shells::proc_address(&driver)?),
+        ("cmake/exports/libcuda.version".to_owned(), shells::driver_version_script()),
+    ];
+    for (major, node) in NODES {
+        files.push((
+            format!("crates/libcudart/src/generated/table_{major}.rs"),
+            shells::runtime_table(major, &runtime, &runtime_bodies)?,
+        ));
+        files.push((
+            format!("crates/libcudart/forward/v{major}/src/generated/names.rs"),
+            shells::forwarder(major, node, &runtime)?,
+        ));
+        let version = node.trim_start_matches("libcudart.so.");
+        files.push((
+            format!("cmake/exports/libcudart.{version}.version"),
+            shells::runtime_version_script(major, node)?,
+        ));
+    }
+    files.push((
+        "tools/data/cuda-mapper.json".to_owned(),
+        mapper::json(&driver, &runtime, &driver_bodies, &runtime_bodies)?,
+    ));
+    files.push((
+        "docs/coverage.md".to_owned(),
+        coverage::markdown(&driver, &runtime, &driver_bodies, &runtime_bodies)?,
+    ));
+    Ok(files)
+}
+
+fn stale(generated: &[(String, String)]) -> Vec<String> {
+    generated
+        .iter()
+        .filter(|(path, text)| std::fs::read_to_string(root().join(path)).ok().as_ref() != Some(text))
+        .map(|(path, _)| path.clone())
+        .collect()
+}
+
+fn check(stale: &[String]) -> Result<()> {
+    if stale.is_empty() {
+        return Ok(());
+    }
+    bail!("run `cargo xtask codegen` and commit what it writes; out of date: {}", stale.join(", "))
+}
+
+/// Written aside and renamed, so that a compiler running beside us never reads half a file.
+fn write(path: &str, text: &str) -> Result<()> {
+    let path = root().join(path);
+    let folder = path.parent().context("a generated file lies in a folder")?;
+    std::fs::create_dir_all(folder)?;
+    let aside = folder.join(format!(".{}.{}", std::process::id(), path.file_name().unwrap_or_default().display()));
+    std::fs::write(&aside, text).with_context(|| format!("could not write {}", aside.display()))?;
+    std::fs::rename(&aside, &path).with_context(|| format!("could not write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn generated_files_are_up_to_date() {
+        check(&stale(&generate().unwrap())).unwrap();
+    }
+
+    #[test]
+    fn every_name_on_every_node_has_a_slot() {
+        let pairs: usize = NODES.iter().map(|(major, _)| facts::runtime_names(major).unwrap().len()).sum();
+        assert_eq!(pairs, 1288);
+        assert_eq!(facts::driver_list().unwrap().len(), 729);
+        assert_eq!(facts::driver().unwrap().len(), 729);
+    }
+
+    /// What NVIDIA's runtimes were seen to ask for at start: the map answers each of them.
+    #[test]
+    fn the_map_answers_every_request_that_a_real_runtime_makes() {
+        let exports = facts::driver().unwrap();
+        for version in ["11.8", "12.4", "12.9", "13.5"] {
+            let requests = facts::read(&format!("tools/data/cuda/cudart_gpa_requests_{version}.txt")).unwrap();
+            for line in requests.lines().filter(|line| !line.starts_with(['#', ' '])) {
+                let [base, asked, flags] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
+                let asked: u32 = asked.parse().unwrap();
+                let per_thread = flags == "2";
+                let found = exports.values().any(|export| {
+                    export.base == base
+                        && export.since == asked
+                        && (export.flavour == facts::Flavour::Plain) != per_thread
+                });
+                assert!(found, "cudart {version} asks for {line}");
+            }
+        }
+    }
+}

@@ -10,6 +10,7 @@
 #[path = "generated/driver.rs"]
 mod driver;
 pub mod out;
+pub mod proc_address;
 pub mod runtime;
 mod special;
 

@@ -109,6 +109,10 @@ pub struct RuntimeExport {
 }
 
 impl RuntimeExport {
+    pub fn has(&self, major: &str) -> bool {
+        self.majors.keys().any(|majors| majors.split(' ').any(|one| one == major))
+    }
+
     pub fn signature(&self, major: &str) -> Option<&Signature> {
         self.majors.iter().find(|(majors, _)| majors.split(' ').any(|one| one == major))?.1.as_ref()
     }
