@@ -145,10 +145,10 @@ pub fn driver_exports(exports: &BTreeMap<String, DriverExport>, bodies: &Bodies)
         let signature = export.signature.as_ref().unwrap_or(&unknown);
         // A signature nobody knows cannot have a body that reads parameters.
         let body = body(bodies, name, None);
-        let statement = statement("driver", "CUresult", name, signature, body)?;
+        let statement = statement("::driver", "CUresult", name, signature, body)?;
         // `cuGetProcAddress` and private tables hand out the addresses below; the driver learns them here.
         let provide = if body.is_some() && matches!(export.base.as_str(), "cuGetProcAddress" | "cuGetExportTable") {
-            "driver::generated::proc_address::provide(&ADDRESSES);\n    "
+            "::driver::generated::proc_address::provide(&ADDRESSES);\n    "
         } else {
             ""
         };
@@ -226,7 +226,7 @@ pub fn runtime_table(major: &str, exports: &BTreeMap<String, RuntimeExport>, bod
         let export = exports.get(name).with_context(|| format!("{name} is missing in runtime.json"))?;
         let signature = export.signature(major).unwrap_or(&unknown);
         let body = body(bodies, name, Some(major));
-        let statement = statement("runtime", "cudaError_t", name, signature, body)?;
+        let statement = statement("::runtime", "cudaError_t", name, signature, body)?;
         writeln!(
             text,
             "\nunsafe extern \"C\" fn {name}({}){} {{\n    {statement}\n}}",

@@ -13,3647 +13,3647 @@ use cuda_abi::*;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArray3DCreate(_pHandle: *mut CUarray, _pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR_v1) -> CUresult {
-    driver::missing("cuArray3DCreate")
+    ::driver::missing("cuArray3DCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArray3DCreate_v2(_pHandle: *mut CUarray, _pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR) -> CUresult {
-    driver::missing("cuArray3DCreate_v2")
+    ::driver::missing("cuArray3DCreate_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArray3DGetDescriptor(_pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR_v1, _hArray: CUarray) -> CUresult {
-    driver::missing("cuArray3DGetDescriptor")
+    ::driver::missing("cuArray3DGetDescriptor")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArray3DGetDescriptor_v2(_pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR, _hArray: CUarray) -> CUresult {
-    driver::missing("cuArray3DGetDescriptor_v2")
+    ::driver::missing("cuArray3DGetDescriptor_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayCreate(_pHandle: *mut CUarray, _pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR_v1) -> CUresult {
-    driver::missing("cuArrayCreate")
+    ::driver::missing("cuArrayCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayCreate_v2(_pHandle: *mut CUarray, _pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR) -> CUresult {
-    driver::missing("cuArrayCreate_v2")
+    ::driver::missing("cuArrayCreate_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayDestroy(_hArray: CUarray) -> CUresult {
-    driver::missing("cuArrayDestroy")
+    ::driver::missing("cuArrayDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayGetDescriptor(_pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR_v1, _hArray: CUarray) -> CUresult {
-    driver::missing("cuArrayGetDescriptor")
+    ::driver::missing("cuArrayGetDescriptor")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayGetDescriptor_v2(_pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR, _hArray: CUarray) -> CUresult {
-    driver::missing("cuArrayGetDescriptor_v2")
+    ::driver::missing("cuArrayGetDescriptor_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayGetMemoryRequirements(_memoryRequirements: *mut CUDA_ARRAY_MEMORY_REQUIREMENTS, _array: CUarray, _device: CUdevice) -> CUresult {
-    driver::missing("cuArrayGetMemoryRequirements")
+    ::driver::missing("cuArrayGetMemoryRequirements")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayGetPlane(_pPlaneArray: *mut CUarray, _hArray: CUarray, _planeIdx: c_uint) -> CUresult {
-    driver::missing("cuArrayGetPlane")
+    ::driver::missing("cuArrayGetPlane")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayGetSparseProperties(_sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES, _array: CUarray) -> CUresult {
-    driver::missing("cuArrayGetSparseProperties")
+    ::driver::missing("cuArrayGetSparseProperties")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointOperationComplete(_handle: CUcheckpointOperationHandle) -> CUresult {
-    driver::missing("cuCheckpointOperationComplete")
+    ::driver::missing("cuCheckpointOperationComplete")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessCheckpoint(_pid: c_int, _args: *mut CUcheckpointCheckpointArgs) -> CUresult {
-    driver::missing("cuCheckpointProcessCheckpoint")
+    ::driver::missing("cuCheckpointProcessCheckpoint")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessGetRestoreThreadId(_pid: c_int, _tid: *mut c_int) -> CUresult {
-    driver::missing("cuCheckpointProcessGetRestoreThreadId")
+    ::driver::missing("cuCheckpointProcessGetRestoreThreadId")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessGetState(_pid: c_int, _state: *mut CUprocessState) -> CUresult {
-    driver::missing("cuCheckpointProcessGetState")
+    ::driver::missing("cuCheckpointProcessGetState")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessLock(_pid: c_int, _args: *mut CUcheckpointLockArgs) -> CUresult {
-    driver::missing("cuCheckpointProcessLock")
+    ::driver::missing("cuCheckpointProcessLock")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessRestore(_pid: c_int, _args: *mut CUcheckpointRestoreArgs) -> CUresult {
-    driver::missing("cuCheckpointProcessRestore")
+    ::driver::missing("cuCheckpointProcessRestore")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessUnlock(_pid: c_int, _args: *mut CUcheckpointUnlockArgs) -> CUresult {
-    driver::missing("cuCheckpointProcessUnlock")
+    ::driver::missing("cuCheckpointProcessUnlock")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpDeregisterCompleteCallback(_callback: CUcoredumpCallbackHandle) -> CUresult {
-    driver::missing("cuCoredumpDeregisterCompleteCallback")
+    ::driver::missing("cuCoredumpDeregisterCompleteCallback")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpDeregisterStartCallback(_callback: CUcoredumpCallbackHandle) -> CUresult {
-    driver::missing("cuCoredumpDeregisterStartCallback")
+    ::driver::missing("cuCoredumpDeregisterStartCallback")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpGetAttribute(_attrib: CUcoredumpSettings, _value: *mut c_void, _size: *mut usize) -> CUresult {
-    driver::missing("cuCoredumpGetAttribute")
+    ::driver::missing("cuCoredumpGetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpGetAttributeGlobal(_attrib: CUcoredumpSettings, _value: *mut c_void, _size: *mut usize) -> CUresult {
-    driver::missing("cuCoredumpGetAttributeGlobal")
+    ::driver::missing("cuCoredumpGetAttributeGlobal")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpRegisterCompleteCallback(_callback: CUcoredumpStatusCallback, _userData: *mut c_void, _callbackOut: *mut CUcoredumpCallbackHandle) -> CUresult {
-    driver::missing("cuCoredumpRegisterCompleteCallback")
+    ::driver::missing("cuCoredumpRegisterCompleteCallback")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpRegisterStartCallback(_callback: CUcoredumpStatusCallback, _userData: *mut c_void, _callbackOut: *mut CUcoredumpCallbackHandle) -> CUresult {
-    driver::missing("cuCoredumpRegisterStartCallback")
+    ::driver::missing("cuCoredumpRegisterStartCallback")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpSetAttribute(_attrib: CUcoredumpSettings, _value: *mut c_void, _size: *mut usize) -> CUresult {
-    driver::missing("cuCoredumpSetAttribute")
+    ::driver::missing("cuCoredumpSetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpSetAttributeGlobal(_attrib: CUcoredumpSettings, _value: *mut c_void, _size: *mut usize) -> CUresult {
-    driver::missing("cuCoredumpSetAttributeGlobal")
+    ::driver::missing("cuCoredumpSetAttributeGlobal")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxAttach(_pctx: *mut CUcontext, _flags: c_uint) -> CUresult {
-    driver::missing("cuCtxAttach")
+    ::driver::missing("cuCtxAttach")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate(_pctx: *mut CUcontext, _flags: c_uint, _dev: CUdevice) -> CUresult {
-    driver::missing("cuCtxCreate")
+    ::driver::missing("cuCtxCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate_v2(_pctx: *mut CUcontext, _flags: c_uint, _dev: CUdevice) -> CUresult {
-    driver::missing("cuCtxCreate_v2")
+    ::driver::missing("cuCtxCreate_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate_v3(_pctx: *mut CUcontext, _paramsArray: *mut CUexecAffinityParam, _numParams: c_int, _flags: c_uint, _dev: CUdevice) -> CUresult {
-    driver::missing("cuCtxCreate_v3")
+    ::driver::missing("cuCtxCreate_v3")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate_v4(_pctx: *mut CUcontext, _ctxCreateParams: *mut CUctxCreateParams, _flags: c_uint, _dev: CUdevice) -> CUresult {
-    driver::missing("cuCtxCreate_v4")
+    ::driver::missing("cuCtxCreate_v4")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxDestroy(_ctx: CUcontext) -> CUresult {
-    driver::missing("cuCtxDestroy")
+    ::driver::missing("cuCtxDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxDestroy_v2(_ctx: CUcontext) -> CUresult {
-    driver::missing("cuCtxDestroy_v2")
+    ::driver::missing("cuCtxDestroy_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxDetach(_ctx: CUcontext) -> CUresult {
-    driver::missing("cuCtxDetach")
+    ::driver::missing("cuCtxDetach")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxDisablePeerAccess(_peerContext: CUcontext) -> CUresult {
-    driver::missing("cuCtxDisablePeerAccess")
+    ::driver::missing("cuCtxDisablePeerAccess")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxEnablePeerAccess(_peerContext: CUcontext, _Flags: c_uint) -> CUresult {
-    driver::missing("cuCtxEnablePeerAccess")
+    ::driver::missing("cuCtxEnablePeerAccess")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxFromGreenCtx(_pContext: *mut CUcontext, _hCtx: CUgreenCtx) -> CUresult {
-    driver::missing("cuCtxFromGreenCtx")
+    ::driver::missing("cuCtxFromGreenCtx")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetApiVersion(_ctx: CUcontext, _version: *mut c_uint) -> CUresult {
-    driver::missing("cuCtxGetApiVersion")
+    ::driver::missing("cuCtxGetApiVersion")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetCacheConfig(_pconfig: *mut CUfunc_cache) -> CUresult {
-    driver::missing("cuCtxGetCacheConfig")
+    ::driver::missing("cuCtxGetCacheConfig")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetCurrent(_pctx: *mut CUcontext) -> CUresult {
-    driver::missing("cuCtxGetCurrent")
+    ::driver::missing("cuCtxGetCurrent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetDevResource(_hCtx: CUcontext, _resource: *mut CUdevResource, _type_: CUdevResourceType) -> CUresult {
-    driver::missing("cuCtxGetDevResource")
+    ::driver::missing("cuCtxGetDevResource")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetDevice(_device: *mut CUdevice) -> CUresult {
-    driver::missing("cuCtxGetDevice")
+    ::driver::missing("cuCtxGetDevice")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetDevice_v2(_device: *mut CUdevice, _ctx: CUcontext) -> CUresult {
-    driver::missing("cuCtxGetDevice_v2")
+    ::driver::missing("cuCtxGetDevice_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetExecAffinity(_pExecAffinity: *mut CUexecAffinityParam, _type_: CUexecAffinityType) -> CUresult {
-    driver::missing("cuCtxGetExecAffinity")
+    ::driver::missing("cuCtxGetExecAffinity")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetFlags(_flags: *mut c_uint) -> CUresult {
-    driver::missing("cuCtxGetFlags")
+    ::driver::missing("cuCtxGetFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetId(_ctx: CUcontext, _ctxId: *mut c_ulonglong) -> CUresult {
-    driver::missing("cuCtxGetId")
+    ::driver::missing("cuCtxGetId")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetLimit(_pvalue: *mut usize, _limit: CUlimit) -> CUresult {
-    driver::missing("cuCtxGetLimit")
+    ::driver::missing("cuCtxGetLimit")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetSharedMemConfig(_pConfig: *mut CUsharedconfig) -> CUresult {
-    driver::missing("cuCtxGetSharedMemConfig")
+    ::driver::missing("cuCtxGetSharedMemConfig")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetStreamPriorityRange(_leastPriority: *mut c_int, _greatestPriority: *mut c_int) -> CUresult {
-    driver::missing("cuCtxGetStreamPriorityRange")
+    ::driver::missing("cuCtxGetStreamPriorityRange")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPopCurrent(_pctx: *mut CUcontext) -> CUresult {
-    driver::missing("cuCtxPopCurrent")
+    ::driver::missing("cuCtxPopCurrent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPopCurrent_v2(_pctx: *mut CUcontext) -> CUresult {
-    driver::missing("cuCtxPopCurrent_v2")
+    ::driver::missing("cuCtxPopCurrent_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPushCurrent(_ctx: CUcontext) -> CUresult {
-    driver::missing("cuCtxPushCurrent")
+    ::driver::missing("cuCtxPushCurrent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPushCurrent_v2(_ctx: CUcontext) -> CUresult {
-    driver::missing("cuCtxPushCurrent_v2")
+    ::driver::missing("cuCtxPushCurrent_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxRecordEvent(_hCtx: CUcontext, _hEvent: CUevent) -> CUresult {
-    driver::missing("cuCtxRecordEvent")
+    ::driver::missing("cuCtxRecordEvent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxResetPersistingL2Cache() -> CUresult {
-    driver::missing("cuCtxResetPersistingL2Cache")
+    ::driver::missing("cuCtxResetPersistingL2Cache")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSetCacheConfig(_config: CUfunc_cache) -> CUresult {
-    driver::missing("cuCtxSetCacheConfig")
+    ::driver::missing("cuCtxSetCacheConfig")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSetCurrent(_ctx: CUcontext) -> CUresult {
-    driver::missing("cuCtxSetCurrent")
+    ::driver::missing("cuCtxSetCurrent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSetFlags(_flags: c_uint) -> CUresult {
-    driver::missing("cuCtxSetFlags")
+    ::driver::missing("cuCtxSetFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSetLimit(_limit: CUlimit, _value: usize) -> CUresult {
-    driver::missing("cuCtxSetLimit")
+    ::driver::missing("cuCtxSetLimit")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSetSharedMemConfig(_config: CUsharedconfig) -> CUresult {
-    driver::missing("cuCtxSetSharedMemConfig")
+    ::driver::missing("cuCtxSetSharedMemConfig")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSynchronize() -> CUresult {
-    driver::missing("cuCtxSynchronize")
+    ::driver::missing("cuCtxSynchronize")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSynchronize_v2(_ctx: CUcontext) -> CUresult {
-    driver::missing("cuCtxSynchronize_v2")
+    ::driver::missing("cuCtxSynchronize_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxWaitEvent(_hCtx: CUcontext, _hEvent: CUevent) -> CUresult {
-    driver::missing("cuCtxWaitEvent")
+    ::driver::missing("cuCtxWaitEvent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDestroyExternalMemory(_extMem: CUexternalMemory) -> CUresult {
-    driver::missing("cuDestroyExternalMemory")
+    ::driver::missing("cuDestroyExternalMemory")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDestroyExternalSemaphore(_extSem: CUexternalSemaphore) -> CUresult {
-    driver::missing("cuDestroyExternalSemaphore")
+    ::driver::missing("cuDestroyExternalSemaphore")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevResourceGenerateDesc(_phDesc: *mut CUdevResourceDesc, _resources: *mut CUdevResource, _nbResources: c_uint) -> CUresult {
-    driver::missing("cuDevResourceGenerateDesc")
+    ::driver::missing("cuDevResourceGenerateDesc")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevSmResourceSplit(_result: *mut CUdevResource, _nbGroups: c_uint, _input: *const CUdevResource, _remainder: *mut CUdevResource, _flags: c_uint, _groupParams: *mut CU_DEV_SM_RESOURCE_GROUP_PARAMS) -> CUresult {
-    driver::missing("cuDevSmResourceSplit")
+    ::driver::missing("cuDevSmResourceSplit")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevSmResourceSplitByCount(_result: *mut CUdevResource, _nbGroups: *mut c_uint, _input: *const CUdevResource, _remainder: *mut CUdevResource, _flags: c_uint, _minCount: c_uint) -> CUresult {
-    driver::missing("cuDevSmResourceSplitByCount")
+    ::driver::missing("cuDevSmResourceSplitByCount")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceCanAccessPeer(_canAccessPeer: *mut c_int, _dev: CUdevice, _peerDev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceCanAccessPeer")
+    ::driver::missing("cuDeviceCanAccessPeer")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceComputeCapability(_major: *mut c_int, _minor: *mut c_int, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceComputeCapability")
+    ::driver::missing("cuDeviceComputeCapability")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGet(_device: *mut CUdevice, _ordinal: c_int) -> CUresult {
-    driver::missing("cuDeviceGet")
+    ::driver::missing("cuDeviceGet")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetAttribute(_pi: *mut c_int, _attrib: CUdevice_attribute, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetAttribute")
+    ::driver::missing("cuDeviceGetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetByPCIBusId(_dev: *mut CUdevice, _pciBusId: *const c_char) -> CUresult {
-    driver::missing("cuDeviceGetByPCIBusId")
+    ::driver::missing("cuDeviceGetByPCIBusId")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetCliqueCount(_count: *mut usize, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetCliqueCount")
+    ::driver::missing("cuDeviceGetCliqueCount")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetCliqueInfo(_cliqueInfo: *mut CUcliqueInfo, _count: *mut usize, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetCliqueInfo")
+    ::driver::missing("cuDeviceGetCliqueInfo")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetCount(_count: *mut c_int) -> CUresult {
-    driver::missing("cuDeviceGetCount")
+    ::driver::missing("cuDeviceGetCount")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetDefaultMemPool(_pool_out: *mut CUmemoryPool, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetDefaultMemPool")
+    ::driver::missing("cuDeviceGetDefaultMemPool")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetDevResource(_device: CUdevice, _resource: *mut CUdevResource, _type_: CUdevResourceType) -> CUresult {
-    driver::missing("cuDeviceGetDevResource")
+    ::driver::missing("cuDeviceGetDevResource")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetExecAffinitySupport(_pi: *mut c_int, _type_: CUexecAffinityType, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetExecAffinitySupport")
+    ::driver::missing("cuDeviceGetExecAffinitySupport")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetFabricClusterUuid(_uuid: *mut CUuuid, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetFabricClusterUuid")
+    ::driver::missing("cuDeviceGetFabricClusterUuid")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetGraphMemAttribute(_device: CUdevice, _attr: CUgraphMem_attribute, _value: *mut c_void) -> CUresult {
-    driver::missing("cuDeviceGetGraphMemAttribute")
+    ::driver::missing("cuDeviceGetGraphMemAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetHostAtomicCapabilities(_capabilities: *mut c_uint, _operations: *const CUatomicOperation, _count: c_uint, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetHostAtomicCapabilities")
+    ::driver::missing("cuDeviceGetHostAtomicCapabilities")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetLuid(_luid: *mut c_char, _deviceNodeMask: *mut c_uint, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetLuid")
+    ::driver::missing("cuDeviceGetLuid")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetMemPool(_pool: *mut CUmemoryPool, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetMemPool")
+    ::driver::missing("cuDeviceGetMemPool")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetName(_name: *mut c_char, _len: c_int, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetName")
+    ::driver::missing("cuDeviceGetName")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetNvSciSyncAttributes(_nvSciSyncAttrList: *mut c_void, _dev: CUdevice, _flags: c_int) -> CUresult {
-    driver::missing("cuDeviceGetNvSciSyncAttributes")
+    ::driver::missing("cuDeviceGetNvSciSyncAttributes")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetP2PAtomicCapabilities(_capabilities: *mut c_uint, _operations: *const CUatomicOperation, _count: c_uint, _srcDevice: CUdevice, _dstDevice: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetP2PAtomicCapabilities")
+    ::driver::missing("cuDeviceGetP2PAtomicCapabilities")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetP2PAttribute(_value: *mut c_int, _attrib: CUdevice_P2PAttribute, _srcDevice: CUdevice, _dstDevice: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetP2PAttribute")
+    ::driver::missing("cuDeviceGetP2PAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetPCIBusId(_pciBusId: *mut c_char, _len: c_int, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetPCIBusId")
+    ::driver::missing("cuDeviceGetPCIBusId")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetProperties(_prop: *mut CUdevprop, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetProperties")
+    ::driver::missing("cuDeviceGetProperties")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetTexture1DLinearMaxWidth(_maxWidthInElements: *mut usize, _format: CUarray_format, _numChannels: c_uint, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetTexture1DLinearMaxWidth")
+    ::driver::missing("cuDeviceGetTexture1DLinearMaxWidth")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid(_uuid: *mut CUuuid, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetUuid")
+    ::driver::missing("cuDeviceGetUuid")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid_v2(_uuid: *mut CUuuid, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGetUuid_v2")
+    ::driver::missing("cuDeviceGetUuid_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGraphMemTrim(_device: CUdevice) -> CUresult {
-    driver::missing("cuDeviceGraphMemTrim")
+    ::driver::missing("cuDeviceGraphMemTrim")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxGetState(_dev: CUdevice, _flags: *mut c_uint, _active: *mut c_int) -> CUresult {
-    driver::missing("cuDevicePrimaryCtxGetState")
+    ::driver::missing("cuDevicePrimaryCtxGetState")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxRelease(_dev: CUdevice) -> CUresult {
-    driver::missing("cuDevicePrimaryCtxRelease")
+    ::driver::missing("cuDevicePrimaryCtxRelease")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxRelease_v2(_dev: CUdevice) -> CUresult {
-    driver::missing("cuDevicePrimaryCtxRelease_v2")
+    ::driver::missing("cuDevicePrimaryCtxRelease_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxReset(_dev: CUdevice) -> CUresult {
-    driver::missing("cuDevicePrimaryCtxReset")
+    ::driver::missing("cuDevicePrimaryCtxReset")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxReset_v2(_dev: CUdevice) -> CUresult {
-    driver::missing("cuDevicePrimaryCtxReset_v2")
+    ::driver::missing("cuDevicePrimaryCtxReset_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(_pctx: *mut CUcontext, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDevicePrimaryCtxRetain")
+    ::driver::missing("cuDevicePrimaryCtxRetain")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags(_dev: CUdevice, _flags: c_uint) -> CUresult {
-    driver::missing("cuDevicePrimaryCtxSetFlags")
+    ::driver::missing("cuDevicePrimaryCtxSetFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags_v2(_dev: CUdevice, _flags: c_uint) -> CUresult {
-    driver::missing("cuDevicePrimaryCtxSetFlags_v2")
+    ::driver::missing("cuDevicePrimaryCtxSetFlags_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceRegisterAsyncNotification(_device: CUdevice, _callbackFunc: CUasyncCallback, _userData: *mut c_void, _callback: *mut CUasyncCallbackHandle) -> CUresult {
-    driver::missing("cuDeviceRegisterAsyncNotification")
+    ::driver::missing("cuDeviceRegisterAsyncNotification")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceSetGraphMemAttribute(_device: CUdevice, _attr: CUgraphMem_attribute, _value: *mut c_void) -> CUresult {
-    driver::missing("cuDeviceSetGraphMemAttribute")
+    ::driver::missing("cuDeviceSetGraphMemAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceSetMemPool(_dev: CUdevice, _pool: CUmemoryPool) -> CUresult {
-    driver::missing("cuDeviceSetMemPool")
+    ::driver::missing("cuDeviceSetMemPool")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceTotalMem(_bytes: *mut c_uint, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceTotalMem")
+    ::driver::missing("cuDeviceTotalMem")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceTotalMem_v2(_bytes: *mut usize, _dev: CUdevice) -> CUresult {
-    driver::missing("cuDeviceTotalMem_v2")
+    ::driver::missing("cuDeviceTotalMem_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceUnregisterAsyncNotification(_device: CUdevice, _callback: CUasyncCallbackHandle) -> CUresult {
-    driver::missing("cuDeviceUnregisterAsyncNotification")
+    ::driver::missing("cuDeviceUnregisterAsyncNotification")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDriverGetGpuCodeIsaVersion() -> CUresult {
-    driver::missing("cuDriverGetGpuCodeIsaVersion")
+    ::driver::missing("cuDriverGetGpuCodeIsaVersion")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDriverGetVersion(_driverVersion: *mut c_int) -> CUresult {
-    driver::missing("cuDriverGetVersion")
+    ::driver::missing("cuDriverGetVersion")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLApiInit() -> CUresult {
-    driver::missing("cuEGLApiInit")
+    ::driver::missing("cuEGLApiInit")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamConsumerAcquireFrame(_conn: *mut CUeglStreamConnection, _pCudaResource: *mut CUgraphicsResource, _pStream: *mut CUstream, _timeout: c_uint) -> CUresult {
-    driver::missing("cuEGLStreamConsumerAcquireFrame")
+    ::driver::missing("cuEGLStreamConsumerAcquireFrame")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamConsumerConnect(_conn: *mut CUeglStreamConnection, _stream: EGLStreamKHR) -> CUresult {
-    driver::missing("cuEGLStreamConsumerConnect")
+    ::driver::missing("cuEGLStreamConsumerConnect")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamConsumerConnectWithFlags(_conn: *mut CUeglStreamConnection, _stream: EGLStreamKHR, _flags: c_uint) -> CUresult {
-    driver::missing("cuEGLStreamConsumerConnectWithFlags")
+    ::driver::missing("cuEGLStreamConsumerConnectWithFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamConsumerDisconnect(_conn: *mut CUeglStreamConnection) -> CUresult {
-    driver::missing("cuEGLStreamConsumerDisconnect")
+    ::driver::missing("cuEGLStreamConsumerDisconnect")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamConsumerReleaseFrame(_conn: *mut CUeglStreamConnection, _pCudaResource: CUgraphicsResource, _pStream: *mut CUstream) -> CUresult {
-    driver::missing("cuEGLStreamConsumerReleaseFrame")
+    ::driver::missing("cuEGLStreamConsumerReleaseFrame")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamProducerConnect(_conn: *mut CUeglStreamConnection, _stream: EGLStreamKHR, _width: EGLint, _height: EGLint) -> CUresult {
-    driver::missing("cuEGLStreamProducerConnect")
+    ::driver::missing("cuEGLStreamProducerConnect")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamProducerDisconnect(_conn: *mut CUeglStreamConnection) -> CUresult {
-    driver::missing("cuEGLStreamProducerDisconnect")
+    ::driver::missing("cuEGLStreamProducerDisconnect")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamProducerPresentFrame(_conn: *mut CUeglStreamConnection, _eglframe: CUeglFrame, _pStream: *mut CUstream) -> CUresult {
-    driver::missing("cuEGLStreamProducerPresentFrame")
+    ::driver::missing("cuEGLStreamProducerPresentFrame")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamProducerReturnFrame(_conn: *mut CUeglStreamConnection, _eglframe: *mut CUeglFrame, _pStream: *mut CUstream) -> CUresult {
-    driver::missing("cuEGLStreamProducerReturnFrame")
+    ::driver::missing("cuEGLStreamProducerReturnFrame")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventCreate(_phEvent: *mut CUevent, _Flags: c_uint) -> CUresult {
-    driver::missing("cuEventCreate")
+    ::driver::missing("cuEventCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventDestroy(_hEvent: CUevent) -> CUresult {
-    driver::missing("cuEventDestroy")
+    ::driver::missing("cuEventDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventDestroy_v2(_hEvent: CUevent) -> CUresult {
-    driver::missing("cuEventDestroy_v2")
+    ::driver::missing("cuEventDestroy_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventElapsedTime(_pMilliseconds: *mut f32, _hStart: CUevent, _hEnd: CUevent) -> CUresult {
-    driver::missing("cuEventElapsedTime")
+    ::driver::missing("cuEventElapsedTime")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventElapsedTime_v2(_pMilliseconds: *mut f32, _hStart: CUevent, _hEnd: CUevent) -> CUresult {
-    driver::missing("cuEventElapsedTime_v2")
+    ::driver::missing("cuEventElapsedTime_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventQuery(_hEvent: CUevent) -> CUresult {
-    driver::missing("cuEventQuery")
+    ::driver::missing("cuEventQuery")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventRecord(_hEvent: CUevent, _hStream: CUstream) -> CUresult {
-    driver::missing("cuEventRecord")
+    ::driver::missing("cuEventRecord")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventRecordWithFlags(_hEvent: CUevent, _hStream: CUstream, _flags: c_uint) -> CUresult {
-    driver::missing("cuEventRecordWithFlags")
+    ::driver::missing("cuEventRecordWithFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventRecordWithFlags_ptsz(_hEvent: CUevent, _hStream: CUstream, _flags: c_uint) -> CUresult {
-    driver::missing("cuEventRecordWithFlags_ptsz")
+    ::driver::missing("cuEventRecordWithFlags_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventRecord_ptsz(_hEvent: CUevent, _hStream: CUstream) -> CUresult {
-    driver::missing("cuEventRecord_ptsz")
+    ::driver::missing("cuEventRecord_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventSynchronize(_hEvent: CUevent) -> CUresult {
-    driver::missing("cuEventSynchronize")
+    ::driver::missing("cuEventSynchronize")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuExternalMemoryGetMappedBuffer(_devPtr: *mut CUdeviceptr, _extMem: CUexternalMemory, _bufferDesc: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC) -> CUresult {
-    driver::missing("cuExternalMemoryGetMappedBuffer")
+    ::driver::missing("cuExternalMemoryGetMappedBuffer")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuExternalMemoryGetMappedMipmappedArray(_mipmap: *mut CUmipmappedArray, _extMem: CUexternalMemory, _mipmapDesc: *const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC) -> CUresult {
-    driver::missing("cuExternalMemoryGetMappedMipmappedArray")
+    ::driver::missing("cuExternalMemoryGetMappedMipmappedArray")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFabricCpyBatchAsync(_numOps: usize, _opList: *mut CUDA_FABRIC_COPY_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuFabricCpyBatchAsync")
+    ::driver::missing("cuFabricCpyBatchAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFabricCpyBatchAsync_ptsz(_numOps: usize, _opList: *mut CUDA_FABRIC_COPY_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuFabricCpyBatchAsync_ptsz")
+    ::driver::missing("cuFabricCpyBatchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFlushGPUDirectRDMAWrites(_target: CUflushGPUDirectRDMAWritesTarget, _scope: CUflushGPUDirectRDMAWritesScope) -> CUresult {
-    driver::missing("cuFlushGPUDirectRDMAWrites")
+    ::driver::missing("cuFlushGPUDirectRDMAWrites")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetAttribute(_pi: *mut c_int, _attrib: CUfunction_attribute, _hfunc: CUfunction) -> CUresult {
-    driver::missing("cuFuncGetAttribute")
+    ::driver::missing("cuFuncGetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetModule(_hmod: *mut CUmodule, _hfunc: CUfunction) -> CUresult {
-    driver::missing("cuFuncGetModule")
+    ::driver::missing("cuFuncGetModule")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetName(_name: *mut *const c_char, _hfunc: CUfunction) -> CUresult {
-    driver::missing("cuFuncGetName")
+    ::driver::missing("cuFuncGetName")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetParamCount(_func: CUfunction, _paramCount: *mut usize) -> CUresult {
-    driver::missing("cuFuncGetParamCount")
+    ::driver::missing("cuFuncGetParamCount")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetParamInfo(_func: CUfunction, _paramIndex: usize, _paramOffset: *mut usize, _paramSize: *mut usize) -> CUresult {
-    driver::missing("cuFuncGetParamInfo")
+    ::driver::missing("cuFuncGetParamInfo")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncIsLoaded(_state: *mut CUfunctionLoadingState, _function: CUfunction) -> CUresult {
-    driver::missing("cuFuncIsLoaded")
+    ::driver::missing("cuFuncIsLoaded")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncLoad(_function: CUfunction) -> CUresult {
-    driver::missing("cuFuncLoad")
+    ::driver::missing("cuFuncLoad")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetAttribute(_hfunc: CUfunction, _attrib: CUfunction_attribute, _value: c_int) -> CUresult {
-    driver::missing("cuFuncSetAttribute")
+    ::driver::missing("cuFuncSetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetBlockShape(_hfunc: CUfunction, _x: c_int, _y: c_int, _z: c_int) -> CUresult {
-    driver::missing("cuFuncSetBlockShape")
+    ::driver::missing("cuFuncSetBlockShape")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetCacheConfig(_hfunc: CUfunction, _config: CUfunc_cache) -> CUresult {
-    driver::missing("cuFuncSetCacheConfig")
+    ::driver::missing("cuFuncSetCacheConfig")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetSharedMemConfig(_hfunc: CUfunction, _config: CUsharedconfig) -> CUresult {
-    driver::missing("cuFuncSetSharedMemConfig")
+    ::driver::missing("cuFuncSetSharedMemConfig")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetSharedSize(_hfunc: CUfunction, _bytes: c_uint) -> CUresult {
-    driver::missing("cuFuncSetSharedSize")
+    ::driver::missing("cuFuncSetSharedSize")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLCtxCreate(_pCtx: *mut CUcontext, _Flags: c_uint, _device: CUdevice) -> CUresult {
-    driver::missing("cuGLCtxCreate")
+    ::driver::missing("cuGLCtxCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLCtxCreate_v2(_pCtx: *mut CUcontext, _Flags: c_uint, _device: CUdevice) -> CUresult {
-    driver::missing("cuGLCtxCreate_v2")
+    ::driver::missing("cuGLCtxCreate_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLGetDevices(_pCudaDeviceCount: *mut c_uint, _pCudaDevices: *mut CUdevice, _cudaDeviceCount: c_uint, _deviceList: CUGLDeviceList) -> CUresult {
-    driver::missing("cuGLGetDevices")
+    ::driver::missing("cuGLGetDevices")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLGetDevices_v2(_pCudaDeviceCount: *mut c_uint, _pCudaDevices: *mut CUdevice, _cudaDeviceCount: c_uint, _deviceList: CUGLDeviceList) -> CUresult {
-    driver::missing("cuGLGetDevices_v2")
+    ::driver::missing("cuGLGetDevices_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLInit() -> CUresult {
-    driver::missing("cuGLInit")
+    ::driver::missing("cuGLInit")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObject(_dptr: *mut CUdeviceptr_v1, _size: *mut c_uint, _buffer: GLuint) -> CUresult {
-    driver::missing("cuGLMapBufferObject")
+    ::driver::missing("cuGLMapBufferObject")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObjectAsync(_dptr: *mut CUdeviceptr_v1, _size: *mut c_uint, _buffer: GLuint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGLMapBufferObjectAsync")
+    ::driver::missing("cuGLMapBufferObjectAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObjectAsync_v2(_dptr: *mut CUdeviceptr, _size: *mut usize, _buffer: GLuint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGLMapBufferObjectAsync_v2")
+    ::driver::missing("cuGLMapBufferObjectAsync_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObjectAsync_v2_ptsz(_dptr: *mut CUdeviceptr, _size: *mut usize, _buffer: GLuint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGLMapBufferObjectAsync_v2_ptsz")
+    ::driver::missing("cuGLMapBufferObjectAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObject_v2(_dptr: *mut CUdeviceptr, _size: *mut usize, _buffer: GLuint) -> CUresult {
-    driver::missing("cuGLMapBufferObject_v2")
+    ::driver::missing("cuGLMapBufferObject_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObject_v2_ptds(_dptr: *mut CUdeviceptr, _size: *mut usize, _buffer: GLuint) -> CUresult {
-    driver::missing("cuGLMapBufferObject_v2_ptds")
+    ::driver::missing("cuGLMapBufferObject_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLRegisterBufferObject(_buffer: GLuint) -> CUresult {
-    driver::missing("cuGLRegisterBufferObject")
+    ::driver::missing("cuGLRegisterBufferObject")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLSetBufferObjectMapFlags(_buffer: GLuint, _Flags: c_uint) -> CUresult {
-    driver::missing("cuGLSetBufferObjectMapFlags")
+    ::driver::missing("cuGLSetBufferObjectMapFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLUnmapBufferObject(_buffer: GLuint) -> CUresult {
-    driver::missing("cuGLUnmapBufferObject")
+    ::driver::missing("cuGLUnmapBufferObject")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLUnmapBufferObjectAsync(_buffer: GLuint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGLUnmapBufferObjectAsync")
+    ::driver::missing("cuGLUnmapBufferObjectAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLUnregisterBufferObject(_buffer: GLuint) -> CUresult {
-    driver::missing("cuGLUnregisterBufferObject")
+    ::driver::missing("cuGLUnregisterBufferObject")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetErrorName(_error: CUresult, _pStr: *mut *const c_char) -> CUresult {
-    driver::missing("cuGetErrorName")
+    ::driver::missing("cuGetErrorName")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetErrorString(_error: CUresult, _pStr: *mut *const c_char) -> CUresult {
-    driver::missing("cuGetErrorString")
+    ::driver::missing("cuGetErrorString")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetExportTable(_ppExportTable: *mut *const c_void, _pExportTableId: *const CUuuid) -> CUresult {
-    driver::missing("cuGetExportTable")
+    ::driver::missing("cuGetExportTable")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetProcAddress(_symbol: *const c_char, _pfn: *mut *mut c_void, _cudaVersion: c_int, _flags: cuuint64_t) -> CUresult {
-    driver::missing("cuGetProcAddress")
+    ::driver::missing("cuGetProcAddress")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetProcAddress_v2(_symbol: *const c_char, _pfn: *mut *mut c_void, _cudaVersion: c_int, _flags: cuuint64_t, _symbolStatus: *mut CUdriverProcAddressQueryResult) -> CUresult {
-    driver::missing("cuGetProcAddress_v2")
+    ::driver::missing("cuGetProcAddress_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddBatchMemOpNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphAddBatchMemOpNode")
+    ::driver::missing("cuGraphAddBatchMemOpNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddChildGraphNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _childGraph: CUgraph) -> CUresult {
-    driver::missing("cuGraphAddChildGraphNode")
+    ::driver::missing("cuGraphAddChildGraphNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddDependencies(_hGraph: CUgraph, _from: *const CUgraphNode, _to: *const CUgraphNode, _numDependencies: usize) -> CUresult {
-    driver::missing("cuGraphAddDependencies")
+    ::driver::missing("cuGraphAddDependencies")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddDependencies_v2(_hGraph: CUgraph, _from: *const CUgraphNode, _to: *const CUgraphNode, _edgeData: *const CUgraphEdgeData, _numDependencies: usize) -> CUresult {
-    driver::missing("cuGraphAddDependencies_v2")
+    ::driver::missing("cuGraphAddDependencies_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddEmptyNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize) -> CUresult {
-    driver::missing("cuGraphAddEmptyNode")
+    ::driver::missing("cuGraphAddEmptyNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddEventRecordNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _event: CUevent) -> CUresult {
-    driver::missing("cuGraphAddEventRecordNode")
+    ::driver::missing("cuGraphAddEventRecordNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddEventWaitNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _event: CUevent) -> CUresult {
-    driver::missing("cuGraphAddEventWaitNode")
+    ::driver::missing("cuGraphAddEventWaitNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddExternalSemaphoresSignalNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphAddExternalSemaphoresSignalNode")
+    ::driver::missing("cuGraphAddExternalSemaphoresSignalNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddExternalSemaphoresWaitNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphAddExternalSemaphoresWaitNode")
+    ::driver::missing("cuGraphAddExternalSemaphoresWaitNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddHostNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_HOST_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphAddHostNode")
+    ::driver::missing("cuGraphAddHostNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddKernelNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1) -> CUresult {
-    driver::missing("cuGraphAddKernelNode")
+    ::driver::missing("cuGraphAddKernelNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddKernelNode_v2(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphAddKernelNode_v2")
+    ::driver::missing("cuGraphAddKernelNode_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddMemAllocNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *mut CUDA_MEM_ALLOC_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphAddMemAllocNode")
+    ::driver::missing("cuGraphAddMemAllocNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddMemFreeNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _dptr: CUdeviceptr) -> CUresult {
-    driver::missing("cuGraphAddMemFreeNode")
+    ::driver::missing("cuGraphAddMemFreeNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddMemcpyNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _copyParams: *const CUDA_MEMCPY3D, _ctx: CUcontext) -> CUresult {
-    driver::missing("cuGraphAddMemcpyNode")
+    ::driver::missing("cuGraphAddMemcpyNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddMemsetNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _memsetParams: *const CUDA_MEMSET_NODE_PARAMS, _ctx: CUcontext) -> CUresult {
-    driver::missing("cuGraphAddMemsetNode")
+    ::driver::missing("cuGraphAddMemsetNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
-    driver::missing("cuGraphAddNode")
+    ::driver::missing("cuGraphAddNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddNode_v2(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
-    driver::missing("cuGraphAddNode_v2")
+    ::driver::missing("cuGraphAddNode_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddNode_v3(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
-    driver::missing("cuGraphAddNode_v3")
+    ::driver::missing("cuGraphAddNode_v3")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphBatchMemOpNodeGetParams(_hNode: CUgraphNode, _nodeParams_out: *mut CUDA_BATCH_MEM_OP_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphBatchMemOpNodeGetParams")
+    ::driver::missing("cuGraphBatchMemOpNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphBatchMemOpNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphBatchMemOpNodeSetParams")
+    ::driver::missing("cuGraphBatchMemOpNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphChildGraphNodeGetGraph(_hNode: CUgraphNode, _phGraph: *mut CUgraph) -> CUresult {
-    driver::missing("cuGraphChildGraphNodeGetGraph")
+    ::driver::missing("cuGraphChildGraphNodeGetGraph")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphClone(_phGraphClone: *mut CUgraph, _originalGraph: CUgraph) -> CUresult {
-    driver::missing("cuGraphClone")
+    ::driver::missing("cuGraphClone")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphConditionalHandleCreate(_pHandle_out: *mut CUgraphConditionalHandle, _hGraph: CUgraph, _ctx: CUcontext, _defaultLaunchValue: c_uint, _flags: c_uint) -> CUresult {
-    driver::missing("cuGraphConditionalHandleCreate")
+    ::driver::missing("cuGraphConditionalHandleCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphCreate(_phGraph: *mut CUgraph, _flags: c_uint) -> CUresult {
-    driver::missing("cuGraphCreate")
+    ::driver::missing("cuGraphCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphDebugDotPrint(_hGraph: CUgraph, _path: *const c_char, _flags: c_uint) -> CUresult {
-    driver::missing("cuGraphDebugDotPrint")
+    ::driver::missing("cuGraphDebugDotPrint")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphDestroy(_hGraph: CUgraph) -> CUresult {
-    driver::missing("cuGraphDestroy")
+    ::driver::missing("cuGraphDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphDestroyNode(_hNode: CUgraphNode) -> CUresult {
-    driver::missing("cuGraphDestroyNode")
+    ::driver::missing("cuGraphDestroyNode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphEventRecordNodeGetEvent(_hNode: CUgraphNode, _event_out: *mut CUevent) -> CUresult {
-    driver::missing("cuGraphEventRecordNodeGetEvent")
+    ::driver::missing("cuGraphEventRecordNodeGetEvent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphEventRecordNodeSetEvent(_hNode: CUgraphNode, _event: CUevent) -> CUresult {
-    driver::missing("cuGraphEventRecordNodeSetEvent")
+    ::driver::missing("cuGraphEventRecordNodeSetEvent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphEventWaitNodeGetEvent(_hNode: CUgraphNode, _event_out: *mut CUevent) -> CUresult {
-    driver::missing("cuGraphEventWaitNodeGetEvent")
+    ::driver::missing("cuGraphEventWaitNodeGetEvent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphEventWaitNodeSetEvent(_hNode: CUgraphNode, _event: CUevent) -> CUresult {
-    driver::missing("cuGraphEventWaitNodeSetEvent")
+    ::driver::missing("cuGraphEventWaitNodeSetEvent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecBatchMemOpNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphExecBatchMemOpNodeSetParams")
+    ::driver::missing("cuGraphExecBatchMemOpNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecChildGraphNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _childGraph: CUgraph) -> CUresult {
-    driver::missing("cuGraphExecChildGraphNodeSetParams")
+    ::driver::missing("cuGraphExecChildGraphNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecDestroy(_hGraphExec: CUgraphExec) -> CUresult {
-    driver::missing("cuGraphExecDestroy")
+    ::driver::missing("cuGraphExecDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecEventRecordNodeSetEvent(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _event: CUevent) -> CUresult {
-    driver::missing("cuGraphExecEventRecordNodeSetEvent")
+    ::driver::missing("cuGraphExecEventRecordNodeSetEvent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecEventWaitNodeSetEvent(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _event: CUevent) -> CUresult {
-    driver::missing("cuGraphExecEventWaitNodeSetEvent")
+    ::driver::missing("cuGraphExecEventWaitNodeSetEvent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecExternalSemaphoresSignalNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphExecExternalSemaphoresSignalNodeSetParams")
+    ::driver::missing("cuGraphExecExternalSemaphoresSignalNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecExternalSemaphoresWaitNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphExecExternalSemaphoresWaitNodeSetParams")
+    ::driver::missing("cuGraphExecExternalSemaphoresWaitNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecGetFlags(_hGraphExec: CUgraphExec, _flags: *mut cuuint64_t) -> CUresult {
-    driver::missing("cuGraphExecGetFlags")
+    ::driver::missing("cuGraphExecGetFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecGetId(_hGraphExec: CUgraphExec, _graphId: *mut c_uint) -> CUresult {
-    driver::missing("cuGraphExecGetId")
+    ::driver::missing("cuGraphExecGetId")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecHostNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_HOST_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphExecHostNodeSetParams")
+    ::driver::missing("cuGraphExecHostNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1) -> CUresult {
-    driver::missing("cuGraphExecKernelNodeSetParams")
+    ::driver::missing("cuGraphExecKernelNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams_v2(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphExecKernelNodeSetParams_v2")
+    ::driver::missing("cuGraphExecKernelNodeSetParams_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecMemcpyNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _copyParams: *const CUDA_MEMCPY3D, _ctx: CUcontext) -> CUresult {
-    driver::missing("cuGraphExecMemcpyNodeSetParams")
+    ::driver::missing("cuGraphExecMemcpyNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecMemsetNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _memsetParams: *const CUDA_MEMSET_NODE_PARAMS, _ctx: CUcontext) -> CUresult {
-    driver::missing("cuGraphExecMemsetNodeSetParams")
+    ::driver::missing("cuGraphExecMemsetNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
-    driver::missing("cuGraphExecNodeSetParams")
+    ::driver::missing("cuGraphExecNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecUpdate(_hGraphExec: CUgraphExec, _hGraph: CUgraph, _hErrorNode_out: *mut CUgraphNode, _updateResult_out: *mut CUgraphExecUpdateResult) -> CUresult {
-    driver::missing("cuGraphExecUpdate")
+    ::driver::missing("cuGraphExecUpdate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecUpdate_v2(_hGraphExec: CUgraphExec, _hGraph: CUgraph, _resultInfo: *mut CUgraphExecUpdateResultInfo) -> CUresult {
-    driver::missing("cuGraphExecUpdate_v2")
+    ::driver::missing("cuGraphExecUpdate_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExternalSemaphoresSignalNodeGetParams(_hNode: CUgraphNode, _params_out: *mut CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphExternalSemaphoresSignalNodeGetParams")
+    ::driver::missing("cuGraphExternalSemaphoresSignalNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExternalSemaphoresSignalNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphExternalSemaphoresSignalNodeSetParams")
+    ::driver::missing("cuGraphExternalSemaphoresSignalNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExternalSemaphoresWaitNodeGetParams(_hNode: CUgraphNode, _params_out: *mut CUDA_EXT_SEM_WAIT_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphExternalSemaphoresWaitNodeGetParams")
+    ::driver::missing("cuGraphExternalSemaphoresWaitNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExternalSemaphoresWaitNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphExternalSemaphoresWaitNodeSetParams")
+    ::driver::missing("cuGraphExternalSemaphoresWaitNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphGetEdges(_hGraph: CUgraph, _from: *mut CUgraphNode, _to: *mut CUgraphNode, _numEdges: *mut usize) -> CUresult {
-    driver::missing("cuGraphGetEdges")
+    ::driver::missing("cuGraphGetEdges")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphGetEdges_v2(_hGraph: CUgraph, _from: *mut CUgraphNode, _to: *mut CUgraphNode, _edgeData: *mut CUgraphEdgeData, _numEdges: *mut usize) -> CUresult {
-    driver::missing("cuGraphGetEdges_v2")
+    ::driver::missing("cuGraphGetEdges_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphGetId(_hGraph: CUgraph, _graphId: *mut c_uint) -> CUresult {
-    driver::missing("cuGraphGetId")
+    ::driver::missing("cuGraphGetId")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphGetNodes(_hGraph: CUgraph, _nodes: *mut CUgraphNode, _numNodes: *mut usize) -> CUresult {
-    driver::missing("cuGraphGetNodes")
+    ::driver::missing("cuGraphGetNodes")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphGetRootNodes(_hGraph: CUgraph, _rootNodes: *mut CUgraphNode, _numRootNodes: *mut usize) -> CUresult {
-    driver::missing("cuGraphGetRootNodes")
+    ::driver::missing("cuGraphGetRootNodes")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphHostNodeGetParams(_hNode: CUgraphNode, _nodeParams: *mut CUDA_HOST_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphHostNodeGetParams")
+    ::driver::missing("cuGraphHostNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphHostNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_HOST_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphHostNodeSetParams")
+    ::driver::missing("cuGraphHostNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiate(_phGraphExec: *mut CUgraphExec, _hGraph: CUgraph, _phErrorNode: *mut CUgraphNode, _logBuffer: *mut c_char, _bufferSize: usize) -> CUresult {
-    driver::missing("cuGraphInstantiate")
+    ::driver::missing("cuGraphInstantiate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiateWithFlags(_phGraphExec: *mut CUgraphExec, _hGraph: CUgraph, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuGraphInstantiateWithFlags")
+    ::driver::missing("cuGraphInstantiateWithFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiateWithParams(_phGraphExec: *mut CUgraphExec, _hGraph: CUgraph, _instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS) -> CUresult {
-    driver::missing("cuGraphInstantiateWithParams")
+    ::driver::missing("cuGraphInstantiateWithParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiateWithParams_ptsz(_phGraphExec: *mut CUgraphExec, _hGraph: CUgraph, _instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS) -> CUresult {
-    driver::missing("cuGraphInstantiateWithParams_ptsz")
+    ::driver::missing("cuGraphInstantiateWithParams_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiate_v2(_phGraphExec: *mut CUgraphExec, _hGraph: CUgraph, _phErrorNode: *mut CUgraphNode, _logBuffer: *mut c_char, _bufferSize: usize) -> CUresult {
-    driver::missing("cuGraphInstantiate_v2")
+    ::driver::missing("cuGraphInstantiate_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeCopyAttributes(_dst: CUgraphNode, _src: CUgraphNode) -> CUresult {
-    driver::missing("cuGraphKernelNodeCopyAttributes")
+    ::driver::missing("cuGraphKernelNodeCopyAttributes")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeGetAttribute(_hNode: CUgraphNode, _attr: CUkernelNodeAttrID, _value_out: *mut CUkernelNodeAttrValue) -> CUresult {
-    driver::missing("cuGraphKernelNodeGetAttribute")
+    ::driver::missing("cuGraphKernelNodeGetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeGetParams(_hNode: CUgraphNode, _nodeParams: *mut CUDA_KERNEL_NODE_PARAMS_v1) -> CUresult {
-    driver::missing("cuGraphKernelNodeGetParams")
+    ::driver::missing("cuGraphKernelNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeGetParams_v2(_hNode: CUgraphNode, _nodeParams: *mut CUDA_KERNEL_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphKernelNodeGetParams_v2")
+    ::driver::missing("cuGraphKernelNodeGetParams_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeSetAttribute(_hNode: CUgraphNode, _attr: CUkernelNodeAttrID, _value: *const CUkernelNodeAttrValue) -> CUresult {
-    driver::missing("cuGraphKernelNodeSetAttribute")
+    ::driver::missing("cuGraphKernelNodeSetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1) -> CUresult {
-    driver::missing("cuGraphKernelNodeSetParams")
+    ::driver::missing("cuGraphKernelNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeSetParams_v2(_hNode: CUgraphNode, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphKernelNodeSetParams_v2")
+    ::driver::missing("cuGraphKernelNodeSetParams_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphLaunch(_hGraph: CUgraphExec, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGraphLaunch")
+    ::driver::missing("cuGraphLaunch")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphLaunch_ptsz(_hGraphExec: CUgraphExec, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGraphLaunch_ptsz")
+    ::driver::missing("cuGraphLaunch_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemAllocNodeGetParams(_hNode: CUgraphNode, _params_out: *mut CUDA_MEM_ALLOC_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphMemAllocNodeGetParams")
+    ::driver::missing("cuGraphMemAllocNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemFreeNodeGetParams(_hNode: CUgraphNode, _dptr_out: *mut CUdeviceptr) -> CUresult {
-    driver::missing("cuGraphMemFreeNodeGetParams")
+    ::driver::missing("cuGraphMemFreeNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemcpyNodeGetParams(_hNode: CUgraphNode, _nodeParams: *mut CUDA_MEMCPY3D) -> CUresult {
-    driver::missing("cuGraphMemcpyNodeGetParams")
+    ::driver::missing("cuGraphMemcpyNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemcpyNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_MEMCPY3D) -> CUresult {
-    driver::missing("cuGraphMemcpyNodeSetParams")
+    ::driver::missing("cuGraphMemcpyNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemsetNodeGetParams(_hNode: CUgraphNode, _nodeParams: *mut CUDA_MEMSET_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphMemsetNodeGetParams")
+    ::driver::missing("cuGraphMemsetNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemsetNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_MEMSET_NODE_PARAMS) -> CUresult {
-    driver::missing("cuGraphMemsetNodeSetParams")
+    ::driver::missing("cuGraphMemsetNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeFindInClone(_phNode: *mut CUgraphNode, _hOriginalNode: CUgraphNode, _hClonedGraph: CUgraph) -> CUresult {
-    driver::missing("cuGraphNodeFindInClone")
+    ::driver::missing("cuGraphNodeFindInClone")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetContainingGraph(_hNode: CUgraphNode, _phGraph: *mut CUgraph) -> CUresult {
-    driver::missing("cuGraphNodeGetContainingGraph")
+    ::driver::missing("cuGraphNodeGetContainingGraph")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetDependencies(_hNode: CUgraphNode, _dependencies: *mut CUgraphNode, _numDependencies: *mut usize) -> CUresult {
-    driver::missing("cuGraphNodeGetDependencies")
+    ::driver::missing("cuGraphNodeGetDependencies")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetDependencies_v2(_hNode: CUgraphNode, _dependencies: *mut CUgraphNode, _edgeData: *mut CUgraphEdgeData, _numDependencies: *mut usize) -> CUresult {
-    driver::missing("cuGraphNodeGetDependencies_v2")
+    ::driver::missing("cuGraphNodeGetDependencies_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetDependentNodes(_hNode: CUgraphNode, _dependentNodes: *mut CUgraphNode, _numDependentNodes: *mut usize) -> CUresult {
-    driver::missing("cuGraphNodeGetDependentNodes")
+    ::driver::missing("cuGraphNodeGetDependentNodes")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetDependentNodes_v2(_hNode: CUgraphNode, _dependentNodes: *mut CUgraphNode, _edgeData: *mut CUgraphEdgeData, _numDependentNodes: *mut usize) -> CUresult {
-    driver::missing("cuGraphNodeGetDependentNodes_v2")
+    ::driver::missing("cuGraphNodeGetDependentNodes_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetEnabled(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _isEnabled: *mut c_uint) -> CUresult {
-    driver::missing("cuGraphNodeGetEnabled")
+    ::driver::missing("cuGraphNodeGetEnabled")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetLocalId(_hNode: CUgraphNode, _nodeId: *mut c_uint) -> CUresult {
-    driver::missing("cuGraphNodeGetLocalId")
+    ::driver::missing("cuGraphNodeGetLocalId")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetParams(_hNode: CUgraphNode, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
-    driver::missing("cuGraphNodeGetParams")
+    ::driver::missing("cuGraphNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetToolsId(_hNode: CUgraphNode, _toolsNodeId: *mut c_ulonglong) -> CUresult {
-    driver::missing("cuGraphNodeGetToolsId")
+    ::driver::missing("cuGraphNodeGetToolsId")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetType(_hNode: CUgraphNode, _type_: *mut CUgraphNodeType) -> CUresult {
-    driver::missing("cuGraphNodeGetType")
+    ::driver::missing("cuGraphNodeGetType")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeSetEnabled(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _isEnabled: c_uint) -> CUresult {
-    driver::missing("cuGraphNodeSetEnabled")
+    ::driver::missing("cuGraphNodeSetEnabled")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeSetParams(_hNode: CUgraphNode, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
-    driver::missing("cuGraphNodeSetParams")
+    ::driver::missing("cuGraphNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeSetParams_v2(_hNode: CUgraphNode, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
-    driver::missing("cuGraphNodeSetParams_v2")
+    ::driver::missing("cuGraphNodeSetParams_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphReleaseUserObject(_graph: CUgraph, _object: CUuserObject, _count: c_uint) -> CUresult {
-    driver::missing("cuGraphReleaseUserObject")
+    ::driver::missing("cuGraphReleaseUserObject")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphRemoveDependencies(_hGraph: CUgraph, _from: *const CUgraphNode, _to: *const CUgraphNode, _numDependencies: usize) -> CUresult {
-    driver::missing("cuGraphRemoveDependencies")
+    ::driver::missing("cuGraphRemoveDependencies")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphRemoveDependencies_v2(_hGraph: CUgraph, _from: *const CUgraphNode, _to: *const CUgraphNode, _edgeData: *const CUgraphEdgeData, _numDependencies: usize) -> CUresult {
-    driver::missing("cuGraphRemoveDependencies_v2")
+    ::driver::missing("cuGraphRemoveDependencies_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphRetainUserObject(_graph: CUgraph, _object: CUuserObject, _count: c_uint, _flags: c_uint) -> CUresult {
-    driver::missing("cuGraphRetainUserObject")
+    ::driver::missing("cuGraphRetainUserObject")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphUpload(_hGraph: CUgraphExec, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGraphUpload")
+    ::driver::missing("cuGraphUpload")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphUpload_ptsz(_hGraphExec: CUgraphExec, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGraphUpload_ptsz")
+    ::driver::missing("cuGraphUpload_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsEGLRegisterImage(_pCudaResource: *mut CUgraphicsResource, _image: EGLImageKHR, _flags: c_uint) -> CUresult {
-    driver::missing("cuGraphicsEGLRegisterImage")
+    ::driver::missing("cuGraphicsEGLRegisterImage")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsGLRegisterBuffer(_pCudaResource: *mut CUgraphicsResource, _buffer: GLuint, _Flags: c_uint) -> CUresult {
-    driver::missing("cuGraphicsGLRegisterBuffer")
+    ::driver::missing("cuGraphicsGLRegisterBuffer")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsGLRegisterImage(_pCudaResource: *mut CUgraphicsResource, _image: GLuint, _target: GLenum, _Flags: c_uint) -> CUresult {
-    driver::missing("cuGraphicsGLRegisterImage")
+    ::driver::missing("cuGraphicsGLRegisterImage")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsMapResources(_count: c_uint, _resources: *mut CUgraphicsResource, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGraphicsMapResources")
+    ::driver::missing("cuGraphicsMapResources")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsMapResources_ptsz(_count: c_uint, _resources: *mut CUgraphicsResource, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGraphicsMapResources_ptsz")
+    ::driver::missing("cuGraphicsMapResources_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceGetMappedEglFrame(_eglFrame: *mut CUeglFrame, _resource: CUgraphicsResource, _index: c_uint, _mipLevel: c_uint) -> CUresult {
-    driver::missing("cuGraphicsResourceGetMappedEglFrame")
+    ::driver::missing("cuGraphicsResourceGetMappedEglFrame")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceGetMappedMipmappedArray(_pMipmappedArray: *mut CUmipmappedArray, _resource: CUgraphicsResource) -> CUresult {
-    driver::missing("cuGraphicsResourceGetMappedMipmappedArray")
+    ::driver::missing("cuGraphicsResourceGetMappedMipmappedArray")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceGetMappedPointer(_pDevPtr: *mut CUdeviceptr_v1, _pSize: *mut c_uint, _resource: CUgraphicsResource) -> CUresult {
-    driver::missing("cuGraphicsResourceGetMappedPointer")
+    ::driver::missing("cuGraphicsResourceGetMappedPointer")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceGetMappedPointer_v2(_pDevPtr: *mut CUdeviceptr, _pSize: *mut usize, _resource: CUgraphicsResource) -> CUresult {
-    driver::missing("cuGraphicsResourceGetMappedPointer_v2")
+    ::driver::missing("cuGraphicsResourceGetMappedPointer_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceSetMapFlags(_resource: CUgraphicsResource, _flags: c_uint) -> CUresult {
-    driver::missing("cuGraphicsResourceSetMapFlags")
+    ::driver::missing("cuGraphicsResourceSetMapFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceSetMapFlags_v2(_resource: CUgraphicsResource, _flags: c_uint) -> CUresult {
-    driver::missing("cuGraphicsResourceSetMapFlags_v2")
+    ::driver::missing("cuGraphicsResourceSetMapFlags_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsSubResourceGetMappedArray(_pArray: *mut CUarray, _resource: CUgraphicsResource, _arrayIndex: c_uint, _mipLevel: c_uint) -> CUresult {
-    driver::missing("cuGraphicsSubResourceGetMappedArray")
+    ::driver::missing("cuGraphicsSubResourceGetMappedArray")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsUnmapResources(_count: c_uint, _resources: *mut CUgraphicsResource, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGraphicsUnmapResources")
+    ::driver::missing("cuGraphicsUnmapResources")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsUnmapResources_ptsz(_count: c_uint, _resources: *mut CUgraphicsResource, _hStream: CUstream) -> CUresult {
-    driver::missing("cuGraphicsUnmapResources_ptsz")
+    ::driver::missing("cuGraphicsUnmapResources_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsUnregisterResource(_resource: CUgraphicsResource) -> CUresult {
-    driver::missing("cuGraphicsUnregisterResource")
+    ::driver::missing("cuGraphicsUnregisterResource")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsVDPAURegisterOutputSurface(_pCudaResource: *mut CUgraphicsResource, _vdpSurface: VdpOutputSurface, _flags: c_uint) -> CUresult {
-    driver::missing("cuGraphicsVDPAURegisterOutputSurface")
+    ::driver::missing("cuGraphicsVDPAURegisterOutputSurface")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsVDPAURegisterVideoSurface(_pCudaResource: *mut CUgraphicsResource, _vdpSurface: VdpVideoSurface, _flags: c_uint) -> CUresult {
-    driver::missing("cuGraphicsVDPAURegisterVideoSurface")
+    ::driver::missing("cuGraphicsVDPAURegisterVideoSurface")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxCreate(_phCtx: *mut CUgreenCtx, _desc: CUdevResourceDesc, _dev: CUdevice, _flags: c_uint) -> CUresult {
-    driver::missing("cuGreenCtxCreate")
+    ::driver::missing("cuGreenCtxCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxDestroy(_hCtx: CUgreenCtx) -> CUresult {
-    driver::missing("cuGreenCtxDestroy")
+    ::driver::missing("cuGreenCtxDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxGetDevResource(_hCtx: CUgreenCtx, _resource: *mut CUdevResource, _type_: CUdevResourceType) -> CUresult {
-    driver::missing("cuGreenCtxGetDevResource")
+    ::driver::missing("cuGreenCtxGetDevResource")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxGetId(_greenCtx: CUgreenCtx, _greenCtxId: *mut c_ulonglong) -> CUresult {
-    driver::missing("cuGreenCtxGetId")
+    ::driver::missing("cuGreenCtxGetId")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxRecordEvent(_hCtx: CUgreenCtx, _hEvent: CUevent) -> CUresult {
-    driver::missing("cuGreenCtxRecordEvent")
+    ::driver::missing("cuGreenCtxRecordEvent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxStreamCreate(_phStream: *mut CUstream, _greenCtx: CUgreenCtx, _flags: c_uint, _priority: c_int) -> CUresult {
-    driver::missing("cuGreenCtxStreamCreate")
+    ::driver::missing("cuGreenCtxStreamCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxWaitEvent(_hCtx: CUgreenCtx, _hEvent: CUevent) -> CUresult {
-    driver::missing("cuGreenCtxWaitEvent")
+    ::driver::missing("cuGreenCtxWaitEvent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuImportExternalMemory(_extMem_out: *mut CUexternalMemory, _memHandleDesc: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC) -> CUresult {
-    driver::missing("cuImportExternalMemory")
+    ::driver::missing("cuImportExternalMemory")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuImportExternalSemaphore(_extSem_out: *mut CUexternalSemaphore, _semHandleDesc: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC) -> CUresult {
-    driver::missing("cuImportExternalSemaphore")
+    ::driver::missing("cuImportExternalSemaphore")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuInit(_Flags: c_uint) -> CUresult {
-    driver::missing("cuInit")
+    ::driver::missing("cuInit")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcCloseMemHandle(_dptr: CUdeviceptr) -> CUresult {
-    driver::missing("cuIpcCloseMemHandle")
+    ::driver::missing("cuIpcCloseMemHandle")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcGetEventHandle(_pHandle: *mut CUipcEventHandle, _event: CUevent) -> CUresult {
-    driver::missing("cuIpcGetEventHandle")
+    ::driver::missing("cuIpcGetEventHandle")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcGetMemHandle(_pHandle: *mut CUipcMemHandle, _dptr: CUdeviceptr) -> CUresult {
-    driver::missing("cuIpcGetMemHandle")
+    ::driver::missing("cuIpcGetMemHandle")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcOpenEventHandle(_phEvent: *mut CUevent, _handle: CUipcEventHandle) -> CUresult {
-    driver::missing("cuIpcOpenEventHandle")
+    ::driver::missing("cuIpcOpenEventHandle")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcOpenMemHandle(_pdptr: *mut CUdeviceptr, _handle: CUipcMemHandle, _Flags: c_uint) -> CUresult {
-    driver::missing("cuIpcOpenMemHandle")
+    ::driver::missing("cuIpcOpenMemHandle")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcOpenMemHandle_v2(_pdptr: *mut CUdeviceptr, _handle: CUipcMemHandle, _Flags: c_uint) -> CUresult {
-    driver::missing("cuIpcOpenMemHandle_v2")
+    ::driver::missing("cuIpcOpenMemHandle_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetAttribute(_pi: *mut c_int, _attrib: CUfunction_attribute, _kernel: CUkernel, _dev: CUdevice) -> CUresult {
-    driver::missing("cuKernelGetAttribute")
+    ::driver::missing("cuKernelGetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetFunction(_pFunc: *mut CUfunction, _kernel: CUkernel) -> CUresult {
-    driver::missing("cuKernelGetFunction")
+    ::driver::missing("cuKernelGetFunction")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetLibrary(_pLib: *mut CUlibrary, _kernel: CUkernel) -> CUresult {
-    driver::missing("cuKernelGetLibrary")
+    ::driver::missing("cuKernelGetLibrary")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetName(_name: *mut *const c_char, _hfunc: CUkernel) -> CUresult {
-    driver::missing("cuKernelGetName")
+    ::driver::missing("cuKernelGetName")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetParamCount(_kernel: CUkernel, _paramCount: *mut usize) -> CUresult {
-    driver::missing("cuKernelGetParamCount")
+    ::driver::missing("cuKernelGetParamCount")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetParamInfo(_kernel: CUkernel, _paramIndex: usize, _paramOffset: *mut usize, _paramSize: *mut usize) -> CUresult {
-    driver::missing("cuKernelGetParamInfo")
+    ::driver::missing("cuKernelGetParamInfo")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelSetAttribute(_attrib: CUfunction_attribute, _val: c_int, _kernel: CUkernel, _dev: CUdevice) -> CUresult {
-    driver::missing("cuKernelSetAttribute")
+    ::driver::missing("cuKernelSetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelSetCacheConfig(_kernel: CUkernel, _config: CUfunc_cache, _dev: CUdevice) -> CUresult {
-    driver::missing("cuKernelSetCacheConfig")
+    ::driver::missing("cuKernelSetCacheConfig")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunch(_f: CUfunction) -> CUresult {
-    driver::missing("cuLaunch")
+    ::driver::missing("cuLaunch")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchCooperativeKernel(_f: CUfunction, _gridDimX: c_uint, _gridDimY: c_uint, _gridDimZ: c_uint, _blockDimX: c_uint, _blockDimY: c_uint, _blockDimZ: c_uint, _sharedMemBytes: c_uint, _hStream: CUstream, _kernelParams: *mut *mut c_void) -> CUresult {
-    driver::missing("cuLaunchCooperativeKernel")
+    ::driver::missing("cuLaunchCooperativeKernel")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchCooperativeKernelMultiDevice(_launchParamsList: *mut CUDA_LAUNCH_PARAMS, _numDevices: c_uint, _flags: c_uint) -> CUresult {
-    driver::missing("cuLaunchCooperativeKernelMultiDevice")
+    ::driver::missing("cuLaunchCooperativeKernelMultiDevice")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchCooperativeKernel_ptsz(_f: CUfunction, _gridDimX: c_uint, _gridDimY: c_uint, _gridDimZ: c_uint, _blockDimX: c_uint, _blockDimY: c_uint, _blockDimZ: c_uint, _sharedMemBytes: c_uint, _hStream: CUstream, _kernelParams: *mut *mut c_void) -> CUresult {
-    driver::missing("cuLaunchCooperativeKernel_ptsz")
+    ::driver::missing("cuLaunchCooperativeKernel_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchGrid(_f: CUfunction, _grid_width: c_int, _grid_height: c_int) -> CUresult {
-    driver::missing("cuLaunchGrid")
+    ::driver::missing("cuLaunchGrid")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchGridAsync(_f: CUfunction, _grid_width: c_int, _grid_height: c_int, _hStream: CUstream) -> CUresult {
-    driver::missing("cuLaunchGridAsync")
+    ::driver::missing("cuLaunchGridAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchHostFunc(_hStream: CUstream, _fn_: CUhostFn, _userData: *mut c_void) -> CUresult {
-    driver::missing("cuLaunchHostFunc")
+    ::driver::missing("cuLaunchHostFunc")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchHostFunc_ptsz(_hStream: CUstream, _fn_: CUhostFn, _userData: *mut c_void) -> CUresult {
-    driver::missing("cuLaunchHostFunc_ptsz")
+    ::driver::missing("cuLaunchHostFunc_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchHostFunc_v2(_hStream: CUstream, _fn_: CUhostFn, _userData: *mut c_void, _syncMode: c_uint) -> CUresult {
-    driver::missing("cuLaunchHostFunc_v2")
+    ::driver::missing("cuLaunchHostFunc_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchHostFunc_v2_ptsz(_hStream: CUstream, _fn_: CUhostFn, _userData: *mut c_void, _syncMode: c_uint) -> CUresult {
-    driver::missing("cuLaunchHostFunc_v2_ptsz")
+    ::driver::missing("cuLaunchHostFunc_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchKernel(_f: CUfunction, _gridDimX: c_uint, _gridDimY: c_uint, _gridDimZ: c_uint, _blockDimX: c_uint, _blockDimY: c_uint, _blockDimZ: c_uint, _sharedMemBytes: c_uint, _hStream: CUstream, _kernelParams: *mut *mut c_void, _extra: *mut *mut c_void) -> CUresult {
-    driver::missing("cuLaunchKernel")
+    ::driver::missing("cuLaunchKernel")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchKernelEx(_config: *const CUlaunchConfig, _f: CUfunction, _kernelParams: *mut *mut c_void, _extra: *mut *mut c_void) -> CUresult {
-    driver::missing("cuLaunchKernelEx")
+    ::driver::missing("cuLaunchKernelEx")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchKernelEx_ptsz(_config: *const CUlaunchConfig, _f: CUfunction, _kernelParams: *mut *mut c_void, _extra: *mut *mut c_void) -> CUresult {
-    driver::missing("cuLaunchKernelEx_ptsz")
+    ::driver::missing("cuLaunchKernelEx_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchKernel_ptsz(_f: CUfunction, _gridDimX: c_uint, _gridDimY: c_uint, _gridDimZ: c_uint, _blockDimX: c_uint, _blockDimY: c_uint, _blockDimZ: c_uint, _sharedMemBytes: c_uint, _hStream: CUstream, _kernelParams: *mut *mut c_void, _extra: *mut *mut c_void) -> CUresult {
-    driver::missing("cuLaunchKernel_ptsz")
+    ::driver::missing("cuLaunchKernel_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryEnumerateKernels(_kernels: *mut CUkernel, _numKernels: c_uint, _lib: CUlibrary) -> CUresult {
-    driver::missing("cuLibraryEnumerateKernels")
+    ::driver::missing("cuLibraryEnumerateKernels")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetGlobal(_dptr: *mut CUdeviceptr, _bytes: *mut usize, _library: CUlibrary, _name: *const c_char) -> CUresult {
-    driver::missing("cuLibraryGetGlobal")
+    ::driver::missing("cuLibraryGetGlobal")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetKernel(_pKernel: *mut CUkernel, _library: CUlibrary, _name: *const c_char) -> CUresult {
-    driver::missing("cuLibraryGetKernel")
+    ::driver::missing("cuLibraryGetKernel")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetKernelCount(_count: *mut c_uint, _lib: CUlibrary) -> CUresult {
-    driver::missing("cuLibraryGetKernelCount")
+    ::driver::missing("cuLibraryGetKernelCount")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetManaged(_dptr: *mut CUdeviceptr, _bytes: *mut usize, _library: CUlibrary, _name: *const c_char) -> CUresult {
-    driver::missing("cuLibraryGetManaged")
+    ::driver::missing("cuLibraryGetManaged")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetModule(_pMod: *mut CUmodule, _library: CUlibrary) -> CUresult {
-    driver::missing("cuLibraryGetModule")
+    ::driver::missing("cuLibraryGetModule")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetUnifiedFunction(_fptr: *mut *mut c_void, _library: CUlibrary, _symbol: *const c_char) -> CUresult {
-    driver::missing("cuLibraryGetUnifiedFunction")
+    ::driver::missing("cuLibraryGetUnifiedFunction")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryLoadData(_library: *mut CUlibrary, _code: *const c_void, _jitOptions: *mut CUjit_option, _jitOptionsValues: *mut *mut c_void, _numJitOptions: c_uint, _libraryOptions: *mut CUlibraryOption, _libraryOptionValues: *mut *mut c_void, _numLibraryOptions: c_uint) -> CUresult {
-    driver::missing("cuLibraryLoadData")
+    ::driver::missing("cuLibraryLoadData")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryLoadFromFile(_library: *mut CUlibrary, _fileName: *const c_char, _jitOptions: *mut CUjit_option, _jitOptionsValues: *mut *mut c_void, _numJitOptions: c_uint, _libraryOptions: *mut CUlibraryOption, _libraryOptionValues: *mut *mut c_void, _numLibraryOptions: c_uint) -> CUresult {
-    driver::missing("cuLibraryLoadFromFile")
+    ::driver::missing("cuLibraryLoadFromFile")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryUnload(_library: CUlibrary) -> CUresult {
-    driver::missing("cuLibraryUnload")
+    ::driver::missing("cuLibraryUnload")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLinkAddData(_state: CUlinkState, _type_: CUjitInputType, _data: *mut c_void, _size: usize, _name: *const c_char, _numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void) -> CUresult {
-    driver::missing("cuLinkAddData")
+    ::driver::missing("cuLinkAddData")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLinkAddData_v2(_state: CUlinkState, _type_: CUjitInputType, _data: *mut c_void, _size: usize, _name: *const c_char, _numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void) -> CUresult {
-    driver::missing("cuLinkAddData_v2")
+    ::driver::missing("cuLinkAddData_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLinkAddFile(_state: CUlinkState, _type_: CUjitInputType, _path: *const c_char, _numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void) -> CUresult {
-    driver::missing("cuLinkAddFile")
+    ::driver::missing("cuLinkAddFile")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLinkAddFile_v2(_state: CUlinkState, _type_: CUjitInputType, _path: *const c_char, _numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void) -> CUresult {
-    driver::missing("cuLinkAddFile_v2")
+    ::driver::missing("cuLinkAddFile_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLinkComplete(_state: CUlinkState, _cubinOut: *mut *mut c_void, _sizeOut: *mut usize) -> CUresult {
-    driver::missing("cuLinkComplete")
+    ::driver::missing("cuLinkComplete")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLinkCreate(_numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void, _stateOut: *mut CUlinkState) -> CUresult {
-    driver::missing("cuLinkCreate")
+    ::driver::missing("cuLinkCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLinkCreate_v2(_numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void, _stateOut: *mut CUlinkState) -> CUresult {
-    driver::missing("cuLinkCreate_v2")
+    ::driver::missing("cuLinkCreate_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLinkDestroy(_state: CUlinkState) -> CUresult {
-    driver::missing("cuLinkDestroy")
+    ::driver::missing("cuLinkDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointAddDevice(_leId: CUlogicalEndpointId, _dev: CUdevice) -> CUresult {
-    driver::missing("cuLogicalEndpointAddDevice")
+    ::driver::missing("cuLogicalEndpointAddDevice")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointBindAddr(_leId: CUlogicalEndpointId, _dev: CUdevice, _offset: cuuint64_t, _ptr: *mut c_void, _size: cuuint64_t, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuLogicalEndpointBindAddr")
+    ::driver::missing("cuLogicalEndpointBindAddr")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointBindMem(_leId: CUlogicalEndpointId, _dev: CUdevice, _offset: cuuint64_t, _memHandle: CUmemGenericAllocationHandle, _memOffset: cuuint64_t, _size: cuuint64_t, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuLogicalEndpointBindMem")
+    ::driver::missing("cuLogicalEndpointBindMem")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointCreate(_leId: CUlogicalEndpointId, _prop: *const CUlogicalEndpointProp) -> CUresult {
-    driver::missing("cuLogicalEndpointCreate")
+    ::driver::missing("cuLogicalEndpointCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointDestroy(_leId: CUlogicalEndpointId) -> CUresult {
-    driver::missing("cuLogicalEndpointDestroy")
+    ::driver::missing("cuLogicalEndpointDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointExport(_handle: *mut c_void, _leId: CUlogicalEndpointId, _handleType: CUlogicalEndpointIpcHandleType) -> CUresult {
-    driver::missing("cuLogicalEndpointExport")
+    ::driver::missing("cuLogicalEndpointExport")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointGetLimits(_bindAlignment: *mut cuuint64_t, _maxSize: *mut cuuint64_t, _prop: *const CUlogicalEndpointProp) -> CUresult {
-    driver::missing("cuLogicalEndpointGetLimits")
+    ::driver::missing("cuLogicalEndpointGetLimits")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointIdRelease(_baseLeId: CUlogicalEndpointId, _count: cuuint32_t) -> CUresult {
-    driver::missing("cuLogicalEndpointIdRelease")
+    ::driver::missing("cuLogicalEndpointIdRelease")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointIdReserve(_baseLeId: *mut CUlogicalEndpointId, _count: cuuint32_t) -> CUresult {
-    driver::missing("cuLogicalEndpointIdReserve")
+    ::driver::missing("cuLogicalEndpointIdReserve")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointImport(_leId: CUlogicalEndpointId, _handle: *const c_void, _handleType: CUlogicalEndpointIpcHandleType) -> CUresult {
-    driver::missing("cuLogicalEndpointImport")
+    ::driver::missing("cuLogicalEndpointImport")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointQuery(_leId: CUlogicalEndpointId, _count: cuuint32_t, _queryStatus: *mut c_int) -> CUresult {
-    driver::missing("cuLogicalEndpointQuery")
+    ::driver::missing("cuLogicalEndpointQuery")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointUnbind(_leId: CUlogicalEndpointId, _dev: CUdevice, _offset: cuuint64_t, _size: cuuint64_t) -> CUresult {
-    driver::missing("cuLogicalEndpointUnbind")
+    ::driver::missing("cuLogicalEndpointUnbind")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogsCurrent(_iterator_out: *mut CUlogIterator, _flags: c_uint) -> CUresult {
-    driver::missing("cuLogsCurrent")
+    ::driver::missing("cuLogsCurrent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogsDumpToFile(_iterator: *mut CUlogIterator, _pathToFile: *const c_char, _flags: c_uint) -> CUresult {
-    driver::missing("cuLogsDumpToFile")
+    ::driver::missing("cuLogsDumpToFile")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogsDumpToMemory(_iterator: *mut CUlogIterator, _buffer: *mut c_char, _size: *mut usize, _flags: c_uint) -> CUresult {
-    driver::missing("cuLogsDumpToMemory")
+    ::driver::missing("cuLogsDumpToMemory")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogsRegisterCallback(_callbackFunc: CUlogsCallback, _userData: *mut c_void, _callback_out: *mut CUlogsCallbackHandle) -> CUresult {
-    driver::missing("cuLogsRegisterCallback")
+    ::driver::missing("cuLogsRegisterCallback")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogsUnregisterCallback(_callback: CUlogsCallbackHandle) -> CUresult {
-    driver::missing("cuLogsUnregisterCallback")
+    ::driver::missing("cuLogsUnregisterCallback")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAddressFree(_ptr: CUdeviceptr, _size: usize) -> CUresult {
-    driver::missing("cuMemAddressFree")
+    ::driver::missing("cuMemAddressFree")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAddressReserve(_ptr: *mut CUdeviceptr, _size: usize, _alignment: usize, _addr: CUdeviceptr, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuMemAddressReserve")
+    ::driver::missing("cuMemAddressReserve")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAdvise(_devPtr: CUdeviceptr, _count: usize, _advice: CUmem_advise, _device: CUdevice) -> CUresult {
-    driver::missing("cuMemAdvise")
+    ::driver::missing("cuMemAdvise")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAdvise_v2(_devPtr: CUdeviceptr, _count: usize, _advice: CUmem_advise, _location: CUmemLocation) -> CUresult {
-    driver::missing("cuMemAdvise_v2")
+    ::driver::missing("cuMemAdvise_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc(_dptr: *mut CUdeviceptr_v1, _bytesize: c_uint) -> CUresult {
-    driver::missing("cuMemAlloc")
+    ::driver::missing("cuMemAlloc")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocAsync(_dptr: *mut CUdeviceptr, _bytesize: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemAllocAsync")
+    ::driver::missing("cuMemAllocAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocAsync_ptsz(_dptr: *mut CUdeviceptr, _bytesize: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemAllocAsync_ptsz")
+    ::driver::missing("cuMemAllocAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocFromPoolAsync(_dptr: *mut CUdeviceptr, _bytesize: usize, _pool: CUmemoryPool, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemAllocFromPoolAsync")
+    ::driver::missing("cuMemAllocFromPoolAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocFromPoolAsync_ptsz(_dptr: *mut CUdeviceptr, _bytesize: usize, _pool: CUmemoryPool, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemAllocFromPoolAsync_ptsz")
+    ::driver::missing("cuMemAllocFromPoolAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocHost(_pp: *mut *mut c_void, _bytesize: c_uint) -> CUresult {
-    driver::missing("cuMemAllocHost")
+    ::driver::missing("cuMemAllocHost")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocHost_v2(_pp: *mut *mut c_void, _bytesize: usize) -> CUresult {
-    driver::missing("cuMemAllocHost_v2")
+    ::driver::missing("cuMemAllocHost_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocManaged(_dptr: *mut CUdeviceptr, _bytesize: usize, _flags: c_uint) -> CUresult {
-    driver::missing("cuMemAllocManaged")
+    ::driver::missing("cuMemAllocManaged")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocPitch(_dptr: *mut CUdeviceptr_v1, _pPitch: *mut c_uint, _WidthInBytes: c_uint, _Height: c_uint, _ElementSizeBytes: c_uint) -> CUresult {
-    driver::missing("cuMemAllocPitch")
+    ::driver::missing("cuMemAllocPitch")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocPitch_v2(_dptr: *mut CUdeviceptr, _pPitch: *mut usize, _WidthInBytes: usize, _Height: usize, _ElementSizeBytes: c_uint) -> CUresult {
-    driver::missing("cuMemAllocPitch_v2")
+    ::driver::missing("cuMemAllocPitch_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc_v2(_dptr: *mut CUdeviceptr, _bytesize: usize) -> CUresult {
-    driver::missing("cuMemAlloc_v2")
+    ::driver::missing("cuMemAlloc_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemBatchDecompressAsync(_paramsArray: *mut CUmemDecompressParams, _count: usize, _flags: c_uint, _errorIndex: *mut usize, _stream: CUstream) -> CUresult {
-    driver::missing("cuMemBatchDecompressAsync")
+    ::driver::missing("cuMemBatchDecompressAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemBatchDecompressAsync_ptsz(_paramsArray: *mut CUmemDecompressParams, _count: usize, _flags: c_uint, _errorIndex: *mut usize, _stream: CUstream) -> CUresult {
-    driver::missing("cuMemBatchDecompressAsync_ptsz")
+    ::driver::missing("cuMemBatchDecompressAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemCreate(_handle: *mut CUmemGenericAllocationHandle, _size: usize, _prop: *const CUmemAllocationProp, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuMemCreate")
+    ::driver::missing("cuMemCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _prefetchLocs: *mut CUmemLocation, _prefetchLocIdxs: *mut usize, _numPrefetchLocs: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemDiscardAndPrefetchBatchAsync")
+    ::driver::missing("cuMemDiscardAndPrefetchBatchAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync_ptsz(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _prefetchLocs: *mut CUmemLocation, _prefetchLocIdxs: *mut usize, _numPrefetchLocs: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemDiscardAndPrefetchBatchAsync_ptsz")
+    ::driver::missing("cuMemDiscardAndPrefetchBatchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemDiscardBatchAsync(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemDiscardBatchAsync")
+    ::driver::missing("cuMemDiscardBatchAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemDiscardBatchAsync_ptsz(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemDiscardBatchAsync_ptsz")
+    ::driver::missing("cuMemDiscardBatchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemExportToShareableHandle(_shareableHandle: *mut c_void, _handle: CUmemGenericAllocationHandle, _handleType: CUmemAllocationHandleType, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuMemExportToShareableHandle")
+    ::driver::missing("cuMemExportToShareableHandle")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemFree(_dptr: CUdeviceptr_v1) -> CUresult {
-    driver::missing("cuMemFree")
+    ::driver::missing("cuMemFree")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemFreeAsync(_dptr: CUdeviceptr, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemFreeAsync")
+    ::driver::missing("cuMemFreeAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemFreeAsync_ptsz(_dptr: CUdeviceptr, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemFreeAsync_ptsz")
+    ::driver::missing("cuMemFreeAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemFreeHost(_p: *mut c_void) -> CUresult {
-    driver::missing("cuMemFreeHost")
+    ::driver::missing("cuMemFreeHost")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemFree_v2(_dptr: CUdeviceptr) -> CUresult {
-    driver::missing("cuMemFree_v2")
+    ::driver::missing("cuMemFree_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAccess(_flags: *mut c_ulonglong, _location: *const CUmemLocation, _ptr: CUdeviceptr) -> CUresult {
-    driver::missing("cuMemGetAccess")
+    ::driver::missing("cuMemGetAccess")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAddressRange(_pbase: *mut CUdeviceptr_v1, _psize: *mut c_uint, _dptr: CUdeviceptr_v1) -> CUresult {
-    driver::missing("cuMemGetAddressRange")
+    ::driver::missing("cuMemGetAddressRange")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAddressRange_v2(_pbase: *mut CUdeviceptr, _psize: *mut usize, _dptr: CUdeviceptr) -> CUresult {
-    driver::missing("cuMemGetAddressRange_v2")
+    ::driver::missing("cuMemGetAddressRange_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAllocationGranularity(_granularity: *mut usize, _prop: *const CUmemAllocationProp, _option: CUmemAllocationGranularity_flags) -> CUresult {
-    driver::missing("cuMemGetAllocationGranularity")
+    ::driver::missing("cuMemGetAllocationGranularity")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAllocationPropertiesFromHandle(_prop: *mut CUmemAllocationProp, _handle: CUmemGenericAllocationHandle) -> CUresult {
-    driver::missing("cuMemGetAllocationPropertiesFromHandle")
+    ::driver::missing("cuMemGetAllocationPropertiesFromHandle")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAttribute() -> CUresult {
-    driver::missing("cuMemGetAttribute")
+    ::driver::missing("cuMemGetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAttribute_v2() -> CUresult {
-    driver::missing("cuMemGetAttribute_v2")
+    ::driver::missing("cuMemGetAttribute_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetDefaultMemPool(_pool_out: *mut CUmemoryPool, _location: *mut CUmemLocation, _type_: CUmemAllocationType) -> CUresult {
-    driver::missing("cuMemGetDefaultMemPool")
+    ::driver::missing("cuMemGetDefaultMemPool")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetHandleForAddressRange(_handle: *mut c_void, _dptr: CUdeviceptr, _size: usize, _handleType: CUmemRangeHandleType, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuMemGetHandleForAddressRange")
+    ::driver::missing("cuMemGetHandleForAddressRange")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetInfo(_free: *mut c_uint, _total: *mut c_uint) -> CUresult {
-    driver::missing("cuMemGetInfo")
+    ::driver::missing("cuMemGetInfo")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetInfo_v2(_free: *mut usize, _total: *mut usize) -> CUresult {
-    driver::missing("cuMemGetInfo_v2")
+    ::driver::missing("cuMemGetInfo_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetLocationInfo(_ptr: CUdeviceptr, _size: usize, _summaryGranularity: usize, _samplingGranularity: usize, _location_out: *mut CUmemLocation) -> CUresult {
-    driver::missing("cuMemGetLocationInfo")
+    ::driver::missing("cuMemGetLocationInfo")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetMemPool(_pool: *mut CUmemoryPool, _location: *mut CUmemLocation, _type_: CUmemAllocationType) -> CUresult {
-    driver::missing("cuMemGetMemPool")
+    ::driver::missing("cuMemGetMemPool")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostAlloc(_pp: *mut *mut c_void, _bytesize: usize, _Flags: c_uint) -> CUresult {
-    driver::missing("cuMemHostAlloc")
+    ::driver::missing("cuMemHostAlloc")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostGetDevicePointer(_pdptr: *mut CUdeviceptr_v1, _p: *mut c_void, _Flags: c_uint) -> CUresult {
-    driver::missing("cuMemHostGetDevicePointer")
+    ::driver::missing("cuMemHostGetDevicePointer")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostGetDevicePointer_v2(_pdptr: *mut CUdeviceptr, _p: *mut c_void, _Flags: c_uint) -> CUresult {
-    driver::missing("cuMemHostGetDevicePointer_v2")
+    ::driver::missing("cuMemHostGetDevicePointer_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostGetFlags(_pFlags: *mut c_uint, _p: *mut c_void) -> CUresult {
-    driver::missing("cuMemHostGetFlags")
+    ::driver::missing("cuMemHostGetFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostRegister(_p: *mut c_void, _bytesize: usize, _Flags: c_uint) -> CUresult {
-    driver::missing("cuMemHostRegister")
+    ::driver::missing("cuMemHostRegister")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostRegister_v2(_p: *mut c_void, _bytesize: usize, _Flags: c_uint) -> CUresult {
-    driver::missing("cuMemHostRegister_v2")
+    ::driver::missing("cuMemHostRegister_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostUnregister(_p: *mut c_void) -> CUresult {
-    driver::missing("cuMemHostUnregister")
+    ::driver::missing("cuMemHostUnregister")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemImportFromShareableHandle(_handle: *mut CUmemGenericAllocationHandle, _osHandle: *mut c_void, _shHandleType: CUmemAllocationHandleType) -> CUresult {
-    driver::missing("cuMemImportFromShareableHandle")
+    ::driver::missing("cuMemImportFromShareableHandle")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemMap(_ptr: CUdeviceptr, _size: usize, _offset: usize, _handle: CUmemGenericAllocationHandle, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuMemMap")
+    ::driver::missing("cuMemMap")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemMapArrayAsync(_mapInfoList: *mut CUarrayMapInfo, _count: c_uint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemMapArrayAsync")
+    ::driver::missing("cuMemMapArrayAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemMapArrayAsync_ptsz(_mapInfoList: *mut CUarrayMapInfo, _count: c_uint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemMapArrayAsync_ptsz")
+    ::driver::missing("cuMemMapArrayAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolCreate(_pool: *mut CUmemoryPool, _poolProps: *const CUmemPoolProps) -> CUresult {
-    driver::missing("cuMemPoolCreate")
+    ::driver::missing("cuMemPoolCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolDestroy(_pool: CUmemoryPool) -> CUresult {
-    driver::missing("cuMemPoolDestroy")
+    ::driver::missing("cuMemPoolDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolExportPointer(_shareData_out: *mut CUmemPoolPtrExportData, _ptr: CUdeviceptr) -> CUresult {
-    driver::missing("cuMemPoolExportPointer")
+    ::driver::missing("cuMemPoolExportPointer")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolExportToShareableHandle(_handle_out: *mut c_void, _pool: CUmemoryPool, _handleType: CUmemAllocationHandleType, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuMemPoolExportToShareableHandle")
+    ::driver::missing("cuMemPoolExportToShareableHandle")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolGetAccess(_flags: *mut CUmemAccess_flags, _memPool: CUmemoryPool, _location: *mut CUmemLocation) -> CUresult {
-    driver::missing("cuMemPoolGetAccess")
+    ::driver::missing("cuMemPoolGetAccess")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolGetAttribute(_pool: CUmemoryPool, _attr: CUmemPool_attribute, _value: *mut c_void) -> CUresult {
-    driver::missing("cuMemPoolGetAttribute")
+    ::driver::missing("cuMemPoolGetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolImportFromShareableHandle(_pool_out: *mut CUmemoryPool, _handle: *mut c_void, _handleType: CUmemAllocationHandleType, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuMemPoolImportFromShareableHandle")
+    ::driver::missing("cuMemPoolImportFromShareableHandle")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolImportPointer(_ptr_out: *mut CUdeviceptr, _pool: CUmemoryPool, _shareData: *mut CUmemPoolPtrExportData) -> CUresult {
-    driver::missing("cuMemPoolImportPointer")
+    ::driver::missing("cuMemPoolImportPointer")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolSetAccess(_pool: CUmemoryPool, _map: *const CUmemAccessDesc, _count: usize) -> CUresult {
-    driver::missing("cuMemPoolSetAccess")
+    ::driver::missing("cuMemPoolSetAccess")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolSetAttribute(_pool: CUmemoryPool, _attr: CUmemPool_attribute, _value: *mut c_void) -> CUresult {
-    driver::missing("cuMemPoolSetAttribute")
+    ::driver::missing("cuMemPoolSetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolTrimTo(_pool: CUmemoryPool, _minBytesToKeep: usize) -> CUresult {
-    driver::missing("cuMemPoolTrimTo")
+    ::driver::missing("cuMemPoolTrimTo")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPrefetchAsync(_devPtr: CUdeviceptr, _count: usize, _dstDevice: CUdevice, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemPrefetchAsync")
+    ::driver::missing("cuMemPrefetchAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPrefetchAsync_ptsz(_devPtr: CUdeviceptr, _count: usize, _dstDevice: CUdevice, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemPrefetchAsync_ptsz")
+    ::driver::missing("cuMemPrefetchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPrefetchAsync_v2(_devPtr: CUdeviceptr, _count: usize, _location: CUmemLocation, _flags: c_uint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemPrefetchAsync_v2")
+    ::driver::missing("cuMemPrefetchAsync_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPrefetchAsync_v2_ptsz(_devPtr: CUdeviceptr, _count: usize, _location: CUmemLocation, _flags: c_uint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemPrefetchAsync_v2_ptsz")
+    ::driver::missing("cuMemPrefetchAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPrefetchBatchAsync(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _prefetchLocs: *mut CUmemLocation, _prefetchLocIdxs: *mut usize, _numPrefetchLocs: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemPrefetchBatchAsync")
+    ::driver::missing("cuMemPrefetchBatchAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPrefetchBatchAsync_ptsz(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _prefetchLocs: *mut CUmemLocation, _prefetchLocIdxs: *mut usize, _numPrefetchLocs: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemPrefetchBatchAsync_ptsz")
+    ::driver::missing("cuMemPrefetchBatchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemRangeGetAttribute(_data: *mut c_void, _dataSize: usize, _attribute: CUmem_range_attribute, _devPtr: CUdeviceptr, _count: usize) -> CUresult {
-    driver::missing("cuMemRangeGetAttribute")
+    ::driver::missing("cuMemRangeGetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemRangeGetAttributes(_data: *mut *mut c_void, _dataSizes: *mut usize, _attributes: *mut CUmem_range_attribute, _numAttributes: usize, _devPtr: CUdeviceptr, _count: usize) -> CUresult {
-    driver::missing("cuMemRangeGetAttributes")
+    ::driver::missing("cuMemRangeGetAttributes")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemRelease(_handle: CUmemGenericAllocationHandle) -> CUresult {
-    driver::missing("cuMemRelease")
+    ::driver::missing("cuMemRelease")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemRetainAllocationHandle(_handle: *mut CUmemGenericAllocationHandle, _addr: *mut c_void) -> CUresult {
-    driver::missing("cuMemRetainAllocationHandle")
+    ::driver::missing("cuMemRetainAllocationHandle")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemSetAccess(_ptr: CUdeviceptr, _size: usize, _desc: *const CUmemAccessDesc, _count: usize) -> CUresult {
-    driver::missing("cuMemSetAccess")
+    ::driver::missing("cuMemSetAccess")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemSetMemPool(_location: *mut CUmemLocation, _type_: CUmemAllocationType, _pool: CUmemoryPool) -> CUresult {
-    driver::missing("cuMemSetMemPool")
+    ::driver::missing("cuMemSetMemPool")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemUnmap(_ptr: CUdeviceptr, _size: usize) -> CUresult {
-    driver::missing("cuMemUnmap")
+    ::driver::missing("cuMemUnmap")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy(_dst: CUdeviceptr, _src: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpy")
+    ::driver::missing("cuMemcpy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2D(_pCopy: *const CUDA_MEMCPY2D_v1) -> CUresult {
-    driver::missing("cuMemcpy2D")
+    ::driver::missing("cuMemcpy2D")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DAsync(_pCopy: *const CUDA_MEMCPY2D_v1, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy2DAsync")
+    ::driver::missing("cuMemcpy2DAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DAsync_v2(_pCopy: *const CUDA_MEMCPY2D, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy2DAsync_v2")
+    ::driver::missing("cuMemcpy2DAsync_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DAsync_v2_ptsz(_pCopy: *const CUDA_MEMCPY2D, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy2DAsync_v2_ptsz")
+    ::driver::missing("cuMemcpy2DAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DUnaligned(_pCopy: *const CUDA_MEMCPY2D_v1) -> CUresult {
-    driver::missing("cuMemcpy2DUnaligned")
+    ::driver::missing("cuMemcpy2DUnaligned")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2(_pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    driver::missing("cuMemcpy2DUnaligned_v2")
+    ::driver::missing("cuMemcpy2DUnaligned_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2_ptds(_pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    driver::missing("cuMemcpy2DUnaligned_v2_ptds")
+    ::driver::missing("cuMemcpy2DUnaligned_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2D_v2(_pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    driver::missing("cuMemcpy2D_v2")
+    ::driver::missing("cuMemcpy2D_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2D_v2_ptds(_pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    driver::missing("cuMemcpy2D_v2_ptds")
+    ::driver::missing("cuMemcpy2D_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3D(_pCopy: *const CUDA_MEMCPY3D_v1) -> CUresult {
-    driver::missing("cuMemcpy3D")
+    ::driver::missing("cuMemcpy3D")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DAsync(_pCopy: *const CUDA_MEMCPY3D_v1, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy3DAsync")
+    ::driver::missing("cuMemcpy3DAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DAsync_v2(_pCopy: *const CUDA_MEMCPY3D, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy3DAsync_v2")
+    ::driver::missing("cuMemcpy3DAsync_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DAsync_v2_ptsz(_pCopy: *const CUDA_MEMCPY3D, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy3DAsync_v2_ptsz")
+    ::driver::missing("cuMemcpy3DAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DBatchAsync(_numOps: usize, _opList: *mut CUDA_MEMCPY3D_BATCH_OP, _failIdx: *mut usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy3DBatchAsync")
+    ::driver::missing("cuMemcpy3DBatchAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DBatchAsync_ptsz(_numOps: usize, _opList: *mut CUDA_MEMCPY3D_BATCH_OP, _failIdx: *mut usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy3DBatchAsync_ptsz")
+    ::driver::missing("cuMemcpy3DBatchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2(_numOps: usize, _opList: *mut CUDA_MEMCPY3D_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy3DBatchAsync_v2")
+    ::driver::missing("cuMemcpy3DBatchAsync_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2_ptsz(_numOps: usize, _opList: *mut CUDA_MEMCPY3D_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy3DBatchAsync_v2_ptsz")
+    ::driver::missing("cuMemcpy3DBatchAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DPeer(_pCopy: *const CUDA_MEMCPY3D_PEER) -> CUresult {
-    driver::missing("cuMemcpy3DPeer")
+    ::driver::missing("cuMemcpy3DPeer")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DPeerAsync(_pCopy: *const CUDA_MEMCPY3D_PEER, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy3DPeerAsync")
+    ::driver::missing("cuMemcpy3DPeerAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DPeerAsync_ptsz(_pCopy: *const CUDA_MEMCPY3D_PEER, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy3DPeerAsync_ptsz")
+    ::driver::missing("cuMemcpy3DPeerAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DPeer_ptds(_pCopy: *const CUDA_MEMCPY3D_PEER) -> CUresult {
-    driver::missing("cuMemcpy3DPeer_ptds")
+    ::driver::missing("cuMemcpy3DPeer_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync(_op: *mut CUDA_MEMCPY3D_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy3DWithAttributesAsync")
+    ::driver::missing("cuMemcpy3DWithAttributesAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync_ptsz(_op: *mut CUDA_MEMCPY3D_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpy3DWithAttributesAsync_ptsz")
+    ::driver::missing("cuMemcpy3DWithAttributesAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3D_v2(_pCopy: *const CUDA_MEMCPY3D) -> CUresult {
-    driver::missing("cuMemcpy3D_v2")
+    ::driver::missing("cuMemcpy3D_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3D_v2_ptds(_pCopy: *const CUDA_MEMCPY3D) -> CUresult {
-    driver::missing("cuMemcpy3D_v2_ptds")
+    ::driver::missing("cuMemcpy3D_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAsync(_dst: CUdeviceptr, _src: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyAsync")
+    ::driver::missing("cuMemcpyAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAsync_ptsz(_dst: CUdeviceptr, _src: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyAsync_ptsz")
+    ::driver::missing("cuMemcpyAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoA(_dstArray: CUarray, _dstOffset: c_uint, _srcArray: CUarray, _srcOffset: c_uint, _ByteCount: c_uint) -> CUresult {
-    driver::missing("cuMemcpyAtoA")
+    ::driver::missing("cuMemcpyAtoA")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoA_v2(_dstArray: CUarray, _dstOffset: usize, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyAtoA_v2")
+    ::driver::missing("cuMemcpyAtoA_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoA_v2_ptds(_dstArray: CUarray, _dstOffset: usize, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyAtoA_v2_ptds")
+    ::driver::missing("cuMemcpyAtoA_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoD(_dstDevice: CUdeviceptr_v1, _srcArray: CUarray, _srcOffset: c_uint, _ByteCount: c_uint) -> CUresult {
-    driver::missing("cuMemcpyAtoD")
+    ::driver::missing("cuMemcpyAtoD")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoD_v2(_dstDevice: CUdeviceptr, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyAtoD_v2")
+    ::driver::missing("cuMemcpyAtoD_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoD_v2_ptds(_dstDevice: CUdeviceptr, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyAtoD_v2_ptds")
+    ::driver::missing("cuMemcpyAtoD_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoH(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: c_uint, _ByteCount: c_uint) -> CUresult {
-    driver::missing("cuMemcpyAtoH")
+    ::driver::missing("cuMemcpyAtoH")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoHAsync(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: c_uint, _ByteCount: c_uint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyAtoHAsync")
+    ::driver::missing("cuMemcpyAtoHAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoHAsync_v2(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyAtoHAsync_v2")
+    ::driver::missing("cuMemcpyAtoHAsync_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoHAsync_v2_ptsz(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyAtoHAsync_v2_ptsz")
+    ::driver::missing("cuMemcpyAtoHAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoH_v2(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyAtoH_v2")
+    ::driver::missing("cuMemcpyAtoH_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoH_v2_ptds(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyAtoH_v2_ptds")
+    ::driver::missing("cuMemcpyAtoH_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyBatchAsync(_dsts: *mut CUdeviceptr, _srcs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _attrs: *mut CUmemcpyAttributes, _attrsIdxs: *mut usize, _numAttrs: usize, _failIdx: *mut usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyBatchAsync")
+    ::driver::missing("cuMemcpyBatchAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyBatchAsync_ptsz(_dsts: *mut CUdeviceptr, _srcs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _attrs: *mut CUmemcpyAttributes, _attrsIdxs: *mut usize, _numAttrs: usize, _failIdx: *mut usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyBatchAsync_ptsz")
+    ::driver::missing("cuMemcpyBatchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyBatchAsync_v2(_dsts: *mut CUdeviceptr, _srcs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _attrs: *mut CUmemcpyAttributes, _attrsIdxs: *mut usize, _numAttrs: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyBatchAsync_v2")
+    ::driver::missing("cuMemcpyBatchAsync_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyBatchAsync_v2_ptsz(_dsts: *mut CUdeviceptr, _srcs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _attrs: *mut CUmemcpyAttributes, _attrsIdxs: *mut usize, _numAttrs: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyBatchAsync_v2_ptsz")
+    ::driver::missing("cuMemcpyBatchAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoA(_dstArray: CUarray, _dstOffset: c_uint, _srcDevice: CUdeviceptr_v1, _ByteCount: c_uint) -> CUresult {
-    driver::missing("cuMemcpyDtoA")
+    ::driver::missing("cuMemcpyDtoA")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoA_v2(_dstArray: CUarray, _dstOffset: usize, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyDtoA_v2")
+    ::driver::missing("cuMemcpyDtoA_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoA_v2_ptds(_dstArray: CUarray, _dstOffset: usize, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyDtoA_v2_ptds")
+    ::driver::missing("cuMemcpyDtoA_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoD(_dstDevice: CUdeviceptr_v1, _srcDevice: CUdeviceptr_v1, _ByteCount: c_uint) -> CUresult {
-    driver::missing("cuMemcpyDtoD")
+    ::driver::missing("cuMemcpyDtoD")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoDAsync(_dstDevice: CUdeviceptr_v1, _srcDevice: CUdeviceptr_v1, _ByteCount: c_uint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyDtoDAsync")
+    ::driver::missing("cuMemcpyDtoDAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2(_dstDevice: CUdeviceptr, _srcDevice: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyDtoDAsync_v2")
+    ::driver::missing("cuMemcpyDtoDAsync_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2_ptsz(_dstDevice: CUdeviceptr, _srcDevice: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyDtoDAsync_v2_ptsz")
+    ::driver::missing("cuMemcpyDtoDAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoD_v2(_dstDevice: CUdeviceptr, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyDtoD_v2")
+    ::driver::missing("cuMemcpyDtoD_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoD_v2_ptds(_dstDevice: CUdeviceptr, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyDtoD_v2_ptds")
+    ::driver::missing("cuMemcpyDtoD_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoH(_dstHost: *mut c_void, _srcDevice: CUdeviceptr_v1, _ByteCount: c_uint) -> CUresult {
-    driver::missing("cuMemcpyDtoH")
+    ::driver::missing("cuMemcpyDtoH")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoHAsync(_dstHost: *mut c_void, _srcDevice: CUdeviceptr_v1, _ByteCount: c_uint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyDtoHAsync")
+    ::driver::missing("cuMemcpyDtoHAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(_dstHost: *mut c_void, _srcDevice: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyDtoHAsync_v2")
+    ::driver::missing("cuMemcpyDtoHAsync_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2_ptsz(_dstHost: *mut c_void, _srcDevice: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyDtoHAsync_v2_ptsz")
+    ::driver::missing("cuMemcpyDtoHAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoH_v2(_dstHost: *mut c_void, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyDtoH_v2")
+    ::driver::missing("cuMemcpyDtoH_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoH_v2_ptds(_dstHost: *mut c_void, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyDtoH_v2_ptds")
+    ::driver::missing("cuMemcpyDtoH_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoA(_dstArray: CUarray, _dstOffset: c_uint, _srcHost: *const c_void, _ByteCount: c_uint) -> CUresult {
-    driver::missing("cuMemcpyHtoA")
+    ::driver::missing("cuMemcpyHtoA")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoAAsync(_dstArray: CUarray, _dstOffset: c_uint, _srcHost: *const c_void, _ByteCount: c_uint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyHtoAAsync")
+    ::driver::missing("cuMemcpyHtoAAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoAAsync_v2(_dstArray: CUarray, _dstOffset: usize, _srcHost: *const c_void, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyHtoAAsync_v2")
+    ::driver::missing("cuMemcpyHtoAAsync_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoAAsync_v2_ptsz(_dstArray: CUarray, _dstOffset: usize, _srcHost: *const c_void, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyHtoAAsync_v2_ptsz")
+    ::driver::missing("cuMemcpyHtoAAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoA_v2(_dstArray: CUarray, _dstOffset: usize, _srcHost: *const c_void, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyHtoA_v2")
+    ::driver::missing("cuMemcpyHtoA_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoA_v2_ptds(_dstArray: CUarray, _dstOffset: usize, _srcHost: *const c_void, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyHtoA_v2_ptds")
+    ::driver::missing("cuMemcpyHtoA_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoD(_dstDevice: CUdeviceptr_v1, _srcHost: *const c_void, _ByteCount: c_uint) -> CUresult {
-    driver::missing("cuMemcpyHtoD")
+    ::driver::missing("cuMemcpyHtoD")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoDAsync(_dstDevice: CUdeviceptr_v1, _srcHost: *const c_void, _ByteCount: c_uint, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyHtoDAsync")
+    ::driver::missing("cuMemcpyHtoDAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(_dstDevice: CUdeviceptr, _srcHost: *const c_void, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyHtoDAsync_v2")
+    ::driver::missing("cuMemcpyHtoDAsync_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2_ptsz(_dstDevice: CUdeviceptr, _srcHost: *const c_void, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyHtoDAsync_v2_ptsz")
+    ::driver::missing("cuMemcpyHtoDAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoD_v2(_dstDevice: CUdeviceptr, _srcHost: *const c_void, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyHtoD_v2")
+    ::driver::missing("cuMemcpyHtoD_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoD_v2_ptds(_dstDevice: CUdeviceptr, _srcHost: *const c_void, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyHtoD_v2_ptds")
+    ::driver::missing("cuMemcpyHtoD_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyPeer(_dstDevice: CUdeviceptr, _dstContext: CUcontext, _srcDevice: CUdeviceptr, _srcContext: CUcontext, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyPeer")
+    ::driver::missing("cuMemcpyPeer")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyPeerAsync(_dstDevice: CUdeviceptr, _dstContext: CUcontext, _srcDevice: CUdeviceptr, _srcContext: CUcontext, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyPeerAsync")
+    ::driver::missing("cuMemcpyPeerAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyPeerAsync_ptsz(_dstDevice: CUdeviceptr, _dstContext: CUcontext, _srcDevice: CUdeviceptr, _srcContext: CUcontext, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyPeerAsync_ptsz")
+    ::driver::missing("cuMemcpyPeerAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyPeer_ptds(_dstDevice: CUdeviceptr, _dstContext: CUcontext, _srcDevice: CUdeviceptr, _srcContext: CUcontext, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpyPeer_ptds")
+    ::driver::missing("cuMemcpyPeer_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyWithAttributesAsync(_dst: CUdeviceptr, _src: CUdeviceptr, _size: usize, _attr: *mut CUmemcpyAttributes, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyWithAttributesAsync")
+    ::driver::missing("cuMemcpyWithAttributesAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyWithAttributesAsync_ptsz(_dst: CUdeviceptr, _src: CUdeviceptr, _size: usize, _attr: *mut CUmemcpyAttributes, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemcpyWithAttributesAsync_ptsz")
+    ::driver::missing("cuMemcpyWithAttributesAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy_ptds(_dst: CUdeviceptr, _src: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    driver::missing("cuMemcpy_ptds")
+    ::driver::missing("cuMemcpy_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD16(_dstDevice: CUdeviceptr_v1, _us: c_ushort, _N: c_uint) -> CUresult {
-    driver::missing("cuMemsetD16")
+    ::driver::missing("cuMemsetD16")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD16Async(_dstDevice: CUdeviceptr, _us: c_ushort, _N: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD16Async")
+    ::driver::missing("cuMemsetD16Async")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD16Async_ptsz(_dstDevice: CUdeviceptr, _us: c_ushort, _N: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD16Async_ptsz")
+    ::driver::missing("cuMemsetD16Async_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD16_v2(_dstDevice: CUdeviceptr, _us: c_ushort, _N: usize) -> CUresult {
-    driver::missing("cuMemsetD16_v2")
+    ::driver::missing("cuMemsetD16_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD16_v2_ptds(_dstDevice: CUdeviceptr, _us: c_ushort, _N: usize) -> CUresult {
-    driver::missing("cuMemsetD16_v2_ptds")
+    ::driver::missing("cuMemsetD16_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D16(_dstDevice: CUdeviceptr_v1, _dstPitch: c_uint, _us: c_ushort, _Width: c_uint, _Height: c_uint) -> CUresult {
-    driver::missing("cuMemsetD2D16")
+    ::driver::missing("cuMemsetD2D16")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D16Async(_dstDevice: CUdeviceptr, _dstPitch: usize, _us: c_ushort, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD2D16Async")
+    ::driver::missing("cuMemsetD2D16Async")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D16Async_ptsz(_dstDevice: CUdeviceptr, _dstPitch: usize, _us: c_ushort, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD2D16Async_ptsz")
+    ::driver::missing("cuMemsetD2D16Async_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D16_v2(_dstDevice: CUdeviceptr, _dstPitch: usize, _us: c_ushort, _Width: usize, _Height: usize) -> CUresult {
-    driver::missing("cuMemsetD2D16_v2")
+    ::driver::missing("cuMemsetD2D16_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D16_v2_ptds(_dstDevice: CUdeviceptr, _dstPitch: usize, _us: c_ushort, _Width: usize, _Height: usize) -> CUresult {
-    driver::missing("cuMemsetD2D16_v2_ptds")
+    ::driver::missing("cuMemsetD2D16_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D32(_dstDevice: CUdeviceptr_v1, _dstPitch: c_uint, _ui: c_uint, _Width: c_uint, _Height: c_uint) -> CUresult {
-    driver::missing("cuMemsetD2D32")
+    ::driver::missing("cuMemsetD2D32")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D32Async(_dstDevice: CUdeviceptr, _dstPitch: usize, _ui: c_uint, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD2D32Async")
+    ::driver::missing("cuMemsetD2D32Async")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D32Async_ptsz(_dstDevice: CUdeviceptr, _dstPitch: usize, _ui: c_uint, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD2D32Async_ptsz")
+    ::driver::missing("cuMemsetD2D32Async_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D32_v2(_dstDevice: CUdeviceptr, _dstPitch: usize, _ui: c_uint, _Width: usize, _Height: usize) -> CUresult {
-    driver::missing("cuMemsetD2D32_v2")
+    ::driver::missing("cuMemsetD2D32_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D32_v2_ptds(_dstDevice: CUdeviceptr, _dstPitch: usize, _ui: c_uint, _Width: usize, _Height: usize) -> CUresult {
-    driver::missing("cuMemsetD2D32_v2_ptds")
+    ::driver::missing("cuMemsetD2D32_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D8(_dstDevice: CUdeviceptr_v1, _dstPitch: c_uint, _uc: c_uchar, _Width: c_uint, _Height: c_uint) -> CUresult {
-    driver::missing("cuMemsetD2D8")
+    ::driver::missing("cuMemsetD2D8")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D8Async(_dstDevice: CUdeviceptr, _dstPitch: usize, _uc: c_uchar, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD2D8Async")
+    ::driver::missing("cuMemsetD2D8Async")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D8Async_ptsz(_dstDevice: CUdeviceptr, _dstPitch: usize, _uc: c_uchar, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD2D8Async_ptsz")
+    ::driver::missing("cuMemsetD2D8Async_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D8_v2(_dstDevice: CUdeviceptr, _dstPitch: usize, _uc: c_uchar, _Width: usize, _Height: usize) -> CUresult {
-    driver::missing("cuMemsetD2D8_v2")
+    ::driver::missing("cuMemsetD2D8_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D8_v2_ptds(_dstDevice: CUdeviceptr, _dstPitch: usize, _uc: c_uchar, _Width: usize, _Height: usize) -> CUresult {
-    driver::missing("cuMemsetD2D8_v2_ptds")
+    ::driver::missing("cuMemsetD2D8_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD32(_dstDevice: CUdeviceptr_v1, _ui: c_uint, _N: c_uint) -> CUresult {
-    driver::missing("cuMemsetD32")
+    ::driver::missing("cuMemsetD32")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD32Async(_dstDevice: CUdeviceptr, _ui: c_uint, _N: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD32Async")
+    ::driver::missing("cuMemsetD32Async")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD32Async_ptsz(_dstDevice: CUdeviceptr, _ui: c_uint, _N: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD32Async_ptsz")
+    ::driver::missing("cuMemsetD32Async_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD32_v2(_dstDevice: CUdeviceptr, _ui: c_uint, _N: usize) -> CUresult {
-    driver::missing("cuMemsetD32_v2")
+    ::driver::missing("cuMemsetD32_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD32_v2_ptds(_dstDevice: CUdeviceptr, _ui: c_uint, _N: usize) -> CUresult {
-    driver::missing("cuMemsetD32_v2_ptds")
+    ::driver::missing("cuMemsetD32_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8(_dstDevice: CUdeviceptr_v1, _uc: c_uchar, _N: c_uint) -> CUresult {
-    driver::missing("cuMemsetD8")
+    ::driver::missing("cuMemsetD8")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8Async(_dstDevice: CUdeviceptr, _uc: c_uchar, _N: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD8Async")
+    ::driver::missing("cuMemsetD8Async")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8Async_ptsz(_dstDevice: CUdeviceptr, _uc: c_uchar, _N: usize, _hStream: CUstream) -> CUresult {
-    driver::missing("cuMemsetD8Async_ptsz")
+    ::driver::missing("cuMemsetD8Async_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8_v2(_dstDevice: CUdeviceptr, _uc: c_uchar, _N: usize) -> CUresult {
-    driver::missing("cuMemsetD8_v2")
+    ::driver::missing("cuMemsetD8_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8_v2_ptds(_dstDevice: CUdeviceptr, _uc: c_uchar, _N: usize) -> CUresult {
-    driver::missing("cuMemsetD8_v2_ptds")
+    ::driver::missing("cuMemsetD8_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMipmappedArrayCreate(_pHandle: *mut CUmipmappedArray, _pMipmappedArrayDesc: *const CUDA_ARRAY3D_DESCRIPTOR, _numMipmapLevels: c_uint) -> CUresult {
-    driver::missing("cuMipmappedArrayCreate")
+    ::driver::missing("cuMipmappedArrayCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMipmappedArrayDestroy(_hMipmappedArray: CUmipmappedArray) -> CUresult {
-    driver::missing("cuMipmappedArrayDestroy")
+    ::driver::missing("cuMipmappedArrayDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMipmappedArrayGetLevel(_pLevelArray: *mut CUarray, _hMipmappedArray: CUmipmappedArray, _level: c_uint) -> CUresult {
-    driver::missing("cuMipmappedArrayGetLevel")
+    ::driver::missing("cuMipmappedArrayGetLevel")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMipmappedArrayGetMemoryRequirements(_memoryRequirements: *mut CUDA_ARRAY_MEMORY_REQUIREMENTS, _mipmap: CUmipmappedArray, _device: CUdevice) -> CUresult {
-    driver::missing("cuMipmappedArrayGetMemoryRequirements")
+    ::driver::missing("cuMipmappedArrayGetMemoryRequirements")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMipmappedArrayGetSparseProperties(_sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES, _mipmap: CUmipmappedArray) -> CUresult {
-    driver::missing("cuMipmappedArrayGetSparseProperties")
+    ::driver::missing("cuMipmappedArrayGetSparseProperties")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleEnumerateFunctions(_functions: *mut CUfunction, _numFunctions: c_uint, _mod_: CUmodule) -> CUresult {
-    driver::missing("cuModuleEnumerateFunctions")
+    ::driver::missing("cuModuleEnumerateFunctions")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetFunction(_hfunc: *mut CUfunction, _hmod: CUmodule, _name: *const c_char) -> CUresult {
-    driver::missing("cuModuleGetFunction")
+    ::driver::missing("cuModuleGetFunction")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetFunctionCount(_count: *mut c_uint, _mod_: CUmodule) -> CUresult {
-    driver::missing("cuModuleGetFunctionCount")
+    ::driver::missing("cuModuleGetFunctionCount")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetGlobal(_dptr: *mut CUdeviceptr_v1, _bytes: *mut c_uint, _hmod: CUmodule, _name: *const c_char) -> CUresult {
-    driver::missing("cuModuleGetGlobal")
+    ::driver::missing("cuModuleGetGlobal")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetGlobal_v2(_dptr: *mut CUdeviceptr, _bytes: *mut usize, _hmod: CUmodule, _name: *const c_char) -> CUresult {
-    driver::missing("cuModuleGetGlobal_v2")
+    ::driver::missing("cuModuleGetGlobal_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetLoadingMode(_mode: *mut CUmoduleLoadingMode) -> CUresult {
-    driver::missing("cuModuleGetLoadingMode")
+    ::driver::missing("cuModuleGetLoadingMode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetSurfRef(_pSurfRef: *mut CUsurfref, _hmod: CUmodule, _name: *const c_char) -> CUresult {
-    driver::missing("cuModuleGetSurfRef")
+    ::driver::missing("cuModuleGetSurfRef")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetTexRef(_pTexRef: *mut CUtexref, _hmod: CUmodule, _name: *const c_char) -> CUresult {
-    driver::missing("cuModuleGetTexRef")
+    ::driver::missing("cuModuleGetTexRef")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoad(_module: *mut CUmodule, _fname: *const c_char) -> CUresult {
-    driver::missing("cuModuleLoad")
+    ::driver::missing("cuModuleLoad")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadData(_module: *mut CUmodule, _image: *const c_void) -> CUresult {
-    driver::missing("cuModuleLoadData")
+    ::driver::missing("cuModuleLoadData")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadDataEx(_module: *mut CUmodule, _image: *const c_void, _numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void) -> CUresult {
-    driver::missing("cuModuleLoadDataEx")
+    ::driver::missing("cuModuleLoadDataEx")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadFatBinary(_module: *mut CUmodule, _fatCubin: *const c_void) -> CUresult {
-    driver::missing("cuModuleLoadFatBinary")
+    ::driver::missing("cuModuleLoadFatBinary")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleUnload(_hmod: CUmodule) -> CUresult {
-    driver::missing("cuModuleUnload")
+    ::driver::missing("cuModuleUnload")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastAddDevice(_mcHandle: CUmemGenericAllocationHandle, _dev: CUdevice) -> CUresult {
-    driver::missing("cuMulticastAddDevice")
+    ::driver::missing("cuMulticastAddDevice")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastBindAddr(_mcHandle: CUmemGenericAllocationHandle, _mcOffset: usize, _memptr: CUdeviceptr, _size: usize, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuMulticastBindAddr")
+    ::driver::missing("cuMulticastBindAddr")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastBindAddr_v2(_mcHandle: CUmemGenericAllocationHandle, _dev: CUdevice, _mcOffset: usize, _memptr: CUdeviceptr, _size: usize, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuMulticastBindAddr_v2")
+    ::driver::missing("cuMulticastBindAddr_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastBindMem(_mcHandle: CUmemGenericAllocationHandle, _mcOffset: usize, _memHandle: CUmemGenericAllocationHandle, _memOffset: usize, _size: usize, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuMulticastBindMem")
+    ::driver::missing("cuMulticastBindMem")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastBindMem_v2(_mcHandle: CUmemGenericAllocationHandle, _dev: CUdevice, _mcOffset: usize, _memHandle: CUmemGenericAllocationHandle, _memOffset: usize, _size: usize, _flags: c_ulonglong) -> CUresult {
-    driver::missing("cuMulticastBindMem_v2")
+    ::driver::missing("cuMulticastBindMem_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastCreate(_mcHandle: *mut CUmemGenericAllocationHandle, _prop: *const CUmulticastObjectProp) -> CUresult {
-    driver::missing("cuMulticastCreate")
+    ::driver::missing("cuMulticastCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastGetGranularity(_granularity: *mut usize, _prop: *const CUmulticastObjectProp, _option: CUmulticastGranularity_flags) -> CUresult {
-    driver::missing("cuMulticastGetGranularity")
+    ::driver::missing("cuMulticastGetGranularity")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastUnbind(_mcHandle: CUmemGenericAllocationHandle, _dev: CUdevice, _mcOffset: usize, _size: usize) -> CUresult {
-    driver::missing("cuMulticastUnbind")
+    ::driver::missing("cuMulticastUnbind")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(_dynamicSmemSize: *mut usize, _func: CUfunction, _numBlocks: c_int, _blockSize: c_int) -> CUresult {
-    driver::missing("cuOccupancyAvailableDynamicSMemPerBlock")
+    ::driver::missing("cuOccupancyAvailableDynamicSMemPerBlock")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(_numBlocks: *mut c_int, _func: CUfunction, _blockSize: c_int, _dynamicSMemSize: usize) -> CUresult {
-    driver::missing("cuOccupancyMaxActiveBlocksPerMultiprocessor")
+    ::driver::missing("cuOccupancyMaxActiveBlocksPerMultiprocessor")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(_numBlocks: *mut c_int, _func: CUfunction, _blockSize: c_int, _dynamicSMemSize: usize, _flags: c_uint) -> CUresult {
-    driver::missing("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
+    ::driver::missing("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuOccupancyMaxActiveClusters(_numClusters: *mut c_int, _func: CUfunction, _config: *const CUlaunchConfig) -> CUresult {
-    driver::missing("cuOccupancyMaxActiveClusters")
+    ::driver::missing("cuOccupancyMaxActiveClusters")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSize(_minGridSize: *mut c_int, _blockSize: *mut c_int, _func: CUfunction, _blockSizeToDynamicSMemSize: CUoccupancyB2DSize, _dynamicSMemSize: usize, _blockSizeLimit: c_int) -> CUresult {
-    driver::missing("cuOccupancyMaxPotentialBlockSize")
+    ::driver::missing("cuOccupancyMaxPotentialBlockSize")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSizeWithFlags(_minGridSize: *mut c_int, _blockSize: *mut c_int, _func: CUfunction, _blockSizeToDynamicSMemSize: CUoccupancyB2DSize, _dynamicSMemSize: usize, _blockSizeLimit: c_int, _flags: c_uint) -> CUresult {
-    driver::missing("cuOccupancyMaxPotentialBlockSizeWithFlags")
+    ::driver::missing("cuOccupancyMaxPotentialBlockSizeWithFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuOccupancyMaxPotentialClusterSize(_clusterSize: *mut c_int, _func: CUfunction, _config: *const CUlaunchConfig) -> CUresult {
-    driver::missing("cuOccupancyMaxPotentialClusterSize")
+    ::driver::missing("cuOccupancyMaxPotentialClusterSize")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSetSize(_hfunc: CUfunction, _numbytes: c_uint) -> CUresult {
-    driver::missing("cuParamSetSize")
+    ::driver::missing("cuParamSetSize")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSetTexRef(_hfunc: CUfunction, _texunit: c_int, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuParamSetTexRef")
+    ::driver::missing("cuParamSetTexRef")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSetf(_hfunc: CUfunction, _offset: c_int, _value: f32) -> CUresult {
-    driver::missing("cuParamSetf")
+    ::driver::missing("cuParamSetf")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSeti(_hfunc: CUfunction, _offset: c_int, _value: c_uint) -> CUresult {
-    driver::missing("cuParamSeti")
+    ::driver::missing("cuParamSeti")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSetv(_hfunc: CUfunction, _offset: c_int, _ptr: *mut c_void, _numbytes: c_uint) -> CUresult {
-    driver::missing("cuParamSetv")
+    ::driver::missing("cuParamSetv")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuPointerGetAttribute(_data: *mut c_void, _attribute: CUpointer_attribute, _ptr: CUdeviceptr) -> CUresult {
-    driver::missing("cuPointerGetAttribute")
+    ::driver::missing("cuPointerGetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuPointerGetAttributes(_numAttributes: c_uint, _attributes: *mut CUpointer_attribute, _data: *mut *mut c_void, _ptr: CUdeviceptr) -> CUresult {
-    driver::missing("cuPointerGetAttributes")
+    ::driver::missing("cuPointerGetAttributes")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuPointerSetAttribute(_value: *const c_void, _attribute: CUpointer_attribute, _ptr: CUdeviceptr) -> CUresult {
-    driver::missing("cuPointerSetAttribute")
+    ::driver::missing("cuPointerSetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuProfilerInitialize(_configFile: *const c_char, _outputFile: *const c_char, _outputMode: CUoutput_mode) -> CUresult {
-    driver::missing("cuProfilerInitialize")
+    ::driver::missing("cuProfilerInitialize")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuProfilerStart() -> CUresult {
-    driver::missing("cuProfilerStart")
+    ::driver::missing("cuProfilerStart")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuProfilerStop() -> CUresult {
-    driver::missing("cuProfilerStop")
+    ::driver::missing("cuProfilerStop")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync(_extSemArray: *const CUexternalSemaphore, _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, _numExtSems: c_uint, _stream: CUstream) -> CUresult {
-    driver::missing("cuSignalExternalSemaphoresAsync")
+    ::driver::missing("cuSignalExternalSemaphoresAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync_ptsz(_extSemArray: *const CUexternalSemaphore, _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, _numExtSems: c_uint, _stream: CUstream) -> CUresult {
-    driver::missing("cuSignalExternalSemaphoresAsync_ptsz")
+    ::driver::missing("cuSignalExternalSemaphoresAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamAddCallback(_hStream: CUstream, _callback: CUstreamCallback, _userData: *mut c_void, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamAddCallback")
+    ::driver::missing("cuStreamAddCallback")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamAddCallback_ptsz(_hStream: CUstream, _callback: CUstreamCallback, _userData: *mut c_void, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamAddCallback_ptsz")
+    ::driver::missing("cuStreamAddCallback_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamAttachMemAsync(_hStream: CUstream, _dptr: CUdeviceptr, _length: usize, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamAttachMemAsync")
+    ::driver::missing("cuStreamAttachMemAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamAttachMemAsync_ptsz(_hStream: CUstream, _dptr: CUdeviceptr, _length: usize, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamAttachMemAsync_ptsz")
+    ::driver::missing("cuStreamAttachMemAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBatchMemOp(_stream: CUstream, _count: c_uint, _paramArray: *mut CUstreamBatchMemOpParams, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamBatchMemOp")
+    ::driver::missing("cuStreamBatchMemOp")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBatchMemOp_ptsz(_stream: CUstream, _count: c_uint, _paramArray: *mut CUstreamBatchMemOpParams, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamBatchMemOp_ptsz")
+    ::driver::missing("cuStreamBatchMemOp_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBatchMemOp_v2(_stream: CUstream, _count: c_uint, _paramArray: *mut CUstreamBatchMemOpParams, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamBatchMemOp_v2")
+    ::driver::missing("cuStreamBatchMemOp_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBatchMemOp_v2_ptsz(_stream: CUstream, _count: c_uint, _paramArray: *mut CUstreamBatchMemOpParams, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamBatchMemOp_v2_ptsz")
+    ::driver::missing("cuStreamBatchMemOp_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCapture(_hStream: CUstream) -> CUresult {
-    driver::missing("cuStreamBeginCapture")
+    ::driver::missing("cuStreamBeginCapture")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCaptureToCig(_hStream: CUstream, _streamCigCaptureParams: *mut CUstreamCigCaptureParams) -> CUresult {
-    driver::missing("cuStreamBeginCaptureToCig")
+    ::driver::missing("cuStreamBeginCaptureToCig")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCaptureToCig_ptsz(_hStream: CUstream, _streamCigCaptureParams: *mut CUstreamCigCaptureParams) -> CUresult {
-    driver::missing("cuStreamBeginCaptureToCig_ptsz")
+    ::driver::missing("cuStreamBeginCaptureToCig_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCaptureToGraph(_hStream: CUstream, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _mode: CUstreamCaptureMode) -> CUresult {
-    driver::missing("cuStreamBeginCaptureToGraph")
+    ::driver::missing("cuStreamBeginCaptureToGraph")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCaptureToGraph_ptsz(_hStream: CUstream, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _mode: CUstreamCaptureMode) -> CUresult {
-    driver::missing("cuStreamBeginCaptureToGraph_ptsz")
+    ::driver::missing("cuStreamBeginCaptureToGraph_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCapture_ptsz(_hStream: CUstream) -> CUresult {
-    driver::missing("cuStreamBeginCapture_ptsz")
+    ::driver::missing("cuStreamBeginCapture_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCapture_v2(_hStream: CUstream, _mode: CUstreamCaptureMode) -> CUresult {
-    driver::missing("cuStreamBeginCapture_v2")
+    ::driver::missing("cuStreamBeginCapture_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCapture_v2_ptsz(_hStream: CUstream, _mode: CUstreamCaptureMode) -> CUresult {
-    driver::missing("cuStreamBeginCapture_v2_ptsz")
+    ::driver::missing("cuStreamBeginCapture_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph(_hStream: CUstream, _mode: CUstreamCaptureMode, _hGraph: CUgraph, _callbackFunc: CUgraphRecaptureCallback, _userData: *mut c_void) -> CUresult {
-    driver::missing("cuStreamBeginRecaptureToGraph")
+    ::driver::missing("cuStreamBeginRecaptureToGraph")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph_ptsz(_hStream: CUstream, _mode: CUstreamCaptureMode, _hGraph: CUgraph, _callbackFunc: CUgraphRecaptureCallback, _userData: *mut c_void) -> CUresult {
-    driver::missing("cuStreamBeginRecaptureToGraph_ptsz")
+    ::driver::missing("cuStreamBeginRecaptureToGraph_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamCopyAttributes(_dstStream: CUstream, _srcStream: CUstream) -> CUresult {
-    driver::missing("cuStreamCopyAttributes")
+    ::driver::missing("cuStreamCopyAttributes")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamCopyAttributes_ptsz(_dst: CUstream, _src: CUstream) -> CUresult {
-    driver::missing("cuStreamCopyAttributes_ptsz")
+    ::driver::missing("cuStreamCopyAttributes_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamCreate(_phStream: *mut CUstream, _Flags: c_uint) -> CUresult {
-    driver::missing("cuStreamCreate")
+    ::driver::missing("cuStreamCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamCreateWithPriority(_phStream: *mut CUstream, _flags: c_uint, _priority: c_int) -> CUresult {
-    driver::missing("cuStreamCreateWithPriority")
+    ::driver::missing("cuStreamCreateWithPriority")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamDestroy(_hStream: CUstream) -> CUresult {
-    driver::missing("cuStreamDestroy")
+    ::driver::missing("cuStreamDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamDestroy_v2(_hStream: CUstream) -> CUresult {
-    driver::missing("cuStreamDestroy_v2")
+    ::driver::missing("cuStreamDestroy_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamEndCapture(_hStream: CUstream, _phGraph: *mut CUgraph) -> CUresult {
-    driver::missing("cuStreamEndCapture")
+    ::driver::missing("cuStreamEndCapture")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamEndCaptureToCig(_hStream: CUstream) -> CUresult {
-    driver::missing("cuStreamEndCaptureToCig")
+    ::driver::missing("cuStreamEndCaptureToCig")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamEndCaptureToCig_ptsz(_hStream: CUstream) -> CUresult {
-    driver::missing("cuStreamEndCaptureToCig_ptsz")
+    ::driver::missing("cuStreamEndCaptureToCig_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamEndCapture_ptsz(_hStream: CUstream, _phGraph: *mut CUgraph) -> CUresult {
-    driver::missing("cuStreamEndCapture_ptsz")
+    ::driver::missing("cuStreamEndCapture_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetAttribute(_hStream: CUstream, _attr: CUstreamAttrID, _value: *mut CUstreamAttrValue) -> CUresult {
-    driver::missing("cuStreamGetAttribute")
+    ::driver::missing("cuStreamGetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetAttribute_ptsz(_hStream: CUstream, _attr: CUstreamAttrID, _value_out: *mut CUstreamAttrValue) -> CUresult {
-    driver::missing("cuStreamGetAttribute_ptsz")
+    ::driver::missing("cuStreamGetAttribute_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t) -> CUresult {
-    driver::missing("cuStreamGetCaptureInfo")
+    ::driver::missing("cuStreamGetCaptureInfo")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo_ptsz(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t) -> CUresult {
-    driver::missing("cuStreamGetCaptureInfo_ptsz")
+    ::driver::missing("cuStreamGetCaptureInfo_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t, _graph_out: *mut CUgraph, _dependencies_out: *mut *const CUgraphNode, _numDependencies_out: *mut usize) -> CUresult {
-    driver::missing("cuStreamGetCaptureInfo_v2")
+    ::driver::missing("cuStreamGetCaptureInfo_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2_ptsz(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t, _graph_out: *mut CUgraph, _dependencies_out: *mut *const CUgraphNode, _numDependencies_out: *mut usize) -> CUresult {
-    driver::missing("cuStreamGetCaptureInfo_v2_ptsz")
+    ::driver::missing("cuStreamGetCaptureInfo_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t, _graph_out: *mut CUgraph, _dependencies_out: *mut *const CUgraphNode, _edgeData_out: *mut *const CUgraphEdgeData, _numDependencies_out: *mut usize) -> CUresult {
-    driver::missing("cuStreamGetCaptureInfo_v3")
+    ::driver::missing("cuStreamGetCaptureInfo_v3")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3_ptsz(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t, _graph_out: *mut CUgraph, _dependencies_out: *mut *const CUgraphNode, _edgeData_out: *mut *const CUgraphEdgeData, _numDependencies_out: *mut usize) -> CUresult {
-    driver::missing("cuStreamGetCaptureInfo_v3_ptsz")
+    ::driver::missing("cuStreamGetCaptureInfo_v3_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCtx(_hStream: CUstream, _pctx: *mut CUcontext) -> CUresult {
-    driver::missing("cuStreamGetCtx")
+    ::driver::missing("cuStreamGetCtx")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCtx_ptsz(_hStream: CUstream, _pctx: *mut CUcontext) -> CUresult {
-    driver::missing("cuStreamGetCtx_ptsz")
+    ::driver::missing("cuStreamGetCtx_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCtx_v2(_hStream: CUstream, _pCtx: *mut CUcontext, _pGreenCtx: *mut CUgreenCtx) -> CUresult {
-    driver::missing("cuStreamGetCtx_v2")
+    ::driver::missing("cuStreamGetCtx_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCtx_v2_ptsz(_hStream: CUstream, _pCtx: *mut CUcontext, _pGreenCtx: *mut CUgreenCtx) -> CUresult {
-    driver::missing("cuStreamGetCtx_v2_ptsz")
+    ::driver::missing("cuStreamGetCtx_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevResource(_hStream: CUstream, _resource: *mut CUdevResource, _type_: CUdevResourceType) -> CUresult {
-    driver::missing("cuStreamGetDevResource")
+    ::driver::missing("cuStreamGetDevResource")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevResource_ptsz(_hStream: CUstream, _resource: *mut CUdevResource, _type_: CUdevResourceType) -> CUresult {
-    driver::missing("cuStreamGetDevResource_ptsz")
+    ::driver::missing("cuStreamGetDevResource_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevice(_hStream: CUstream, _device: *mut CUdevice) -> CUresult {
-    driver::missing("cuStreamGetDevice")
+    ::driver::missing("cuStreamGetDevice")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevice_ptsz(_hStream: CUstream, _device: *mut CUdevice) -> CUresult {
-    driver::missing("cuStreamGetDevice_ptsz")
+    ::driver::missing("cuStreamGetDevice_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetFlags(_hStream: CUstream, _flags: *mut c_uint) -> CUresult {
-    driver::missing("cuStreamGetFlags")
+    ::driver::missing("cuStreamGetFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetFlags_ptsz(_hStream: CUstream, _flags: *mut c_uint) -> CUresult {
-    driver::missing("cuStreamGetFlags_ptsz")
+    ::driver::missing("cuStreamGetFlags_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetGreenCtx(_hStream: CUstream, _phCtx: *mut CUgreenCtx) -> CUresult {
-    driver::missing("cuStreamGetGreenCtx")
+    ::driver::missing("cuStreamGetGreenCtx")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetId(_hStream: CUstream, _streamId: *mut c_ulonglong) -> CUresult {
-    driver::missing("cuStreamGetId")
+    ::driver::missing("cuStreamGetId")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetId_ptsz(_hStream: CUstream, _streamId: *mut c_ulonglong) -> CUresult {
-    driver::missing("cuStreamGetId_ptsz")
+    ::driver::missing("cuStreamGetId_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetPriority(_hStream: CUstream, _priority: *mut c_int) -> CUresult {
-    driver::missing("cuStreamGetPriority")
+    ::driver::missing("cuStreamGetPriority")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetPriority_ptsz(_hStream: CUstream, _priority: *mut c_int) -> CUresult {
-    driver::missing("cuStreamGetPriority_ptsz")
+    ::driver::missing("cuStreamGetPriority_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamIsCapturing(_hStream: CUstream, _captureStatus: *mut CUstreamCaptureStatus) -> CUresult {
-    driver::missing("cuStreamIsCapturing")
+    ::driver::missing("cuStreamIsCapturing")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamIsCapturing_ptsz(_hStream: CUstream, _captureStatus: *mut CUstreamCaptureStatus) -> CUresult {
-    driver::missing("cuStreamIsCapturing_ptsz")
+    ::driver::missing("cuStreamIsCapturing_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamQuery(_hStream: CUstream) -> CUresult {
-    driver::missing("cuStreamQuery")
+    ::driver::missing("cuStreamQuery")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamQuery_ptsz(_hStream: CUstream) -> CUresult {
-    driver::missing("cuStreamQuery_ptsz")
+    ::driver::missing("cuStreamQuery_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamSetAttribute(_hStream: CUstream, _attr: CUstreamAttrID, _param: *const CUstreamAttrValue) -> CUresult {
-    driver::missing("cuStreamSetAttribute")
+    ::driver::missing("cuStreamSetAttribute")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamSetAttribute_ptsz(_hStream: CUstream, _attr: CUstreamAttrID, _value: *const CUstreamAttrValue) -> CUresult {
-    driver::missing("cuStreamSetAttribute_ptsz")
+    ::driver::missing("cuStreamSetAttribute_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamSynchronize(_hStream: CUstream) -> CUresult {
-    driver::missing("cuStreamSynchronize")
+    ::driver::missing("cuStreamSynchronize")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamSynchronize_ptsz(_hStream: CUstream) -> CUresult {
-    driver::missing("cuStreamSynchronize_ptsz")
+    ::driver::missing("cuStreamSynchronize_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies(_hStream: CUstream, _dependencies: *mut CUgraphNode, _numDependencies: usize, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamUpdateCaptureDependencies")
+    ::driver::missing("cuStreamUpdateCaptureDependencies")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_ptsz(_hStream: CUstream, _dependencies: *mut CUgraphNode, _numDependencies: usize, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamUpdateCaptureDependencies_ptsz")
+    ::driver::missing("cuStreamUpdateCaptureDependencies_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2(_hStream: CUstream, _dependencies: *mut CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamUpdateCaptureDependencies_v2")
+    ::driver::missing("cuStreamUpdateCaptureDependencies_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2_ptsz(_hStream: CUstream, _dependencies: *mut CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamUpdateCaptureDependencies_v2_ptsz")
+    ::driver::missing("cuStreamUpdateCaptureDependencies_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWaitEvent(_hStream: CUstream, _hEvent: CUevent, _Flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWaitEvent")
+    ::driver::missing("cuStreamWaitEvent")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWaitEvent_ptsz(_hStream: CUstream, _hEvent: CUevent, _Flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWaitEvent_ptsz")
+    ::driver::missing("cuStreamWaitEvent_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWaitValue32(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWaitValue32")
+    ::driver::missing("cuStreamWaitValue32")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWaitValue32_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWaitValue32_ptsz")
+    ::driver::missing("cuStreamWaitValue32_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWaitValue32_v2(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWaitValue32_v2")
+    ::driver::missing("cuStreamWaitValue32_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWaitValue32_v2_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWaitValue32_v2_ptsz")
+    ::driver::missing("cuStreamWaitValue32_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWaitValue64(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWaitValue64")
+    ::driver::missing("cuStreamWaitValue64")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWaitValue64_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWaitValue64_ptsz")
+    ::driver::missing("cuStreamWaitValue64_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWaitValue64_v2(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWaitValue64_v2")
+    ::driver::missing("cuStreamWaitValue64_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWaitValue64_v2_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWaitValue64_v2_ptsz")
+    ::driver::missing("cuStreamWaitValue64_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWriteValue32(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWriteValue32")
+    ::driver::missing("cuStreamWriteValue32")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWriteValue32_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWriteValue32_ptsz")
+    ::driver::missing("cuStreamWriteValue32_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWriteValue32_v2(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWriteValue32_v2")
+    ::driver::missing("cuStreamWriteValue32_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWriteValue32_v2_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWriteValue32_v2_ptsz")
+    ::driver::missing("cuStreamWriteValue32_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWriteValue64(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWriteValue64")
+    ::driver::missing("cuStreamWriteValue64")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWriteValue64_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWriteValue64_ptsz")
+    ::driver::missing("cuStreamWriteValue64_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWriteValue64_v2(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWriteValue64_v2")
+    ::driver::missing("cuStreamWriteValue64_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWriteValue64_v2_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    driver::missing("cuStreamWriteValue64_v2_ptsz")
+    ::driver::missing("cuStreamWriteValue64_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSubgridCreate() -> CUresult {
-    driver::missing("cuSubgridCreate")
+    ::driver::missing("cuSubgridCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSubgridWorkerGridCreate() -> CUresult {
-    driver::missing("cuSubgridWorkerGridCreate")
+    ::driver::missing("cuSubgridWorkerGridCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSubgridWorksetCreate() -> CUresult {
-    driver::missing("cuSubgridWorksetCreate")
+    ::driver::missing("cuSubgridWorksetCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSurfObjectCreate(_pSurfObject: *mut CUsurfObject, _pResDesc: *const CUDA_RESOURCE_DESC) -> CUresult {
-    driver::missing("cuSurfObjectCreate")
+    ::driver::missing("cuSurfObjectCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSurfObjectDestroy(_surfObject: CUsurfObject) -> CUresult {
-    driver::missing("cuSurfObjectDestroy")
+    ::driver::missing("cuSurfObjectDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSurfObjectGetResourceDesc(_pResDesc: *mut CUDA_RESOURCE_DESC, _surfObject: CUsurfObject) -> CUresult {
-    driver::missing("cuSurfObjectGetResourceDesc")
+    ::driver::missing("cuSurfObjectGetResourceDesc")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSurfRefGetArray(_phArray: *mut CUarray, _hSurfRef: CUsurfref) -> CUresult {
-    driver::missing("cuSurfRefGetArray")
+    ::driver::missing("cuSurfRefGetArray")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSurfRefSetArray(_hSurfRef: CUsurfref, _hArray: CUarray, _Flags: c_uint) -> CUresult {
-    driver::missing("cuSurfRefSetArray")
+    ::driver::missing("cuSurfRefSetArray")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTensorMapEncodeIm2col(_tensorMap: *mut CUtensorMap, _tensorDataType: CUtensorMapDataType, _tensorRank: cuuint32_t, _globalAddress: *mut c_void, _globalDim: *const cuuint64_t, _globalStrides: *const cuuint64_t, _pixelBoxLowerCorner: *const c_int, _pixelBoxUpperCorner: *const c_int, _channelsPerPixel: cuuint32_t, _pixelsPerColumn: cuuint32_t, _elementStrides: *const cuuint32_t, _interleave: CUtensorMapInterleave, _swizzle: CUtensorMapSwizzle, _l2Promotion: CUtensorMapL2promotion, _oobFill: CUtensorMapFloatOOBfill) -> CUresult {
-    driver::missing("cuTensorMapEncodeIm2col")
+    ::driver::missing("cuTensorMapEncodeIm2col")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTensorMapEncodeIm2colWide(_tensorMap: *mut CUtensorMap, _tensorDataType: CUtensorMapDataType, _tensorRank: cuuint32_t, _globalAddress: *mut c_void, _globalDim: *const cuuint64_t, _globalStrides: *const cuuint64_t, _pixelBoxLowerCornerWidth: c_int, _pixelBoxUpperCornerWidth: c_int, _channelsPerPixel: cuuint32_t, _pixelsPerColumn: cuuint32_t, _elementStrides: *const cuuint32_t, _interleave: CUtensorMapInterleave, _mode: CUtensorMapIm2ColWideMode, _swizzle: CUtensorMapSwizzle, _l2Promotion: CUtensorMapL2promotion, _oobFill: CUtensorMapFloatOOBfill) -> CUresult {
-    driver::missing("cuTensorMapEncodeIm2colWide")
+    ::driver::missing("cuTensorMapEncodeIm2colWide")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTensorMapEncodeTiled(_tensorMap: *mut CUtensorMap, _tensorDataType: CUtensorMapDataType, _tensorRank: cuuint32_t, _globalAddress: *mut c_void, _globalDim: *const cuuint64_t, _globalStrides: *const cuuint64_t, _boxDim: *const cuuint32_t, _elementStrides: *const cuuint32_t, _interleave: CUtensorMapInterleave, _swizzle: CUtensorMapSwizzle, _l2Promotion: CUtensorMapL2promotion, _oobFill: CUtensorMapFloatOOBfill) -> CUresult {
-    driver::missing("cuTensorMapEncodeTiled")
+    ::driver::missing("cuTensorMapEncodeTiled")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTensorMapReplaceAddress(_tensorMap: *mut CUtensorMap, _globalAddress: *mut c_void) -> CUresult {
-    driver::missing("cuTensorMapReplaceAddress")
+    ::driver::missing("cuTensorMapReplaceAddress")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTensorMapSetAllocationClass(_tensorMap: *mut CUtensorMap, _allocClass: CUtensorMapAllocClass, _outAllocClass: *mut CUtensorMapAllocClass) -> CUresult {
-    driver::missing("cuTensorMapSetAllocationClass")
+    ::driver::missing("cuTensorMapSetAllocationClass")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexObjectCreate(_pTexObject: *mut CUtexObject, _pResDesc: *const CUDA_RESOURCE_DESC, _pTexDesc: *const CUDA_TEXTURE_DESC, _pResViewDesc: *const CUDA_RESOURCE_VIEW_DESC) -> CUresult {
-    driver::missing("cuTexObjectCreate")
+    ::driver::missing("cuTexObjectCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexObjectDestroy(_texObject: CUtexObject) -> CUresult {
-    driver::missing("cuTexObjectDestroy")
+    ::driver::missing("cuTexObjectDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexObjectGetResourceDesc(_pResDesc: *mut CUDA_RESOURCE_DESC, _texObject: CUtexObject) -> CUresult {
-    driver::missing("cuTexObjectGetResourceDesc")
+    ::driver::missing("cuTexObjectGetResourceDesc")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexObjectGetResourceViewDesc(_pResViewDesc: *mut CUDA_RESOURCE_VIEW_DESC, _texObject: CUtexObject) -> CUresult {
-    driver::missing("cuTexObjectGetResourceViewDesc")
+    ::driver::missing("cuTexObjectGetResourceViewDesc")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexObjectGetTextureDesc(_pTexDesc: *mut CUDA_TEXTURE_DESC, _texObject: CUtexObject) -> CUresult {
-    driver::missing("cuTexObjectGetTextureDesc")
+    ::driver::missing("cuTexObjectGetTextureDesc")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefCreate(_pTexRef: *mut CUtexref) -> CUresult {
-    driver::missing("cuTexRefCreate")
+    ::driver::missing("cuTexRefCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefDestroy(_hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefDestroy")
+    ::driver::missing("cuTexRefDestroy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetAddress(_pdptr: *mut CUdeviceptr_v1, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetAddress")
+    ::driver::missing("cuTexRefGetAddress")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetAddressMode(_pam: *mut CUaddress_mode, _hTexRef: CUtexref, _dim: c_int) -> CUresult {
-    driver::missing("cuTexRefGetAddressMode")
+    ::driver::missing("cuTexRefGetAddressMode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetAddress_v2(_pdptr: *mut CUdeviceptr, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetAddress_v2")
+    ::driver::missing("cuTexRefGetAddress_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetArray(_phArray: *mut CUarray, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetArray")
+    ::driver::missing("cuTexRefGetArray")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetBorderColor(_pBorderColor: *mut f32, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetBorderColor")
+    ::driver::missing("cuTexRefGetBorderColor")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetFilterMode(_pfm: *mut CUfilter_mode, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetFilterMode")
+    ::driver::missing("cuTexRefGetFilterMode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetFlags(_pFlags: *mut c_uint, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetFlags")
+    ::driver::missing("cuTexRefGetFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetFormat(_pFormat: *mut CUarray_format, _pNumChannels: *mut c_int, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetFormat")
+    ::driver::missing("cuTexRefGetFormat")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetMaxAnisotropy(_pmaxAniso: *mut c_int, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetMaxAnisotropy")
+    ::driver::missing("cuTexRefGetMaxAnisotropy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetMipmapFilterMode(_pfm: *mut CUfilter_mode, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetMipmapFilterMode")
+    ::driver::missing("cuTexRefGetMipmapFilterMode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetMipmapLevelBias(_pbias: *mut f32, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetMipmapLevelBias")
+    ::driver::missing("cuTexRefGetMipmapLevelBias")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetMipmapLevelClamp(_pminMipmapLevelClamp: *mut f32, _pmaxMipmapLevelClamp: *mut f32, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetMipmapLevelClamp")
+    ::driver::missing("cuTexRefGetMipmapLevelClamp")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetMipmappedArray(_phMipmappedArray: *mut CUmipmappedArray, _hTexRef: CUtexref) -> CUresult {
-    driver::missing("cuTexRefGetMipmappedArray")
+    ::driver::missing("cuTexRefGetMipmappedArray")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddress(_ByteOffset: *mut c_uint, _hTexRef: CUtexref, _dptr: CUdeviceptr_v1, _bytes: c_uint) -> CUresult {
-    driver::missing("cuTexRefSetAddress")
+    ::driver::missing("cuTexRefSetAddress")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddress2D(_hTexRef: CUtexref, _desc: *const CUDA_ARRAY_DESCRIPTOR_v1, _dptr: CUdeviceptr_v1, _Pitch: c_uint) -> CUresult {
-    driver::missing("cuTexRefSetAddress2D")
+    ::driver::missing("cuTexRefSetAddress2D")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddress2D_v2(_hTexRef: CUtexref, _desc: *const CUDA_ARRAY_DESCRIPTOR, _dptr: CUdeviceptr, _Pitch: usize) -> CUresult {
-    driver::missing("cuTexRefSetAddress2D_v2")
+    ::driver::missing("cuTexRefSetAddress2D_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddress2D_v3(_hTexRef: CUtexref, _desc: *const CUDA_ARRAY_DESCRIPTOR, _dptr: CUdeviceptr, _Pitch: usize) -> CUresult {
-    driver::missing("cuTexRefSetAddress2D_v3")
+    ::driver::missing("cuTexRefSetAddress2D_v3")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddressMode(_hTexRef: CUtexref, _dim: c_int, _am: CUaddress_mode) -> CUresult {
-    driver::missing("cuTexRefSetAddressMode")
+    ::driver::missing("cuTexRefSetAddressMode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddress_v2(_ByteOffset: *mut usize, _hTexRef: CUtexref, _dptr: CUdeviceptr, _bytes: usize) -> CUresult {
-    driver::missing("cuTexRefSetAddress_v2")
+    ::driver::missing("cuTexRefSetAddress_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetArray(_hTexRef: CUtexref, _hArray: CUarray, _Flags: c_uint) -> CUresult {
-    driver::missing("cuTexRefSetArray")
+    ::driver::missing("cuTexRefSetArray")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetBorderColor(_hTexRef: CUtexref, _pBorderColor: *mut f32) -> CUresult {
-    driver::missing("cuTexRefSetBorderColor")
+    ::driver::missing("cuTexRefSetBorderColor")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetFilterMode(_hTexRef: CUtexref, _fm: CUfilter_mode) -> CUresult {
-    driver::missing("cuTexRefSetFilterMode")
+    ::driver::missing("cuTexRefSetFilterMode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetFlags(_hTexRef: CUtexref, _Flags: c_uint) -> CUresult {
-    driver::missing("cuTexRefSetFlags")
+    ::driver::missing("cuTexRefSetFlags")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetFormat(_hTexRef: CUtexref, _fmt: CUarray_format, _NumPackedComponents: c_int) -> CUresult {
-    driver::missing("cuTexRefSetFormat")
+    ::driver::missing("cuTexRefSetFormat")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetMaxAnisotropy(_hTexRef: CUtexref, _maxAniso: c_uint) -> CUresult {
-    driver::missing("cuTexRefSetMaxAnisotropy")
+    ::driver::missing("cuTexRefSetMaxAnisotropy")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetMipmapFilterMode(_hTexRef: CUtexref, _fm: CUfilter_mode) -> CUresult {
-    driver::missing("cuTexRefSetMipmapFilterMode")
+    ::driver::missing("cuTexRefSetMipmapFilterMode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetMipmapLevelBias(_hTexRef: CUtexref, _bias: f32) -> CUresult {
-    driver::missing("cuTexRefSetMipmapLevelBias")
+    ::driver::missing("cuTexRefSetMipmapLevelBias")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetMipmapLevelClamp(_hTexRef: CUtexref, _minMipmapLevelClamp: f32, _maxMipmapLevelClamp: f32) -> CUresult {
-    driver::missing("cuTexRefSetMipmapLevelClamp")
+    ::driver::missing("cuTexRefSetMipmapLevelClamp")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetMipmappedArray(_hTexRef: CUtexref, _hMipmappedArray: CUmipmappedArray, _Flags: c_uint) -> CUresult {
-    driver::missing("cuTexRefSetMipmappedArray")
+    ::driver::missing("cuTexRefSetMipmappedArray")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuThreadExchangeStreamCaptureMode(_mode: *mut CUstreamCaptureMode) -> CUresult {
-    driver::missing("cuThreadExchangeStreamCaptureMode")
+    ::driver::missing("cuThreadExchangeStreamCaptureMode")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuUserObjectCreate(_object_out: *mut CUuserObject, _ptr: *mut c_void, _destroy: CUhostFn, _initialRefcount: c_uint, _flags: c_uint) -> CUresult {
-    driver::missing("cuUserObjectCreate")
+    ::driver::missing("cuUserObjectCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuUserObjectRelease(_object: CUuserObject, _count: c_uint) -> CUresult {
-    driver::missing("cuUserObjectRelease")
+    ::driver::missing("cuUserObjectRelease")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuUserObjectRetain(_object: CUuserObject, _count: c_uint) -> CUresult {
-    driver::missing("cuUserObjectRetain")
+    ::driver::missing("cuUserObjectRetain")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuVDPAUCtxCreate(_pCtx: *mut CUcontext, _flags: c_uint, _device: CUdevice, _vdpDevice: VdpDevice, _vdpGetProcAddress: VdpGetProcAddress) -> CUresult {
-    driver::missing("cuVDPAUCtxCreate")
+    ::driver::missing("cuVDPAUCtxCreate")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuVDPAUCtxCreate_v2(_pCtx: *mut CUcontext, _flags: c_uint, _device: CUdevice, _vdpDevice: VdpDevice, _vdpGetProcAddress: VdpGetProcAddress) -> CUresult {
-    driver::missing("cuVDPAUCtxCreate_v2")
+    ::driver::missing("cuVDPAUCtxCreate_v2")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuVDPAUGetDevice(_pDevice: *mut CUdevice, _vdpDevice: VdpDevice, _vdpGetProcAddress: VdpGetProcAddress) -> CUresult {
-    driver::missing("cuVDPAUGetDevice")
+    ::driver::missing("cuVDPAUGetDevice")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync(_extSemArray: *const CUexternalSemaphore, _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, _numExtSems: c_uint, _stream: CUstream) -> CUresult {
-    driver::missing("cuWaitExternalSemaphoresAsync")
+    ::driver::missing("cuWaitExternalSemaphoresAsync")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync_ptsz(_extSemArray: *const CUexternalSemaphore, _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, _numExtSems: c_uint, _stream: CUstream) -> CUresult {
-    driver::missing("cuWaitExternalSemaphoresAsync_ptsz")
+    ::driver::missing("cuWaitExternalSemaphoresAsync_ptsz")
 }
 
 /// In the order of `driver::generated::proc_address::EXPORTS`.

@@ -15,1589 +15,1589 @@ use cuda_abi::runtime::{v11, v12, v13};
 use cuda_abi::*;
 
 unsafe extern "C" fn __cudaInitModule(_fatCubinHandle: *mut *mut c_void) -> c_char {
-    _ = runtime::missing("__cudaInitModule");
+    _ = ::runtime::missing("__cudaInitModule");
     0
 }
 
 unsafe extern "C" fn __cudaPopCallConfiguration(_gridDim: *mut dim3, _blockDim: *mut dim3, _sharedMem: *mut usize, _stream: *mut c_void) -> cudaError_t {
-    runtime::missing("__cudaPopCallConfiguration")
+    ::runtime::missing("__cudaPopCallConfiguration")
 }
 
 unsafe extern "C" fn __cudaPushCallConfiguration(_gridDim: dim3, _blockDim: dim3, _sharedMem: usize, _stream: cudaStream_t) -> c_uint {
-    _ = runtime::missing("__cudaPushCallConfiguration");
+    _ = ::runtime::missing("__cudaPushCallConfiguration");
     1
 }
 
 unsafe extern "C" fn __cudaRegisterFatBinary(_fatCubin: *const c_void) -> *mut *mut c_void {
-    _ = runtime::missing("__cudaRegisterFatBinary");
+    _ = ::runtime::missing("__cudaRegisterFatBinary");
     core::ptr::null_mut()
 }
 
 unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_fatCubinHandle: *mut *mut c_void) {
-    _ = runtime::missing("__cudaRegisterFatBinaryEnd");
+    _ = ::runtime::missing("__cudaRegisterFatBinaryEnd");
 }
 
 unsafe extern "C" fn __cudaRegisterFunction(_fatCubinHandle: *mut *mut c_void, _hostFun: *const c_char, _deviceFun: *mut c_char, _deviceName: *const c_char, _thread_limit: c_int, _tid: *mut uint3, _bid: *mut uint3, _bDim: *mut dim3, _gDim: *mut dim3, _wSize: *mut c_int) {
-    _ = runtime::missing("__cudaRegisterFunction");
+    _ = ::runtime::missing("__cudaRegisterFunction");
 }
 
 unsafe extern "C" fn __cudaRegisterHostVar() -> cudaError_t {
-    runtime::missing("__cudaRegisterHostVar")
+    ::runtime::missing("__cudaRegisterHostVar")
 }
 
 unsafe extern "C" fn __cudaRegisterManagedVar(_fatCubinHandle: *mut *mut c_void, _hostVarPtrAddress: *mut *mut c_void, _deviceAddress: *mut c_char, _deviceName: *const c_char, _ext: c_int, _size: usize, _constant: c_int, _global: c_int) {
-    _ = runtime::missing("__cudaRegisterManagedVar");
+    _ = ::runtime::missing("__cudaRegisterManagedVar");
 }
 
 unsafe extern "C" fn __cudaRegisterSurface(_fatCubinHandle: *mut *mut c_void, _hostVar: *const surfaceReference, _deviceAddress: *mut *const c_void, _deviceName: *const c_char, _dim: c_int, _ext: c_int) {
-    _ = runtime::missing("__cudaRegisterSurface");
+    _ = ::runtime::missing("__cudaRegisterSurface");
 }
 
 unsafe extern "C" fn __cudaRegisterTexture(_fatCubinHandle: *mut *mut c_void, _hostVar: *const textureReference, _deviceAddress: *mut *const c_void, _deviceName: *const c_char, _dim: c_int, _norm: c_int, _ext: c_int) {
-    _ = runtime::missing("__cudaRegisterTexture");
+    _ = ::runtime::missing("__cudaRegisterTexture");
 }
 
 unsafe extern "C" fn __cudaRegisterVar(_fatCubinHandle: *mut *mut c_void, _hostVar: *mut c_char, _deviceAddress: *mut c_char, _deviceName: *const c_char, _ext: c_int, _size: usize, _constant: c_int, _global: c_int) {
-    _ = runtime::missing("__cudaRegisterVar");
+    _ = ::runtime::missing("__cudaRegisterVar");
 }
 
 unsafe extern "C" fn __cudaUnregisterFatBinary(_fatCubinHandle: *mut *mut c_void) {
-    _ = runtime::missing("__cudaUnregisterFatBinary");
+    _ = ::runtime::missing("__cudaUnregisterFatBinary");
 }
 
 unsafe extern "C" fn cudaArrayGetInfo(_desc: *mut cudaChannelFormatDesc, _extent: *mut cudaExtent, _flags: *mut c_uint, _array: cudaArray_t) -> cudaError_t {
-    runtime::missing("cudaArrayGetInfo")
+    ::runtime::missing("cudaArrayGetInfo")
 }
 
 unsafe extern "C" fn cudaArrayGetMemoryRequirements(_memoryRequirements: *mut cudaArrayMemoryRequirements, _array: cudaArray_t, _device: c_int) -> cudaError_t {
-    runtime::missing("cudaArrayGetMemoryRequirements")
+    ::runtime::missing("cudaArrayGetMemoryRequirements")
 }
 
 unsafe extern "C" fn cudaArrayGetPlane(_pPlaneArray: *mut cudaArray_t, _hArray: cudaArray_t, _planeIdx: c_uint) -> cudaError_t {
-    runtime::missing("cudaArrayGetPlane")
+    ::runtime::missing("cudaArrayGetPlane")
 }
 
 unsafe extern "C" fn cudaArrayGetSparseProperties(_sparseProperties: *mut cudaArraySparseProperties, _array: cudaArray_t) -> cudaError_t {
-    runtime::missing("cudaArrayGetSparseProperties")
+    ::runtime::missing("cudaArrayGetSparseProperties")
 }
 
 unsafe extern "C" fn cudaBindSurfaceToArray(_surfref: *const surfaceReference, _array: cudaArray_const_t, _desc: *const cudaChannelFormatDesc) -> cudaError_t {
-    runtime::missing("cudaBindSurfaceToArray")
+    ::runtime::missing("cudaBindSurfaceToArray")
 }
 
 unsafe extern "C" fn cudaBindTexture2D(_offset: *mut usize, _texref: *const textureReference, _devPtr: *const c_void, _desc: *const cudaChannelFormatDesc, _width: usize, _height: usize, _pitch: usize) -> cudaError_t {
-    runtime::missing("cudaBindTexture2D")
+    ::runtime::missing("cudaBindTexture2D")
 }
 
 unsafe extern "C" fn cudaBindTexture(_offset: *mut usize, _texref: *const textureReference, _devPtr: *const c_void, _desc: *const cudaChannelFormatDesc, _size: usize) -> cudaError_t {
-    runtime::missing("cudaBindTexture")
+    ::runtime::missing("cudaBindTexture")
 }
 
 unsafe extern "C" fn cudaBindTextureToArray(_texref: *const textureReference, _array: cudaArray_const_t, _desc: *const cudaChannelFormatDesc) -> cudaError_t {
-    runtime::missing("cudaBindTextureToArray")
+    ::runtime::missing("cudaBindTextureToArray")
 }
 
 unsafe extern "C" fn cudaBindTextureToMipmappedArray(_texref: *const textureReference, _mipmappedArray: cudaMipmappedArray_const_t, _desc: *const cudaChannelFormatDesc) -> cudaError_t {
-    runtime::missing("cudaBindTextureToMipmappedArray")
+    ::runtime::missing("cudaBindTextureToMipmappedArray")
 }
 
 unsafe extern "C" fn cudaChooseDevice(_device: *mut c_int, _prop: *const cudaDeviceProp) -> cudaError_t {
-    runtime::missing("cudaChooseDevice")
+    ::runtime::missing("cudaChooseDevice")
 }
 
 unsafe extern "C" fn cudaCreateChannelDesc(_x: c_int, _y: c_int, _z: c_int, _w: c_int, _f: cudaChannelFormatKind) -> cudaChannelFormatDesc {
-    _ = runtime::missing("cudaCreateChannelDesc");
+    _ = ::runtime::missing("cudaCreateChannelDesc");
     unsafe { core::mem::zeroed() }
 }
 
 unsafe extern "C" fn cudaCreateSurfaceObject(_pSurfObject: *mut cudaSurfaceObject_t, _pResDesc: *const cudaResourceDesc) -> cudaError_t {
-    runtime::missing("cudaCreateSurfaceObject")
+    ::runtime::missing("cudaCreateSurfaceObject")
 }
 
 unsafe extern "C" fn cudaCreateTextureObject(_pTexObject: *mut cudaTextureObject_t, _pResDesc: *const cudaResourceDesc, _pTexDesc: *const cudaTextureDesc, _pResViewDesc: *const cudaResourceViewDesc) -> cudaError_t {
-    runtime::missing("cudaCreateTextureObject")
+    ::runtime::missing("cudaCreateTextureObject")
 }
 
 unsafe extern "C" fn cudaCreateTextureObject_v2(_pTexObject: *mut cudaTextureObject_t, _pResDesc: *const cudaResourceDesc, _pTexDesc: *const cudaTextureDesc_v2, _pResViewDesc: *const cudaResourceViewDesc) -> cudaError_t {
-    runtime::missing("cudaCreateTextureObject_v2")
+    ::runtime::missing("cudaCreateTextureObject_v2")
 }
 
 unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
-    runtime::missing("cudaCtxResetPersistingL2Cache")
+    ::runtime::missing("cudaCtxResetPersistingL2Cache")
 }
 
 unsafe extern "C" fn cudaDestroyExternalMemory(_extMem: cudaExternalMemory_t) -> cudaError_t {
-    runtime::missing("cudaDestroyExternalMemory")
+    ::runtime::missing("cudaDestroyExternalMemory")
 }
 
 unsafe extern "C" fn cudaDestroyExternalSemaphore(_extSem: cudaExternalSemaphore_t) -> cudaError_t {
-    runtime::missing("cudaDestroyExternalSemaphore")
+    ::runtime::missing("cudaDestroyExternalSemaphore")
 }
 
 unsafe extern "C" fn cudaDestroySurfaceObject(_surfObject: cudaSurfaceObject_t) -> cudaError_t {
-    runtime::missing("cudaDestroySurfaceObject")
+    ::runtime::missing("cudaDestroySurfaceObject")
 }
 
 unsafe extern "C" fn cudaDestroyTextureObject(_texObject: cudaTextureObject_t) -> cudaError_t {
-    runtime::missing("cudaDestroyTextureObject")
+    ::runtime::missing("cudaDestroyTextureObject")
 }
 
 unsafe extern "C" fn cudaDeviceCanAccessPeer(_canAccessPeer: *mut c_int, _device: c_int, _peerDevice: c_int) -> cudaError_t {
-    runtime::missing("cudaDeviceCanAccessPeer")
+    ::runtime::missing("cudaDeviceCanAccessPeer")
 }
 
 unsafe extern "C" fn cudaDeviceDisablePeerAccess(_peerDevice: c_int) -> cudaError_t {
-    runtime::missing("cudaDeviceDisablePeerAccess")
+    ::runtime::missing("cudaDeviceDisablePeerAccess")
 }
 
 unsafe extern "C" fn cudaDeviceEnablePeerAccess(_peerDevice: c_int, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaDeviceEnablePeerAccess")
+    ::runtime::missing("cudaDeviceEnablePeerAccess")
 }
 
 unsafe extern "C" fn cudaDeviceFlushGPUDirectRDMAWrites(_target: cudaFlushGPUDirectRDMAWritesTarget, _scope: cudaFlushGPUDirectRDMAWritesScope) -> cudaError_t {
-    runtime::missing("cudaDeviceFlushGPUDirectRDMAWrites")
+    ::runtime::missing("cudaDeviceFlushGPUDirectRDMAWrites")
 }
 
 unsafe extern "C" fn cudaDeviceGetAttribute(_value: *mut c_int, _attr: cudaDeviceAttr, _device: c_int) -> cudaError_t {
-    runtime::missing("cudaDeviceGetAttribute")
+    ::runtime::missing("cudaDeviceGetAttribute")
 }
 
 unsafe extern "C" fn cudaDeviceGetByPCIBusId(_device: *mut c_int, _pciBusId: *const c_char) -> cudaError_t {
-    runtime::missing("cudaDeviceGetByPCIBusId")
+    ::runtime::missing("cudaDeviceGetByPCIBusId")
 }
 
 unsafe extern "C" fn cudaDeviceGetCacheConfig(_pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
-    runtime::missing("cudaDeviceGetCacheConfig")
+    ::runtime::missing("cudaDeviceGetCacheConfig")
 }
 
 unsafe extern "C" fn cudaDeviceGetDefaultMemPool(_memPool: *mut cudaMemPool_t, _device: c_int) -> cudaError_t {
-    runtime::missing("cudaDeviceGetDefaultMemPool")
+    ::runtime::missing("cudaDeviceGetDefaultMemPool")
 }
 
 unsafe extern "C" fn cudaDeviceGetGraphMemAttribute(_device: c_int, _attr: cudaGraphMemAttributeType, _value: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaDeviceGetGraphMemAttribute")
+    ::runtime::missing("cudaDeviceGetGraphMemAttribute")
 }
 
 unsafe extern "C" fn cudaDeviceGetLimit(_pValue: *mut usize, _limit: cudaLimit) -> cudaError_t {
-    runtime::missing("cudaDeviceGetLimit")
+    ::runtime::missing("cudaDeviceGetLimit")
 }
 
 unsafe extern "C" fn cudaDeviceGetMemPool(_memPool: *mut cudaMemPool_t, _device: c_int) -> cudaError_t {
-    runtime::missing("cudaDeviceGetMemPool")
+    ::runtime::missing("cudaDeviceGetMemPool")
 }
 
 unsafe extern "C" fn cudaDeviceGetNvSciSyncAttributes(_nvSciSyncAttrList: *mut c_void, _device: c_int, _flags: c_int) -> cudaError_t {
-    runtime::missing("cudaDeviceGetNvSciSyncAttributes")
+    ::runtime::missing("cudaDeviceGetNvSciSyncAttributes")
 }
 
 unsafe extern "C" fn cudaDeviceGetP2PAttribute(_value: *mut c_int, _attr: cudaDeviceP2PAttr, _srcDevice: c_int, _dstDevice: c_int) -> cudaError_t {
-    runtime::missing("cudaDeviceGetP2PAttribute")
+    ::runtime::missing("cudaDeviceGetP2PAttribute")
 }
 
 unsafe extern "C" fn cudaDeviceGetPCIBusId(_pciBusId: *mut c_char, _len: c_int, _device: c_int) -> cudaError_t {
-    runtime::missing("cudaDeviceGetPCIBusId")
+    ::runtime::missing("cudaDeviceGetPCIBusId")
 }
 
 unsafe extern "C" fn cudaDeviceGetSharedMemConfig(_pConfig: *mut cudaSharedMemConfig) -> cudaError_t {
-    runtime::missing("cudaDeviceGetSharedMemConfig")
+    ::runtime::missing("cudaDeviceGetSharedMemConfig")
 }
 
 unsafe extern "C" fn cudaDeviceGetStreamPriorityRange(_leastPriority: *mut c_int, _greatestPriority: *mut c_int) -> cudaError_t {
-    runtime::missing("cudaDeviceGetStreamPriorityRange")
+    ::runtime::missing("cudaDeviceGetStreamPriorityRange")
 }
 
 unsafe extern "C" fn cudaDeviceGetTexture1DLinearMaxWidth(_maxWidthInElements: *mut usize, _fmtDesc: *const cudaChannelFormatDesc, _device: c_int) -> cudaError_t {
-    runtime::missing("cudaDeviceGetTexture1DLinearMaxWidth")
+    ::runtime::missing("cudaDeviceGetTexture1DLinearMaxWidth")
 }
 
 unsafe extern "C" fn cudaDeviceGraphMemTrim(_device: c_int) -> cudaError_t {
-    runtime::missing("cudaDeviceGraphMemTrim")
+    ::runtime::missing("cudaDeviceGraphMemTrim")
 }
 
 unsafe extern "C" fn cudaDeviceReset() -> cudaError_t {
-    runtime::missing("cudaDeviceReset")
+    ::runtime::missing("cudaDeviceReset")
 }
 
 unsafe extern "C" fn cudaDeviceSetCacheConfig(_cacheConfig: cudaFuncCache) -> cudaError_t {
-    runtime::missing("cudaDeviceSetCacheConfig")
+    ::runtime::missing("cudaDeviceSetCacheConfig")
 }
 
 unsafe extern "C" fn cudaDeviceSetGraphMemAttribute(_device: c_int, _attr: cudaGraphMemAttributeType, _value: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaDeviceSetGraphMemAttribute")
+    ::runtime::missing("cudaDeviceSetGraphMemAttribute")
 }
 
 unsafe extern "C" fn cudaDeviceSetLimit(_limit: cudaLimit, _value: usize) -> cudaError_t {
-    runtime::missing("cudaDeviceSetLimit")
+    ::runtime::missing("cudaDeviceSetLimit")
 }
 
 unsafe extern "C" fn cudaDeviceSetMemPool(_device: c_int, _memPool: cudaMemPool_t) -> cudaError_t {
-    runtime::missing("cudaDeviceSetMemPool")
+    ::runtime::missing("cudaDeviceSetMemPool")
 }
 
 unsafe extern "C" fn cudaDeviceSetSharedMemConfig(_config: cudaSharedMemConfig) -> cudaError_t {
-    runtime::missing("cudaDeviceSetSharedMemConfig")
+    ::runtime::missing("cudaDeviceSetSharedMemConfig")
 }
 
 unsafe extern "C" fn cudaDeviceSynchronize() -> cudaError_t {
-    runtime::missing("cudaDeviceSynchronize")
+    ::runtime::missing("cudaDeviceSynchronize")
 }
 
 unsafe extern "C" fn cudaDriverGetVersion(_driverVersion: *mut c_int) -> cudaError_t {
-    runtime::missing("cudaDriverGetVersion")
+    ::runtime::missing("cudaDriverGetVersion")
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerAcquireFrame(_conn: *mut cudaEglStreamConnection, _pCudaResource: *mut cudaGraphicsResource_t, _pStream: *mut cudaStream_t, _timeout: c_uint) -> cudaError_t {
-    runtime::missing("cudaEGLStreamConsumerAcquireFrame")
+    ::runtime::missing("cudaEGLStreamConsumerAcquireFrame")
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerConnect(_conn: *mut cudaEglStreamConnection, _eglStream: EGLStreamKHR) -> cudaError_t {
-    runtime::missing("cudaEGLStreamConsumerConnect")
+    ::runtime::missing("cudaEGLStreamConsumerConnect")
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerConnectWithFlags(_conn: *mut cudaEglStreamConnection, _eglStream: EGLStreamKHR, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaEGLStreamConsumerConnectWithFlags")
+    ::runtime::missing("cudaEGLStreamConsumerConnectWithFlags")
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerDisconnect(_conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    runtime::missing("cudaEGLStreamConsumerDisconnect")
+    ::runtime::missing("cudaEGLStreamConsumerDisconnect")
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerReleaseFrame(_conn: *mut cudaEglStreamConnection, _pCudaResource: cudaGraphicsResource_t, _pStream: *mut cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaEGLStreamConsumerReleaseFrame")
+    ::runtime::missing("cudaEGLStreamConsumerReleaseFrame")
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerConnect(_conn: *mut cudaEglStreamConnection, _eglStream: EGLStreamKHR, _width: EGLint, _height: EGLint) -> cudaError_t {
-    runtime::missing("cudaEGLStreamProducerConnect")
+    ::runtime::missing("cudaEGLStreamProducerConnect")
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerDisconnect(_conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    runtime::missing("cudaEGLStreamProducerDisconnect")
+    ::runtime::missing("cudaEGLStreamProducerDisconnect")
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerPresentFrame(_conn: *mut cudaEglStreamConnection, _eglframe: cudaEglFrame, _pStream: *mut cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaEGLStreamProducerPresentFrame")
+    ::runtime::missing("cudaEGLStreamProducerPresentFrame")
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerReturnFrame(_conn: *mut cudaEglStreamConnection, _eglframe: *mut cudaEglFrame, _pStream: *mut cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaEGLStreamProducerReturnFrame")
+    ::runtime::missing("cudaEGLStreamProducerReturnFrame")
 }
 
 unsafe extern "C" fn cudaEventCreate(_event: *mut cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaEventCreate")
+    ::runtime::missing("cudaEventCreate")
 }
 
 unsafe extern "C" fn cudaEventCreateFromEGLSync(_phEvent: *mut cudaEvent_t, _eglSync: EGLSyncKHR, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaEventCreateFromEGLSync")
+    ::runtime::missing("cudaEventCreateFromEGLSync")
 }
 
 unsafe extern "C" fn cudaEventCreateWithFlags(_event: *mut cudaEvent_t, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaEventCreateWithFlags")
+    ::runtime::missing("cudaEventCreateWithFlags")
 }
 
 unsafe extern "C" fn cudaEventDestroy(_event: cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaEventDestroy")
+    ::runtime::missing("cudaEventDestroy")
 }
 
 unsafe extern "C" fn cudaEventElapsedTime(_ms: *mut f32, _start: cudaEvent_t, _end: cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaEventElapsedTime")
+    ::runtime::missing("cudaEventElapsedTime")
 }
 
 unsafe extern "C" fn cudaEventQuery(_event: cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaEventQuery")
+    ::runtime::missing("cudaEventQuery")
 }
 
 unsafe extern "C" fn cudaEventRecord(_event: cudaEvent_t, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaEventRecord")
+    ::runtime::missing("cudaEventRecord")
 }
 
 unsafe extern "C" fn cudaEventRecordWithFlags(_event: cudaEvent_t, _stream: cudaStream_t, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaEventRecordWithFlags")
+    ::runtime::missing("cudaEventRecordWithFlags")
 }
 
 unsafe extern "C" fn cudaEventRecordWithFlags_ptsz(_event: cudaEvent_t, _stream: cudaStream_t, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaEventRecordWithFlags_ptsz")
+    ::runtime::missing("cudaEventRecordWithFlags_ptsz")
 }
 
 unsafe extern "C" fn cudaEventRecord_ptsz(_event: cudaEvent_t, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaEventRecord_ptsz")
+    ::runtime::missing("cudaEventRecord_ptsz")
 }
 
 unsafe extern "C" fn cudaEventSynchronize(_event: cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaEventSynchronize")
+    ::runtime::missing("cudaEventSynchronize")
 }
 
 unsafe extern "C" fn cudaExternalMemoryGetMappedBuffer(_devPtr: *mut *mut c_void, _extMem: cudaExternalMemory_t, _bufferDesc: *const cudaExternalMemoryBufferDesc) -> cudaError_t {
-    runtime::missing("cudaExternalMemoryGetMappedBuffer")
+    ::runtime::missing("cudaExternalMemoryGetMappedBuffer")
 }
 
 unsafe extern "C" fn cudaExternalMemoryGetMappedMipmappedArray(_mipmap: *mut cudaMipmappedArray_t, _extMem: cudaExternalMemory_t, _mipmapDesc: *const cudaExternalMemoryMipmappedArrayDesc) -> cudaError_t {
-    runtime::missing("cudaExternalMemoryGetMappedMipmappedArray")
+    ::runtime::missing("cudaExternalMemoryGetMappedMipmappedArray")
 }
 
 unsafe extern "C" fn cudaFree(_devPtr: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaFree")
+    ::runtime::missing("cudaFree")
 }
 
 unsafe extern "C" fn cudaFreeArray(_array: cudaArray_t) -> cudaError_t {
-    runtime::missing("cudaFreeArray")
+    ::runtime::missing("cudaFreeArray")
 }
 
 unsafe extern "C" fn cudaFreeAsync(_devPtr: *mut c_void, _hStream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaFreeAsync")
+    ::runtime::missing("cudaFreeAsync")
 }
 
 unsafe extern "C" fn cudaFreeAsync_ptsz(_devPtr: *mut c_void, _hStream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaFreeAsync_ptsz")
+    ::runtime::missing("cudaFreeAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaFreeHost(_ptr: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaFreeHost")
+    ::runtime::missing("cudaFreeHost")
 }
 
 unsafe extern "C" fn cudaFreeMipmappedArray(_mipmappedArray: cudaMipmappedArray_t) -> cudaError_t {
-    runtime::missing("cudaFreeMipmappedArray")
+    ::runtime::missing("cudaFreeMipmappedArray")
 }
 
 unsafe extern "C" fn cudaFuncGetAttributes(_attr: *mut cudaFuncAttributes, _func: *const c_void) -> cudaError_t {
-    runtime::missing("cudaFuncGetAttributes")
+    ::runtime::missing("cudaFuncGetAttributes")
 }
 
 unsafe extern "C" fn cudaFuncSetAttribute(_func: *const c_void, _attr: cudaFuncAttribute, _value: c_int) -> cudaError_t {
-    runtime::missing("cudaFuncSetAttribute")
+    ::runtime::missing("cudaFuncSetAttribute")
 }
 
 unsafe extern "C" fn cudaFuncSetCacheConfig(_func: *const c_void, _cacheConfig: cudaFuncCache) -> cudaError_t {
-    runtime::missing("cudaFuncSetCacheConfig")
+    ::runtime::missing("cudaFuncSetCacheConfig")
 }
 
 unsafe extern "C" fn cudaFuncSetSharedMemConfig(_func: *const c_void, _config: cudaSharedMemConfig) -> cudaError_t {
-    runtime::missing("cudaFuncSetSharedMemConfig")
+    ::runtime::missing("cudaFuncSetSharedMemConfig")
 }
 
 unsafe extern "C" fn cudaGLGetDevices(_pCudaDeviceCount: *mut c_uint, _pCudaDevices: *mut c_int, _cudaDeviceCount: c_uint, _deviceList: cudaGLDeviceList) -> cudaError_t {
-    runtime::missing("cudaGLGetDevices")
+    ::runtime::missing("cudaGLGetDevices")
 }
 
 unsafe extern "C" fn cudaGLMapBufferObject(_devPtr: *mut *mut c_void, _bufObj: GLuint) -> cudaError_t {
-    runtime::missing("cudaGLMapBufferObject")
+    ::runtime::missing("cudaGLMapBufferObject")
 }
 
 unsafe extern "C" fn cudaGLMapBufferObjectAsync(_devPtr: *mut *mut c_void, _bufObj: GLuint, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaGLMapBufferObjectAsync")
+    ::runtime::missing("cudaGLMapBufferObjectAsync")
 }
 
 unsafe extern "C" fn cudaGLRegisterBufferObject(_bufObj: GLuint) -> cudaError_t {
-    runtime::missing("cudaGLRegisterBufferObject")
+    ::runtime::missing("cudaGLRegisterBufferObject")
 }
 
 unsafe extern "C" fn cudaGLSetBufferObjectMapFlags(_bufObj: GLuint, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaGLSetBufferObjectMapFlags")
+    ::runtime::missing("cudaGLSetBufferObjectMapFlags")
 }
 
 unsafe extern "C" fn cudaGLSetGLDevice(_device: c_int) -> cudaError_t {
-    runtime::missing("cudaGLSetGLDevice")
+    ::runtime::missing("cudaGLSetGLDevice")
 }
 
 unsafe extern "C" fn cudaGLUnmapBufferObject(_bufObj: GLuint) -> cudaError_t {
-    runtime::missing("cudaGLUnmapBufferObject")
+    ::runtime::missing("cudaGLUnmapBufferObject")
 }
 
 unsafe extern "C" fn cudaGLUnmapBufferObjectAsync(_bufObj: GLuint, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaGLUnmapBufferObjectAsync")
+    ::runtime::missing("cudaGLUnmapBufferObjectAsync")
 }
 
 unsafe extern "C" fn cudaGLUnregisterBufferObject(_bufObj: GLuint) -> cudaError_t {
-    runtime::missing("cudaGLUnregisterBufferObject")
+    ::runtime::missing("cudaGLUnregisterBufferObject")
 }
 
 unsafe extern "C" fn cudaGetChannelDesc(_desc: *mut cudaChannelFormatDesc, _array: cudaArray_const_t) -> cudaError_t {
-    runtime::missing("cudaGetChannelDesc")
+    ::runtime::missing("cudaGetChannelDesc")
 }
 
 unsafe extern "C" fn cudaGetDevice(_device: *mut c_int) -> cudaError_t {
-    runtime::missing("cudaGetDevice")
+    ::runtime::missing("cudaGetDevice")
 }
 
 unsafe extern "C" fn cudaGetDeviceCount(_count: *mut c_int) -> cudaError_t {
-    runtime::missing("cudaGetDeviceCount")
+    ::runtime::missing("cudaGetDeviceCount")
 }
 
 unsafe extern "C" fn cudaGetDeviceFlags(_flags: *mut c_uint) -> cudaError_t {
-    runtime::missing("cudaGetDeviceFlags")
+    ::runtime::missing("cudaGetDeviceFlags")
 }
 
 unsafe extern "C" fn cudaGetDeviceProperties(_prop: *mut cudaDeviceProp, _device: c_int) -> cudaError_t {
-    runtime::missing("cudaGetDeviceProperties")
+    ::runtime::missing("cudaGetDeviceProperties")
 }
 
 unsafe extern "C" fn cudaGetDriverEntryPoint(_symbol: *const c_char, _funcPtr: *mut *mut c_void, _flags: c_ulonglong) -> cudaError_t {
-    runtime::missing("cudaGetDriverEntryPoint")
+    ::runtime::missing("cudaGetDriverEntryPoint")
 }
 
 unsafe extern "C" fn cudaGetDriverEntryPoint_ptsz(_symbol: *const c_char, _funcPtr: *mut *mut c_void, _flags: c_ulonglong) -> cudaError_t {
-    runtime::missing("cudaGetDriverEntryPoint_ptsz")
+    ::runtime::missing("cudaGetDriverEntryPoint_ptsz")
 }
 
 unsafe extern "C" fn cudaGetErrorName(_error: cudaError_t) -> *const c_char {
-    _ = runtime::missing("cudaGetErrorName");
+    _ = ::runtime::missing("cudaGetErrorName");
     core::ptr::null()
 }
 
 unsafe extern "C" fn cudaGetErrorString(_error: cudaError_t) -> *const c_char {
-    _ = runtime::missing("cudaGetErrorString");
+    _ = ::runtime::missing("cudaGetErrorString");
     core::ptr::null()
 }
 
 unsafe extern "C" fn cudaGetExportTable(_ppExportTable: *mut *const c_void, _pExportTableId: *const cudaUUID_t) -> cudaError_t {
-    runtime::missing("cudaGetExportTable")
+    ::runtime::missing("cudaGetExportTable")
 }
 
 unsafe extern "C" fn cudaGetFuncBySymbol(_functionPtr: *mut cudaFunction_t, _symbolPtr: *const c_void) -> cudaError_t {
-    runtime::missing("cudaGetFuncBySymbol")
+    ::runtime::missing("cudaGetFuncBySymbol")
 }
 
 unsafe extern "C" fn cudaGetLastError() -> cudaError_t {
-    runtime::missing("cudaGetLastError")
+    ::runtime::missing("cudaGetLastError")
 }
 
 unsafe extern "C" fn cudaGetMipmappedArrayLevel(_levelArray: *mut cudaArray_t, _mipmappedArray: cudaMipmappedArray_const_t, _level: c_uint) -> cudaError_t {
-    runtime::missing("cudaGetMipmappedArrayLevel")
+    ::runtime::missing("cudaGetMipmappedArrayLevel")
 }
 
 unsafe extern "C" fn cudaGetSurfaceObjectResourceDesc(_pResDesc: *mut cudaResourceDesc, _surfObject: cudaSurfaceObject_t) -> cudaError_t {
-    runtime::missing("cudaGetSurfaceObjectResourceDesc")
+    ::runtime::missing("cudaGetSurfaceObjectResourceDesc")
 }
 
 unsafe extern "C" fn cudaGetSurfaceReference(_surfref: *mut *const surfaceReference, _symbol: *const c_void) -> cudaError_t {
-    runtime::missing("cudaGetSurfaceReference")
+    ::runtime::missing("cudaGetSurfaceReference")
 }
 
 unsafe extern "C" fn cudaGetSymbolAddress(_devPtr: *mut *mut c_void, _symbol: *const c_void) -> cudaError_t {
-    runtime::missing("cudaGetSymbolAddress")
+    ::runtime::missing("cudaGetSymbolAddress")
 }
 
 unsafe extern "C" fn cudaGetSymbolSize(_size: *mut usize, _symbol: *const c_void) -> cudaError_t {
-    runtime::missing("cudaGetSymbolSize")
+    ::runtime::missing("cudaGetSymbolSize")
 }
 
 unsafe extern "C" fn cudaGetTextureAlignmentOffset(_offset: *mut usize, _texref: *const textureReference) -> cudaError_t {
-    runtime::missing("cudaGetTextureAlignmentOffset")
+    ::runtime::missing("cudaGetTextureAlignmentOffset")
 }
 
 unsafe extern "C" fn cudaGetTextureObjectResourceDesc(_pResDesc: *mut cudaResourceDesc, _texObject: cudaTextureObject_t) -> cudaError_t {
-    runtime::missing("cudaGetTextureObjectResourceDesc")
+    ::runtime::missing("cudaGetTextureObjectResourceDesc")
 }
 
 unsafe extern "C" fn cudaGetTextureObjectResourceViewDesc(_pResViewDesc: *mut cudaResourceViewDesc, _texObject: cudaTextureObject_t) -> cudaError_t {
-    runtime::missing("cudaGetTextureObjectResourceViewDesc")
+    ::runtime::missing("cudaGetTextureObjectResourceViewDesc")
 }
 
 unsafe extern "C" fn cudaGetTextureObjectTextureDesc(_pTexDesc: *mut cudaTextureDesc, _texObject: cudaTextureObject_t) -> cudaError_t {
-    runtime::missing("cudaGetTextureObjectTextureDesc")
+    ::runtime::missing("cudaGetTextureObjectTextureDesc")
 }
 
 unsafe extern "C" fn cudaGetTextureObjectTextureDesc_v2(_pTexDesc: *mut cudaTextureDesc_v2, _texObject: cudaTextureObject_t) -> cudaError_t {
-    runtime::missing("cudaGetTextureObjectTextureDesc_v2")
+    ::runtime::missing("cudaGetTextureObjectTextureDesc_v2")
 }
 
 unsafe extern "C" fn cudaGetTextureReference(_texref: *mut *const textureReference, _symbol: *const c_void) -> cudaError_t {
-    runtime::missing("cudaGetTextureReference")
+    ::runtime::missing("cudaGetTextureReference")
 }
 
 unsafe extern "C" fn cudaGraphAddChildGraphNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _childGraph: cudaGraph_t) -> cudaError_t {
-    runtime::missing("cudaGraphAddChildGraphNode")
+    ::runtime::missing("cudaGraphAddChildGraphNode")
 }
 
 unsafe extern "C" fn cudaGraphAddDependencies(_graph: cudaGraph_t, _from: *const cudaGraphNode_t, _to: *const cudaGraphNode_t, _numDependencies: usize) -> cudaError_t {
-    runtime::missing("cudaGraphAddDependencies")
+    ::runtime::missing("cudaGraphAddDependencies")
 }
 
 unsafe extern "C" fn cudaGraphAddEmptyNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize) -> cudaError_t {
-    runtime::missing("cudaGraphAddEmptyNode")
+    ::runtime::missing("cudaGraphAddEmptyNode")
 }
 
 unsafe extern "C" fn cudaGraphAddEventRecordNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _event: cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaGraphAddEventRecordNode")
+    ::runtime::missing("cudaGraphAddEventRecordNode")
 }
 
 unsafe extern "C" fn cudaGraphAddEventWaitNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _event: cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaGraphAddEventWaitNode")
+    ::runtime::missing("cudaGraphAddEventWaitNode")
 }
 
 unsafe extern "C" fn cudaGraphAddExternalSemaphoresSignalNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _nodeParams: *const cudaExternalSemaphoreSignalNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphAddExternalSemaphoresSignalNode")
+    ::runtime::missing("cudaGraphAddExternalSemaphoresSignalNode")
 }
 
 unsafe extern "C" fn cudaGraphAddExternalSemaphoresWaitNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _nodeParams: *const cudaExternalSemaphoreWaitNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphAddExternalSemaphoresWaitNode")
+    ::runtime::missing("cudaGraphAddExternalSemaphoresWaitNode")
 }
 
 unsafe extern "C" fn cudaGraphAddHostNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _pNodeParams: *const cudaHostNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphAddHostNode")
+    ::runtime::missing("cudaGraphAddHostNode")
 }
 
 unsafe extern "C" fn cudaGraphAddKernelNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _pNodeParams: *const cudaKernelNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphAddKernelNode")
+    ::runtime::missing("cudaGraphAddKernelNode")
 }
 
 unsafe extern "C" fn cudaGraphAddMemAllocNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _nodeParams: *mut cudaMemAllocNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphAddMemAllocNode")
+    ::runtime::missing("cudaGraphAddMemAllocNode")
 }
 
 unsafe extern "C" fn cudaGraphAddMemFreeNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _dptr: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaGraphAddMemFreeNode")
+    ::runtime::missing("cudaGraphAddMemFreeNode")
 }
 
 unsafe extern "C" fn cudaGraphAddMemcpyNode1D(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _dst: *mut c_void, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaGraphAddMemcpyNode1D")
+    ::runtime::missing("cudaGraphAddMemcpyNode1D")
 }
 
 unsafe extern "C" fn cudaGraphAddMemcpyNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _pCopyParams: *const cudaMemcpy3DParms) -> cudaError_t {
-    runtime::missing("cudaGraphAddMemcpyNode")
+    ::runtime::missing("cudaGraphAddMemcpyNode")
 }
 
 unsafe extern "C" fn cudaGraphAddMemcpyNodeFromSymbol(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _dst: *mut c_void, _symbol: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaGraphAddMemcpyNodeFromSymbol")
+    ::runtime::missing("cudaGraphAddMemcpyNodeFromSymbol")
 }
 
 unsafe extern "C" fn cudaGraphAddMemcpyNodeToSymbol(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _symbol: *const c_void, _src: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaGraphAddMemcpyNodeToSymbol")
+    ::runtime::missing("cudaGraphAddMemcpyNodeToSymbol")
 }
 
 unsafe extern "C" fn cudaGraphAddMemsetNode(_pGraphNode: *mut cudaGraphNode_t, _graph: cudaGraph_t, _pDependencies: *const cudaGraphNode_t, _numDependencies: usize, _pMemsetParams: *const cudaMemsetParams) -> cudaError_t {
-    runtime::missing("cudaGraphAddMemsetNode")
+    ::runtime::missing("cudaGraphAddMemsetNode")
 }
 
 unsafe extern "C" fn cudaGraphChildGraphNodeGetGraph(_node: cudaGraphNode_t, _pGraph: *mut cudaGraph_t) -> cudaError_t {
-    runtime::missing("cudaGraphChildGraphNodeGetGraph")
+    ::runtime::missing("cudaGraphChildGraphNodeGetGraph")
 }
 
 unsafe extern "C" fn cudaGraphClone(_pGraphClone: *mut cudaGraph_t, _originalGraph: cudaGraph_t) -> cudaError_t {
-    runtime::missing("cudaGraphClone")
+    ::runtime::missing("cudaGraphClone")
 }
 
 unsafe extern "C" fn cudaGraphCreate(_pGraph: *mut cudaGraph_t, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphCreate")
+    ::runtime::missing("cudaGraphCreate")
 }
 
 unsafe extern "C" fn cudaGraphDebugDotPrint(_graph: cudaGraph_t, _path: *const c_char, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphDebugDotPrint")
+    ::runtime::missing("cudaGraphDebugDotPrint")
 }
 
 unsafe extern "C" fn cudaGraphDestroy(_graph: cudaGraph_t) -> cudaError_t {
-    runtime::missing("cudaGraphDestroy")
+    ::runtime::missing("cudaGraphDestroy")
 }
 
 unsafe extern "C" fn cudaGraphDestroyNode(_node: cudaGraphNode_t) -> cudaError_t {
-    runtime::missing("cudaGraphDestroyNode")
+    ::runtime::missing("cudaGraphDestroyNode")
 }
 
 unsafe extern "C" fn cudaGraphEventRecordNodeGetEvent(_node: cudaGraphNode_t, _event_out: *mut cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaGraphEventRecordNodeGetEvent")
+    ::runtime::missing("cudaGraphEventRecordNodeGetEvent")
 }
 
 unsafe extern "C" fn cudaGraphEventRecordNodeSetEvent(_node: cudaGraphNode_t, _event: cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaGraphEventRecordNodeSetEvent")
+    ::runtime::missing("cudaGraphEventRecordNodeSetEvent")
 }
 
 unsafe extern "C" fn cudaGraphEventWaitNodeGetEvent(_node: cudaGraphNode_t, _event_out: *mut cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaGraphEventWaitNodeGetEvent")
+    ::runtime::missing("cudaGraphEventWaitNodeGetEvent")
 }
 
 unsafe extern "C" fn cudaGraphEventWaitNodeSetEvent(_node: cudaGraphNode_t, _event: cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaGraphEventWaitNodeSetEvent")
+    ::runtime::missing("cudaGraphEventWaitNodeSetEvent")
 }
 
 unsafe extern "C" fn cudaGraphExecChildGraphNodeSetParams(_hGraphExec: cudaGraphExec_t, _node: cudaGraphNode_t, _childGraph: cudaGraph_t) -> cudaError_t {
-    runtime::missing("cudaGraphExecChildGraphNodeSetParams")
+    ::runtime::missing("cudaGraphExecChildGraphNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphExecDestroy(_graphExec: cudaGraphExec_t) -> cudaError_t {
-    runtime::missing("cudaGraphExecDestroy")
+    ::runtime::missing("cudaGraphExecDestroy")
 }
 
 unsafe extern "C" fn cudaGraphExecEventRecordNodeSetEvent(_hGraphExec: cudaGraphExec_t, _hNode: cudaGraphNode_t, _event: cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaGraphExecEventRecordNodeSetEvent")
+    ::runtime::missing("cudaGraphExecEventRecordNodeSetEvent")
 }
 
 unsafe extern "C" fn cudaGraphExecEventWaitNodeSetEvent(_hGraphExec: cudaGraphExec_t, _hNode: cudaGraphNode_t, _event: cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaGraphExecEventWaitNodeSetEvent")
+    ::runtime::missing("cudaGraphExecEventWaitNodeSetEvent")
 }
 
 unsafe extern "C" fn cudaGraphExecExternalSemaphoresSignalNodeSetParams(_hGraphExec: cudaGraphExec_t, _hNode: cudaGraphNode_t, _nodeParams: *const cudaExternalSemaphoreSignalNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphExecExternalSemaphoresSignalNodeSetParams")
+    ::runtime::missing("cudaGraphExecExternalSemaphoresSignalNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphExecExternalSemaphoresWaitNodeSetParams(_hGraphExec: cudaGraphExec_t, _hNode: cudaGraphNode_t, _nodeParams: *const cudaExternalSemaphoreWaitNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphExecExternalSemaphoresWaitNodeSetParams")
+    ::runtime::missing("cudaGraphExecExternalSemaphoresWaitNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphExecHostNodeSetParams(_hGraphExec: cudaGraphExec_t, _node: cudaGraphNode_t, _pNodeParams: *const cudaHostNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphExecHostNodeSetParams")
+    ::runtime::missing("cudaGraphExecHostNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphExecKernelNodeSetParams(_hGraphExec: cudaGraphExec_t, _node: cudaGraphNode_t, _pNodeParams: *const cudaKernelNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphExecKernelNodeSetParams")
+    ::runtime::missing("cudaGraphExecKernelNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams1D(_hGraphExec: cudaGraphExec_t, _node: cudaGraphNode_t, _dst: *mut c_void, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaGraphExecMemcpyNodeSetParams1D")
+    ::runtime::missing("cudaGraphExecMemcpyNodeSetParams1D")
 }
 
 unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams(_hGraphExec: cudaGraphExec_t, _node: cudaGraphNode_t, _pNodeParams: *const cudaMemcpy3DParms) -> cudaError_t {
-    runtime::missing("cudaGraphExecMemcpyNodeSetParams")
+    ::runtime::missing("cudaGraphExecMemcpyNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsFromSymbol(_hGraphExec: cudaGraphExec_t, _node: cudaGraphNode_t, _dst: *mut c_void, _symbol: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaGraphExecMemcpyNodeSetParamsFromSymbol")
+    ::runtime::missing("cudaGraphExecMemcpyNodeSetParamsFromSymbol")
 }
 
 unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsToSymbol(_hGraphExec: cudaGraphExec_t, _node: cudaGraphNode_t, _symbol: *const c_void, _src: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaGraphExecMemcpyNodeSetParamsToSymbol")
+    ::runtime::missing("cudaGraphExecMemcpyNodeSetParamsToSymbol")
 }
 
 unsafe extern "C" fn cudaGraphExecMemsetNodeSetParams(_hGraphExec: cudaGraphExec_t, _node: cudaGraphNode_t, _pNodeParams: *const cudaMemsetParams) -> cudaError_t {
-    runtime::missing("cudaGraphExecMemsetNodeSetParams")
+    ::runtime::missing("cudaGraphExecMemsetNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphExecUpdate(_hGraphExec: cudaGraphExec_t, _hGraph: cudaGraph_t, _hErrorNode_out: *mut cudaGraphNode_t, _updateResult_out: *mut cudaGraphExecUpdateResult) -> cudaError_t {
-    runtime::missing("cudaGraphExecUpdate")
+    ::runtime::missing("cudaGraphExecUpdate")
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeGetParams(_hNode: cudaGraphNode_t, _params_out: *mut cudaExternalSemaphoreSignalNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphExternalSemaphoresSignalNodeGetParams")
+    ::runtime::missing("cudaGraphExternalSemaphoresSignalNodeGetParams")
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeSetParams(_hNode: cudaGraphNode_t, _nodeParams: *const cudaExternalSemaphoreSignalNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphExternalSemaphoresSignalNodeSetParams")
+    ::runtime::missing("cudaGraphExternalSemaphoresSignalNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeGetParams(_hNode: cudaGraphNode_t, _params_out: *mut cudaExternalSemaphoreWaitNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphExternalSemaphoresWaitNodeGetParams")
+    ::runtime::missing("cudaGraphExternalSemaphoresWaitNodeGetParams")
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeSetParams(_hNode: cudaGraphNode_t, _nodeParams: *const cudaExternalSemaphoreWaitNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphExternalSemaphoresWaitNodeSetParams")
+    ::runtime::missing("cudaGraphExternalSemaphoresWaitNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphGetEdges(_graph: cudaGraph_t, _from: *mut cudaGraphNode_t, _to: *mut cudaGraphNode_t, _numEdges: *mut usize) -> cudaError_t {
-    runtime::missing("cudaGraphGetEdges")
+    ::runtime::missing("cudaGraphGetEdges")
 }
 
 unsafe extern "C" fn cudaGraphGetNodes(_graph: cudaGraph_t, _nodes: *mut cudaGraphNode_t, _numNodes: *mut usize) -> cudaError_t {
-    runtime::missing("cudaGraphGetNodes")
+    ::runtime::missing("cudaGraphGetNodes")
 }
 
 unsafe extern "C" fn cudaGraphGetRootNodes(_graph: cudaGraph_t, _pRootNodes: *mut cudaGraphNode_t, _pNumRootNodes: *mut usize) -> cudaError_t {
-    runtime::missing("cudaGraphGetRootNodes")
+    ::runtime::missing("cudaGraphGetRootNodes")
 }
 
 unsafe extern "C" fn cudaGraphHostNodeGetParams(_node: cudaGraphNode_t, _pNodeParams: *mut cudaHostNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphHostNodeGetParams")
+    ::runtime::missing("cudaGraphHostNodeGetParams")
 }
 
 unsafe extern "C" fn cudaGraphHostNodeSetParams(_node: cudaGraphNode_t, _pNodeParams: *const cudaHostNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphHostNodeSetParams")
+    ::runtime::missing("cudaGraphHostNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphInstantiate(_pGraphExec: *mut cudaGraphExec_t, _graph: cudaGraph_t, _pErrorNode: *mut cudaGraphNode_t, _pLogBuffer: *mut c_char, _bufferSize: usize) -> cudaError_t {
-    runtime::missing("cudaGraphInstantiate")
+    ::runtime::missing("cudaGraphInstantiate")
 }
 
 unsafe extern "C" fn cudaGraphInstantiateWithFlags(_pGraphExec: *mut cudaGraphExec_t, _graph: cudaGraph_t, _flags: c_ulonglong) -> cudaError_t {
-    runtime::missing("cudaGraphInstantiateWithFlags")
+    ::runtime::missing("cudaGraphInstantiateWithFlags")
 }
 
 unsafe extern "C" fn cudaGraphKernelNodeCopyAttributes(_hSrc: cudaGraphNode_t, _hDst: cudaGraphNode_t) -> cudaError_t {
-    runtime::missing("cudaGraphKernelNodeCopyAttributes")
+    ::runtime::missing("cudaGraphKernelNodeCopyAttributes")
 }
 
 unsafe extern "C" fn cudaGraphKernelNodeGetAttribute(_hNode: cudaGraphNode_t, _attr: cudaLaunchAttributeID, _value_out: *mut cudaLaunchAttributeValue) -> cudaError_t {
-    runtime::missing("cudaGraphKernelNodeGetAttribute")
+    ::runtime::missing("cudaGraphKernelNodeGetAttribute")
 }
 
 unsafe extern "C" fn cudaGraphKernelNodeGetParams(_node: cudaGraphNode_t, _pNodeParams: *mut cudaKernelNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphKernelNodeGetParams")
+    ::runtime::missing("cudaGraphKernelNodeGetParams")
 }
 
 unsafe extern "C" fn cudaGraphKernelNodeSetAttribute(_hNode: cudaGraphNode_t, _attr: cudaLaunchAttributeID, _value: *const cudaLaunchAttributeValue) -> cudaError_t {
-    runtime::missing("cudaGraphKernelNodeSetAttribute")
+    ::runtime::missing("cudaGraphKernelNodeSetAttribute")
 }
 
 unsafe extern "C" fn cudaGraphKernelNodeSetParams(_node: cudaGraphNode_t, _pNodeParams: *const cudaKernelNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphKernelNodeSetParams")
+    ::runtime::missing("cudaGraphKernelNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphLaunch(_graphExec: cudaGraphExec_t, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaGraphLaunch")
+    ::runtime::missing("cudaGraphLaunch")
 }
 
 unsafe extern "C" fn cudaGraphLaunch_ptsz(_graphExec: cudaGraphExec_t, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaGraphLaunch_ptsz")
+    ::runtime::missing("cudaGraphLaunch_ptsz")
 }
 
 unsafe extern "C" fn cudaGraphMemAllocNodeGetParams(_node: cudaGraphNode_t, _params_out: *mut cudaMemAllocNodeParams) -> cudaError_t {
-    runtime::missing("cudaGraphMemAllocNodeGetParams")
+    ::runtime::missing("cudaGraphMemAllocNodeGetParams")
 }
 
 unsafe extern "C" fn cudaGraphMemFreeNodeGetParams(_node: cudaGraphNode_t, _dptr_out: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaGraphMemFreeNodeGetParams")
+    ::runtime::missing("cudaGraphMemFreeNodeGetParams")
 }
 
 unsafe extern "C" fn cudaGraphMemcpyNodeGetParams(_node: cudaGraphNode_t, _pNodeParams: *mut cudaMemcpy3DParms) -> cudaError_t {
-    runtime::missing("cudaGraphMemcpyNodeGetParams")
+    ::runtime::missing("cudaGraphMemcpyNodeGetParams")
 }
 
 unsafe extern "C" fn cudaGraphMemcpyNodeSetParams1D(_node: cudaGraphNode_t, _dst: *mut c_void, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaGraphMemcpyNodeSetParams1D")
+    ::runtime::missing("cudaGraphMemcpyNodeSetParams1D")
 }
 
 unsafe extern "C" fn cudaGraphMemcpyNodeSetParams(_node: cudaGraphNode_t, _pNodeParams: *const cudaMemcpy3DParms) -> cudaError_t {
-    runtime::missing("cudaGraphMemcpyNodeSetParams")
+    ::runtime::missing("cudaGraphMemcpyNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsFromSymbol(_node: cudaGraphNode_t, _dst: *mut c_void, _symbol: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaGraphMemcpyNodeSetParamsFromSymbol")
+    ::runtime::missing("cudaGraphMemcpyNodeSetParamsFromSymbol")
 }
 
 unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsToSymbol(_node: cudaGraphNode_t, _symbol: *const c_void, _src: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaGraphMemcpyNodeSetParamsToSymbol")
+    ::runtime::missing("cudaGraphMemcpyNodeSetParamsToSymbol")
 }
 
 unsafe extern "C" fn cudaGraphMemsetNodeGetParams(_node: cudaGraphNode_t, _pNodeParams: *mut cudaMemsetParams) -> cudaError_t {
-    runtime::missing("cudaGraphMemsetNodeGetParams")
+    ::runtime::missing("cudaGraphMemsetNodeGetParams")
 }
 
 unsafe extern "C" fn cudaGraphMemsetNodeSetParams(_node: cudaGraphNode_t, _pNodeParams: *const cudaMemsetParams) -> cudaError_t {
-    runtime::missing("cudaGraphMemsetNodeSetParams")
+    ::runtime::missing("cudaGraphMemsetNodeSetParams")
 }
 
 unsafe extern "C" fn cudaGraphNodeFindInClone(_pNode: *mut cudaGraphNode_t, _originalNode: cudaGraphNode_t, _clonedGraph: cudaGraph_t) -> cudaError_t {
-    runtime::missing("cudaGraphNodeFindInClone")
+    ::runtime::missing("cudaGraphNodeFindInClone")
 }
 
 unsafe extern "C" fn cudaGraphNodeGetDependencies(_node: cudaGraphNode_t, _pDependencies: *mut cudaGraphNode_t, _pNumDependencies: *mut usize) -> cudaError_t {
-    runtime::missing("cudaGraphNodeGetDependencies")
+    ::runtime::missing("cudaGraphNodeGetDependencies")
 }
 
 unsafe extern "C" fn cudaGraphNodeGetDependentNodes(_node: cudaGraphNode_t, _pDependentNodes: *mut cudaGraphNode_t, _pNumDependentNodes: *mut usize) -> cudaError_t {
-    runtime::missing("cudaGraphNodeGetDependentNodes")
+    ::runtime::missing("cudaGraphNodeGetDependentNodes")
 }
 
 unsafe extern "C" fn cudaGraphNodeGetEnabled(_hGraphExec: cudaGraphExec_t, _hNode: cudaGraphNode_t, _isEnabled: *mut c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphNodeGetEnabled")
+    ::runtime::missing("cudaGraphNodeGetEnabled")
 }
 
 unsafe extern "C" fn cudaGraphNodeGetType(_node: cudaGraphNode_t, _pType: *mut cudaGraphNodeType) -> cudaError_t {
-    runtime::missing("cudaGraphNodeGetType")
+    ::runtime::missing("cudaGraphNodeGetType")
 }
 
 unsafe extern "C" fn cudaGraphNodeSetEnabled(_hGraphExec: cudaGraphExec_t, _hNode: cudaGraphNode_t, _isEnabled: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphNodeSetEnabled")
+    ::runtime::missing("cudaGraphNodeSetEnabled")
 }
 
 unsafe extern "C" fn cudaGraphReleaseUserObject(_graph: cudaGraph_t, _object: cudaUserObject_t, _count: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphReleaseUserObject")
+    ::runtime::missing("cudaGraphReleaseUserObject")
 }
 
 unsafe extern "C" fn cudaGraphRemoveDependencies(_graph: cudaGraph_t, _from: *const cudaGraphNode_t, _to: *const cudaGraphNode_t, _numDependencies: usize) -> cudaError_t {
-    runtime::missing("cudaGraphRemoveDependencies")
+    ::runtime::missing("cudaGraphRemoveDependencies")
 }
 
 unsafe extern "C" fn cudaGraphRetainUserObject(_graph: cudaGraph_t, _object: cudaUserObject_t, _count: c_uint, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphRetainUserObject")
+    ::runtime::missing("cudaGraphRetainUserObject")
 }
 
 unsafe extern "C" fn cudaGraphUpload(_graphExec: cudaGraphExec_t, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaGraphUpload")
+    ::runtime::missing("cudaGraphUpload")
 }
 
 unsafe extern "C" fn cudaGraphUpload_ptsz(_graphExec: cudaGraphExec_t, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaGraphUpload_ptsz")
+    ::runtime::missing("cudaGraphUpload_ptsz")
 }
 
 unsafe extern "C" fn cudaGraphicsEGLRegisterImage(_pCudaResource: *mut *mut cudaGraphicsResource, _image: EGLImageKHR, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphicsEGLRegisterImage")
+    ::runtime::missing("cudaGraphicsEGLRegisterImage")
 }
 
 unsafe extern "C" fn cudaGraphicsGLRegisterBuffer(_resource: *mut *mut cudaGraphicsResource, _buffer: GLuint, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphicsGLRegisterBuffer")
+    ::runtime::missing("cudaGraphicsGLRegisterBuffer")
 }
 
 unsafe extern "C" fn cudaGraphicsGLRegisterImage(_resource: *mut *mut cudaGraphicsResource, _image: GLuint, _target: GLenum, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphicsGLRegisterImage")
+    ::runtime::missing("cudaGraphicsGLRegisterImage")
 }
 
 unsafe extern "C" fn cudaGraphicsMapResources(_count: c_int, _resources: *mut cudaGraphicsResource_t, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaGraphicsMapResources")
+    ::runtime::missing("cudaGraphicsMapResources")
 }
 
 unsafe extern "C" fn cudaGraphicsResourceGetMappedEglFrame(_eglFrame: *mut cudaEglFrame, _resource: cudaGraphicsResource_t, _index: c_uint, _mipLevel: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphicsResourceGetMappedEglFrame")
+    ::runtime::missing("cudaGraphicsResourceGetMappedEglFrame")
 }
 
 unsafe extern "C" fn cudaGraphicsResourceGetMappedMipmappedArray(_mipmappedArray: *mut cudaMipmappedArray_t, _resource: cudaGraphicsResource_t) -> cudaError_t {
-    runtime::missing("cudaGraphicsResourceGetMappedMipmappedArray")
+    ::runtime::missing("cudaGraphicsResourceGetMappedMipmappedArray")
 }
 
 unsafe extern "C" fn cudaGraphicsResourceGetMappedPointer(_devPtr: *mut *mut c_void, _size: *mut usize, _resource: cudaGraphicsResource_t) -> cudaError_t {
-    runtime::missing("cudaGraphicsResourceGetMappedPointer")
+    ::runtime::missing("cudaGraphicsResourceGetMappedPointer")
 }
 
 unsafe extern "C" fn cudaGraphicsResourceSetMapFlags(_resource: cudaGraphicsResource_t, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphicsResourceSetMapFlags")
+    ::runtime::missing("cudaGraphicsResourceSetMapFlags")
 }
 
 unsafe extern "C" fn cudaGraphicsSubResourceGetMappedArray(_array: *mut cudaArray_t, _resource: cudaGraphicsResource_t, _arrayIndex: c_uint, _mipLevel: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphicsSubResourceGetMappedArray")
+    ::runtime::missing("cudaGraphicsSubResourceGetMappedArray")
 }
 
 unsafe extern "C" fn cudaGraphicsUnmapResources(_count: c_int, _resources: *mut cudaGraphicsResource_t, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaGraphicsUnmapResources")
+    ::runtime::missing("cudaGraphicsUnmapResources")
 }
 
 unsafe extern "C" fn cudaGraphicsUnregisterResource(_resource: cudaGraphicsResource_t) -> cudaError_t {
-    runtime::missing("cudaGraphicsUnregisterResource")
+    ::runtime::missing("cudaGraphicsUnregisterResource")
 }
 
 unsafe extern "C" fn cudaGraphicsVDPAURegisterOutputSurface(_resource: *mut *mut cudaGraphicsResource, _vdpSurface: VdpOutputSurface, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphicsVDPAURegisterOutputSurface")
+    ::runtime::missing("cudaGraphicsVDPAURegisterOutputSurface")
 }
 
 unsafe extern "C" fn cudaGraphicsVDPAURegisterVideoSurface(_resource: *mut *mut cudaGraphicsResource, _vdpSurface: VdpVideoSurface, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaGraphicsVDPAURegisterVideoSurface")
+    ::runtime::missing("cudaGraphicsVDPAURegisterVideoSurface")
 }
 
 unsafe extern "C" fn cudaHostAlloc(_pHost: *mut *mut c_void, _size: usize, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaHostAlloc")
+    ::runtime::missing("cudaHostAlloc")
 }
 
 unsafe extern "C" fn cudaHostGetDevicePointer(_pDevice: *mut *mut c_void, _pHost: *mut c_void, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaHostGetDevicePointer")
+    ::runtime::missing("cudaHostGetDevicePointer")
 }
 
 unsafe extern "C" fn cudaHostGetFlags(_pFlags: *mut c_uint, _pHost: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaHostGetFlags")
+    ::runtime::missing("cudaHostGetFlags")
 }
 
 unsafe extern "C" fn cudaHostRegister(_ptr: *mut c_void, _size: usize, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaHostRegister")
+    ::runtime::missing("cudaHostRegister")
 }
 
 unsafe extern "C" fn cudaHostUnregister(_ptr: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaHostUnregister")
+    ::runtime::missing("cudaHostUnregister")
 }
 
 unsafe extern "C" fn cudaImportExternalMemory(_extMem_out: *mut cudaExternalMemory_t, _memHandleDesc: *const cudaExternalMemoryHandleDesc) -> cudaError_t {
-    runtime::missing("cudaImportExternalMemory")
+    ::runtime::missing("cudaImportExternalMemory")
 }
 
 unsafe extern "C" fn cudaImportExternalSemaphore(_extSem_out: *mut cudaExternalSemaphore_t, _semHandleDesc: *const cudaExternalSemaphoreHandleDesc) -> cudaError_t {
-    runtime::missing("cudaImportExternalSemaphore")
+    ::runtime::missing("cudaImportExternalSemaphore")
 }
 
 unsafe extern "C" fn cudaIpcCloseMemHandle(_devPtr: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaIpcCloseMemHandle")
+    ::runtime::missing("cudaIpcCloseMemHandle")
 }
 
 unsafe extern "C" fn cudaIpcGetEventHandle(_handle: *mut cudaIpcEventHandle_t, _event: cudaEvent_t) -> cudaError_t {
-    runtime::missing("cudaIpcGetEventHandle")
+    ::runtime::missing("cudaIpcGetEventHandle")
 }
 
 unsafe extern "C" fn cudaIpcGetMemHandle(_handle: *mut cudaIpcMemHandle_t, _devPtr: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaIpcGetMemHandle")
+    ::runtime::missing("cudaIpcGetMemHandle")
 }
 
 unsafe extern "C" fn cudaIpcOpenEventHandle(_event: *mut cudaEvent_t, _handle: cudaIpcEventHandle_t) -> cudaError_t {
-    runtime::missing("cudaIpcOpenEventHandle")
+    ::runtime::missing("cudaIpcOpenEventHandle")
 }
 
 unsafe extern "C" fn cudaIpcOpenMemHandle(_devPtr: *mut *mut c_void, _handle: cudaIpcMemHandle_t, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaIpcOpenMemHandle")
+    ::runtime::missing("cudaIpcOpenMemHandle")
 }
 
 unsafe extern "C" fn cudaLaunchCooperativeKernel(_func: *const c_void, _gridDim: dim3, _blockDim: dim3, _args: *mut *mut c_void, _sharedMem: usize, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaLaunchCooperativeKernel")
+    ::runtime::missing("cudaLaunchCooperativeKernel")
 }
 
 unsafe extern "C" fn cudaLaunchCooperativeKernelMultiDevice(_launchParamsList: *mut cudaLaunchParams, _numDevices: c_uint, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaLaunchCooperativeKernelMultiDevice")
+    ::runtime::missing("cudaLaunchCooperativeKernelMultiDevice")
 }
 
 unsafe extern "C" fn cudaLaunchCooperativeKernel_ptsz(_func: *const c_void, _gridDim: dim3, _blockDim: dim3, _args: *mut *mut c_void, _sharedMem: usize, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaLaunchCooperativeKernel_ptsz")
+    ::runtime::missing("cudaLaunchCooperativeKernel_ptsz")
 }
 
 unsafe extern "C" fn cudaLaunchHostFunc(_stream: cudaStream_t, _fn_: cudaHostFn_t, _userData: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaLaunchHostFunc")
+    ::runtime::missing("cudaLaunchHostFunc")
 }
 
 unsafe extern "C" fn cudaLaunchHostFunc_ptsz(_stream: cudaStream_t, _fn_: cudaHostFn_t, _userData: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaLaunchHostFunc_ptsz")
+    ::runtime::missing("cudaLaunchHostFunc_ptsz")
 }
 
 unsafe extern "C" fn cudaLaunchKernel(_func: *const c_void, _gridDim: dim3, _blockDim: dim3, _args: *mut *mut c_void, _sharedMem: usize, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaLaunchKernel")
+    ::runtime::missing("cudaLaunchKernel")
 }
 
 unsafe extern "C" fn cudaLaunchKernelExC(_config: *const cudaLaunchConfig_t, _func: *const c_void, _args: *mut *mut c_void) -> cudaError_t {
-    runtime::missing("cudaLaunchKernelExC")
+    ::runtime::missing("cudaLaunchKernelExC")
 }
 
 unsafe extern "C" fn cudaLaunchKernelExC_ptsz(_config: *const cudaLaunchConfig_t, _func: *const c_void, _args: *mut *mut c_void) -> cudaError_t {
-    runtime::missing("cudaLaunchKernelExC_ptsz")
+    ::runtime::missing("cudaLaunchKernelExC_ptsz")
 }
 
 unsafe extern "C" fn cudaLaunchKernel_ptsz(_func: *const c_void, _gridDim: dim3, _blockDim: dim3, _args: *mut *mut c_void, _sharedMem: usize, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaLaunchKernel_ptsz")
+    ::runtime::missing("cudaLaunchKernel_ptsz")
 }
 
 unsafe extern "C" fn cudaMalloc3D(_pitchedDevPtr: *mut cudaPitchedPtr, _extent: cudaExtent) -> cudaError_t {
-    runtime::missing("cudaMalloc3D")
+    ::runtime::missing("cudaMalloc3D")
 }
 
 unsafe extern "C" fn cudaMalloc3DArray(_array: *mut cudaArray_t, _desc: *const cudaChannelFormatDesc, _extent: cudaExtent, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaMalloc3DArray")
+    ::runtime::missing("cudaMalloc3DArray")
 }
 
 unsafe extern "C" fn cudaMalloc(_devPtr: *mut *mut c_void, _size: usize) -> cudaError_t {
-    runtime::missing("cudaMalloc")
+    ::runtime::missing("cudaMalloc")
 }
 
 unsafe extern "C" fn cudaMallocArray(_array: *mut cudaArray_t, _desc: *const cudaChannelFormatDesc, _width: usize, _height: usize, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaMallocArray")
+    ::runtime::missing("cudaMallocArray")
 }
 
 unsafe extern "C" fn cudaMallocAsync(_devPtr: *mut *mut c_void, _size: usize, _hStream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMallocAsync")
+    ::runtime::missing("cudaMallocAsync")
 }
 
 unsafe extern "C" fn cudaMallocAsync_ptsz(_devPtr: *mut *mut c_void, _size: usize, _hStream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMallocAsync_ptsz")
+    ::runtime::missing("cudaMallocAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMallocFromPoolAsync(_ptr: *mut *mut c_void, _size: usize, _memPool: cudaMemPool_t, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMallocFromPoolAsync")
+    ::runtime::missing("cudaMallocFromPoolAsync")
 }
 
 unsafe extern "C" fn cudaMallocFromPoolAsync_ptsz(_ptr: *mut *mut c_void, _size: usize, _memPool: cudaMemPool_t, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMallocFromPoolAsync_ptsz")
+    ::runtime::missing("cudaMallocFromPoolAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMallocHost(_ptr: *mut *mut c_void, _size: usize) -> cudaError_t {
-    runtime::missing("cudaMallocHost")
+    ::runtime::missing("cudaMallocHost")
 }
 
 unsafe extern "C" fn cudaMallocManaged(_devPtr: *mut *mut c_void, _size: usize, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaMallocManaged")
+    ::runtime::missing("cudaMallocManaged")
 }
 
 unsafe extern "C" fn cudaMallocMipmappedArray(_mipmappedArray: *mut cudaMipmappedArray_t, _desc: *const cudaChannelFormatDesc, _extent: cudaExtent, _numLevels: c_uint, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaMallocMipmappedArray")
+    ::runtime::missing("cudaMallocMipmappedArray")
 }
 
 unsafe extern "C" fn cudaMallocPitch(_devPtr: *mut *mut c_void, _pitch: *mut usize, _width: usize, _height: usize) -> cudaError_t {
-    runtime::missing("cudaMallocPitch")
+    ::runtime::missing("cudaMallocPitch")
 }
 
 unsafe extern "C" fn cudaMemAdvise(_devPtr: *const c_void, _count: usize, _advice: cudaMemoryAdvise, _device: c_int) -> cudaError_t {
-    runtime::missing("cudaMemAdvise")
+    ::runtime::missing("cudaMemAdvise")
 }
 
 unsafe extern "C" fn cudaMemGetInfo(_free: *mut usize, _total: *mut usize) -> cudaError_t {
-    runtime::missing("cudaMemGetInfo")
+    ::runtime::missing("cudaMemGetInfo")
 }
 
 unsafe extern "C" fn cudaMemPoolCreate(_memPool: *mut cudaMemPool_t, _poolProps: *const cudaMemPoolProps) -> cudaError_t {
-    runtime::missing("cudaMemPoolCreate")
+    ::runtime::missing("cudaMemPoolCreate")
 }
 
 unsafe extern "C" fn cudaMemPoolDestroy(_memPool: cudaMemPool_t) -> cudaError_t {
-    runtime::missing("cudaMemPoolDestroy")
+    ::runtime::missing("cudaMemPoolDestroy")
 }
 
 unsafe extern "C" fn cudaMemPoolExportPointer(_exportData: *mut cudaMemPoolPtrExportData, _ptr: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaMemPoolExportPointer")
+    ::runtime::missing("cudaMemPoolExportPointer")
 }
 
 unsafe extern "C" fn cudaMemPoolExportToShareableHandle(_shareableHandle: *mut c_void, _memPool: cudaMemPool_t, _handleType: cudaMemAllocationHandleType, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaMemPoolExportToShareableHandle")
+    ::runtime::missing("cudaMemPoolExportToShareableHandle")
 }
 
 unsafe extern "C" fn cudaMemPoolGetAccess(_flags: *mut cudaMemAccessFlags, _memPool: cudaMemPool_t, _location: *mut cudaMemLocation) -> cudaError_t {
-    runtime::missing("cudaMemPoolGetAccess")
+    ::runtime::missing("cudaMemPoolGetAccess")
 }
 
 unsafe extern "C" fn cudaMemPoolGetAttribute(_memPool: cudaMemPool_t, _attr: cudaMemPoolAttr, _value: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaMemPoolGetAttribute")
+    ::runtime::missing("cudaMemPoolGetAttribute")
 }
 
 unsafe extern "C" fn cudaMemPoolImportFromShareableHandle(_memPool: *mut cudaMemPool_t, _shareableHandle: *mut c_void, _handleType: cudaMemAllocationHandleType, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaMemPoolImportFromShareableHandle")
+    ::runtime::missing("cudaMemPoolImportFromShareableHandle")
 }
 
 unsafe extern "C" fn cudaMemPoolImportPointer(_ptr: *mut *mut c_void, _memPool: cudaMemPool_t, _exportData: *mut cudaMemPoolPtrExportData) -> cudaError_t {
-    runtime::missing("cudaMemPoolImportPointer")
+    ::runtime::missing("cudaMemPoolImportPointer")
 }
 
 unsafe extern "C" fn cudaMemPoolSetAccess(_memPool: cudaMemPool_t, _descList: *const cudaMemAccessDesc, _count: usize) -> cudaError_t {
-    runtime::missing("cudaMemPoolSetAccess")
+    ::runtime::missing("cudaMemPoolSetAccess")
 }
 
 unsafe extern "C" fn cudaMemPoolSetAttribute(_memPool: cudaMemPool_t, _attr: cudaMemPoolAttr, _value: *mut c_void) -> cudaError_t {
-    runtime::missing("cudaMemPoolSetAttribute")
+    ::runtime::missing("cudaMemPoolSetAttribute")
 }
 
 unsafe extern "C" fn cudaMemPoolTrimTo(_memPool: cudaMemPool_t, _minBytesToKeep: usize) -> cudaError_t {
-    runtime::missing("cudaMemPoolTrimTo")
+    ::runtime::missing("cudaMemPoolTrimTo")
 }
 
 unsafe extern "C" fn cudaMemPrefetchAsync(_devPtr: *const c_void, _count: usize, _dstDevice: c_int, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemPrefetchAsync")
+    ::runtime::missing("cudaMemPrefetchAsync")
 }
 
 unsafe extern "C" fn cudaMemPrefetchAsync_ptsz(_devPtr: *const c_void, _count: usize, _dstDevice: c_int, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemPrefetchAsync_ptsz")
+    ::runtime::missing("cudaMemPrefetchAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemRangeGetAttribute(_data: *mut c_void, _dataSize: usize, _attribute: cudaMemRangeAttribute, _devPtr: *const c_void, _count: usize) -> cudaError_t {
-    runtime::missing("cudaMemRangeGetAttribute")
+    ::runtime::missing("cudaMemRangeGetAttribute")
 }
 
 unsafe extern "C" fn cudaMemRangeGetAttributes(_data: *mut *mut c_void, _dataSizes: *mut usize, _attributes: *mut cudaMemRangeAttribute, _numAttributes: usize, _devPtr: *const c_void, _count: usize) -> cudaError_t {
-    runtime::missing("cudaMemRangeGetAttributes")
+    ::runtime::missing("cudaMemRangeGetAttributes")
 }
 
 unsafe extern "C" fn cudaMemcpy2D(_dst: *mut c_void, _dpitch: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpy2D")
+    ::runtime::missing("cudaMemcpy2D")
 }
 
 unsafe extern "C" fn cudaMemcpy2DArrayToArray(_dst: cudaArray_t, _wOffsetDst: usize, _hOffsetDst: usize, _src: cudaArray_const_t, _wOffsetSrc: usize, _hOffsetSrc: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DArrayToArray")
+    ::runtime::missing("cudaMemcpy2DArrayToArray")
 }
 
 unsafe extern "C" fn cudaMemcpy2DArrayToArray_ptds(_dst: cudaArray_t, _wOffsetDst: usize, _hOffsetDst: usize, _src: cudaArray_const_t, _wOffsetSrc: usize, _hOffsetSrc: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DArrayToArray_ptds")
+    ::runtime::missing("cudaMemcpy2DArrayToArray_ptds")
 }
 
 unsafe extern "C" fn cudaMemcpy2DAsync(_dst: *mut c_void, _dpitch: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DAsync")
+    ::runtime::missing("cudaMemcpy2DAsync")
 }
 
 unsafe extern "C" fn cudaMemcpy2DAsync_ptsz(_dst: *mut c_void, _dpitch: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DAsync_ptsz")
+    ::runtime::missing("cudaMemcpy2DAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemcpy2DFromArray(_dst: *mut c_void, _dpitch: usize, _src: cudaArray_const_t, _wOffset: usize, _hOffset: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DFromArray")
+    ::runtime::missing("cudaMemcpy2DFromArray")
 }
 
 unsafe extern "C" fn cudaMemcpy2DFromArrayAsync(_dst: *mut c_void, _dpitch: usize, _src: cudaArray_const_t, _wOffset: usize, _hOffset: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DFromArrayAsync")
+    ::runtime::missing("cudaMemcpy2DFromArrayAsync")
 }
 
 unsafe extern "C" fn cudaMemcpy2DFromArrayAsync_ptsz(_dst: *mut c_void, _dpitch: usize, _src: cudaArray_const_t, _wOffset: usize, _hOffset: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DFromArrayAsync_ptsz")
+    ::runtime::missing("cudaMemcpy2DFromArrayAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemcpy2DFromArray_ptds(_dst: *mut c_void, _dpitch: usize, _src: cudaArray_const_t, _wOffset: usize, _hOffset: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DFromArray_ptds")
+    ::runtime::missing("cudaMemcpy2DFromArray_ptds")
 }
 
 unsafe extern "C" fn cudaMemcpy2DToArray(_dst: cudaArray_t, _wOffset: usize, _hOffset: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DToArray")
+    ::runtime::missing("cudaMemcpy2DToArray")
 }
 
 unsafe extern "C" fn cudaMemcpy2DToArrayAsync(_dst: cudaArray_t, _wOffset: usize, _hOffset: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DToArrayAsync")
+    ::runtime::missing("cudaMemcpy2DToArrayAsync")
 }
 
 unsafe extern "C" fn cudaMemcpy2DToArrayAsync_ptsz(_dst: cudaArray_t, _wOffset: usize, _hOffset: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DToArrayAsync_ptsz")
+    ::runtime::missing("cudaMemcpy2DToArrayAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemcpy2DToArray_ptds(_dst: cudaArray_t, _wOffset: usize, _hOffset: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpy2DToArray_ptds")
+    ::runtime::missing("cudaMemcpy2DToArray_ptds")
 }
 
 unsafe extern "C" fn cudaMemcpy2D_ptds(_dst: *mut c_void, _dpitch: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpy2D_ptds")
+    ::runtime::missing("cudaMemcpy2D_ptds")
 }
 
 unsafe extern "C" fn cudaMemcpy3D(_p: *const cudaMemcpy3DParms) -> cudaError_t {
-    runtime::missing("cudaMemcpy3D")
+    ::runtime::missing("cudaMemcpy3D")
 }
 
 unsafe extern "C" fn cudaMemcpy3DAsync(_p: *const cudaMemcpy3DParms, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpy3DAsync")
+    ::runtime::missing("cudaMemcpy3DAsync")
 }
 
 unsafe extern "C" fn cudaMemcpy3DAsync_ptsz(_p: *const cudaMemcpy3DParms, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpy3DAsync_ptsz")
+    ::runtime::missing("cudaMemcpy3DAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeer(_p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
-    runtime::missing("cudaMemcpy3DPeer")
+    ::runtime::missing("cudaMemcpy3DPeer")
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeerAsync(_p: *const cudaMemcpy3DPeerParms, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpy3DPeerAsync")
+    ::runtime::missing("cudaMemcpy3DPeerAsync")
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeerAsync_ptsz(_p: *const cudaMemcpy3DPeerParms, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpy3DPeerAsync_ptsz")
+    ::runtime::missing("cudaMemcpy3DPeerAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeer_ptds(_p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
-    runtime::missing("cudaMemcpy3DPeer_ptds")
+    ::runtime::missing("cudaMemcpy3DPeer_ptds")
 }
 
 unsafe extern "C" fn cudaMemcpy3D_ptds(_p: *const cudaMemcpy3DParms) -> cudaError_t {
-    runtime::missing("cudaMemcpy3D_ptds")
+    ::runtime::missing("cudaMemcpy3D_ptds")
 }
 
 unsafe extern "C" fn cudaMemcpy(_dst: *mut c_void, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpy")
+    ::runtime::missing("cudaMemcpy")
 }
 
 unsafe extern "C" fn cudaMemcpyArrayToArray(_dst: cudaArray_t, _wOffsetDst: usize, _hOffsetDst: usize, _src: cudaArray_const_t, _wOffsetSrc: usize, _hOffsetSrc: usize, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpyArrayToArray")
+    ::runtime::missing("cudaMemcpyArrayToArray")
 }
 
 unsafe extern "C" fn cudaMemcpyArrayToArray_ptds(_dst: cudaArray_t, _wOffsetDst: usize, _hOffsetDst: usize, _src: cudaArray_const_t, _wOffsetSrc: usize, _hOffsetSrc: usize, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpyArrayToArray_ptds")
+    ::runtime::missing("cudaMemcpyArrayToArray_ptds")
 }
 
 unsafe extern "C" fn cudaMemcpyAsync(_dst: *mut c_void, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpyAsync")
+    ::runtime::missing("cudaMemcpyAsync")
 }
 
 unsafe extern "C" fn cudaMemcpyAsync_ptsz(_dst: *mut c_void, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpyAsync_ptsz")
+    ::runtime::missing("cudaMemcpyAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemcpyFromArray(_dst: *mut c_void, _src: cudaArray_const_t, _wOffset: usize, _hOffset: usize, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpyFromArray")
+    ::runtime::missing("cudaMemcpyFromArray")
 }
 
 unsafe extern "C" fn cudaMemcpyFromArrayAsync(_dst: *mut c_void, _src: cudaArray_const_t, _wOffset: usize, _hOffset: usize, _count: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpyFromArrayAsync")
+    ::runtime::missing("cudaMemcpyFromArrayAsync")
 }
 
 unsafe extern "C" fn cudaMemcpyFromArrayAsync_ptsz(_dst: *mut c_void, _src: cudaArray_const_t, _wOffset: usize, _hOffset: usize, _count: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpyFromArrayAsync_ptsz")
+    ::runtime::missing("cudaMemcpyFromArrayAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemcpyFromArray_ptds(_dst: *mut c_void, _src: cudaArray_const_t, _wOffset: usize, _hOffset: usize, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpyFromArray_ptds")
+    ::runtime::missing("cudaMemcpyFromArray_ptds")
 }
 
 unsafe extern "C" fn cudaMemcpyFromSymbol(_dst: *mut c_void, _symbol: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpyFromSymbol")
+    ::runtime::missing("cudaMemcpyFromSymbol")
 }
 
 unsafe extern "C" fn cudaMemcpyFromSymbolAsync(_dst: *mut c_void, _symbol: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpyFromSymbolAsync")
+    ::runtime::missing("cudaMemcpyFromSymbolAsync")
 }
 
 unsafe extern "C" fn cudaMemcpyFromSymbolAsync_ptsz(_dst: *mut c_void, _symbol: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpyFromSymbolAsync_ptsz")
+    ::runtime::missing("cudaMemcpyFromSymbolAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemcpyFromSymbol_ptds(_dst: *mut c_void, _symbol: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpyFromSymbol_ptds")
+    ::runtime::missing("cudaMemcpyFromSymbol_ptds")
 }
 
 unsafe extern "C" fn cudaMemcpyPeer(_dst: *mut c_void, _dstDevice: c_int, _src: *const c_void, _srcDevice: c_int, _count: usize) -> cudaError_t {
-    runtime::missing("cudaMemcpyPeer")
+    ::runtime::missing("cudaMemcpyPeer")
 }
 
 unsafe extern "C" fn cudaMemcpyPeerAsync(_dst: *mut c_void, _dstDevice: c_int, _src: *const c_void, _srcDevice: c_int, _count: usize, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpyPeerAsync")
+    ::runtime::missing("cudaMemcpyPeerAsync")
 }
 
 unsafe extern "C" fn cudaMemcpyToArray(_dst: cudaArray_t, _wOffset: usize, _hOffset: usize, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpyToArray")
+    ::runtime::missing("cudaMemcpyToArray")
 }
 
 unsafe extern "C" fn cudaMemcpyToArrayAsync(_dst: cudaArray_t, _wOffset: usize, _hOffset: usize, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpyToArrayAsync")
+    ::runtime::missing("cudaMemcpyToArrayAsync")
 }
 
 unsafe extern "C" fn cudaMemcpyToArrayAsync_ptsz(_dst: cudaArray_t, _wOffset: usize, _hOffset: usize, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpyToArrayAsync_ptsz")
+    ::runtime::missing("cudaMemcpyToArrayAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemcpyToArray_ptds(_dst: cudaArray_t, _wOffset: usize, _hOffset: usize, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpyToArray_ptds")
+    ::runtime::missing("cudaMemcpyToArray_ptds")
 }
 
 unsafe extern "C" fn cudaMemcpyToSymbol(_symbol: *const c_void, _src: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpyToSymbol")
+    ::runtime::missing("cudaMemcpyToSymbol")
 }
 
 unsafe extern "C" fn cudaMemcpyToSymbolAsync(_symbol: *const c_void, _src: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpyToSymbolAsync")
+    ::runtime::missing("cudaMemcpyToSymbolAsync")
 }
 
 unsafe extern "C" fn cudaMemcpyToSymbolAsync_ptsz(_symbol: *const c_void, _src: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemcpyToSymbolAsync_ptsz")
+    ::runtime::missing("cudaMemcpyToSymbolAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemcpyToSymbol_ptds(_symbol: *const c_void, _src: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpyToSymbol_ptds")
+    ::runtime::missing("cudaMemcpyToSymbol_ptds")
 }
 
 unsafe extern "C" fn cudaMemcpy_ptds(_dst: *mut c_void, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    runtime::missing("cudaMemcpy_ptds")
+    ::runtime::missing("cudaMemcpy_ptds")
 }
 
 unsafe extern "C" fn cudaMemset2D(_devPtr: *mut c_void, _pitch: usize, _value: c_int, _width: usize, _height: usize) -> cudaError_t {
-    runtime::missing("cudaMemset2D")
+    ::runtime::missing("cudaMemset2D")
 }
 
 unsafe extern "C" fn cudaMemset2DAsync(_devPtr: *mut c_void, _pitch: usize, _value: c_int, _width: usize, _height: usize, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemset2DAsync")
+    ::runtime::missing("cudaMemset2DAsync")
 }
 
 unsafe extern "C" fn cudaMemset2DAsync_ptsz(_devPtr: *mut c_void, _pitch: usize, _value: c_int, _width: usize, _height: usize, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemset2DAsync_ptsz")
+    ::runtime::missing("cudaMemset2DAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemset2D_ptds(_devPtr: *mut c_void, _pitch: usize, _value: c_int, _width: usize, _height: usize) -> cudaError_t {
-    runtime::missing("cudaMemset2D_ptds")
+    ::runtime::missing("cudaMemset2D_ptds")
 }
 
 unsafe extern "C" fn cudaMemset3D(_pitchedDevPtr: cudaPitchedPtr, _value: c_int, _extent: cudaExtent) -> cudaError_t {
-    runtime::missing("cudaMemset3D")
+    ::runtime::missing("cudaMemset3D")
 }
 
 unsafe extern "C" fn cudaMemset3DAsync(_pitchedDevPtr: cudaPitchedPtr, _value: c_int, _extent: cudaExtent, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemset3DAsync")
+    ::runtime::missing("cudaMemset3DAsync")
 }
 
 unsafe extern "C" fn cudaMemset3DAsync_ptsz(_pitchedDevPtr: cudaPitchedPtr, _value: c_int, _extent: cudaExtent, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemset3DAsync_ptsz")
+    ::runtime::missing("cudaMemset3DAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemset3D_ptds(_pitchedDevPtr: cudaPitchedPtr, _value: c_int, _extent: cudaExtent) -> cudaError_t {
-    runtime::missing("cudaMemset3D_ptds")
+    ::runtime::missing("cudaMemset3D_ptds")
 }
 
 unsafe extern "C" fn cudaMemset(_devPtr: *mut c_void, _value: c_int, _count: usize) -> cudaError_t {
-    runtime::missing("cudaMemset")
+    ::runtime::missing("cudaMemset")
 }
 
 unsafe extern "C" fn cudaMemsetAsync(_devPtr: *mut c_void, _value: c_int, _count: usize, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemsetAsync")
+    ::runtime::missing("cudaMemsetAsync")
 }
 
 unsafe extern "C" fn cudaMemsetAsync_ptsz(_devPtr: *mut c_void, _value: c_int, _count: usize, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaMemsetAsync_ptsz")
+    ::runtime::missing("cudaMemsetAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaMemset_ptds(_devPtr: *mut c_void, _value: c_int, _count: usize) -> cudaError_t {
-    runtime::missing("cudaMemset_ptds")
+    ::runtime::missing("cudaMemset_ptds")
 }
 
 unsafe extern "C" fn cudaMipmappedArrayGetMemoryRequirements(_memoryRequirements: *mut cudaArrayMemoryRequirements, _mipmap: cudaMipmappedArray_t, _device: c_int) -> cudaError_t {
-    runtime::missing("cudaMipmappedArrayGetMemoryRequirements")
+    ::runtime::missing("cudaMipmappedArrayGetMemoryRequirements")
 }
 
 unsafe extern "C" fn cudaMipmappedArrayGetSparseProperties(_sparseProperties: *mut cudaArraySparseProperties, _mipmap: cudaMipmappedArray_t) -> cudaError_t {
-    runtime::missing("cudaMipmappedArrayGetSparseProperties")
+    ::runtime::missing("cudaMipmappedArrayGetSparseProperties")
 }
 
 unsafe extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(_dynamicSmemSize: *mut usize, _func: *const c_void, _numBlocks: c_int, _blockSize: c_int) -> cudaError_t {
-    runtime::missing("cudaOccupancyAvailableDynamicSMemPerBlock")
+    ::runtime::missing("cudaOccupancyAvailableDynamicSMemPerBlock")
 }
 
 unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(_numBlocks: *mut c_int, _func: *const c_void, _blockSize: c_int, _dynamicSMemSize: usize) -> cudaError_t {
-    runtime::missing("cudaOccupancyMaxActiveBlocksPerMultiprocessor")
+    ::runtime::missing("cudaOccupancyMaxActiveBlocksPerMultiprocessor")
 }
 
 unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(_numBlocks: *mut c_int, _func: *const c_void, _blockSize: c_int, _dynamicSMemSize: usize, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
+    ::runtime::missing("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
 }
 
 unsafe extern "C" fn cudaOccupancyMaxActiveClusters(_numClusters: *mut c_int, _func: *const c_void, _launchConfig: *const cudaLaunchConfig_t) -> cudaError_t {
-    runtime::missing("cudaOccupancyMaxActiveClusters")
+    ::runtime::missing("cudaOccupancyMaxActiveClusters")
 }
 
 unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(_clusterSize: *mut c_int, _func: *const c_void, _launchConfig: *const cudaLaunchConfig_t) -> cudaError_t {
-    runtime::missing("cudaOccupancyMaxPotentialClusterSize")
+    ::runtime::missing("cudaOccupancyMaxPotentialClusterSize")
 }
 
 unsafe extern "C" fn cudaPeekAtLastError() -> cudaError_t {
-    runtime::missing("cudaPeekAtLastError")
+    ::runtime::missing("cudaPeekAtLastError")
 }
 
 unsafe extern "C" fn cudaPointerGetAttributes(_attributes: *mut cudaPointerAttributes, _ptr: *const c_void) -> cudaError_t {
-    runtime::missing("cudaPointerGetAttributes")
+    ::runtime::missing("cudaPointerGetAttributes")
 }
 
 unsafe extern "C" fn cudaProfilerInitialize(_configFile: *const c_char, _outputFile: *const c_char, _outputMode: cudaOutputMode_t) -> cudaError_t {
-    runtime::missing("cudaProfilerInitialize")
+    ::runtime::missing("cudaProfilerInitialize")
 }
 
 unsafe extern "C" fn cudaProfilerStart() -> cudaError_t {
-    runtime::missing("cudaProfilerStart")
+    ::runtime::missing("cudaProfilerStart")
 }
 
 unsafe extern "C" fn cudaProfilerStop() -> cudaError_t {
-    runtime::missing("cudaProfilerStop")
+    ::runtime::missing("cudaProfilerStop")
 }
 
 unsafe extern "C" fn cudaRuntimeGetVersion(_runtimeVersion: *mut c_int) -> cudaError_t {
-    runtime::missing("cudaRuntimeGetVersion")
+    ::runtime::missing("cudaRuntimeGetVersion")
 }
 
 unsafe extern "C" fn cudaSetDevice(_device: c_int) -> cudaError_t {
-    runtime::missing("cudaSetDevice")
+    ::runtime::missing("cudaSetDevice")
 }
 
 unsafe extern "C" fn cudaSetDeviceFlags(_flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaSetDeviceFlags")
+    ::runtime::missing("cudaSetDeviceFlags")
 }
 
 unsafe extern "C" fn cudaSetDoubleForDevice(_d: *mut f64) -> cudaError_t {
-    runtime::missing("cudaSetDoubleForDevice")
+    ::runtime::missing("cudaSetDoubleForDevice")
 }
 
 unsafe extern "C" fn cudaSetDoubleForHost(_d: *mut f64) -> cudaError_t {
-    runtime::missing("cudaSetDoubleForHost")
+    ::runtime::missing("cudaSetDoubleForHost")
 }
 
 unsafe extern "C" fn cudaSetValidDevices(_device_arr: *mut c_int, _len: c_int) -> cudaError_t {
-    runtime::missing("cudaSetValidDevices")
+    ::runtime::missing("cudaSetValidDevices")
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(_extSemArray: *const cudaExternalSemaphore_t, _paramsArray: *const cudaExternalSemaphoreSignalParams_v1, _numExtSems: c_uint, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaSignalExternalSemaphoresAsync")
+    ::runtime::missing("cudaSignalExternalSemaphoresAsync")
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_ptsz(_extSemArray: *const cudaExternalSemaphore_t, _paramsArray: *const cudaExternalSemaphoreSignalParams_v1, _numExtSems: c_uint, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaSignalExternalSemaphoresAsync_ptsz")
+    ::runtime::missing("cudaSignalExternalSemaphoresAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_v2(_extSemArray: *const cudaExternalSemaphore_t, _paramsArray: *const cudaExternalSemaphoreSignalParams, _numExtSems: c_uint, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaSignalExternalSemaphoresAsync_v2")
+    ::runtime::missing("cudaSignalExternalSemaphoresAsync_v2")
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_v2_ptsz(_extSemArray: *const cudaExternalSemaphore_t, _paramsArray: *const cudaExternalSemaphoreSignalParams, _numExtSems: c_uint, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaSignalExternalSemaphoresAsync_v2_ptsz")
+    ::runtime::missing("cudaSignalExternalSemaphoresAsync_v2_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamAddCallback(_stream: cudaStream_t, _callback: cudaStreamCallback_t, _userData: *mut c_void, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaStreamAddCallback")
+    ::runtime::missing("cudaStreamAddCallback")
 }
 
 unsafe extern "C" fn cudaStreamAddCallback_ptsz(_stream: cudaStream_t, _callback: cudaStreamCallback_t, _userData: *mut c_void, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaStreamAddCallback_ptsz")
+    ::runtime::missing("cudaStreamAddCallback_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamAttachMemAsync(_stream: cudaStream_t, _devPtr: *mut c_void, _length: usize, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaStreamAttachMemAsync")
+    ::runtime::missing("cudaStreamAttachMemAsync")
 }
 
 unsafe extern "C" fn cudaStreamAttachMemAsync_ptsz(_stream: cudaStream_t, _devPtr: *mut c_void, _length: usize, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaStreamAttachMemAsync_ptsz")
+    ::runtime::missing("cudaStreamAttachMemAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamBeginCapture(_stream: cudaStream_t, _mode: cudaStreamCaptureMode) -> cudaError_t {
-    runtime::missing("cudaStreamBeginCapture")
+    ::runtime::missing("cudaStreamBeginCapture")
 }
 
 unsafe extern "C" fn cudaStreamBeginCapture_ptsz(_stream: cudaStream_t, _mode: cudaStreamCaptureMode) -> cudaError_t {
-    runtime::missing("cudaStreamBeginCapture_ptsz")
+    ::runtime::missing("cudaStreamBeginCapture_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamCopyAttributes(_dstStream: cudaStream_t, _srcStream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaStreamCopyAttributes")
+    ::runtime::missing("cudaStreamCopyAttributes")
 }
 
 unsafe extern "C" fn cudaStreamCopyAttributes_ptsz(_dst: cudaStream_t, _src: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaStreamCopyAttributes_ptsz")
+    ::runtime::missing("cudaStreamCopyAttributes_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamCreate(_pStream: *mut cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaStreamCreate")
+    ::runtime::missing("cudaStreamCreate")
 }
 
 unsafe extern "C" fn cudaStreamCreateWithFlags(_pStream: *mut cudaStream_t, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaStreamCreateWithFlags")
+    ::runtime::missing("cudaStreamCreateWithFlags")
 }
 
 unsafe extern "C" fn cudaStreamCreateWithPriority(_pStream: *mut cudaStream_t, _flags: c_uint, _priority: c_int) -> cudaError_t {
-    runtime::missing("cudaStreamCreateWithPriority")
+    ::runtime::missing("cudaStreamCreateWithPriority")
 }
 
 unsafe extern "C" fn cudaStreamDestroy(_stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaStreamDestroy")
+    ::runtime::missing("cudaStreamDestroy")
 }
 
 unsafe extern "C" fn cudaStreamEndCapture(_stream: cudaStream_t, _pGraph: *mut cudaGraph_t) -> cudaError_t {
-    runtime::missing("cudaStreamEndCapture")
+    ::runtime::missing("cudaStreamEndCapture")
 }
 
 unsafe extern "C" fn cudaStreamEndCapture_ptsz(_stream: cudaStream_t, _pGraph: *mut cudaGraph_t) -> cudaError_t {
-    runtime::missing("cudaStreamEndCapture_ptsz")
+    ::runtime::missing("cudaStreamEndCapture_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamGetAttribute(_stream: cudaStream_t, _attr: cudaLaunchAttributeID, _value: *mut cudaLaunchAttributeValue) -> cudaError_t {
-    runtime::missing("cudaStreamGetAttribute")
+    ::runtime::missing("cudaStreamGetAttribute")
 }
 
 unsafe extern "C" fn cudaStreamGetAttribute_ptsz(_hStream: cudaStream_t, _attr: cudaLaunchAttributeID, _value_out: *mut cudaLaunchAttributeValue) -> cudaError_t {
-    runtime::missing("cudaStreamGetAttribute_ptsz")
+    ::runtime::missing("cudaStreamGetAttribute_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamGetCaptureInfo(_stream: cudaStream_t, _captureStatus_out: *mut cudaStreamCaptureStatus, _id_out: *mut c_ulonglong) -> cudaError_t {
-    runtime::missing("cudaStreamGetCaptureInfo")
+    ::runtime::missing("cudaStreamGetCaptureInfo")
 }
 
 unsafe extern "C" fn cudaStreamGetCaptureInfo_ptsz(_stream: cudaStream_t, _pCaptureStatus: *mut cudaStreamCaptureStatus, _pId: *mut c_ulonglong) -> cudaError_t {
-    runtime::missing("cudaStreamGetCaptureInfo_ptsz")
+    ::runtime::missing("cudaStreamGetCaptureInfo_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamGetCaptureInfo_v2(_stream: cudaStream_t, _captureStatus_out: *mut cudaStreamCaptureStatus, _id_out: *mut c_ulonglong, _graph_out: *mut cudaGraph_t, _dependencies_out: *mut *const cudaGraphNode_t, _numDependencies_out: *mut usize) -> cudaError_t {
-    runtime::missing("cudaStreamGetCaptureInfo_v2")
+    ::runtime::missing("cudaStreamGetCaptureInfo_v2")
 }
 
 unsafe extern "C" fn cudaStreamGetCaptureInfo_v2_ptsz(_stream: cudaStream_t, _captureStatus_out: *mut cudaStreamCaptureStatus, _id_out: *mut c_ulonglong, _graph_out: *mut cudaGraph_t, _dependencies_out: *mut *const cudaGraphNode_t, _numDependencies_out: *mut usize) -> cudaError_t {
-    runtime::missing("cudaStreamGetCaptureInfo_v2_ptsz")
+    ::runtime::missing("cudaStreamGetCaptureInfo_v2_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamGetFlags(_hStream: cudaStream_t, _flags: *mut c_uint) -> cudaError_t {
-    runtime::missing("cudaStreamGetFlags")
+    ::runtime::missing("cudaStreamGetFlags")
 }
 
 unsafe extern "C" fn cudaStreamGetFlags_ptsz(_hStream: cudaStream_t, _flags: *mut c_uint) -> cudaError_t {
-    runtime::missing("cudaStreamGetFlags_ptsz")
+    ::runtime::missing("cudaStreamGetFlags_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamGetPriority(_hStream: cudaStream_t, _priority: *mut c_int) -> cudaError_t {
-    runtime::missing("cudaStreamGetPriority")
+    ::runtime::missing("cudaStreamGetPriority")
 }
 
 unsafe extern "C" fn cudaStreamGetPriority_ptsz(_hStream: cudaStream_t, _priority: *mut c_int) -> cudaError_t {
-    runtime::missing("cudaStreamGetPriority_ptsz")
+    ::runtime::missing("cudaStreamGetPriority_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamIsCapturing(_stream: cudaStream_t, _pCaptureStatus: *mut cudaStreamCaptureStatus) -> cudaError_t {
-    runtime::missing("cudaStreamIsCapturing")
+    ::runtime::missing("cudaStreamIsCapturing")
 }
 
 unsafe extern "C" fn cudaStreamIsCapturing_ptsz(_stream: cudaStream_t, _pCaptureStatus: *mut cudaStreamCaptureStatus) -> cudaError_t {
-    runtime::missing("cudaStreamIsCapturing_ptsz")
+    ::runtime::missing("cudaStreamIsCapturing_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamQuery(_stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaStreamQuery")
+    ::runtime::missing("cudaStreamQuery")
 }
 
 unsafe extern "C" fn cudaStreamQuery_ptsz(_stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaStreamQuery_ptsz")
+    ::runtime::missing("cudaStreamQuery_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamSetAttribute(_stream: cudaStream_t, _attr: cudaLaunchAttributeID, _param: *const cudaLaunchAttributeValue) -> cudaError_t {
-    runtime::missing("cudaStreamSetAttribute")
+    ::runtime::missing("cudaStreamSetAttribute")
 }
 
 unsafe extern "C" fn cudaStreamSetAttribute_ptsz(_hStream: cudaStream_t, _attr: cudaLaunchAttributeID, _value: *const cudaLaunchAttributeValue) -> cudaError_t {
-    runtime::missing("cudaStreamSetAttribute_ptsz")
+    ::runtime::missing("cudaStreamSetAttribute_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamSynchronize(_stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaStreamSynchronize")
+    ::runtime::missing("cudaStreamSynchronize")
 }
 
 unsafe extern "C" fn cudaStreamSynchronize_ptsz(_stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaStreamSynchronize_ptsz")
+    ::runtime::missing("cudaStreamSynchronize_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamUpdateCaptureDependencies(_stream: cudaStream_t, _dependencies: *mut cudaGraphNode_t, _numDependencies: usize, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaStreamUpdateCaptureDependencies")
+    ::runtime::missing("cudaStreamUpdateCaptureDependencies")
 }
 
 unsafe extern "C" fn cudaStreamUpdateCaptureDependencies_ptsz(_stream: cudaStream_t, _dependencies: *mut cudaGraphNode_t, _numDependencies: usize, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaStreamUpdateCaptureDependencies_ptsz")
+    ::runtime::missing("cudaStreamUpdateCaptureDependencies_ptsz")
 }
 
 unsafe extern "C" fn cudaStreamWaitEvent(_stream: cudaStream_t, _event: cudaEvent_t, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaStreamWaitEvent")
+    ::runtime::missing("cudaStreamWaitEvent")
 }
 
 unsafe extern "C" fn cudaStreamWaitEvent_ptsz(_stream: cudaStream_t, _event: cudaEvent_t, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaStreamWaitEvent_ptsz")
+    ::runtime::missing("cudaStreamWaitEvent_ptsz")
 }
 
 unsafe extern "C" fn cudaThreadExchangeStreamCaptureMode(_mode: *mut cudaStreamCaptureMode) -> cudaError_t {
-    runtime::missing("cudaThreadExchangeStreamCaptureMode")
+    ::runtime::missing("cudaThreadExchangeStreamCaptureMode")
 }
 
 unsafe extern "C" fn cudaThreadExit() -> cudaError_t {
-    runtime::missing("cudaThreadExit")
+    ::runtime::missing("cudaThreadExit")
 }
 
 unsafe extern "C" fn cudaThreadGetCacheConfig(_pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
-    runtime::missing("cudaThreadGetCacheConfig")
+    ::runtime::missing("cudaThreadGetCacheConfig")
 }
 
 unsafe extern "C" fn cudaThreadGetLimit(_pValue: *mut usize, _limit: cudaLimit) -> cudaError_t {
-    runtime::missing("cudaThreadGetLimit")
+    ::runtime::missing("cudaThreadGetLimit")
 }
 
 unsafe extern "C" fn cudaThreadSetCacheConfig(_cacheConfig: cudaFuncCache) -> cudaError_t {
-    runtime::missing("cudaThreadSetCacheConfig")
+    ::runtime::missing("cudaThreadSetCacheConfig")
 }
 
 unsafe extern "C" fn cudaThreadSetLimit(_limit: cudaLimit, _value: usize) -> cudaError_t {
-    runtime::missing("cudaThreadSetLimit")
+    ::runtime::missing("cudaThreadSetLimit")
 }
 
 unsafe extern "C" fn cudaThreadSynchronize() -> cudaError_t {
-    runtime::missing("cudaThreadSynchronize")
+    ::runtime::missing("cudaThreadSynchronize")
 }
 
 unsafe extern "C" fn cudaUnbindTexture(_texref: *const textureReference) -> cudaError_t {
-    runtime::missing("cudaUnbindTexture")
+    ::runtime::missing("cudaUnbindTexture")
 }
 
 unsafe extern "C" fn cudaUserObjectCreate(_object_out: *mut cudaUserObject_t, _ptr: *mut c_void, _destroy: cudaHostFn_t, _initialRefcount: c_uint, _flags: c_uint) -> cudaError_t {
-    runtime::missing("cudaUserObjectCreate")
+    ::runtime::missing("cudaUserObjectCreate")
 }
 
 unsafe extern "C" fn cudaUserObjectRelease(_object: cudaUserObject_t, _count: c_uint) -> cudaError_t {
-    runtime::missing("cudaUserObjectRelease")
+    ::runtime::missing("cudaUserObjectRelease")
 }
 
 unsafe extern "C" fn cudaUserObjectRetain(_object: cudaUserObject_t, _count: c_uint) -> cudaError_t {
-    runtime::missing("cudaUserObjectRetain")
+    ::runtime::missing("cudaUserObjectRetain")
 }
 
 unsafe extern "C" fn cudaVDPAUGetDevice(_device: *mut c_int, _vdpDevice: VdpDevice, _vdpGetProcAddress: VdpGetProcAddress) -> cudaError_t {
-    runtime::missing("cudaVDPAUGetDevice")
+    ::runtime::missing("cudaVDPAUGetDevice")
 }
 
 unsafe extern "C" fn cudaVDPAUSetVDPAUDevice(_device: c_int, _vdpDevice: VdpDevice, _vdpGetProcAddress: VdpGetProcAddress) -> cudaError_t {
-    runtime::missing("cudaVDPAUSetVDPAUDevice")
+    ::runtime::missing("cudaVDPAUSetVDPAUDevice")
 }
 
 unsafe extern "C" fn cudaWaitExternalSemaphoresAsync(_extSemArray: *const cudaExternalSemaphore_t, _paramsArray: *const cudaExternalSemaphoreWaitParams_v1, _numExtSems: c_uint, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaWaitExternalSemaphoresAsync")
+    ::runtime::missing("cudaWaitExternalSemaphoresAsync")
 }
 
 unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_ptsz(_extSemArray: *const cudaExternalSemaphore_t, _paramsArray: *const cudaExternalSemaphoreWaitParams_v1, _numExtSems: c_uint, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaWaitExternalSemaphoresAsync_ptsz")
+    ::runtime::missing("cudaWaitExternalSemaphoresAsync_ptsz")
 }
 
 unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_v2(_extSemArray: *const cudaExternalSemaphore_t, _paramsArray: *const cudaExternalSemaphoreWaitParams, _numExtSems: c_uint, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaWaitExternalSemaphoresAsync_v2")
+    ::runtime::missing("cudaWaitExternalSemaphoresAsync_v2")
 }
 
 unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_v2_ptsz(_extSemArray: *const cudaExternalSemaphore_t, _paramsArray: *const cudaExternalSemaphoreWaitParams, _numExtSems: c_uint, _stream: cudaStream_t) -> cudaError_t {
-    runtime::missing("cudaWaitExternalSemaphoresAsync_v2_ptsz")
+    ::runtime::missing("cudaWaitExternalSemaphoresAsync_v2_ptsz")
 }
 
 pub static TABLE: [FunctionAddress; 395] = [
