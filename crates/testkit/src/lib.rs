@@ -1,1 +1,44 @@
-//! (skeleton)
+//! Runs real programs against the objects that `cargo xtask build` laid out, as a user would, and reads what they did.
+
+mod run;
+
+use std::path::{Path, PathBuf};
+
+pub use run::{Ended, Run};
+pub use tempfile::TempDir;
+
+/// An empty folder that goes away with the value: a cache or a log of one test's own.
+pub fn temporary() -> std::io::Result<TempDir> {
+    tempfile::Builder::new().prefix("cudaway-test-").tempdir()
+}
+
+/// A directory with our shared objects.
+#[derive(Clone, Debug)]
+pub struct Installed {
+    lib: PathBuf,
+}
+
+impl Installed {
+    pub fn at(lib: impl Into<PathBuf>) -> Installed {
+        Installed { lib: lib.into() }
+    }
+
+    pub fn lib(&self) -> &Path {
+        &self.lib
+    }
+
+    /// The value of `LD_PRELOAD` that serves programs with any runtime inside; `cudart` is a SONAME.
+    pub fn preload(&self, cudart: &str) -> String {
+        format!("{}:{}", self.lib.join("libcuda.so.1").display(), self.lib.join(cudart).display())
+    }
+
+    /// `program` with our directory in front and both libraries preloaded, and nothing of this process's `CUDAWAY_*`.
+    pub fn preloaded(&self, program: impl AsRef<Path>, cudart: &str) -> Run {
+        self.found(program).env("LD_PRELOAD", self.preload(cudart))
+    }
+
+    /// `program` that finds our libraries by itself: through `NEEDED` or `dlopen`.
+    pub fn found(&self, program: impl AsRef<Path>) -> Run {
+        Run::new(program).env("LD_LIBRARY_PATH", self.lib.as_os_str())
+    }
+}
