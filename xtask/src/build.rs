@@ -1,8 +1,169 @@
-//! (skeleton)
+//! `cargo xtask build`: the shipped objects, linked as they must be and laid out as installed.
+//!
+//! Rule: every test runs against what this makes. Linker arguments live here and nowhere else, so a plain
+//! `cargo build` of a shell gives an object for type checking only.
+//!
+//! Why rust-lld and version scripts: rustc hands the linker its own anonymous script, and GNU ld refuses a second,
+//! named one beside it. rust-lld, the default linker of our toolchain, takes both.
+
+pub mod gate;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::setup::{self, root};
 
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(flatten)]
+    pub setup: setup::Args,
+    /// Optimised objects; the default.
+    #[arg(long, conflicts_with = "debug")]
+    pub release: bool,
+    /// Objects without optimisation, for a quick try.
+    #[arg(long)]
+    pub debug: bool,
+    /// Only these objects, by file name (`libcuda.so.1`); the others stay as they are.
+    #[arg(long, value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Another folder than target/cudaway/lib.
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
 
-pub fn run(_args: &Args) -> anyhow::Result<()> {
-    anyhow::bail!("not written yet")
+/// One shipped object.
+pub struct Object {
+    pub package: &'static str,
+    /// File name and SONAME.
+    pub name: &'static str,
+    /// Below cmake/exports.
+    pub version_script: Option<&'static str>,
+    /// Other names for the file.
+    pub links: &'static [&'static str],
+}
+
+pub const OBJECTS: [Object; 6] = [
+    Object {
+        package: "libcuda",
+        name: "libcuda.so.1",
+        version_script: Some("libcuda.version"),
+        links: &["libcuda.so"],
+    },
+    Object {
+        package: "libcudart-11",
+        name: "libcudart.so.11.0",
+        version_script: Some("libcudart.11.0.version"),
+        links: &[],
+    },
+    Object {
+        package: "libcudart-12",
+        name: "libcudart.so.12",
+        version_script: Some("libcudart.12.version"),
+        links: &[],
+    },
+    Object {
+        package: "libcudart-13",
+        name: "libcudart.so.13",
+        version_script: Some("libcudart.13.version"),
+        links: &[],
+    },
+    Object { package: "libcudart", name: "libcudaway_cudart.so", version_script: None, links: &[] },
+    Object { package: "libcudaway-cpu", name: "libcudaway_cpu.so", version_script: None, links: &[] },
+];
+
+pub fn run(args: &Args) -> Result<()> {
+    args.setup.apply();
+    setup::build_packages()?;
+    for name in &args.only {
+        ensure!(OBJECTS.iter().any(|object| object.name == name), "there is no object {name}");
+    }
+    let out = args.out.clone().unwrap_or_else(setup::lib_dir);
+    lay_out(&args.only, args.debug, &out)
+}
+
+/// Builds all objects, optimised, into target/cudaway/lib; for `demo` and `test`, which did the set-up.
+pub fn shipped() -> Result<()> {
+    lay_out(&[], false, &setup::lib_dir())
+}
+
+fn lay_out(only: &[String], debug: bool, out: &Path) -> Result<()> {
+    crate::codegen::refresh()?;
+    let wanted = |object: &&Object| only.is_empty() || only.iter().any(|name| name == object.name);
+    std::fs::create_dir_all(out).with_context(|| format!("could not make {}", out.display()))?;
+
+    let mut findings = Vec::new();
+    for object in OBJECTS.iter().filter(wanted) {
+        let built = link(object, debug)?;
+        place(&built, &out.join(object.name))?;
+        for link in object.links {
+            symlink(object.name, &out.join(link))?;
+        }
+        findings.extend(gate::check(object, &out.join(object.name))?);
+    }
+    ensure!(findings.is_empty(), "the objects are not fit to ship:\n  {}", findings.join("\n  "));
+    eprintln!("build: {}", out.display());
+    Ok(())
+}
+
+/// Compiles one shell to a cdylib with the arguments its place asks for.
+fn link(object: &Object, debug: bool) -> Result<PathBuf> {
+    eprintln!("build: {}", object.name);
+    let mut arguments = vec![
+        format!("-Wl,-soname,{}", object.name),
+        // Every symbol resolved, tables read-only after start, never unmapped: code of ours may run until the end.
+        "-Wl,-z,defs,-z,relro,-z,now,-z,nodelete".to_owned(),
+    ];
+    if let Some(script) = object.version_script {
+        arguments.push(format!("-Wl,--version-script={}", root().join("cmake/exports").join(script).display()));
+    }
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--package", object.package]);
+    if !debug {
+        command.arg("--release");
+    }
+    command.args(["--message-format", "json-render-diagnostics", "--", "-C", "strip=debuginfo"]);
+    for argument in &arguments {
+        command.arg("-C").arg(format!("link-arg={argument}"));
+    }
+    let output = command
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .with_context(|| format!("could not start {command:?}"))?;
+    ensure!(output.status.success(), "{} did not build: {command:?}", object.name);
+    cdylib_of(object.package, &String::from_utf8_lossy(&output.stdout))
+        .with_context(|| format!("cargo named no cdylib of {}", object.package))
+}
+
+/// The path cargo reported for the package's cdylib.
+fn cdylib_of(package: &str, messages: &str) -> Option<PathBuf> {
+    let lib = package.replace('-', "_");
+    let mut found = None;
+    for line in messages.lines() {
+        let Ok(message) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        if message["reason"] != "compiler-artifact" || message["target"]["name"] != lib.as_str() {
+            continue;
+        }
+        let files = message["filenames"].as_array()?;
+        found = files.iter().filter_map(|file| file.as_str()).find(|file| file.ends_with(".so")).map(PathBuf::from);
+    }
+    found
+}
+
+/// Never in place: a program that has the old file mapped keeps it.
+fn place(built: &Path, at: &Path) -> Result<()> {
+    let aside = at.with_file_name(format!(".{}.{}", std::process::id(), file_name(at)));
+    std::fs::copy(built, &aside).with_context(|| format!("could not copy {}", built.display()))?;
+    std::fs::rename(&aside, at).with_context(|| format!("could not write {}", at.display()))
+}
+
+fn symlink(target: &str, at: &Path) -> Result<()> {
+    let aside = at.with_file_name(format!(".{}.{}", std::process::id(), file_name(at)));
+    std::os::unix::fs::symlink(target, &aside)?;
+    std::fs::rename(&aside, at).with_context(|| format!("could not write {}", at.display()))
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }

@@ -4,6 +4,7 @@
 
 mod bodies;
 mod coverage;
+mod differences;
 pub mod facts;
 #[cfg(feature = "headers")]
 mod headers;
@@ -35,16 +36,19 @@ pub fn run(args: &Args) -> Result<()> {
         #[cfg(not(feature = "headers"))]
         bail!("this xtask has no bindgen: cargo run -p xtask --features headers -- codegen --headers");
     }
+    if args.check {
+        return check(&stale(&generate()?));
+    }
+    refresh()
+}
+
+/// Brings every generated file up to date.
+pub fn refresh() -> Result<()> {
     let generated = generate()?;
     let stale = stale(&generated);
-    if args.check {
-        return check(&stale);
-    }
-    for (path, text) in &generated {
-        if stale.contains(path) {
-            write(path, text)?;
-            eprintln!("codegen: wrote {path}");
-        }
+    for (path, text) in generated.iter().filter(|(path, _)| stale.contains(path)) {
+        write(path, text)?;
+        eprintln!("codegen: wrote {path}");
     }
     Ok(())
 }
@@ -89,6 +93,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
         "docs/coverage.md".to_owned(),
         coverage::markdown(&driver, &runtime, &driver_bodies, &runtime_bodies)?,
     ));
+    files.push(("docs/differences.md".to_owned(), differences::markdown()?));
     Ok(files)
 }
 

@@ -4,6 +4,7 @@
 //! versions, and keeps the `in`/`out` marks and the signatures that people added (`"from": "hand"`).
 
 use std::collections::BTreeMap;
+#[cfg(feature = "headers")]
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
@@ -39,6 +40,7 @@ pub struct Param {
     pub flow: Option<Flow>,
 }
 
+#[cfg(feature = "headers")]
 impl Param {
     pub fn new(name: &str, ty: &str) -> Self {
         Self { name: name.to_owned(), ty: ty.to_owned(), flow: Self::likely_flow(name, ty) }
@@ -67,6 +69,7 @@ pub struct Signature {
     pub returns: String,
 }
 
+#[cfg(feature = "headers")]
 pub type Signatures = BTreeMap<String, Signature>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,7 +172,7 @@ pub fn without_flavour(name: &str) -> Option<&str> {
     name.strip_suffix("_ptsz").or_else(|| name.strip_suffix("_ptds"))
 }
 
-#[cfg_attr(not(feature = "headers"), expect(dead_code, reason = "only `--headers` writes signatures"))]
+#[cfg(feature = "headers")]
 pub fn write_driver_signatures(headers: &Signatures) -> Result<()> {
     let before = driver().unwrap_or_default();
     let mut exports = BTreeMap::new();
@@ -184,7 +187,7 @@ pub fn write_driver_signatures(headers: &Signatures) -> Result<()> {
     write_lines(DRIVER, &exports)
 }
 
-#[cfg_attr(not(feature = "headers"), expect(dead_code, reason = "only `--headers` writes signatures"))]
+#[cfg(feature = "headers")]
 pub fn write_runtime_signatures(headers: &BTreeMap<String, Signatures>) -> Result<()> {
     let before = runtime().unwrap_or_default();
     let mut exports: BTreeMap<String, RuntimeExport> = BTreeMap::new();
@@ -214,7 +217,7 @@ pub fn write_runtime_signatures(headers: &BTreeMap<String, Signatures>) -> Resul
     write_lines(RUNTIME, &exports)
 }
 
-#[cfg_attr(not(feature = "headers"), expect(dead_code, reason = "only `--headers` writes signatures"))]
+#[cfg(feature = "headers")]
 fn find(
     headers: &Signatures,
     name: &str,
@@ -232,6 +235,7 @@ fn find(
     }
 }
 
+#[cfg(feature = "headers")]
 fn keep_flows(new: &mut Signature, old: &Signature) {
     for param in &mut new.params {
         if let Some(old) = old.params.iter().find(|old| old.name == param.name && old.ty == param.ty) {
@@ -241,6 +245,7 @@ fn keep_flows(new: &mut Signature, old: &Signature) {
 }
 
 /// JSON with one key per line.
+#[cfg(feature = "headers")]
 fn write_lines<T: Serialize>(path: &str, map: &BTreeMap<String, T>) -> Result<()> {
     let mut text = String::from("{\n");
     for (index, (key, value)) in map.iter().enumerate() {

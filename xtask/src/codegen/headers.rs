@@ -13,7 +13,7 @@ use quote::ToTokens;
 use syn::{ForeignItem, Item, Type};
 
 use super::facts::{Param, Signature, Signatures};
-use super::root;
+use crate::setup::root;
 
 /// What is read: (PyPI requirement, folder of the headers inside the wheel).
 const WHEELS: &[(&str, &str)] = &[
@@ -87,7 +87,7 @@ fn fetch_headers() -> Result<BTreeMap<&'static str, Vec<PathBuf>>> {
     let cache = root().join(".cache/headers");
     let wheels = cache.join("wheels");
     std::fs::create_dir_all(&wheels)?;
-    let python = venv_python()?;
+    let python = crate::setup::venv()?;
     let mut include: BTreeMap<&'static str, Vec<PathBuf>> = BTreeMap::new();
     for (requirement, major) in WHEELS {
         let name = requirement.split("==").next().unwrap_or(requirement);
@@ -128,15 +128,6 @@ fn fetch_headers() -> Result<BTreeMap<&'static str, Vec<PathBuf>>> {
         }
     }
     Ok(include)
-}
-
-fn venv_python() -> Result<PathBuf> {
-    let python = root().join(".venv/bin/python");
-    if !python.exists() {
-        eprintln!("codegen: creating a Python environment in .venv");
-        run_command(Command::new("python3").args(["-m", "venv"]).arg(root().join(".venv")))?;
-    }
-    Ok(python)
 }
 
 fn run_command(command: &mut Command) -> Result<()> {

@@ -1,0 +1,195 @@
+//! What a shipped object must look like to the loader, read with `readelf` from the object itself.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::Object;
+use crate::codegen::facts;
+
+/// Everything an object of ours may need to start.
+const ALLOWED: &[&str] = &[
+    "libc.so.6",
+    "libm.so.6",
+    "libdl.so.2",
+    "libpthread.so.0",
+    "libgcc_s.so.1",
+    "ld-linux-x86-64.so.2",
+];
+
+/// One dynamic symbol that the object defines.
+#[derive(Debug, PartialEq, Eq)]
+struct Export {
+    name: String,
+    node: Option<String>,
+    is_absolute: bool,
+}
+
+/// What is wrong with the object at `path`; empty when it is fit to ship.
+pub fn check(object: &Object, path: &Path) -> Result<Vec<String>> {
+    let dynamic = readelf("-d", path)?;
+    let segments = readelf("-l", path)?;
+    let versions = readelf("-V", path)?;
+    let exports = exports(&readelf("--dyn-syms", path)?);
+
+    let mut findings = loader_findings(object.name, &dynamic, &segments);
+    findings.extend(export_findings(object.name, &exports, &versions)?);
+    Ok(findings.into_iter().map(|finding| format!("{}: {finding}", object.name)).collect())
+}
+
+fn readelf(option: &str, path: &Path) -> Result<String> {
+    let output = Command::new("readelf")
+        .args(["-W", option])
+        .arg(path)
+        .env("LC_ALL", "C")
+        .output()
+        .context("could not start readelf (package binutils)")?;
+    ensure!(output.status.success(), "readelf {option} {}: {}", path.display(), String::from_utf8_lossy(&output.stderr));
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+fn bracketed<'t>(dynamic: &'t str, tag: &str) -> Vec<&'t str> {
+    let tag = format!("({tag})");
+    dynamic
+        .lines()
+        .filter(|line| line.contains(&tag))
+        .filter_map(|line| line.split_once('[')?.1.split_once(']').map(|(value, _)| value))
+        .collect()
+}
+
+fn loader_findings(name: &str, dynamic: &str, segments: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    let soname = bracketed(dynamic, "SONAME");
+    if soname != [name] {
+        findings.push(format!("SONAME is {soname:?}"));
+    }
+    for needed in bracketed(dynamic, "NEEDED") {
+        if !ALLOWED.contains(&needed) {
+            findings.push(format!("needs {needed}"));
+        }
+    }
+    for (flag, why) in [("BIND_NOW", "not linked with -z now"), ("NODELETE", "not linked with -z nodelete")] {
+        if !dynamic.contains(flag) {
+            findings.push(why.to_owned());
+        }
+    }
+    for tag in ["RPATH", "RUNPATH"] {
+        if dynamic.contains(&format!("({tag})")) {
+            findings.push(format!("carries a {tag}"));
+        }
+    }
+    if dynamic.contains("TEXTREL") {
+        findings.push("has text relocations".to_owned());
+    }
+    if !segments.contains("GNU_RELRO") {
+        findings.push("not linked with -z relro".to_owned());
+    }
+    if segments.lines().any(|line| line.contains("GNU_STACK") && line.contains("RWE")) {
+        findings.push("asks for an executable stack".to_owned());
+    }
+    findings
+}
+
+fn exports(symbols: &str) -> Vec<Export> {
+    symbols
+        .lines()
+        .filter_map(|line| {
+            // Num: Value Size Type Bind Vis Ndx Name
+            let columns: Vec<&str> = line.split_whitespace().collect();
+            let [_, _, _, _, bind, _, index, name, ..] = columns[..] else { return None };
+            if index == "UND" || index == "Ndx" || !matches!(bind, "GLOBAL" | "WEAK") {
+                return None;
+            }
+            let (name, node) = match name.split_once('@') {
+                Some((name, node)) => (name, Some(node.trim_start_matches('@').to_owned())),
+                None => (name, None),
+            };
+            Some(Export { name: name.to_owned(), node, is_absolute: index == "ABS" })
+        })
+        .collect()
+}
+
+fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<Vec<String>> {
+    let mut findings = Vec::new();
+    let names: BTreeSet<&str> = exports.iter().map(|export| export.name.as_str()).collect();
+    let mut must = |wanted: &BTreeSet<String>, extra_is_fine: &dyn Fn(&str) -> bool| {
+        let missing: Vec<&String> = wanted.iter().filter(|name| !names.contains(name.as_str())).collect();
+        if !missing.is_empty() {
+            findings.push(format!("{} names are not exported: {missing:?}", missing.len()));
+        }
+        let extra: Vec<&&str> = names.iter().filter(|name| !wanted.contains(**name) && !extra_is_fine(name)).collect();
+        if !extra.is_empty() {
+            findings.push(format!("exports what it must not: {extra:?}"));
+        }
+    };
+    if object == "libcuda.so.1" {
+        let wanted = facts::driver_list()?.into_iter().map(|(name, ..)| name).collect();
+        must(&wanted, &|name| name.starts_with("cudaway_"));
+        if !versions.contains("Name: CUDAWAY_0.1") {
+            findings.push("has no node CUDAWAY_0.1".to_owned());
+        }
+        // Versioned exports would tie programs linked against us to us.
+        if let Some(export) = exports.iter().find(|export| export.node.is_some()) {
+            findings.push(format!("{} is on node {:?}, not on the base version", export.name, export.node));
+        }
+    } else if let Some((major, node)) = crate::codegen::NODES.iter().find(|(_, node)| *node == object) {
+        must(&facts::runtime_names(major)?.into_iter().collect(), &|_| false);
+        if let Some(export) = exports.iter().find(|export| export.node.as_deref() != Some(node)) {
+            findings.push(format!("{} is on {:?}, not on {node}", export.name, export.node));
+        }
+    } else if object == "libcudaway_cudart.so" {
+        must(&BTreeSet::from(["cudaway_runtime_table".to_owned()]), &|_| false);
+    } else {
+        must(&BTreeSet::new(), &|name| name.trim_start_matches('_').starts_with("hip") || name.starts_with("cudaway_"));
+        if names.is_empty() {
+            findings.push("exports nothing".to_owned());
+        }
+    }
+    if let Some(export) = exports.iter().find(|export| export.is_absolute) {
+        findings.push(format!("{} is absolute", export.name));
+    }
+    Ok(findings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD_DYNAMIC: &str = "\
+ 0x01 (NEEDED)             Shared library: [libc.so.6]
+ 0x0e (SONAME)             Library soname: [libcudaway_cudart.so]
+ 0x1e (FLAGS)              BIND_NOW
+ 0x6ffffffb (FLAGS_1)      Flags: NOW NODELETE
+";
+    const GOOD_SEGMENTS: &str = "  GNU_RELRO 0x0\n  GNU_STACK 0x0 0x0 RW 0x0\n";
+
+    #[test]
+    fn a_good_object_has_no_findings() {
+        assert_eq!(loader_findings("libcudaway_cudart.so", GOOD_DYNAMIC, GOOD_SEGMENTS), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn each_fault_is_named() {
+        let faults = GOOD_DYNAMIC.replace("libc.so.6", "libLLVM-19.so").replace("NODELETE", "").replace("BIND_NOW", "TEXTREL");
+        let found = loader_findings("libcuda.so.1", &faults, "  GNU_STACK 0x0 RWE\n");
+        assert_eq!(found.len(), 7, "{found:?}");
+    }
+
+    #[test]
+    fn an_unversioned_name_or_a_libc_name_is_found() {
+        let symbols = "\
+   1: 0 0 FUNC GLOBAL DEFAULT UND malloc@GLIBC_2.2.5 (2)
+   2: 0 9 FUNC GLOBAL DEFAULT 12 cudaway_runtime_table
+   3: 0 9 FUNC WEAK   DEFAULT 12 dlsym
+   4: 0 9 FUNC LOCAL  DEFAULT 12 hidden
+";
+        let exports = exports(symbols);
+        assert_eq!(exports.len(), 2);
+        let found = export_findings("libcudaway_cudart.so", &exports, "").unwrap();
+        assert_eq!(found, ["exports what it must not: [\"dlsym\"]"]);
+        let found = export_findings("libcudart.so.12", &exports, "").unwrap();
+        assert!(found.iter().any(|finding| finding.contains("not on libcudart.so.12")), "{found:?}");
+    }
+}
