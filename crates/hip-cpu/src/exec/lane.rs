@@ -1,0 +1,512 @@
+//! Setting L: one block, each CUDA thread stepped from meeting point to meeting point.
+//!
+//! Threads are independent, as on NVIDIA since Volta: a lane may wait for another lane of its warp. A collective is
+//! complete when every live lane of its member mask asks for the same thing with the same mask; a barrier when its
+//! threads have arrived. When every live thread waits and nothing completes, the block is stuck and the grid fails.
+
+use super::{Fault, Kernel, Launch, StepFn, Thread, Worker};
+
+/// What the threads of a stuck block wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    pub at_barrier: u32,
+    pub at_collective: u32,
+    pub ended: u32,
+}
+
+impl std::fmt::Display for Stuck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Stuck { at_barrier, at_collective, ended } = self;
+        write!(f, "{at_barrier} at a barrier, {at_collective} at a warp collective, {ended} ended")
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Ready,
+    /// Ready too, but found nothing to do the last time.
+    Spinning,
+    AtCollective,
+    AtActiveMask,
+    AtBarrier,
+    Ended,
+}
+
+mod request {
+    pub const BARRIER: u32 = 1;
+    pub const SHFL: u32 = 2;
+    pub const VOTE: u32 = 3;
+    pub const MATCH: u32 = 4;
+    pub const REDUX: u32 = 5;
+    pub const ACTIVE_MASK: u32 = 6;
+    pub const ELECT: u32 = 7;
+    pub const WARP_SYNC: u32 = 8;
+}
+
+/// Threads of a warp, on every target.
+const WARP: usize = 32;
+const MAX_WARPS: usize = 32;
+const N_BARRIERS: usize = 16;
+
+#[derive(Clone, Default)]
+struct Barrier {
+    in_use: bool,
+    /// Threads it waits for; 0 is all of the block.
+    expected: u32,
+    /// Lanes that arrived, per warp.
+    arrived: [u32; MAX_WARPS],
+    n_arrived: u32,
+    /// Arrivals of threads that had arrived already.
+    again: u32,
+    waiting: Vec<u32>,
+}
+
+impl Barrier {
+    fn reset(&mut self) {
+        self.in_use = false;
+        self.expected = 0;
+        self.arrived = [0; MAX_WARPS];
+        self.n_arrived = 0;
+        self.again = 0;
+        self.waiting.clear();
+    }
+}
+
+/// Scheduling state, kept by the OS thread from block to block.
+#[derive(Default)]
+pub struct Lanes {
+    states: Vec<State>,
+    /// Lanes that ended, per warp.
+    ended: [u32; MAX_WARPS],
+    n_ended: u32,
+    barriers: Vec<Barrier>,
+}
+
+struct Block<'a> {
+    lanes: &'a mut Lanes,
+    records: *mut u8,
+    stride: usize,
+    n_threads: usize,
+}
+
+/// Runs one block to its end.
+pub fn run_block(
+    step: StepFn,
+    kernel: &Kernel,
+    launch: &Launch,
+    worker: &Worker,
+    lanes: &mut Lanes,
+) -> Result<(), Fault> {
+    let [bx, by, bz] = launch.block;
+    let n_threads = (bx * by * bz) as usize;
+    let stride = kernel.context_bytes.next_multiple_of(16) as usize;
+    lanes.states.clear();
+    lanes.states.resize(n_threads, State::Ready);
+    lanes.ended = [0; MAX_WARPS];
+    lanes.n_ended = 0;
+    lanes.barriers.resize_with(N_BARRIERS, Barrier::default);
+    lanes.barriers.iter_mut().filter(|b| b.in_use).for_each(Barrier::reset);
+
+    let mut block = Block { lanes, records: worker.context, stride, n_threads };
+    // SAFETY: the arena has `stride` bytes for each thread.
+    unsafe { block.records.write_bytes(0, stride * n_threads) };
+    let mut linear = 0;
+    for z in 0..bz {
+        for y in 0..by {
+            for x in 0..bx {
+                let thread = block.thread(linear);
+                thread.tid = [x, y, z];
+                thread.linear = linear as u32;
+                thread.local = worker.local.wrapping_add(linear * kernel.local_bytes as usize);
+                linear += 1;
+            }
+        }
+    }
+    block.run(step, launch, worker)
+}
+
+impl Block<'_> {
+    fn thread(&mut self, t: usize) -> &mut Thread {
+        debug_assert!(t < self.n_threads);
+        // SAFETY: `t` is below the number of records; `&mut self` keeps the reference alone.
+        unsafe { &mut *self.records.add(t * self.stride).cast::<Thread>() }
+    }
+
+    fn n_warps(&self) -> usize {
+        self.n_threads.div_ceil(WARP)
+    }
+
+    /// Lanes that the warp has at all.
+    fn present(&self, warp: usize) -> u32 {
+        match self.n_threads - warp * WARP {
+            n if n >= WARP => u32::MAX,
+            n => (1 << n) - 1,
+        }
+    }
+
+    fn run(&mut self, step: StepFn, launch: &Launch, worker: &Worker) -> Result<(), Fault> {
+        let mut idle_passes = 0u32;
+        loop {
+            let mut advanced = false;
+            let mut spinning = false;
+            for warp in 0..self.n_warps() {
+                // A warp goes on while it meets only itself; the bound lets other warps run too.
+                for _ in 0..64 {
+                    advanced |= self.step_warp(step, launch, worker, warp, &mut spinning)?;
+                    if !self.complete_collectives(warp) {
+                        break;
+                    }
+                    advanced = true;
+                }
+            }
+            advanced |= self.complete_barriers();
+            if self.lanes.n_ended as usize == self.n_threads {
+                return Ok(());
+            }
+            if advanced {
+                idle_passes = 0;
+            } else if spinning {
+                // Waits for another block, another stream or the host.
+                idle_passes += 1;
+                match idle_passes {
+                    0..16 => std::hint::spin_loop(),
+                    16..4096 => std::thread::yield_now(),
+                    _ => std::thread::sleep(std::time::Duration::from_micros(50)),
+                }
+            } else {
+                return Err(Fault::Deadlock(self.stuck()));
+            }
+        }
+    }
+
+    fn stuck(&self) -> Stuck {
+        let count = |wanted: &[State]| self.lanes.states.iter().filter(|s| wanted.contains(s)).count() as u32;
+        Stuck {
+            at_barrier: count(&[State::AtBarrier]),
+            at_collective: count(&[State::AtCollective, State::AtActiveMask]),
+            ended: count(&[State::Ended]),
+        }
+    }
+
+    /// Steps every lane that can run; true when one of them got anywhere.
+    fn step_warp(
+        &mut self,
+        step: StepFn,
+        launch: &Launch,
+        worker: &Worker,
+        warp: usize,
+        spinning: &mut bool,
+    ) -> Result<bool, Fault> {
+        let mut advanced = false;
+        let first = warp * WARP;
+        for t in first..(first + WARP).min(self.n_threads) {
+            if !matches!(self.lanes.states[t], State::Ready | State::Spinning) {
+                continue;
+            }
+            // SAFETY: the emitter's code with the structures it was made for.
+            let status = unsafe { step(launch, worker, self.thread(t)) };
+            match status {
+                0 => {
+                    self.lanes.states[t] = State::Ended;
+                    self.lanes.ended[warp] |= 1 << (t % WARP);
+                    self.lanes.n_ended += 1;
+                    advanced = true;
+                }
+                1 => {
+                    self.request(t)?;
+                    advanced = true;
+                }
+                2 => {
+                    self.lanes.states[t] = State::Spinning;
+                    *spinning = true;
+                }
+                status => return Err(Fault::of_status(status)),
+            }
+        }
+        Ok(advanced)
+    }
+
+    fn request(&mut self, t: usize) -> Result<(), Fault> {
+        let thread = self.thread(t);
+        match thread.kind {
+            request::BARRIER => {
+                let (id, count, flags) = (thread.args[0] as u32 as usize, thread.args[1] as u32, thread.flags);
+                self.arrive(t, id, count, flags)?;
+            }
+            request::ACTIVE_MASK => self.lanes.states[t] = State::AtActiveMask,
+            request::SHFL..=request::REDUX | request::ELECT | request::WARP_SYNC => {
+                self.lanes.states[t] = State::AtCollective;
+            }
+            _ => return Err(Fault::Status(1)),
+        }
+        Ok(())
+    }
+
+    // ---- barriers ----
+
+    fn arrive(&mut self, t: usize, id: usize, count: u32, flags: u32) -> Result<(), Fault> {
+        // PTX has barriers 0 to 15; hardware traps on another number.
+        let barrier = self.lanes.barriers.get_mut(id).ok_or(Fault::Trap)?;
+        if !barrier.in_use {
+            barrier.in_use = true;
+            barrier.expected = count;
+        }
+        let bit = 1 << (t % WARP);
+        let arrived = &mut barrier.arrived[t / WARP];
+        if *arrived & bit == 0 {
+            *arrived |= bit;
+            barrier.n_arrived += 1;
+        } else {
+            barrier.again += 1;
+        }
+        if flags == 1 {
+            self.lanes.states[t] = State::Ready;
+        } else {
+            barrier.waiting.push(t as u32);
+            self.lanes.states[t] = State::AtBarrier;
+        }
+        // At once, so that the next round's arrivals are not counted into this one.
+        self.complete_barrier(id);
+        Ok(())
+    }
+
+    fn complete_barriers(&mut self) -> bool {
+        (0..N_BARRIERS).fold(false, |any, id| self.complete_barrier(id) | any)
+    }
+
+    fn complete_barrier(&mut self, id: usize) -> bool {
+        if !self.lanes.barriers[id].in_use || !self.is_complete(&self.lanes.barriers[id]) {
+            return false;
+        }
+        let waiting = std::mem::take(&mut self.lanes.barriers[id].waiting);
+        self.lanes.barriers[id].reset();
+        let (mut n, mut n_true) = (0u64, 0u64);
+        for &t in &waiting {
+            let thread = self.thread(t as usize);
+            if thread.flags >= 2 {
+                n += 1;
+                n_true += u64::from(thread.args[2] & 1);
+            }
+        }
+        for &t in &waiting {
+            let thread = self.thread(t as usize);
+            thread.results[0] = match thread.flags {
+                2 => n_true,
+                3 => u64::from(n_true == n),
+                4 => u64::from(n_true > 0),
+                _ => 0,
+            };
+            self.lanes.states[t as usize] = State::Ready;
+        }
+        // The allocation goes back for the next round.
+        let mut waiting = waiting;
+        waiting.clear();
+        self.lanes.barriers[id].waiting = waiting;
+        true
+    }
+
+    fn is_complete(&self, barrier: &Barrier) -> bool {
+        // A cheap bound first: this runs at every arrival.
+        let most = barrier.n_arrived + self.lanes.n_ended;
+        if barrier.expected == 0 {
+            // Threads that ended count as arrived.
+            return most as usize >= self.n_threads
+                && (0..self.n_warps()).all(|w| barrier.arrived[w] | self.lanes.ended[w] == self.present(w));
+        }
+        if most + barrier.again + (WARP as u32 - 1) < barrier.expected {
+            return false;
+        }
+        // PTX differs: arrivals count in whole warps, so a warp's missing and ended lanes count with the others.
+        let counted: u32 = (0..self.n_warps())
+            .map(|w| match barrier.arrived[w] {
+                0 => 0,
+                arrived if arrived | self.lanes.ended[w] == self.present(w) => WARP as u32,
+                arrived => arrived.count_ones(),
+            })
+            .sum();
+        counted + barrier.again >= barrier.expected
+    }
+
+    // ---- warp collectives ----
+
+    /// Completes what can be in one warp; true when a lane was released.
+    fn complete_collectives(&mut self, warp: usize) -> bool {
+        let first = warp * WARP;
+        let alive = self.present(warp) & !self.lanes.ended[warp];
+        let mut waiting = self.lanes_in(warp, State::AtCollective);
+        let mut released = false;
+        while waiting != 0 {
+            let leader = waiting.trailing_zeros() as usize;
+            let key = self.key(first + leader);
+            let group = bits(waiting).filter(|&l| self.key(first + l) == key).fold(0, |mask, l| mask | 1 << l);
+            waiting &= !group;
+            // Ended lanes count as arrived.
+            if key.2 & alive & !group == 0 {
+                self.complete(first, group, key.2);
+                released = true;
+            }
+        }
+        if released {
+            return true;
+        }
+        let asking = self.lanes_in(warp, State::AtActiveMask);
+        if asking == 0 || self.lanes_in(warp, State::Ready) != 0 {
+            return false;
+        }
+        // Every other live lane waits or spins: who is at the same instruction is active together.
+        for l in bits(asking) {
+            let site = self.thread(first + l).site;
+            let mask = bits(asking).filter(|&o| self.thread(first + o).site == site).fold(0u32, |m, o| m | 1 << o);
+            self.thread(first + l).results[0] = u64::from(mask);
+        }
+        self.release(first, asking);
+        true
+    }
+
+    fn lanes_in(&self, warp: usize, state: State) -> u32 {
+        let first = warp * WARP;
+        let states = &self.lanes.states[first..(first + WARP).min(self.n_threads)];
+        states.iter().enumerate().filter(|(_, s)| **s == state).fold(0, |mask, (l, _)| mask | 1 << l)
+    }
+
+    fn release(&mut self, first: usize, group: u32) {
+        for l in bits(group) {
+            self.lanes.states[first + l] = State::Ready;
+        }
+    }
+
+    /// What lanes must agree on to meet: kind, flags, member mask.
+    fn key(&mut self, t: usize) -> (u32, u32, u32) {
+        let thread = self.thread(t);
+        let mask = match thread.kind {
+            request::SHFL => 3,
+            request::ELECT | request::WARP_SYNC => 0,
+            _ => 1,
+        };
+        (thread.kind, thread.flags, thread.args[mask] as u32)
+    }
+
+    fn complete(&mut self, first: usize, group: u32, mask: u32) {
+        let lead = self.thread(first + group.trailing_zeros() as usize);
+        let (kind, flags) = (lead.kind, lead.flags);
+        // A lane outside its own mask is undefined in PTX; here it takes part without being counted.
+        let members = if group & mask == 0 { group } else { group & mask };
+        let mut a = [0u64; WARP];
+        for l in bits(group) {
+            a[l] = self.thread(first + l).args[0];
+        }
+        match kind {
+            request::SHFL => {
+                for l in bits(group) {
+                    let thread = self.thread(first + l);
+                    let (from, in_range) = shfl_source(flags, l as u32, thread.args[1] as u32, thread.args[2] as u32);
+                    // PTX: the value of a lane that takes no part is undefined; here it is the own value.
+                    let from = if members & (1 << from) != 0 { from as usize } else { l };
+                    thread.results = [a[from] & 0xffff_ffff, u64::from(in_range)];
+                }
+            }
+            request::VOTE => {
+                let votes = bits(members).filter(|&l| a[l] & 1 != 0).fold(0u32, |mask, l| mask | 1 << l);
+                let result = match flags {
+                    0 => u64::from(votes == members),
+                    1 => u64::from(votes != 0),
+                    2 => u64::from(votes == 0 || votes == members),
+                    _ => u64::from(votes),
+                };
+                self.answer(first, group, |_| [result, 0]);
+            }
+            request::MATCH if flags == 0 => {
+                self.answer(first, group, |l| {
+                    [bits(members).filter(|&o| a[o] == a[l]).fold(0u64, |mask, o| mask | 1 << o), 0]
+                });
+            }
+            request::MATCH => {
+                let value = a[members.trailing_zeros() as usize];
+                let all = bits(members).all(|l| a[l] == value);
+                self.answer(first, group, |_| if all { [u64::from(members), 1] } else { [0, 0] });
+            }
+            request::REDUX => {
+                let values = bits(members).map(|l| a[l] as u32);
+                let signed = |values: &mut dyn Iterator<Item = u32>, max: bool| {
+                    let values = values.map(u32::cast_signed);
+                    if max { values.max() } else { values.min() }.map(i32::cast_unsigned)
+                };
+                let mut values = values;
+                let result = match flags {
+                    0 | 8 => Some(values.fold(0, u32::wrapping_add)),
+                    1 => values.min(),
+                    2 => values.max(),
+                    9 => signed(&mut values, false),
+                    10 => signed(&mut values, true),
+                    3 | 11 => values.reduce(|x, y| x & y),
+                    4 | 12 => values.reduce(|x, y| x | y),
+                    _ => values.reduce(|x, y| x ^ y),
+                };
+                self.answer(first, group, |_| [u64::from(result.unwrap_or(0)), 0]);
+            }
+            request::ELECT => {
+                let leader = members.trailing_zeros() as usize;
+                self.answer(first, group, |l| [leader as u64, u64::from(l == leader)]);
+            }
+            _ => {}
+        }
+        self.release(first, group);
+    }
+
+    fn answer(&mut self, first: usize, group: u32, result: impl Fn(usize) -> [u64; 2]) {
+        for l in bits(group) {
+            self.thread(first + l).results = result(l);
+        }
+    }
+}
+
+/// Set bits, lowest first.
+fn bits(mask: u32) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        (rest != 0).then(|| {
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            bit
+        })
+    })
+}
+
+/// `shfl.sync`: source lane and whether it lies in range, as PTX writes it (b: lane or delta; c: clamp and segment mask).
+fn shfl_source(mode: u32, lane: u32, b: u32, c: u32) -> (u32, bool) {
+    let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
+    let max_lane = (lane & segment) | (clamp & !segment);
+    let min_lane = lane & segment;
+    let (source, in_range) = match mode {
+        0 => {
+            let source = lane.cast_signed() - b.cast_signed();
+            (source, source >= max_lane.cast_signed())
+        }
+        1 => ((lane + b).cast_signed(), lane + b <= max_lane),
+        2 => ((lane ^ b).cast_signed(), lane ^ b <= max_lane),
+        _ => {
+            let source = min_lane | (b & !segment);
+            (source.cast_signed(), source <= max_lane)
+        }
+    };
+    if in_range { (source.cast_unsigned() & 31, true) } else { (lane, false) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shfl_source;
+
+    #[test]
+    fn shfl_follows_ptx_inside_segments() {
+        // Width 8: c = (32 - 8) << 8 | clamp.
+        let down = 0x181f;
+        assert_eq!(shfl_source(1, 6, 1, down), (7, true));
+        assert_eq!(shfl_source(1, 7, 1, down), (7, false));
+        let up = 0x1800;
+        assert_eq!(shfl_source(0, 8, 1, up), (8, false));
+        assert_eq!(shfl_source(0, 9, 1, up), (8, true));
+        assert_eq!(shfl_source(3, 17, 9, down), (17, true));
+        assert_eq!(shfl_source(2, 5, 16, 0x1f), (21, true));
+        assert_eq!(shfl_source(0, 0, 1, 0), (0, false));
+    }
+}

@@ -1,0 +1,325 @@
+//! Runs a compiled kernel over a grid: the structures of docs/architecture.md, one arena per OS thread, all cores.
+//!
+//! The thread that calls [`run`] works on the grid itself; the pool's threads help. No lock is held while blocks run.
+
+pub mod arena;
+pub mod lane;
+pub mod pool;
+pub mod printf;
+pub mod services;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::c_void;
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, Setting};
+
+use crate::jit;
+use arena::Arena;
+
+/// What ended a grid early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    #[error("the kernel executed a trap")]
+    Trap,
+    #[error("a device-side assertion failed")]
+    Assert,
+    #[error("a warp collective met lanes that setting S cannot order")]
+    Collective,
+    #[error("the local memory or the stack is used up")]
+    Stack,
+    #[error("every thread of a block waits for another: {0}")]
+    Deadlock(lane::Stuck),
+    #[error("the arena for {0} bytes could not be mapped")]
+    Memory(u64),
+    #[error("the kernel answered the unknown status {0}")]
+    Status(i32),
+}
+
+impl Fault {
+    fn of_status(status: i32) -> Fault {
+        match status {
+            -1 => Fault::Trap,
+            -2 => Fault::Assert,
+            -3 => Fault::Collective,
+            -4 => Fault::Stack,
+            other => Fault::Status(other),
+        }
+    }
+}
+
+/// Read-only for kernels, one per launch; what lies behind `functions` is the host's own.
+#[repr(C)]
+pub struct Launch {
+    pub params: *const u8,
+    pub globals: *const *mut u8,
+    pub services: *const services::Services,
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_shared: u32,
+    pub workers: u32,
+    pub grid_id: u64,
+    pub functions: *const *const c_void,
+}
+
+/// One per OS thread that runs blocks.
+#[repr(C)]
+pub struct Worker {
+    pub shared: *mut u8,
+    pub context: *mut u8,
+    pub local: *mut u8,
+    pub number: u32,
+    pub shared_bytes: u32,
+    pub block: [u32; 3],
+    pub linear: u32,
+    pub local_bytes: u64,
+}
+
+/// One per CUDA thread in setting L; the emitter's saved values follow.
+#[repr(C)]
+pub struct Thread {
+    pub resume: u32,
+    pub tid: [u32; 3],
+    pub linear: u32,
+    pub zero: u32,
+    pub local: *mut u8,
+    pub kind: u32,
+    pub flags: u32,
+    pub args: [u64; 4],
+    pub results: [u64; 2],
+    pub site: u32,
+    pub pad: u32,
+}
+
+const _: () = {
+    assert!(offset_of!(Launch, grid) == 24 && offset_of!(Launch, block) == 36);
+    assert!(offset_of!(Launch, dynamic_shared) == 48 && offset_of!(Launch, workers) == 52);
+    assert!(offset_of!(Launch, grid_id) == 56 && offset_of!(Launch, functions) == 64);
+    assert!(offset_of!(Worker, number) == 24 && offset_of!(Worker, block) == 32);
+    assert!(offset_of!(Worker, linear) == 44 && offset_of!(Worker, local_bytes) == 48);
+    assert!(offset_of!(Thread, linear) == 16 && offset_of!(Thread, local) == 24);
+    assert!(offset_of!(Thread, kind) == 32 && offset_of!(Thread, args) == 40);
+    assert!(offset_of!(Thread, results) == 72 && offset_of!(Thread, site) == 88);
+    assert!(size_of::<Thread>() == 96);
+};
+
+type RunFn = unsafe extern "C" fn(*const Launch, *const Worker, i64, i64) -> i32;
+type StepFn = unsafe extern "C" fn(*const Launch, *const Worker, *mut Thread) -> i32;
+
+enum Entry {
+    Simd(RunFn),
+    Lane(StepFn),
+}
+
+/// A kernel ready to run for one block shape.
+pub struct Kernel {
+    entry: Entry,
+    pub setting: Setting,
+    pub width: u32,
+    pub context_bytes: u64,
+    pub local_bytes: u64,
+    /// Nanoseconds one block took on average lately; 0 before the first launch.
+    block_ns: AtomicU32,
+    // Behind `entry`.
+    _code: jit::Code,
+}
+
+impl Kernel {
+    /// Links object code made from `compiled`'s text (now or in another run).
+    pub fn load(object: &[u8], compiled: &CompiledShape) -> Result<Kernel, jit::Error> {
+        let code = jit::Code::load(object)?;
+        let entry = match compiled.setting {
+            // SAFETY: the emitter gives `cudaway_run` this signature (docs/architecture.md).
+            Setting::Simd => Entry::Simd(unsafe { std::mem::transmute::<*const c_void, RunFn>(code.function(ENTRY_SIMD)?) }),
+            // SAFETY: the same for `cudaway_step`.
+            Setting::Lane => Entry::Lane(unsafe { std::mem::transmute::<*const c_void, StepFn>(code.function(ENTRY_LANE)?) }),
+        };
+        Ok(Kernel {
+            entry,
+            setting: compiled.setting,
+            width: compiled.width,
+            context_bytes: compiled.context_bytes,
+            local_bytes: compiled.local_bytes,
+            block_ns: AtomicU32::new(0),
+            _code: code,
+        })
+    }
+}
+
+/// What of a [`Compiled`] is needed after its text became object code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompiledShape {
+    pub setting: Setting,
+    pub width: u32,
+    pub context_bytes: u64,
+    pub local_bytes: u64,
+}
+
+impl From<&Compiled> for CompiledShape {
+    fn from(compiled: &Compiled) -> CompiledShape {
+        CompiledShape {
+            setting: compiled.setting,
+            width: compiled.width,
+            context_bytes: compiled.context_bytes,
+            local_bytes: compiled.local_bytes,
+        }
+    }
+}
+
+/// One grid to run.
+pub struct Grid<'a> {
+    pub kernel: &'a Kernel,
+    pub launch: &'a Launch,
+    /// Static and dynamic shared bytes of a block.
+    pub shared_bytes: u32,
+}
+
+/// A grid being run by several OS threads.
+pub(crate) struct Job<'a> {
+    grid: &'a Grid<'a>,
+    next: AtomicU64,
+    total: u64,
+    chunk: u64,
+    status: AtomicI32,
+    fault: parking_lot::Mutex<Option<Fault>>,
+}
+
+impl Job<'_> {
+    /// Whether blocks are left to hand out.
+    fn has_work(&self) -> bool {
+        self.next.load(Ordering::Relaxed) < self.total
+    }
+
+    /// Takes chunks, in increasing order, until none is left.
+    fn work(&self, number: u32) {
+        arena::with(|arena| {
+            if let Err(fault) = self.work_in(arena, number) {
+                // No other block starts after a fault.
+                self.next.store(self.total, Ordering::Relaxed);
+                self.fault.lock().get_or_insert(fault);
+                self.status.store(1, Ordering::Release);
+            }
+        });
+    }
+
+    fn work_in(&self, arena: &mut Arena, number: u32) -> Result<(), Fault> {
+        let Grid { kernel, launch, shared_bytes } = *self.grid;
+        let [bx, by, bz] = launch.block.map(u64::from);
+        let n_threads = bx * by * bz;
+        let lane = matches!(kernel.entry, Entry::Lane(_));
+        let context = if lane { kernel.context_bytes.next_multiple_of(16) * n_threads } else { kernel.context_bytes };
+        let local_bytes = kernel.local_bytes * n_threads;
+        arena.shared.ensure(u64::from(shared_bytes))?;
+        arena.context.ensure(context)?;
+        arena.local.ensure(local_bytes)?;
+        let mut worker = Worker {
+            shared: arena.shared.base(),
+            context: arena.context.base(),
+            local: arena.local.base(),
+            number,
+            shared_bytes,
+            block: [0; 3],
+            linear: 0,
+            local_bytes,
+        };
+        let _rounding = Rounding::ptx();
+        loop {
+            let first = self.next.fetch_add(self.chunk, Ordering::Relaxed);
+            if first >= self.total {
+                return Ok(());
+            }
+            let count = self.chunk.min(self.total - first);
+            match kernel.entry {
+                Entry::Simd(run) => {
+                    // SAFETY: the emitter's code with the structures it was made for, alive for the call.
+                    let status = unsafe { run(launch, &raw const worker, first as i64, count as i64) };
+                    if status != 0 {
+                        return Err(Fault::of_status(status));
+                    }
+                }
+                Entry::Lane(step) => {
+                    for linear in first..first + count {
+                        worker.block = block_index(linear, launch.grid);
+                        worker.linear = linear as u32;
+                        lane::run_block(step, kernel, launch, &worker, &mut arena.lanes)?;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn block_index(linear: u64, grid: [u32; 3]) -> [u32; 3] {
+    let [x, y, _] = grid.map(u64::from);
+    [(linear % x) as u32, (linear / x % y) as u32, (linear / (x * y)) as u32]
+}
+
+/// Below this a grid is done before a parked thread would have woken.
+const INLINE_NS: u64 = 6_000;
+
+/// Runs the whole grid; returns when its last block has ended.
+pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
+    let [x, y, z] = grid.launch.grid.map(u64::from);
+    let total = x * y * z;
+    let n_workers = pool::workers() as u64;
+    let chunk = match grid.kernel.setting {
+        Setting::Lane => 1,
+        Setting::Simd => (total / (8 * n_workers)).clamp(1, 1 << 16),
+    };
+    let job = Job {
+        grid,
+        next: AtomicU64::new(0),
+        total,
+        chunk,
+        status: AtomicI32::new(0),
+        fault: parking_lot::Mutex::new(None),
+    };
+    let known = u64::from(grid.kernel.block_ns.load(Ordering::Relaxed));
+    let alone = total == 1 || n_workers == 1 || (known > 0 && known * total < INLINE_NS);
+    let start = std::time::Instant::now();
+    if alone {
+        job.work(0);
+    } else {
+        pool::share(&job, (total - 1).min(n_workers - 1) as usize);
+    }
+    let spent = start.elapsed().as_nanos() as u64 * if alone { 1 } else { n_workers.min(total) };
+    grid.kernel.block_ns.store((spent / total).clamp(1, u64::from(u32::MAX)) as u32, Ordering::Relaxed);
+    if job.status.load(Ordering::Acquire) == 0 {
+        return Ok(());
+    }
+    let fault = job.fault.lock().take();
+    Err(fault.unwrap_or(Fault::Status(1)))
+}
+
+/// Round to nearest, subnormals kept, exceptions masked while kernels run; the caller's mode comes back on drop.
+/// (A host program built with -ffast-math starts with subnormals flushed.)
+struct Rounding(u32);
+
+static MXCSR_DEFAULT: u32 = 0x1f80;
+
+impl Rounding {
+    fn ptx() -> Rounding {
+        let mut before = 0u32;
+        // SAFETY: stores and loads this thread's SSE control word through valid pointers.
+        unsafe {
+            std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut before, options(nostack));
+            std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const MXCSR_DEFAULT, options(nostack, readonly));
+        }
+        Rounding(before)
+    }
+}
+
+impl Drop for Rounding {
+    fn drop(&mut self) {
+        // SAFETY: restores what `ptx` stored.
+        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const self.0, options(nostack, readonly)) }
+    }
+}
+
+/// Bytes of a block's shared window: the static part, then the dynamic part at the layout's alignment.
+pub fn shared_bytes(layout: &compiler::ir::SharedLayout, dynamic: u32) -> u32 {
+    let fixed = layout.bytes.next_multiple_of(layout.align.max(16));
+    u32::try_from(fixed + u64::from(dynamic)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,126 @@
+//! What kernels call: the table of docs/architecture.md, "Services".
+
+use std::ffi::{CStr, c_char, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{Launch, printf};
+
+#[repr(C)]
+pub struct Services {
+    vprintf: unsafe extern "C" fn(*const Launch, *const c_char, *const u8) -> i32,
+    malloc: unsafe extern "C" fn(*const Launch, i64) -> *mut c_void,
+    free: unsafe extern "C" fn(*const Launch, *mut c_void),
+    assert: unsafe extern "C" fn(*const Launch, *const c_char, *const c_char, i32, *const c_char, i64),
+    global_timer: unsafe extern "C" fn() -> i64,
+    nanosleep: unsafe extern "C" fn(i32),
+}
+
+pub static SERVICES: Services =
+    Services { vprintf, malloc, free, assert: assert_failed, global_timer, nanosleep };
+
+unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments: *const u8) -> i32 {
+    if format.is_null() {
+        return -1;
+    }
+    // SAFETY: the kernel passes a NUL-terminated format and the packed arguments that it describes.
+    unsafe { printf::print(CStr::from_ptr(format), arguments) }
+}
+
+/// `hipLimitMallocHeapSize`: what all device `malloc`s together may hold.
+pub static HEAP_LIMIT: AtomicUsize = AtomicUsize::new(8 << 20);
+static HEAP_USED: AtomicUsize = AtomicUsize::new(0);
+
+/// Ours, not the program's allocator: a device pointer given to the host's `free` is an error in CUDA too.
+unsafe extern "C" fn malloc(_: *const Launch, bytes: i64) -> *mut c_void {
+    let Ok(bytes) = usize::try_from(bytes) else { return std::ptr::null_mut() };
+    if bytes == 0 {
+        return std::ptr::null_mut();
+    }
+    let limit = HEAP_LIMIT.load(Ordering::Relaxed);
+    let taken = HEAP_USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+        used.checked_add(bytes).filter(|&sum| sum <= limit)
+    });
+    if taken.is_err() {
+        return std::ptr::null_mut();
+    }
+    // SAFETY: a fresh allocation with 16 bytes in front for its size.
+    unsafe {
+        let at = libc::malloc(bytes + 16).cast::<u8>();
+        if at.is_null() {
+            HEAP_USED.fetch_sub(bytes, Ordering::Relaxed);
+            return std::ptr::null_mut();
+        }
+        at.cast::<usize>().write(bytes);
+        at.add(16).cast()
+    }
+}
+
+unsafe extern "C" fn free(_: *const Launch, pointer: *mut c_void) {
+    if pointer.is_null() {
+        return;
+    }
+    // SAFETY: CUDA's contract: the pointer came from device `malloc` and was not freed.
+    unsafe {
+        let at = pointer.cast::<u8>().sub(16);
+        HEAP_USED.fetch_sub(at.cast::<usize>().read(), Ordering::Relaxed);
+        libc::free(at.cast());
+    }
+}
+
+/// A generic string whose characters have `size` bytes (wide in wide assertions).
+unsafe fn text(pointer: *const c_char, size: i64) -> String {
+    if pointer.is_null() {
+        return "?".to_owned();
+    }
+    let size = usize::try_from(size).unwrap_or(1).max(1);
+    let mut text = String::new();
+    for i in 0..4096 {
+        // SAFETY: the kernel passes a terminated string of such characters.
+        let unit = unsafe { pointer.cast::<u8>().add(i * size).read() };
+        if unit == 0 {
+            break;
+        }
+        text.push(char::from(unit));
+    }
+    text
+}
+
+/// CUDA prints one line per failed thread, on stderr.
+unsafe extern "C" fn assert_failed(
+    _: *const Launch,
+    message: *const c_char,
+    file: *const c_char,
+    line: i32,
+    function: *const c_char,
+    size: i64,
+) {
+    // SAFETY: three strings of the kernel's.
+    let (message, file, function) = unsafe { (text(message, size), text(file, size), text(function, size)) };
+    printf::queue_assertion(&format!("{file}:{line}: {function}: Assertion `{message}` failed.\n"));
+}
+
+/// Nanoseconds since the epoch, as on NVIDIA.
+unsafe extern "C" fn global_timer() -> i64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_nanos()).unwrap_or(i64::MAX)
+}
+
+unsafe extern "C" fn nanosleep(nanoseconds: i32) {
+    // PTX: the sleep lies in [0, 2t]; below what the OS can do, spin.
+    let wanted = Duration::from_nanos(u64::from(nanoseconds.cast_unsigned()).min(1_000_000));
+    if wanted > Duration::from_micros(60) {
+        std::thread::sleep(wanted);
+        return;
+    }
+    let until = Instant::now() + wanted;
+    while Instant::now() < until {
+        std::hint::spin_loop();
+    }
+    static CORES: OnceLock<usize> = OnceLock::new();
+    // With more waiting threads than cores, the one waited for must get its turn.
+    if *CORES.get_or_init(super::pool::workers) < 4 {
+        std::thread::yield_now();
+    }
+}

@@ -1,0 +1,288 @@
+//! The scheduler alone, with hand-written LLVM IR in the place of the back ends.
+
+use compiler::back::cpu::Setting;
+
+use super::services::SERVICES;
+use super::*;
+use crate::jit::{Target, compile};
+
+fn kernel(text: &str, setting: Setting) -> Kernel {
+    let object = compile("test", text, Target::host()).unwrap();
+    let shape = CompiledShape { setting, width: 1, context_bytes: 112, local_bytes: 16 };
+    Kernel::load(&object, &shape).unwrap()
+}
+
+fn launch(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], params: &[u64]) -> Result<(), Fault> {
+    let launch = Launch {
+        params: params.as_ptr().cast(),
+        globals: std::ptr::null(),
+        services: &raw const SERVICES,
+        grid,
+        block,
+        dynamic_shared: 0,
+        workers: pool::workers() as u32,
+        grid_id: 1,
+        functions: std::ptr::null(),
+    };
+    run(&Grid { kernel, launch: &launch, shared_bytes: 256 })
+}
+
+/// A thread that asks once and writes `result[0]` to `out[block * 64 + thread]` as u64, then ends.
+fn asking(ask: &str) -> String {
+    format!(
+        "define i32 @cudaway_step(ptr %launch, ptr %worker, ptr %thread) {{
+           %tp = getelementptr i8, ptr %thread, i64 16
+           %t = load i32, ptr %tp
+           %t64 = zext i32 %t to i64
+           %resume = load i32, ptr %thread
+           %kind = getelementptr i8, ptr %thread, i64 32
+           %flags = getelementptr i8, ptr %thread, i64 36
+           %a0 = getelementptr i8, ptr %thread, i64 40
+           %a1 = getelementptr i8, ptr %thread, i64 48
+           %a2 = getelementptr i8, ptr %thread, i64 56
+           %a3 = getelementptr i8, ptr %thread, i64 64
+           switch i32 %resume, label %ask [ i32 1, label %answered i32 2, label %end ]
+         ask:
+           store i32 1, ptr %thread
+           {ask}
+         wait:
+           ret i32 1
+         answered:
+           %r0 = getelementptr i8, ptr %thread, i64 72
+           %r = load i64, ptr %r0
+           %params = load ptr, ptr %launch
+           %out = load ptr, ptr %params
+           %bp = getelementptr i8, ptr %worker, i64 44
+           %b = load i32, ptr %bp
+           %b64 = zext i32 %b to i64
+           %base = mul i64 %b64, 64
+           %index = add i64 %base, %t64
+           %at = getelementptr i64, ptr %out, i64 %index
+           store i64 %r, ptr %at
+           ret i32 0
+         end:
+           ret i32 0
+         }}"
+    )
+}
+
+fn answers(ask: &str, threads: u32) -> Result<Vec<u64>, Fault> {
+    let kernel = kernel(&asking(ask), Setting::Lane);
+    let mut out = vec![u64::MAX; 64 * 8];
+    launch(&kernel, [8, 1, 1], [threads, 1, 1], &[out.as_mut_ptr() as u64])?;
+    assert!(out.chunks(64).all(|block| block[..threads as usize] == out[..threads as usize]), "blocks differ");
+    Ok(out[..threads as usize].to_vec())
+}
+
+#[test]
+fn a_ballot_counts_the_lanes_of_its_own_warp_only() {
+    let ask = "store i32 3, ptr %kind
+               store i32 3, ptr %flags
+               %odd = and i64 %t64, 1
+               store i64 %odd, ptr %a0
+               store i64 4294967295, ptr %a1
+               br label %wait";
+    let out = answers(ask, 48).unwrap();
+    assert_eq!(out[0], 0xaaaa_aaaa);
+    assert_eq!(out[47], 0xaaaa, "the second warp has 16 lanes");
+}
+
+#[test]
+fn a_shuffle_down_reads_the_next_lane() {
+    let ask = "store i32 2, ptr %kind
+               store i32 1, ptr %flags
+               store i64 %t64, ptr %a0
+               store i64 1, ptr %a1
+               store i64 31, ptr %a2
+               store i64 4294967295, ptr %a3
+               br label %wait";
+    let out = answers(ask, 64).unwrap();
+    assert_eq!(out[3], 4);
+    assert_eq!(out[31], 31, "out of range keeps the own value");
+    assert_eq!(out[62], 63);
+}
+
+#[test]
+fn threads_that_ended_count_as_arrived_at_a_full_barrier() {
+    // Odd threads end at once; the others count themselves at the barrier.
+    let ask = "%odd = and i32 %t, 1
+               %is_odd = icmp eq i32 %odd, 1
+               br i1 %is_odd, label %end, label %meet
+             meet:
+               store i32 1, ptr %kind
+               store i32 2, ptr %flags
+               store i64 1, ptr %a2
+               br label %wait";
+    let out = answers(ask, 64).unwrap();
+    assert_eq!(out[0], 32);
+    assert_eq!(out[1], u64::MAX, "an ended thread writes nothing");
+}
+
+#[test]
+fn a_barrier_with_a_count_waits_for_so_many_only() {
+    // Warp 0 arrives and goes on, warp 1 waits for 64.
+    let ask = "%warp = lshr i32 %t, 5
+               %flag = select i1 true, i32 %warp, i32 0
+               %first = icmp eq i32 %flag, 0
+               %kindof = select i1 %first, i32 1, i32 0
+               store i32 1, ptr %kind
+               store i32 %kindof, ptr %flags
+               store i64 5, ptr %a0
+               store i64 64, ptr %a1
+               br label %wait";
+    assert_eq!(answers(ask, 64).unwrap(), vec![0; 64]);
+}
+
+#[test]
+fn lanes_that_wait_for_different_things_are_a_failure_not_a_hang() {
+    // Lane 0 waits for all lanes, the others at the block's barrier.
+    let ask = "%is0 = icmp eq i32 %t, 0
+               %k = select i1 %is0, i32 8, i32 1
+               store i32 %k, ptr %kind
+               %m = select i1 %is0, i64 4294967295, i64 0
+               store i64 %m, ptr %a0
+               br label %wait";
+    let error = answers(ask, 32).unwrap_err();
+    assert_eq!(error, Fault::Deadlock(lane::Stuck { at_barrier: 31, at_collective: 1, ended: 0 }));
+}
+
+#[test]
+fn match_any_groups_equal_values() {
+    let ask = "store i32 4, ptr %kind
+               %v = and i64 %t64, 3
+               store i64 %v, ptr %a0
+               store i64 4294967295, ptr %a1
+               br label %wait";
+    let out = answers(ask, 32).unwrap();
+    assert_eq!(out[0], 0x1111_1111);
+    assert_eq!(out[31], 0x8888_8888);
+}
+
+#[test]
+fn redux_min_is_signed_when_asked() {
+    let ask = "store i32 5, ptr %kind
+               store i32 9, ptr %flags
+               %v = sub i64 3, %t64
+               %w = and i64 %v, 4294967295
+               store i64 %w, ptr %a0
+               store i64 4294967295, ptr %a1
+               br label %wait";
+    assert_eq!(answers(ask, 32).unwrap()[0], (-28i32).cast_unsigned().into());
+}
+
+#[test]
+fn the_active_mask_holds_the_lanes_at_the_same_instruction() {
+    let ask = "store i32 6, ptr %kind
+               %half = lshr i32 %t, 4
+               %site = getelementptr i8, ptr %thread, i64 88
+               store i32 %half, ptr %site
+               br label %wait";
+    let out = answers(ask, 32).unwrap();
+    assert_eq!((out[0], out[31]), (0xffff, 0xffff_0000));
+}
+
+#[test]
+fn a_lane_may_wait_for_another_lane_of_its_warp() {
+    // Thread 0 spins until thread 31 has written the flag in shared memory.
+    let text = "define i32 @cudaway_step(ptr %launch, ptr %worker, ptr %thread) {
+           %tp = getelementptr i8, ptr %thread, i64 16
+           %t = load i32, ptr %tp
+           %shared = load ptr, ptr %worker
+           %resume = load i32, ptr %thread
+           %new = icmp eq i32 %resume, 0
+           br i1 %new, label %start, label %spin
+         start:
+           store i32 1, ptr %thread
+           %is0 = icmp eq i32 %t, 0
+           br i1 %is0, label %clear, label %other
+         clear:
+           store atomic i32 0, ptr %shared monotonic, align 4
+           ret i32 2
+         spin:
+           %seen = load atomic i32, ptr %shared monotonic, align 4
+           %set = icmp eq i32 %seen, 7
+           br i1 %set, label %end, label %again
+         again:
+           ret i32 2
+         other:
+           %is31 = icmp eq i32 %t, 31
+           br i1 %is31, label %write, label %end
+         write:
+           store atomic i32 7, ptr %shared monotonic, align 4
+           ret i32 0
+         end:
+           ret i32 0
+         }";
+    let kernel = kernel(text, Setting::Lane);
+    launch(&kernel, [4, 1, 1], [32, 1, 1], &[0]).unwrap();
+}
+
+#[test]
+fn every_block_of_a_large_grid_runs_once() {
+    // out[block] += 1 for each block of the range.
+    let text = "define i32 @cudaway_run(ptr %launch, ptr %worker, i64 %first, i64 %count) {
+           %params = load ptr, ptr %launch
+           %out = load ptr, ptr %params
+           %end = add i64 %first, %count
+           br label %loop
+         loop:
+           %b = phi i64 [ %first, %0 ], [ %next, %loop ]
+           %at = getelementptr i32, ptr %out, i64 %b
+           %old = atomicrmw add ptr %at, i32 1 monotonic
+           %next = add i64 %b, 1
+           %more = icmp ult i64 %next, %end
+           br i1 %more, label %loop, label %done
+         done:
+           ret i32 0
+         }";
+    let kernel = kernel(text, Setting::Simd);
+    for grid in [[1, 1, 1], [3, 5, 7], [100_003, 1, 1]] {
+        let n = grid.iter().product::<u32>() as usize;
+        let mut out = vec![0u32; n];
+        for _ in 0..20 {
+            launch(&kernel, grid, [32, 1, 1], &[out.as_mut_ptr() as u64]).unwrap();
+        }
+        assert!(out.iter().all(|&n| n == 20));
+    }
+}
+
+#[test]
+fn a_trap_ends_the_grid_with_its_fault() {
+    let text = "define i32 @cudaway_run(ptr %launch, ptr %worker, i64 %first, i64 %count) {
+           %bad = icmp sge i64 %first, 40
+           %status = select i1 %bad, i32 -1, i32 0
+           ret i32 %status
+         }";
+    let kernel = kernel(text, Setting::Simd);
+    assert_eq!(launch(&kernel, [1000, 1, 1], [32, 1, 1], &[]), Err(Fault::Trap));
+}
+
+#[test]
+fn kernels_round_to_nearest_with_subnormals_whatever_the_host_does() {
+    let text = "define i32 @cudaway_run(ptr %launch, ptr %worker, i64 %first, i64 %count) {
+           %params = load ptr, ptr %launch
+           %out = load ptr, ptr %params
+           %x = load float, ptr %out
+           %half = fmul float %x, 5.0e-1
+           store float %half, ptr %out
+           ret i32 0
+         }";
+    let kernel = kernel(text, Setting::Simd);
+    let mut value = f32::MIN_POSITIVE;
+    let read = || {
+        let mut mxcsr = 0u32;
+        // SAFETY: stores the control word to a local.
+        unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut mxcsr) };
+        mxcsr
+    };
+    let before = read();
+    let flushing = before | 0x8040;
+    // SAFETY: FTZ and DAZ on, as -ffast-math does; put back below.
+    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const flushing) };
+    launch(&kernel, [1, 1, 1], [1, 1, 1], &[(&raw mut value) as u64]).unwrap();
+    let after = read();
+    // SAFETY: the word read above.
+    unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const before) };
+    assert_eq!(value.to_bits(), 0x0040_0000);
+    assert_eq!(after & 0x8040, 0x8040, "the host's mode came back");
+}

@@ -1,0 +1,212 @@
+//! For tests and benches: PTX text in, a kernel run over byte buffers out. No streams, no HIP handles, no cache.
+
+pub mod rows;
+
+use std::collections::HashMap;
+
+use compiler::back::cpu::{self, Compiled, Options, Setting};
+use compiler::program::{Kernel, Target as Points};
+use compiler::{Program, Source};
+
+use crate::exec::{self, Fault, Grid, Launch, services::SERVICES};
+use crate::jit::{self, Target};
+
+/// A kernel argument.
+#[derive(Debug)]
+pub enum Arg<'a> {
+    /// A value's bytes, little-endian, as long as the parameter.
+    Value(Vec<u8>),
+    /// A pointer parameter: the buffer's address is passed, the kernel works in place.
+    Buffer(&'a mut [u8]),
+}
+
+impl Arg<'_> {
+    pub fn u32(value: u32) -> Arg<'static> {
+        Arg::Value(value.to_le_bytes().to_vec())
+    }
+    pub fn u64(value: u64) -> Arg<'static> {
+        Arg::Value(value.to_le_bytes().to_vec())
+    }
+    pub fn f32(value: f32) -> Arg<'static> {
+        Arg::Value(value.to_le_bytes().to_vec())
+    }
+    pub fn f64(value: f64) -> Arg<'static> {
+        Arg::Value(value.to_le_bytes().to_vec())
+    }
+}
+
+/// How a kernel is compiled and launched.
+#[derive(Clone, Debug)]
+pub struct How {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_shared: u32,
+    /// `None`: as the translator chooses. `Some(Simd)` fails when the kernel would fall back to L.
+    pub setting: Option<Setting>,
+    pub width: Option<u32>,
+    /// Vector register width; `None` is this machine's.
+    pub vector_bits: Option<u32>,
+}
+
+impl How {
+    pub fn new(grid: u32, block: u32) -> How {
+        How {
+            grid: [grid, 1, 1],
+            block: [block, 1, 1],
+            dynamic_shared: 0,
+            setting: None,
+            width: None,
+            vector_bits: None,
+        }
+    }
+
+    /// Setting L.
+    pub fn lane(mut self) -> How {
+        self.setting = Some(Setting::Lane);
+        self
+    }
+
+    /// Setting S with `width` lanes.
+    pub fn simd(mut self, width: u32) -> How {
+        self.setting = Some(Setting::Simd);
+        self.width = Some(width);
+        self
+    }
+
+    fn target(&self) -> Target {
+        self.vector_bits.map_or_else(|| Target::host().clone(), Target::narrowed)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("{0}")]
+    Translate(String),
+    #[error("setting S was asked for: {0}")]
+    NotSimd(String),
+    #[error("{error}\n{text}")]
+    Jit { error: jit::Error, text: String },
+    #[error("{0}")]
+    Fault(Fault),
+}
+
+/// Loads one PTX text; diagnostics become the error's lines.
+pub fn load(ptx: &str) -> Result<Program, Error> {
+    let source = Source { name: "test.ptx".to_owned(), text: ptx.to_owned() };
+    Program::load(&[source]).map_err(|diagnostics| Error::Translate(lines(&diagnostics)))
+}
+
+fn lines(diagnostics: &[compiler::Diagnostic]) -> String {
+    diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// Emits LLVM IR for `kernel` as [`How`] says.
+pub fn emit(program: &Program, kernel: &str, how: &How) -> Result<Compiled, Error> {
+    let kernel = find(program, kernel)?;
+    let vector_bits = how.target().vector_bits;
+    let options = Options { block: how.block, setting: how.setting, width: how.width, vector_bits };
+    let compiled = cpu::emit(program, kernel, &options).map_err(|d| Error::Translate(lines(&d)))?;
+    if how.setting == Some(Setting::Simd) && compiled.setting != Setting::Simd {
+        return Err(Error::NotSimd(compiled.why_not_simd.unwrap_or_default()));
+    }
+    Ok(compiled)
+}
+
+fn find<'p>(program: &'p Program, name: &str) -> Result<&'p Kernel, Error> {
+    program.kernel(name).ok_or_else(|| Error::Translate(format!("no kernel {name}")))
+}
+
+/// Addresses of the program's globals, placed and initialised.
+#[derive(Default)]
+pub struct Globals {
+    memory: Vec<Vec<u128>>,
+    addresses: Vec<*mut u8>,
+}
+
+impl Globals {
+    /// Gives every variable zeroed memory, then its initial bytes and relocations.
+    pub fn place(program: &Program) -> Globals {
+        let mut globals = Globals::default();
+        for variable in &program.globals {
+            // 128 bytes more, so that any alignment up to that can be had.
+            let mut memory = vec![0u128; (variable.bytes as usize).div_ceil(16) + 16];
+            let at = memory.as_mut_ptr().cast::<u8>();
+            globals.addresses.push(at.wrapping_add(at.align_offset(128)));
+            globals.memory.push(memory);
+        }
+        for (i, variable) in program.globals.iter().enumerate() {
+            let bytes = globals.bytes(i, variable.bytes as usize);
+            bytes[..variable.init.len()].copy_from_slice(&variable.init);
+            for relocation in &variable.relocations {
+                let Points::Global(id) = relocation.target else { continue };
+                let value = (globals.addresses[id.index()] as i64).wrapping_add(relocation.addend) >> relocation.shift;
+                let bytes = globals.bytes(i, variable.bytes as usize);
+                let at = relocation.offset as usize;
+                bytes[at..at + relocation.bytes as usize]
+                    .copy_from_slice(&value.to_le_bytes()[..relocation.bytes as usize]);
+            }
+        }
+        globals
+    }
+
+    /// The bytes of variable number `i`.
+    pub fn bytes(&mut self, i: usize, len: usize) -> &mut [u8] {
+        assert!(len <= self.memory[i].len() * 16 - 128);
+        // SAFETY: the memory has `len` bytes behind the address, and `&mut self` keeps them alone.
+        unsafe { std::slice::from_raw_parts_mut(self.addresses[i], len) }
+    }
+}
+
+/// Compiles and runs `kernel`; buffers are changed in place.
+pub fn run(program: &Program, kernel: &str, how: &How, args: &mut [Arg<'_>]) -> Result<(), Error> {
+    let compiled = emit(program, kernel, how)?;
+    run_compiled(program, kernel, &compiled, how, args, &mut Globals::place(program))
+}
+
+/// Runs what [`emit`] gave, with globals that outlive the launch.
+pub fn run_compiled(
+    program: &Program,
+    kernel: &str,
+    compiled: &Compiled,
+    how: &How,
+    args: &mut [Arg<'_>],
+    globals: &mut Globals,
+) -> Result<(), Error> {
+    let kernel = find(program, kernel)?;
+    let wrap = |error| Error::Jit { error, text: compiled.text.clone() };
+    let object = jit::compile(&kernel.name, &compiled.text, &how.target()).map_err(wrap)?;
+    let code = exec::Kernel::load(&object, &compiled.into()).map_err(wrap)?;
+
+    let mut params = vec![0u128; (kernel.params_bytes as usize).div_ceil(16) + 1];
+    assert_eq!(args.len(), kernel.params.len(), "{} takes {} arguments", kernel.name, kernel.params.len());
+    for (arg, param) in args.iter_mut().zip(&kernel.params) {
+        let bytes = match arg {
+            Arg::Value(bytes) => bytes.clone(),
+            Arg::Buffer(buffer) => (buffer.as_mut_ptr() as u64).to_le_bytes().to_vec(),
+        };
+        assert_eq!(bytes.len(), param.bytes as usize, "bytes of {}", param.name);
+        // SAFETY: the parameter lies inside the buffer of `params_bytes`.
+        unsafe {
+            let at = params.as_mut_ptr().cast::<u8>().add(param.offset as usize);
+            at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    }
+    let launch = Launch {
+        params: params.as_ptr().cast(),
+        globals: globals.addresses.as_ptr(),
+        services: &raw const SERVICES,
+        grid: how.grid,
+        block: how.block,
+        dynamic_shared: how.dynamic_shared,
+        workers: exec::pool::workers() as u32,
+        grid_id: 1,
+        functions: std::ptr::null(),
+    };
+    let shared_bytes = exec::shared_bytes(&kernel.shared, how.dynamic_shared);
+    exec::run(&Grid { kernel: &code, launch: &launch, shared_bytes }).map_err(Error::Fault)
+}
+
+/// Kernels of one text by name, with the number of parameters: for tests that walk a file.
+pub fn kernels(program: &Program) -> HashMap<String, usize> {
+    program.kernels.iter().map(|k| (k.name.clone(), k.params.len())).collect()
+}

@@ -1,0 +1,446 @@
+//! LLVM 19: IR text → object code → callable function. The only file that touches LLVM.
+//!
+//! LLVM starts at the first compile, nothing happens at load. Every compile has its own LLVM context, so any number
+//! of threads compile at once; [`shut`] stops new ones when the process ends.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::mem::MaybeUninit;
+use std::ptr;
+use std::sync::{Once, OnceLock};
+
+use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
+use llvm_sys::core::*;
+use llvm_sys::error::{LLVMDisposeErrorMessage, LLVMErrorRef, LLVMGetErrorMessage};
+use llvm_sys::error_handling::LLVMInstallFatalErrorHandler;
+use llvm_sys::ir_reader::LLVMParseIRInContext;
+use llvm_sys::orc2::lljit::*;
+use llvm_sys::orc2::*;
+use llvm_sys::prelude::*;
+use llvm_sys::target::*;
+use llvm_sys::target_machine::*;
+use llvm_sys::transforms::pass_builder::*;
+use parking_lot::{RwLock, RwLockReadGuard};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("the generated LLVM IR does not parse: {0}")]
+    Parse(String),
+    #[error("the generated LLVM IR is not valid: {0}")]
+    Verify(String),
+    #[error("LLVM's optimiser: {0}")]
+    Optimise(String),
+    #[error("LLVM's code generator: {0}")]
+    Generate(String),
+    #[error("loading object code: {0}")]
+    Load(String),
+}
+
+/// The machine that code is made for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    pub cpu: String,
+    pub features: String,
+    /// Widest vector register in bits: 128, 256 or 512.
+    pub vector_bits: u32,
+}
+
+impl Target {
+    /// This machine.
+    pub fn host() -> &'static Target {
+        static HOST: OnceLock<Target> = OnceLock::new();
+        HOST.get_or_init(|| {
+            start();
+            // SAFETY: LLVM hands over C strings of its own, which `take` frees.
+            let (cpu, features) = unsafe { (take(LLVMGetHostCPUName()), take(LLVMGetHostCPUFeatures())) };
+            let has = |name: &str| features.split(',').any(|f| f.strip_prefix('+') == Some(name));
+            let vector_bits = if ["avx512f", "avx512bw", "avx512dq", "avx512vl"].iter().all(|f| has(f)) {
+                512
+            } else if has("avx2") {
+                256
+            } else {
+                128
+            };
+            Target { cpu, features, vector_bits }
+        })
+    }
+
+    /// This machine with its vector registers narrowed to `bits`, to run what a smaller one would.
+    pub fn narrowed(bits: u32) -> Target {
+        let host = Target::host();
+        let mut target = host.clone();
+        if bits < 512 && host.vector_bits >= 512 {
+            target.cpu = "x86-64-v3".to_owned();
+            let kept = host.features.split(',').filter(|f| !f.contains("avx512") && !f.contains("avx10"));
+            target.features = kept.collect::<Vec<_>>().join(",");
+            target.features.push_str(",-avx512f");
+            target.vector_bits = 256;
+        }
+        if bits < 256 && host.vector_bits >= 256 {
+            target.cpu = "x86-64-v2".to_owned();
+            target.features = "-avx".to_owned();
+            target.vector_bits = 128;
+        }
+        target
+    }
+}
+
+/// Compiles hold it shared; [`shut`] takes it for good.
+static GATE: RwLock<()> = RwLock::new(());
+
+fn enter() -> RwLockReadGuard<'static, ()> {
+    start();
+    GATE.read_recursive()
+}
+
+/// Waits for running compiles and lets no other begin: LLVM's own destructors run after this at process exit.
+pub fn shut() {
+    std::mem::forget(GATE.write());
+}
+
+fn start() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: initialisation under `Once`; the handler is a function of ours for the process's life.
+        unsafe {
+            LLVMInstallFatalErrorHandler(Some(fatal));
+            LLVMInitializeX86TargetInfo();
+            LLVMInitializeX86Target();
+            LLVMInitializeX86TargetMC();
+            LLVMInitializeX86AsmPrinter();
+            LLVMInitializeX86AsmParser();
+        }
+    });
+}
+
+extern "C" fn fatal(reason: *const c_char) {
+    // SAFETY: LLVM passes a C string.
+    let reason = unsafe { CStr::from_ptr(reason) }.to_string_lossy();
+    tracing::error!(target: "cudaway::cpu", "LLVM stops the process: {reason}");
+}
+
+/// A message LLVM allocated with its own allocator; freed here.
+unsafe fn take(message: *mut c_char) -> String {
+    if message.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller passes LLVM's C string, which no one else frees.
+    unsafe {
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeMessage(message);
+        text
+    }
+}
+
+/// Turns LLVM's error into `Err`; consumes it.
+unsafe fn check(error: LLVMErrorRef, wrap: fn(String) -> Error) -> Result<(), Error> {
+    if error.is_null() {
+        return Ok(());
+    }
+    // SAFETY: a non-null LLVMErrorRef that no one consumed yet.
+    unsafe {
+        let message = LLVMGetErrorMessage(error);
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        LLVMDisposeErrorMessage(message);
+        Err(wrap(text))
+    }
+}
+
+/// Frees with its matching function at the end of the scope.
+struct Owned<T: Copy>(T, unsafe extern "C" fn(T));
+
+impl<T: Copy> Drop for Owned<T> {
+    fn drop(&mut self) {
+        // SAFETY: constructed with an object and its own dispose function, used once.
+        unsafe { (self.1)(self.0) }
+    }
+}
+
+fn machine(target: &Target) -> Result<Owned<LLVMTargetMachineRef>, Error> {
+    let cpu = CString::new(target.cpu.as_str()).map_err(|e| Error::Generate(e.to_string()))?;
+    let features = CString::new(target.features.as_str()).map_err(|e| Error::Generate(e.to_string()))?;
+    // SAFETY: C strings live through the calls; the results are checked.
+    unsafe {
+        let triple = LLVMGetDefaultTargetTriple();
+        let _triple = Owned(triple, LLVMDisposeMessage);
+        let mut machine_kind = ptr::null_mut();
+        let mut message = ptr::null_mut();
+        if LLVMGetTargetFromTriple(triple, &mut machine_kind, &mut message) != 0 {
+            return Err(Error::Generate(take(message)));
+        }
+        let machine = LLVMCreateTargetMachine(
+            machine_kind,
+            triple,
+            cpu.as_ptr(),
+            features.as_ptr(),
+            LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+            LLVMRelocMode::LLVMRelocPIC,
+            LLVMCodeModel::LLVMCodeModelDefault,
+        );
+        if machine.is_null() {
+            return Err(Error::Generate(format!("no target machine for {}", target.cpu)));
+        }
+        Ok(Owned(machine, LLVMDisposeTargetMachine))
+    }
+}
+
+/// Errors the code generator reports through the context instead of a return value.
+extern "C" fn diagnosed(info: LLVMDiagnosticInfoRef, context: *mut c_void) {
+    // SAFETY: `context` is the `Vec<String>` of `compile`, alive while LLVM works for it.
+    unsafe {
+        let text = take(LLVMGetDiagInfoDescription(info));
+        match LLVMGetDiagInfoSeverity(info) {
+            llvm_sys::LLVMDiagnosticSeverity::LLVMDSError => (*context.cast::<Vec<String>>()).push(text),
+            _ => tracing::trace!(target: "cudaway::cpu", "LLVM: {text}"),
+        }
+    }
+}
+
+/// The pass pipeline: O2 without LLVM's own vectorisers, which find no parallelism the back end has not.
+const PIPELINE: &CStr = c"default<O2>";
+
+/// Compiles IR text to an object file in memory.
+pub fn compile(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Error> {
+    let _gate = enter();
+    let name = CString::new(name.replace('\0', " ")).unwrap_or_default();
+    let machine = machine(target)?;
+    let mut complaints: Vec<String> = Vec::new();
+    // SAFETY: LLVM's C API as documented: every object is created, checked, and freed by its `Owned` in reverse
+    // order; `complaints` outlives the context whose handler writes to it.
+    unsafe {
+        let context = Owned(LLVMContextCreate(), LLVMContextDispose);
+        LLVMContextSetDiagnosticHandler(context.0, Some(diagnosed), (&raw mut complaints).cast());
+        // The copy is NUL-terminated, as the reader wants; the reader frees it.
+        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), name.as_ptr());
+        let mut module = ptr::null_mut();
+        let mut message = ptr::null_mut();
+        if LLVMParseIRInContext(context.0, buffer, &mut module, &mut message) != 0 {
+            return Err(Error::Parse(take(message)));
+        }
+        let module = Owned(module, LLVMDisposeModule);
+
+        let layout = Owned(LLVMCreateTargetDataLayout(machine.0), LLVMDisposeTargetData);
+        LLVMSetModuleDataLayout(module.0, layout.0);
+        let triple = Owned(LLVMGetTargetMachineTriple(machine.0), LLVMDisposeMessage);
+        LLVMSetTarget(module.0, triple.0);
+
+        let mut message = ptr::null_mut();
+        let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
+        let broken = LLVMVerifyModule(module.0, action, &mut message) != 0;
+        let message = take(message);
+        if broken {
+            return Err(Error::Verify(message));
+        }
+
+        let options = Owned(LLVMCreatePassBuilderOptions(), LLVMDisposePassBuilderOptions);
+        LLVMPassBuilderOptionsSetLoopVectorization(options.0, 0);
+        LLVMPassBuilderOptionsSetLoopInterleaving(options.0, 0);
+        LLVMPassBuilderOptionsSetSLPVectorization(options.0, 0);
+        check(LLVMRunPasses(module.0, PIPELINE.as_ptr(), machine.0, options.0), Error::Optimise)?;
+
+        let mut object = ptr::null_mut();
+        let mut message = ptr::null_mut();
+        let kind = LLVMCodeGenFileType::LLVMObjectFile;
+        if LLVMTargetMachineEmitToMemoryBuffer(machine.0, module.0, kind, &mut message, &mut object) != 0 {
+            return Err(Error::Generate(take(message)));
+        }
+        let object = Owned(object, LLVMDisposeMemoryBuffer);
+        if !complaints.is_empty() {
+            return Err(Error::Generate(complaints.join("; ")));
+        }
+        let bytes = std::slice::from_raw_parts(LLVMGetBufferStart(object.0).cast::<u8>(), LLVMGetBufferSize(object.0));
+        Ok(bytes.to_vec())
+    }
+}
+
+/// Object code in executable memory; dropping it unmaps the code.
+pub struct Code {
+    jit: LLVMOrcLLJITRef,
+}
+
+// SAFETY: LLJIT locks its own state; after construction only lookups and disposal happen.
+unsafe impl Send for Code {}
+// SAFETY: as above.
+unsafe impl Sync for Code {}
+
+impl Code {
+    /// Links object code that [`compile`] made (now or in another run) into this process.
+    pub fn load(object: &[u8]) -> Result<Code, Error> {
+        let _gate = enter();
+        // SAFETY: ORC's C API as documented; the builder and the buffer are consumed by the calls they go to.
+        unsafe {
+            let builder = LLVMOrcCreateLLJITBuilder();
+            let target = machine(Target::host())?;
+            let machine = target.0;
+            // The JIT takes the target machine.
+            std::mem::forget(target);
+            let jit_machine = LLVMOrcJITTargetMachineBuilderCreateFromTargetMachine(machine);
+            LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, jit_machine);
+            let mut jit = ptr::null_mut();
+            check(LLVMOrcCreateLLJIT(&mut jit, builder), Error::Load)?;
+            let code = Code { jit };
+            let session = LLVMOrcLLJITGetExecutionSession(jit);
+            LLVMOrcExecutionSessionSetErrorReporter(session, reported, ptr::null_mut());
+            let main = LLVMOrcLLJITGetMainJITDylib(jit);
+            let mut symbols = library_symbols(jit);
+            let unit = LLVMOrcAbsoluteSymbols(symbols.as_mut_ptr(), symbols.len());
+            check(LLVMOrcJITDylibDefine(main, unit), Error::Load)?;
+            let buffer =
+                LLVMCreateMemoryBufferWithMemoryRangeCopy(object.as_ptr().cast(), object.len(), c"kernel".as_ptr());
+            check(LLVMOrcLLJITAddObjectFile(jit, main, buffer), Error::Load)?;
+            Ok(code)
+        }
+    }
+
+    /// Address of an exported function.
+    pub fn function(&self, name: &str) -> Result<*const c_void, Error> {
+        let _gate = enter();
+        let symbol = CString::new(name).map_err(|e| Error::Load(e.to_string()))?;
+        let mut address = MaybeUninit::<LLVMOrcExecutorAddress>::uninit();
+        // SAFETY: `jit` is alive, `address` is written when there is no error.
+        unsafe {
+            check(LLVMOrcLLJITLookup(self.jit, address.as_mut_ptr(), symbol.as_ptr()), Error::Load)?;
+            Ok(address.assume_init() as *const c_void)
+        }
+    }
+}
+
+impl Drop for Code {
+    fn drop(&mut self) {
+        let _gate = enter();
+        // SAFETY: the only owner; nobody runs the code any more (kernels hold an `Arc` while they run).
+        let error = unsafe { check(LLVMOrcDisposeLLJIT(self.jit), Error::Load) };
+        if let Err(error) = error {
+            tracing::warn!(target: "cudaway::cpu", "unloading a kernel: {error}");
+        }
+    }
+}
+
+extern "C" fn reported(_: *mut c_void, error: LLVMErrorRef) {
+    // SAFETY: the reporter owns the error.
+    if let Err(error) = unsafe { check(error, Error::Load) } {
+        tracing::debug!(target: "cudaway::cpu", "LLVM's linker: {error}");
+    }
+}
+
+unsafe extern "C" {
+    fn __udivti3(a: u128, b: u128) -> u128;
+    fn __umodti3(a: u128, b: u128) -> u128;
+    fn __divti3(a: i128, b: i128) -> i128;
+    fn __modti3(a: i128, b: i128) -> i128;
+    fn __multi3(a: i128, b: i128) -> i128;
+}
+
+unsafe extern "C" {
+    fn fma(a: f64, b: f64, c: f64) -> f64;
+    fn fmaf(a: f32, b: f32, c: f32) -> f32;
+    fn fmod(a: f64, b: f64) -> f64;
+    fn fmodf(a: f32, b: f32) -> f32;
+    fn floor(a: f64) -> f64;
+    fn floorf(a: f32) -> f32;
+    fn ceil(a: f64) -> f64;
+    fn ceilf(a: f32) -> f32;
+    fn trunc(a: f64) -> f64;
+    fn truncf(a: f32) -> f32;
+    fn rint(a: f64) -> f64;
+    fn rintf(a: f32) -> f32;
+    fn nearbyint(a: f64) -> f64;
+    fn nearbyintf(a: f32) -> f32;
+    fn roundeven(a: f64) -> f64;
+    fn roundevenf(a: f32) -> f32;
+    fn sqrt(a: f64) -> f64;
+    fn sqrtf(a: f32) -> f32;
+    fn ldexp(a: f64, b: i32) -> f64;
+    fn ldexpf(a: f32, b: i32) -> f32;
+}
+
+/// What LLVM's code generator may call on its own. Defined here, so that a function of the same name in the program
+/// is never taken.
+unsafe fn library_symbols(jit: LLVMOrcLLJITRef) -> Vec<LLVMOrcCSymbolMapPair> {
+    macro_rules! table {
+        ($($name:ident)*) => { [$((concat!(stringify!($name), "\0"), $name as *const c_void)),*] };
+    }
+    use libc::{memcmp, memcpy, memmove, memset};
+    let table = table! {
+        memcpy memmove memset memcmp
+        __udivti3 __umodti3 __divti3 __modti3 __multi3
+        fma fmaf fmod fmodf floor floorf ceil ceilf trunc truncf rint rintf nearbyint nearbyintf
+        roundeven roundevenf sqrt sqrtf ldexp ldexpf
+    };
+    let flags = || LLVMJITSymbolFlags {
+        GenericFlags: LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsExported as u8
+            | LLVMJITSymbolGenericFlags::LLVMJITSymbolGenericFlagsCallable as u8,
+        TargetFlags: 0,
+    };
+    table
+        .iter()
+        .map(|(name, address)| LLVMOrcCSymbolMapPair {
+            // SAFETY: `name` ends with NUL; the definition takes the interned reference.
+            Name: unsafe { LLVMOrcLLJITMangleAndIntern(jit, name.as_ptr().cast()) },
+            Sym: LLVMJITEvaluatedSymbol { Address: *address as u64, Flags: flags() },
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn build(text: &str) -> Result<Code, Error> {
+        Code::load(&compile("test", text, Target::host())?)
+    }
+
+    #[test]
+    fn ir_text_becomes_a_function_that_runs() {
+        let code = build("define i32 @f(i32 %a) {\n  %b = add i32 %a, 41\n  ret i32 %b\n}\n").unwrap();
+        let f = code.function("f").unwrap();
+        // SAFETY: the IR above has this signature.
+        let f = unsafe { std::mem::transmute::<*const c_void, extern "C" fn(i32) -> i32>(f) };
+        assert_eq!(f(1), 42);
+    }
+
+    #[test]
+    fn text_that_does_not_parse_is_an_error_with_its_line() {
+        let error = build("define i32 @f() {\n  ret i32 %nothing\n}\n").err().unwrap();
+        assert!(error.to_string().contains("test:2:11"), "{error}");
+        assert!(error.to_string().contains("undefined value '%nothing'"), "{error}");
+    }
+
+    #[test]
+    fn text_that_breaks_ssa_is_an_error_of_the_verifier() {
+        let text = "define i32 @f(i1 %c) {\n  br i1 %c, label %a, label %b\na:\n  %x = add i32 1, 2\n  br label %b\nb:\n  ret i32 %x\n}\n";
+        assert!(matches!(build(text), Err(Error::Verify(_))));
+    }
+
+    #[test]
+    fn an_unknown_symbol_is_an_error_at_look_up() {
+        let code = build("declare i32 @cudaway_nowhere()\ndefine i32 @f() {\n  %a = call i32 @cudaway_nowhere()\n  ret i32 %a\n}\n").unwrap();
+        assert!(matches!(code.function("f"), Err(Error::Load(_))));
+    }
+
+    #[test]
+    fn wide_division_and_memory_calls_are_found() {
+        let code = build(
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)\n\
+             define i64 @f(ptr %d, ptr %s, i64 %n, i128 %a, i128 %b) {\n\
+             call void @llvm.memcpy.p0.p0.i64(ptr %d, ptr %s, i64 %n, i1 false)\n\
+             %q = udiv i128 %a, %b\n %t = trunc i128 %q to i64\n ret i64 %t\n}\n",
+        )
+        .unwrap();
+        assert!(!code.function("f").unwrap().is_null());
+    }
+
+    #[test]
+    fn eight_threads_compile_at_once() {
+        std::thread::scope(|scope| {
+            for i in 0..8 {
+                scope.spawn(move || {
+                    let code = build(&format!("define i32 @f() {{\n  ret i32 {i}\n}}\n")).unwrap();
+                    let f = code.function("f").unwrap();
+                    // SAFETY: the IR above has this signature.
+                    let f = unsafe { std::mem::transmute::<*const c_void, extern "C" fn() -> i32>(f) };
+                    assert_eq!(f(), i);
+                });
+            }
+        });
+    }
+}
