@@ -1,0 +1,290 @@
+//! Writes LLVM IR text: fresh names, blocks, instructions, constants, each intrinsic declared once.
+//!
+//! Every method works lane-wise on vectors and on scalars alike; the operand's type decides. No fast-math flag and no
+//! `nsw`-like flag is ever written, so an instruction is poison only where LLVM says so for plain operands.
+
+use super::ty::{Scalar, Type};
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write};
+
+/// An operand: a name or a constant, and its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Val {
+    pub ty: Type,
+    pub text: String,
+}
+
+impl Val {
+    pub fn new(ty: Type, text: impl Into<String>) -> Val {
+        Val { ty, text: text.into() }
+    }
+
+    /// `i32 %x`
+    pub fn typed(&self) -> String {
+        format!("{} {}", self.ty, self.text)
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Builder {
+    declarations: BTreeMap<String, String>,
+    text: String,
+    names: u32,
+    block: String,
+}
+
+impl Builder {
+    pub fn new() -> Builder {
+        Builder::default()
+    }
+
+    // ---- the text ----
+
+    /// A name nothing else has: `%v7`.
+    pub fn fresh(&mut self) -> String {
+        self.names += 1;
+        format!("%v{}", self.names)
+    }
+
+    /// A block label nothing else has, without `%`: `loop.7`.
+    pub fn label(&mut self, hint: &str) -> String {
+        self.names += 1;
+        format!("{hint}.{}", self.names)
+    }
+
+    /// One line as it is.
+    pub fn line(&mut self, line: impl Display) {
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    /// One instruction without a result.
+    pub fn inst(&mut self, inst: impl Display) {
+        let _ = writeln!(self.text, "  {inst}");
+    }
+
+    /// `%fresh = inst`
+    pub fn assign(&mut self, ty: Type, inst: impl Display) -> Val {
+        let name = self.fresh();
+        let _ = writeln!(self.text, "  {name} = {inst}");
+        Val { ty, text: name }
+    }
+
+    /// Starts a block; the one before must have ended.
+    pub fn start_block(&mut self, label: &str) {
+        let _ = writeln!(self.text, "{label}:");
+        label.clone_into(&mut self.block);
+    }
+
+    /// Label of the block being written, for phis.
+    pub fn current_block(&self) -> &str {
+        &self.block
+    }
+
+    pub fn br(&mut self, label: &str) {
+        self.inst(format_args!("br label %{label}"));
+    }
+
+    pub fn cond_br(&mut self, condition: &Val, then: &str, otherwise: &str) {
+        self.inst(format_args!("br i1 {}, label %{then}, label %{otherwise}", condition.text));
+    }
+
+    /// Adds a declaration or a global constant to the module, once per name.
+    pub fn declare(&mut self, name: &str, declaration: impl Into<String>) {
+        if !self.declarations.contains_key(name) {
+            self.declarations.insert(name.to_owned(), declaration.into());
+        }
+    }
+
+    /// What was written, and the declarations it needs.
+    pub fn finish(self) -> String {
+        let mut text = self.text;
+        for declaration in self.declarations.into_values() {
+            let _ = writeln!(text, "{declaration}");
+        }
+        text
+    }
+
+    // ---- constants ----
+
+    /// The bits as a constant of `ty`, in every lane.
+    pub fn bits(ty: Type, bits: u128) -> Val {
+        let width = ty.bits();
+        let bits = if width == 128 { bits } else { bits & ((1u128 << width) - 1) };
+        let scalar = match ty.scalar {
+            Scalar::Int(1) => if bits == 1 { "true" } else { "false" }.to_owned(),
+            Scalar::Int(_) => bits.to_string(),
+            Scalar::Half => format!("0xH{bits:04X}"),
+            Scalar::Double => format!("0x{bits:016X}"),
+            Scalar::Float => {
+                let value = f32::from_bits(bits as u32);
+                if value.is_nan() {
+                    let ints = Builder::bits(ty.ints(32), bits);
+                    return Val::new(ty, format!("bitcast ({} to {ty})", ints.typed()));
+                }
+                format!("0x{:016X}", f64::from(value).to_bits())
+            }
+            Scalar::Ptr => "null".to_owned(),
+        };
+        if ty.lanes == 1 {
+            Val::new(ty, scalar)
+        } else if bits == 0 {
+            Val::new(ty, "zeroinitializer")
+        } else {
+            Val::new(ty, format!("splat ({} {scalar})", ty.scalar))
+        }
+    }
+
+    /// An integer constant, negative ones in two's complement.
+    pub fn int(ty: Type, value: i128) -> Val {
+        Builder::bits(ty, value as u128)
+    }
+
+    /// A float constant in `ty`'s format; it must be representable there.
+    pub fn fp(ty: Type, value: f64) -> Val {
+        match ty.scalar {
+            Scalar::Float => Builder::bits(ty, u128::from((value as f32).to_bits())),
+            Scalar::Double => Builder::bits(ty, u128::from(value.to_bits())),
+            _ => unreachable!("float constants are f32 or f64"),
+        }
+    }
+
+    // ---- instructions ----
+
+    pub fn bin(&mut self, op: &str, a: &Val, b: &Val) -> Val {
+        debug_assert_eq!(a.ty, b.ty, "{op}");
+        self.assign(a.ty, format_args!("{op} {} {}, {}", a.ty, a.text, b.text))
+    }
+
+    /// The right side is an integer constant.
+    pub fn bin_int(&mut self, op: &str, a: &Val, b: i128) -> Val {
+        let b = Builder::int(a.ty, b);
+        self.bin(op, a, &b)
+    }
+
+    pub fn add(&mut self, a: &Val, b: &Val) -> Val {
+        self.bin("add", a, b)
+    }
+
+    pub fn sub(&mut self, a: &Val, b: &Val) -> Val {
+        self.bin("sub", a, b)
+    }
+
+    pub fn mul(&mut self, a: &Val, b: &Val) -> Val {
+        self.bin("mul", a, b)
+    }
+
+    pub fn and(&mut self, a: &Val, b: &Val) -> Val {
+        self.bin("and", a, b)
+    }
+
+    pub fn or(&mut self, a: &Val, b: &Val) -> Val {
+        self.bin("or", a, b)
+    }
+
+    pub fn xor(&mut self, a: &Val, b: &Val) -> Val {
+        self.bin("xor", a, b)
+    }
+
+    pub fn not(&mut self, a: &Val) -> Val {
+        self.bin_int("xor", a, -1)
+    }
+
+    pub fn fadd(&mut self, a: &Val, b: &Val) -> Val {
+        self.bin("fadd", a, b)
+    }
+
+    pub fn fsub(&mut self, a: &Val, b: &Val) -> Val {
+        self.bin("fsub", a, b)
+    }
+
+    pub fn fmul(&mut self, a: &Val, b: &Val) -> Val {
+        self.bin("fmul", a, b)
+    }
+
+    pub fn fneg(&mut self, a: &Val) -> Val {
+        self.assign(a.ty, format_args!("fneg {}", a.typed()))
+    }
+
+    pub fn icmp(&mut self, condition: &str, a: &Val, b: &Val) -> Val {
+        debug_assert_eq!(a.ty, b.ty, "icmp {condition}");
+        self.assign(a.ty.pred(), format_args!("icmp {condition} {} {}, {}", a.ty, a.text, b.text))
+    }
+
+    pub fn icmp_int(&mut self, condition: &str, a: &Val, b: i128) -> Val {
+        let b = Builder::int(a.ty, b);
+        self.icmp(condition, a, &b)
+    }
+
+    pub fn fcmp(&mut self, condition: &str, a: &Val, b: &Val) -> Val {
+        debug_assert_eq!(a.ty, b.ty, "fcmp {condition}");
+        self.assign(a.ty.pred(), format_args!("fcmp {condition} {} {}, {}", a.ty, a.text, b.text))
+    }
+
+    pub fn select(&mut self, condition: &Val, a: &Val, b: &Val) -> Val {
+        debug_assert_eq!(a.ty, b.ty, "select");
+        self.assign(a.ty, format_args!("select {}, {}, {}", condition.typed(), a.typed(), b.typed()))
+    }
+
+    /// `trunc`, `zext`, `fpext`, `bitcast`…; nothing when the type is already `to`.
+    pub fn cast(&mut self, op: &str, a: &Val, to: Type) -> Val {
+        if a.ty == to {
+            return a.clone();
+        }
+        self.assign(to, format_args!("{op} {} to {to}", a.typed()))
+    }
+
+    pub fn bitcast(&mut self, a: &Val, to: Type) -> Val {
+        self.cast("bitcast", a, to)
+    }
+
+    /// To integers of the type's width with the same bits.
+    pub fn to_bits(&mut self, a: &Val) -> Val {
+        self.bitcast(a, a.ty.ints(a.ty.bits()))
+    }
+
+    /// Truncates, or extends by the sign or with zeros.
+    pub fn resize(&mut self, a: &Val, bits: u32, signed: bool) -> Val {
+        let op = match (bits < a.ty.bits(), signed) {
+            (true, _) => "trunc",
+            (false, true) => "sext",
+            (false, false) => "zext",
+        };
+        self.cast(op, a, a.ty.ints(bits))
+    }
+
+    /// Calls an LLVM intrinsic: `llvm.NAME.SUFFIX` of the overloaded types, in order.
+    pub fn intrinsic(&mut self, name: &str, overloads: &[Type], ret: Type, args: &[&Val]) -> Val {
+        let mut full = format!("llvm.{name}");
+        for ty in overloads {
+            let _ = write!(full, ".{}", ty.suffix());
+        }
+        let types: Vec<String> = args.iter().map(|arg| arg.ty.to_string()).collect();
+        self.declare(&full, format!("declare {ret} @{full}({})", types.join(", ")));
+        let args: Vec<String> = args.iter().map(|arg| arg.typed()).collect();
+        self.assign(ret, format_args!("call {ret} @{full}({})", args.join(", ")))
+    }
+
+    /// An intrinsic overloaded on the type all operands and the result have.
+    pub fn same(&mut self, name: &str, args: &[&Val]) -> Val {
+        let ty = args[0].ty;
+        self.intrinsic(name, &[ty], ty, args)
+    }
+
+    /// `llvm.ctlz`, `llvm.abs`: a last immediate `i1 false` says the odd input is defined.
+    pub fn same_defined(&mut self, name: &str, a: &Val) -> Val {
+        let no = Val::new(Type::int(1, 1), "false");
+        self.intrinsic(name, &[a.ty], a.ty, &[a, &no])
+    }
+
+    pub fn fma(&mut self, a: &Val, b: &Val, c: &Val) -> Val {
+        self.same("fma", &[a, b, c])
+    }
+
+    pub fn fabs(&mut self, a: &Val) -> Val {
+        self.same("fabs", &[a])
+    }
+
+    pub fn copysign(&mut self, magnitude: &Val, sign: &Val) -> Val {
+        self.same("copysign", &[magnitude, sign])
+    }
+}

@@ -1,0 +1,213 @@
+//! Directed rounding to f32 and smaller formats.
+//!
+//! An f32 operation is computed in f64, where its error is known exactly; the f64 result is then "rounded to odd": when
+//! inexact, the last bit is one. f64 has more than two spare digits, so rounding that once more in any direction
+//! gives the correctly rounded result.
+
+use super::super::builder::{Builder, Val};
+use super::super::ty::Scalar;
+use crate::ir::{Float, Round};
+
+/// `s` is a nearest value of `s + error`: makes the last bit odd if `error` is not zero.
+fn to_odd(b: &mut Builder, s: &Val, error: &Val) -> Val {
+    let zero = Builder::fp(s.ty, 0.0);
+    // False for NaN, which infinities leave.
+    let inexact = b.fcmp("one", error, &zero);
+    let bits = b.to_bits(s);
+    let last = b.bin_int("and", &bits, 1);
+    let is_even = b.icmp_int("eq", &last, 0);
+    let adjust = b.and(&inexact, &is_even);
+    // The exact value lies further from zero when the error has the sign of `s`.
+    let error_bits = b.to_bits(error);
+    let differ = b.xor(&bits, &error_bits);
+    let outward = b.icmp_int("sge", &differ, 0);
+    let up = b.bin_int("add", &bits, 1);
+    let down = b.bin_int("sub", &bits, 1);
+    let odd = b.select(&outward, &up, &down);
+    let bits = b.select(&adjust, &odd, &bits);
+    b.bitcast(&bits, s.ty)
+}
+
+/// Exact error of the f64 sum `s` of `x` and `y`.
+fn sum_error(b: &mut Builder, x: &Val, y: &Val, s: &Val) -> Val {
+    let y_part = b.fsub(s, x);
+    let x_part = b.fsub(s, &y_part);
+    let x_error = b.fsub(x, &x_part);
+    let y_error = b.fsub(y, &y_part);
+    b.fadd(&x_error, &y_error)
+}
+
+/// One step from `r` in the rounding's direction where `back` (`r` made wider again) is on the wrong side of `exact`.
+fn step(b: &mut Builder, rounding: Round, r: &Val, back: &Val, exact: &Val) -> Val {
+    let bits = b.to_bits(r);
+    let width = bits.ty.bits();
+    // 1 for positive, -1 for negative: adding it moves away from negative infinity.
+    let sign = b.bin_int("ashr", &bits, i128::from(width - 1));
+    let outward = b.bin_int("or", &sign, 1);
+    let (wrong, stepped) = match rounding {
+        Round::Zero => {
+            let (back, exact) = (b.fabs(back), b.fabs(exact));
+            (b.fcmp("ogt", &back, &exact), b.bin_int("sub", &bits, 1))
+        }
+        Round::Down => (b.fcmp("ogt", back, exact), b.sub(&bits, &outward)),
+        _ => (b.fcmp("olt", back, exact), b.add(&bits, &outward)),
+    };
+    let bits = b.select(&wrong, &stepped, &bits);
+    b.bitcast(&bits, r.ty)
+}
+
+/// f64 to f32.
+pub fn to_f32(b: &mut Builder, rounding: Round, x: &Val) -> Val {
+    let nearest = b.cast("fptrunc", x, x.ty.float());
+    if matches!(rounding, Round::Nearest | Round::NearestAway) {
+        return nearest;
+    }
+    let back = b.cast("fpext", &nearest, x.ty);
+    step(b, rounding, &nearest, &back, x)
+}
+
+/// f64 to f32, rounded to odd, for a format smaller still.
+pub fn to_f32_odd(b: &mut Builder, x: &Val) -> Val {
+    let low = to_f32(b, Round::Zero, x);
+    let back = b.cast("fpext", &low, x.ty);
+    let inexact = b.fcmp("one", &back, x);
+    let bits = b.to_bits(&low);
+    let odd = b.bin_int("or", &bits, 1);
+    let bits = b.select(&inexact, &odd, &bits);
+    b.bitcast(&bits, low.ty)
+}
+
+/// f32 to the register of a half; any NaN gives `0x7fff`.
+pub fn narrow_f32(b: &mut Builder, ty: Float, rounding: Round, x: &Val) -> Val {
+    let int = x.ty.ints(16);
+    let bits = if ty == Float::F16 {
+        let nearest = b.cast("fptrunc", x, x.ty.with(Scalar::Half));
+        let half = match rounding {
+            Round::Nearest | Round::NearestAway => nearest,
+            _ => {
+                let back = b.cast("fpext", &nearest, x.ty);
+                step(b, rounding, &nearest, &back, x)
+            }
+        };
+        b.bitcast(&half, int)
+    } else {
+        let bits = b.to_bits(x);
+        let addend = match rounding {
+            Round::Nearest => {
+                let shifted = b.bin_int("lshr", &bits, 16);
+                let last = b.bin_int("and", &shifted, 1);
+                b.bin_int("add", &last, 0x7fff)
+            }
+            Round::NearestAway => Builder::int(bits.ty, 0x8000),
+            Round::Zero => Builder::int(bits.ty, 0),
+            Round::Down | Round::Up => {
+                let sign = b.bin_int("ashr", &bits, 31);
+                let sign = if rounding == Round::Up { b.not(&sign) } else { sign };
+                b.bin_int("and", &sign, 0xffff)
+            }
+        };
+        let rounded = b.add(&bits, &addend);
+        let high = b.bin_int("lshr", &rounded, 16);
+        b.resize(&high, 16, false)
+    };
+    let is_nan = b.fcmp("uno", x, x);
+    let nan = Builder::int(int, 0x7fff);
+    b.select(&is_nan, &nan, &bits)
+}
+
+/// x + y in f64, rounded to odd. A zero sum that rounding down makes negative is [`zero_sum`]'s.
+fn add_odd(b: &mut Builder, x: &Val, y: &Val) -> Val {
+    let s = b.fadd(x, y);
+    let error = sum_error(b, x, y, &s);
+    to_odd(b, &s, &error)
+}
+
+/// Rounding down, the sum of opposite numbers is -0.
+fn zero_sum(b: &mut Builder, rounding: Round, x: &Val, y: &Val, sum: &Val) -> Val {
+    if rounding != Round::Down {
+        return sum.clone();
+    }
+    let zero = Builder::fp(sum.ty, 0.0);
+    let is_zero = b.fcmp("oeq", sum, &zero);
+    let (xb, yb) = (b.to_bits(x), b.to_bits(y));
+    let either = b.or(&xb, &yb);
+    let signs = b.bitcast(&either, x.ty);
+    let signed = b.copysign(&zero, &signs);
+    b.select(&is_zero, &signed, sum)
+}
+
+fn double(b: &mut Builder, x: &Val) -> Val {
+    b.cast("fpext", x, x.ty.double())
+}
+
+pub fn add(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
+    let (x, y) = (double(b, x), double(b, y));
+    let sum = add_odd(b, &x, &y);
+    let sum = zero_sum(b, rounding, &x, &y, &sum);
+    to_f32(b, rounding, &sum)
+}
+
+/// The product of two f32 is exact in f64.
+pub fn mul(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
+    let (x, y) = (double(b, x), double(b, y));
+    let product = b.fmul(&x, &y);
+    to_f32(b, rounding, &product)
+}
+
+/// f32 operands to x × y + z in f64, rounded to odd.
+pub fn fma_odd(b: &mut Builder, x: &Val, y: &Val, z: &Val) -> Val {
+    let (x, y, z) = (double(b, x), double(b, y), double(b, z));
+    let product = b.fmul(&x, &y);
+    add_odd(b, &product, &z)
+}
+
+pub fn fma(b: &mut Builder, rounding: Round, x: &Val, y: &Val, z: &Val) -> Val {
+    let (x, y, z) = (double(b, x), double(b, y), double(b, z));
+    let product = b.fmul(&x, &y);
+    let sum = add_odd(b, &product, &z);
+    let sum = zero_sum(b, rounding, &product, &z, &sum);
+    to_f32(b, rounding, &sum)
+}
+
+pub fn div(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
+    let (x, y) = (double(b, x), double(b, y));
+    let quotient = b.bin("fdiv", &x, &y);
+    // x - quotient × y is exact; over y it has the error's sign.
+    let minus = b.fneg(&quotient);
+    let remainder = b.fma(&minus, &y, &x);
+    let sign = b.copysign(&Builder::fp(y.ty, 1.0), &y);
+    let error = b.fmul(&remainder, &sign);
+    let quotient = to_odd(b, &quotient, &error);
+    to_f32(b, rounding, &quotient)
+}
+
+pub fn sqrt(b: &mut Builder, rounding: Round, x: &Val) -> Val {
+    let x = double(b, x);
+    let root = b.same("sqrt", &[&x]);
+    let minus = b.fneg(&root);
+    let error = b.fma(&minus, &root, &x);
+    let root = to_odd(b, &root, &error);
+    to_f32(b, rounding, &root)
+}
+
+/// `s`, the nearest f64 to `s + error`, moved one step if the rounding goes the other way.
+pub fn correct_f64(b: &mut Builder, rounding: Round, s: &Val, error: &Val) -> Val {
+    let zero = Builder::fp(s.ty, 0.0);
+    let bits = b.to_bits(s);
+    let sign = b.bin_int("ashr", &bits, 63);
+    let outward = b.bin_int("or", &sign, 1);
+    let (wrong, stepped) = match rounding {
+        Round::Nearest | Round::NearestAway => return s.clone(),
+        Round::Zero => {
+            let inexact = b.fcmp("one", error, &zero);
+            let error_bits = b.to_bits(error);
+            let differ = b.xor(&bits, &error_bits);
+            let inward = b.icmp_int("slt", &differ, 0);
+            (b.and(&inexact, &inward), b.bin_int("sub", &bits, 1))
+        }
+        Round::Down => (b.fcmp("olt", error, &zero), b.sub(&bits, &outward)),
+        Round::Up => (b.fcmp("ogt", error, &zero), b.add(&bits, &outward)),
+    };
+    let bits = b.select(&wrong, &stepped, &bits);
+    b.bitcast(&bits, s.ty)
+}
