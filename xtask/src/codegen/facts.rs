@@ -1,7 +1,7 @@
 //! `tools/data`: what is known of each export. Read by every generator, written by `--headers` and by hand.
 //!
 //! Rule: one export, one line, so that a changed fact is one changed line. `--headers` refreshes names, types and
-//! versions, and keeps the `in`/`out` marks and the signatures that people added (`"from": "hand"`).
+//! versions, marks the pointers by C's types and `flows.json`, and keeps the signatures that people added (`"from": "hand"`).
 
 use std::collections::BTreeMap;
 #[cfg(feature = "headers")]
@@ -15,6 +15,8 @@ use super::root;
 pub const DRIVER_LIST: &str = "tools/data/cuda_driver_exports.txt";
 pub const DRIVER: &str = "tools/data/cuda/driver.json";
 pub const RUNTIME: &str = "tools/data/cuda/runtime.json";
+#[cfg(feature = "headers")]
+const FLOWS: &str = "tools/data/cuda/flows.json";
 pub const MAJORS: [&str; 3] = ["11", "12", "13"];
 
 /// Which way data flows through a pointer parameter.
@@ -40,26 +42,22 @@ pub struct Param {
     pub flow: Option<Flow>,
 }
 
+/// `tools/data/cuda/flows.json`: where C's types say too little. `any` is by parameter name, then by function.
 #[cfg(feature = "headers")]
-impl Param {
-    pub fn new(name: &str, ty: &str) -> Self {
-        Self { name: name.to_owned(), ty: ty.to_owned(), flow: Self::likely_flow(name, ty) }
-    }
+type Flows = BTreeMap<String, BTreeMap<String, Flow>>;
 
-    /// A first reading of the C types; people correct it in the JSON.
-    fn likely_flow(name: &str, ty: &str) -> Option<Flow> {
-        let lower = name.to_lowercase();
-        if ty.starts_with("*const ") {
-            return Some(if ty == "*const c_void" { Flow::Buffer } else { Flow::In });
-        }
-        let target = ty.strip_prefix("*mut ")?;
-        let counted = ["num", "size", "count"].iter().any(|part| lower.starts_with(part));
-        Some(match target {
-            "c_void" => Flow::Buffer,
-            "*mut c_void" if ["kernelparams", "extra", "args"].contains(&lower.as_str()) => Flow::In,
-            "usize" if counted && lower.starts_with("num") => Flow::Inout,
-            _ => Flow::Out,
-        })
+#[cfg(feature = "headers")]
+fn mark_flows(function: &str, signature: &mut Signature, flows: &Flows) {
+    let plain = without_flavour(function).unwrap_or(function);
+    for param in &mut signature.params {
+        let exception =
+            [plain, "any"].iter().find_map(|key| flows.get(*key)?.get(&param.name).copied());
+        param.flow = match param.ty.as_str() {
+            "*const c_void" | "*mut c_void" => exception.or(Some(Flow::Buffer)),
+            ty if ty.starts_with("*const ") => Some(Flow::In),
+            ty if ty.starts_with("*mut ") => exception.or(Some(Flow::Out)),
+            _ => None,
+        };
     }
 }
 
@@ -175,12 +173,13 @@ pub fn without_flavour(name: &str) -> Option<&str> {
 #[cfg(feature = "headers")]
 pub fn write_driver_signatures(headers: &Signatures) -> Result<()> {
     let before = driver().unwrap_or_default();
+    let flows: Flows = read_json(FLOWS)?;
     let mut exports = BTreeMap::new();
     for (name, base, since, flavour) in driver_list()? {
         let old = before.get(&name);
         let (from, mut signature) = find(headers, &name, old.map(|old| (old.from, old.signature.as_ref())));
-        if let (Some(new), Some(old)) = (&mut signature, old.and_then(|old| old.signature.as_ref())) {
-            keep_flows(new, old);
+        if let (Some(signature), true) = (&mut signature, from != Source::Hand) {
+            mark_flows(&name, signature, &flows);
         }
         exports.insert(name, DriverExport { base, since, flavour, from, signature });
     }
@@ -190,6 +189,7 @@ pub fn write_driver_signatures(headers: &Signatures) -> Result<()> {
 #[cfg(feature = "headers")]
 pub fn write_runtime_signatures(headers: &BTreeMap<String, Signatures>) -> Result<()> {
     let before = runtime().unwrap_or_default();
+    let flows: Flows = read_json(FLOWS)?;
     let mut exports: BTreeMap<String, RuntimeExport> = BTreeMap::new();
     for major in MAJORS {
         for name in runtime_names(major)? {
@@ -197,8 +197,8 @@ pub fn write_runtime_signatures(headers: &BTreeMap<String, Signatures>) -> Resul
             let old_signature = old.and_then(|old| old.signature(major));
             let (from, mut signature) =
                 find(&headers[major], &name, old.map(|old| (old.from, old_signature)));
-            if let (Some(new), Some(old)) = (&mut signature, old_signature) {
-                keep_flows(new, old);
+            if let (Some(signature), true) = (&mut signature, from != Source::Hand) {
+                mark_flows(&name, signature, &flows);
             }
             let export =
                 exports.entry(name).or_insert_with(|| RuntimeExport { from, majors: BTreeMap::new() });
@@ -232,15 +232,6 @@ fn find(
     match without_flavour(name).and_then(|plain| headers.get(plain)) {
         Some(signature) => (Source::Plain, Some(signature.clone())),
         None => (Source::Unknown, None),
-    }
-}
-
-#[cfg(feature = "headers")]
-fn keep_flows(new: &mut Signature, old: &Signature) {
-    for param in &mut new.params {
-        if let Some(old) = old.params.iter().find(|old| old.name == param.name && old.ty == param.ty) {
-            param.flow = old.flow;
-        }
     }
 }
 

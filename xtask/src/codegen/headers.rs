@@ -245,7 +245,7 @@ fn signature(function: &syn::Signature) -> Signature {
         if let syn::FnArg::Typed(typed) = input {
             let name = typed.pat.to_token_stream().to_string();
             let name = if name == "_" { format!("arg{index}") } else { name };
-            params.push(Param::new(&name, &type_text(&typed.ty)));
+            params.push(Param { name, ty: type_text(&typed.ty), flow: None });
         }
     }
     let returns = match &function.output {

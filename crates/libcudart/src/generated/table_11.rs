@@ -14,39 +14,36 @@ use cuda_abi::runtime::v11::*;
 use cuda_abi::runtime::{v11, v12, v13};
 use cuda_abi::*;
 
-unsafe extern "C" fn __cudaInitModule(_fatCubinHandle: *mut *mut c_void) -> c_char {
-    _ = ::runtime::missing("__cudaInitModule");
-    0
+unsafe extern "C" fn __cudaInitModule(fatCubinHandle: *mut *mut c_void) -> c_char {
+    ::runtime::entry_value("__cudaInitModule", 0, || ::runtime::api::registration::__cudaInitModule(fatCubinHandle))
 }
 
-unsafe extern "C" fn __cudaPopCallConfiguration(_gridDim: *mut dim3, _blockDim: *mut dim3, _sharedMem: *mut usize, _stream: *mut c_void) -> cudaError_t {
-    ::runtime::missing("__cudaPopCallConfiguration")
+unsafe extern "C" fn __cudaPopCallConfiguration(gridDim: *mut dim3, blockDim: *mut dim3, sharedMem: *mut usize, stream: *mut c_void) -> cudaError_t {
+    ::runtime::entry("__cudaPopCallConfiguration", || ::runtime::api::registration::__cudaPopCallConfiguration(unsafe { OptOut::new(gridDim) }, unsafe { OptOut::new(blockDim) }, unsafe { OptOut::new(sharedMem) }, stream))
 }
 
-unsafe extern "C" fn __cudaPushCallConfiguration(_gridDim: dim3, _blockDim: dim3, _sharedMem: usize, _stream: cudaStream_t) -> c_uint {
-    _ = ::runtime::missing("__cudaPushCallConfiguration");
-    1
+unsafe extern "C" fn __cudaPushCallConfiguration(gridDim: dim3, blockDim: dim3, sharedMem: usize, stream: cudaStream_t) -> c_uint {
+    ::runtime::entry_value("__cudaPushCallConfiguration", 0, || ::runtime::api::registration::__cudaPushCallConfiguration(gridDim, blockDim, sharedMem, stream))
 }
 
-unsafe extern "C" fn __cudaRegisterFatBinary(_fatCubin: *const c_void) -> *mut *mut c_void {
-    _ = ::runtime::missing("__cudaRegisterFatBinary");
-    core::ptr::null_mut()
+unsafe extern "C" fn __cudaRegisterFatBinary(fatCubin: *const c_void) -> *mut *mut c_void {
+    ::runtime::entry_value("__cudaRegisterFatBinary", core::ptr::null_mut(), || ::runtime::api::registration::__cudaRegisterFatBinary(fatCubin))
 }
 
-unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_fatCubinHandle: *mut *mut c_void) {
-    _ = ::runtime::missing("__cudaRegisterFatBinaryEnd");
+unsafe extern "C" fn __cudaRegisterFatBinaryEnd(fatCubinHandle: *mut *mut c_void) {
+    ::runtime::entry_value("__cudaRegisterFatBinaryEnd", (), || ::runtime::api::registration::__cudaRegisterFatBinaryEnd(fatCubinHandle))
 }
 
-unsafe extern "C" fn __cudaRegisterFunction(_fatCubinHandle: *mut *mut c_void, _hostFun: *const c_char, _deviceFun: *mut c_char, _deviceName: *const c_char, _thread_limit: c_int, _tid: *mut uint3, _bid: *mut uint3, _bDim: *mut dim3, _gDim: *mut dim3, _wSize: *mut c_int) {
-    _ = ::runtime::missing("__cudaRegisterFunction");
+unsafe extern "C" fn __cudaRegisterFunction(fatCubinHandle: *mut *mut c_void, hostFun: *const c_char, deviceFun: *mut c_char, deviceName: *const c_char, thread_limit: c_int, tid: *mut uint3, bid: *mut uint3, bDim: *mut dim3, gDim: *mut dim3, wSize: *mut c_int) {
+    ::runtime::entry_value("__cudaRegisterFunction", (), || ::runtime::api::registration::__cudaRegisterFunction(fatCubinHandle, hostFun, deviceFun, deviceName, thread_limit, tid, bid, bDim, gDim, wSize))
 }
 
 unsafe extern "C" fn __cudaRegisterHostVar() -> cudaError_t {
     ::runtime::missing("__cudaRegisterHostVar")
 }
 
-unsafe extern "C" fn __cudaRegisterManagedVar(_fatCubinHandle: *mut *mut c_void, _hostVarPtrAddress: *mut *mut c_void, _deviceAddress: *mut c_char, _deviceName: *const c_char, _ext: c_int, _size: usize, _constant: c_int, _global: c_int) {
-    _ = ::runtime::missing("__cudaRegisterManagedVar");
+unsafe extern "C" fn __cudaRegisterManagedVar(fatCubinHandle: *mut *mut c_void, hostVarPtrAddress: *mut *mut c_void, deviceAddress: *mut c_char, deviceName: *const c_char, ext: c_int, size: usize, constant: c_int, global: c_int) {
+    ::runtime::entry_value("__cudaRegisterManagedVar", (), || ::runtime::api::registration::__cudaRegisterManagedVar(fatCubinHandle, hostVarPtrAddress, deviceAddress, deviceName, ext, size, constant, global))
 }
 
 unsafe extern "C" fn __cudaRegisterSurface(_fatCubinHandle: *mut *mut c_void, _hostVar: *const surfaceReference, _deviceAddress: *mut *const c_void, _deviceName: *const c_char, _dim: c_int, _ext: c_int) {
@@ -57,12 +54,12 @@ unsafe extern "C" fn __cudaRegisterTexture(_fatCubinHandle: *mut *mut c_void, _h
     _ = ::runtime::missing("__cudaRegisterTexture");
 }
 
-unsafe extern "C" fn __cudaRegisterVar(_fatCubinHandle: *mut *mut c_void, _hostVar: *mut c_char, _deviceAddress: *mut c_char, _deviceName: *const c_char, _ext: c_int, _size: usize, _constant: c_int, _global: c_int) {
-    _ = ::runtime::missing("__cudaRegisterVar");
+unsafe extern "C" fn __cudaRegisterVar(fatCubinHandle: *mut *mut c_void, hostVar: *mut c_char, deviceAddress: *mut c_char, deviceName: *const c_char, ext: c_int, size: usize, constant: c_int, global: c_int) {
+    ::runtime::entry_value("__cudaRegisterVar", (), || ::runtime::api::registration::__cudaRegisterVar(fatCubinHandle, hostVar, deviceAddress, deviceName, ext, size, constant, global))
 }
 
-unsafe extern "C" fn __cudaUnregisterFatBinary(_fatCubinHandle: *mut *mut c_void) {
-    _ = ::runtime::missing("__cudaUnregisterFatBinary");
+unsafe extern "C" fn __cudaUnregisterFatBinary(fatCubinHandle: *mut *mut c_void) {
+    ::runtime::entry_value("__cudaUnregisterFatBinary", (), || ::runtime::api::registration::__cudaUnregisterFatBinary(fatCubinHandle))
 }
 
 unsafe extern "C" fn cudaArrayGetInfo(_desc: *mut cudaChannelFormatDesc, _extent: *mut cudaExtent, _flags: *mut c_uint, _array: cudaArray_t) -> cudaError_t {
@@ -242,8 +239,8 @@ unsafe extern "C" fn cudaDeviceSynchronize() -> cudaError_t {
     ::runtime::missing("cudaDeviceSynchronize")
 }
 
-unsafe extern "C" fn cudaDriverGetVersion(_driverVersion: *mut c_int) -> cudaError_t {
-    ::runtime::missing("cudaDriverGetVersion")
+unsafe extern "C" fn cudaDriverGetVersion(driverVersion: *mut c_int) -> cudaError_t {
+    ::runtime::entry("cudaDriverGetVersion", || ::runtime::api::version::cudaDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?))
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerAcquireFrame(_conn: *mut cudaEglStreamConnection, _pCudaResource: *mut cudaGraphicsResource_t, _pStream: *mut cudaStream_t, _timeout: c_uint) -> cudaError_t {
@@ -362,16 +359,16 @@ unsafe extern "C" fn cudaFuncGetAttributes(_attr: *mut cudaFuncAttributes, _func
     ::runtime::missing("cudaFuncGetAttributes")
 }
 
-unsafe extern "C" fn cudaFuncSetAttribute(_func: *const c_void, _attr: cudaFuncAttribute, _value: c_int) -> cudaError_t {
-    ::runtime::missing("cudaFuncSetAttribute")
+unsafe extern "C" fn cudaFuncSetAttribute(func: *const c_void, attr: cudaFuncAttribute, value: c_int) -> cudaError_t {
+    ::runtime::entry("cudaFuncSetAttribute", || ::runtime::api::execution::cudaFuncSetAttribute(func, attr, value))
 }
 
-unsafe extern "C" fn cudaFuncSetCacheConfig(_func: *const c_void, _cacheConfig: cudaFuncCache) -> cudaError_t {
-    ::runtime::missing("cudaFuncSetCacheConfig")
+unsafe extern "C" fn cudaFuncSetCacheConfig(func: *const c_void, cacheConfig: cudaFuncCache) -> cudaError_t {
+    ::runtime::entry("cudaFuncSetCacheConfig", || ::runtime::api::execution::cudaFuncSetCacheConfig(func, cacheConfig))
 }
 
-unsafe extern "C" fn cudaFuncSetSharedMemConfig(_func: *const c_void, _config: cudaSharedMemConfig) -> cudaError_t {
-    ::runtime::missing("cudaFuncSetSharedMemConfig")
+unsafe extern "C" fn cudaFuncSetSharedMemConfig(func: *const c_void, config: cudaSharedMemConfig) -> cudaError_t {
+    ::runtime::entry("cudaFuncSetSharedMemConfig", || ::runtime::api::execution::cudaFuncSetSharedMemConfig(func, config))
 }
 
 unsafe extern "C" fn cudaGLGetDevices(_pCudaDeviceCount: *mut c_uint, _pCudaDevices: *mut c_int, _cudaDeviceCount: c_uint, _deviceList: cudaGLDeviceList) -> cudaError_t {
@@ -438,26 +435,24 @@ unsafe extern "C" fn cudaGetDriverEntryPoint_ptsz(_symbol: *const c_char, _funcP
     ::runtime::missing("cudaGetDriverEntryPoint_ptsz")
 }
 
-unsafe extern "C" fn cudaGetErrorName(_error: cudaError_t) -> *const c_char {
-    _ = ::runtime::missing("cudaGetErrorName");
-    core::ptr::null()
+unsafe extern "C" fn cudaGetErrorName(error: cudaError_t) -> *const c_char {
+    ::runtime::entry_value("cudaGetErrorName", core::ptr::null(), || ::runtime::api::error::cudaGetErrorName(error))
 }
 
-unsafe extern "C" fn cudaGetErrorString(_error: cudaError_t) -> *const c_char {
-    _ = ::runtime::missing("cudaGetErrorString");
-    core::ptr::null()
+unsafe extern "C" fn cudaGetErrorString(error: cudaError_t) -> *const c_char {
+    ::runtime::entry_value("cudaGetErrorString", core::ptr::null(), || ::runtime::api::error::cudaGetErrorString(error))
 }
 
 unsafe extern "C" fn cudaGetExportTable(_ppExportTable: *mut *const c_void, _pExportTableId: *const cudaUUID_t) -> cudaError_t {
     ::runtime::missing("cudaGetExportTable")
 }
 
-unsafe extern "C" fn cudaGetFuncBySymbol(_functionPtr: *mut cudaFunction_t, _symbolPtr: *const c_void) -> cudaError_t {
-    ::runtime::missing("cudaGetFuncBySymbol")
+unsafe extern "C" fn cudaGetFuncBySymbol(functionPtr: *mut cudaFunction_t, symbolPtr: *const c_void) -> cudaError_t {
+    ::runtime::entry("cudaGetFuncBySymbol", || ::runtime::api::execution::cudaGetFuncBySymbol(unsafe { Out::new(functionPtr, "functionPtr") }?, symbolPtr))
 }
 
 unsafe extern "C" fn cudaGetLastError() -> cudaError_t {
-    ::runtime::missing("cudaGetLastError")
+    ::runtime::entry_value("cudaGetLastError", cudaError_t::cudaErrorUnknown, || ::runtime::api::error::cudaGetLastError())
 }
 
 unsafe extern "C" fn cudaGetMipmappedArrayLevel(_levelArray: *mut cudaArray_t, _mipmappedArray: cudaMipmappedArray_const_t, _level: c_uint) -> cudaError_t {
@@ -916,28 +911,28 @@ unsafe extern "C" fn cudaIpcOpenMemHandle(_devPtr: *mut *mut c_void, _handle: cu
     ::runtime::missing("cudaIpcOpenMemHandle")
 }
 
-unsafe extern "C" fn cudaLaunchCooperativeKernel(_func: *const c_void, _gridDim: dim3, _blockDim: dim3, _args: *mut *mut c_void, _sharedMem: usize, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaLaunchCooperativeKernel")
+unsafe extern "C" fn cudaLaunchCooperativeKernel(func: *const c_void, gridDim: dim3, blockDim: dim3, args: *mut *mut c_void, sharedMem: usize, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaLaunchCooperativeKernel", || ::runtime::api::execution::cudaLaunchCooperativeKernel(func, gridDim, blockDim, args, sharedMem, stream))
 }
 
 unsafe extern "C" fn cudaLaunchCooperativeKernelMultiDevice(_launchParamsList: *mut cudaLaunchParams, _numDevices: c_uint, _flags: c_uint) -> cudaError_t {
     ::runtime::missing("cudaLaunchCooperativeKernelMultiDevice")
 }
 
-unsafe extern "C" fn cudaLaunchCooperativeKernel_ptsz(_func: *const c_void, _gridDim: dim3, _blockDim: dim3, _args: *mut *mut c_void, _sharedMem: usize, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaLaunchCooperativeKernel_ptsz")
+unsafe extern "C" fn cudaLaunchCooperativeKernel_ptsz(func: *const c_void, gridDim: dim3, blockDim: dim3, args: *mut *mut c_void, sharedMem: usize, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaLaunchCooperativeKernel_ptsz", || ::runtime::api::execution::cudaLaunchCooperativeKernel(func, gridDim, blockDim, args, sharedMem, stream))
 }
 
-unsafe extern "C" fn cudaLaunchHostFunc(_stream: cudaStream_t, _fn_: cudaHostFn_t, _userData: *mut c_void) -> cudaError_t {
-    ::runtime::missing("cudaLaunchHostFunc")
+unsafe extern "C" fn cudaLaunchHostFunc(stream: cudaStream_t, fn_: cudaHostFn_t, userData: *mut c_void) -> cudaError_t {
+    ::runtime::entry("cudaLaunchHostFunc", || ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData))
 }
 
-unsafe extern "C" fn cudaLaunchHostFunc_ptsz(_stream: cudaStream_t, _fn_: cudaHostFn_t, _userData: *mut c_void) -> cudaError_t {
-    ::runtime::missing("cudaLaunchHostFunc_ptsz")
+unsafe extern "C" fn cudaLaunchHostFunc_ptsz(stream: cudaStream_t, fn_: cudaHostFn_t, userData: *mut c_void) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaLaunchHostFunc_ptsz", || ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData))
 }
 
-unsafe extern "C" fn cudaLaunchKernel(_func: *const c_void, _gridDim: dim3, _blockDim: dim3, _args: *mut *mut c_void, _sharedMem: usize, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaLaunchKernel")
+unsafe extern "C" fn cudaLaunchKernel(func: *const c_void, gridDim: dim3, blockDim: dim3, args: *mut *mut c_void, sharedMem: usize, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaLaunchKernel", || ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream))
 }
 
 unsafe extern "C" fn cudaLaunchKernelExC(_config: *const cudaLaunchConfig_t, _func: *const c_void, _args: *mut *mut c_void) -> cudaError_t {
@@ -948,8 +943,8 @@ unsafe extern "C" fn cudaLaunchKernelExC_ptsz(_config: *const cudaLaunchConfig_t
     ::runtime::missing("cudaLaunchKernelExC_ptsz")
 }
 
-unsafe extern "C" fn cudaLaunchKernel_ptsz(_func: *const c_void, _gridDim: dim3, _blockDim: dim3, _args: *mut *mut c_void, _sharedMem: usize, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaLaunchKernel_ptsz")
+unsafe extern "C" fn cudaLaunchKernel_ptsz(func: *const c_void, gridDim: dim3, blockDim: dim3, args: *mut *mut c_void, sharedMem: usize, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaLaunchKernel_ptsz", || ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream))
 }
 
 unsafe extern "C" fn cudaMalloc3D(_pitchedDevPtr: *mut cudaPitchedPtr, _extent: cudaExtent) -> cudaError_t {
@@ -1329,7 +1324,7 @@ unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(_clusterSize: *mut c_i
 }
 
 unsafe extern "C" fn cudaPeekAtLastError() -> cudaError_t {
-    ::runtime::missing("cudaPeekAtLastError")
+    ::runtime::entry_value("cudaPeekAtLastError", cudaError_t::cudaErrorUnknown, || ::runtime::api::error::cudaPeekAtLastError())
 }
 
 unsafe extern "C" fn cudaPointerGetAttributes(_attributes: *mut cudaPointerAttributes, _ptr: *const c_void) -> cudaError_t {
@@ -1348,8 +1343,8 @@ unsafe extern "C" fn cudaProfilerStop() -> cudaError_t {
     ::runtime::missing("cudaProfilerStop")
 }
 
-unsafe extern "C" fn cudaRuntimeGetVersion(_runtimeVersion: *mut c_int) -> cudaError_t {
-    ::runtime::missing("cudaRuntimeGetVersion")
+unsafe extern "C" fn cudaRuntimeGetVersion(runtimeVersion: *mut c_int) -> cudaError_t {
+    ::runtime::entry("cudaRuntimeGetVersion", || ::runtime::api::version::cudaRuntimeGetVersion_v11(unsafe { Out::new(runtimeVersion, "runtimeVersion") }?))
 }
 
 unsafe extern "C" fn cudaSetDevice(_device: c_int) -> cudaError_t {
@@ -1360,12 +1355,12 @@ unsafe extern "C" fn cudaSetDeviceFlags(_flags: c_uint) -> cudaError_t {
     ::runtime::missing("cudaSetDeviceFlags")
 }
 
-unsafe extern "C" fn cudaSetDoubleForDevice(_d: *mut f64) -> cudaError_t {
-    ::runtime::missing("cudaSetDoubleForDevice")
+unsafe extern "C" fn cudaSetDoubleForDevice(d: *mut f64) -> cudaError_t {
+    ::runtime::entry("cudaSetDoubleForDevice", || ::runtime::api::execution::cudaSetDoubleForDevice(d))
 }
 
-unsafe extern "C" fn cudaSetDoubleForHost(_d: *mut f64) -> cudaError_t {
-    ::runtime::missing("cudaSetDoubleForHost")
+unsafe extern "C" fn cudaSetDoubleForHost(d: *mut f64) -> cudaError_t {
+    ::runtime::entry("cudaSetDoubleForHost", || ::runtime::api::execution::cudaSetDoubleForHost(d))
 }
 
 unsafe extern "C" fn cudaSetValidDevices(_device_arr: *mut c_int, _len: c_int) -> cudaError_t {
