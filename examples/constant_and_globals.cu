@@ -61,6 +61,8 @@ struct Model {
 int main()
 {
     Model model;
+    int devices = 0;
+    CHECK(cudaGetDeviceCount(&devices));  // a managed variable has no address without a device
     volatile long long *const managed = ADDRESS_OF_MANAGED(total);
     std::vector<int> results(N);
     const auto compare = [&](const char *when) {

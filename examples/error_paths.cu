@@ -23,7 +23,8 @@ static void expect_error(cudaError_t got, int code, const char *name, const char
     refused++;
 }
 
-#define EXPECT(code, name, call) expect_error((call), code, name, #call)
+// `expected` is a code and its name.
+#define EXPECT(expected, call) expect_error((call), expected, #call)
 
 // Errors leave no trace: allocate, launch, compare.
 static void still_works()

@@ -53,9 +53,7 @@ int main(int argc, char **argv)
     CHECK(CU(cuInit)(0));
     CUdevice device;
     CUcontext context;
-    char name[256];
     CHECK(CU(cuDeviceGet)(&device, 0));
-    CHECK(CU(cuDeviceGetName)(name, sizeof name, device));
     CHECK(CU(cuDevicePrimaryCtxRetain)(&context, device));
     CHECK(CU(cuCtxPushCurrent)(context));
 
@@ -111,7 +109,7 @@ int main(int argc, char **argv)
     CHECK(CU(cuModuleUnload)(module));
     CHECK(CU(cuCtxPopCurrent)(&context));
     CHECK(CU(cuDevicePrimaryCtxRelease)(device));
-    std::printf("vector_add_driver: %d elements on %s\n", n, name);
+    std::printf("vector_add_driver: %d elements, twice\n", n);
     std::printf("PASSED\n");
     return 0;
 }

@@ -54,6 +54,14 @@ pub fn offline() -> bool {
     OFFLINE.load(Ordering::Relaxed) || std::env::var("CARGO_NET_OFFLINE").is_ok_and(|value| value == "true" || value == "1")
 }
 
+/// Makes a command that is cargo, or runs cargo or us, keep to `--offline` too.
+pub fn stay_offline(command: &mut Command) -> &mut Command {
+    if offline() {
+        command.env("CARGO_NET_OFFLINE", "true");
+    }
+    command
+}
+
 /// The checkout.
 pub fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,20 +1,101 @@
-//! (being written)
-use crate::{setup, toolchain::Release};
+//! `cargo xtask test`: sets up, builds, and runs every check there is; ends with a plain total.
+//! A part that cannot be had here is reported as skipped with its reason; nothing is left out silently.
+
+pub mod examples;
+mod faults;
+mod gates;
+mod report;
+mod rocm;
+mod unit;
+
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use testkit::Installed;
+
+use crate::setup;
+use crate::toolchain::Release;
+use report::{Outcome, Report};
 
 #[derive(clap::Args)]
 pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4 (about 2 GB of downloads, once).
     #[arg(long)]
     all: bool,
+    /// Only these parts, comma separated: unit, codegen, gates, examples, cache, faults, rocm.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Only examples whose `release/form/name` contains one of these, comma separated.
+    #[arg(long, value_delimiter = ',')]
+    example: Vec<String>,
+    /// Test target/cudaway/lib as it is.
+    #[arg(long)]
+    no_build: bool,
     #[command(flatten)]
     setup: setup::Args,
 }
 
-pub fn run(args: &Args) -> anyhow::Result<()> {
+/// The parts, in order.
+const PARTS: &[&str] = &["codegen", "unit", "gates", "examples", "cache", "faults", "rocm"];
+
+pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();
-    setup::build_packages()?;
-    for release in [Release::V13_5, Release::V12_4, Release::V11_8] {
-        println!("{:?}", release.get()?);
+    if let Some(unknown) = args.only.iter().find(|part| !PARTS.contains(&part.as_str())) {
+        bail!("no part is called {unknown}; there are: {}", PARTS.join(", "));
     }
+    let started = Instant::now();
+    let mut report = Report::default();
+    setup::build_packages()?;
+    if !args.no_build {
+        heading("build: target/cudaway/lib");
+        let built = unit::xtask(&["build"]);
+        let failed = matches!(built, Outcome::Failed(_));
+        report.note("cargo xtask build", built);
+        if failed {
+            report.finish(started);
+            return Ok(());
+        }
+    }
+    let installed = Installed::at(setup::lib_dir());
+    for part in PARTS.iter().filter(|part| args.only.is_empty() || args.only.iter().any(|only| only == *part)) {
+        heading(part);
+        match *part {
+            "codegen" => report.note("cargo xtask codegen --check", unit::xtask(&["codegen", "--check"])),
+            "unit" => unit::cargo_test(&mut report),
+            "gates" => gates::run(&installed, &mut report),
+            "examples" => run_examples(args, &installed, &mut report),
+            "cache" => faults::cache(&installed, &mut report),
+            "faults" => faults::run(&installed, &mut report),
+            _ => rocm::run(&installed, &mut report),
+        }
+    }
+    report.finish(started);
     Ok(())
+}
+
+fn run_examples(args: &Args, installed: &Installed, report: &mut Report) {
+    let releases: &[Release] =
+        if args.all { &[Release::V13_5, Release::V12_4, Release::V11_8] } else { &[Release::V13_5] };
+    for release in releases {
+        match release.get() {
+            Ok(toolchain) => examples::matrix(&toolchain, installed, &args.example, report),
+            Err(error) => {
+                let reason = format!("nvcc {} cannot be had: {error:#}", release.version());
+                // Without the one compiler that every run needs, nothing real was tested.
+                if *release == Release::V13_5 {
+                    report.note("examples built by nvcc 13.5", Outcome::Failed(reason));
+                } else {
+                    report.note(&format!("examples built by nvcc {}", release.version()), Outcome::Skipped(reason));
+                }
+            }
+        }
+    }
+    if !args.all {
+        let reason = "asked for with --all (large downloads)".to_owned();
+        report.note("examples built by nvcc 12.4 and 11.8", Outcome::Skipped(reason));
+    }
+}
+
+fn heading(text: &str) {
+    println!("\n== {text}");
 }

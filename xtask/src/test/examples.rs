@@ -1,0 +1,313 @@
+//! examples/ × forms: each built by a real nvcc as a user would build it, then run on our objects.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use testkit::{Installed, Run};
+
+use super::report::Report;
+use crate::setup;
+use crate::toolchain::{Release, Toolchain};
+
+pub const NAMES: &[&str] = &[
+    "device_query",
+    "vector_add",
+    "vector_add_driver",
+    "saxpy_streams",
+    "matmul_tiled",
+    "reduce",
+    "mandelbrot",
+    "histogram",
+    "constant_and_globals",
+    "multi_gpu_threads",
+    "error_paths",
+];
+
+/// How a program is built and reaches CUDA.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// nvcc's default: the runtime is linked statically.
+    Static,
+    /// `-cudart shared`
+    Shared,
+    /// `-rdc=true`: relocatable device code, joined by the device linker.
+    Rdc,
+    /// `--default-stream per-thread`
+    PerThread,
+    /// The program opens libcuda.so.1 by itself and has no runtime.
+    Dlopen,
+}
+
+pub const FORMS: &[Form] = &[Form::Static, Form::Shared, Form::Rdc, Form::PerThread, Form::Dlopen];
+
+impl Form {
+    fn name(self) -> &'static str {
+        match self {
+            Form::Static => "static",
+            Form::Shared => "shared",
+            Form::Rdc => "rdc",
+            Form::PerThread => "per-thread",
+            Form::Dlopen => "dlopen",
+        }
+    }
+
+    fn flags(self) -> &'static [&'static str] {
+        match self {
+            Form::Static => &[],
+            Form::Shared => &["-cudart", "shared"],
+            Form::Rdc => &["-rdc=true", "-DEXAMPLE_RDC"],
+            Form::PerThread => &["--default-stream", "per-thread"],
+            Form::Dlopen => &["-cudart", "none", "-DEXAMPLE_DLOPEN"],
+        }
+    }
+}
+
+/// Builds all forms of all examples with one nvcc and runs each, on as many cores as there are.
+pub fn matrix(toolchain: &Toolchain, installed: &Installed, filter: &[String], report: &mut Report) {
+    // Images of an older build of the translator must not answer for this one.
+    let cache = out_dir().join("image-cache");
+    let _ = fs::remove_dir_all(&cache);
+    let mut jobs = VecDeque::new();
+    for form in FORMS {
+        for name in NAMES {
+            let label = format!("{}/{}/{name}", toolchain.release.version(), form.name());
+            if filter.is_empty() || filter.iter().any(|part| label.contains(part.as_str())) {
+                jobs.push_back((*form, *name, label));
+            }
+        }
+    }
+    let jobs = Mutex::new(jobs);
+    let report = Mutex::new(report);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(2, Into::into) {
+            scope.spawn(|| {
+                loop {
+                    let job = jobs.lock().expect("no worker panics").pop_front();
+                    let Some((form, name, label)) = job else { return };
+                    let outcome = build(toolchain, form, name)
+                        .context("building it")
+                        .and_then(|program| check(toolchain.release, form, name, &program, installed, &cache));
+                    report.lock().expect("no worker panics").note(&label, outcome);
+                }
+            });
+        }
+    });
+}
+
+/// One program's run: it passes, and both streams hold the program's own words and nothing else.
+fn check(release: Release, form: Form, name: &str, program: &Path, installed: &Installed, cache: &Path) -> Result<()> {
+    let ended = command(release, form, program, installed).env("CUDAWAY_CACHE_DIR", cache).run()?;
+    ensure!(ended.passed(), "{}", ended.describe());
+    ensure!(ended.stderr.is_empty(), "stderr is not the program's own:\n{}", ended.describe());
+    let expected = setup::root().join("examples/expected").join(format!("{name}.txt"));
+    if expected.exists() {
+        let expected = fs::read_to_string(&expected)?;
+        if let Some(difference) = difference(&ended.stdout, &expected) {
+            bail!("stdout is not the program's own: {difference}");
+        }
+    }
+    Ok(())
+}
+
+/// How a user starts a program of this form.
+pub fn command(release: Release, form: Form, program: &Path, installed: &Installed) -> Run {
+    match form {
+        Form::Dlopen => installed.found(program),
+        _ => installed.preloaded(program, release.cudart()),
+    }
+}
+
+/// The first line in which `got` is not `expected`; `#` stands for any one word, such as a measured time.
+fn difference(got: &str, expected: &str) -> Option<String> {
+    let (got_lines, expected_lines): (Vec<&str>, Vec<&str>) = (got.split('\n').collect(), expected.split('\n').collect());
+    for at in 0..got_lines.len().max(expected_lines.len()) {
+        let (got, expected) = (got_lines.get(at), expected_lines.get(at));
+        let same = match (got, expected) {
+            (Some(got), Some(expected)) if expected.contains(" # ") => {
+                let (got, expected): (Vec<&str>, Vec<&str>) = (got.split(' ').collect(), expected.split(' ').collect());
+                got.len() == expected.len() && got.iter().zip(&expected).all(|(got, expected)| *expected == "#" || got == expected)
+            }
+            _ => got == expected,
+        };
+        if !same {
+            return Some(format!("line {} is {:?}, expected {:?}", at + 1, got, expected));
+        }
+    }
+    None
+}
+
+fn out_dir() -> PathBuf {
+    setup::root().join("target/examples")
+}
+
+/// Builds one example in one form and returns the program; nothing is done when nothing changed.
+pub fn build(toolchain: &Toolchain, form: Form, name: &str) -> Result<PathBuf> {
+    let build = Build { toolchain, form, name, dir: out_dir().join(toolchain.release.version()).join(form.name()) };
+    let program = build.dir.join(name);
+    let stamp = build.dir.join(format!("{name}.stamp"));
+    let fingerprint = build.fingerprint()?;
+    if program.exists() && fs::read_to_string(&stamp).is_ok_and(|text| text == fingerprint) {
+        return Ok(program);
+    }
+    fs::create_dir_all(&build.dir)?;
+    let _ = fs::remove_file(&stamp);
+    build.program(&program)?;
+    fs::write(&stamp, fingerprint)?;
+    Ok(program)
+}
+
+struct Build<'a> {
+    toolchain: &'a Toolchain,
+    form: Form,
+    name: &'a str,
+    dir: PathBuf,
+}
+
+impl Build<'_> {
+    /// The sources, this file and the compiler: what the program depends on.
+    fn fingerprint(&self) -> Result<String> {
+        let mut hasher = DefaultHasher::new();
+        include_str!("examples.rs").hash(&mut hasher);
+        self.toolchain.dir.hash(&mut hasher);
+        for dir in ["examples", "examples/parts"] {
+            let mut files: Vec<PathBuf> = fs::read_dir(setup::root().join(dir))?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+            files.sort();
+            for file in files.iter().filter(|file| file.is_file()) {
+                // Only this example's own files and the shared headers.
+                let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+                if dir.ends_with("parts") || stem == self.name || file.extension().is_some_and(|ext| ext == "h") {
+                    fs::read(file)?.hash(&mut hasher);
+                }
+            }
+        }
+        Ok(format!("{:016x}\n", hasher.finish()))
+    }
+
+    fn source(&self, file: &str) -> PathBuf {
+        setup::root().join("examples").join(file)
+    }
+
+    /// A file beside the program that belongs to it alone.
+    fn part(&self, suffix: &str) -> PathBuf {
+        self.dir.join(format!("{}{suffix}", self.name))
+    }
+
+    fn nvcc(&self) -> Command {
+        let mut command = self.toolchain.nvcc();
+        command.arg("-I").arg(setup::root().join("examples"));
+        command
+    }
+
+    fn program(&self, program: &Path) -> Result<()> {
+        let mut inputs = Vec::new();
+        let mut libraries: Vec<PathBuf> = Vec::new();
+        match self.name {
+            "vector_add_driver" => {
+                let ptx = self.part(".ptx");
+                quiet(self.nvcc().arg("-ptx").arg("-o").arg(ptx).arg(self.source("parts/vector_add_kernel.cu")))?;
+                if self.form != Form::Dlopen {
+                    libraries.push(self.stub()?);
+                }
+            }
+            "constant_and_globals" if self.form == Form::Rdc => inputs.push(self.source("parts/second_unit.cu")),
+            "error_paths" => {
+                for arch in ["75", "80"] {
+                    inputs.push(if self.form == Form::Dlopen { self.sass_image(arch)? } else { self.sass_object(arch)? });
+                }
+            }
+            _ => {}
+        }
+        let source = self.source(&format!("{}.cu", self.name));
+        let mut link = self.nvcc();
+        link.args(self.form.flags()).arg("-o").arg(program);
+        if self.form == Form::Dlopen {
+            if self.name != "vector_add_driver" {
+                inputs.push(self.device_half(&source)?);
+            }
+            let object = self.part(".host.o");
+            quiet(self.nvcc().args(self.form.flags()).args(["-c", "-x", "c++", "-o"]).arg(&object).arg(&source))?;
+            inputs.push(object);
+            link.args(["-ldl", "-lpthread"]);
+        } else {
+            inputs.push(source);
+        }
+        quiet(link.args(&inputs).args(&libraries))
+    }
+
+    /// The device half of a program that has no runtime: PTX text, or a fat binary for one of them, as a C array.
+    fn device_half(&self, source: &Path) -> Result<PathBuf> {
+        let (option, suffix) = if self.name == "matmul_tiled" { ("-fatbin", ".fatbin") } else { ("-ptx", ".ptx") };
+        let image = self.part(suffix);
+        quiet(self.nvcc().arg(option).arg("-DEXAMPLE_PTX").arg("-o").arg(&image).arg(source))?;
+        self.embed(&image, "example_image")
+    }
+
+    /// An image for one architecture, without PTX, as a C array.
+    fn sass_image(&self, arch: &str) -> Result<PathBuf> {
+        let image = self.part(&format!(".sm_{arch}.fatbin"));
+        quiet(self.sass(arch).arg("-fatbin").arg("-o").arg(&image))?;
+        self.embed(&image, &format!("sass_{arch}"))
+    }
+
+    /// A runtime program's unit with a kernel for one architecture, without PTX.
+    fn sass_object(&self, arch: &str) -> Result<PathBuf> {
+        let object = self.part(&format!(".sm_{arch}.o"));
+        quiet(self.sass(arch).arg("-c").arg("-o").arg(&object))?;
+        Ok(object)
+    }
+
+    fn sass(&self, arch: &str) -> Command {
+        let mut command = self.nvcc();
+        command.arg(format!("-gencode=arch=compute_{arch},code=sm_{arch}")).arg(format!("-DSASS_ARCH={arch}"));
+        command.arg(self.source("parts/sass_only.cu"));
+        command
+    }
+
+    /// bin2c, the toolkit's own way to put a file into a program.
+    fn embed(&self, file: &Path, symbol: &str) -> Result<PathBuf> {
+        let mut bin2c = self.toolchain.tool("bin2c");
+        let made = bin2c.args(["--const", "--padd", "0", "--name", symbol]).arg(file).output().context("bin2c")?;
+        ensure!(made.status.success(), "bin2c: {}", String::from_utf8_lossy(&made.stderr));
+        let (source, object) = (self.part(&format!(".{symbol}.c")), self.part(&format!(".{symbol}.o")));
+        fs::write(&source, made.stdout)?;
+        quiet(self.nvcc().arg("-c").arg("-o").arg(&object).arg(source))?;
+        Ok(object)
+    }
+
+    /// What `-lcuda` means: the toolkit's link stub where it has one, else our own library, which answers to the same names.
+    fn stub(&self) -> Result<PathBuf> {
+        let stubs = self.toolchain.dir.join("lib/stubs/libcuda.so");
+        let library = if stubs.exists() { stubs } else { setup::lib_dir().join("libcuda.so.1") };
+        ensure!(library.exists(), "there is no libcuda to link against: cargo xtask build");
+        Ok(library)
+    }
+}
+
+/// Runs a compiler; it speaks only when it fails.
+fn quiet(command: &mut Command) -> Result<()> {
+    let out = command.output().with_context(|| format!("cannot start {command:?}"))?;
+    if !out.status.success() {
+        let said = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
+        bail!("{command:?}\n{said}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[test]
+    fn a_hash_stands_for_one_word_and_everything_else_is_compared_to_the_byte() {
+        assert_eq!(difference("took 1.5 ms\nPASSED\n", "took # ms\nPASSED\n"), None);
+        assert!(difference("took 1.5 s\nPASSED\n", "took # ms\nPASSED\n").is_some());
+        assert!(difference("PASSED\n\n", "PASSED\n").is_some());
+        assert!(difference("warning\nPASSED\n", "PASSED\n").is_some());
+    }
+}

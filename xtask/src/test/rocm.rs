@@ -1,0 +1,50 @@
+//! Debian's real ROCm 5.2 without a GPU: asked for by name it says no, and `auto` goes on with the CPU.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+use testkit::Installed;
+
+use super::examples::{self, Form};
+use super::report::{Outcome, Report};
+use crate::setup;
+use crate::toolchain::Release;
+
+const LIBRARY: &str = "libamdhip64.so.5";
+
+pub fn run(installed: &Installed, report: &mut Report) {
+    if let Err(error) = setup::packages(&[("libamdhip64-5", "ROCm 5.2's HIP library, to be asked for devices it does not have")]) {
+        return report.note("ROCm 5.2 without a GPU", Outcome::Skipped(format!("libamdhip64-5 cannot be had: {error:#}")));
+    }
+    if fs::exists("/dev/kfd").unwrap_or(false) {
+        return report.note("ROCm 5.2 without a GPU", Outcome::Skipped("this machine has an AMD GPU (/dev/kfd)".to_owned()));
+    }
+    report.note("ROCm 5.2, CUDAWAY_DEVICE=hip: no CUDA-capable device, and the log says why", hip(installed));
+    report.note("ROCm 5.2, CUDAWAY_DEVICE=auto: the CPU", auto(installed));
+}
+
+fn hip(installed: &Installed) -> Result<()> {
+    let program = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add")?;
+    let dir = testkit::temporary()?;
+    let log = dir.path().join("log");
+    let run = || installed.preloaded(&program, Release::V13_5.cudart()).env("CUDAWAY_DEVICE", "hip");
+    let ended = run().run()?;
+    ensure!(ended.status.code() == Some(1), "{}", ended.describe());
+    ensure!(ended.stdout.contains("100 cudaErrorNoDevice (no CUDA-capable device is detected)"), "{}", ended.describe());
+    ensure!(ended.stderr.is_empty(), "{}", ended.describe());
+    run().env("CUDAWAY_LOG", "info").env("CUDAWAY_LOG_FILE", &log).run()?;
+    let log = fs::read_to_string(log).context("the log file")?;
+    ensure!(log.contains(LIBRARY), "the log does not name {LIBRARY}:\n{log}");
+    // HIP's own words or its number: hipErrorNoDevice is 100.
+    ensure!(log.contains("hipErrorNoDevice"), "the log does not say HIP's answer:\n{log}");
+    Ok(())
+}
+
+fn auto(installed: &Installed) -> Result<()> {
+    let program = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add")?;
+    let dir = testkit::temporary()?;
+    let run = installed.preloaded(&program, Release::V13_5.cudart()).env("CUDAWAY_DEVICE", "auto");
+    let ended = run.env("CUDAWAY_CACHE_DIR", dir.path()).run()?;
+    ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
+    Ok(())
+}

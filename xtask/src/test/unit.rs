@@ -1,0 +1,90 @@
+//! Cargo's own tests, and other xtask commands as checks.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use super::report::{Outcome, Report};
+use crate::setup;
+
+/// Runs another command of this very program.
+pub fn xtask(args: &[&str]) -> Outcome {
+    let result = std::env::current_exe().map_err(anyhow::Error::from).and_then(|exe| {
+        setup::run(setup::stay_offline(Command::new(exe).args(args)).current_dir(setup::root()))
+    });
+    result.into()
+}
+
+/// `cargo test` over the workspace; each test counts as one check of ours.
+pub fn cargo_test(report: &mut Report) {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(setup::root());
+    command.env("CUDAWAY_TEST_LIB", setup::lib_dir()).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return report.note("cargo test --workspace", Outcome::Failed(error.to_string())),
+    };
+    let mut counted = Counted::default();
+    for line in BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok) {
+        println!("{line}");
+        counted.read(&line);
+    }
+    let status = child.wait();
+    report.add(counted.passed, counted.ignored);
+    for name in &counted.failed {
+        report.note(name, Outcome::Failed("see cargo test's output above".to_owned()));
+    }
+    // A crate that does not build, or a test that takes the whole runner with it, has no line of its own.
+    let overall = match status {
+        Ok(status) if status.success() && counted.passed > 0 => Outcome::Passed,
+        Ok(status) if status.success() => Outcome::Failed("no test ran".to_owned()),
+        Ok(status) => Outcome::Failed(format!("{status}; {} tests failed by name", counted.failed.len())),
+        Err(error) => Outcome::Failed(error.to_string()),
+    };
+    report.note("cargo test --workspace, as a whole", overall);
+}
+
+/// The sums over all `test result:` lines, and the names of failed tests.
+#[derive(Default)]
+struct Counted {
+    passed: usize,
+    ignored: usize,
+    failed: Vec<String>,
+}
+
+impl Counted {
+    fn read(&mut self, line: &str) {
+        if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
+            self.failed.push(name.to_owned());
+        }
+        let Some(rest) = line.strip_prefix("test result: ") else { return };
+        for part in rest.split([';', '.']) {
+            let mut words = part.split_whitespace();
+            if let (Some(Ok(count)), Some(what)) = (words.next().map(str::parse::<usize>), words.next()) {
+                match what {
+                    "passed" => self.passed += count,
+                    "ignored" => self.ignored += count,
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Counted;
+
+    #[test]
+    fn cargo_tests_result_lines_are_summed() {
+        let mut counted = Counted::default();
+        for line in [
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.10s",
+            "test shl::clamps ... FAILED",
+            "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s",
+        ] {
+            counted.read(line);
+        }
+        assert_eq!((counted.passed, counted.ignored), (15, 1));
+        assert_eq!(counted.failed, ["shl::clamps"]);
+    }
+}
