@@ -147,38 +147,38 @@ pub unsafe extern "C" fn cuCoredumpSetAttributeGlobal(_attrib: CUcoredumpSetting
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxAttach(_pctx: *mut CUcontext, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuCtxAttach")
+pub unsafe extern "C" fn cuCtxAttach(pctx: *mut CUcontext, flags: c_uint) -> CUresult {
+    ::driver::entry("cuCtxAttach", || ::driver::api::context::cuCtxAttach(unsafe { Out::new(pctx, "pctx") }?, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxCreate(_pctx: *mut CUcontext, _flags: c_uint, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuCtxCreate")
+pub unsafe extern "C" fn cuCtxCreate(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuCtxCreate", || ::driver::api::context::cuCtxCreate(unsafe { Out::new(pctx, "pctx") }?, flags, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxCreate_v2(_pctx: *mut CUcontext, _flags: c_uint, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuCtxCreate_v2")
+pub unsafe extern "C" fn cuCtxCreate_v2(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuCtxCreate_v2", || ::driver::api::context::cuCtxCreate_v2(unsafe { Out::new(pctx, "pctx") }?, flags, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxCreate_v3(_pctx: *mut CUcontext, _paramsArray: *mut CUexecAffinityParam, _numParams: c_int, _flags: c_uint, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuCtxCreate_v3")
+pub unsafe extern "C" fn cuCtxCreate_v3(pctx: *mut CUcontext, paramsArray: *mut CUexecAffinityParam, numParams: c_int, flags: c_uint, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuCtxCreate_v3", || ::driver::api::context::cuCtxCreate_v3(unsafe { Out::new(pctx, "pctx") }?, paramsArray, numParams, flags, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxCreate_v4(_pctx: *mut CUcontext, _ctxCreateParams: *mut CUctxCreateParams, _flags: c_uint, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuCtxCreate_v4")
+pub unsafe extern "C" fn cuCtxCreate_v4(pctx: *mut CUcontext, ctxCreateParams: *mut CUctxCreateParams, flags: c_uint, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuCtxCreate_v4", || ::driver::api::context::cuCtxCreate_v4(unsafe { Out::new(pctx, "pctx") }?, ctxCreateParams, flags, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxDestroy(_ctx: CUcontext) -> CUresult {
-    ::driver::missing("cuCtxDestroy")
+pub unsafe extern "C" fn cuCtxDestroy(ctx: CUcontext) -> CUresult {
+    ::driver::entry("cuCtxDestroy", || ::driver::api::context::cuCtxDestroy(ctx))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxDestroy_v2(_ctx: CUcontext) -> CUresult {
-    ::driver::missing("cuCtxDestroy_v2")
+pub unsafe extern "C" fn cuCtxDestroy_v2(ctx: CUcontext) -> CUresult {
+    ::driver::entry("cuCtxDestroy_v2", || ::driver::api::context::cuCtxDestroy_v2(ctx))
 }
 
 #[unsafe(no_mangle)]
@@ -187,13 +187,13 @@ pub unsafe extern "C" fn cuCtxDetach(_ctx: CUcontext) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxDisablePeerAccess(_peerContext: CUcontext) -> CUresult {
-    ::driver::missing("cuCtxDisablePeerAccess")
+pub unsafe extern "C" fn cuCtxDisablePeerAccess(peerContext: CUcontext) -> CUresult {
+    ::driver::entry("cuCtxDisablePeerAccess", || ::driver::api::context::cuCtxDisablePeerAccess(peerContext))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxEnablePeerAccess(_peerContext: CUcontext, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuCtxEnablePeerAccess")
+pub unsafe extern "C" fn cuCtxEnablePeerAccess(peerContext: CUcontext, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuCtxEnablePeerAccess", || ::driver::api::context::cuCtxEnablePeerAccess(peerContext, Flags))
 }
 
 #[unsafe(no_mangle)]
@@ -202,18 +202,18 @@ pub unsafe extern "C" fn cuCtxFromGreenCtx(_pContext: *mut CUcontext, _hCtx: CUg
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetApiVersion(_ctx: CUcontext, _version: *mut c_uint) -> CUresult {
-    ::driver::missing("cuCtxGetApiVersion")
+pub unsafe extern "C" fn cuCtxGetApiVersion(ctx: CUcontext, version: *mut c_uint) -> CUresult {
+    ::driver::entry("cuCtxGetApiVersion", || ::driver::api::context::cuCtxGetApiVersion(ctx, unsafe { Out::new(version, "version") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetCacheConfig(_pconfig: *mut CUfunc_cache) -> CUresult {
-    ::driver::missing("cuCtxGetCacheConfig")
+pub unsafe extern "C" fn cuCtxGetCacheConfig(pconfig: *mut CUfunc_cache) -> CUresult {
+    ::driver::entry("cuCtxGetCacheConfig", || ::driver::api::context::cuCtxGetCacheConfig(unsafe { Out::new(pconfig, "pconfig") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetCurrent(_pctx: *mut CUcontext) -> CUresult {
-    ::driver::missing("cuCtxGetCurrent")
+pub unsafe extern "C" fn cuCtxGetCurrent(pctx: *mut CUcontext) -> CUresult {
+    ::driver::entry("cuCtxGetCurrent", || ::driver::api::context::cuCtxGetCurrent(unsafe { Out::new(pctx, "pctx") }?))
 }
 
 #[unsafe(no_mangle)]
@@ -222,13 +222,13 @@ pub unsafe extern "C" fn cuCtxGetDevResource(_hCtx: CUcontext, _resource: *mut C
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetDevice(_device: *mut CUdevice) -> CUresult {
-    ::driver::missing("cuCtxGetDevice")
+pub unsafe extern "C" fn cuCtxGetDevice(device: *mut CUdevice) -> CUresult {
+    ::driver::entry("cuCtxGetDevice", || ::driver::api::context::cuCtxGetDevice(unsafe { Out::new(device, "device") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetDevice_v2(_device: *mut CUdevice, _ctx: CUcontext) -> CUresult {
-    ::driver::missing("cuCtxGetDevice_v2")
+pub unsafe extern "C" fn cuCtxGetDevice_v2(device: *mut CUdevice, ctx: CUcontext) -> CUresult {
+    ::driver::entry("cuCtxGetDevice_v2", || ::driver::api::context::cuCtxGetDevice_v2(unsafe { Out::new(device, "device") }?, ctx))
 }
 
 #[unsafe(no_mangle)]
@@ -237,93 +237,93 @@ pub unsafe extern "C" fn cuCtxGetExecAffinity(_pExecAffinity: *mut CUexecAffinit
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetFlags(_flags: *mut c_uint) -> CUresult {
-    ::driver::missing("cuCtxGetFlags")
+pub unsafe extern "C" fn cuCtxGetFlags(flags: *mut c_uint) -> CUresult {
+    ::driver::entry("cuCtxGetFlags", || ::driver::api::context::cuCtxGetFlags(unsafe { Out::new(flags, "flags") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetId(_ctx: CUcontext, _ctxId: *mut c_ulonglong) -> CUresult {
-    ::driver::missing("cuCtxGetId")
+pub unsafe extern "C" fn cuCtxGetId(ctx: CUcontext, ctxId: *mut c_ulonglong) -> CUresult {
+    ::driver::entry("cuCtxGetId", || ::driver::api::context::cuCtxGetId(ctx, unsafe { Out::new(ctxId, "ctxId") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetLimit(_pvalue: *mut usize, _limit: CUlimit) -> CUresult {
-    ::driver::missing("cuCtxGetLimit")
+pub unsafe extern "C" fn cuCtxGetLimit(pvalue: *mut usize, limit: CUlimit) -> CUresult {
+    ::driver::entry("cuCtxGetLimit", || ::driver::api::context::cuCtxGetLimit(unsafe { Out::new(pvalue, "pvalue") }?, limit))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetSharedMemConfig(_pConfig: *mut CUsharedconfig) -> CUresult {
-    ::driver::missing("cuCtxGetSharedMemConfig")
+pub unsafe extern "C" fn cuCtxGetSharedMemConfig(pConfig: *mut CUsharedconfig) -> CUresult {
+    ::driver::entry("cuCtxGetSharedMemConfig", || ::driver::api::context::cuCtxGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetStreamPriorityRange(_leastPriority: *mut c_int, _greatestPriority: *mut c_int) -> CUresult {
-    ::driver::missing("cuCtxGetStreamPriorityRange")
+pub unsafe extern "C" fn cuCtxGetStreamPriorityRange(leastPriority: *mut c_int, greatestPriority: *mut c_int) -> CUresult {
+    ::driver::entry("cuCtxGetStreamPriorityRange", || ::driver::api::context::cuCtxGetStreamPriorityRange(unsafe { OptOut::new(leastPriority) }, unsafe { OptOut::new(greatestPriority) }))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxPopCurrent(_pctx: *mut CUcontext) -> CUresult {
-    ::driver::missing("cuCtxPopCurrent")
+pub unsafe extern "C" fn cuCtxPopCurrent(pctx: *mut CUcontext) -> CUresult {
+    ::driver::entry("cuCtxPopCurrent", || ::driver::api::context::cuCtxPopCurrent(unsafe { OptOut::new(pctx) }))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxPopCurrent_v2(_pctx: *mut CUcontext) -> CUresult {
-    ::driver::missing("cuCtxPopCurrent_v2")
+pub unsafe extern "C" fn cuCtxPopCurrent_v2(pctx: *mut CUcontext) -> CUresult {
+    ::driver::entry("cuCtxPopCurrent_v2", || ::driver::api::context::cuCtxPopCurrent_v2(unsafe { OptOut::new(pctx) }))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxPushCurrent(_ctx: CUcontext) -> CUresult {
-    ::driver::missing("cuCtxPushCurrent")
+pub unsafe extern "C" fn cuCtxPushCurrent(ctx: CUcontext) -> CUresult {
+    ::driver::entry("cuCtxPushCurrent", || ::driver::api::context::cuCtxPushCurrent(ctx))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxPushCurrent_v2(_ctx: CUcontext) -> CUresult {
-    ::driver::missing("cuCtxPushCurrent_v2")
+pub unsafe extern "C" fn cuCtxPushCurrent_v2(ctx: CUcontext) -> CUresult {
+    ::driver::entry("cuCtxPushCurrent_v2", || ::driver::api::context::cuCtxPushCurrent_v2(ctx))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxRecordEvent(_hCtx: CUcontext, _hEvent: CUevent) -> CUresult {
-    ::driver::missing("cuCtxRecordEvent")
+pub unsafe extern "C" fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> CUresult {
+    ::driver::entry("cuCtxRecordEvent", || ::driver::api::context::cuCtxRecordEvent(hCtx, hEvent))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxResetPersistingL2Cache() -> CUresult {
-    ::driver::missing("cuCtxResetPersistingL2Cache")
+    ::driver::entry("cuCtxResetPersistingL2Cache", || ::driver::api::context::cuCtxResetPersistingL2Cache())
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxSetCacheConfig(_config: CUfunc_cache) -> CUresult {
-    ::driver::missing("cuCtxSetCacheConfig")
+pub unsafe extern "C" fn cuCtxSetCacheConfig(config: CUfunc_cache) -> CUresult {
+    ::driver::entry("cuCtxSetCacheConfig", || ::driver::api::context::cuCtxSetCacheConfig(config))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxSetCurrent(_ctx: CUcontext) -> CUresult {
-    ::driver::missing("cuCtxSetCurrent")
+pub unsafe extern "C" fn cuCtxSetCurrent(ctx: CUcontext) -> CUresult {
+    ::driver::entry("cuCtxSetCurrent", || ::driver::api::context::cuCtxSetCurrent(ctx))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxSetFlags(_flags: c_uint) -> CUresult {
-    ::driver::missing("cuCtxSetFlags")
+pub unsafe extern "C" fn cuCtxSetFlags(flags: c_uint) -> CUresult {
+    ::driver::entry("cuCtxSetFlags", || ::driver::api::context::cuCtxSetFlags(flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxSetLimit(_limit: CUlimit, _value: usize) -> CUresult {
-    ::driver::missing("cuCtxSetLimit")
+pub unsafe extern "C" fn cuCtxSetLimit(limit: CUlimit, value: usize) -> CUresult {
+    ::driver::entry("cuCtxSetLimit", || ::driver::api::context::cuCtxSetLimit(limit, value))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxSetSharedMemConfig(_config: CUsharedconfig) -> CUresult {
-    ::driver::missing("cuCtxSetSharedMemConfig")
+pub unsafe extern "C" fn cuCtxSetSharedMemConfig(config: CUsharedconfig) -> CUresult {
+    ::driver::entry("cuCtxSetSharedMemConfig", || ::driver::api::context::cuCtxSetSharedMemConfig(config))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSynchronize() -> CUresult {
-    ::driver::missing("cuCtxSynchronize")
+    ::driver::entry("cuCtxSynchronize", || ::driver::api::context::cuCtxSynchronize())
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxSynchronize_v2(_ctx: CUcontext) -> CUresult {
-    ::driver::missing("cuCtxSynchronize_v2")
+pub unsafe extern "C" fn cuCtxSynchronize_v2(ctx: CUcontext) -> CUresult {
+    ::driver::entry("cuCtxSynchronize_v2", || ::driver::api::context::cuCtxSynchronize_v2(ctx))
 }
 
 #[unsafe(no_mangle)]
@@ -357,28 +357,28 @@ pub unsafe extern "C" fn cuDevSmResourceSplitByCount(_result: *mut CUdevResource
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceCanAccessPeer(_canAccessPeer: *mut c_int, _dev: CUdevice, _peerDev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceCanAccessPeer")
+pub unsafe extern "C" fn cuDeviceCanAccessPeer(canAccessPeer: *mut c_int, dev: CUdevice, peerDev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceCanAccessPeer", || ::driver::api::device::cuDeviceCanAccessPeer(unsafe { Out::new(canAccessPeer, "canAccessPeer") }?, dev, peerDev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceComputeCapability(_major: *mut c_int, _minor: *mut c_int, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceComputeCapability")
+pub unsafe extern "C" fn cuDeviceComputeCapability(major: *mut c_int, minor: *mut c_int, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceComputeCapability", || ::driver::api::device::cuDeviceComputeCapability(unsafe { Out::new(major, "major") }?, unsafe { Out::new(minor, "minor") }?, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGet(_device: *mut CUdevice, _ordinal: c_int) -> CUresult {
-    ::driver::missing("cuDeviceGet")
+pub unsafe extern "C" fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> CUresult {
+    ::driver::entry("cuDeviceGet", || ::driver::api::device::cuDeviceGet(unsafe { Out::new(device, "device") }?, ordinal))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetAttribute(_pi: *mut c_int, _attrib: CUdevice_attribute, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetAttribute")
+pub unsafe extern "C" fn cuDeviceGetAttribute(pi: *mut c_int, attrib: CUdevice_attribute, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetAttribute", || ::driver::api::device::cuDeviceGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetByPCIBusId(_dev: *mut CUdevice, _pciBusId: *const c_char) -> CUresult {
-    ::driver::missing("cuDeviceGetByPCIBusId")
+pub unsafe extern "C" fn cuDeviceGetByPCIBusId(dev: *mut CUdevice, pciBusId: *const c_char) -> CUresult {
+    ::driver::entry("cuDeviceGetByPCIBusId", || ::driver::api::device::cuDeviceGetByPCIBusId(unsafe { Out::new(dev, "dev") }?, pciBusId))
 }
 
 #[unsafe(no_mangle)]
@@ -392,8 +392,8 @@ pub unsafe extern "C" fn cuDeviceGetCliqueInfo(_cliqueInfo: *mut CUcliqueInfo, _
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetCount(_count: *mut c_int) -> CUresult {
-    ::driver::missing("cuDeviceGetCount")
+pub unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
+    ::driver::entry("cuDeviceGetCount", || ::driver::api::device::cuDeviceGetCount(unsafe { Out::new(count, "count") }?))
 }
 
 #[unsafe(no_mangle)]
@@ -407,8 +407,8 @@ pub unsafe extern "C" fn cuDeviceGetDevResource(_device: CUdevice, _resource: *m
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetExecAffinitySupport(_pi: *mut c_int, _type_: CUexecAffinityType, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetExecAffinitySupport")
+pub unsafe extern "C" fn cuDeviceGetExecAffinitySupport(pi: *mut c_int, type_: CUexecAffinityType, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetExecAffinitySupport", || ::driver::api::device::cuDeviceGetExecAffinitySupport(unsafe { Out::new(pi, "pi") }?, type_, dev))
 }
 
 #[unsafe(no_mangle)]
@@ -427,8 +427,8 @@ pub unsafe extern "C" fn cuDeviceGetHostAtomicCapabilities(_capabilities: *mut c
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetLuid(_luid: *mut c_char, _deviceNodeMask: *mut c_uint, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetLuid")
+pub unsafe extern "C" fn cuDeviceGetLuid(luid: *mut c_char, deviceNodeMask: *mut c_uint, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetLuid", || ::driver::api::device::cuDeviceGetLuid(luid, unsafe { OptOut::new(deviceNodeMask) }, dev))
 }
 
 #[unsafe(no_mangle)]
@@ -437,8 +437,8 @@ pub unsafe extern "C" fn cuDeviceGetMemPool(_pool: *mut CUmemoryPool, _dev: CUde
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetName(_name: *mut c_char, _len: c_int, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetName")
+pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetName", || ::driver::api::device::cuDeviceGetName(name, len, dev))
 }
 
 #[unsafe(no_mangle)]
@@ -452,18 +452,18 @@ pub unsafe extern "C" fn cuDeviceGetP2PAtomicCapabilities(_capabilities: *mut c_
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetP2PAttribute(_value: *mut c_int, _attrib: CUdevice_P2PAttribute, _srcDevice: CUdevice, _dstDevice: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetP2PAttribute")
+pub unsafe extern "C" fn cuDeviceGetP2PAttribute(value: *mut c_int, attrib: CUdevice_P2PAttribute, srcDevice: CUdevice, dstDevice: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetP2PAttribute", || ::driver::api::device::cuDeviceGetP2PAttribute(unsafe { Out::new(value, "value") }?, attrib, srcDevice, dstDevice))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetPCIBusId(_pciBusId: *mut c_char, _len: c_int, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetPCIBusId")
+pub unsafe extern "C" fn cuDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetPCIBusId", || ::driver::api::device::cuDeviceGetPCIBusId(pciBusId, len, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetProperties(_prop: *mut CUdevprop, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetProperties")
+pub unsafe extern "C" fn cuDeviceGetProperties(prop: *mut CUdevprop, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetProperties", || ::driver::api::device::cuDeviceGetProperties(unsafe { Out::new(prop, "prop") }?, dev))
 }
 
 #[unsafe(no_mangle)]
@@ -472,13 +472,13 @@ pub unsafe extern "C" fn cuDeviceGetTexture1DLinearMaxWidth(_maxWidthInElements:
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetUuid(_uuid: *mut CUuuid, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetUuid")
+pub unsafe extern "C" fn cuDeviceGetUuid(uuid: *mut CUuuid, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetUuid", || ::driver::api::device::cuDeviceGetUuid(unsafe { Out::new(uuid, "uuid") }?, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetUuid_v2(_uuid: *mut CUuuid, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetUuid_v2")
+pub unsafe extern "C" fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetUuid_v2", || ::driver::api::device::cuDeviceGetUuid_v2(unsafe { Out::new(uuid, "uuid") }?, dev))
 }
 
 #[unsafe(no_mangle)]
@@ -487,43 +487,43 @@ pub unsafe extern "C" fn cuDeviceGraphMemTrim(_device: CUdevice) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevicePrimaryCtxGetState(_dev: CUdevice, _flags: *mut c_uint, _active: *mut c_int) -> CUresult {
-    ::driver::missing("cuDevicePrimaryCtxGetState")
+pub unsafe extern "C" fn cuDevicePrimaryCtxGetState(dev: CUdevice, flags: *mut c_uint, active: *mut c_int) -> CUresult {
+    ::driver::entry("cuDevicePrimaryCtxGetState", || ::driver::api::device::cuDevicePrimaryCtxGetState(dev, unsafe { Out::new(flags, "flags") }?, unsafe { Out::new(active, "active") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevicePrimaryCtxRelease(_dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDevicePrimaryCtxRelease")
+pub unsafe extern "C" fn cuDevicePrimaryCtxRelease(dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDevicePrimaryCtxRelease", || ::driver::api::device::cuDevicePrimaryCtxRelease(dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevicePrimaryCtxRelease_v2(_dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDevicePrimaryCtxRelease_v2")
+pub unsafe extern "C" fn cuDevicePrimaryCtxRelease_v2(dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDevicePrimaryCtxRelease_v2", || ::driver::api::device::cuDevicePrimaryCtxRelease_v2(dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevicePrimaryCtxReset(_dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDevicePrimaryCtxReset")
+pub unsafe extern "C" fn cuDevicePrimaryCtxReset(dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDevicePrimaryCtxReset", || ::driver::api::device::cuDevicePrimaryCtxReset(dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevicePrimaryCtxReset_v2(_dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDevicePrimaryCtxReset_v2")
+pub unsafe extern "C" fn cuDevicePrimaryCtxReset_v2(dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDevicePrimaryCtxReset_v2", || ::driver::api::device::cuDevicePrimaryCtxReset_v2(dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(_pctx: *mut CUcontext, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDevicePrimaryCtxRetain")
+pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDevicePrimaryCtxRetain", || ::driver::api::device::cuDevicePrimaryCtxRetain(unsafe { Out::new(pctx, "pctx") }?, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags(_dev: CUdevice, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuDevicePrimaryCtxSetFlags")
+pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags(dev: CUdevice, flags: c_uint) -> CUresult {
+    ::driver::entry("cuDevicePrimaryCtxSetFlags", || ::driver::api::device::cuDevicePrimaryCtxSetFlags(dev, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags_v2(_dev: CUdevice, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuDevicePrimaryCtxSetFlags_v2")
+pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags_v2(dev: CUdevice, flags: c_uint) -> CUresult {
+    ::driver::entry("cuDevicePrimaryCtxSetFlags_v2", || ::driver::api::device::cuDevicePrimaryCtxSetFlags_v2(dev, flags))
 }
 
 #[unsafe(no_mangle)]
@@ -542,13 +542,13 @@ pub unsafe extern "C" fn cuDeviceSetMemPool(_dev: CUdevice, _pool: CUmemoryPool)
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceTotalMem(_bytes: *mut c_uint, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceTotalMem")
+pub unsafe extern "C" fn cuDeviceTotalMem(bytes: *mut c_uint, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceTotalMem", || ::driver::api::device::cuDeviceTotalMem(unsafe { Out::new(bytes, "bytes") }?, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceTotalMem_v2(_bytes: *mut usize, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceTotalMem_v2")
+pub unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceTotalMem_v2", || ::driver::api::device::cuDeviceTotalMem_v2(unsafe { Out::new(bytes, "bytes") }?, dev))
 }
 
 #[unsafe(no_mangle)]
@@ -562,8 +562,8 @@ pub unsafe extern "C" fn cuDriverGetGpuCodeIsaVersion() -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDriverGetVersion(_driverVersion: *mut c_int) -> CUresult {
-    ::driver::missing("cuDriverGetVersion")
+pub unsafe extern "C" fn cuDriverGetVersion(driverVersion: *mut c_int) -> CUresult {
+    ::driver::entry("cuDriverGetVersion", || ::driver::api::init::cuDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?))
 }
 
 #[unsafe(no_mangle)]
@@ -697,43 +697,43 @@ pub unsafe extern "C" fn cuFlushGPUDirectRDMAWrites(_target: CUflushGPUDirectRDM
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncGetAttribute(_pi: *mut c_int, _attrib: CUfunction_attribute, _hfunc: CUfunction) -> CUresult {
-    ::driver::missing("cuFuncGetAttribute")
+pub unsafe extern "C" fn cuFuncGetAttribute(pi: *mut c_int, attrib: CUfunction_attribute, hfunc: CUfunction) -> CUresult {
+    ::driver::entry("cuFuncGetAttribute", || ::driver::api::module::cuFuncGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, hfunc))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncGetModule(_hmod: *mut CUmodule, _hfunc: CUfunction) -> CUresult {
-    ::driver::missing("cuFuncGetModule")
+pub unsafe extern "C" fn cuFuncGetModule(hmod: *mut CUmodule, hfunc: CUfunction) -> CUresult {
+    ::driver::entry("cuFuncGetModule", || ::driver::api::module::cuFuncGetModule(unsafe { Out::new(hmod, "hmod") }?, hfunc))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncGetName(_name: *mut *const c_char, _hfunc: CUfunction) -> CUresult {
-    ::driver::missing("cuFuncGetName")
+pub unsafe extern "C" fn cuFuncGetName(name: *mut *const c_char, hfunc: CUfunction) -> CUresult {
+    ::driver::entry("cuFuncGetName", || ::driver::api::module::cuFuncGetName(unsafe { OptOut::new(name) }, hfunc))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncGetParamCount(_func: CUfunction, _paramCount: *mut usize) -> CUresult {
-    ::driver::missing("cuFuncGetParamCount")
+pub unsafe extern "C" fn cuFuncGetParamCount(func: CUfunction, paramCount: *mut usize) -> CUresult {
+    ::driver::entry("cuFuncGetParamCount", || ::driver::api::module::cuFuncGetParamCount(func, unsafe { Out::new(paramCount, "paramCount") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncGetParamInfo(_func: CUfunction, _paramIndex: usize, _paramOffset: *mut usize, _paramSize: *mut usize) -> CUresult {
-    ::driver::missing("cuFuncGetParamInfo")
+pub unsafe extern "C" fn cuFuncGetParamInfo(func: CUfunction, paramIndex: usize, paramOffset: *mut usize, paramSize: *mut usize) -> CUresult {
+    ::driver::entry("cuFuncGetParamInfo", || ::driver::api::module::cuFuncGetParamInfo(func, paramIndex, unsafe { Out::new(paramOffset, "paramOffset") }?, unsafe { OptOut::new(paramSize) }))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncIsLoaded(_state: *mut CUfunctionLoadingState, _function: CUfunction) -> CUresult {
-    ::driver::missing("cuFuncIsLoaded")
+pub unsafe extern "C" fn cuFuncIsLoaded(state: *mut CUfunctionLoadingState, function: CUfunction) -> CUresult {
+    ::driver::entry("cuFuncIsLoaded", || ::driver::api::module::cuFuncIsLoaded(unsafe { Out::new(state, "state") }?, function))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncLoad(_function: CUfunction) -> CUresult {
-    ::driver::missing("cuFuncLoad")
+pub unsafe extern "C" fn cuFuncLoad(function: CUfunction) -> CUresult {
+    ::driver::entry("cuFuncLoad", || ::driver::api::module::cuFuncLoad(function))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncSetAttribute(_hfunc: CUfunction, _attrib: CUfunction_attribute, _value: c_int) -> CUresult {
-    ::driver::missing("cuFuncSetAttribute")
+pub unsafe extern "C" fn cuFuncSetAttribute(hfunc: CUfunction, attrib: CUfunction_attribute, value: c_int) -> CUresult {
+    ::driver::entry("cuFuncSetAttribute", || ::driver::api::module::cuFuncSetAttribute(hfunc, attrib, value))
 }
 
 #[unsafe(no_mangle)]
@@ -742,13 +742,13 @@ pub unsafe extern "C" fn cuFuncSetBlockShape(_hfunc: CUfunction, _x: c_int, _y: 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncSetCacheConfig(_hfunc: CUfunction, _config: CUfunc_cache) -> CUresult {
-    ::driver::missing("cuFuncSetCacheConfig")
+pub unsafe extern "C" fn cuFuncSetCacheConfig(hfunc: CUfunction, config: CUfunc_cache) -> CUresult {
+    ::driver::entry("cuFuncSetCacheConfig", || ::driver::api::module::cuFuncSetCacheConfig(hfunc, config))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncSetSharedMemConfig(_hfunc: CUfunction, _config: CUsharedconfig) -> CUresult {
-    ::driver::missing("cuFuncSetSharedMemConfig")
+pub unsafe extern "C" fn cuFuncSetSharedMemConfig(hfunc: CUfunction, config: CUsharedconfig) -> CUresult {
+    ::driver::entry("cuFuncSetSharedMemConfig", || ::driver::api::module::cuFuncSetSharedMemConfig(hfunc, config))
 }
 
 #[unsafe(no_mangle)]
@@ -837,13 +837,13 @@ pub unsafe extern "C" fn cuGLUnregisterBufferObject(_buffer: GLuint) -> CUresult
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGetErrorName(_error: CUresult, _pStr: *mut *const c_char) -> CUresult {
-    ::driver::missing("cuGetErrorName")
+pub unsafe extern "C" fn cuGetErrorName(error: CUresult, pStr: *mut *const c_char) -> CUresult {
+    ::driver::entry("cuGetErrorName", || ::driver::api::errors::cuGetErrorName(error, unsafe { Out::new(pStr, "pStr") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGetErrorString(_error: CUresult, _pStr: *mut *const c_char) -> CUresult {
-    ::driver::missing("cuGetErrorString")
+pub unsafe extern "C" fn cuGetErrorString(error: CUresult, pStr: *mut *const c_char) -> CUresult {
+    ::driver::entry("cuGetErrorString", || ::driver::api::errors::cuGetErrorString(error, unsafe { Out::new(pStr, "pStr") }?))
 }
 
 #[unsafe(no_mangle)]
@@ -1492,8 +1492,8 @@ pub unsafe extern "C" fn cuImportExternalSemaphore(_extSem_out: *mut CUexternalS
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuInit(_Flags: c_uint) -> CUresult {
-    ::driver::missing("cuInit")
+pub unsafe extern "C" fn cuInit(Flags: c_uint) -> CUresult {
+    ::driver::entry("cuInit", || ::driver::api::init::cuInit(Flags))
 }
 
 #[unsafe(no_mangle)]
@@ -2757,18 +2757,18 @@ pub unsafe extern "C" fn cuMipmappedArrayGetSparseProperties(_sparseProperties: 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleEnumerateFunctions(_functions: *mut CUfunction, _numFunctions: c_uint, _mod_: CUmodule) -> CUresult {
-    ::driver::missing("cuModuleEnumerateFunctions")
+pub unsafe extern "C" fn cuModuleEnumerateFunctions(functions: *mut CUfunction, numFunctions: c_uint, mod_: CUmodule) -> CUresult {
+    ::driver::entry("cuModuleEnumerateFunctions", || ::driver::api::module::cuModuleEnumerateFunctions(functions, numFunctions, mod_))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleGetFunction(_hfunc: *mut CUfunction, _hmod: CUmodule, _name: *const c_char) -> CUresult {
-    ::driver::missing("cuModuleGetFunction")
+pub unsafe extern "C" fn cuModuleGetFunction(hfunc: *mut CUfunction, hmod: CUmodule, name: *const c_char) -> CUresult {
+    ::driver::entry("cuModuleGetFunction", || ::driver::api::module::cuModuleGetFunction(unsafe { Out::new(hfunc, "hfunc") }?, hmod, name))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleGetFunctionCount(_count: *mut c_uint, _mod_: CUmodule) -> CUresult {
-    ::driver::missing("cuModuleGetFunctionCount")
+pub unsafe extern "C" fn cuModuleGetFunctionCount(count: *mut c_uint, mod_: CUmodule) -> CUresult {
+    ::driver::entry("cuModuleGetFunctionCount", || ::driver::api::module::cuModuleGetFunctionCount(unsafe { Out::new(count, "count") }?, mod_))
 }
 
 #[unsafe(no_mangle)]
@@ -2777,13 +2777,13 @@ pub unsafe extern "C" fn cuModuleGetGlobal(_dptr: *mut CUdeviceptr_v1, _bytes: *
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleGetGlobal_v2(_dptr: *mut CUdeviceptr, _bytes: *mut usize, _hmod: CUmodule, _name: *const c_char) -> CUresult {
-    ::driver::missing("cuModuleGetGlobal_v2")
+pub unsafe extern "C" fn cuModuleGetGlobal_v2(dptr: *mut CUdeviceptr, bytes: *mut usize, hmod: CUmodule, name: *const c_char) -> CUresult {
+    ::driver::entry("cuModuleGetGlobal_v2", || ::driver::api::module::cuModuleGetGlobal_v2(unsafe { OptOut::new(dptr) }, unsafe { OptOut::new(bytes) }, hmod, name))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleGetLoadingMode(_mode: *mut CUmoduleLoadingMode) -> CUresult {
-    ::driver::missing("cuModuleGetLoadingMode")
+pub unsafe extern "C" fn cuModuleGetLoadingMode(mode: *mut CUmoduleLoadingMode) -> CUresult {
+    ::driver::entry("cuModuleGetLoadingMode", || ::driver::api::module::cuModuleGetLoadingMode(unsafe { Out::new(mode, "mode") }?))
 }
 
 #[unsafe(no_mangle)]
@@ -2797,28 +2797,28 @@ pub unsafe extern "C" fn cuModuleGetTexRef(_pTexRef: *mut CUtexref, _hmod: CUmod
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleLoad(_module: *mut CUmodule, _fname: *const c_char) -> CUresult {
-    ::driver::missing("cuModuleLoad")
+pub unsafe extern "C" fn cuModuleLoad(module: *mut CUmodule, fname: *const c_char) -> CUresult {
+    ::driver::entry("cuModuleLoad", || ::driver::api::module::cuModuleLoad(unsafe { Out::new(module, "module") }?, fname))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleLoadData(_module: *mut CUmodule, _image: *const c_void) -> CUresult {
-    ::driver::missing("cuModuleLoadData")
+pub unsafe extern "C" fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> CUresult {
+    ::driver::entry("cuModuleLoadData", || ::driver::api::module::cuModuleLoadData(unsafe { Out::new(module, "module") }?, image))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleLoadDataEx(_module: *mut CUmodule, _image: *const c_void, _numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void) -> CUresult {
-    ::driver::missing("cuModuleLoadDataEx")
+pub unsafe extern "C" fn cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void) -> CUresult {
+    ::driver::entry("cuModuleLoadDataEx", || ::driver::api::module::cuModuleLoadDataEx(unsafe { Out::new(module, "module") }?, image, numOptions, options, optionValues))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleLoadFatBinary(_module: *mut CUmodule, _fatCubin: *const c_void) -> CUresult {
-    ::driver::missing("cuModuleLoadFatBinary")
+pub unsafe extern "C" fn cuModuleLoadFatBinary(module: *mut CUmodule, fatCubin: *const c_void) -> CUresult {
+    ::driver::entry("cuModuleLoadFatBinary", || ::driver::api::module::cuModuleLoadFatBinary(unsafe { Out::new(module, "module") }?, fatCubin))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleUnload(_hmod: CUmodule) -> CUresult {
-    ::driver::missing("cuModuleUnload")
+pub unsafe extern "C" fn cuModuleUnload(hmod: CUmodule) -> CUresult {
+    ::driver::entry("cuModuleUnload", || ::driver::api::module::cuModuleUnload(hmod))
 }
 
 #[unsafe(no_mangle)]
@@ -2937,18 +2937,18 @@ pub unsafe extern "C" fn cuPointerSetAttribute(_value: *const c_void, _attribute
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuProfilerInitialize(_configFile: *const c_char, _outputFile: *const c_char, _outputMode: CUoutput_mode) -> CUresult {
-    ::driver::missing("cuProfilerInitialize")
+pub unsafe extern "C" fn cuProfilerInitialize(configFile: *const c_char, outputFile: *const c_char, outputMode: CUoutput_mode) -> CUresult {
+    ::driver::entry("cuProfilerInitialize", || ::driver::api::profiler::cuProfilerInitialize(configFile, outputFile, outputMode))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuProfilerStart() -> CUresult {
-    ::driver::missing("cuProfilerStart")
+    ::driver::entry("cuProfilerStart", || ::driver::api::profiler::cuProfilerStart())
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuProfilerStop() -> CUresult {
-    ::driver::missing("cuProfilerStop")
+    ::driver::entry("cuProfilerStop", || ::driver::api::profiler::cuProfilerStop())
 }
 
 #[unsafe(no_mangle)]

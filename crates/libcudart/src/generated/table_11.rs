@@ -331,8 +331,8 @@ unsafe extern "C" fn cudaExternalMemoryGetMappedMipmappedArray(_mipmap: *mut cud
     ::runtime::missing("cudaExternalMemoryGetMappedMipmappedArray")
 }
 
-unsafe extern "C" fn cudaFree(_devPtr: *mut c_void) -> cudaError_t {
-    ::runtime::missing("cudaFree")
+unsafe extern "C" fn cudaFree(devPtr: *mut c_void) -> cudaError_t {
+    ::runtime::entry("cudaFree", || ::runtime::api::memory::cudaFree(devPtr))
 }
 
 unsafe extern "C" fn cudaFreeArray(_array: cudaArray_t) -> cudaError_t {
@@ -347,16 +347,16 @@ unsafe extern "C" fn cudaFreeAsync_ptsz(_devPtr: *mut c_void, _hStream: cudaStre
     ::runtime::missing("cudaFreeAsync_ptsz")
 }
 
-unsafe extern "C" fn cudaFreeHost(_ptr: *mut c_void) -> cudaError_t {
-    ::runtime::missing("cudaFreeHost")
+unsafe extern "C" fn cudaFreeHost(ptr: *mut c_void) -> cudaError_t {
+    ::runtime::entry("cudaFreeHost", || ::runtime::api::memory::cudaFreeHost(ptr))
 }
 
 unsafe extern "C" fn cudaFreeMipmappedArray(_mipmappedArray: cudaMipmappedArray_t) -> cudaError_t {
     ::runtime::missing("cudaFreeMipmappedArray")
 }
 
-unsafe extern "C" fn cudaFuncGetAttributes(_attr: *mut cudaFuncAttributes, _func: *const c_void) -> cudaError_t {
-    ::runtime::missing("cudaFuncGetAttributes")
+unsafe extern "C" fn cudaFuncGetAttributes(attr: *mut cudaFuncAttributes, func: *const c_void) -> cudaError_t {
+    ::runtime::entry("cudaFuncGetAttributes", || ::runtime::api::execution::cudaFuncGetAttributes_v11(unsafe { Out::new(attr, "attr") }?, func))
 }
 
 unsafe extern "C" fn cudaFuncSetAttribute(func: *const c_void, attr: cudaFuncAttribute, value: c_int) -> cudaError_t {
@@ -863,24 +863,24 @@ unsafe extern "C" fn cudaGraphicsVDPAURegisterVideoSurface(_resource: *mut *mut 
     ::runtime::missing("cudaGraphicsVDPAURegisterVideoSurface")
 }
 
-unsafe extern "C" fn cudaHostAlloc(_pHost: *mut *mut c_void, _size: usize, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaHostAlloc")
+unsafe extern "C" fn cudaHostAlloc(pHost: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaHostAlloc", || ::runtime::api::memory::cudaHostAlloc(unsafe { Out::new(pHost, "pHost") }?, size, flags))
 }
 
-unsafe extern "C" fn cudaHostGetDevicePointer(_pDevice: *mut *mut c_void, _pHost: *mut c_void, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaHostGetDevicePointer")
+unsafe extern "C" fn cudaHostGetDevicePointer(pDevice: *mut *mut c_void, pHost: *mut c_void, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaHostGetDevicePointer", || ::runtime::api::memory::cudaHostGetDevicePointer(unsafe { Out::new(pDevice, "pDevice") }?, pHost, flags))
 }
 
-unsafe extern "C" fn cudaHostGetFlags(_pFlags: *mut c_uint, _pHost: *mut c_void) -> cudaError_t {
-    ::runtime::missing("cudaHostGetFlags")
+unsafe extern "C" fn cudaHostGetFlags(pFlags: *mut c_uint, pHost: *mut c_void) -> cudaError_t {
+    ::runtime::entry("cudaHostGetFlags", || ::runtime::api::memory::cudaHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, pHost))
 }
 
-unsafe extern "C" fn cudaHostRegister(_ptr: *mut c_void, _size: usize, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaHostRegister")
+unsafe extern "C" fn cudaHostRegister(ptr: *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaHostRegister", || ::runtime::api::memory::cudaHostRegister(ptr, size, flags))
 }
 
-unsafe extern "C" fn cudaHostUnregister(_ptr: *mut c_void) -> cudaError_t {
-    ::runtime::missing("cudaHostUnregister")
+unsafe extern "C" fn cudaHostUnregister(ptr: *mut c_void) -> cudaError_t {
+    ::runtime::entry("cudaHostUnregister", || ::runtime::api::memory::cudaHostUnregister(ptr))
 }
 
 unsafe extern "C" fn cudaImportExternalMemory(_extMem_out: *mut cudaExternalMemory_t, _memHandleDesc: *const cudaExternalMemoryHandleDesc) -> cudaError_t {
@@ -935,28 +935,28 @@ unsafe extern "C" fn cudaLaunchKernel(func: *const c_void, gridDim: dim3, blockD
     ::runtime::entry("cudaLaunchKernel", || ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream))
 }
 
-unsafe extern "C" fn cudaLaunchKernelExC(_config: *const cudaLaunchConfig_t, _func: *const c_void, _args: *mut *mut c_void) -> cudaError_t {
-    ::runtime::missing("cudaLaunchKernelExC")
+unsafe extern "C" fn cudaLaunchKernelExC(config: *const cudaLaunchConfig_t, func: *const c_void, args: *mut *mut c_void) -> cudaError_t {
+    ::runtime::entry("cudaLaunchKernelExC", || ::runtime::api::execution::cudaLaunchKernelExC_v11(unsafe { borrow(config, "config") }?, func, args))
 }
 
-unsafe extern "C" fn cudaLaunchKernelExC_ptsz(_config: *const cudaLaunchConfig_t, _func: *const c_void, _args: *mut *mut c_void) -> cudaError_t {
-    ::runtime::missing("cudaLaunchKernelExC_ptsz")
+unsafe extern "C" fn cudaLaunchKernelExC_ptsz(config: *const cudaLaunchConfig_t, func: *const c_void, args: *mut *mut c_void) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaLaunchKernelExC_ptsz", || ::runtime::api::execution::cudaLaunchKernelExC_v11(unsafe { borrow(config, "config") }?, func, args))
 }
 
 unsafe extern "C" fn cudaLaunchKernel_ptsz(func: *const c_void, gridDim: dim3, blockDim: dim3, args: *mut *mut c_void, sharedMem: usize, stream: cudaStream_t) -> cudaError_t {
     ::runtime::entry_per_thread("cudaLaunchKernel_ptsz", || ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream))
 }
 
-unsafe extern "C" fn cudaMalloc3D(_pitchedDevPtr: *mut cudaPitchedPtr, _extent: cudaExtent) -> cudaError_t {
-    ::runtime::missing("cudaMalloc3D")
+unsafe extern "C" fn cudaMalloc3D(pitchedDevPtr: *mut cudaPitchedPtr, extent: cudaExtent) -> cudaError_t {
+    ::runtime::entry("cudaMalloc3D", || ::runtime::api::memory::cudaMalloc3D(unsafe { Out::new(pitchedDevPtr, "pitchedDevPtr") }?, extent))
 }
 
 unsafe extern "C" fn cudaMalloc3DArray(_array: *mut cudaArray_t, _desc: *const cudaChannelFormatDesc, _extent: cudaExtent, _flags: c_uint) -> cudaError_t {
     ::runtime::missing("cudaMalloc3DArray")
 }
 
-unsafe extern "C" fn cudaMalloc(_devPtr: *mut *mut c_void, _size: usize) -> cudaError_t {
-    ::runtime::missing("cudaMalloc")
+unsafe extern "C" fn cudaMalloc(devPtr: *mut *mut c_void, size: usize) -> cudaError_t {
+    ::runtime::entry("cudaMalloc", || ::runtime::api::memory::cudaMalloc(unsafe { Out::new(devPtr, "devPtr") }?, size))
 }
 
 unsafe extern "C" fn cudaMallocArray(_array: *mut cudaArray_t, _desc: *const cudaChannelFormatDesc, _width: usize, _height: usize, _flags: c_uint) -> cudaError_t {
@@ -979,28 +979,28 @@ unsafe extern "C" fn cudaMallocFromPoolAsync_ptsz(_ptr: *mut *mut c_void, _size:
     ::runtime::missing("cudaMallocFromPoolAsync_ptsz")
 }
 
-unsafe extern "C" fn cudaMallocHost(_ptr: *mut *mut c_void, _size: usize) -> cudaError_t {
-    ::runtime::missing("cudaMallocHost")
+unsafe extern "C" fn cudaMallocHost(ptr: *mut *mut c_void, size: usize) -> cudaError_t {
+    ::runtime::entry("cudaMallocHost", || ::runtime::api::memory::cudaMallocHost(unsafe { Out::new(ptr, "ptr") }?, size))
 }
 
-unsafe extern "C" fn cudaMallocManaged(_devPtr: *mut *mut c_void, _size: usize, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaMallocManaged")
+unsafe extern "C" fn cudaMallocManaged(devPtr: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaMallocManaged", || ::runtime::api::memory::cudaMallocManaged(unsafe { Out::new(devPtr, "devPtr") }?, size, flags))
 }
 
 unsafe extern "C" fn cudaMallocMipmappedArray(_mipmappedArray: *mut cudaMipmappedArray_t, _desc: *const cudaChannelFormatDesc, _extent: cudaExtent, _numLevels: c_uint, _flags: c_uint) -> cudaError_t {
     ::runtime::missing("cudaMallocMipmappedArray")
 }
 
-unsafe extern "C" fn cudaMallocPitch(_devPtr: *mut *mut c_void, _pitch: *mut usize, _width: usize, _height: usize) -> cudaError_t {
-    ::runtime::missing("cudaMallocPitch")
+unsafe extern "C" fn cudaMallocPitch(devPtr: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) -> cudaError_t {
+    ::runtime::entry("cudaMallocPitch", || ::runtime::api::memory::cudaMallocPitch(unsafe { Out::new(devPtr, "devPtr") }?, unsafe { Out::new(pitch, "pitch") }?, width, height))
 }
 
 unsafe extern "C" fn cudaMemAdvise(_devPtr: *const c_void, _count: usize, _advice: cudaMemoryAdvise, _device: c_int) -> cudaError_t {
     ::runtime::missing("cudaMemAdvise")
 }
 
-unsafe extern "C" fn cudaMemGetInfo(_free: *mut usize, _total: *mut usize) -> cudaError_t {
-    ::runtime::missing("cudaMemGetInfo")
+unsafe extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cudaError_t {
+    ::runtime::entry("cudaMemGetInfo", || ::runtime::api::memory::cudaMemGetInfo(unsafe { Out::new(free, "free") }?, unsafe { Out::new(total, "total") }?))
 }
 
 unsafe extern "C" fn cudaMemPoolCreate(_memPool: *mut cudaMemPool_t, _poolProps: *const cudaMemPoolProps) -> cudaError_t {
@@ -1063,8 +1063,8 @@ unsafe extern "C" fn cudaMemRangeGetAttributes(_data: *mut *mut c_void, _dataSiz
     ::runtime::missing("cudaMemRangeGetAttributes")
 }
 
-unsafe extern "C" fn cudaMemcpy2D(_dst: *mut c_void, _dpitch: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2D")
+unsafe extern "C" fn cudaMemcpy2D(dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: cudaMemcpyKind) -> cudaError_t {
+    ::runtime::entry("cudaMemcpy2D", || ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind))
 }
 
 unsafe extern "C" fn cudaMemcpy2DArrayToArray(_dst: cudaArray_t, _wOffsetDst: usize, _hOffsetDst: usize, _src: cudaArray_const_t, _wOffsetSrc: usize, _hOffsetSrc: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
@@ -1075,12 +1075,12 @@ unsafe extern "C" fn cudaMemcpy2DArrayToArray_ptds(_dst: cudaArray_t, _wOffsetDs
     ::runtime::missing("cudaMemcpy2DArrayToArray_ptds")
 }
 
-unsafe extern "C" fn cudaMemcpy2DAsync(_dst: *mut c_void, _dpitch: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DAsync")
+unsafe extern "C" fn cudaMemcpy2DAsync(dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: cudaMemcpyKind, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMemcpy2DAsync", || ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream))
 }
 
-unsafe extern "C" fn cudaMemcpy2DAsync_ptsz(_dst: *mut c_void, _dpitch: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DAsync_ptsz")
+unsafe extern "C" fn cudaMemcpy2DAsync_ptsz(dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: cudaMemcpyKind, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemcpy2DAsync_ptsz", || ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream))
 }
 
 unsafe extern "C" fn cudaMemcpy2DFromArray(_dst: *mut c_void, _dpitch: usize, _src: cudaArray_const_t, _wOffset: usize, _hOffset: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
@@ -1115,20 +1115,20 @@ unsafe extern "C" fn cudaMemcpy2DToArray_ptds(_dst: cudaArray_t, _wOffset: usize
     ::runtime::missing("cudaMemcpy2DToArray_ptds")
 }
 
-unsafe extern "C" fn cudaMemcpy2D_ptds(_dst: *mut c_void, _dpitch: usize, _src: *const c_void, _spitch: usize, _width: usize, _height: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2D_ptds")
+unsafe extern "C" fn cudaMemcpy2D_ptds(dst: *mut c_void, dpitch: usize, src: *const c_void, spitch: usize, width: usize, height: usize, kind: cudaMemcpyKind) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemcpy2D_ptds", || ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind))
 }
 
-unsafe extern "C" fn cudaMemcpy3D(_p: *const cudaMemcpy3DParms) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3D")
+unsafe extern "C" fn cudaMemcpy3D(p: *const cudaMemcpy3DParms) -> cudaError_t {
+    ::runtime::entry("cudaMemcpy3D", || ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?))
 }
 
-unsafe extern "C" fn cudaMemcpy3DAsync(_p: *const cudaMemcpy3DParms, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DAsync")
+unsafe extern "C" fn cudaMemcpy3DAsync(p: *const cudaMemcpy3DParms, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMemcpy3DAsync", || ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream))
 }
 
-unsafe extern "C" fn cudaMemcpy3DAsync_ptsz(_p: *const cudaMemcpy3DParms, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DAsync_ptsz")
+unsafe extern "C" fn cudaMemcpy3DAsync_ptsz(p: *const cudaMemcpy3DParms, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemcpy3DAsync_ptsz", || ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream))
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeer(_p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
@@ -1147,12 +1147,12 @@ unsafe extern "C" fn cudaMemcpy3DPeer_ptds(_p: *const cudaMemcpy3DPeerParms) -> 
     ::runtime::missing("cudaMemcpy3DPeer_ptds")
 }
 
-unsafe extern "C" fn cudaMemcpy3D_ptds(_p: *const cudaMemcpy3DParms) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3D_ptds")
+unsafe extern "C" fn cudaMemcpy3D_ptds(p: *const cudaMemcpy3DParms) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemcpy3D_ptds", || ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?))
 }
 
-unsafe extern "C" fn cudaMemcpy(_dst: *mut c_void, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy")
+unsafe extern "C" fn cudaMemcpy(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind) -> cudaError_t {
+    ::runtime::entry("cudaMemcpy", || ::runtime::api::memory::cudaMemcpy(dst, src, count, kind))
 }
 
 unsafe extern "C" fn cudaMemcpyArrayToArray(_dst: cudaArray_t, _wOffsetDst: usize, _hOffsetDst: usize, _src: cudaArray_const_t, _wOffsetSrc: usize, _hOffsetSrc: usize, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
@@ -1163,12 +1163,12 @@ unsafe extern "C" fn cudaMemcpyArrayToArray_ptds(_dst: cudaArray_t, _wOffsetDst:
     ::runtime::missing("cudaMemcpyArrayToArray_ptds")
 }
 
-unsafe extern "C" fn cudaMemcpyAsync(_dst: *mut c_void, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyAsync")
+unsafe extern "C" fn cudaMemcpyAsync(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMemcpyAsync", || ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream))
 }
 
-unsafe extern "C" fn cudaMemcpyAsync_ptsz(_dst: *mut c_void, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyAsync_ptsz")
+unsafe extern "C" fn cudaMemcpyAsync_ptsz(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemcpyAsync_ptsz", || ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream))
 }
 
 unsafe extern "C" fn cudaMemcpyFromArray(_dst: *mut c_void, _src: cudaArray_const_t, _wOffset: usize, _hOffset: usize, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
@@ -1243,56 +1243,56 @@ unsafe extern "C" fn cudaMemcpyToSymbol_ptds(_symbol: *const c_void, _src: *cons
     ::runtime::missing("cudaMemcpyToSymbol_ptds")
 }
 
-unsafe extern "C" fn cudaMemcpy_ptds(_dst: *mut c_void, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy_ptds")
+unsafe extern "C" fn cudaMemcpy_ptds(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemcpy_ptds", || ::runtime::api::memory::cudaMemcpy(dst, src, count, kind))
 }
 
-unsafe extern "C" fn cudaMemset2D(_devPtr: *mut c_void, _pitch: usize, _value: c_int, _width: usize, _height: usize) -> cudaError_t {
-    ::runtime::missing("cudaMemset2D")
+unsafe extern "C" fn cudaMemset2D(devPtr: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) -> cudaError_t {
+    ::runtime::entry("cudaMemset2D", || ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height))
 }
 
-unsafe extern "C" fn cudaMemset2DAsync(_devPtr: *mut c_void, _pitch: usize, _value: c_int, _width: usize, _height: usize, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemset2DAsync")
+unsafe extern "C" fn cudaMemset2DAsync(devPtr: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMemset2DAsync", || ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream))
 }
 
-unsafe extern "C" fn cudaMemset2DAsync_ptsz(_devPtr: *mut c_void, _pitch: usize, _value: c_int, _width: usize, _height: usize, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemset2DAsync_ptsz")
+unsafe extern "C" fn cudaMemset2DAsync_ptsz(devPtr: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemset2DAsync_ptsz", || ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream))
 }
 
-unsafe extern "C" fn cudaMemset2D_ptds(_devPtr: *mut c_void, _pitch: usize, _value: c_int, _width: usize, _height: usize) -> cudaError_t {
-    ::runtime::missing("cudaMemset2D_ptds")
+unsafe extern "C" fn cudaMemset2D_ptds(devPtr: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemset2D_ptds", || ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height))
 }
 
-unsafe extern "C" fn cudaMemset3D(_pitchedDevPtr: cudaPitchedPtr, _value: c_int, _extent: cudaExtent) -> cudaError_t {
-    ::runtime::missing("cudaMemset3D")
+unsafe extern "C" fn cudaMemset3D(pitchedDevPtr: cudaPitchedPtr, value: c_int, extent: cudaExtent) -> cudaError_t {
+    ::runtime::entry("cudaMemset3D", || ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent))
 }
 
-unsafe extern "C" fn cudaMemset3DAsync(_pitchedDevPtr: cudaPitchedPtr, _value: c_int, _extent: cudaExtent, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemset3DAsync")
+unsafe extern "C" fn cudaMemset3DAsync(pitchedDevPtr: cudaPitchedPtr, value: c_int, extent: cudaExtent, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMemset3DAsync", || ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream))
 }
 
-unsafe extern "C" fn cudaMemset3DAsync_ptsz(_pitchedDevPtr: cudaPitchedPtr, _value: c_int, _extent: cudaExtent, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemset3DAsync_ptsz")
+unsafe extern "C" fn cudaMemset3DAsync_ptsz(pitchedDevPtr: cudaPitchedPtr, value: c_int, extent: cudaExtent, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemset3DAsync_ptsz", || ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream))
 }
 
-unsafe extern "C" fn cudaMemset3D_ptds(_pitchedDevPtr: cudaPitchedPtr, _value: c_int, _extent: cudaExtent) -> cudaError_t {
-    ::runtime::missing("cudaMemset3D_ptds")
+unsafe extern "C" fn cudaMemset3D_ptds(pitchedDevPtr: cudaPitchedPtr, value: c_int, extent: cudaExtent) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemset3D_ptds", || ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent))
 }
 
-unsafe extern "C" fn cudaMemset(_devPtr: *mut c_void, _value: c_int, _count: usize) -> cudaError_t {
-    ::runtime::missing("cudaMemset")
+unsafe extern "C" fn cudaMemset(devPtr: *mut c_void, value: c_int, count: usize) -> cudaError_t {
+    ::runtime::entry("cudaMemset", || ::runtime::api::memory::cudaMemset(devPtr, value, count))
 }
 
-unsafe extern "C" fn cudaMemsetAsync(_devPtr: *mut c_void, _value: c_int, _count: usize, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemsetAsync")
+unsafe extern "C" fn cudaMemsetAsync(devPtr: *mut c_void, value: c_int, count: usize, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMemsetAsync", || ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream))
 }
 
-unsafe extern "C" fn cudaMemsetAsync_ptsz(_devPtr: *mut c_void, _value: c_int, _count: usize, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemsetAsync_ptsz")
+unsafe extern "C" fn cudaMemsetAsync_ptsz(devPtr: *mut c_void, value: c_int, count: usize, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemsetAsync_ptsz", || ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream))
 }
 
-unsafe extern "C" fn cudaMemset_ptds(_devPtr: *mut c_void, _value: c_int, _count: usize) -> cudaError_t {
-    ::runtime::missing("cudaMemset_ptds")
+unsafe extern "C" fn cudaMemset_ptds(devPtr: *mut c_void, value: c_int, count: usize) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemset_ptds", || ::runtime::api::memory::cudaMemset(devPtr, value, count))
 }
 
 unsafe extern "C" fn cudaMipmappedArrayGetMemoryRequirements(_memoryRequirements: *mut cudaArrayMemoryRequirements, _mipmap: cudaMipmappedArray_t, _device: c_int) -> cudaError_t {
