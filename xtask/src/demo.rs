@@ -5,6 +5,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use testkit::Installed;
 
+use crate::build;
 use crate::setup;
 use crate::test::examples::{self, Form};
 use crate::toolchain::Release;
@@ -24,7 +25,7 @@ pub fn run(args: &Args) -> Result<()> {
     println!("   nvcc: {}", toolchain.dir.join("bin/nvcc").display());
 
     println!("== build: target/cudaway/lib");
-    setup::run(setup::stay_offline(std::process::Command::new(std::env::current_exe()?).arg("build")))?;
+    build::shipped()?;
     let installed = Installed::at(setup::lib_dir());
 
     for name in ["device_query", "vector_add", "matmul_tiled"] {
