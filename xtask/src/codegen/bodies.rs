@@ -113,8 +113,11 @@ fn is_public(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
+/// `cuInit`, `cudaMalloc`, `__cudaRegisterVar`; not `cudaway_forward`.
 fn is_cuda(name: &str) -> bool {
-    name.strip_prefix("__").unwrap_or(name).starts_with("cu")
+    let name = name.strip_prefix("__").unwrap_or(name);
+    let rest = name.strip_prefix("cuda").or_else(|| name.strip_prefix("cu"));
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
 fn use_names(tree: &UseTree, module: &str, renames: &mut Vec<(String, String, String)>) {
@@ -169,4 +172,30 @@ fn hip_names(attributes: &[Attribute]) -> Vec<String> {
         }
     }
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_decides_how_pointers_arrive() {
+        let file = syn::parse_file(
+            "/// Allocates.\n///\n/// HIP: `hipMalloc`, `hipMemset`.\n\
+             pub fn cuMemAlloc_v2(a: Out<'_, u64>, b: OptOut<'_, u32>, c: &T, d: Option<&T>, e: *mut u8) -> Result { x() }\n\
+             pub unsafe fn cudaGetLastError() -> cudaError_t { x() }\n\
+             pub fn cudaway_forward() {}\nfn cuHelper() {}\npub use self::cudaA_v12 as cudaA_v11;",
+        )
+        .unwrap();
+        let (mut bodies, mut renames) = (Bodies::new(), Vec::new());
+        scan_items(&file.items, "api::memory", &mut bodies, &mut renames).unwrap();
+        assert_eq!(bodies.keys().collect::<Vec<_>>(), ["cuMemAlloc_v2", "cudaGetLastError"]);
+        let body = &bodies["cuMemAlloc_v2"];
+        assert_eq!(body.path, "api::memory::cuMemAlloc_v2");
+        assert_eq!(body.takes, [Take::Out, Take::OptOut, Take::Reference, Take::OptReference, Take::AsIs]);
+        assert_eq!(body.hip, ["hipMalloc", "hipMemset"]);
+        assert!(body.is_result && !body.is_unsafe);
+        assert!(!bodies["cudaGetLastError"].is_result && bodies["cudaGetLastError"].is_unsafe);
+        assert_eq!(renames[0].0, "cudaA_v11");
+    }
 }

@@ -692,8 +692,8 @@ pub unsafe extern "C" fn cuFabricCpyBatchAsync_ptsz(_numOps: usize, _opList: *mu
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFlushGPUDirectRDMAWrites(_target: CUflushGPUDirectRDMAWritesTarget, _scope: CUflushGPUDirectRDMAWritesScope) -> CUresult {
-    ::driver::missing("cuFlushGPUDirectRDMAWrites")
+pub unsafe extern "C" fn cuFlushGPUDirectRDMAWrites(target: CUflushGPUDirectRDMAWritesTarget, scope: CUflushGPUDirectRDMAWritesScope) -> CUresult {
+    ::driver::entry("cuFlushGPUDirectRDMAWrites", || ::driver::api::memory::cuFlushGPUDirectRDMAWrites(target, scope))
 }
 
 #[unsafe(no_mangle)]
@@ -1497,23 +1497,23 @@ pub unsafe extern "C" fn cuInit(Flags: c_uint) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuIpcCloseMemHandle(_dptr: CUdeviceptr) -> CUresult {
-    ::driver::missing("cuIpcCloseMemHandle")
+pub unsafe extern "C" fn cuIpcCloseMemHandle(dptr: CUdeviceptr) -> CUresult {
+    ::driver::entry("cuIpcCloseMemHandle", || ::driver::api::memory::cuIpcCloseMemHandle(dptr))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuIpcGetEventHandle(_pHandle: *mut CUipcEventHandle, _event: CUevent) -> CUresult {
-    ::driver::missing("cuIpcGetEventHandle")
+pub unsafe extern "C" fn cuIpcGetEventHandle(pHandle: *mut CUipcEventHandle, event: CUevent) -> CUresult {
+    ::driver::entry("cuIpcGetEventHandle", || ::driver::api::memory::cuIpcGetEventHandle(unsafe { Out::new(pHandle, "pHandle") }?, event))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuIpcGetMemHandle(_pHandle: *mut CUipcMemHandle, _dptr: CUdeviceptr) -> CUresult {
-    ::driver::missing("cuIpcGetMemHandle")
+pub unsafe extern "C" fn cuIpcGetMemHandle(pHandle: *mut CUipcMemHandle, dptr: CUdeviceptr) -> CUresult {
+    ::driver::entry("cuIpcGetMemHandle", || ::driver::api::memory::cuIpcGetMemHandle(unsafe { Out::new(pHandle, "pHandle") }?, dptr))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuIpcOpenEventHandle(_phEvent: *mut CUevent, _handle: CUipcEventHandle) -> CUresult {
-    ::driver::missing("cuIpcOpenEventHandle")
+pub unsafe extern "C" fn cuIpcOpenEventHandle(phEvent: *mut CUevent, handle: CUipcEventHandle) -> CUresult {
+    ::driver::entry("cuIpcOpenEventHandle", || ::driver::api::memory::cuIpcOpenEventHandle(unsafe { Out::new(phEvent, "phEvent") }?, handle))
 }
 
 #[unsafe(no_mangle)]
@@ -1522,48 +1522,48 @@ pub unsafe extern "C" fn cuIpcOpenMemHandle(_pdptr: *mut CUdeviceptr, _handle: C
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuIpcOpenMemHandle_v2(_pdptr: *mut CUdeviceptr, _handle: CUipcMemHandle, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuIpcOpenMemHandle_v2")
+pub unsafe extern "C" fn cuIpcOpenMemHandle_v2(pdptr: *mut CUdeviceptr, handle: CUipcMemHandle, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuIpcOpenMemHandle_v2", || ::driver::api::memory::cuIpcOpenMemHandle_v2(unsafe { Out::new(pdptr, "pdptr") }?, handle, Flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelGetAttribute(_pi: *mut c_int, _attrib: CUfunction_attribute, _kernel: CUkernel, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuKernelGetAttribute")
+pub unsafe extern "C" fn cuKernelGetAttribute(pi: *mut c_int, attrib: CUfunction_attribute, kernel: CUkernel, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuKernelGetAttribute", || ::driver::api::library::cuKernelGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, kernel, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelGetFunction(_pFunc: *mut CUfunction, _kernel: CUkernel) -> CUresult {
-    ::driver::missing("cuKernelGetFunction")
+pub unsafe extern "C" fn cuKernelGetFunction(pFunc: *mut CUfunction, kernel: CUkernel) -> CUresult {
+    ::driver::entry("cuKernelGetFunction", || ::driver::api::library::cuKernelGetFunction(unsafe { Out::new(pFunc, "pFunc") }?, kernel))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelGetLibrary(_pLib: *mut CUlibrary, _kernel: CUkernel) -> CUresult {
-    ::driver::missing("cuKernelGetLibrary")
+pub unsafe extern "C" fn cuKernelGetLibrary(pLib: *mut CUlibrary, kernel: CUkernel) -> CUresult {
+    ::driver::entry("cuKernelGetLibrary", || ::driver::api::library::cuKernelGetLibrary(unsafe { Out::new(pLib, "pLib") }?, kernel))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelGetName(_name: *mut *const c_char, _hfunc: CUkernel) -> CUresult {
-    ::driver::missing("cuKernelGetName")
+pub unsafe extern "C" fn cuKernelGetName(name: *mut *const c_char, hfunc: CUkernel) -> CUresult {
+    ::driver::entry("cuKernelGetName", || ::driver::api::library::cuKernelGetName(unsafe { Out::new(name, "name") }?, hfunc))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelGetParamCount(_kernel: CUkernel, _paramCount: *mut usize) -> CUresult {
-    ::driver::missing("cuKernelGetParamCount")
+pub unsafe extern "C" fn cuKernelGetParamCount(kernel: CUkernel, paramCount: *mut usize) -> CUresult {
+    ::driver::entry("cuKernelGetParamCount", || ::driver::api::library::cuKernelGetParamCount(kernel, unsafe { Out::new(paramCount, "paramCount") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelGetParamInfo(_kernel: CUkernel, _paramIndex: usize, _paramOffset: *mut usize, _paramSize: *mut usize) -> CUresult {
-    ::driver::missing("cuKernelGetParamInfo")
+pub unsafe extern "C" fn cuKernelGetParamInfo(kernel: CUkernel, paramIndex: usize, paramOffset: *mut usize, paramSize: *mut usize) -> CUresult {
+    ::driver::entry("cuKernelGetParamInfo", || ::driver::api::library::cuKernelGetParamInfo(kernel, paramIndex, unsafe { Out::new(paramOffset, "paramOffset") }?, unsafe { OptOut::new(paramSize) }))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelSetAttribute(_attrib: CUfunction_attribute, _val: c_int, _kernel: CUkernel, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuKernelSetAttribute")
+pub unsafe extern "C" fn cuKernelSetAttribute(attrib: CUfunction_attribute, val: c_int, kernel: CUkernel, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuKernelSetAttribute", || ::driver::api::library::cuKernelSetAttribute(attrib, val, kernel, dev))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelSetCacheConfig(_kernel: CUkernel, _config: CUfunc_cache, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuKernelSetCacheConfig")
+pub unsafe extern "C" fn cuKernelSetCacheConfig(kernel: CUkernel, config: CUfunc_cache, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuKernelSetCacheConfig", || ::driver::api::library::cuKernelSetCacheConfig(kernel, config, dev))
 }
 
 #[unsafe(no_mangle)]
@@ -1572,8 +1572,8 @@ pub unsafe extern "C" fn cuLaunch(_f: CUfunction) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchCooperativeKernel(_f: CUfunction, _gridDimX: c_uint, _gridDimY: c_uint, _gridDimZ: c_uint, _blockDimX: c_uint, _blockDimY: c_uint, _blockDimZ: c_uint, _sharedMemBytes: c_uint, _hStream: CUstream, _kernelParams: *mut *mut c_void) -> CUresult {
-    ::driver::missing("cuLaunchCooperativeKernel")
+pub unsafe extern "C" fn cuLaunchCooperativeKernel(f: CUfunction, gridDimX: c_uint, gridDimY: c_uint, gridDimZ: c_uint, blockDimX: c_uint, blockDimY: c_uint, blockDimZ: c_uint, sharedMemBytes: c_uint, hStream: CUstream, kernelParams: *mut *mut c_void) -> CUresult {
+    ::driver::entry("cuLaunchCooperativeKernel", || ::driver::api::execution::cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams))
 }
 
 #[unsafe(no_mangle)]
@@ -1582,13 +1582,13 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernelMultiDevice(_launchParamsList:
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchCooperativeKernel_ptsz(_f: CUfunction, _gridDimX: c_uint, _gridDimY: c_uint, _gridDimZ: c_uint, _blockDimX: c_uint, _blockDimY: c_uint, _blockDimZ: c_uint, _sharedMemBytes: c_uint, _hStream: CUstream, _kernelParams: *mut *mut c_void) -> CUresult {
-    ::driver::missing("cuLaunchCooperativeKernel_ptsz")
+pub unsafe extern "C" fn cuLaunchCooperativeKernel_ptsz(f: CUfunction, gridDimX: c_uint, gridDimY: c_uint, gridDimZ: c_uint, blockDimX: c_uint, blockDimY: c_uint, blockDimZ: c_uint, sharedMemBytes: c_uint, hStream: CUstream, kernelParams: *mut *mut c_void) -> CUresult {
+    ::driver::entry_per_thread("cuLaunchCooperativeKernel_ptsz", || ::driver::api::execution::cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchGrid(_f: CUfunction, _grid_width: c_int, _grid_height: c_int) -> CUresult {
-    ::driver::missing("cuLaunchGrid")
+pub unsafe extern "C" fn cuLaunchGrid(f: CUfunction, grid_width: c_int, grid_height: c_int) -> CUresult {
+    ::driver::entry("cuLaunchGrid", || ::driver::api::execution::cuLaunchGrid(f, grid_width, grid_height))
 }
 
 #[unsafe(no_mangle)]
@@ -1597,133 +1597,133 @@ pub unsafe extern "C" fn cuLaunchGridAsync(_f: CUfunction, _grid_width: c_int, _
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchHostFunc(_hStream: CUstream, _fn_: CUhostFn, _userData: *mut c_void) -> CUresult {
-    ::driver::missing("cuLaunchHostFunc")
+pub unsafe extern "C" fn cuLaunchHostFunc(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> CUresult {
+    ::driver::entry("cuLaunchHostFunc", || ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchHostFunc_ptsz(_hStream: CUstream, _fn_: CUhostFn, _userData: *mut c_void) -> CUresult {
-    ::driver::missing("cuLaunchHostFunc_ptsz")
+pub unsafe extern "C" fn cuLaunchHostFunc_ptsz(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> CUresult {
+    ::driver::entry_per_thread("cuLaunchHostFunc_ptsz", || ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchHostFunc_v2(_hStream: CUstream, _fn_: CUhostFn, _userData: *mut c_void, _syncMode: c_uint) -> CUresult {
-    ::driver::missing("cuLaunchHostFunc_v2")
+pub unsafe extern "C" fn cuLaunchHostFunc_v2(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void, syncMode: c_uint) -> CUresult {
+    ::driver::entry("cuLaunchHostFunc_v2", || ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchHostFunc_v2_ptsz(_hStream: CUstream, _fn_: CUhostFn, _userData: *mut c_void, _syncMode: c_uint) -> CUresult {
-    ::driver::missing("cuLaunchHostFunc_v2_ptsz")
+pub unsafe extern "C" fn cuLaunchHostFunc_v2_ptsz(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void, syncMode: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuLaunchHostFunc_v2_ptsz", || ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchKernel(_f: CUfunction, _gridDimX: c_uint, _gridDimY: c_uint, _gridDimZ: c_uint, _blockDimX: c_uint, _blockDimY: c_uint, _blockDimZ: c_uint, _sharedMemBytes: c_uint, _hStream: CUstream, _kernelParams: *mut *mut c_void, _extra: *mut *mut c_void) -> CUresult {
-    ::driver::missing("cuLaunchKernel")
+pub unsafe extern "C" fn cuLaunchKernel(f: CUfunction, gridDimX: c_uint, gridDimY: c_uint, gridDimZ: c_uint, blockDimX: c_uint, blockDimY: c_uint, blockDimZ: c_uint, sharedMemBytes: c_uint, hStream: CUstream, kernelParams: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult {
+    ::driver::entry("cuLaunchKernel", || ::driver::api::execution::cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchKernelEx(_config: *const CUlaunchConfig, _f: CUfunction, _kernelParams: *mut *mut c_void, _extra: *mut *mut c_void) -> CUresult {
-    ::driver::missing("cuLaunchKernelEx")
+pub unsafe extern "C" fn cuLaunchKernelEx(config: *const CUlaunchConfig, f: CUfunction, kernelParams: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult {
+    ::driver::entry("cuLaunchKernelEx", || ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchKernelEx_ptsz(_config: *const CUlaunchConfig, _f: CUfunction, _kernelParams: *mut *mut c_void, _extra: *mut *mut c_void) -> CUresult {
-    ::driver::missing("cuLaunchKernelEx_ptsz")
+pub unsafe extern "C" fn cuLaunchKernelEx_ptsz(config: *const CUlaunchConfig, f: CUfunction, kernelParams: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult {
+    ::driver::entry_per_thread("cuLaunchKernelEx_ptsz", || ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchKernel_ptsz(_f: CUfunction, _gridDimX: c_uint, _gridDimY: c_uint, _gridDimZ: c_uint, _blockDimX: c_uint, _blockDimY: c_uint, _blockDimZ: c_uint, _sharedMemBytes: c_uint, _hStream: CUstream, _kernelParams: *mut *mut c_void, _extra: *mut *mut c_void) -> CUresult {
-    ::driver::missing("cuLaunchKernel_ptsz")
+pub unsafe extern "C" fn cuLaunchKernel_ptsz(f: CUfunction, gridDimX: c_uint, gridDimY: c_uint, gridDimZ: c_uint, blockDimX: c_uint, blockDimY: c_uint, blockDimZ: c_uint, sharedMemBytes: c_uint, hStream: CUstream, kernelParams: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult {
+    ::driver::entry_per_thread("cuLaunchKernel_ptsz", || ::driver::api::execution::cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryEnumerateKernels(_kernels: *mut CUkernel, _numKernels: c_uint, _lib: CUlibrary) -> CUresult {
-    ::driver::missing("cuLibraryEnumerateKernels")
+pub unsafe extern "C" fn cuLibraryEnumerateKernels(kernels: *mut CUkernel, numKernels: c_uint, lib: CUlibrary) -> CUresult {
+    ::driver::entry("cuLibraryEnumerateKernels", || ::driver::api::library::cuLibraryEnumerateKernels(kernels, numKernels, lib))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryGetGlobal(_dptr: *mut CUdeviceptr, _bytes: *mut usize, _library: CUlibrary, _name: *const c_char) -> CUresult {
-    ::driver::missing("cuLibraryGetGlobal")
+pub unsafe extern "C" fn cuLibraryGetGlobal(dptr: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char) -> CUresult {
+    ::driver::entry("cuLibraryGetGlobal", || ::driver::api::library::cuLibraryGetGlobal(unsafe { OptOut::new(dptr) }, unsafe { OptOut::new(bytes) }, library, name))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryGetKernel(_pKernel: *mut CUkernel, _library: CUlibrary, _name: *const c_char) -> CUresult {
-    ::driver::missing("cuLibraryGetKernel")
+pub unsafe extern "C" fn cuLibraryGetKernel(pKernel: *mut CUkernel, library: CUlibrary, name: *const c_char) -> CUresult {
+    ::driver::entry("cuLibraryGetKernel", || ::driver::api::library::cuLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryGetKernelCount(_count: *mut c_uint, _lib: CUlibrary) -> CUresult {
-    ::driver::missing("cuLibraryGetKernelCount")
+pub unsafe extern "C" fn cuLibraryGetKernelCount(count: *mut c_uint, lib: CUlibrary) -> CUresult {
+    ::driver::entry("cuLibraryGetKernelCount", || ::driver::api::library::cuLibraryGetKernelCount(unsafe { Out::new(count, "count") }?, lib))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryGetManaged(_dptr: *mut CUdeviceptr, _bytes: *mut usize, _library: CUlibrary, _name: *const c_char) -> CUresult {
-    ::driver::missing("cuLibraryGetManaged")
+pub unsafe extern "C" fn cuLibraryGetManaged(dptr: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char) -> CUresult {
+    ::driver::entry("cuLibraryGetManaged", || ::driver::api::library::cuLibraryGetManaged(unsafe { OptOut::new(dptr) }, unsafe { OptOut::new(bytes) }, library, name))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryGetModule(_pMod: *mut CUmodule, _library: CUlibrary) -> CUresult {
-    ::driver::missing("cuLibraryGetModule")
+pub unsafe extern "C" fn cuLibraryGetModule(pMod: *mut CUmodule, library: CUlibrary) -> CUresult {
+    ::driver::entry("cuLibraryGetModule", || ::driver::api::library::cuLibraryGetModule(unsafe { Out::new(pMod, "pMod") }?, library))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryGetUnifiedFunction(_fptr: *mut *mut c_void, _library: CUlibrary, _symbol: *const c_char) -> CUresult {
-    ::driver::missing("cuLibraryGetUnifiedFunction")
+pub unsafe extern "C" fn cuLibraryGetUnifiedFunction(fptr: *mut *mut c_void, library: CUlibrary, symbol: *const c_char) -> CUresult {
+    ::driver::entry("cuLibraryGetUnifiedFunction", || ::driver::api::library::cuLibraryGetUnifiedFunction(unsafe { Out::new(fptr, "fptr") }?, library, symbol))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryLoadData(_library: *mut CUlibrary, _code: *const c_void, _jitOptions: *mut CUjit_option, _jitOptionsValues: *mut *mut c_void, _numJitOptions: c_uint, _libraryOptions: *mut CUlibraryOption, _libraryOptionValues: *mut *mut c_void, _numLibraryOptions: c_uint) -> CUresult {
-    ::driver::missing("cuLibraryLoadData")
+pub unsafe extern "C" fn cuLibraryLoadData(library: *mut CUlibrary, code: *const c_void, jitOptions: *mut CUjit_option, jitOptionsValues: *mut *mut c_void, numJitOptions: c_uint, libraryOptions: *mut CUlibraryOption, libraryOptionValues: *mut *mut c_void, numLibraryOptions: c_uint) -> CUresult {
+    ::driver::entry("cuLibraryLoadData", || ::driver::api::library::cuLibraryLoadData(unsafe { Out::new(library, "library") }?, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryLoadFromFile(_library: *mut CUlibrary, _fileName: *const c_char, _jitOptions: *mut CUjit_option, _jitOptionsValues: *mut *mut c_void, _numJitOptions: c_uint, _libraryOptions: *mut CUlibraryOption, _libraryOptionValues: *mut *mut c_void, _numLibraryOptions: c_uint) -> CUresult {
-    ::driver::missing("cuLibraryLoadFromFile")
+pub unsafe extern "C" fn cuLibraryLoadFromFile(library: *mut CUlibrary, fileName: *const c_char, jitOptions: *mut CUjit_option, jitOptionsValues: *mut *mut c_void, numJitOptions: c_uint, libraryOptions: *mut CUlibraryOption, libraryOptionValues: *mut *mut c_void, numLibraryOptions: c_uint) -> CUresult {
+    ::driver::entry("cuLibraryLoadFromFile", || ::driver::api::library::cuLibraryLoadFromFile(unsafe { Out::new(library, "library") }?, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryUnload(_library: CUlibrary) -> CUresult {
-    ::driver::missing("cuLibraryUnload")
+pub unsafe extern "C" fn cuLibraryUnload(library: CUlibrary) -> CUresult {
+    ::driver::entry("cuLibraryUnload", || ::driver::api::library::cuLibraryUnload(library))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkAddData(_state: CUlinkState, _type_: CUjitInputType, _data: *mut c_void, _size: usize, _name: *const c_char, _numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void) -> CUresult {
-    ::driver::missing("cuLinkAddData")
+pub unsafe extern "C" fn cuLinkAddData(state: CUlinkState, type_: CUjitInputType, data: *mut c_void, size: usize, name: *const c_char, numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void) -> CUresult {
+    ::driver::entry("cuLinkAddData", || ::driver::api::link::cuLinkAddData(state, type_, data, size, name, numOptions, options, optionValues))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkAddData_v2(_state: CUlinkState, _type_: CUjitInputType, _data: *mut c_void, _size: usize, _name: *const c_char, _numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void) -> CUresult {
-    ::driver::missing("cuLinkAddData_v2")
+pub unsafe extern "C" fn cuLinkAddData_v2(state: CUlinkState, type_: CUjitInputType, data: *mut c_void, size: usize, name: *const c_char, numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void) -> CUresult {
+    ::driver::entry("cuLinkAddData_v2", || ::driver::api::link::cuLinkAddData_v2(state, type_, data, size, name, numOptions, options, optionValues))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkAddFile(_state: CUlinkState, _type_: CUjitInputType, _path: *const c_char, _numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void) -> CUresult {
-    ::driver::missing("cuLinkAddFile")
+pub unsafe extern "C" fn cuLinkAddFile(state: CUlinkState, type_: CUjitInputType, path: *const c_char, numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void) -> CUresult {
+    ::driver::entry("cuLinkAddFile", || ::driver::api::link::cuLinkAddFile(state, type_, path, numOptions, options, optionValues))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkAddFile_v2(_state: CUlinkState, _type_: CUjitInputType, _path: *const c_char, _numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void) -> CUresult {
-    ::driver::missing("cuLinkAddFile_v2")
+pub unsafe extern "C" fn cuLinkAddFile_v2(state: CUlinkState, type_: CUjitInputType, path: *const c_char, numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void) -> CUresult {
+    ::driver::entry("cuLinkAddFile_v2", || ::driver::api::link::cuLinkAddFile_v2(state, type_, path, numOptions, options, optionValues))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkComplete(_state: CUlinkState, _cubinOut: *mut *mut c_void, _sizeOut: *mut usize) -> CUresult {
-    ::driver::missing("cuLinkComplete")
+pub unsafe extern "C" fn cuLinkComplete(state: CUlinkState, cubinOut: *mut *mut c_void, sizeOut: *mut usize) -> CUresult {
+    ::driver::entry("cuLinkComplete", || ::driver::api::link::cuLinkComplete(state, unsafe { Out::new(cubinOut, "cubinOut") }?, unsafe { OptOut::new(sizeOut) }))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkCreate(_numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void, _stateOut: *mut CUlinkState) -> CUresult {
-    ::driver::missing("cuLinkCreate")
+pub unsafe extern "C" fn cuLinkCreate(numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void, stateOut: *mut CUlinkState) -> CUresult {
+    ::driver::entry("cuLinkCreate", || ::driver::api::link::cuLinkCreate(numOptions, options, optionValues, unsafe { Out::new(stateOut, "stateOut") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkCreate_v2(_numOptions: c_uint, _options: *mut CUjit_option, _optionValues: *mut *mut c_void, _stateOut: *mut CUlinkState) -> CUresult {
-    ::driver::missing("cuLinkCreate_v2")
+pub unsafe extern "C" fn cuLinkCreate_v2(numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void, stateOut: *mut CUlinkState) -> CUresult {
+    ::driver::entry("cuLinkCreate_v2", || ::driver::api::link::cuLinkCreate_v2(numOptions, options, optionValues, unsafe { Out::new(stateOut, "stateOut") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkDestroy(_state: CUlinkState) -> CUresult {
-    ::driver::missing("cuLinkDestroy")
+pub unsafe extern "C" fn cuLinkDestroy(state: CUlinkState) -> CUresult {
+    ::driver::entry("cuLinkDestroy", || ::driver::api::link::cuLinkDestroy(state))
 }
 
 #[unsafe(no_mangle)]
@@ -1822,13 +1822,13 @@ pub unsafe extern "C" fn cuMemAddressReserve(_ptr: *mut CUdeviceptr, _size: usiz
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAdvise(_devPtr: CUdeviceptr, _count: usize, _advice: CUmem_advise, _device: CUdevice) -> CUresult {
-    ::driver::missing("cuMemAdvise")
+pub unsafe extern "C" fn cuMemAdvise(devPtr: CUdeviceptr, count: usize, advice: CUmem_advise, device: CUdevice) -> CUresult {
+    ::driver::entry("cuMemAdvise", || ::driver::api::memory::cuMemAdvise(devPtr, count, advice, device))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAdvise_v2(_devPtr: CUdeviceptr, _count: usize, _advice: CUmem_advise, _location: CUmemLocation) -> CUresult {
-    ::driver::missing("cuMemAdvise_v2")
+pub unsafe extern "C" fn cuMemAdvise_v2(devPtr: CUdeviceptr, count: usize, advice: CUmem_advise, location: CUmemLocation) -> CUresult {
+    ::driver::entry("cuMemAdvise_v2", || ::driver::api::memory::cuMemAdvise_v2(devPtr, count, advice, location))
 }
 
 #[unsafe(no_mangle)]
@@ -1862,13 +1862,13 @@ pub unsafe extern "C" fn cuMemAllocHost(_pp: *mut *mut c_void, _bytesize: c_uint
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocHost_v2(_pp: *mut *mut c_void, _bytesize: usize) -> CUresult {
-    ::driver::missing("cuMemAllocHost_v2")
+pub unsafe extern "C" fn cuMemAllocHost_v2(pp: *mut *mut c_void, bytesize: usize) -> CUresult {
+    ::driver::entry("cuMemAllocHost_v2", || ::driver::api::memory::cuMemAllocHost_v2(unsafe { Out::new(pp, "pp") }?, bytesize))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocManaged(_dptr: *mut CUdeviceptr, _bytesize: usize, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuMemAllocManaged")
+pub unsafe extern "C" fn cuMemAllocManaged(dptr: *mut CUdeviceptr, bytesize: usize, flags: c_uint) -> CUresult {
+    ::driver::entry("cuMemAllocManaged", || ::driver::api::memory::cuMemAllocManaged(unsafe { Out::new(dptr, "dptr") }?, bytesize, flags))
 }
 
 #[unsafe(no_mangle)]
@@ -1877,13 +1877,13 @@ pub unsafe extern "C" fn cuMemAllocPitch(_dptr: *mut CUdeviceptr_v1, _pPitch: *m
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocPitch_v2(_dptr: *mut CUdeviceptr, _pPitch: *mut usize, _WidthInBytes: usize, _Height: usize, _ElementSizeBytes: c_uint) -> CUresult {
-    ::driver::missing("cuMemAllocPitch_v2")
+pub unsafe extern "C" fn cuMemAllocPitch_v2(dptr: *mut CUdeviceptr, pPitch: *mut usize, WidthInBytes: usize, Height: usize, ElementSizeBytes: c_uint) -> CUresult {
+    ::driver::entry("cuMemAllocPitch_v2", || ::driver::api::memory::cuMemAllocPitch_v2(unsafe { Out::new(dptr, "dptr") }?, unsafe { Out::new(pPitch, "pPitch") }?, WidthInBytes, Height, ElementSizeBytes))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAlloc_v2(_dptr: *mut CUdeviceptr, _bytesize: usize) -> CUresult {
-    ::driver::missing("cuMemAlloc_v2")
+pub unsafe extern "C" fn cuMemAlloc_v2(dptr: *mut CUdeviceptr, bytesize: usize) -> CUresult {
+    ::driver::entry("cuMemAlloc_v2", || ::driver::api::memory::cuMemAlloc_v2(unsafe { Out::new(dptr, "dptr") }?, bytesize))
 }
 
 #[unsafe(no_mangle)]
@@ -1942,13 +1942,13 @@ pub unsafe extern "C" fn cuMemFreeAsync_ptsz(_dptr: CUdeviceptr, _hStream: CUstr
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemFreeHost(_p: *mut c_void) -> CUresult {
-    ::driver::missing("cuMemFreeHost")
+pub unsafe extern "C" fn cuMemFreeHost(p: *mut c_void) -> CUresult {
+    ::driver::entry("cuMemFreeHost", || ::driver::api::memory::cuMemFreeHost(p))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemFree_v2(_dptr: CUdeviceptr) -> CUresult {
-    ::driver::missing("cuMemFree_v2")
+pub unsafe extern "C" fn cuMemFree_v2(dptr: CUdeviceptr) -> CUresult {
+    ::driver::entry("cuMemFree_v2", || ::driver::api::memory::cuMemFree_v2(dptr))
 }
 
 #[unsafe(no_mangle)]
@@ -1962,8 +1962,8 @@ pub unsafe extern "C" fn cuMemGetAddressRange(_pbase: *mut CUdeviceptr_v1, _psiz
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetAddressRange_v2(_pbase: *mut CUdeviceptr, _psize: *mut usize, _dptr: CUdeviceptr) -> CUresult {
-    ::driver::missing("cuMemGetAddressRange_v2")
+pub unsafe extern "C" fn cuMemGetAddressRange_v2(pbase: *mut CUdeviceptr, psize: *mut usize, dptr: CUdeviceptr) -> CUresult {
+    ::driver::entry("cuMemGetAddressRange_v2", || ::driver::api::memory::cuMemGetAddressRange_v2(unsafe { OptOut::new(pbase) }, unsafe { OptOut::new(psize) }, dptr))
 }
 
 #[unsafe(no_mangle)]
@@ -1992,8 +1992,8 @@ pub unsafe extern "C" fn cuMemGetDefaultMemPool(_pool_out: *mut CUmemoryPool, _l
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetHandleForAddressRange(_handle: *mut c_void, _dptr: CUdeviceptr, _size: usize, _handleType: CUmemRangeHandleType, _flags: c_ulonglong) -> CUresult {
-    ::driver::missing("cuMemGetHandleForAddressRange")
+pub unsafe extern "C" fn cuMemGetHandleForAddressRange(handle: *mut c_void, dptr: CUdeviceptr, size: usize, handleType: CUmemRangeHandleType, flags: c_ulonglong) -> CUresult {
+    ::driver::entry("cuMemGetHandleForAddressRange", || ::driver::api::memory::cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags))
 }
 
 #[unsafe(no_mangle)]
@@ -2002,8 +2002,8 @@ pub unsafe extern "C" fn cuMemGetInfo(_free: *mut c_uint, _total: *mut c_uint) -
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetInfo_v2(_free: *mut usize, _total: *mut usize) -> CUresult {
-    ::driver::missing("cuMemGetInfo_v2")
+pub unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> CUresult {
+    ::driver::entry("cuMemGetInfo_v2", || ::driver::api::memory::cuMemGetInfo_v2(unsafe { Out::new(free, "free") }?, unsafe { Out::new(total, "total") }?))
 }
 
 #[unsafe(no_mangle)]
@@ -2017,8 +2017,8 @@ pub unsafe extern "C" fn cuMemGetMemPool(_pool: *mut CUmemoryPool, _location: *m
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemHostAlloc(_pp: *mut *mut c_void, _bytesize: usize, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuMemHostAlloc")
+pub unsafe extern "C" fn cuMemHostAlloc(pp: *mut *mut c_void, bytesize: usize, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuMemHostAlloc", || ::driver::api::memory::cuMemHostAlloc(unsafe { Out::new(pp, "pp") }?, bytesize, Flags))
 }
 
 #[unsafe(no_mangle)]
@@ -2027,28 +2027,28 @@ pub unsafe extern "C" fn cuMemHostGetDevicePointer(_pdptr: *mut CUdeviceptr_v1, 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemHostGetDevicePointer_v2(_pdptr: *mut CUdeviceptr, _p: *mut c_void, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuMemHostGetDevicePointer_v2")
+pub unsafe extern "C" fn cuMemHostGetDevicePointer_v2(pdptr: *mut CUdeviceptr, p: *mut c_void, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuMemHostGetDevicePointer_v2", || ::driver::api::memory::cuMemHostGetDevicePointer_v2(unsafe { Out::new(pdptr, "pdptr") }?, p, Flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemHostGetFlags(_pFlags: *mut c_uint, _p: *mut c_void) -> CUresult {
-    ::driver::missing("cuMemHostGetFlags")
+pub unsafe extern "C" fn cuMemHostGetFlags(pFlags: *mut c_uint, p: *mut c_void) -> CUresult {
+    ::driver::entry("cuMemHostGetFlags", || ::driver::api::memory::cuMemHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, p))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemHostRegister(_p: *mut c_void, _bytesize: usize, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuMemHostRegister")
+pub unsafe extern "C" fn cuMemHostRegister(p: *mut c_void, bytesize: usize, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuMemHostRegister", || ::driver::api::memory::cuMemHostRegister(p, bytesize, Flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemHostRegister_v2(_p: *mut c_void, _bytesize: usize, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuMemHostRegister_v2")
+pub unsafe extern "C" fn cuMemHostRegister_v2(p: *mut c_void, bytesize: usize, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuMemHostRegister_v2", || ::driver::api::memory::cuMemHostRegister_v2(p, bytesize, Flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemHostUnregister(_p: *mut c_void) -> CUresult {
-    ::driver::missing("cuMemHostUnregister")
+pub unsafe extern "C" fn cuMemHostUnregister(p: *mut c_void) -> CUresult {
+    ::driver::entry("cuMemHostUnregister", || ::driver::api::memory::cuMemHostUnregister(p))
 }
 
 #[unsafe(no_mangle)]
@@ -2127,23 +2127,23 @@ pub unsafe extern "C" fn cuMemPoolTrimTo(_pool: CUmemoryPool, _minBytesToKeep: u
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPrefetchAsync(_devPtr: CUdeviceptr, _count: usize, _dstDevice: CUdevice, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemPrefetchAsync")
+pub unsafe extern "C" fn cuMemPrefetchAsync(devPtr: CUdeviceptr, count: usize, dstDevice: CUdevice, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemPrefetchAsync", || ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPrefetchAsync_ptsz(_devPtr: CUdeviceptr, _count: usize, _dstDevice: CUdevice, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemPrefetchAsync_ptsz")
+pub unsafe extern "C" fn cuMemPrefetchAsync_ptsz(devPtr: CUdeviceptr, count: usize, dstDevice: CUdevice, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemPrefetchAsync_ptsz", || ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPrefetchAsync_v2(_devPtr: CUdeviceptr, _count: usize, _location: CUmemLocation, _flags: c_uint, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemPrefetchAsync_v2")
+pub unsafe extern "C" fn cuMemPrefetchAsync_v2(devPtr: CUdeviceptr, count: usize, location: CUmemLocation, flags: c_uint, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemPrefetchAsync_v2", || ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPrefetchAsync_v2_ptsz(_devPtr: CUdeviceptr, _count: usize, _location: CUmemLocation, _flags: c_uint, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemPrefetchAsync_v2_ptsz")
+pub unsafe extern "C" fn cuMemPrefetchAsync_v2_ptsz(devPtr: CUdeviceptr, count: usize, location: CUmemLocation, flags: c_uint, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemPrefetchAsync_v2_ptsz", || ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -2972,13 +2972,13 @@ pub unsafe extern "C" fn cuStreamAddCallback_ptsz(_hStream: CUstream, _callback:
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamAttachMemAsync(_hStream: CUstream, _dptr: CUdeviceptr, _length: usize, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamAttachMemAsync")
+pub unsafe extern "C" fn cuStreamAttachMemAsync(hStream: CUstream, dptr: CUdeviceptr, length: usize, flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamAttachMemAsync", || ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamAttachMemAsync_ptsz(_hStream: CUstream, _dptr: CUdeviceptr, _length: usize, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamAttachMemAsync_ptsz")
+pub unsafe extern "C" fn cuStreamAttachMemAsync_ptsz(hStream: CUstream, dptr: CUdeviceptr, length: usize, flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamAttachMemAsync_ptsz", || ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags))
 }
 
 #[unsafe(no_mangle)]

@@ -104,7 +104,7 @@ unsafe extern "C" fn cudaCreateTextureObject(_pTexObject: *mut cudaTextureObject
 }
 
 unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
-    ::runtime::missing("cudaCtxResetPersistingL2Cache")
+    ::runtime::entry("cudaCtxResetPersistingL2Cache", || ::runtime::api::device::cudaCtxResetPersistingL2Cache())
 }
 
 unsafe extern "C" fn cudaDestroyExternalMemory(_extMem: cudaExternalMemory_t) -> cudaError_t {
@@ -123,68 +123,68 @@ unsafe extern "C" fn cudaDestroyTextureObject(_texObject: cudaTextureObject_t) -
     ::runtime::missing("cudaDestroyTextureObject")
 }
 
-unsafe extern "C" fn cudaDeviceCanAccessPeer(_canAccessPeer: *mut c_int, _device: c_int, _peerDevice: c_int) -> cudaError_t {
-    ::runtime::missing("cudaDeviceCanAccessPeer")
+unsafe extern "C" fn cudaDeviceCanAccessPeer(canAccessPeer: *mut c_int, device: c_int, peerDevice: c_int) -> cudaError_t {
+    ::runtime::entry("cudaDeviceCanAccessPeer", || ::runtime::api::peer::cudaDeviceCanAccessPeer(unsafe { Out::new(canAccessPeer, "canAccessPeer") }?, device, peerDevice))
 }
 
-unsafe extern "C" fn cudaDeviceDisablePeerAccess(_peerDevice: c_int) -> cudaError_t {
-    ::runtime::missing("cudaDeviceDisablePeerAccess")
+unsafe extern "C" fn cudaDeviceDisablePeerAccess(peerDevice: c_int) -> cudaError_t {
+    ::runtime::entry("cudaDeviceDisablePeerAccess", || ::runtime::api::peer::cudaDeviceDisablePeerAccess(peerDevice))
 }
 
-unsafe extern "C" fn cudaDeviceEnablePeerAccess(_peerDevice: c_int, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaDeviceEnablePeerAccess")
+unsafe extern "C" fn cudaDeviceEnablePeerAccess(peerDevice: c_int, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaDeviceEnablePeerAccess", || ::runtime::api::peer::cudaDeviceEnablePeerAccess(peerDevice, flags))
 }
 
 unsafe extern "C" fn cudaDeviceFlushGPUDirectRDMAWrites(_target: cudaFlushGPUDirectRDMAWritesTarget, _scope: cudaFlushGPUDirectRDMAWritesScope) -> cudaError_t {
     ::runtime::missing("cudaDeviceFlushGPUDirectRDMAWrites")
 }
 
-unsafe extern "C" fn cudaDeviceGetAttribute(_value: *mut c_int, _attr: cudaDeviceAttr, _device: c_int) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetAttribute")
+unsafe extern "C" fn cudaDeviceGetAttribute(value: *mut c_int, attr: cudaDeviceAttr, device: c_int) -> cudaError_t {
+    ::runtime::entry("cudaDeviceGetAttribute", || ::runtime::api::device::cudaDeviceGetAttribute(unsafe { Out::new(value, "value") }?, attr, device))
 }
 
-unsafe extern "C" fn cudaDeviceGetByPCIBusId(_device: *mut c_int, _pciBusId: *const c_char) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetByPCIBusId")
+unsafe extern "C" fn cudaDeviceGetByPCIBusId(device: *mut c_int, pciBusId: *const c_char) -> cudaError_t {
+    ::runtime::entry("cudaDeviceGetByPCIBusId", || ::runtime::api::device::cudaDeviceGetByPCIBusId(unsafe { Out::new(device, "device") }?, pciBusId))
 }
 
-unsafe extern "C" fn cudaDeviceGetCacheConfig(_pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetCacheConfig")
+unsafe extern "C" fn cudaDeviceGetCacheConfig(pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
+    ::runtime::entry("cudaDeviceGetCacheConfig", || ::runtime::api::device::cudaDeviceGetCacheConfig(unsafe { Out::new(pCacheConfig, "pCacheConfig") }?))
 }
 
-unsafe extern "C" fn cudaDeviceGetDefaultMemPool(_memPool: *mut cudaMemPool_t, _device: c_int) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetDefaultMemPool")
+unsafe extern "C" fn cudaDeviceGetDefaultMemPool(memPool: *mut cudaMemPool_t, device: c_int) -> cudaError_t {
+    ::runtime::entry("cudaDeviceGetDefaultMemPool", || ::runtime::api::memory_pool::cudaDeviceGetDefaultMemPool(unsafe { Out::new(memPool, "memPool") }?, device))
 }
 
 unsafe extern "C" fn cudaDeviceGetGraphMemAttribute(_device: c_int, _attr: cudaGraphMemAttributeType, _value: *mut c_void) -> cudaError_t {
     ::runtime::missing("cudaDeviceGetGraphMemAttribute")
 }
 
-unsafe extern "C" fn cudaDeviceGetLimit(_pValue: *mut usize, _limit: cudaLimit) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetLimit")
+unsafe extern "C" fn cudaDeviceGetLimit(pValue: *mut usize, limit: cudaLimit) -> cudaError_t {
+    ::runtime::entry("cudaDeviceGetLimit", || ::runtime::api::device::cudaDeviceGetLimit(unsafe { Out::new(pValue, "pValue") }?, limit))
 }
 
-unsafe extern "C" fn cudaDeviceGetMemPool(_memPool: *mut cudaMemPool_t, _device: c_int) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetMemPool")
+unsafe extern "C" fn cudaDeviceGetMemPool(memPool: *mut cudaMemPool_t, device: c_int) -> cudaError_t {
+    ::runtime::entry("cudaDeviceGetMemPool", || ::runtime::api::memory_pool::cudaDeviceGetMemPool(unsafe { Out::new(memPool, "memPool") }?, device))
 }
 
 unsafe extern "C" fn cudaDeviceGetNvSciSyncAttributes(_nvSciSyncAttrList: *mut c_void, _device: c_int, _flags: c_int) -> cudaError_t {
     ::runtime::missing("cudaDeviceGetNvSciSyncAttributes")
 }
 
-unsafe extern "C" fn cudaDeviceGetP2PAttribute(_value: *mut c_int, _attr: cudaDeviceP2PAttr, _srcDevice: c_int, _dstDevice: c_int) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetP2PAttribute")
+unsafe extern "C" fn cudaDeviceGetP2PAttribute(value: *mut c_int, attr: cudaDeviceP2PAttr, srcDevice: c_int, dstDevice: c_int) -> cudaError_t {
+    ::runtime::entry("cudaDeviceGetP2PAttribute", || ::runtime::api::peer::cudaDeviceGetP2PAttribute(unsafe { Out::new(value, "value") }?, attr, srcDevice, dstDevice))
 }
 
-unsafe extern "C" fn cudaDeviceGetPCIBusId(_pciBusId: *mut c_char, _len: c_int, _device: c_int) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetPCIBusId")
+unsafe extern "C" fn cudaDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, device: c_int) -> cudaError_t {
+    ::runtime::entry("cudaDeviceGetPCIBusId", || ::runtime::api::device::cudaDeviceGetPCIBusId(unsafe { Out::new(pciBusId, "pciBusId") }?, len, device))
 }
 
-unsafe extern "C" fn cudaDeviceGetSharedMemConfig(_pConfig: *mut cudaSharedMemConfig) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetSharedMemConfig")
+unsafe extern "C" fn cudaDeviceGetSharedMemConfig(pConfig: *mut cudaSharedMemConfig) -> cudaError_t {
+    ::runtime::entry("cudaDeviceGetSharedMemConfig", || ::runtime::api::device::cudaDeviceGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?))
 }
 
-unsafe extern "C" fn cudaDeviceGetStreamPriorityRange(_leastPriority: *mut c_int, _greatestPriority: *mut c_int) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetStreamPriorityRange")
+unsafe extern "C" fn cudaDeviceGetStreamPriorityRange(leastPriority: *mut c_int, greatestPriority: *mut c_int) -> cudaError_t {
+    ::runtime::entry("cudaDeviceGetStreamPriorityRange", || ::runtime::api::device::cudaDeviceGetStreamPriorityRange(unsafe { Out::new(leastPriority, "leastPriority") }?, unsafe { Out::new(greatestPriority, "greatestPriority") }?))
 }
 
 unsafe extern "C" fn cudaDeviceGetTexture1DLinearMaxWidth(_maxWidthInElements: *mut usize, _fmtDesc: *const cudaChannelFormatDesc, _device: c_int) -> cudaError_t {
@@ -200,31 +200,31 @@ unsafe extern "C" fn cudaDeviceRegisterAsyncNotification(_device: c_int, _callba
 }
 
 unsafe extern "C" fn cudaDeviceReset() -> cudaError_t {
-    ::runtime::missing("cudaDeviceReset")
+    ::runtime::entry("cudaDeviceReset", || ::runtime::api::device::cudaDeviceReset())
 }
 
-unsafe extern "C" fn cudaDeviceSetCacheConfig(_cacheConfig: cudaFuncCache) -> cudaError_t {
-    ::runtime::missing("cudaDeviceSetCacheConfig")
+unsafe extern "C" fn cudaDeviceSetCacheConfig(cacheConfig: cudaFuncCache) -> cudaError_t {
+    ::runtime::entry("cudaDeviceSetCacheConfig", || ::runtime::api::device::cudaDeviceSetCacheConfig(cacheConfig))
 }
 
 unsafe extern "C" fn cudaDeviceSetGraphMemAttribute(_device: c_int, _attr: cudaGraphMemAttributeType, _value: *mut c_void) -> cudaError_t {
     ::runtime::missing("cudaDeviceSetGraphMemAttribute")
 }
 
-unsafe extern "C" fn cudaDeviceSetLimit(_limit: cudaLimit, _value: usize) -> cudaError_t {
-    ::runtime::missing("cudaDeviceSetLimit")
+unsafe extern "C" fn cudaDeviceSetLimit(limit: cudaLimit, value: usize) -> cudaError_t {
+    ::runtime::entry("cudaDeviceSetLimit", || ::runtime::api::device::cudaDeviceSetLimit(limit, value))
 }
 
-unsafe extern "C" fn cudaDeviceSetMemPool(_device: c_int, _memPool: cudaMemPool_t) -> cudaError_t {
-    ::runtime::missing("cudaDeviceSetMemPool")
+unsafe extern "C" fn cudaDeviceSetMemPool(device: c_int, memPool: cudaMemPool_t) -> cudaError_t {
+    ::runtime::entry("cudaDeviceSetMemPool", || ::runtime::api::memory_pool::cudaDeviceSetMemPool(device, memPool))
 }
 
-unsafe extern "C" fn cudaDeviceSetSharedMemConfig(_config: cudaSharedMemConfig) -> cudaError_t {
-    ::runtime::missing("cudaDeviceSetSharedMemConfig")
+unsafe extern "C" fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -> cudaError_t {
+    ::runtime::entry("cudaDeviceSetSharedMemConfig", || ::runtime::api::device::cudaDeviceSetSharedMemConfig(config))
 }
 
 unsafe extern "C" fn cudaDeviceSynchronize() -> cudaError_t {
-    ::runtime::missing("cudaDeviceSynchronize")
+    ::runtime::entry("cudaDeviceSynchronize", || ::runtime::api::device::cudaDeviceSynchronize())
 }
 
 unsafe extern "C" fn cudaDeviceUnregisterAsyncNotification(_device: c_int, _callback: cudaAsyncCallbackHandle_t) -> cudaError_t {
@@ -271,52 +271,52 @@ unsafe extern "C" fn cudaEGLStreamProducerReturnFrame(_conn: *mut cudaEglStreamC
     ::runtime::missing("cudaEGLStreamProducerReturnFrame")
 }
 
-unsafe extern "C" fn cudaEventCreate(_event: *mut cudaEvent_t) -> cudaError_t {
-    ::runtime::missing("cudaEventCreate")
+unsafe extern "C" fn cudaEventCreate(event: *mut cudaEvent_t) -> cudaError_t {
+    ::runtime::entry("cudaEventCreate", || ::runtime::api::event::cudaEventCreate(unsafe { Out::new(event, "event") }?))
 }
 
 unsafe extern "C" fn cudaEventCreateFromEGLSync(_phEvent: *mut cudaEvent_t, _eglSync: EGLSyncKHR, _flags: c_uint) -> cudaError_t {
     ::runtime::missing("cudaEventCreateFromEGLSync")
 }
 
-unsafe extern "C" fn cudaEventCreateWithFlags(_event: *mut cudaEvent_t, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaEventCreateWithFlags")
+unsafe extern "C" fn cudaEventCreateWithFlags(event: *mut cudaEvent_t, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaEventCreateWithFlags", || ::runtime::api::event::cudaEventCreateWithFlags(unsafe { Out::new(event, "event") }?, flags))
 }
 
-unsafe extern "C" fn cudaEventDestroy(_event: cudaEvent_t) -> cudaError_t {
-    ::runtime::missing("cudaEventDestroy")
+unsafe extern "C" fn cudaEventDestroy(event: cudaEvent_t) -> cudaError_t {
+    ::runtime::entry("cudaEventDestroy", || ::runtime::api::event::cudaEventDestroy(event))
 }
 
-unsafe extern "C" fn cudaEventElapsedTime(_ms: *mut f32, _start: cudaEvent_t, _end: cudaEvent_t) -> cudaError_t {
-    ::runtime::missing("cudaEventElapsedTime")
+unsafe extern "C" fn cudaEventElapsedTime(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> cudaError_t {
+    ::runtime::entry("cudaEventElapsedTime", || ::runtime::api::event::cudaEventElapsedTime(unsafe { Out::new(ms, "ms") }?, start, end))
 }
 
-unsafe extern "C" fn cudaEventElapsedTime_v2(_ms: *mut f32, _start: cudaEvent_t, _end: cudaEvent_t) -> cudaError_t {
-    ::runtime::missing("cudaEventElapsedTime_v2")
+unsafe extern "C" fn cudaEventElapsedTime_v2(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> cudaError_t {
+    ::runtime::entry("cudaEventElapsedTime_v2", || ::runtime::api::event::cudaEventElapsedTime_v2(unsafe { Out::new(ms, "ms") }?, start, end))
 }
 
-unsafe extern "C" fn cudaEventQuery(_event: cudaEvent_t) -> cudaError_t {
-    ::runtime::missing("cudaEventQuery")
+unsafe extern "C" fn cudaEventQuery(event: cudaEvent_t) -> cudaError_t {
+    ::runtime::entry("cudaEventQuery", || ::runtime::api::event::cudaEventQuery(event))
 }
 
-unsafe extern "C" fn cudaEventRecord(_event: cudaEvent_t, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaEventRecord")
+unsafe extern "C" fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaEventRecord", || ::runtime::api::event::cudaEventRecord(event, stream))
 }
 
-unsafe extern "C" fn cudaEventRecordWithFlags(_event: cudaEvent_t, _stream: cudaStream_t, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaEventRecordWithFlags")
+unsafe extern "C" fn cudaEventRecordWithFlags(event: cudaEvent_t, stream: cudaStream_t, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaEventRecordWithFlags", || ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags))
 }
 
-unsafe extern "C" fn cudaEventRecordWithFlags_ptsz(_event: cudaEvent_t, _stream: cudaStream_t, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaEventRecordWithFlags_ptsz")
+unsafe extern "C" fn cudaEventRecordWithFlags_ptsz(event: cudaEvent_t, stream: cudaStream_t, flags: c_uint) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaEventRecordWithFlags_ptsz", || ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags))
 }
 
-unsafe extern "C" fn cudaEventRecord_ptsz(_event: cudaEvent_t, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaEventRecord_ptsz")
+unsafe extern "C" fn cudaEventRecord_ptsz(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaEventRecord_ptsz", || ::runtime::api::event::cudaEventRecord(event, stream))
 }
 
-unsafe extern "C" fn cudaEventSynchronize(_event: cudaEvent_t) -> cudaError_t {
-    ::runtime::missing("cudaEventSynchronize")
+unsafe extern "C" fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
+    ::runtime::entry("cudaEventSynchronize", || ::runtime::api::event::cudaEventSynchronize(event))
 }
 
 unsafe extern "C" fn cudaExternalMemoryGetMappedBuffer(_devPtr: *mut *mut c_void, _extMem: cudaExternalMemory_t, _bufferDesc: *const cudaExternalMemoryBufferDesc) -> cudaError_t {
@@ -335,12 +335,12 @@ unsafe extern "C" fn cudaFreeArray(_array: cudaArray_t) -> cudaError_t {
     ::runtime::missing("cudaFreeArray")
 }
 
-unsafe extern "C" fn cudaFreeAsync(_devPtr: *mut c_void, _hStream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaFreeAsync")
+unsafe extern "C" fn cudaFreeAsync(devPtr: *mut c_void, hStream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaFreeAsync", || ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream))
 }
 
-unsafe extern "C" fn cudaFreeAsync_ptsz(_devPtr: *mut c_void, _hStream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaFreeAsync_ptsz")
+unsafe extern "C" fn cudaFreeAsync_ptsz(devPtr: *mut c_void, hStream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaFreeAsync_ptsz", || ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream))
 }
 
 unsafe extern "C" fn cudaFreeHost(ptr: *mut c_void) -> cudaError_t {
@@ -415,16 +415,16 @@ unsafe extern "C" fn cudaGetChannelDesc(_desc: *mut cudaChannelFormatDesc, _arra
     ::runtime::missing("cudaGetChannelDesc")
 }
 
-unsafe extern "C" fn cudaGetDevice(_device: *mut c_int) -> cudaError_t {
-    ::runtime::missing("cudaGetDevice")
+unsafe extern "C" fn cudaGetDevice(device: *mut c_int) -> cudaError_t {
+    ::runtime::entry("cudaGetDevice", || ::runtime::api::device::cudaGetDevice(unsafe { Out::new(device, "device") }?))
 }
 
-unsafe extern "C" fn cudaGetDeviceCount(_count: *mut c_int) -> cudaError_t {
-    ::runtime::missing("cudaGetDeviceCount")
+unsafe extern "C" fn cudaGetDeviceCount(count: *mut c_int) -> cudaError_t {
+    ::runtime::entry("cudaGetDeviceCount", || ::runtime::api::device::cudaGetDeviceCount(unsafe { Out::new(count, "count") }?))
 }
 
-unsafe extern "C" fn cudaGetDeviceFlags(_flags: *mut c_uint) -> cudaError_t {
-    ::runtime::missing("cudaGetDeviceFlags")
+unsafe extern "C" fn cudaGetDeviceFlags(flags: *mut c_uint) -> cudaError_t {
+    ::runtime::entry("cudaGetDeviceFlags", || ::runtime::api::device::cudaGetDeviceFlags(unsafe { Out::new(flags, "flags") }?))
 }
 
 unsafe extern "C" fn cudaGetDeviceProperties(_prop: *mut v11::cudaDeviceProp, _device: c_int) -> cudaError_t {
@@ -435,20 +435,20 @@ unsafe extern "C" fn cudaGetDeviceProperties_v2(_prop: *mut cudaDeviceProp, _dev
     ::runtime::missing("cudaGetDeviceProperties_v2")
 }
 
-unsafe extern "C" fn cudaGetDriverEntryPoint(_symbol: *const c_char, _funcPtr: *mut *mut c_void, _flags: c_ulonglong, _driverStatus: *mut cudaDriverEntryPointQueryResult) -> cudaError_t {
-    ::runtime::missing("cudaGetDriverEntryPoint")
+unsafe extern "C" fn cudaGetDriverEntryPoint(symbol: *const c_char, funcPtr: *mut *mut c_void, flags: c_ulonglong, driverStatus: *mut cudaDriverEntryPointQueryResult) -> cudaError_t {
+    ::runtime::entry("cudaGetDriverEntryPoint", || ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v12(symbol, unsafe { Out::new(funcPtr, "funcPtr") }?, flags, unsafe { OptOut::new(driverStatus) }))
 }
 
-unsafe extern "C" fn cudaGetDriverEntryPointByVersion(_symbol: *const c_char, _funcPtr: *mut *mut c_void, _cudaVersion: c_uint, _flags: c_ulonglong, _driverStatus: *mut cudaDriverEntryPointQueryResult) -> cudaError_t {
-    ::runtime::missing("cudaGetDriverEntryPointByVersion")
+unsafe extern "C" fn cudaGetDriverEntryPointByVersion(symbol: *const c_char, funcPtr: *mut *mut c_void, cudaVersion: c_uint, flags: c_ulonglong, driverStatus: *mut cudaDriverEntryPointQueryResult) -> cudaError_t {
+    ::runtime::entry("cudaGetDriverEntryPointByVersion", || ::runtime::api::driver_entry::cudaGetDriverEntryPointByVersion(symbol, unsafe { Out::new(funcPtr, "funcPtr") }?, cudaVersion, flags, unsafe { OptOut::new(driverStatus) }))
 }
 
-unsafe extern "C" fn cudaGetDriverEntryPointByVersion_ptsz(_symbol: *const c_char, _funcPtr: *mut *mut c_void, _cudaVersion: c_uint, _flags: c_ulonglong, _driverStatus: *mut cudaDriverEntryPointQueryResult) -> cudaError_t {
-    ::runtime::missing("cudaGetDriverEntryPointByVersion_ptsz")
+unsafe extern "C" fn cudaGetDriverEntryPointByVersion_ptsz(symbol: *const c_char, funcPtr: *mut *mut c_void, cudaVersion: c_uint, flags: c_ulonglong, driverStatus: *mut cudaDriverEntryPointQueryResult) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaGetDriverEntryPointByVersion_ptsz", || ::runtime::api::driver_entry::cudaGetDriverEntryPointByVersion(symbol, unsafe { Out::new(funcPtr, "funcPtr") }?, cudaVersion, flags, unsafe { OptOut::new(driverStatus) }))
 }
 
-unsafe extern "C" fn cudaGetDriverEntryPoint_ptsz(_symbol: *const c_char, _funcPtr: *mut *mut c_void, _flags: c_ulonglong, _driverStatus: *mut cudaDriverEntryPointQueryResult) -> cudaError_t {
-    ::runtime::missing("cudaGetDriverEntryPoint_ptsz")
+unsafe extern "C" fn cudaGetDriverEntryPoint_ptsz(symbol: *const c_char, funcPtr: *mut *mut c_void, flags: c_ulonglong, driverStatus: *mut cudaDriverEntryPointQueryResult) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaGetDriverEntryPoint_ptsz", || ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v12(symbol, unsafe { Out::new(funcPtr, "funcPtr") }?, flags, unsafe { OptOut::new(driverStatus) }))
 }
 
 unsafe extern "C" fn cudaGetErrorName(error: cudaError_t) -> *const c_char {
@@ -483,12 +483,12 @@ unsafe extern "C" fn cudaGetSurfaceObjectResourceDesc(_pResDesc: *mut cudaResour
     ::runtime::missing("cudaGetSurfaceObjectResourceDesc")
 }
 
-unsafe extern "C" fn cudaGetSymbolAddress(_devPtr: *mut *mut c_void, _symbol: *const c_void) -> cudaError_t {
-    ::runtime::missing("cudaGetSymbolAddress")
+unsafe extern "C" fn cudaGetSymbolAddress(devPtr: *mut *mut c_void, symbol: *const c_void) -> cudaError_t {
+    ::runtime::entry("cudaGetSymbolAddress", || ::runtime::api::symbol::cudaGetSymbolAddress(unsafe { Out::new(devPtr, "devPtr") }?, symbol))
 }
 
-unsafe extern "C" fn cudaGetSymbolSize(_size: *mut usize, _symbol: *const c_void) -> cudaError_t {
-    ::runtime::missing("cudaGetSymbolSize")
+unsafe extern "C" fn cudaGetSymbolSize(size: *mut usize, symbol: *const c_void) -> cudaError_t {
+    ::runtime::entry("cudaGetSymbolSize", || ::runtime::api::symbol::cudaGetSymbolSize(unsafe { Out::new(size, "size") }?, symbol))
 }
 
 unsafe extern "C" fn cudaGetTextureObjectResourceDesc(_pResDesc: *mut cudaResourceDesc, _texObject: cudaTextureObject_t) -> cudaError_t {
@@ -947,8 +947,8 @@ unsafe extern "C" fn cudaImportExternalSemaphore(_extSem_out: *mut cudaExternalS
     ::runtime::missing("cudaImportExternalSemaphore")
 }
 
-unsafe extern "C" fn cudaInitDevice(_device: c_int, _deviceFlags: c_uint, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaInitDevice")
+unsafe extern "C" fn cudaInitDevice(device: c_int, deviceFlags: c_uint, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaInitDevice", || ::runtime::api::device::cudaInitDevice(device, deviceFlags, flags))
 }
 
 unsafe extern "C" fn cudaIpcCloseMemHandle(_devPtr: *mut c_void) -> cudaError_t {
@@ -1063,20 +1063,20 @@ unsafe extern "C" fn cudaMallocArray(_array: *mut cudaArray_t, _desc: *const cud
     ::runtime::missing("cudaMallocArray")
 }
 
-unsafe extern "C" fn cudaMallocAsync(_devPtr: *mut *mut c_void, _size: usize, _hStream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMallocAsync")
+unsafe extern "C" fn cudaMallocAsync(devPtr: *mut *mut c_void, size: usize, hStream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMallocAsync", || ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream))
 }
 
-unsafe extern "C" fn cudaMallocAsync_ptsz(_devPtr: *mut *mut c_void, _size: usize, _hStream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMallocAsync_ptsz")
+unsafe extern "C" fn cudaMallocAsync_ptsz(devPtr: *mut *mut c_void, size: usize, hStream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMallocAsync_ptsz", || ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream))
 }
 
-unsafe extern "C" fn cudaMallocFromPoolAsync(_ptr: *mut *mut c_void, _size: usize, _memPool: cudaMemPool_t, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMallocFromPoolAsync")
+unsafe extern "C" fn cudaMallocFromPoolAsync(ptr: *mut *mut c_void, size: usize, memPool: cudaMemPool_t, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMallocFromPoolAsync", || ::runtime::api::memory_pool::cudaMallocFromPoolAsync(unsafe { Out::new(ptr, "ptr") }?, size, memPool, stream))
 }
 
-unsafe extern "C" fn cudaMallocFromPoolAsync_ptsz(_ptr: *mut *mut c_void, _size: usize, _memPool: cudaMemPool_t, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMallocFromPoolAsync_ptsz")
+unsafe extern "C" fn cudaMallocFromPoolAsync_ptsz(ptr: *mut *mut c_void, size: usize, memPool: cudaMemPool_t, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMallocFromPoolAsync_ptsz", || ::runtime::api::memory_pool::cudaMallocFromPoolAsync(unsafe { Out::new(ptr, "ptr") }?, size, memPool, stream))
 }
 
 unsafe extern "C" fn cudaMallocHost(ptr: *mut *mut c_void, size: usize) -> cudaError_t {
@@ -1095,12 +1095,12 @@ unsafe extern "C" fn cudaMallocPitch(devPtr: *mut *mut c_void, pitch: *mut usize
     ::runtime::entry("cudaMallocPitch", || ::runtime::api::memory::cudaMallocPitch(unsafe { Out::new(devPtr, "devPtr") }?, unsafe { Out::new(pitch, "pitch") }?, width, height))
 }
 
-unsafe extern "C" fn cudaMemAdvise(_devPtr: *const c_void, _count: usize, _advice: cudaMemoryAdvise, _device: c_int) -> cudaError_t {
-    ::runtime::missing("cudaMemAdvise")
+unsafe extern "C" fn cudaMemAdvise(devPtr: *const c_void, count: usize, advice: cudaMemoryAdvise, device: c_int) -> cudaError_t {
+    ::runtime::entry("cudaMemAdvise", || ::runtime::api::unified::cudaMemAdvise_v12(devPtr, count, advice, device))
 }
 
-unsafe extern "C" fn cudaMemAdvise_v2(_devPtr: *const c_void, _count: usize, _advice: cudaMemoryAdvise, _location: cudaMemLocation) -> cudaError_t {
-    ::runtime::missing("cudaMemAdvise_v2")
+unsafe extern "C" fn cudaMemAdvise_v2(devPtr: *const c_void, count: usize, advice: cudaMemoryAdvise, location: cudaMemLocation) -> cudaError_t {
+    ::runtime::entry("cudaMemAdvise_v2", || ::runtime::api::unified::cudaMemAdvise_v2(devPtr, count, advice, location))
 }
 
 unsafe extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cudaError_t {
@@ -1111,8 +1111,8 @@ unsafe extern "C" fn cudaMemPoolCreate(_memPool: *mut cudaMemPool_t, _poolProps:
     ::runtime::missing("cudaMemPoolCreate")
 }
 
-unsafe extern "C" fn cudaMemPoolDestroy(_memPool: cudaMemPool_t) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolDestroy")
+unsafe extern "C" fn cudaMemPoolDestroy(memPool: cudaMemPool_t) -> cudaError_t {
+    ::runtime::entry("cudaMemPoolDestroy", || ::runtime::api::memory_pool::cudaMemPoolDestroy(memPool))
 }
 
 unsafe extern "C" fn cudaMemPoolExportPointer(_exportData: *mut cudaMemPoolPtrExportData, _ptr: *mut c_void) -> cudaError_t {
@@ -1127,8 +1127,8 @@ unsafe extern "C" fn cudaMemPoolGetAccess(_flags: *mut cudaMemAccessFlags, _memP
     ::runtime::missing("cudaMemPoolGetAccess")
 }
 
-unsafe extern "C" fn cudaMemPoolGetAttribute(_memPool: cudaMemPool_t, _attr: cudaMemPoolAttr, _value: *mut c_void) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolGetAttribute")
+unsafe extern "C" fn cudaMemPoolGetAttribute(memPool: cudaMemPool_t, attr: cudaMemPoolAttr, value: *mut c_void) -> cudaError_t {
+    ::runtime::entry("cudaMemPoolGetAttribute", || ::runtime::api::memory_pool::cudaMemPoolGetAttribute(memPool, attr, value))
 }
 
 unsafe extern "C" fn cudaMemPoolImportFromShareableHandle(_memPool: *mut cudaMemPool_t, _shareableHandle: *mut c_void, _handleType: cudaMemAllocationHandleType, _flags: c_uint) -> cudaError_t {
@@ -1143,32 +1143,32 @@ unsafe extern "C" fn cudaMemPoolSetAccess(_memPool: cudaMemPool_t, _descList: *c
     ::runtime::missing("cudaMemPoolSetAccess")
 }
 
-unsafe extern "C" fn cudaMemPoolSetAttribute(_memPool: cudaMemPool_t, _attr: cudaMemPoolAttr, _value: *mut c_void) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolSetAttribute")
+unsafe extern "C" fn cudaMemPoolSetAttribute(memPool: cudaMemPool_t, attr: cudaMemPoolAttr, value: *mut c_void) -> cudaError_t {
+    ::runtime::entry("cudaMemPoolSetAttribute", || ::runtime::api::memory_pool::cudaMemPoolSetAttribute(memPool, attr, value))
 }
 
-unsafe extern "C" fn cudaMemPoolTrimTo(_memPool: cudaMemPool_t, _minBytesToKeep: usize) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolTrimTo")
+unsafe extern "C" fn cudaMemPoolTrimTo(memPool: cudaMemPool_t, minBytesToKeep: usize) -> cudaError_t {
+    ::runtime::entry("cudaMemPoolTrimTo", || ::runtime::api::memory_pool::cudaMemPoolTrimTo(memPool, minBytesToKeep))
 }
 
-unsafe extern "C" fn cudaMemPrefetchAsync(_devPtr: *const c_void, _count: usize, _dstDevice: c_int, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemPrefetchAsync")
+unsafe extern "C" fn cudaMemPrefetchAsync(devPtr: *const c_void, count: usize, dstDevice: c_int, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMemPrefetchAsync", || ::runtime::api::unified::cudaMemPrefetchAsync_v12(devPtr, count, dstDevice, stream))
 }
 
-unsafe extern "C" fn cudaMemPrefetchAsync_ptsz(_devPtr: *const c_void, _count: usize, _dstDevice: c_int, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemPrefetchAsync_ptsz")
+unsafe extern "C" fn cudaMemPrefetchAsync_ptsz(devPtr: *const c_void, count: usize, dstDevice: c_int, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemPrefetchAsync_ptsz", || ::runtime::api::unified::cudaMemPrefetchAsync_v12(devPtr, count, dstDevice, stream))
 }
 
-unsafe extern "C" fn cudaMemPrefetchAsync_v2(_devPtr: *const c_void, _count: usize, _location: cudaMemLocation, _flags: c_uint, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemPrefetchAsync_v2")
+unsafe extern "C" fn cudaMemPrefetchAsync_v2(devPtr: *const c_void, count: usize, location: cudaMemLocation, flags: c_uint, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMemPrefetchAsync_v2", || ::runtime::api::unified::cudaMemPrefetchAsync_v2(devPtr, count, location, flags, stream))
 }
 
-unsafe extern "C" fn cudaMemPrefetchAsync_v2_ptsz(_devPtr: *const c_void, _count: usize, _location: cudaMemLocation, _flags: c_uint, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemPrefetchAsync_v2_ptsz")
+unsafe extern "C" fn cudaMemPrefetchAsync_v2_ptsz(devPtr: *const c_void, count: usize, location: cudaMemLocation, flags: c_uint, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemPrefetchAsync_v2_ptsz", || ::runtime::api::unified::cudaMemPrefetchAsync_v2(devPtr, count, location, flags, stream))
 }
 
-unsafe extern "C" fn cudaMemRangeGetAttribute(_data: *mut c_void, _dataSize: usize, _attribute: cudaMemRangeAttribute, _devPtr: *const c_void, _count: usize) -> cudaError_t {
-    ::runtime::missing("cudaMemRangeGetAttribute")
+unsafe extern "C" fn cudaMemRangeGetAttribute(data: *mut c_void, dataSize: usize, attribute: cudaMemRangeAttribute, devPtr: *const c_void, count: usize) -> cudaError_t {
+    ::runtime::entry("cudaMemRangeGetAttribute", || ::runtime::api::unified::cudaMemRangeGetAttribute(data, dataSize, attribute, devPtr, count))
 }
 
 unsafe extern "C" fn cudaMemRangeGetAttributes(_data: *mut *mut c_void, _dataSizes: *mut usize, _attributes: *mut cudaMemRangeAttribute, _numAttributes: usize, _devPtr: *const c_void, _count: usize) -> cudaError_t {
@@ -1315,28 +1315,28 @@ unsafe extern "C" fn cudaMemcpyFromArray_ptds(_dst: *mut c_void, _src: cudaArray
     ::runtime::missing("cudaMemcpyFromArray_ptds")
 }
 
-unsafe extern "C" fn cudaMemcpyFromSymbol(_dst: *mut c_void, _symbol: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyFromSymbol")
+unsafe extern "C" fn cudaMemcpyFromSymbol(dst: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind) -> cudaError_t {
+    ::runtime::entry("cudaMemcpyFromSymbol", || ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind))
 }
 
-unsafe extern "C" fn cudaMemcpyFromSymbolAsync(_dst: *mut c_void, _symbol: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyFromSymbolAsync")
+unsafe extern "C" fn cudaMemcpyFromSymbolAsync(dst: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMemcpyFromSymbolAsync", || ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream))
 }
 
-unsafe extern "C" fn cudaMemcpyFromSymbolAsync_ptsz(_dst: *mut c_void, _symbol: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyFromSymbolAsync_ptsz")
+unsafe extern "C" fn cudaMemcpyFromSymbolAsync_ptsz(dst: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemcpyFromSymbolAsync_ptsz", || ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream))
 }
 
-unsafe extern "C" fn cudaMemcpyFromSymbol_ptds(_dst: *mut c_void, _symbol: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyFromSymbol_ptds")
+unsafe extern "C" fn cudaMemcpyFromSymbol_ptds(dst: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemcpyFromSymbol_ptds", || ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind))
 }
 
-unsafe extern "C" fn cudaMemcpyPeer(_dst: *mut c_void, _dstDevice: c_int, _src: *const c_void, _srcDevice: c_int, _count: usize) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyPeer")
+unsafe extern "C" fn cudaMemcpyPeer(dst: *mut c_void, dstDevice: c_int, src: *const c_void, srcDevice: c_int, count: usize) -> cudaError_t {
+    ::runtime::entry("cudaMemcpyPeer", || ::runtime::api::peer::cudaMemcpyPeer(dst, dstDevice, src, srcDevice, count))
 }
 
-unsafe extern "C" fn cudaMemcpyPeerAsync(_dst: *mut c_void, _dstDevice: c_int, _src: *const c_void, _srcDevice: c_int, _count: usize, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyPeerAsync")
+unsafe extern "C" fn cudaMemcpyPeerAsync(dst: *mut c_void, dstDevice: c_int, src: *const c_void, srcDevice: c_int, count: usize, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMemcpyPeerAsync", || ::runtime::api::peer::cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, stream))
 }
 
 unsafe extern "C" fn cudaMemcpyToArray(_dst: cudaArray_t, _wOffset: usize, _hOffset: usize, _src: *const c_void, _count: usize, _kind: cudaMemcpyKind) -> cudaError_t {
@@ -1355,20 +1355,20 @@ unsafe extern "C" fn cudaMemcpyToArray_ptds(_dst: cudaArray_t, _wOffset: usize, 
     ::runtime::missing("cudaMemcpyToArray_ptds")
 }
 
-unsafe extern "C" fn cudaMemcpyToSymbol(_symbol: *const c_void, _src: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyToSymbol")
+unsafe extern "C" fn cudaMemcpyToSymbol(symbol: *const c_void, src: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind) -> cudaError_t {
+    ::runtime::entry("cudaMemcpyToSymbol", || ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind))
 }
 
-unsafe extern "C" fn cudaMemcpyToSymbolAsync(_symbol: *const c_void, _src: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyToSymbolAsync")
+unsafe extern "C" fn cudaMemcpyToSymbolAsync(symbol: *const c_void, src: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaMemcpyToSymbolAsync", || ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream))
 }
 
-unsafe extern "C" fn cudaMemcpyToSymbolAsync_ptsz(_symbol: *const c_void, _src: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyToSymbolAsync_ptsz")
+unsafe extern "C" fn cudaMemcpyToSymbolAsync_ptsz(symbol: *const c_void, src: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemcpyToSymbolAsync_ptsz", || ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream))
 }
 
-unsafe extern "C" fn cudaMemcpyToSymbol_ptds(_symbol: *const c_void, _src: *const c_void, _count: usize, _offset: usize, _kind: cudaMemcpyKind) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyToSymbol_ptds")
+unsafe extern "C" fn cudaMemcpyToSymbol_ptds(symbol: *const c_void, src: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemcpyToSymbol_ptds", || ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind))
 }
 
 unsafe extern "C" fn cudaMemcpy_ptds(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind) -> cudaError_t {
@@ -1431,16 +1431,16 @@ unsafe extern "C" fn cudaMipmappedArrayGetSparseProperties(_sparseProperties: *m
     ::runtime::missing("cudaMipmappedArrayGetSparseProperties")
 }
 
-unsafe extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(_dynamicSmemSize: *mut usize, _func: *const c_void, _numBlocks: c_int, _blockSize: c_int) -> cudaError_t {
-    ::runtime::missing("cudaOccupancyAvailableDynamicSMemPerBlock")
+unsafe extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(dynamicSmemSize: *mut usize, func: *const c_void, numBlocks: c_int, blockSize: c_int) -> cudaError_t {
+    ::runtime::entry("cudaOccupancyAvailableDynamicSMemPerBlock", || ::runtime::api::occupancy::cudaOccupancyAvailableDynamicSMemPerBlock(unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?, func, numBlocks, blockSize))
 }
 
-unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(_numBlocks: *mut c_int, _func: *const c_void, _blockSize: c_int, _dynamicSMemSize: usize) -> cudaError_t {
-    ::runtime::missing("cudaOccupancyMaxActiveBlocksPerMultiprocessor")
+unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks: *mut c_int, func: *const c_void, blockSize: c_int, dynamicSMemSize: usize) -> cudaError_t {
+    ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessor", || ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessor(unsafe { Out::new(numBlocks, "numBlocks") }?, func, blockSize, dynamicSMemSize))
 }
 
-unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(_numBlocks: *mut c_int, _func: *const c_void, _blockSize: c_int, _dynamicSMemSize: usize, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
+unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks: *mut c_int, func: *const c_void, blockSize: c_int, dynamicSMemSize: usize, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(unsafe { Out::new(numBlocks, "numBlocks") }?, func, blockSize, dynamicSMemSize, flags))
 }
 
 unsafe extern "C" fn cudaOccupancyMaxActiveClusters(_numClusters: *mut c_int, _func: *const c_void, _launchConfig: *const cudaLaunchConfig_t) -> cudaError_t {
@@ -1455,28 +1455,28 @@ unsafe extern "C" fn cudaPeekAtLastError() -> cudaError_t {
     ::runtime::entry_value("cudaPeekAtLastError", cudaError_t::cudaErrorUnknown, || ::runtime::api::error::cudaPeekAtLastError())
 }
 
-unsafe extern "C" fn cudaPointerGetAttributes(_attributes: *mut cudaPointerAttributes, _ptr: *const c_void) -> cudaError_t {
-    ::runtime::missing("cudaPointerGetAttributes")
+unsafe extern "C" fn cudaPointerGetAttributes(attributes: *mut cudaPointerAttributes, ptr: *const c_void) -> cudaError_t {
+    ::runtime::entry("cudaPointerGetAttributes", || ::runtime::api::unified::cudaPointerGetAttributes_v12(unsafe { Out::new(attributes, "attributes") }?, ptr))
 }
 
 unsafe extern "C" fn cudaProfilerStart() -> cudaError_t {
-    ::runtime::missing("cudaProfilerStart")
+    ::runtime::entry("cudaProfilerStart", || ::runtime::api::device::cudaProfilerStart())
 }
 
 unsafe extern "C" fn cudaProfilerStop() -> cudaError_t {
-    ::runtime::missing("cudaProfilerStop")
+    ::runtime::entry("cudaProfilerStop", || ::runtime::api::device::cudaProfilerStop())
 }
 
 unsafe extern "C" fn cudaRuntimeGetVersion(runtimeVersion: *mut c_int) -> cudaError_t {
     ::runtime::entry("cudaRuntimeGetVersion", || ::runtime::api::version::cudaRuntimeGetVersion_v12(unsafe { Out::new(runtimeVersion, "runtimeVersion") }?))
 }
 
-unsafe extern "C" fn cudaSetDevice(_device: c_int) -> cudaError_t {
-    ::runtime::missing("cudaSetDevice")
+unsafe extern "C" fn cudaSetDevice(device: c_int) -> cudaError_t {
+    ::runtime::entry("cudaSetDevice", || ::runtime::api::device::cudaSetDevice(device))
 }
 
-unsafe extern "C" fn cudaSetDeviceFlags(_flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaSetDeviceFlags")
+unsafe extern "C" fn cudaSetDeviceFlags(flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaSetDeviceFlags", || ::runtime::api::device::cudaSetDeviceFlags(flags))
 }
 
 unsafe extern "C" fn cudaSetDoubleForDevice(d: *mut f64) -> cudaError_t {
@@ -1487,8 +1487,8 @@ unsafe extern "C" fn cudaSetDoubleForHost(d: *mut f64) -> cudaError_t {
     ::runtime::entry("cudaSetDoubleForHost", || ::runtime::api::execution::cudaSetDoubleForHost(d))
 }
 
-unsafe extern "C" fn cudaSetValidDevices(_device_arr: *mut c_int, _len: c_int) -> cudaError_t {
-    ::runtime::missing("cudaSetValidDevices")
+unsafe extern "C" fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> cudaError_t {
+    ::runtime::entry("cudaSetValidDevices", || ::runtime::api::device::cudaSetValidDevices(device_arr, len))
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(_extSemArray: *const cudaExternalSemaphore_t, _paramsArray: *const cudaExternalSemaphoreSignalParams_v1, _numExtSems: c_uint, _stream: cudaStream_t) -> cudaError_t {
@@ -1507,20 +1507,20 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_v2_ptsz(_extSemArray: *co
     ::runtime::missing("cudaSignalExternalSemaphoresAsync_v2_ptsz")
 }
 
-unsafe extern "C" fn cudaStreamAddCallback(_stream: cudaStream_t, _callback: cudaStreamCallback_t, _userData: *mut c_void, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaStreamAddCallback")
+unsafe extern "C" fn cudaStreamAddCallback(stream: cudaStream_t, callback: cudaStreamCallback_t, userData: *mut c_void, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaStreamAddCallback", || ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags))
 }
 
-unsafe extern "C" fn cudaStreamAddCallback_ptsz(_stream: cudaStream_t, _callback: cudaStreamCallback_t, _userData: *mut c_void, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaStreamAddCallback_ptsz")
+unsafe extern "C" fn cudaStreamAddCallback_ptsz(stream: cudaStream_t, callback: cudaStreamCallback_t, userData: *mut c_void, flags: c_uint) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaStreamAddCallback_ptsz", || ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags))
 }
 
-unsafe extern "C" fn cudaStreamAttachMemAsync(_stream: cudaStream_t, _devPtr: *mut c_void, _length: usize, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaStreamAttachMemAsync")
+unsafe extern "C" fn cudaStreamAttachMemAsync(stream: cudaStream_t, devPtr: *mut c_void, length: usize, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaStreamAttachMemAsync", || ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags))
 }
 
-unsafe extern "C" fn cudaStreamAttachMemAsync_ptsz(_stream: cudaStream_t, _devPtr: *mut c_void, _length: usize, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaStreamAttachMemAsync_ptsz")
+unsafe extern "C" fn cudaStreamAttachMemAsync_ptsz(stream: cudaStream_t, devPtr: *mut c_void, length: usize, flags: c_uint) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaStreamAttachMemAsync_ptsz", || ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags))
 }
 
 unsafe extern "C" fn cudaStreamBeginCapture(_stream: cudaStream_t, _mode: cudaStreamCaptureMode) -> cudaError_t {
@@ -1539,28 +1539,28 @@ unsafe extern "C" fn cudaStreamBeginCapture_ptsz(_stream: cudaStream_t, _mode: c
     ::runtime::missing("cudaStreamBeginCapture_ptsz")
 }
 
-unsafe extern "C" fn cudaStreamCopyAttributes(_dstStream: cudaStream_t, _srcStream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaStreamCopyAttributes")
+unsafe extern "C" fn cudaStreamCopyAttributes(dstStream: cudaStream_t, srcStream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaStreamCopyAttributes", || ::runtime::api::stream::cudaStreamCopyAttributes(dstStream, srcStream))
 }
 
-unsafe extern "C" fn cudaStreamCopyAttributes_ptsz(_dst: cudaStream_t, _src: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaStreamCopyAttributes_ptsz")
+unsafe extern "C" fn cudaStreamCopyAttributes_ptsz(dst: cudaStream_t, src: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaStreamCopyAttributes_ptsz", || ::runtime::api::stream::cudaStreamCopyAttributes(dst, src))
 }
 
-unsafe extern "C" fn cudaStreamCreate(_pStream: *mut cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaStreamCreate")
+unsafe extern "C" fn cudaStreamCreate(pStream: *mut cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaStreamCreate", || ::runtime::api::stream::cudaStreamCreate(unsafe { Out::new(pStream, "pStream") }?))
 }
 
-unsafe extern "C" fn cudaStreamCreateWithFlags(_pStream: *mut cudaStream_t, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaStreamCreateWithFlags")
+unsafe extern "C" fn cudaStreamCreateWithFlags(pStream: *mut cudaStream_t, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaStreamCreateWithFlags", || ::runtime::api::stream::cudaStreamCreateWithFlags(unsafe { Out::new(pStream, "pStream") }?, flags))
 }
 
-unsafe extern "C" fn cudaStreamCreateWithPriority(_pStream: *mut cudaStream_t, _flags: c_uint, _priority: c_int) -> cudaError_t {
-    ::runtime::missing("cudaStreamCreateWithPriority")
+unsafe extern "C" fn cudaStreamCreateWithPriority(pStream: *mut cudaStream_t, flags: c_uint, priority: c_int) -> cudaError_t {
+    ::runtime::entry("cudaStreamCreateWithPriority", || ::runtime::api::stream::cudaStreamCreateWithPriority(unsafe { Out::new(pStream, "pStream") }?, flags, priority))
 }
 
-unsafe extern "C" fn cudaStreamDestroy(_stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaStreamDestroy")
+unsafe extern "C" fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaStreamDestroy", || ::runtime::api::stream::cudaStreamDestroy(stream))
 }
 
 unsafe extern "C" fn cudaStreamEndCapture(_stream: cudaStream_t, _pGraph: *mut cudaGraph_t) -> cudaError_t {
@@ -1603,52 +1603,52 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo_v3_ptsz(_stream: cudaStream_t, _ca
     ::runtime::missing("cudaStreamGetCaptureInfo_v3_ptsz")
 }
 
-unsafe extern "C" fn cudaStreamGetDevice(_hStream: cudaStream_t, _device: *mut c_int) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetDevice")
+unsafe extern "C" fn cudaStreamGetDevice(hStream: cudaStream_t, device: *mut c_int) -> cudaError_t {
+    ::runtime::entry("cudaStreamGetDevice", || ::runtime::api::stream::cudaStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?))
 }
 
-unsafe extern "C" fn cudaStreamGetDevice_ptsz(_hStream: cudaStream_t, _device: *mut c_int) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetDevice_ptsz")
+unsafe extern "C" fn cudaStreamGetDevice_ptsz(hStream: cudaStream_t, device: *mut c_int) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaStreamGetDevice_ptsz", || ::runtime::api::stream::cudaStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?))
 }
 
-unsafe extern "C" fn cudaStreamGetFlags(_hStream: cudaStream_t, _flags: *mut c_uint) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetFlags")
+unsafe extern "C" fn cudaStreamGetFlags(hStream: cudaStream_t, flags: *mut c_uint) -> cudaError_t {
+    ::runtime::entry("cudaStreamGetFlags", || ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?))
 }
 
-unsafe extern "C" fn cudaStreamGetFlags_ptsz(_hStream: cudaStream_t, _flags: *mut c_uint) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetFlags_ptsz")
+unsafe extern "C" fn cudaStreamGetFlags_ptsz(hStream: cudaStream_t, flags: *mut c_uint) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaStreamGetFlags_ptsz", || ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?))
 }
 
-unsafe extern "C" fn cudaStreamGetId(_hStream: cudaStream_t, _streamId: *mut c_ulonglong) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetId")
+unsafe extern "C" fn cudaStreamGetId(hStream: cudaStream_t, streamId: *mut c_ulonglong) -> cudaError_t {
+    ::runtime::entry("cudaStreamGetId", || ::runtime::api::stream::cudaStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?))
 }
 
-unsafe extern "C" fn cudaStreamGetId_ptsz(_hStream: cudaStream_t, _streamId: *mut c_ulonglong) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetId_ptsz")
+unsafe extern "C" fn cudaStreamGetId_ptsz(hStream: cudaStream_t, streamId: *mut c_ulonglong) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaStreamGetId_ptsz", || ::runtime::api::stream::cudaStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?))
 }
 
-unsafe extern "C" fn cudaStreamGetPriority(_hStream: cudaStream_t, _priority: *mut c_int) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetPriority")
+unsafe extern "C" fn cudaStreamGetPriority(hStream: cudaStream_t, priority: *mut c_int) -> cudaError_t {
+    ::runtime::entry("cudaStreamGetPriority", || ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?))
 }
 
-unsafe extern "C" fn cudaStreamGetPriority_ptsz(_hStream: cudaStream_t, _priority: *mut c_int) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetPriority_ptsz")
+unsafe extern "C" fn cudaStreamGetPriority_ptsz(hStream: cudaStream_t, priority: *mut c_int) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaStreamGetPriority_ptsz", || ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?))
 }
 
-unsafe extern "C" fn cudaStreamIsCapturing(_stream: cudaStream_t, _pCaptureStatus: *mut cudaStreamCaptureStatus) -> cudaError_t {
-    ::runtime::missing("cudaStreamIsCapturing")
+unsafe extern "C" fn cudaStreamIsCapturing(stream: cudaStream_t, pCaptureStatus: *mut cudaStreamCaptureStatus) -> cudaError_t {
+    ::runtime::entry("cudaStreamIsCapturing", || ::runtime::api::stream::cudaStreamIsCapturing(stream, unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?))
 }
 
-unsafe extern "C" fn cudaStreamIsCapturing_ptsz(_stream: cudaStream_t, _pCaptureStatus: *mut cudaStreamCaptureStatus) -> cudaError_t {
-    ::runtime::missing("cudaStreamIsCapturing_ptsz")
+unsafe extern "C" fn cudaStreamIsCapturing_ptsz(stream: cudaStream_t, pCaptureStatus: *mut cudaStreamCaptureStatus) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaStreamIsCapturing_ptsz", || ::runtime::api::stream::cudaStreamIsCapturing(stream, unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?))
 }
 
-unsafe extern "C" fn cudaStreamQuery(_stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaStreamQuery")
+unsafe extern "C" fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaStreamQuery", || ::runtime::api::stream::cudaStreamQuery(stream))
 }
 
-unsafe extern "C" fn cudaStreamQuery_ptsz(_stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaStreamQuery_ptsz")
+unsafe extern "C" fn cudaStreamQuery_ptsz(stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaStreamQuery_ptsz", || ::runtime::api::stream::cudaStreamQuery(stream))
 }
 
 unsafe extern "C" fn cudaStreamSetAttribute(_stream: cudaStream_t, _attr: cudaLaunchAttributeID, _param: *const cudaLaunchAttributeValue) -> cudaError_t {
@@ -1659,12 +1659,12 @@ unsafe extern "C" fn cudaStreamSetAttribute_ptsz(_hStream: cudaStream_t, _attr: 
     ::runtime::missing("cudaStreamSetAttribute_ptsz")
 }
 
-unsafe extern "C" fn cudaStreamSynchronize(_stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaStreamSynchronize")
+unsafe extern "C" fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaStreamSynchronize", || ::runtime::api::stream::cudaStreamSynchronize(stream))
 }
 
-unsafe extern "C" fn cudaStreamSynchronize_ptsz(_stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaStreamSynchronize_ptsz")
+unsafe extern "C" fn cudaStreamSynchronize_ptsz(stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaStreamSynchronize_ptsz", || ::runtime::api::stream::cudaStreamSynchronize(stream))
 }
 
 unsafe extern "C" fn cudaStreamUpdateCaptureDependencies(_stream: cudaStream_t, _dependencies: *mut cudaGraphNode_t, _numDependencies: usize, _flags: c_uint) -> cudaError_t {
@@ -1683,40 +1683,40 @@ unsafe extern "C" fn cudaStreamUpdateCaptureDependencies_v2_ptsz(_stream: cudaSt
     ::runtime::missing("cudaStreamUpdateCaptureDependencies_v2_ptsz")
 }
 
-unsafe extern "C" fn cudaStreamWaitEvent(_stream: cudaStream_t, _event: cudaEvent_t, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaStreamWaitEvent")
+unsafe extern "C" fn cudaStreamWaitEvent(stream: cudaStream_t, event: cudaEvent_t, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaStreamWaitEvent", || ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags))
 }
 
-unsafe extern "C" fn cudaStreamWaitEvent_ptsz(_stream: cudaStream_t, _event: cudaEvent_t, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaStreamWaitEvent_ptsz")
+unsafe extern "C" fn cudaStreamWaitEvent_ptsz(stream: cudaStream_t, event: cudaEvent_t, flags: c_uint) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaStreamWaitEvent_ptsz", || ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags))
 }
 
-unsafe extern "C" fn cudaThreadExchangeStreamCaptureMode(_mode: *mut cudaStreamCaptureMode) -> cudaError_t {
-    ::runtime::missing("cudaThreadExchangeStreamCaptureMode")
+unsafe extern "C" fn cudaThreadExchangeStreamCaptureMode(mode: *mut cudaStreamCaptureMode) -> cudaError_t {
+    ::runtime::entry("cudaThreadExchangeStreamCaptureMode", || ::runtime::api::stream::cudaThreadExchangeStreamCaptureMode(unsafe { Out::new(mode, "mode") }?))
 }
 
 unsafe extern "C" fn cudaThreadExit() -> cudaError_t {
-    ::runtime::missing("cudaThreadExit")
+    ::runtime::entry("cudaThreadExit", || ::runtime::api::device::cudaThreadExit())
 }
 
-unsafe extern "C" fn cudaThreadGetCacheConfig(_pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
-    ::runtime::missing("cudaThreadGetCacheConfig")
+unsafe extern "C" fn cudaThreadGetCacheConfig(pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
+    ::runtime::entry("cudaThreadGetCacheConfig", || ::runtime::api::device::cudaThreadGetCacheConfig(unsafe { Out::new(pCacheConfig, "pCacheConfig") }?))
 }
 
-unsafe extern "C" fn cudaThreadGetLimit(_pValue: *mut usize, _limit: cudaLimit) -> cudaError_t {
-    ::runtime::missing("cudaThreadGetLimit")
+unsafe extern "C" fn cudaThreadGetLimit(pValue: *mut usize, limit: cudaLimit) -> cudaError_t {
+    ::runtime::entry("cudaThreadGetLimit", || ::runtime::api::device::cudaThreadGetLimit(unsafe { Out::new(pValue, "pValue") }?, limit))
 }
 
-unsafe extern "C" fn cudaThreadSetCacheConfig(_cacheConfig: cudaFuncCache) -> cudaError_t {
-    ::runtime::missing("cudaThreadSetCacheConfig")
+unsafe extern "C" fn cudaThreadSetCacheConfig(cacheConfig: cudaFuncCache) -> cudaError_t {
+    ::runtime::entry("cudaThreadSetCacheConfig", || ::runtime::api::device::cudaThreadSetCacheConfig(cacheConfig))
 }
 
-unsafe extern "C" fn cudaThreadSetLimit(_limit: cudaLimit, _value: usize) -> cudaError_t {
-    ::runtime::missing("cudaThreadSetLimit")
+unsafe extern "C" fn cudaThreadSetLimit(limit: cudaLimit, value: usize) -> cudaError_t {
+    ::runtime::entry("cudaThreadSetLimit", || ::runtime::api::device::cudaThreadSetLimit(limit, value))
 }
 
 unsafe extern "C" fn cudaThreadSynchronize() -> cudaError_t {
-    ::runtime::missing("cudaThreadSynchronize")
+    ::runtime::entry("cudaThreadSynchronize", || ::runtime::api::device::cudaThreadSynchronize())
 }
 
 unsafe extern "C" fn cudaUserObjectCreate(_object_out: *mut cudaUserObject_t, _ptr: *mut c_void, _destroy: cudaHostFn_t, _initialRefcount: c_uint, _flags: c_uint) -> cudaError_t {
