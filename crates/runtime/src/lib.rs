@@ -1,1 +1,19 @@
-//! (skeleton)
+//! What each `cuda*` call means. `api/` has one body per name; the exports are generated in crates/libcudart.
+//! The rule: the driver is reached only through the C functions of `libcuda.so.1`, so this runtime also runs on another driver.
+//!
+//! State kept here is what CUDA's runtime adds to the driver: registered kernels and variables, each thread's device, call
+//! configuration and last error. Contexts, memory, streams and modules live in the driver.
+
+#![expect(non_snake_case, reason = "bodies have the C names")]
+
+pub mod api;
+mod device;
+mod driver;
+mod entry;
+mod error;
+mod error_names;
+mod registry;
+mod stream;
+
+pub use entry::{entry, entry_per_thread, entry_value, missing};
+pub use error::{Error, Result};

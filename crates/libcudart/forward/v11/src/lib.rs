@@ -1,1 +1,10 @@
-//! (skeleton)
+//! `libcudart.so.11.0`: the names of CUDA 11's runtime on their version node, each a jump into `libcudaway_cudart.so`.
+//! The rule: no state of its own, nothing runs until the first call.
+
+#[rustfmt::skip]
+#[path = "generated/names.rs"]
+mod generated;
+
+const MAJOR: u32 = 11;
+
+include!("../../fill.rs");

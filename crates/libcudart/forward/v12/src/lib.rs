@@ -1,1 +1,10 @@
-//! (skeleton)
+//! `libcudart.so.12`: the names of CUDA 12's runtime on their version node, each a jump into `libcudaway_cudart.so`.
+//! The rule: no state of its own, nothing runs until the first call.
+
+#[rustfmt::skip]
+#[path = "generated/names.rs"]
+mod generated;
+
+const MAJOR: u32 = 12;
+
+include!("../../fill.rs");

@@ -1,0 +1,98 @@
+// The part of a forwarder that is the same for every major: binding its slots, once, at the first call of any name.
+// Included by each forwarder's lib.rs, so that three libraries share no state and no code.
+// The rule: libc only, no constructor, no allocation, and no call crashes when the implementation is missing.
+
+use core::ffi::{CStr, c_char, c_void};
+use core::ptr;
+use core::sync::atomic::Ordering;
+
+use generated::{Answer, COUNT, NAMES, SLOTS};
+
+/// `libcudaway_cudart.so`'s one export: a major's functions, in the order of the major's names.
+type RuntimeTable = unsafe extern "C" fn(major: u32, n: *mut usize) -> *const *const c_void;
+
+const IMPLEMENTATION: &CStr = c"libcudaway_cudart.so";
+
+/// Stores an address in every slot. Threads that come at the same time store the same ones.
+pub extern "C" fn fill() {
+    // SAFETY: errno's address is the thread's own and always valid.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: as above.
+    let saved = unsafe { *errno };
+    let table = implementation();
+    for (index, (slot, (_, answer))) in SLOTS.iter().zip(&NAMES).enumerate() {
+        let target = match table {
+            // SAFETY: `implementation` saw that the table has COUNT entries.
+            Some(table) => unsafe { *table.add(index) },
+            None => unavailable(*answer),
+        };
+        slot.store(target.cast_mut(), Ordering::Release);
+    }
+    // SAFETY: as above.
+    unsafe { *errno = saved };
+}
+
+/// The table of our major, from the library that lies beside this one.
+fn implementation() -> Option<*const *const c_void> {
+    let mut path = [0 as c_char; 4096];
+    beside_us(IMPLEMENTATION, &mut path)?;
+    // SAFETY: `path` ends in a zero. The caller is a program's call, never a constructor of ours, so dlopen is allowed.
+    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if library.is_null() {
+        return None;
+    }
+    // SAFETY: a live handle and a literal name.
+    let function = unsafe { libc::dlsym(library, c"cudaway_runtime_table".as_ptr()) };
+    if function.is_null() {
+        return None;
+    }
+    // SAFETY: the name belongs to our own library, whose export has this type.
+    let function: RuntimeTable = unsafe { core::mem::transmute(function) };
+    let mut n = 0;
+    // SAFETY: `n` outlives the call.
+    let table = unsafe { function(MAJOR, &mut n) };
+    // Another count means that the two libraries are of different builds, and an index of ours means something else there.
+    (!table.is_null() && n == COUNT).then_some(table)
+}
+
+/// Writes `<directory of this library>/<file>` with a final zero.
+fn beside_us(file: &CStr, path: &mut [c_char; 4096]) -> Option<()> {
+    // SAFETY: all-zero is a valid Dl_info.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // SAFETY: an address of this library; `info` outlives the call.
+    let known = unsafe { libc::dladdr(ptr::from_ref(&SLOTS).cast(), &mut info) } != 0;
+    if !known || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: dladdr's name is a string that lives as long as this library is loaded.
+    let own = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
+    let directory = own.iter().rposition(|&byte| byte == b'/').map_or(&b"./"[..], |slash| &own[..=slash]);
+    let file = file.to_bytes_with_nul();
+    let target = path.get_mut(..directory.len() + file.len())?;
+    for (to, &from) in target.iter_mut().zip(directory.iter().chain(file)) {
+        *to = from.cast_signed();
+    }
+    Some(())
+}
+
+/// What a call does when the implementation cannot be opened.
+fn unavailable(answer: Answer) -> *const c_void {
+    match answer {
+        Answer::Status => initialization_error as *const c_void,
+        Answer::Zero => zero as *const c_void,
+        Answer::One => one as *const c_void,
+    }
+}
+
+/// `cudaErrorInitializationError`
+extern "C" fn initialization_error() -> usize {
+    3
+}
+
+extern "C" fn zero() -> usize {
+    0
+}
+
+extern "C" fn one() -> usize {
+    1
+}

@@ -1,0 +1,277 @@
+//! The driver's C functions, found in `libcuda.so.1` at the first call that needs one.
+//! The rule: nothing here is private to our own driver. A function the driver lacks is not supported; the others still work.
+
+use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use cuda_abi::*;
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use once_cell::sync::OnceCell;
+
+use crate::error::check;
+use crate::{Error, Result};
+
+/// Declares the table: a field for each function and a method of the same name that calls it.
+macro_rules! driver {
+    ($($name:ident($($parameter:ident: $type:ty),* $(,)?);)*) => {
+        pub struct Driver {
+            $($name: Option<unsafe extern "C" fn($($type),*) -> CUresult>,)*
+        }
+
+        impl Driver {
+            /// Looks every function up.
+            fn of(library: &Library) -> Self {
+                Driver {
+                    $($name: {
+                        // SAFETY: the name in the driver's ABI has this type; the library is never closed.
+                        unsafe { library.get(concat!(stringify!($name), "\0")) }.ok().map(|symbol| *symbol)
+                    },)*
+                }
+            }
+
+            // The addresses among the arguments are the program's (valid by CUDA's contract with it) or our own locals;
+            // handles are checked by the driver.
+            $(pub fn $name(&self, $($parameter: $type),*) -> Result {
+                let function = self.$name.ok_or(Error::NotSupported(concat!(stringify!($name), " (missing in this driver)")))?;
+                // SAFETY: see above.
+                check(unsafe { function($($parameter),*) })
+            })*
+        }
+    };
+}
+
+driver! {
+    cuDriverGetVersion(driverVersion: *mut c_int);
+    cuInit(Flags: c_uint);
+    cuGetProcAddress_v2(symbol: *const c_char, pfn: *mut *mut c_void, cudaVersion: c_int, flags: cuuint64_t, symbolStatus: *mut CUdriverProcAddressQueryResult);
+    cuGetErrorName(error: CUresult, pStr: *mut *const c_char);
+
+    cuDeviceGetCount(count: *mut c_int);
+    cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
+    cuDeviceGetName(name: *mut c_char, len: c_int, dev: CUdevice);
+    cuDeviceTotalMem_v2(bytes: *mut usize, dev: CUdevice);
+    cuDeviceGetAttribute(pi: *mut c_int, attrib: CUdevice_attribute, dev: CUdevice);
+    cuDeviceGetUuid_v2(uuid: *mut CUuuid, dev: CUdevice);
+    cuDeviceGetUuid(uuid: *mut CUuuid, dev: CUdevice);
+    cuDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, dev: CUdevice);
+    cuDeviceGetByPCIBusId(dev: *mut CUdevice, pciBusId: *const c_char);
+    cuDeviceCanAccessPeer(canAccessPeer: *mut c_int, dev: CUdevice, peerDev: CUdevice);
+    cuDeviceGetP2PAttribute(value: *mut c_int, attrib: CUdevice_P2PAttribute, srcDevice: CUdevice, dstDevice: CUdevice);
+    cuDeviceGetDefaultMemPool(pool_out: *mut CUmemoryPool, dev: CUdevice);
+    cuDeviceGetMemPool(pool: *mut CUmemoryPool, dev: CUdevice);
+    cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool);
+    cuDeviceGetLuid(luid: *mut c_char, deviceNodeMask: *mut c_uint, dev: CUdevice);
+
+    cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice);
+    cuDevicePrimaryCtxReset_v2(dev: CUdevice);
+    cuDevicePrimaryCtxGetState(dev: CUdevice, flags: *mut c_uint, active: *mut c_int);
+    cuDevicePrimaryCtxSetFlags_v2(dev: CUdevice, flags: c_uint);
+
+    cuCtxGetCurrent(pctx: *mut CUcontext);
+    cuCtxSetCurrent(ctx: CUcontext);
+    cuCtxGetDevice(device: *mut CUdevice);
+    cuCtxSynchronize();
+    cuCtxGetLimit(pvalue: *mut usize, limit: CUlimit);
+    cuCtxSetLimit(limit: CUlimit, value: usize);
+    cuCtxGetCacheConfig(pconfig: *mut CUfunc_cache);
+    cuCtxSetCacheConfig(config: CUfunc_cache);
+    cuCtxGetSharedMemConfig(pConfig: *mut CUsharedconfig);
+    cuCtxSetSharedMemConfig(config: CUsharedconfig);
+    cuCtxGetStreamPriorityRange(leastPriority: *mut c_int, greatestPriority: *mut c_int);
+    cuCtxGetFlags(flags: *mut c_uint);
+    cuCtxEnablePeerAccess(peerContext: CUcontext, Flags: c_uint);
+    cuCtxDisablePeerAccess(peerContext: CUcontext);
+    cuCtxResetPersistingL2Cache();
+
+    cuLibraryLoadData(library: *mut CUlibrary, code: *const c_void, jitOptions: *mut CUjit_option, jitOptionsValues: *mut *mut c_void, numJitOptions: c_uint, libraryOptions: *mut CUlibraryOption, libraryOptionValues: *mut *mut c_void, numLibraryOptions: c_uint);
+    cuLibraryLoadFromFile(library: *mut CUlibrary, fileName: *const c_char, jitOptions: *mut CUjit_option, jitOptionsValues: *mut *mut c_void, numJitOptions: c_uint, libraryOptions: *mut CUlibraryOption, libraryOptionValues: *mut *mut c_void, numLibraryOptions: c_uint);
+    cuLibraryUnload(library: CUlibrary);
+    cuLibraryGetKernel(pKernel: *mut CUkernel, library: CUlibrary, name: *const c_char);
+    cuLibraryGetGlobal(dptr: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char);
+    cuLibraryGetManaged(dptr: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char);
+    cuLibraryGetKernelCount(count: *mut c_uint, lib: CUlibrary);
+    cuLibraryEnumerateKernels(kernels: *mut CUkernel, numKernels: c_uint, lib: CUlibrary);
+    cuLibraryGetUnifiedFunction(fptr: *mut *mut c_void, library: CUlibrary, symbol: *const c_char);
+
+    cuKernelGetFunction(pFunc: *mut CUfunction, kernel: CUkernel);
+    cuKernelGetAttribute(pi: *mut c_int, attrib: CUfunction_attribute, kernel: CUkernel, dev: CUdevice);
+    cuKernelSetAttribute(attrib: CUfunction_attribute, val: c_int, kernel: CUkernel, dev: CUdevice);
+    cuKernelSetCacheConfig(kernel: CUkernel, config: CUfunc_cache, dev: CUdevice);
+    cuKernelGetName(name: *mut *const c_char, hfunc: CUkernel);
+    cuKernelGetParamInfo(kernel: CUkernel, paramIndex: usize, paramOffset: *mut usize, paramSize: *mut usize);
+
+    cuFuncGetAttribute(pi: *mut c_int, attrib: CUfunction_attribute, hfunc: CUfunction);
+    cuFuncSetAttribute(hfunc: CUfunction, attrib: CUfunction_attribute, value: c_int);
+    cuFuncSetCacheConfig(hfunc: CUfunction, config: CUfunc_cache);
+
+    cuLaunchKernel(f: CUfunction, gridDimX: c_uint, gridDimY: c_uint, gridDimZ: c_uint, blockDimX: c_uint, blockDimY: c_uint, blockDimZ: c_uint, sharedMemBytes: c_uint, hStream: CUstream, kernelParams: *mut *mut c_void, extra: *mut *mut c_void);
+    cuLaunchKernelEx(config: *const CUlaunchConfig, f: CUfunction, kernelParams: *mut *mut c_void, extra: *mut *mut c_void);
+    cuLaunchCooperativeKernel(f: CUfunction, gridDimX: c_uint, gridDimY: c_uint, gridDimZ: c_uint, blockDimX: c_uint, blockDimY: c_uint, blockDimZ: c_uint, sharedMemBytes: c_uint, hStream: CUstream, kernelParams: *mut *mut c_void);
+    cuLaunchHostFunc(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void);
+
+    cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks: *mut c_int, func: CUfunction, blockSize: c_int, dynamicSMemSize: usize, flags: c_uint);
+    cuOccupancyAvailableDynamicSMemPerBlock(dynamicSmemSize: *mut usize, func: CUfunction, numBlocks: c_int, blockSize: c_int);
+    cuOccupancyMaxPotentialClusterSize(clusterSize: *mut c_int, func: CUfunction, config: *const CUlaunchConfig);
+    cuOccupancyMaxActiveClusters(numClusters: *mut c_int, func: CUfunction, config: *const CUlaunchConfig);
+
+    cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+    cuMemAlloc_v2(dptr: *mut CUdeviceptr, bytesize: usize);
+    cuMemAllocPitch_v2(dptr: *mut CUdeviceptr, pPitch: *mut usize, WidthInBytes: usize, Height: usize, ElementSizeBytes: c_uint);
+    cuMemFree_v2(dptr: CUdeviceptr);
+    cuMemHostAlloc(pp: *mut *mut c_void, bytesize: usize, Flags: c_uint);
+    cuMemFreeHost(p: *mut c_void);
+    cuMemHostRegister_v2(p: *mut c_void, bytesize: usize, Flags: c_uint);
+    cuMemHostUnregister(p: *mut c_void);
+    cuMemHostGetDevicePointer_v2(pdptr: *mut CUdeviceptr, p: *mut c_void, Flags: c_uint);
+    cuMemHostGetFlags(pFlags: *mut c_uint, p: *mut c_void);
+    cuMemAllocManaged(dptr: *mut CUdeviceptr, bytesize: usize, flags: c_uint);
+    cuMemAllocAsync(dptr: *mut CUdeviceptr, bytesize: usize, hStream: CUstream);
+    cuMemAllocFromPoolAsync(dptr: *mut CUdeviceptr, bytesize: usize, pool: CUmemoryPool, hStream: CUstream);
+    cuMemFreeAsync(dptr: CUdeviceptr, hStream: CUstream);
+    cuMemAdvise_v2(devPtr: CUdeviceptr, count: usize, advice: CUmem_advise, location: CUmemLocation);
+    cuMemAdvise(devPtr: CUdeviceptr, count: usize, advice: CUmem_advise, device: CUdevice);
+    cuMemPrefetchAsync(devPtr: CUdeviceptr, count: usize, dstDevice: CUdevice, hStream: CUstream);
+    cuMemPrefetchAsync_v2(devPtr: CUdeviceptr, count: usize, location: CUmemLocation, flags: c_uint, hStream: CUstream);
+    cuMemRangeGetAttribute(data: *mut c_void, dataSize: usize, attribute: CUmem_range_attribute, devPtr: CUdeviceptr, count: usize);
+    cuMemRangeGetAttributes(data: *mut *mut c_void, dataSizes: *mut usize, attributes: *mut CUmem_range_attribute, numAttributes: usize, devPtr: CUdeviceptr, count: usize);
+
+    cuMemcpyHtoD_v2(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize);
+    cuMemcpyDtoH_v2(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize);
+    cuMemcpyDtoD_v2(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize);
+    cuMemcpy(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize);
+    cuMemcpyHtoDAsync_v2(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize, hStream: CUstream);
+    cuMemcpyDtoHAsync_v2(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize, hStream: CUstream);
+    cuMemcpyDtoDAsync_v2(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize, hStream: CUstream);
+    cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize, hStream: CUstream);
+    cuMemcpy2DUnaligned_v2(pCopy: *const CUDA_MEMCPY2D);
+    cuMemcpy2DAsync_v2(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream);
+    cuMemcpyPeer(dstDevice: CUdeviceptr, dstContext: CUcontext, srcDevice: CUdeviceptr, srcContext: CUcontext, ByteCount: usize);
+    cuMemcpyPeerAsync(dstDevice: CUdeviceptr, dstContext: CUcontext, srcDevice: CUdeviceptr, srcContext: CUcontext, ByteCount: usize, hStream: CUstream);
+    cuMemcpy3D_v2(pCopy: *const CUDA_MEMCPY3D);
+    cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream);
+    cuMemcpy3DPeer(pCopy: *const CUDA_MEMCPY3D_PEER);
+    cuMemcpy3DPeerAsync(pCopy: *const CUDA_MEMCPY3D_PEER, hStream: CUstream);
+
+    cuMemsetD8_v2(dstDevice: CUdeviceptr, uc: c_uchar, N: usize);
+    cuMemsetD8Async(dstDevice: CUdeviceptr, uc: c_uchar, N: usize, hStream: CUstream);
+    cuMemsetD2D8_v2(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize);
+    cuMemsetD2D8Async(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize, hStream: CUstream);
+    cuPointerGetAttribute(data: *mut c_void, attribute: CUpointer_attribute, ptr: CUdeviceptr);
+    cuPointerGetAttributes(numAttributes: c_uint, attributes: *mut CUpointer_attribute, data: *mut *mut c_void, ptr: CUdeviceptr);
+
+    cuMemPoolCreate(pool: *mut CUmemoryPool, poolProps: *const CUmemPoolProps);
+    cuMemPoolDestroy(pool: CUmemoryPool);
+    cuMemPoolGetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void);
+    cuMemPoolSetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void);
+    cuMemPoolTrimTo(pool: CUmemoryPool, minBytesToKeep: usize);
+    cuMemPoolSetAccess(pool: CUmemoryPool, map: *const CUmemAccessDesc, count: usize);
+    cuMemPoolGetAccess(flags: *mut CUmemAccess_flags, memPool: CUmemoryPool, location: *mut CUmemLocation);
+
+    cuStreamCreate(phStream: *mut CUstream, Flags: c_uint);
+    cuStreamCreateWithPriority(phStream: *mut CUstream, flags: c_uint, priority: c_int);
+    cuStreamDestroy_v2(hStream: CUstream);
+    cuStreamSynchronize(hStream: CUstream);
+    cuStreamQuery(hStream: CUstream);
+    cuStreamWaitEvent(hStream: CUstream, hEvent: CUevent, Flags: c_uint);
+    cuStreamAddCallback(hStream: CUstream, callback: CUstreamCallback, userData: *mut c_void, flags: c_uint);
+    cuStreamGetFlags(hStream: CUstream, flags: *mut c_uint);
+    cuStreamGetPriority(hStream: CUstream, priority: *mut c_int);
+    cuStreamGetId(hStream: CUstream, streamId: *mut c_ulonglong);
+    cuStreamGetDevice(hStream: CUstream, device: *mut CUdevice);
+    cuStreamAttachMemAsync(hStream: CUstream, dptr: CUdeviceptr, length: usize, flags: c_uint);
+    cuStreamIsCapturing(hStream: CUstream, captureStatus: *mut CUstreamCaptureStatus);
+    cuStreamGetAttribute(hStream: CUstream, attr: CUstreamAttrID, value: *mut CUstreamAttrValue);
+    cuStreamSetAttribute(hStream: CUstream, attr: CUstreamAttrID, param: *const CUstreamAttrValue);
+    cuStreamCopyAttributes(dstStream: CUstream, srcStream: CUstream);
+    cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode);
+
+    cuStreamBeginCapture_v2(hStream: CUstream, mode: CUstreamCaptureMode);
+    cuStreamEndCapture(hStream: CUstream, phGraph: *mut CUgraph);
+    cuStreamGetCaptureInfo_v2(hStream: CUstream, captureStatus_out: *mut CUstreamCaptureStatus, id_out: *mut cuuint64_t, graph_out: *mut CUgraph, dependencies_out: *mut *const CUgraphNode, numDependencies_out: *mut usize);
+
+    cuEventCreate(phEvent: *mut CUevent, Flags: c_uint);
+    cuEventDestroy_v2(hEvent: CUevent);
+    cuEventRecord(hEvent: CUevent, hStream: CUstream);
+    cuEventRecordWithFlags(hEvent: CUevent, hStream: CUstream, flags: c_uint);
+    cuEventQuery(hEvent: CUevent);
+    cuEventSynchronize(hEvent: CUevent);
+    cuEventElapsedTime(pMilliseconds: *mut f32, hStart: CUevent, hEnd: CUevent);
+
+    cuIpcGetMemHandle(pHandle: *mut CUipcMemHandle, dptr: CUdeviceptr);
+    cuIpcOpenMemHandle_v2(pdptr: *mut CUdeviceptr, handle: CUipcMemHandle, Flags: c_uint);
+    cuIpcCloseMemHandle(dptr: CUdeviceptr);
+    cuIpcGetEventHandle(pHandle: *mut CUipcEventHandle, event: CUevent);
+    cuIpcOpenEventHandle(phEvent: *mut CUevent, handle: CUipcEventHandle);
+
+    cuProfilerStart();
+    cuProfilerStop();
+
+    cuGraphCreate(phGraph: *mut CUgraph, flags: c_uint);
+    cuGraphDestroy(hGraph: CUgraph);
+    cuGraphInstantiateWithFlags(phGraphExec: *mut CUgraphExec, hGraph: CUgraph, flags: c_ulonglong);
+    cuGraphLaunch(hGraph: CUgraphExec, hStream: CUstream);
+    cuGraphExecDestroy(hGraphExec: CUgraphExec);
+    cuGraphUpload(hGraph: CUgraphExec, hStream: CUstream);
+
+    cuArray3DCreate_v2(pHandle: *mut CUarray, pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR);
+    cuArrayDestroy(hArray: CUarray);
+    cuArray3DGetDescriptor_v2(pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR, hArray: CUarray);
+    cuTexObjectCreate(pTexObject: *mut CUtexObject, pResDesc: *const CUDA_RESOURCE_DESC, pTexDesc: *const CUDA_TEXTURE_DESC, pResViewDesc: *const CUDA_RESOURCE_VIEW_DESC);
+    cuTexObjectDestroy(texObject: CUtexObject);
+}
+
+/// The driver, opened but not initialised.
+pub fn open() -> Result<&'static Driver> {
+    static DRIVER: OnceCell<Driver> = OnceCell::new();
+    DRIVER.get_or_try_init(|| {
+        let library = library()?;
+        let driver = Driver::of(&library);
+        // The driver has threads and handlers of its own: it stays.
+        std::mem::forget(library);
+        Ok(driver)
+    })
+}
+
+/// The driver after cuInit. A failure is an answer for good, as in CUDA.
+pub fn get() -> Result<&'static Driver> {
+    static READY: OnceCell<Result<&'static Driver>> = OnceCell::new();
+    *READY.get_or_init(|| {
+        let driver = open()?;
+        let mut version = 0;
+        driver.cuDriverGetVersion(&mut version)?;
+        tracing::debug!(target: "cudaway::runtime", "driver version {version}");
+        driver.cuInit(0)?;
+        Ok(driver)
+    })
+}
+
+/// `libcuda.so.1`: the one already in the process, else the one beside this library, else the one the loader finds.
+fn library() -> Result<Library> {
+    const NAME: &str = "libcuda.so.1";
+    let open = |path: &OsStr, flags: c_int| {
+        // SAFETY: a CUDA driver's constructors do not depend on who opens it.
+        unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | flags) }
+            .inspect_err(|error| tracing::debug!(target: "cudaway::runtime", "{}: {error}", path.display()))
+    };
+    if let Ok(library) = open(OsStr::new(NAME), libc::RTLD_NOLOAD) {
+        return Ok(library);
+    }
+    let own = own_directory().map(|directory| directory.join(NAME)).filter(|path| path.exists());
+    own.and_then(|path| open(path.as_os_str(), 0).ok())
+        .map_or_else(|| open(OsStr::new(NAME), 0).map_err(|_| Error::NoDriver("libcuda.so.1 cannot be opened")), Ok)
+}
+
+fn own_directory() -> Option<PathBuf> {
+    // SAFETY: all-zero is a valid Dl_info.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    // SAFETY: an address of this object; `info` outlives the call.
+    let known = unsafe { libc::dladdr(own_directory as *const c_void, &mut info) } != 0;
+    if !known || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: dladdr's name is a string that lives as long as this object is loaded.
+    let path = unsafe { CStr::from_ptr(info.dli_fname) };
+    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())).parent()?.to_owned())
+}

@@ -1,0 +1,102 @@
+//! The border of every `cuda*` call: no panic crosses it, a failure becomes the thread's last error.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+use cuda_abi::runtime::cudaError_t;
+use parking_lot::Mutex;
+
+use crate::{Error, Result};
+
+thread_local! {
+    static LAST_ERROR: Cell<cudaError_t> = const { Cell::new(cudaError_t::cudaSuccess) };
+    static PER_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs one call's body and gives its answer in C's terms.
+pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
+    start();
+    let span = tracing::trace_span!(target: "cudaway::runtime", "cuda", call = name);
+    let _inside = span.enter();
+    let code = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => return cudaError_t::cudaSuccess,
+        Ok(Err(error)) => failed(name, error),
+        Err(_) => {
+            tracing::error!(target: "cudaway::runtime", "{name}: internal error, answering cudaErrorUnknown");
+            cudaError_t::cudaErrorUnknown
+        }
+    };
+    set_last_error(code);
+    code
+}
+
+/// The same for a `_ptsz` or `_ptds` name: in the body, stream 0 is the calling thread's own default stream.
+pub fn entry_per_thread(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
+    let before = PER_THREAD.replace(true);
+    let code = entry(name, body);
+    PER_THREAD.set(before);
+    code
+}
+
+/// A call that answers with something else than a status; `nothing` is the answer when its body breaks.
+pub fn entry_value<T>(name: &'static str, nothing: T, body: impl FnOnce() -> T) -> T {
+    start();
+    let span = tracing::trace_span!(target: "cudaway::runtime", "cuda", call = name);
+    let _inside = span.enter();
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
+        tracing::error!(target: "cudaway::runtime", "{name}: internal error");
+        nothing
+    })
+}
+
+/// The answer of a name that has no body.
+#[cold]
+pub fn missing(name: &'static str) -> cudaError_t {
+    static SEEN: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    start();
+    let mut seen = SEEN.lock();
+    if !seen.contains(&name) {
+        seen.push(name);
+        tracing::warn!(target: "cudaway::runtime", "{name} is not supported");
+    }
+    set_last_error(cudaError_t::cudaErrorNotSupported);
+    cudaError_t::cudaErrorNotSupported
+}
+
+#[cold]
+fn failed(name: &'static str, error: Error) -> cudaError_t {
+    let code = error.code();
+    match error {
+        // An answer, not a failure.
+        _ if code == cudaError_t::cudaErrorNotReady => {}
+        Error::NotSupported(what) => tracing::warn!(target: "cudaway::runtime", "{name}: not supported: {what}"),
+        _ => tracing::info!(target: "cudaway::runtime", "{name}: {error}"),
+    }
+    code
+}
+
+/// Whether the call in progress was made by a per-thread spelling.
+pub fn is_per_thread() -> bool {
+    PER_THREAD.get()
+}
+
+pub fn set_last_error(code: cudaError_t) {
+    LAST_ERROR.set(code);
+}
+
+pub fn last_error() -> cudaError_t {
+    LAST_ERROR.get()
+}
+
+#[inline]
+fn start() {
+    static START: Once = Once::new();
+    START.call_once(|| {
+        config::logging::init();
+        // The default hook writes to stderr, which is the program's. This library has its own copy of std, so the hook is ours alone.
+        std::panic::set_hook(Box::new(|panic| {
+            tracing::error!(target: "cudaway::runtime", "{panic}");
+        }));
+    });
+}

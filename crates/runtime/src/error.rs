@@ -1,0 +1,66 @@
+//! Why a call fails, and the one translation to `cudaError_t`.
+
+use cuda_abi::CUresult;
+use cuda_abi::out::NullPointer;
+use cuda_abi::runtime::cudaError_t;
+
+pub type Result<T = ()> = core::result::Result<T, Error>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    #[error("{0} is not a valid value")]
+    InvalidValue(&'static str),
+    #[error("the launch configuration is not possible: {0}")]
+    InvalidConfiguration(&'static str),
+    #[error("the device symbol was never registered")]
+    InvalidSymbol,
+    #[error("the kernel was never registered")]
+    InvalidDeviceFunction,
+    #[error("the copy's direction is none of cudaMemcpyKind")]
+    InvalidMemcpyDirection,
+    #[error("a row is longer than its pitch")]
+    InvalidPitchValue,
+    #[error("there is no device {0}")]
+    InvalidDevice(i32),
+    #[error("no kernel call has been configured on this thread")]
+    MissingConfiguration,
+    #[error("not supported: {0}")]
+    NotSupported(&'static str),
+    #[error("named symbol not found")]
+    SymbolNotFound,
+    #[error("the driver library cannot be used: {0}")]
+    NoDriver(&'static str),
+    /// The driver's own answer, which goes to the program unchanged: the numbers are shared.
+    #[error("the driver answered {}", .0.0)]
+    Driver(CUresult),
+}
+
+impl Error {
+    pub fn code(self) -> cudaError_t {
+        match self {
+            Error::InvalidValue(_) => cudaError_t::cudaErrorInvalidValue,
+            Error::InvalidConfiguration(_) => cudaError_t::cudaErrorInvalidConfiguration,
+            Error::InvalidSymbol => cudaError_t::cudaErrorInvalidSymbol,
+            Error::InvalidDeviceFunction => cudaError_t::cudaErrorInvalidDeviceFunction,
+            Error::InvalidMemcpyDirection => cudaError_t::cudaErrorInvalidMemcpyDirection,
+            Error::InvalidPitchValue => cudaError_t::cudaErrorInvalidPitchValue,
+            Error::InvalidDevice(_) => cudaError_t::cudaErrorInvalidDevice,
+            Error::MissingConfiguration => cudaError_t::cudaErrorMissingConfiguration,
+            Error::NotSupported(_) => cudaError_t::cudaErrorNotSupported,
+            Error::SymbolNotFound => cudaError_t::cudaErrorSymbolNotFound,
+            Error::NoDriver(_) => cudaError_t::cudaErrorInsufficientDriver,
+            Error::Driver(result) => cudaError_t(result.0),
+        }
+    }
+}
+
+impl From<NullPointer> for Error {
+    fn from(missing: NullPointer) -> Self {
+        Error::InvalidValue(missing.0)
+    }
+}
+
+/// The driver's answer as a `Result`.
+pub fn check(result: CUresult) -> Result {
+    if result == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Error::Driver(result)) }
+}

@@ -1,0 +1,276 @@
+//! What programs register before `main` and what becomes of it: fat binaries, kernels, variables.
+//! The rule: registering only records. A fat binary is loaded by the first call that needs something of it, once per process;
+//! the driver gives each context its own copy.
+
+use core::ffi::{CStr, c_char, c_void};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use cuda_abi::runtime::cudaKernel_t;
+use cuda_abi::{CUdeviceptr, CUkernel, CUlibrary, CUresult};
+use once_cell::sync::OnceCell;
+use parking_lot::{Mutex, RwLock};
+
+use crate::{Error, Result, device};
+
+#[derive(Default)]
+struct Registry {
+    binaries: HashMap<usize, Arc<Binary>>,
+    /// By the host function's address.
+    functions: HashMap<usize, Arc<Function>>,
+    /// By the handle that __cudaGetKernel gave; kept for the process's life.
+    handles: HashMap<usize, Arc<Function>>,
+    /// By the host variable's address.
+    variables: HashMap<usize, Arc<Variable>>,
+}
+
+static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(Default::default);
+/// Set when every managed variable's pointer has been stored.
+static MANAGED_LOADED: AtomicBool = AtomicBool::new(true);
+
+/// One fat binary. Its address is the handle that the program holds, and `*handle` is the wrapper.
+#[repr(C)]
+pub struct Binary {
+    wrapper: *const c_void,
+    library: OnceCell<Library>,
+    managed: Mutex<Vec<Managed>>,
+}
+
+// SAFETY: the wrapper is constant data of the program; everything else has its own lock.
+unsafe impl Send for Binary {}
+// SAFETY: as above.
+unsafe impl Sync for Binary {}
+
+#[derive(Clone, Copy)]
+struct Library(CUlibrary);
+// SAFETY: a library handle may be used from any thread.
+unsafe impl Send for Library {}
+// SAFETY: as above.
+unsafe impl Sync for Library {}
+
+/// A kernel: where its code is, and the driver's handle once somebody asked.
+pub struct Function {
+    binary: Arc<Binary>,
+    name: CString,
+    kernel: OnceCell<Kernel>,
+}
+
+#[derive(Clone, Copy)]
+struct Kernel(CUkernel);
+// SAFETY: a kernel handle may be used from any thread.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+/// A `__device__`, `__constant__` or `__managed__` variable.
+pub struct Variable {
+    binary: Arc<Binary>,
+    name: CString,
+    is_managed: bool,
+}
+
+#[derive(Clone)]
+struct Managed {
+    variable: Arc<Variable>,
+    /// The program's pointer, into which the variable's address goes.
+    pointer: *mut *mut c_void,
+}
+
+/// `__cudaRegisterFatBinary`
+pub fn add_binary(wrapper: *const c_void) -> *mut *mut c_void {
+    let binary = Arc::new(Binary { wrapper, library: OnceCell::new(), managed: Mutex::new(Vec::new()) });
+    let handle = Arc::as_ptr(&binary);
+    REGISTRY.write().binaries.insert(handle.addr(), binary);
+    handle.cast_mut().cast()
+}
+
+/// `__cudaUnregisterFatBinary`: its kernels and variables are unknown from now on. Nothing happens for an unknown handle.
+pub fn remove_binary(handle: *mut *mut c_void) {
+    let mut registry = REGISTRY.write();
+    let Some(binary) = registry.binaries.remove(&handle.addr()) else { return };
+    registry.functions.retain(|_, function| !Arc::ptr_eq(&function.binary, &binary));
+    registry.variables.retain(|_, variable| !Arc::ptr_eq(&variable.binary, &binary));
+    drop(registry);
+    binary.managed.lock().clear();
+    if let (Some(library), Ok(driver)) = (binary.library.get(), crate::driver::get()) {
+        if let Err(error) = driver.cuLibraryUnload(library.0) {
+            tracing::debug!(target: "cudaway::runtime", "unloading a fat binary: {error}");
+        }
+    }
+}
+
+fn binary(handle: *mut *mut c_void) -> Option<Arc<Binary>> {
+    REGISTRY.read().binaries.get(&handle.addr()).cloned()
+}
+
+/// `__cudaRegisterFunction`
+///
+/// # Safety
+/// `name` is a C string.
+pub unsafe fn add_function(handle: *mut *mut c_void, host: *const c_char, name: *const c_char) {
+    let Some(binary) = binary(handle) else { return };
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(name) }.to_owned();
+    let function = Arc::new(Function { binary, name, kernel: OnceCell::new() });
+    let mut registry = REGISTRY.write();
+    registry.handles.insert(Arc::as_ptr(&function).addr(), Arc::clone(&function));
+    registry.functions.insert(host.addr(), function);
+}
+
+/// `__cudaRegisterVar`
+///
+/// # Safety
+/// `name` is a C string.
+pub unsafe fn add_variable(handle: *mut *mut c_void, host: *const c_char, name: *const c_char) {
+    let Some(binary) = binary(handle) else { return };
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(name) }.to_owned();
+    let variable = Arc::new(Variable { binary, name, is_managed: false });
+    REGISTRY.write().variables.insert(host.addr(), variable);
+}
+
+/// `__cudaRegisterManagedVar`
+///
+/// # Safety
+/// `name` is a C string; `pointer` stays writable until the binary is unregistered.
+pub unsafe fn add_managed_variable(handle: *mut *mut c_void, pointer: *mut *mut c_void, name: *const c_char) {
+    let Some(binary) = binary(handle) else { return };
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(name) }.to_owned();
+    let variable = Arc::new(Variable { binary: Arc::clone(&binary), name, is_managed: true });
+    REGISTRY.write().variables.insert(pointer.addr(), Arc::clone(&variable));
+    binary.managed.lock().push(Managed { variable, pointer });
+    MANAGED_LOADED.store(false, Ordering::Release);
+}
+
+pub fn managed_variables_are_loaded() -> bool {
+    MANAGED_LOADED.load(Ordering::Acquire)
+}
+
+/// Loads the binaries that have managed variables and stores the variables' addresses in the program's pointers, so that
+/// host code can use them. A context is current.
+pub fn load_managed_variables() -> Result {
+    // Held while loading, so that a second thread waits for the addresses. No code of the program runs meanwhile.
+    static LOADING: Mutex<()> = Mutex::new(());
+    if managed_variables_are_loaded() {
+        return Ok(());
+    }
+    let _loading = LOADING.lock();
+    if managed_variables_are_loaded() {
+        return Ok(());
+    }
+    let binaries: Vec<_> = REGISTRY.read().binaries.values().cloned().collect();
+    for binary in binaries {
+        let managed = binary.managed.lock().clone();
+        for Managed { variable, pointer } in managed {
+            let (address, _) = variable.locate().inspect_err(|error| {
+                tracing::warn!(target: "cudaway::runtime", "managed variable {:?}: {error}", variable.name);
+            })?;
+            let address = ptr::with_exposed_provenance_mut::<c_void>(usize::try_from(address).unwrap_or(0));
+            // SAFETY: the program registered this pointer to be written.
+            unsafe { pointer.write(address) };
+            // `&variable` in the program's code is the variable's address itself.
+            REGISTRY.write().variables.insert(address.addr(), variable);
+        }
+    }
+    MANAGED_LOADED.store(true, Ordering::Release);
+    Ok(())
+}
+
+/// After a reset the variables have new addresses.
+pub fn forget_managed_variables() {
+    let any = REGISTRY.read().binaries.values().any(|binary| !binary.managed.lock().is_empty());
+    MANAGED_LOADED.store(!any, Ordering::Release);
+}
+
+/// `__cudaInitModule`: whether the binary is loaded (it is loaded if it can be).
+pub fn init_module(handle: *mut *mut c_void) -> bool {
+    let Some(binary) = binary(handle) else { return false };
+    device::attach().and_then(|_| binary.library()).is_ok()
+}
+
+/// The kernel behind a host function's address.
+pub fn function(host: *const c_void) -> Option<Arc<Function>> {
+    REGISTRY.read().functions.get(&host.addr()).cloned()
+}
+
+/// The lasting handle of a registered function, usable in place of the driver's kernel in this runtime's calls.
+pub fn handle_of(host: *const c_void) -> Result<cudaKernel_t> {
+    let function = function(host).ok_or(Error::InvalidDeviceFunction)?;
+    Ok(Arc::as_ptr(&function).cast_mut().cast())
+}
+
+/// The driver's kernel for what a program may pass as a function: a host function's address or a kernel handle.
+/// A context is current.
+pub fn kernel(function: *const c_void) -> Result<CUkernel> {
+    if function.is_null() {
+        return Err(Error::InvalidDeviceFunction);
+    }
+    let registry = REGISTRY.read();
+    let found = registry.functions.get(&function.addr()).or_else(|| registry.handles.get(&function.addr())).cloned();
+    drop(registry);
+    match found {
+        Some(function) => function.kernel(),
+        None => crate::api::library::known_kernel(function.cast_mut().cast()).ok_or(Error::InvalidDeviceFunction),
+    }
+}
+
+/// The variable behind a host symbol: its address and size in the current context.
+pub fn symbol(host: *const c_void) -> Result<(CUdeviceptr, usize)> {
+    let variable = REGISTRY.read().variables.get(&host.addr()).cloned().ok_or(Error::InvalidSymbol)?;
+    device::attach()?;
+    variable.locate()
+}
+
+impl Binary {
+    /// The driver's library of this binary, loaded on first use. A context is current.
+    fn library(&self) -> Result<CUlibrary> {
+        let driver = crate::driver::get()?;
+        let library = self.library.get_or_try_init(|| {
+            let mut library: CUlibrary = ptr::null_mut();
+            driver.cuLibraryLoadData(&mut library, self.wrapper, ptr::null_mut(), ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut(), 0)?;
+            Ok::<_, Error>(Library(library))
+        })?;
+        Ok(library.0)
+    }
+}
+
+impl Function {
+    fn kernel(&self) -> Result<CUkernel> {
+        let kernel = self.kernel.get_or_try_init(|| {
+            let library = self.binary.library()?;
+            let mut kernel: CUkernel = ptr::null_mut();
+            crate::driver::get()?.cuLibraryGetKernel(&mut kernel, library, self.name.as_ptr()).map_err(|error| match error {
+                Error::Driver(CUresult::CUDA_ERROR_NOT_FOUND) => Error::InvalidDeviceFunction,
+                other => other,
+            })?;
+            Ok::<_, Error>(Kernel(kernel))
+        })?;
+        Ok(kernel.0)
+    }
+
+    pub fn name(&self) -> &CStr {
+        &self.name
+    }
+}
+
+impl Variable {
+    fn locate(&self) -> Result<(CUdeviceptr, usize)> {
+        let library = self.binary.library()?;
+        let driver = crate::driver::get()?;
+        let (mut address, mut len_bytes) = (0, 0);
+        let found = if self.is_managed {
+            driver.cuLibraryGetManaged(&mut address, &mut len_bytes, library, self.name.as_ptr())
+        } else {
+            driver.cuLibraryGetGlobal(&mut address, &mut len_bytes, library, self.name.as_ptr())
+        };
+        found.map_err(|error| match error {
+            Error::Driver(CUresult::CUDA_ERROR_NOT_FOUND) => Error::InvalidSymbol,
+            other => other,
+        })?;
+        Ok((address, len_bytes))
+    }
+}
