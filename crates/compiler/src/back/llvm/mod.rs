@@ -5,6 +5,7 @@
 
 mod builder;
 pub mod inst;
+pub mod memory;
 mod ty;
 
 pub use builder::{Builder, Val};
