@@ -662,6 +662,29 @@ impl Term {
         }
     }
 
+    /// The values the terminator itself reads; edge arguments are not among them.
+    pub fn own_values(&self) -> Vec<Value> {
+        match self {
+            Term::Branch { cond, .. } => vec![*cond],
+            Term::Switch { index, .. } => vec![*index],
+            Term::Return(values) => values.clone(),
+            Term::Jump(_) | Term::Exit => vec![],
+        }
+    }
+
+    /// Visits every value: its own and those of its edges.
+    pub fn for_each_value_mut(&mut self, mut visit: impl FnMut(&mut Value)) {
+        match self {
+            Term::Branch { cond, .. } => visit(cond),
+            Term::Switch { index, .. } => visit(index),
+            Term::Return(values) => values.iter_mut().for_each(&mut visit),
+            Term::Jump(_) | Term::Exit => {}
+        }
+        for edge in self.edges_mut() {
+            edge.args.iter_mut().for_each(&mut visit);
+        }
+    }
+
     pub fn edges_mut(&mut self) -> Vec<&mut Edge> {
         match self {
             Term::Jump(edge) => vec![edge],

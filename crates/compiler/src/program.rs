@@ -119,8 +119,11 @@ impl Program {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
+    /// The variable of that name: a visible one, else one that belongs to a single source (nvcc leaves `.visible` out
+    /// when it compiles a whole program).
     pub fn global(&self, name: &str) -> Option<(crate::ir::GlobalId, &Global)> {
-        let index = self.globals.iter().position(|global| global.visible && global.name == name)?;
-        Some((crate::ir::GlobalId(index as u32), &self.globals[index]))
+        let named = || self.globals.iter().enumerate().filter(|(_, global)| global.name == name);
+        let (index, global) = named().find(|(_, global)| global.visible).or_else(|| named().next())?;
+        Some((crate::ir::GlobalId(index as u32), global))
     }
 }

@@ -1,7 +1,326 @@
-//! (helper ptx writes this) AST → SSA IR.
+//! AST → SSA IR: sources are linked, every kernel and the functions it needs are lowered, calls are inlined.
+//!
+//! One file per instruction family; `table` says which opcode goes where. A kernel with something unknown in it fails
+//! alone and says what and where.
 
-use crate::program::{Diagnostic, Program, Source};
+mod atomic;
+mod barrier;
+mod builder;
+mod call;
+mod compare;
+mod control;
+mod convert;
+mod copy;
+mod float;
+mod function;
+mod inline;
+mod instruction;
+mod integer;
+mod layout;
+mod link;
+mod logic;
+mod memory;
+mod operand;
+mod print;
+mod scope;
+mod simplify;
+mod special;
+mod table;
+mod warp;
 
-pub fn program(_sources: &[Source]) -> Result<Program, Vec<Diagnostic>> {
-    Err(vec![])
+use std::collections::{BTreeMap, HashMap};
+
+use ptx::ast::{Directive, Item};
+
+use crate::ir::{FuncId, Function, Op, SharedId, SharedLayout};
+use crate::program::{Diagnostic, Kernel, Program, Source, Target};
+use link::{Defined, Linked, Unit};
+
+/// Every opcode that is lowered, for the list in `docs/ptx.md`.
+pub fn opcodes() -> impl Iterator<Item = &'static str> {
+    table::TABLE.iter().map(|row| row.opcode)
+}
+
+/// Parses, links and lowers; see [`Program::load`].
+pub fn program(sources: &[Source]) -> Result<Program, Vec<Diagnostic>> {
+    let units: Vec<Unit<'_>> = sources.iter().map(Unit::new).collect();
+    let broken: Vec<Diagnostic> = units.iter().flat_map(module_errors).collect();
+    if !broken.is_empty() {
+        return Err(broken);
+    }
+    let linked = Linked::new(&units);
+    if !linked.diagnostics.is_empty() {
+        return Err(linked.diagnostics);
+    }
+    Lowering { linked, functions: HashMap::new() }.program()
+}
+
+/// What the parser could not read outside of functions: the source as a whole is broken.
+fn module_errors(unit: &Unit<'_>) -> Vec<Diagnostic> {
+    let inside = |span: ptx::Span| {
+        unit.parsed.module.items.iter().any(|item| match item {
+            Item::Function(function) => function.span.contains(span),
+            _ => false,
+        })
+    };
+    let errors = unit.parsed.diagnostics.iter().filter(|it| it.severity == ptx::Severity::Error);
+    errors.filter(|it| !inside(it.span)).map(|it| unit.diagnostic(it.span, None, it.message.clone())).collect()
+}
+
+struct Lowering<'i, 'a> {
+    linked: Linked<'i, 'a>,
+    /// Device functions that somebody needed, with what their own calls could not be given.
+    functions: HashMap<FuncId, Result<Function, Vec<Diagnostic>>>,
+}
+
+impl<'i, 'a> Lowering<'i, 'a> {
+    fn program(mut self) -> Result<Program, Vec<Diagnostic>> {
+        let kernels = self.linked.kernels.clone();
+        let mut bodies: Vec<_> =
+            kernels.iter().map(|kernel| function::lower(&mut self.linked, kernel.unit, kernel.ast)).collect();
+        self.lower_reachable(&bodies);
+
+        // By-name calls are inlined from here on; only what lowered can be a callee.
+        let count = self.linked.functions.len();
+        let table: Vec<Function> = (0..count as u32)
+            .map(|id| match self.functions.get(&FuncId(id)) {
+                Some(Ok(function)) => function.clone(),
+                _ => self.placeholder(FuncId(id)),
+            })
+            .collect();
+        let recursive = inline::recursive(&table);
+        for (kernel, body) in kernels.iter().zip(&mut bodies) {
+            let Ok(function) = body else { continue };
+            if let Err(diagnostics) = self.complete(function, &table, kernel, &recursive) {
+                *body = Err(diagnostics);
+            }
+        }
+        let (functions, ids) = self.remaining(table, &bodies, &recursive)?;
+        Ok(self.assemble(kernels, bodies, functions, &ids))
+    }
+
+    /// Lowers every device function that a kernel or a variable can reach.
+    fn lower_reachable(&mut self, bodies: &[Result<Function, Vec<Diagnostic>>]) {
+        let mut work: Vec<FuncId> = bodies.iter().flatten().flat_map(named).collect();
+        let mut seen_globals = 0;
+        loop {
+            // Functions can bring variables with them, and variables functions.
+            let globals = &self.linked.storage.globals[seen_globals..];
+            work.extend(globals.iter().flat_map(|global| &global.relocations).filter_map(|it| match it.target {
+                Target::Function(id) => Some(id),
+                Target::Global(_) => None,
+            }));
+            seen_globals = self.linked.storage.globals.len();
+            let Some(id) = work.pop() else { break };
+            if self.functions.contains_key(&id) {
+                continue;
+            }
+            let Defined { unit, ast } = self.linked.functions[id.index()];
+            let function = function::lower(&mut self.linked, unit, ast);
+            if let Ok(function) = &function {
+                work.extend(named(function));
+            }
+            self.functions.insert(id, function);
+        }
+    }
+
+    /// Stands where a function could not be lowered; nobody who would run it gets a body.
+    fn placeholder(&self, id: FuncId) -> Function {
+        let ast = self.linked.functions[id.index()].ast;
+        let types = |variables| layout::shapes(variables).map(|it| layout::types(&it)).unwrap_or_default();
+        builder::trapping(ast.name.value, &types(&ast.parameters), &types(&ast.returns))
+    }
+
+    /// Checks that everything the kernel can run was lowered, and inlines its calls.
+    fn complete(
+        &self,
+        function: &mut Function,
+        table: &[Function],
+        kernel: &Defined<'i, 'a>,
+        recursive: &std::collections::HashSet<FuncId>,
+    ) -> Result<(), Vec<Diagnostic>> {
+        let mut work: Vec<FuncId> = named(function).collect();
+        let mut seen = vec![false; table.len()];
+        let mut indirect = calls_indirectly(function);
+        let mut diagnostics = Vec::new();
+        loop {
+            while let Some(id) = work.pop() {
+                if std::mem::replace(&mut seen[id.index()], true) {
+                    continue;
+                }
+                if let Some(Err(own)) = self.functions.get(&id) {
+                    diagnostics.extend(own.iter().cloned());
+                }
+                indirect |= calls_indirectly(&table[id.index()]);
+                work.extend(named(&table[id.index()]));
+            }
+            if !indirect {
+                break;
+            }
+            // A call through a pointer can reach whatever has its address in a variable.
+            let globals = self.linked.storage.globals.iter().flat_map(|global| &global.relocations);
+            work.extend(globals.filter_map(|it| match it.target {
+                Target::Function(id) if !seen[id.index()] => Some(id),
+                _ => None,
+            }));
+            if work.is_empty() {
+                break;
+            }
+        }
+        if !diagnostics.is_empty() {
+            return Err(diagnostics);
+        }
+        inline::inline(function, table, |id| !recursive.contains(&id)).map_err(|message| {
+            vec![self.linked.units[kernel.unit].diagnostic(kernel.ast.name.span, Some(&function.name), message)]
+        })
+    }
+
+    /// The functions that are still called after inlining, and their new numbers.
+    fn remaining(
+        &self,
+        mut table: Vec<Function>,
+        bodies: &[Result<Function, Vec<Diagnostic>>],
+        recursive: &std::collections::HashSet<FuncId>,
+    ) -> Result<(Vec<Function>, BTreeMap<FuncId, FuncId>), Vec<Diagnostic>> {
+        let mut ids: BTreeMap<FuncId, FuncId> = BTreeMap::new();
+        let mut work: Vec<FuncId> = bodies.iter().flatten().flat_map(named).collect();
+        let globals = self.linked.storage.globals.iter().flat_map(|global| &global.relocations);
+        work.extend(globals.filter_map(|it| match it.target {
+            Target::Function(id) => Some(id),
+            Target::Global(_) => None,
+        }));
+        let original = table.clone();
+        while let Some(id) = work.pop() {
+            if ids.contains_key(&id) {
+                continue;
+            }
+            ids.insert(id, id);
+            let function = &mut table[id.index()];
+            if inline::inline(function, &original, |it| !recursive.contains(&it)).is_err() {
+                *function = self.placeholder(id);
+            }
+            work.extend(named(&table[id.index()]));
+        }
+        for (new, id) in ids.values_mut().enumerate() {
+            *id = FuncId(new as u32);
+        }
+        let mut functions = Vec::with_capacity(ids.len());
+        for old in ids.keys() {
+            let mut function = table[old.index()].clone();
+            rename(&mut function, &ids);
+            functions.push(function);
+        }
+        Ok((functions, ids))
+    }
+
+    fn assemble(
+        self,
+        kernels: Vec<Defined<'i, 'a>>,
+        bodies: Vec<Result<Function, Vec<Diagnostic>>>,
+        functions: Vec<Function>,
+        ids: &BTreeMap<FuncId, FuncId>,
+    ) -> Program {
+        let mut program = Program {
+            globals: self.linked.storage.globals,
+            shared: self.linked.storage.shared,
+            functions,
+            ..Program::default()
+        };
+        for relocation in program.globals.iter_mut().flat_map(|global| &mut global.relocations) {
+            if let Target::Function(id) = &mut relocation.target
+                && let Some(&new) = ids.get(id)
+            {
+                *id = new;
+            }
+        }
+        for (defined, mut body) in kernels.into_iter().zip(bodies) {
+            if let Ok(function) = &mut body {
+                rename(function, ids);
+            }
+            let unit = &self.linked.units[defined.unit];
+            let kernel = kernel(unit, defined, body, &program);
+            if let Err(diagnostics) = &kernel.body {
+                program.diagnostics.extend(diagnostics.iter().cloned());
+            }
+            program.kernels.push(kernel);
+        }
+        program
+    }
+}
+
+fn kernel(unit: &Unit<'_>, defined: Defined<'_, '_>, body: Result<Function, Vec<Diagnostic>>, program: &Program) -> Kernel {
+    let ast = defined.ast;
+    let name = ast.name.value.to_owned();
+    let (params, params_bytes, body) = match function::kernel_params(ast) {
+        Ok((params, bytes)) => (params, bytes, body),
+        Err((span, message)) => (vec![], 0, Err(vec![unit.diagnostic(span, Some(&name), message)])),
+    };
+    let dimensions = |directive: &Directive<'_>| {
+        let mut sizes = [1; 3];
+        for (size, argument) in sizes.iter_mut().zip(&directive.arguments) {
+            *size = layout::number(argument).ok().and_then(|it| u32::try_from(it).ok()).unwrap_or(1);
+        }
+        sizes
+    };
+    let first = |name: &str| ast.directive(name).map(|it| dimensions(it)[0]);
+    let shared = body.as_ref().map(|body| shared_layout(body, program)).unwrap_or_default();
+    Kernel {
+        params,
+        params_bytes,
+        shared,
+        max_ntid: ast.directive("maxntid").map(dimensions),
+        req_ntid: ast.directive("reqntid").map(dimensions),
+        min_nctapersm: first("minnctapersm"),
+        max_nreg: first("maxnreg"),
+        name,
+        body,
+    }
+}
+
+/// Places the shared variables that the kernel can reach, statically sized ones first.
+fn shared_layout(body: &Function, program: &Program) -> SharedLayout {
+    let used = |function: &Function| -> Vec<SharedId> {
+        let insts = function.blocks.iter().flat_map(|block| &block.insts);
+        insts.filter_map(|inst| if let Op::SharedAddr(id) = inst.op { Some(id) } else { None }).collect()
+    };
+    let mut ids = used(body);
+    // Functions that are still called may be reached through pointers.
+    ids.extend(program.functions.iter().flat_map(used));
+    ids.sort_unstable();
+    ids.dedup();
+    let mut layout = SharedLayout { align: 16, ..SharedLayout::default() };
+    for &id in &ids {
+        let shared = &program.shared[id.index()];
+        layout.align = layout.align.max(shared.align);
+        if !shared.is_extern {
+            let offset = layout.bytes.next_multiple_of(shared.align.max(1));
+            layout.offsets.push((id, offset));
+            layout.bytes = offset.saturating_add(shared.bytes);
+        }
+    }
+    let dynamic = layout.bytes.next_multiple_of(layout.align);
+    layout.offsets.extend(ids.into_iter().filter(|id| program.shared[id.index()].is_extern).map(|id| (id, dynamic)));
+    layout
+}
+
+/// The functions whose name stands in the body: called or address taken.
+fn named(function: &Function) -> impl Iterator<Item = FuncId> {
+    function.blocks.iter().flat_map(|block| &block.insts).filter_map(|inst| match inst.op {
+        Op::Call(id) | Op::FuncAddr(id) => Some(id),
+        _ => None,
+    })
+}
+
+fn calls_indirectly(function: &Function) -> bool {
+    function.blocks.iter().flat_map(|block| &block.insts).any(|inst| inst.op == Op::CallIndirect)
+}
+
+fn rename(function: &mut Function, ids: &BTreeMap<FuncId, FuncId>) {
+    for inst in function.blocks.iter_mut().flat_map(|block| &mut block.insts) {
+        if let Op::Call(id) | Op::FuncAddr(id) = &mut inst.op
+            && let Some(&new) = ids.get(id)
+        {
+            *id = new;
+        }
+    }
 }

@@ -1,0 +1,194 @@
+//! Calls: of device functions, through pointers, and of what the device runtime provides.
+
+use ptx::Span;
+use ptx::ast::{Function, Ident, Operand, OperandKind, Type};
+
+use super::function::Lowerer;
+use super::instruction::{Failure, Instr, Lower, fail};
+use super::layout::{self, Shape};
+use super::link::Symbol;
+use super::scope::Entity;
+use crate::ir::{Op, Syscall, Term, Ty, Value};
+
+type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
+type I<'i, 'a> = Instr<'i, 'a>;
+
+/// `call{.uni} (ret), f, (args)`, `call (ret), ptr, (args), prototype`
+pub(super) fn call<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    i.take("uni");
+    i.done()?;
+    let mut rest = i.ast.operands.as_slice();
+    let mut returns: &[Operand<'a>] = &[];
+    if let [Operand { kind: OperandKind::List(list), .. }, tail @ ..] = rest {
+        (returns, rest) = (list, tail);
+    }
+    let [target, rest @ ..] = rest else { return fail(i.ast.span, "'call' lacks the function") };
+    let mut arguments: &[Operand<'a>] = &[];
+    let mut rest = rest;
+    if let [Operand { kind: OperandKind::List(list), .. }, tail @ ..] = rest {
+        (arguments, rest) = (list, tail);
+    }
+    let OperandKind::Name(name) = &target.kind else { return fail(target.span, "expected a function") };
+    if matches!(l.entity(name), Some(Entity::Register(_))) {
+        let [prototype] = rest else { return fail(i.ast.span, "an indirect call needs its prototype") };
+        return indirect(l, i, target, returns, arguments, prototype);
+    }
+    match l.linked.symbol(l.unit, name) {
+        Some(Symbol::Function(id)) => {
+            let callee = l.linked.functions[id.index()].ast;
+            let (parameters, results) = signature(callee, target.span)?;
+            let args = l.arguments(arguments, &parameters, i.ast.span)?;
+            let values = l.b.emit(Op::Call(id), &args, &layout::types(&results));
+            l.results(returns, &results, &values, i.ast.span)
+        }
+        Some(Symbol::External(function)) => syscall(l, i, function, returns, arguments),
+        Some(_) => fail(target.span, format!("'{name}' is not a device function")),
+        None => fail(target.span, format!("function '{name}' is not declared")),
+    }
+}
+
+fn signature(function: &Function<'_>, span: Span) -> Lower<(Vec<Shape>, Vec<Shape>)> {
+    // The declaration is elsewhere, perhaps in another source: the call is what can be pointed at.
+    let problem = |(_, message): layout::Problem| Failure::At(span, message);
+    Ok((
+        layout::shapes(&function.parameters).map_err(problem)?,
+        layout::shapes(&function.returns).map_err(problem)?,
+    ))
+}
+
+fn indirect<'i, 'a>(
+    l: &mut L<'_, 'i, 'a>,
+    i: &I<'i, 'a>,
+    target: &Operand<'a>,
+    returns: &[Operand<'a>],
+    arguments: &[Operand<'a>],
+    prototype: &Operand<'a>,
+) -> Lower {
+    let OperandKind::Name(name) = &prototype.kind else { return fail(prototype.span, "expected a prototype") };
+    let problem = |(span, message): layout::Problem| Failure::At(span, message);
+    let (parameters, results) = match l.entity(name) {
+        Some(Entity::Prototype(prototype)) => (
+            layout::shapes(&prototype.parameters).map_err(problem)?,
+            layout::shapes(&prototype.returns).map_err(problem)?,
+        ),
+        // `.calltargets`: all have the signature of the first.
+        Some(Entity::Targets([first, ..])) => of_first_target(l, first)?,
+        _ => return fail(prototype.span, format!("'{name}' is not a prototype")),
+    };
+    let address = l.value(target, Type::U64)?;
+    let mut args = vec![address];
+    args.extend(l.arguments(arguments, &parameters, i.ast.span)?);
+    let values = l.b.emit(Op::CallIndirect, &args, &layout::types(&results));
+    l.results(returns, &results, &values, i.ast.span)
+}
+
+fn of_first_target(l: &L<'_, '_, '_>, first: &Ident<'_>) -> Lower<(Vec<Shape>, Vec<Shape>)> {
+    match l.linked.symbol(l.unit, first.value) {
+        Some(Symbol::Function(id)) => signature(l.linked.functions[id.index()].ast, first.span),
+        Some(Symbol::External(function)) => signature(function, first.span),
+        _ => fail(first.span, format!("'{}' is not a device function", first.value)),
+    }
+}
+
+/// Functions that no source defines and the device runtime provides.
+fn syscall<'i, 'a>(
+    l: &mut L<'_, 'i, 'a>,
+    i: &I<'i, 'a>,
+    function: &Function<'a>,
+    returns: &[Operand<'a>],
+    arguments: &[Operand<'a>],
+) -> Lower {
+    let name = function.name.value;
+    // name, meaning, argument types, result types
+    let (syscall, takes, gives): (Syscall, &[Ty], &[Ty]) = match name {
+        "vprintf" => (Syscall::Vprintf, &[Ty::B64, Ty::B64], &[Ty::B32]),
+        "malloc" => (Syscall::Malloc, &[Ty::B64], &[Ty::B64]),
+        "free" => (Syscall::Free, &[Ty::B64], &[]),
+        "__assertfail" => (Syscall::AssertFail, &[Ty::B64, Ty::B64, Ty::B32, Ty::B64, Ty::B64], &[]),
+        _ => return fail(i.ast.span, format!("function '{name}' is not defined in any source")),
+    };
+    let (parameters, results) = signature(function, i.ast.span)?;
+    let bits = |types: &[Ty]| types.iter().map(|ty| ty.bits()).collect::<Vec<_>>();
+    let declared_results = layout::types(&results);
+    if bits(&layout::types(&parameters)) != bits(takes) || bits(&declared_results) != bits(gives) {
+        return fail(i.ast.span, format!("'{name}' is declared with other parameters than the device runtime's"));
+    }
+    let args = l.arguments(arguments, &parameters, i.ast.span)?;
+    let args: Vec<Value> = args.into_iter().map(|arg| l.untyped(arg)).collect();
+    let values = l.b.emit(Op::Syscall(syscall), &args, gives);
+    if syscall == Syscall::AssertFail {
+        // It does not come back.
+        l.b.terminate(Term::Exit);
+        return Ok(());
+    }
+    l.results(returns, &results, &values, i.ast.span)
+}
+
+impl<'i, 'a> Lowerer<'_, 'i, 'a> {
+    /// The chunks of all arguments, as the callee's parameters want them.
+    fn arguments(&mut self, operands: &[Operand<'a>], shapes: &[Shape], span: Span) -> Lower<Vec<Value>> {
+        if operands.len() != shapes.len() {
+            return fail(span, format!("the function takes {} arguments, not {}", shapes.len(), operands.len()));
+        }
+        let mut values = Vec::new();
+        for (operand, shape) in operands.iter().zip(shapes) {
+            let buffer = match &operand.kind {
+                OperandKind::Name(name) => match self.entity(name) {
+                    Some(Entity::Buffer(index)) => Some(index),
+                    _ => None,
+                },
+                _ => None,
+            };
+            let Some(index) = buffer else {
+                values.push(self.register_argument(operand, shape)?);
+                continue;
+            };
+            for at in 0..shape.count {
+                let offset = i64::from(at) * i64::from(shape.chunk);
+                let value = self.read_buffer(index, offset, shape.chunk, operand.span)?;
+                values.push(self.resize(value, shape.ty, false));
+            }
+        }
+        Ok(values)
+    }
+
+    /// A register or constant as argument.
+    fn register_argument(&mut self, operand: &Operand<'a>, shape: &Shape) -> Lower<Value> {
+        let ty = match shape.ty {
+            Ty::Pred => Type::Pred,
+            Ty::B16 => Type::B16,
+            Ty::B32 => Type::B32,
+            Ty::B64 => Type::B64,
+            Ty::B128 => Type::B128,
+            Ty::F32 => Type::F32,
+            Ty::F64 => Type::F64,
+        };
+        if shape.count != 1 {
+            return fail(operand.span, "the argument is smaller than the parameter");
+        }
+        self.value(operand, ty)
+    }
+
+    /// Puts what came back where the call says.
+    fn results(&mut self, operands: &[Operand<'a>], shapes: &[Shape], values: &[Value], span: Span) -> Lower {
+        if operands.len() != shapes.len() && !operands.is_empty() {
+            return fail(span, format!("the function gives {} results, not {}", shapes.len(), operands.len()));
+        }
+        let mut rest = values;
+        for (operand, shape) in operands.iter().zip(shapes) {
+            let (mine, tail) = rest.split_at((shape.count as usize).min(rest.len()));
+            rest = tail;
+            if let OperandKind::Name(name) = &operand.kind
+                && let Some(Entity::Buffer(index)) = self.entity(name)
+            {
+                for (at, &value) in mine.iter().enumerate() {
+                    let offset = at as i64 * i64::from(shape.chunk);
+                    self.write_buffer(index, offset, shape.chunk, value, operand.span)?;
+                }
+            } else if let [value] = mine {
+                self.write(operand, *value)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! `cvt`: between integers, between floats, and across. Sources and destinations may be wider than the type they are
+//! read or written as.
+
+use ptx::ast::Type;
+
+use super::function::Lowerer;
+use super::instruction::{Failure, Instr, Lower, float, int, register_ty};
+use crate::ir::{Float, FloatMode, Int, IntBin, Num, Op, Round, Ty, Value};
+
+type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
+type I<'i, 'a> = Instr<'i, 'a>;
+
+fn num(ty: Type) -> Option<Num> {
+    if let Some(int) = int(ty) {
+        return Some(Num::Int(int));
+    }
+    if let Some(float) = float(ty) {
+        return Some(Num::Float(float));
+    }
+    match ty {
+        Type::Tf32 => Some(Num::Tf32),
+        Type::E4m3x2 => Some(Num::E4m3x2),
+        Type::E5m2x2 => Some(Num::E5m2x2),
+        _ => None,
+    }
+}
+
+/// `cvt{.rnd}{.ftz}{.sat}{.relu}.dtype.atype d, a`, `cvt.rn.f16x2.f32 d, a, b`
+pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    if i.take("pack") {
+        return pack(l, i);
+    }
+    let integral = i.take_one(&[
+        ("rni", Round::Nearest),
+        ("rzi", Round::Zero),
+        ("rmi", Round::Down),
+        ("rpi", Round::Up),
+    ]);
+    // For 8-bit floats `.satfinite` is the only behaviour there is.
+    let satfinite = i.take("satfinite");
+    let mode = i.float_mode();
+    let mode = FloatMode { round: integral.unwrap_or(mode.round), ..mode };
+    let (target, source) = (i.ty()?, i.ty()?);
+    i.done()?;
+    let (Some(to), Some(from)) = (num(target), num(source)) else { return Err(Failure::Unsupported) };
+    let is_pair = matches!(to, Num::Float(Float::F16x2 | Float::Bf16x2) | Num::E4m3x2 | Num::E5m2x2);
+    if satfinite && !matches!(to, Num::E4m3x2 | Num::E5m2x2) {
+        return Err(Failure::Unsupported);
+    }
+    if is_pair && from == Num::Float(Float::F32) {
+        let [d, high, low] = i.operands()?;
+        let args = [l.value(high, source)?, l.value(low, source)?];
+        let result = l.b.emit1(Op::CvtPack { from: Float::F32, to, mode }, &args, register_ty(target));
+        return l.write(d, result);
+    }
+    let [d, a] = i.operands()?;
+    let a = l.narrow_value(a, source)?;
+    let (result, signed) = match (from, to) {
+        (Num::Int(from), Num::Int(to)) => (integer(l, a, from, to, mode), to.signed),
+        (Num::Float(from), Num::Float(to)) if from == to && integral.is_some() => {
+            (l.b.emit1(Op::RoundInt { ty: to, mode }, &[a], to.ty()), false)
+        }
+        // A conversion to a narrower float, or from an integer, names its rounding, as NVIDIA's assembler demands.
+        (Num::Float(_), Num::Int(_)) if integral.is_none() => return Err(Failure::Unsupported),
+        (Num::Float(from), Num::Float(to)) if integral.is_some() && from != to => return Err(Failure::Unsupported),
+        _ => (l.b.emit1(Op::Cvt { from, to, mode }, &[a], register_ty(target)), matches!(to, Num::Int(to) if to.signed)),
+    };
+    let var = l.destination(d)?;
+    l.write_extended(var, result, signed, d.span)
+}
+
+/// Integer to integer, as plain extension or truncation where that is all it is.
+fn integer(l: &mut L<'_, '_, '_>, a: Value, from: Int, to: Int, mode: FloatMode) -> Value {
+    let target = Ty::of_bits(u32::from(to.bits));
+    if mode.sat && from != to {
+        return l.b.emit1(Op::Cvt { from: Num::Int(from), to: Num::Int(to), mode }, &[a], target);
+    }
+    // 8-bit values share `B16` with 16-bit ones: their upper half is made to fit.
+    let a = if from.bits == 8 { l.extend_byte(a, from.signed) } else { a };
+    let resized = l.resize(a, target, from.signed);
+    if to.bits == 8 { l.extend_byte(resized, to.signed) } else { resized }
+}
+
+/// `cvt.pack.sat.dtype.s32 d, a, b` and `cvt.pack.sat.{u8,s8,u4…}.s32.b32 d, a, b, c`: b and a, saturated, as the low
+/// elements; c's low elements move up.
+fn pack<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    if !i.take("sat") {
+        return Err(Failure::Unsupported);
+    }
+    let target = i.ty()?;
+    i.need_one(&[("s32", ())])?;
+    let bits: u32 = match target {
+        Type::U16 | Type::S16 => 16,
+        Type::U8 | Type::S8 => 8,
+        Type::U4 | Type::S4 => 4,
+        Type::U2 | Type::S2 => 2,
+        _ => return Err(Failure::Unsupported),
+    };
+    let signed = matches!(target, Type::S16 | Type::S8 | Type::S4 | Type::S2);
+    let with_c = bits < 16;
+    if with_c {
+        i.need_one(&[("b32", ())])?;
+    }
+    i.done()?;
+    let (low, high): (i32, i32) =
+        if signed { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) };
+    let clamp = |l: &mut L<'_, 'i, 'a>, value: Value| {
+        let low = l.b.constant(Ty::B32, low as u32 as u128);
+        let high = l.b.constant(Ty::B32, high as u32 as u128);
+        let mask = l.b.constant(Ty::B32, (1u128 << bits) - 1);
+        let value = l.b.emit1(Op::Int(IntBin::Max, crate::ir::S32), &[value, low], Ty::B32);
+        let value = l.b.emit1(Op::Int(IntBin::Min, crate::ir::S32), &[value, high], Ty::B32);
+        l.bitwise(IntBin::And, Ty::B32, value, mask)
+    };
+    let up = |l: &mut L<'_, 'i, 'a>, value: Value, bits: u32| {
+        let count = l.b.constant(Ty::B32, u128::from(bits));
+        l.b.emit1(Op::Int(IntBin::Shl, crate::ir::U32), &[value, count], Ty::B32)
+    };
+    let (a, b) = (i.operand(1)?, i.operand(2)?);
+    let (a, b) = (l.value(a, Type::S32)?, l.value(b, Type::S32)?);
+    let (a, b) = (clamp(l, a), clamp(l, b));
+    let a = up(l, a, bits);
+    let mut result = l.bitwise(IntBin::Or, Ty::B32, a, b);
+    let d = if with_c {
+        let [d, _, _, c] = i.operands()?;
+        let c = l.value(c, Type::B32)?;
+        let c = up(l, c, bits * 2);
+        result = l.bitwise(IntBin::Or, Ty::B32, c, result);
+        d
+    } else {
+        let [d, _, _] = i.operands()?;
+        d
+    };
+    l.write(d, result)
+}

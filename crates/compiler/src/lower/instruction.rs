@@ -1,0 +1,213 @@
+//! One instruction while it is lowered: its modifiers are taken one by one, in whatever order they were written, and
+//! what nobody took makes the instruction unsupported. So a modifier is never overlooked.
+
+use ptx::Span;
+use ptx::ast::{Instruction, Operand, Type};
+
+use crate::ir::{Float, FloatMode, Int, Order, Round, Scope, Ty};
+
+/// Why an instruction was not lowered.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The instruction as a whole: `instruction 'foo.bar' is not supported`.
+    Unsupported,
+    /// Something about it.
+    At(Span, String),
+}
+
+/// The result of lowering something.
+pub(crate) type Lower<T = ()> = Result<T, Failure>;
+
+pub(crate) fn fail<T>(span: Span, message: impl Into<String>) -> Lower<T> {
+    Err(Failure::At(span, message.into()))
+}
+
+/// The register type a PTX type lives in.
+pub(crate) fn register_ty(ty: Type) -> Ty {
+    match ty {
+        Type::Pred => Ty::Pred,
+        Type::F32 => Ty::F32,
+        Type::F64 => Ty::F64,
+        _ => match ty.bits() {
+            0..=16 => Ty::B16,
+            17..=32 => Ty::B32,
+            33..=64 => Ty::B64,
+            _ => Ty::B128,
+        },
+    }
+}
+
+/// `.u32`, `.s64`; and `.b32` where the sign does not matter.
+pub(crate) fn int(ty: Type) -> Option<Int> {
+    let (bits, signed) = match ty {
+        Type::B8 | Type::U8 => (8, false),
+        Type::B16 | Type::U16 => (16, false),
+        Type::B32 | Type::U32 => (32, false),
+        Type::B64 | Type::U64 => (64, false),
+        Type::S8 => (8, true),
+        Type::S16 => (16, true),
+        Type::S32 => (32, true),
+        Type::S64 => (64, true),
+        _ => return None,
+    };
+    Some(Int { bits, signed })
+}
+
+pub(crate) fn float(ty: Type) -> Option<Float> {
+    Some(match ty {
+        Type::F16 => Float::F16,
+        Type::F16x2 => Float::F16x2,
+        Type::Bf16 => Float::Bf16,
+        Type::Bf16x2 => Float::Bf16x2,
+        Type::F32 => Float::F32,
+        Type::F64 => Float::F64,
+        _ => return None,
+    })
+}
+
+pub(crate) struct Instr<'i, 'a> {
+    pub(crate) ast: &'i Instruction<'a>,
+    taken: Vec<bool>,
+}
+
+impl<'i, 'a> Instr<'i, 'a> {
+    pub(crate) fn new(ast: &'i Instruction<'a>) -> Self {
+        Instr { ast, taken: vec![false; ast.modifiers.len()] }
+    }
+
+    /// Takes the modifier if it is there.
+    pub(crate) fn take(&mut self, word: &str) -> bool {
+        self.take_map(|it| (it == word).then_some(())).is_some()
+    }
+
+    /// Takes the first modifier for which `map` has an answer.
+    pub(crate) fn take_map<T>(&mut self, map: impl Fn(&'a str) -> Option<T>) -> Option<T> {
+        for (modifier, taken) in self.ast.modifiers.iter().zip(&mut self.taken) {
+            if *taken {
+                continue;
+            }
+            if let Some(answer) = map(modifier.value) {
+                *taken = true;
+                return Some(answer);
+            }
+        }
+        None
+    }
+
+    /// Takes the modifier that one of the rows names.
+    pub(crate) fn take_one<T: Copy>(&mut self, rows: &[(&str, T)]) -> Option<T> {
+        self.take_map(|word| rows.iter().find(|row| row.0 == word).map(|row| row.1))
+    }
+
+    /// Takes one of `rows`, of which one must be there.
+    pub(crate) fn need_one<T: Copy>(&mut self, rows: &[(&str, T)]) -> Lower<T> {
+        self.take_one(rows).ok_or(Failure::Unsupported)
+    }
+
+    /// Takes the next type, in the order written.
+    pub(crate) fn ty(&mut self) -> Lower<Type> {
+        self.take_map(Type::parse).ok_or(Failure::Unsupported)
+    }
+
+    /// Looks at the first type that was not taken.
+    pub(crate) fn peek_ty(&self) -> Option<Type> {
+        let modifiers = self.ast.modifiers.iter().zip(&self.taken);
+        modifiers.filter(|(_, taken)| !**taken).find_map(|(modifier, _)| Type::parse(modifier.value))
+    }
+
+    /// Takes the next type, which must be an integer type.
+    pub(crate) fn int(&mut self) -> Lower<(Type, Int)> {
+        let ty = self.ty()?;
+        Ok((ty, int(ty).ok_or(Failure::Unsupported)?))
+    }
+
+    /// Takes the next type, which must be an arithmetic floating-point type.
+    pub(crate) fn float(&mut self) -> Lower<(Type, Float)> {
+        let ty = self.ty()?;
+        Ok((ty, float(ty).ok_or(Failure::Unsupported)?))
+    }
+
+    /// `.rn`, `.rz`, `.rm`, `.rp`.
+    pub(crate) fn round(&mut self) -> Option<Round> {
+        self.take_one(&[
+            ("rn", Round::Nearest),
+            ("rz", Round::Zero),
+            ("rm", Round::Down),
+            ("rp", Round::Up),
+            ("rna", Round::NearestAway),
+        ])
+    }
+
+    /// Rounding, `.ftz`, `.sat`, `.relu`, as far as written.
+    pub(crate) fn float_mode(&mut self) -> FloatMode {
+        FloatMode {
+            round: self.round().unwrap_or_default(),
+            ftz: self.take("ftz"),
+            sat: self.take("sat"),
+            relu: self.take("relu"),
+        }
+    }
+
+    /// Memory order, if one is written.
+    pub(crate) fn order(&mut self) -> Option<Order> {
+        self.take_one(&[
+            ("weak", Order::Weak),
+            ("volatile", Order::Volatile),
+            ("relaxed", Order::Relaxed),
+            ("acquire", Order::Acquire),
+            ("release", Order::Release),
+            ("acq_rel", Order::AcqRel),
+            ("sc", Order::SeqCst),
+        ])
+    }
+
+    pub(crate) fn scope(&mut self) -> Option<Scope> {
+        self.take_one(&[
+            ("cta", Scope::Cta),
+            ("cluster", Scope::Cluster),
+            ("gpu", Scope::Gpu),
+            ("sys", Scope::Sys),
+        ])
+    }
+
+    /// Cache operators and eviction or prefetch hints: they change speed on a GPU, never a result.
+    /// Says whether a cache policy operand comes last.
+    pub(crate) fn cache_hints(&mut self) -> bool {
+        let mut policy = false;
+        while let Some(word) = self.take_map(|word| {
+            let plain = matches!(word, "ca" | "cg" | "cs" | "lu" | "cv" | "wb" | "wt" | "nc");
+            (plain || word.starts_with("L1::") || word.starts_with("L2::")).then_some(word)
+        }) {
+            policy |= word == "L2::cache_hint";
+        }
+        policy
+    }
+
+    /// Exactly `N` operands.
+    pub(crate) fn operands<const N: usize>(&self) -> Lower<[&'i Operand<'a>; N]> {
+        let operands: Vec<&Operand<'a>> = self.ast.operands.iter().collect();
+        let count = operands.len();
+        operands.try_into().or_else(|_| {
+            let plural = if N == 1 { "" } else { "s" };
+            let message = format!("'{}' takes {N} operand{plural}, not {count}", self.ast.full_name());
+            fail(self.ast.span, message)
+        })
+    }
+
+    /// The operand at `index`.
+    pub(crate) fn operand(&self, index: usize) -> Lower<&'i Operand<'a>> {
+        match self.ast.operands.get(index) {
+            Some(operand) => Ok(operand),
+            None => fail(self.ast.span, format!("'{}' lacks operand {}", self.ast.full_name(), index + 1)),
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.ast.operands.len()
+    }
+
+    /// Every modifier has been understood.
+    pub(crate) fn done(&self) -> Lower {
+        if self.taken.iter().all(|&taken| taken) { Ok(()) } else { Err(Failure::Unsupported) }
+    }
+}

@@ -1,0 +1,245 @@
+//! Data movement: `mov`, loads and stores of every space, addresses and their spaces, hints.
+
+use ptx::ast::{Operand, OperandKind, Type};
+
+use super::function::Lowerer;
+use super::instruction::{Failure, Instr, Lower, fail, int, register_ty};
+use super::layout::scalar_bytes;
+use super::operand::{Place, has_only_known_suffix, space};
+use crate::ir::{Mem, Op, Order, Scope, Space, Ty, Value};
+
+type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
+type I<'i, 'a> = Instr<'i, 'a>;
+
+/// `mov.type d, a`; `mov.b64 {lo, hi}, a`; `mov.b32 d, {a, b}`
+pub(super) fn mov<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let lanes = i.take_one(&[("v2", 2usize), ("v4", 4)]);
+    let ty = i.ty()?;
+    i.done()?;
+    let [d, a] = i.operands()?;
+    if let Some(lanes) = lanes {
+        return mov_vector(l, d, a, ty, lanes);
+    }
+    let value = match &a.kind {
+        OperandKind::Vector(list) => pack(l, a, list, ty)?,
+        _ => l.value(a, ty)?,
+    };
+    match &d.kind {
+        OperandKind::Vector(list) => unpack(l, d, list, value),
+        _ => l.write(d, value),
+    }
+}
+
+/// `mov.v2.f32 d, a`: element by element.
+fn mov_vector<'a>(l: &mut L<'_, '_, 'a>, d: &Operand<'a>, a: &Operand<'a>, ty: Type, lanes: usize) -> Lower {
+    let values = l.values(a, ty)?;
+    let vars = l.destinations(d)?;
+    if values.len() != lanes || vars.len() != lanes {
+        return fail(d.span, format!("expected {lanes} elements"));
+    }
+    for (var, value) in vars.into_iter().zip(values) {
+        l.write_extended(var, value, false, d.span)?;
+    }
+    Ok(())
+}
+
+fn part_type(bits: u32, parts: usize, span: ptx::Span) -> Lower<Ty> {
+    match bits.checked_div(parts as u32) {
+        Some(16) => Ok(Ty::B16),
+        Some(32) => Ok(Ty::B32),
+        Some(64) => Ok(Ty::B64),
+        _ => fail(span, "the parts do not make up the type"),
+    }
+}
+
+fn pack<'a>(l: &mut L<'_, '_, 'a>, a: &Operand<'a>, list: &[Operand<'a>], ty: Type) -> Lower<Value> {
+    let part = part_type(ty.bits(), list.len(), a.span)?;
+    let part_ty = match part {
+        Ty::B16 => Type::B16,
+        Ty::B32 => Type::B32,
+        _ => Type::B64,
+    };
+    let parts: Vec<Value> = list.iter().map(|it| l.value(it, part_ty)).collect::<Lower<_>>()?;
+    let packed = l.b.emit1(Op::Pack, &parts, Ty::of_bits(ty.bits()));
+    Ok(l.resize(packed, register_ty(ty), false))
+}
+
+fn unpack<'a>(l: &mut L<'_, '_, 'a>, d: &Operand<'a>, list: &[Operand<'a>], value: Value) -> Lower {
+    let value = l.untyped(value);
+    let part = part_type(l.b.ty(value).bits(), list.len(), d.span)?;
+    let parts = l.b.emit(Op::Unpack, &[value], &vec![part; list.len()]);
+    for (operand, part) in list.iter().zip(parts) {
+        l.write(operand, part)?;
+    }
+    Ok(())
+}
+
+/// What `ld` and `st` have in common.
+struct Access {
+    space: Option<Space>,
+    order: Order,
+    scope: Scope,
+    ty: Type,
+    lanes: usize,
+    mem: Mem,
+}
+
+fn access(i: &mut I<'_, '_>) -> Lower<Access> {
+    let mmio = i.take("mmio");
+    let order = i.order().unwrap_or_default();
+    // Memory-mapped accesses are never merged or removed.
+    let order = if mmio { Order::Volatile } else { order };
+    let scope = i.scope().unwrap_or_default();
+    let space = i.take_map(space);
+    let lanes = i.take_one(&[("v2", 2usize), ("v4", 4), ("v8", 8)]).unwrap_or(1);
+    let ty = i.ty()?;
+    let is_memory_type = int(ty).is_some()
+        || matches!(ty, Type::B128 | Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2 | Type::F32 | Type::F64);
+    if !is_memory_type {
+        return Err(Failure::Unsupported);
+    }
+    let signed = int(ty).is_some_and(|int| int.signed);
+    let mem = Mem { bits: ty.bits() as u8, signed };
+    Ok(Access { space, order, scope, ty, lanes, mem })
+}
+
+/// `ld{.order}{.scope}{.space}{.hints}{.vec}.type d, [a]{, policy}`, `ldu`, `ld.global.nc`
+pub(super) fn ld<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let policy = i.cache_hints();
+    let access = access(i)?;
+    i.done()?;
+    let (d, a) = if policy {
+        let [d, a, policy] = i.operands()?;
+        l.value(policy, Type::B64)?;
+        (d, a)
+    } else {
+        let [d, a] = i.operands()?;
+        (d, a)
+    };
+    if !has_only_known_suffix(a) {
+        return Err(Failure::Unsupported);
+    }
+    let vars = l.destinations(d)?;
+    if vars.len() != access.lanes {
+        return fail(d.span, format!("expected {} destinations", access.lanes));
+    }
+    let element = register_ty(access.ty);
+    let values = match l.place(a, access.space)? {
+        Place::Memory { space, base, offset } => {
+            let op = Op::Load { space, mem: access.mem, offset, order: access.order, scope: access.scope };
+            l.b.emit(op, &[base], &vec![element; access.lanes])
+        }
+        Place::Buffer { index, offset } => {
+            let bytes = scalar_bytes(access.ty) as u32;
+            let mut values = Vec::new();
+            for lane in 0..access.lanes {
+                let at = offset.saturating_add(lane as i64 * i64::from(bytes));
+                let value = l.read_buffer(index, at, bytes, a.span)?;
+                let value = if bytes == 1 { l.extend_byte(value, access.mem.signed) } else { value };
+                values.push(l.resize(value, element, false));
+            }
+            values
+        }
+    };
+    for (var, value) in vars.into_iter().zip(values) {
+        l.write_extended(var, value, access.mem.signed, d.span)?;
+    }
+    Ok(())
+}
+
+/// `st{.order}{.scope}{.space}{.hints}{.vec}.type [a], b{, policy}`
+pub(super) fn st<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    if i.ast.has("async") || i.ast.has("bulk") {
+        return Err(Failure::Unsupported);
+    }
+    let policy = i.cache_hints();
+    let access = access(i)?;
+    i.done()?;
+    let (a, b) = if policy {
+        let [a, b, policy] = i.operands()?;
+        l.value(policy, Type::B64)?;
+        (a, b)
+    } else {
+        let [a, b] = i.operands()?;
+        (a, b)
+    };
+    if !has_only_known_suffix(a) {
+        return Err(Failure::Unsupported);
+    }
+    let values = l.values(b, access.ty)?;
+    if values.len() != access.lanes {
+        return fail(b.span, format!("expected {} values", access.lanes));
+    }
+    match l.place(a, access.space)? {
+        Place::Memory { space, base, offset } => {
+            let op = Op::Store { space, mem: access.mem, offset, order: access.order, scope: access.scope };
+            let mut args = vec![base];
+            args.extend(values);
+            l.b.emit(op, &args, &[]);
+        }
+        Place::Buffer { index, offset } => {
+            let bytes = scalar_bytes(access.ty) as u32;
+            for (lane, value) in values.into_iter().enumerate() {
+                let at = offset.saturating_add(lane as i64 * i64::from(bytes));
+                l.write_buffer(index, at, bytes, value, a.span)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `cvta.space.size p, a`, `cvta.to.space.size p, a`
+pub(super) fn cvta<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let to_generic = !i.take("to");
+    let space = i.take_map(space).ok_or(Failure::Unsupported)?;
+    let ty = i.ty()?;
+    i.done()?;
+    if !matches!(ty, Type::U32 | Type::U64) {
+        return Err(Failure::Unsupported);
+    }
+    let [d, a] = i.operands()?;
+    let a = l.value(a, ty)?;
+    let a = l.resize(a, Ty::B64, false);
+    let result = l.b.emit1(Op::Cvta { space, to_generic }, &[a], Ty::B64);
+    let result = l.resize(result, register_ty(ty), false);
+    l.write(d, result)
+}
+
+/// `isspacep.space p, a`
+pub(super) fn isspacep<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let space = i.take_map(space).ok_or(Failure::Unsupported)?;
+    i.done()?;
+    let [p, a] = i.operands()?;
+    let a = match &a.kind {
+        OperandKind::Name(name) if l.register(name, a.span).is_ok_and(|it| it.ty.bits() == 32) => l.value(a, Type::U32)?,
+        _ => l.value(a, Type::U64)?,
+    };
+    let a = l.resize(a, Ty::B64, false);
+    let result = l.b.emit1(Op::IsSpace(space), &[a], Ty::Pred);
+    l.write(p, result)
+}
+
+/// `prefetch`, `prefetchu`, `discard`, `applypriority`: allowed to do nothing. A line that is discarded has undefined
+/// contents, and the old ones are as good as any.
+pub(super) fn hint<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    i.take_map(space);
+    i.take("tensormap");
+    i.take_map(|word| matches!(word, "L1" | "L2").then_some(()));
+    i.cache_hints();
+    i.done()?;
+    // The address is checked for names, and never read through.
+    l.place(i.operand(0)?, None).map(|_| ())
+}
+
+/// `createpolicy…`: the policy is opaque and hints do nothing here, so any value is as good as another.
+pub(super) fn createpolicy<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    i.take_map(|word| matches!(word, "fractional" | "range").then_some(()));
+    i.take("cvt");
+    i.take("global");
+    while i.take("L2") {}
+    i.cache_hints();
+    i.need_one(&[("b64", ())])?;
+    i.done()?;
+    let policy = l.b.constant(Ty::B64, 0);
+    l.write(i.operand(0)?, policy)
+}

@@ -1,0 +1,494 @@
+//! Operands: registers, constants, symbols and special registers as values; addresses as base and offset; destinations
+//! as variables.
+
+use ptx::Span;
+use ptx::ast::{self, BinaryOperator, Expression, ExpressionKind, Operand, OperandKind, Type};
+
+use super::builder::Var;
+use super::function::Lowerer;
+use super::instruction::{Lower, fail, register_ty};
+use super::link::{Symbol, bits_of};
+use super::scope::Entity;
+use super::special;
+use crate::ir::{Int, IntBin, Op, Space, Ty, Value};
+
+/// What a memory operand names.
+pub(super) enum Place {
+    Memory { space: Space, base: Value, offset: i64 },
+    /// A parameter held in registers.
+    Buffer { index: usize, offset: i64 },
+}
+
+impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
+    /// The operand as a value of `ty`.
+    pub(super) fn value(&mut self, operand: &Operand<'a>, ty: Type) -> Lower<Value> {
+        let want = register_ty(ty);
+        match &operand.kind {
+            OperandKind::Name(name) => match self.entity(name) {
+                Some(Entity::Register(register)) if register.vars.len() == 1 => {
+                    let value = self.b.read(register.vars[0]);
+                    self.same_width(value, want, operand.span)
+                }
+                Some(Entity::Register(_)) => fail(operand.span, format!("'{name}' is a vector")),
+                _ => self.named_value(name, want, operand.span),
+            },
+            OperandKind::Member(name, member) => {
+                if let Some(special) = special::find(name, Some(member)) {
+                    return self.special(special, want);
+                }
+                let var = self.member(name, member, operand.span)?;
+                let value = self.b.read(var);
+                self.same_width(value, want, operand.span)
+            }
+            OperandKind::Expression(expression) => self.expression_value(expression, ty),
+            OperandKind::Not(inner) if ty == Type::Pred => {
+                let value = self.value(inner, ty)?;
+                Ok(self.b.emit1(Op::Not, &[value], Ty::Pred))
+            }
+            OperandKind::Sink => fail(operand.span, "`_` is not a source"),
+            _ => fail(operand.span, "expected a register or a constant"),
+        }
+    }
+
+    /// The operand as a value of `ty`'s width or wider, cut to it: what `cvt` and `st` allow.
+    pub(super) fn narrow_value(&mut self, operand: &Operand<'a>, ty: Type) -> Lower<Value> {
+        let want = register_ty(ty);
+        if let OperandKind::Name(name) = &operand.kind
+            && let Some(Entity::Register(register)) = self.entity(name)
+            && register.vars.len() == 1
+            && register.ty.bits() > want.bits()
+        {
+            let value = self.b.read(register.vars[0]);
+            return Ok(self.resize(value, want, false));
+        }
+        self.value(operand, ty)
+    }
+
+    /// A predicate, `!p` included.
+    pub(super) fn predicate(&mut self, operand: &Operand<'a>) -> Lower<Value> {
+        self.value(operand, Type::Pred)
+    }
+
+    fn expression_value(&mut self, expression: &Expression<'a>, ty: Type) -> Lower<Value> {
+        match expression.constant() {
+            Ok(constant) => Ok(self.b.constant(register_ty(ty), bits_of(constant, ty))),
+            Err(ptx::NotConstant::Name) => {
+                let (base, offset) = split(expression)?;
+                let Some(name) = base else { return fail(expression.span, "the expression has no value") };
+                let address = self.symbol_address(name, expression.span)?.1;
+                let address = self.add_offset(address, offset);
+                Ok(self.resize(address, register_ty(ty), false))
+            }
+            Err(_) => fail(expression.span, "the expression has no value"),
+        }
+    }
+
+    fn add_offset(&mut self, base: Value, offset: i64) -> Value {
+        if offset == 0 {
+            return base;
+        }
+        let offset = self.b.constant(Ty::B64, offset as u64 as u128);
+        self.b.emit1(Op::Int(IntBin::Add, crate::ir::U64), &[base, offset], Ty::B64)
+    }
+
+    /// A name that is no register of this function: special register or symbol.
+    fn named_value(&mut self, name: &'a str, want: Ty, span: Span) -> Lower<Value> {
+        if name == "WARP_SZ" {
+            return Ok(self.b.constant(want, 32));
+        }
+        if let Some(special) = special::find(name, None) {
+            return self.special(special, want);
+        }
+        let address = self.symbol_address(name, span)?.1;
+        if !matches!(want, Ty::B32 | Ty::B64) {
+            return fail(span, format!("the address of '{name}' does not fit the type"));
+        }
+        Ok(self.resize(address, want, false))
+    }
+
+    fn special(&mut self, special: crate::ir::Special, want: Ty) -> Lower<Value> {
+        let ty = special::ty(special);
+        let value = self.b.emit1(Op::Special(special), &[], ty);
+        Ok(self.resize(value, want, false))
+    }
+
+    /// The space of a symbol and its address in that space.
+    pub(super) fn symbol_address(&mut self, name: &str, span: Span) -> Lower<(Space, Value)> {
+        let (space, op) = match self.entity(name) {
+            Some(Entity::KernelParam(offset)) => (Space::Param, Op::ParamAddr(offset)),
+            Some(Entity::Local(id)) => (Space::Local, Op::LocalAddr(id)),
+            Some(Entity::Global(id)) => (Space::Global, Op::GlobalAddr(id)),
+            Some(Entity::Shared(id)) => (Space::Shared, Op::SharedAddr(id)),
+            Some(Entity::Buffer(_)) => return fail(span, format!("the address of parameter '{name}' is not supported")),
+            Some(_) => return fail(span, format!("'{name}' has no address")),
+            None => match self.linked.symbol(self.unit, name) {
+                Some(Symbol::Global(id)) => {
+                    let space = match self.linked.storage.globals[id.index()].space {
+                        crate::program::GlobalSpace::Global => Space::Global,
+                        crate::program::GlobalSpace::Const => Space::Const,
+                    };
+                    (space, Op::GlobalAddr(id))
+                }
+                Some(Symbol::Shared(id)) => (Space::Shared, Op::SharedAddr(id)),
+                Some(Symbol::Function(id)) => (Space::Generic, Op::FuncAddr(id)),
+                Some(Symbol::External(_) | Symbol::Undefined) => {
+                    return fail(span, format!("'{name}' is not defined in any source"));
+                }
+                Some(Symbol::Opaque) => {
+                    return fail(span, format!("'{name}': texture, sampler and surface references are not supported"));
+                }
+                Some(Symbol::Kernel) => return fail(span, format!("the address of kernel '{name}' is not supported")),
+                None => return fail(span, format!("'{name}' is not declared")),
+            },
+        };
+        Ok((space, self.b.emit1(op, &[], Ty::B64)))
+    }
+
+    /// `[base + offset]` of an access that says `explicit` as its space, or none.
+    pub(super) fn place(&mut self, operand: &Operand<'a>, explicit: Option<Space>) -> Lower<Place> {
+        let expression = match &operand.kind {
+            OperandKind::Address(address) if address.more.is_empty() => &address.base,
+            OperandKind::Address(_) => return fail(operand.span, "expected a plain address"),
+            _ => return fail(operand.span, "expected an address in brackets"),
+        };
+        let (base, offset) = split(expression)?;
+        let Some(name) = base else {
+            let base = self.b.constant(Ty::B64, offset as u64 as u128);
+            return Ok(Place::Memory { space: explicit.unwrap_or(Space::Generic), base, offset: 0 });
+        };
+        match self.entity(name) {
+            Some(Entity::Register(register)) if register.vars.len() == 1 => {
+                let value = self.b.read(register.vars[0]);
+                if !matches!(register.ty, Ty::B32 | Ty::B64 | Ty::F32 | Ty::F64) {
+                    return fail(expression.span, format!("'{name}' is not an address"));
+                }
+                let base = self.resize(value, Ty::B64, false);
+                Ok(Place::Memory { space: explicit.unwrap_or(Space::Generic), base, offset })
+            }
+            Some(Entity::Buffer(index)) if matches!(explicit, Some(Space::Param)) => {
+                Ok(Place::Buffer { index, offset })
+            }
+            _ => {
+                let (space, base) = self.symbol_address(name, expression.span)?;
+                // A parameter that lives in local memory is still `.param` to the text.
+                let agrees = match explicit {
+                    None | Some(Space::Generic) => true,
+                    Some(Space::Param) => matches!(space, Space::Param | Space::Local),
+                    Some(explicit) => explicit == space,
+                };
+                if !agrees {
+                    return fail(expression.span, format!("'{name}' is not in that state space"));
+                }
+                Ok(Place::Memory { space, base, offset })
+            }
+        }
+    }
+
+    /// The same bits as another type of that width.
+    fn same_width(&mut self, value: Value, want: Ty, span: Span) -> Lower<Value> {
+        let ty = self.b.ty(value);
+        if ty.bits() != want.bits() {
+            let message =
+                format!("the operand has {} bits, the instruction takes {}", ty.bits(), want.bits());
+            return fail(span, message);
+        }
+        Ok(self.resize(value, want, false))
+    }
+
+    /// The low bits of `value`, or `value` extended, as `want`.
+    pub(super) fn resize(&mut self, value: Value, want: Ty, signed: bool) -> Value {
+        let ty = self.b.ty(value);
+        if ty == want {
+            return value;
+        }
+        if ty.bits() == want.bits() {
+            return self.b.emit1(Op::Bitcast, &[value], want);
+        }
+        let bits = self.untyped(value);
+        let op = match (ty.bits() < want.bits(), signed) {
+            (true, true) => Op::Sext,
+            (true, false) => Op::Zext,
+            (false, _) => Op::Trunc,
+        };
+        let untyped = Ty::of_bits(want.bits());
+        let resized = self.b.emit1(op, &[bits], untyped);
+        if untyped == want { resized } else { self.b.emit1(Op::Bitcast, &[resized], want) }
+    }
+
+    /// The value as plain bits.
+    pub(super) fn untyped(&mut self, value: Value) -> Value {
+        let ty = self.b.ty(value);
+        let untyped = Ty::of_bits(ty.bits());
+        if ty == untyped { value } else { self.b.emit1(Op::Bitcast, &[value], untyped) }
+    }
+
+    /// Cuts a register to its low 8 bits; a `B16` holds 8-bit values extended.
+    pub(super) fn extend_byte(&mut self, value: Value, signed: bool) -> Value {
+        if signed {
+            let op = Op::Cvt {
+                from: crate::ir::Num::Int(Int { bits: 8, signed: true }),
+                to: crate::ir::Num::Int(crate::ir::S16),
+                mode: Default::default(),
+            };
+            return self.b.emit1(op, &[value], Ty::B16);
+        }
+        let mask = self.b.constant(Ty::B16, 0xff);
+        self.b.emit1(Op::Int(IntBin::And, crate::ir::U16), &[value, mask], Ty::B16)
+    }
+
+    // ---- destinations ----
+
+    /// The variable that an operand names; `None` for `_`.
+    pub(super) fn destination(&mut self, operand: &Operand<'a>) -> Lower<Option<Var>> {
+        match &operand.kind {
+            OperandKind::Name(name) => {
+                let register = self.register(name, operand.span)?;
+                match register.vars.as_slice() {
+                    [var] => Ok(Some(*var)),
+                    _ => fail(operand.span, format!("'{name}' is a vector")),
+                }
+            }
+            OperandKind::Member(name, member) => self.member(name, member, operand.span).map(Some),
+            OperandKind::Sink => Ok(None),
+            _ => fail(operand.span, "expected a register as destination"),
+        }
+    }
+
+    /// The variables of `{a, b, _}`, of a vector register, or of a single register.
+    pub(super) fn destinations(&mut self, operand: &Operand<'a>) -> Lower<Vec<Option<Var>>> {
+        match &operand.kind {
+            OperandKind::Vector(list) => list.iter().map(|it| self.destination(it)).collect(),
+            OperandKind::Name(name) => {
+                let register = self.register(name, operand.span)?;
+                Ok(register.vars.into_iter().map(Some).collect())
+            }
+            _ => Ok(vec![self.destination(operand)?]),
+        }
+    }
+
+    /// The values of `{a, b}`, of a vector register, or of a single operand.
+    pub(super) fn values(&mut self, operand: &Operand<'a>, ty: Type) -> Lower<Vec<Value>> {
+        match &operand.kind {
+            OperandKind::Vector(list) => list.iter().map(|it| self.narrow_value(it, ty)).collect(),
+            OperandKind::Name(name) => {
+                if let Some(Entity::Register(register)) = self.entity(name)
+                    && register.vars.len() > 1
+                {
+                    let values: Vec<Value> = register.vars.iter().map(|&var| self.b.read(var)).collect();
+                    return values.into_iter().map(|it| self.same_width(it, register_ty(ty), operand.span)).collect();
+                }
+                Ok(vec![self.narrow_value(operand, ty)?])
+            }
+            _ => Ok(vec![self.narrow_value(operand, ty)?]),
+        }
+    }
+
+    fn member(&mut self, name: &str, member: &str, span: Span) -> Lower<Var> {
+        let register = self.register(name, span)?;
+        let index = match member {
+            "x" | "r" => 0,
+            "y" | "g" => 1,
+            "z" | "b" => 2,
+            "w" | "a" => 3,
+            _ => return fail(span, format!("'.{member}' is not a vector element")),
+        };
+        match register.vars.get(index) {
+            Some(&var) if register.vars.len() > 1 => Ok(var),
+            _ => fail(span, format!("'{name}' has no element '.{member}'")),
+        }
+    }
+
+    /// Writes `value` to the register that `operand` names; widths agree.
+    pub(super) fn write(&mut self, operand: &Operand<'a>, value: Value) -> Lower {
+        if let Some(var) = self.destination(operand)? {
+            let want = self.b.var_ty(var);
+            let value = self.same_width(value, want, operand.span)?;
+            self.write_var(var, value);
+        }
+        Ok(())
+    }
+
+    /// Writes `value` to a register that may be wider; the rest is filled with the sign or zeros.
+    pub(super) fn write_extended(&mut self, var: Option<Var>, value: Value, signed: bool, span: Span) -> Lower {
+        let Some(var) = var else { return Ok(()) };
+        let want = self.b.var_ty(var);
+        if want.bits() < self.b.ty(value).bits() || want == Ty::Pred && self.b.ty(value) != Ty::Pred {
+            return fail(span, "the destination is too small");
+        }
+        let value = self.resize(value, want, signed);
+        self.write_var(var, value);
+        Ok(())
+    }
+
+    /// Writes under the guard of a pure instruction.
+    pub(super) fn write_var(&mut self, var: Var, value: Value) {
+        let value = match self.guard {
+            Some(guard) => {
+                let old = self.b.read(var);
+                let ty = self.b.ty(value);
+                self.b.emit1(Op::Select, &[guard, value, old], ty)
+            }
+            None => value,
+        };
+        self.b.write(var, value);
+    }
+
+    // ---- parameters in registers ----
+
+    /// `bytes` bytes at `offset` of a parameter, as bits.
+    pub(super) fn read_buffer(&mut self, index: usize, offset: i64, bytes: u32, span: Span) -> Lower<Value> {
+        let buffer = self.buffers[index].clone();
+        let chunk = i64::from(buffer.chunk);
+        let size = i64::from(bytes);
+        if offset < 0 || offset + size > chunk * buffer.vars.len() as i64 {
+            return fail(span, "outside of the parameter");
+        }
+        let ty = Ty::of_bits(bytes * 8);
+        let (first, within) = ((offset / chunk) as usize, offset % chunk);
+        if size == chunk && within == 0 {
+            let value = self.b.read(buffer.vars[first]);
+            return Ok(self.resize(value, ty, false));
+        }
+        if within + size <= chunk {
+            let word = self.b.read(buffer.vars[first]);
+            let word = self.untyped(word);
+            let word_ty = self.b.ty(word);
+            let shifted = self.shift_right(word, word_ty, within as u32 * 8);
+            let part = self.resize(shifted, ty, false);
+            return Ok(if bytes == 1 { self.extend_byte(part, false) } else { part });
+        }
+        if within != 0 || size % chunk != 0 {
+            return fail(span, "an access across parts of the parameter is not supported");
+        }
+        let parts = (size / chunk) as usize;
+        let mut result = None;
+        for at in 0..parts {
+            let part = self.b.read(buffer.vars[first + at]);
+            let mut part = self.untyped(part);
+            if chunk == 1 {
+                part = self.extend_byte(part, false);
+            }
+            let part = self.resize(part, ty, false);
+            let part = self.shift_left(part, ty, at as u32 * buffer.chunk * 8);
+            result = Some(match result {
+                None => part,
+                Some(result) => self.bitwise(IntBin::Or, ty, result, part),
+            });
+        }
+        match result {
+            Some(result) => Ok(result),
+            None => fail(span, "outside of the parameter"),
+        }
+    }
+
+    /// Writes `bytes` bytes at `offset` of a parameter.
+    pub(super) fn write_buffer(&mut self, index: usize, offset: i64, bytes: u32, value: Value, span: Span) -> Lower {
+        let buffer = self.buffers[index].clone();
+        let chunk = i64::from(buffer.chunk);
+        let size = i64::from(bytes);
+        if offset < 0 || offset + size > chunk * buffer.vars.len() as i64 {
+            return fail(span, "outside of the parameter");
+        }
+        let (first, within) = ((offset / chunk) as usize, offset % chunk);
+        if size == chunk && within == 0 {
+            let var = buffer.vars[first];
+            let value = self.resize(value, self.b.var_ty(var), false);
+            self.write_var(var, value);
+            return Ok(());
+        }
+        let value = self.untyped(value);
+        if within + size <= chunk {
+            let var = buffer.vars[first];
+            let old = self.b.read(var);
+            let old = self.untyped(old);
+            let ty = self.b.ty(old);
+            let field = ((1u128 << (bytes * 8)) - 1) << (within * 8);
+            let keep = self.b.constant(ty, !field);
+            let only = self.b.constant(ty, field);
+            let kept = self.bitwise(IntBin::And, ty, old, keep);
+            let wide = self.resize(value, ty, false);
+            let shifted = self.shift_left(wide, ty, within as u32 * 8);
+            let part = self.bitwise(IntBin::And, ty, shifted, only);
+            let merged = self.bitwise(IntBin::Or, ty, kept, part);
+            let merged = self.resize(merged, self.b.var_ty(var), false);
+            self.write_var(var, merged);
+            return Ok(());
+        }
+        if within != 0 || size % chunk != 0 {
+            return fail(span, "an access across parts of the parameter is not supported");
+        }
+        let ty = self.b.ty(value);
+        for at in 0..(size / chunk) as usize {
+            let var = buffer.vars[first + at];
+            let shifted = self.shift_right(value, ty, at as u32 * buffer.chunk * 8);
+            let part = self.resize(shifted, self.b.var_ty(var), false);
+            self.write_var(var, part);
+        }
+        Ok(())
+    }
+
+    fn shift_right(&mut self, value: Value, ty: Ty, bits: u32) -> Value {
+        self.shift(IntBin::Shr, value, ty, bits)
+    }
+
+    fn shift_left(&mut self, value: Value, ty: Ty, bits: u32) -> Value {
+        self.shift(IntBin::Shl, value, ty, bits)
+    }
+
+    fn shift(&mut self, op: IntBin, value: Value, ty: Ty, bits: u32) -> Value {
+        if bits == 0 {
+            return value;
+        }
+        let count = self.b.constant(Ty::B32, u128::from(bits));
+        self.b.emit1(Op::Int(op, Int { bits: ty.bits() as u8, signed: false }), &[value, count], ty)
+    }
+
+    pub(super) fn bitwise(&mut self, op: IntBin, ty: Ty, a: Value, b: Value) -> Value {
+        self.b.emit1(Op::Int(op, Int { bits: ty.bits() as u8, signed: false }), &[a, b], ty)
+    }
+}
+
+/// An address expression as its one name and the sum of its numbers.
+pub(super) fn split<'a>(expression: &Expression<'a>) -> Lower<(Option<&'a str>, i64)> {
+    if let Ok(constant) = expression.constant() {
+        return match constant.integer() {
+            Some(bits) => Ok((None, bits as i64)),
+            None => fail(expression.span, "an address is an integer"),
+        };
+    }
+    match &expression.kind {
+        ExpressionKind::Name(name) => Ok((Some(name), 0)),
+        ExpressionKind::Generic(inner) => split(inner),
+        ExpressionKind::Binary(BinaryOperator::Add, left, right) => {
+            match (split(left)?, split(right)?) {
+                ((Some(name), a), (None, b)) | ((None, a), (Some(name), b)) => Ok((Some(name), a.wrapping_add(b))),
+                _ => fail(expression.span, "an address has one register or symbol"),
+            }
+        }
+        ExpressionKind::Binary(BinaryOperator::Subtract, left, right) => match (split(left)?, split(right)?) {
+            ((Some(name), a), (None, b)) => Ok((Some(name), a.wrapping_sub(b))),
+            _ => fail(expression.span, "an address has one register or symbol"),
+        },
+        _ => fail(expression.span, "not an address"),
+    }
+}
+
+/// The space an instruction's modifier names.
+pub(super) fn space(word: &str) -> Option<Space> {
+    Some(match word {
+        "global" => Space::Global,
+        "shared" | "shared::cta" | "shared::cluster" => Space::Shared,
+        "local" => Space::Local,
+        "param" | "param::entry" | "param::func" => Space::Param,
+        "const" => Space::Const,
+        _ => return None,
+    })
+}
+
+/// The suffix of `[a].unified` says where the memory is; it changes nothing.
+pub(super) fn has_only_known_suffix(operand: &Operand<'_>) -> bool {
+    match &operand.kind {
+        OperandKind::Address(ast::Address { suffix: Some(suffix), .. }) => suffix.value == "unified",
+        _ => true,
+    }
+}

@@ -1,0 +1,74 @@
+//! Special registers.
+
+use super::function::Lowerer;
+use super::instruction::{Instr, Lower};
+use crate::ir::{Special, Ty};
+
+/// The special register of that name, if there is one.
+pub(super) fn find(name: &str, member: Option<&str>) -> Option<Special> {
+    let name = name.strip_prefix('%')?;
+    if let Some(member) = member {
+        let axis = match member {
+            "x" => 0,
+            "y" => 1,
+            "z" => 2,
+            _ => return None,
+        };
+        return Some(match name {
+            "tid" => Special::Tid(axis),
+            "ntid" => Special::Ntid(axis),
+            "ctaid" => Special::Ctaid(axis),
+            "nctaid" => Special::Nctaid(axis),
+            "clusterid" => Special::ClusterId(axis),
+            "nclusterid" => Special::NClusterId(axis),
+            "cluster_ctaid" => Special::ClusterCtaid(axis),
+            "cluster_nctaid" => Special::ClusterNctaid(axis),
+            _ => return None,
+        });
+    }
+    Some(match name {
+        "laneid" => Special::LaneId,
+        "warpid" => Special::WarpId,
+        "nwarpid" => Special::NWarpId,
+        "smid" => Special::SmId,
+        "nsmid" => Special::NSmId,
+        "gridid" => Special::GridId,
+        "lanemask_eq" => Special::LaneMaskEq,
+        "lanemask_le" => Special::LaneMaskLe,
+        "lanemask_lt" => Special::LaneMaskLt,
+        "lanemask_ge" => Special::LaneMaskGe,
+        "lanemask_gt" => Special::LaneMaskGt,
+        "clock" => Special::Clock,
+        "clock_hi" => Special::ClockHi,
+        "clock64" => Special::Clock64,
+        "globaltimer" => Special::GlobalTimer,
+        "globaltimer_lo" => Special::GlobalTimerLo,
+        "globaltimer_hi" => Special::GlobalTimerHi,
+        "dynamic_smem_size" => Special::DynamicSmemSize,
+        "total_smem_size" => Special::TotalSmemSize,
+        "aggr_smem_size" => Special::AggrSmemSize,
+        "cluster_ctarank" => Special::ClusterCtaRank,
+        "cluster_nctarank" => Special::ClusterNctaRank,
+        "is_explicit_cluster" => Special::IsExplicitCluster,
+        _ => {
+            let number = name.strip_prefix("envreg")?.parse().ok().filter(|&number| number < 32)?;
+            Special::EnvReg(number)
+        }
+    })
+}
+
+/// The type of a special register.
+pub(super) fn ty(special: Special) -> Ty {
+    match special {
+        Special::GridId | Special::Clock64 | Special::GlobalTimer => Ty::B64,
+        Special::IsExplicitCluster => Ty::Pred,
+        _ => Ty::B32,
+    }
+}
+
+/// `pmevent`: triggers a performance monitor, of which there is none.
+pub(super) fn pmevent<'i, 'a>(_: &mut Lowerer<'_, 'i, 'a>, i: &mut Instr<'i, 'a>) -> Lower {
+    i.take("mask");
+    i.done()?;
+    i.operand(0).map(|_| ())
+}

@@ -1,0 +1,143 @@
+//! The opcode table: every instruction that is lowered, who lowers it, and what a guard on it means.
+//!
+//! What is not here becomes the diagnostic `instruction 'foo.bar' is not supported`. A family's own function takes the
+//! modifiers one by one, so the table needs no list of them.
+
+use super::function::Lowerer;
+use super::instruction::{Instr, Lower};
+use super::{atomic, barrier, call, compare, control, convert, copy, float, integer, logic, memory, special, warp};
+
+/// What a guard predicate does to an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Its results are selected.
+    Pure,
+    /// It is jumped around.
+    Effect,
+    /// It is the condition of the branch.
+    Branch,
+}
+
+type Handler = for<'x, 'l, 'i, 'a> fn(&'x mut Lowerer<'l, 'i, 'a>, &'x mut Instr<'i, 'a>) -> Lower;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) opcode: &'static str,
+    pub(crate) effect: Effect,
+    pub(crate) lower: Handler,
+}
+
+/// The row of an opcode.
+pub(crate) fn find(opcode: &str) -> Option<&'static Row> {
+    TABLE.binary_search_by(|row| row.opcode.cmp(opcode)).ok().map(|index| &TABLE[index])
+}
+
+macro_rules! table {
+    ($($opcode:literal $effect:ident $lower:path,)*) => {
+        /// Sorted by opcode; a test says so.
+        pub(crate) static TABLE: &[Row] =
+            &[$(Row { opcode: $opcode, effect: Effect::$effect, lower: $lower },)*];
+    };
+}
+
+table! {
+    "abs"           Pure   integer::abs,
+    "activemask"    Effect warp::activemask,
+    "add"           Pure   integer::add,
+    "addc"          Pure   integer::addc,
+    "and"           Pure   logic::and,
+    "applypriority" Effect memory::hint,
+    "atom"          Effect atomic::atom,
+    "bar"           Effect barrier::bar,
+    "barrier"       Effect barrier::barrier,
+    "bfe"           Pure   integer::bfe,
+    "bfi"           Pure   integer::bfi,
+    "bfind"         Pure   integer::bfind,
+    "bmsk"          Pure   integer::bmsk,
+    "bra"           Branch control::bra,
+    "brev"          Pure   integer::brev,
+    "brkpt"         Effect control::brkpt,
+    "brx"           Effect control::brx,
+    "call"          Effect call::call,
+    "clz"           Pure   integer::clz,
+    "cnot"          Pure   logic::cnot,
+    "copysign"      Pure   float::copysign,
+    "cos"           Pure   float::cos,
+    "cp"            Effect copy::cp,
+    "createpolicy"  Pure   memory::createpolicy,
+    "cvt"           Pure   convert::cvt,
+    "cvta"          Pure   memory::cvta,
+    "discard"       Effect memory::hint,
+    "div"           Pure   integer::div,
+    "dp2a"          Pure   integer::dp2a,
+    "dp4a"          Pure   integer::dp4a,
+    "elect"         Effect warp::elect,
+    "ex2"           Pure   float::ex2,
+    "exit"          Effect control::exit,
+    "fence"         Effect barrier::fence,
+    "fma"           Pure   float::fma,
+    "fns"           Pure   integer::fns,
+    "griddepcontrol" Effect control::griddepcontrol,
+    "isspacep"      Pure   memory::isspacep,
+    "ld"            Effect memory::ld,
+    "ldu"           Effect memory::ld,
+    "lg2"           Pure   float::lg2,
+    "lop3"          Pure   logic::lop3,
+    "mad"           Pure   integer::mad,
+    "mad24"         Pure   integer::mad24,
+    "madc"          Pure   integer::madc,
+    "match"         Effect warp::match_,
+    "max"           Pure   integer::max,
+    "membar"        Effect barrier::membar,
+    "min"           Pure   integer::min,
+    "mov"           Pure   memory::mov,
+    "mul"           Pure   integer::mul,
+    "mul24"         Pure   integer::mul24,
+    "nanosleep"     Effect control::nanosleep,
+    "neg"           Pure   integer::neg,
+    "not"           Pure   logic::not,
+    "or"            Pure   logic::or,
+    "pmevent"       Effect special::pmevent,
+    "popc"          Pure   integer::popc,
+    "prefetch"      Effect memory::hint,
+    "prefetchu"     Effect memory::hint,
+    "prmt"          Pure   logic::prmt,
+    "rcp"           Pure   float::rcp,
+    "red"           Effect atomic::red,
+    "redux"         Effect warp::redux,
+    "rem"           Pure   integer::rem,
+    "ret"           Effect control::ret,
+    "rsqrt"         Pure   float::rsqrt,
+    "sad"           Pure   integer::sad,
+    "selp"          Pure   compare::selp,
+    "set"           Pure   compare::set,
+    "setp"          Pure   compare::setp,
+    "shf"           Pure   logic::shf,
+    "shfl"          Effect warp::shfl,
+    "shl"           Pure   logic::shl,
+    "shr"           Pure   logic::shr,
+    "sin"           Pure   float::sin,
+    "slct"          Pure   compare::slct,
+    "sqrt"          Pure   float::sqrt,
+    "st"            Effect memory::st,
+    "sub"           Pure   integer::sub,
+    "subc"          Pure   integer::subc,
+    "szext"         Pure   integer::szext,
+    "tanh"          Pure   float::tanh,
+    "testp"         Pure   float::testp,
+    "trap"          Effect control::trap,
+    "vote"          Effect warp::vote,
+    "xor"           Pure   logic::xor,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_so_that_every_row_is_found() {
+        for row in TABLE {
+            assert!(find(row.opcode).is_some(), "'{}' is out of order", row.opcode);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Threads of a warp together: shuffles, votes, matches, reductions.
+
+use ptx::ast::{OperandKind, Type};
+
+use super::function::Lowerer;
+use super::instruction::{Failure, Instr, Lower};
+use crate::ir::{Op, ReduxOp, ShflMode, Ty, Value, VoteMode};
+
+type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
+type I<'i, 'a> = Instr<'i, 'a>;
+
+/// The member mask: the last operand of `.sync` forms, the active lanes for the old forms.
+fn members<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &I<'i, 'a>, sync: bool) -> Lower<Value> {
+    if sync {
+        return l.value(i.operand(i.count().saturating_sub(1))?, Type::B32);
+    }
+    Ok(l.b.emit1(Op::ActiveMask, &[], Ty::B32))
+}
+
+/// `shfl.sync.mode.b32 d{|p}, a, b, c, mask`, and the old form without mask
+pub(super) fn shfl<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let sync = i.take("sync");
+    let mode = i.need_one(&[
+        ("up", ShflMode::Up),
+        ("down", ShflMode::Down),
+        ("bfly", ShflMode::Bfly),
+        ("idx", ShflMode::Idx),
+    ])?;
+    i.need_one(&[("b32", ())])?;
+    i.done()?;
+    let [d, a, b, c] = if sync {
+        let [d, a, b, c, _] = i.operands()?;
+        [d, a, b, c]
+    } else {
+        i.operands()?
+    };
+    let mask = members(l, i, sync)?;
+    let args = [l.value(a, Type::B32)?, l.value(b, Type::B32)?, l.value(c, Type::B32)?, mask];
+    let results = l.b.emit(Op::Shfl(mode), &args, &[Ty::B32, Ty::Pred]);
+    match &d.kind {
+        OperandKind::Pair(d, p) => {
+            l.write(d, results[0])?;
+            l.write(p, results[1])
+        }
+        _ => l.write(d, results[0]),
+    }
+}
+
+/// `vote.sync.mode.pred d, {!}p, mask`, `vote.sync.ballot.b32`, and the old forms without mask
+pub(super) fn vote<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let sync = i.take("sync");
+    let mode = i.need_one(&[
+        ("all", VoteMode::All),
+        ("any", VoteMode::Any),
+        ("uni", VoteMode::Uni),
+        ("ballot", VoteMode::Ballot),
+    ])?;
+    let (word, result) = if mode == VoteMode::Ballot { ("b32", Ty::B32) } else { ("pred", Ty::Pred) };
+    i.need_one(&[(word, ())])?;
+    i.done()?;
+    let [d, p] = if sync {
+        let [d, p, _] = i.operands()?;
+        [d, p]
+    } else {
+        i.operands()?
+    };
+    let mask = members(l, i, sync)?;
+    let args = [l.predicate(p)?, mask];
+    let value = l.b.emit1(Op::Vote(mode), &args, result);
+    l.write(d, value)
+}
+
+/// `match.any.sync.type d, a, mask`, `match.all.sync.type d{|p}, a, mask`
+pub(super) fn match_<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let all = i.need_one(&[("any", false), ("all", true)])?;
+    i.need_one(&[("sync", ())])?;
+    let ty = i.ty()?;
+    i.done()?;
+    let bits = match ty {
+        Type::B32 => 32,
+        Type::B64 => 64,
+        _ => return Err(Failure::Unsupported),
+    };
+    let [d, a, _] = i.operands()?;
+    let mask = members(l, i, true)?;
+    let args = [l.value(a, ty)?, mask];
+    let types: &[Ty] = if all { &[Ty::B32, Ty::Pred] } else { &[Ty::B32] };
+    let results = l.b.emit(Op::Match { all, bits }, &args, types);
+    match (&d.kind, all) {
+        (OperandKind::Pair(d, p), true) => {
+            l.write(d, results[0])?;
+            l.write(p, results[1])
+        }
+        _ => l.write(d, results[0]),
+    }
+}
+
+/// `redux.sync.op.type d, a, mask`
+pub(super) fn redux<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    i.need_one(&[("sync", ())])?;
+    let op = i.need_one(&[
+        ("add", ReduxOp::Add),
+        ("min", ReduxOp::Min),
+        ("max", ReduxOp::Max),
+        ("and", ReduxOp::And),
+        ("or", ReduxOp::Or),
+        ("xor", ReduxOp::Xor),
+    ])?;
+    let (ty, int) = i.int()?;
+    i.done()?;
+    if int.bits != 32 {
+        return Err(Failure::Unsupported);
+    }
+    let [d, a, _] = i.operands()?;
+    let mask = members(l, i, true)?;
+    let args = [l.value(a, ty)?, mask];
+    let value = l.b.emit1(Op::Redux(op, int), &args, Ty::B32);
+    l.write(d, value)
+}
+
+/// `activemask.b32 d`
+pub(super) fn activemask<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    i.need_one(&[("b32", ())])?;
+    i.done()?;
+    let [d] = i.operands()?;
+    let value = l.b.emit1(Op::ActiveMask, &[], Ty::B32);
+    l.write(d, value)
+}
+
+/// `elect.sync d|p, mask`
+pub(super) fn elect<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    i.need_one(&[("sync", ())])?;
+    i.done()?;
+    let [d, _] = i.operands()?;
+    let mask = members(l, i, true)?;
+    let results = l.b.emit(Op::Elect, &[mask], &[Ty::B32, Ty::Pred]);
+    let OperandKind::Pair(d, p) = &d.kind else { return Err(Failure::Unsupported) };
+    l.write(d, results[0])?;
+    l.write(p, results[1])
+}
