@@ -1,0 +1,523 @@
+//! The body of `cudaway_step`.
+
+use super::layout::{launch, service, status, thread, worker};
+use super::plan::{Plan, Suspension, is_invariant};
+use super::{request, special};
+use crate::back::cpu::Options;
+use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory};
+use crate::ir::{BlockId, Edge, Function, Inst, Op, Space, Syscall, Term, Value};
+use crate::program::{GlobalSpace, Kernel, Program};
+
+type Result<T = ()> = std::result::Result<T, Unsupported>;
+
+/// Where each local variable lies in the window.
+pub struct Locals {
+    pub offsets: Vec<u64>,
+    /// A multiple of 16.
+    pub bytes: u64,
+}
+
+impl Locals {
+    pub fn of(function: &Function) -> Locals {
+        let mut bytes = 0u64;
+        let mut offsets = vec![];
+        for local in &function.locals {
+            bytes = bytes.next_multiple_of(local.align.max(1));
+            offsets.push(bytes);
+            bytes += local.bytes;
+        }
+        Locals { offsets, bytes: bytes.next_multiple_of(16) }
+    }
+}
+
+pub fn write(
+    program: &Program,
+    kernel: &Kernel,
+    function: &Function,
+    options: &Options,
+    plan: &Plan,
+    locals: &Locals,
+    name: &str,
+) -> Result<String> {
+    let mut code = Code {
+        b: Builder::new(),
+        program,
+        kernel,
+        function,
+        options,
+        plan,
+        locals,
+        names: vec![None; function.values.len()],
+        bases: None,
+        resumes: vec![],
+        n_sites: 0,
+    };
+    code.write(name)?;
+    Ok(code.b.finish())
+}
+
+/// Pointers every thread needs, loaded once at entry.
+#[derive(Clone)]
+struct Bases {
+    params: Val,
+    shared: Val,
+    local: Val,
+}
+
+pub struct Code<'a> {
+    pub b: Builder,
+    pub program: &'a Program,
+    pub kernel: &'a Kernel,
+    pub function: &'a Function,
+    pub options: &'a Options,
+    plan: &'a Plan,
+    locals: &'a Locals,
+    /// The operand that holds each value: an SSA name or constant, or the pointer of its slot.
+    names: Vec<Option<String>>,
+    bases: Option<Bases>,
+    /// Label of each resume point, in order of their writing.
+    resumes: Vec<(u32, String)>,
+    n_sites: u32,
+}
+
+impl Code<'_> {
+    fn write(&mut self, name: &str) -> Result {
+        self.b.line(format_args!("define i32 @{name}(ptr %launch, ptr %worker, ptr %thread) {{"));
+        self.b.start_block("entry");
+        self.entry()?;
+        self.b.br("dispatch");
+        for id in self.function.reverse_post_order() {
+            self.block(id)?;
+        }
+        self.dispatch();
+        self.b.line("}");
+        Ok(())
+    }
+
+    /// Slots, the windows, and every invariant value: they dominate all the rest.
+    fn entry(&mut self) -> Result {
+        let function = self.function;
+        for (index, ty) in function.values.iter().enumerate() {
+            if self.plan.in_slot.contains(index) && !self.plan.invariant.contains(index) {
+                let slot = self.b.assign(Type::ptr(), format_args!("alloca {}", Type::of(*ty, 1)));
+                self.names[index] = Some(slot.text);
+            }
+        }
+        self.bases = Some(Bases {
+            params: self.load_field("%launch", launch::PARAMS, Type::ptr()),
+            shared: self.load_field("%worker", worker::SHARED, Type::ptr()),
+            local: self.load_field("%thread", thread::LOCAL, Type::ptr()),
+        });
+        for inst in function.blocks.iter().flat_map(|block| &block.insts) {
+            if let (true, Some(result)) = (is_invariant(&inst.op), inst.results.first()) {
+                let value = self.invariant(&inst.op, Type::of(function.ty(*result), 1))?;
+                self.names[result.index()] = Some(value.text);
+            }
+        }
+        Ok(())
+    }
+
+    fn invariant(&mut self, op: &Op, to: Type) -> Result<Val> {
+        let address = |value: u64| Ok(Builder::int(to, i128::from(value)));
+        match op {
+            Op::Const(bits) => Ok(Builder::bits(to, *bits)),
+            Op::Special(special) => Ok(special::read(self, *special, to)),
+            Op::GlobalAddr(id) => Ok(self.table_entry(launch::GLOBALS, id.0, to)),
+            Op::FuncAddr(id) => Ok(self.table_entry(launch::FUNCTIONS, id.0, to)),
+            Op::SharedAddr(id) => {
+                let offset = self.kernel.shared.offsets.iter().find(|(shared, _)| shared == id);
+                let (_, offset) = offset
+                    .ok_or_else(|| Unsupported(format!("shared variable {id} outside the kernel's layout")))?;
+                address(*offset)
+            }
+            Op::LocalAddr(id) => address(self.locals.offsets[id.index()]),
+            Op::ParamAddr(offset) => address(u64::from(*offset)),
+            _ => Err(Unsupported(format!("{op:?}"))),
+        }
+    }
+
+    fn table_entry(&mut self, table: i64, index: u32, to: Type) -> Val {
+        let table = self.load_field("%launch", table, Type::ptr());
+        let at = memory::offset_pointer(&mut self.b, &table, i64::from(index) * 8);
+        let value = self.b.assign(Type::int(64, 1), format_args!("load i64, {}, align 8", at.typed()));
+        self.b.resize(&value, to.bits(), false)
+    }
+
+    /// Reads a field of one of the structures.
+    pub fn load_field(&mut self, structure: &str, offset: i64, ty: Type) -> Val {
+        let at = memory::offset_pointer(&mut self.b, &Val::new(Type::ptr(), structure), offset);
+        let bytes = ty.bits() / 8;
+        self.b.assign(ty, format_args!("load {ty}, {}, align {bytes}", at.typed()))
+    }
+
+    /// Writes a field of the thread record.
+    pub fn store_field(&mut self, offset: i64, value: &Val) {
+        let at = memory::offset_pointer(&mut self.b, &Val::new(Type::ptr(), "%thread"), offset);
+        let bytes = value.ty.bits().div_ceil(8).min(8);
+        self.b.inst(format_args!("store {}, {}, align {bytes}", value.typed(), at.typed()));
+    }
+
+    fn dispatch(&mut self) {
+        self.b.start_block("dispatch");
+        let resume = self.load_field("%thread", thread::RESUME, Type::int(32, 1));
+        let cases: String =
+            self.resumes.iter().map(|(number, label)| format!(" i32 {number}, label %{label}")).collect();
+        let start = block_label(BlockId(0));
+        self.b.inst(format_args!("switch i32 {}, label %{start} [{cases} ]", resume.text));
+    }
+
+    // ---- values ----
+
+    /// The operand for a use of `value`.
+    pub fn get(&mut self, value: Value) -> Result<Val> {
+        let ty = Type::of(self.function.ty(value), 1);
+        let Some(name) = self.names[value.index()].clone() else {
+            return Err(Unsupported(format!("a use of {value} before its definition")));
+        };
+        if self.plan.in_slot.contains(value.index()) && !self.plan.invariant.contains(value.index()) {
+            return Ok(self.b.assign(ty, format_args!("load {ty}, ptr {name}")));
+        }
+        Ok(Val::new(ty, name))
+    }
+
+    pub fn args(&mut self, inst: &Inst) -> Result<Vec<Val>> {
+        inst.args.iter().map(|arg| self.get(*arg)).collect()
+    }
+
+    /// Defines `value`.
+    pub fn set(&mut self, value: Value, operand: &Val) {
+        if self.plan.in_slot.contains(value.index()) {
+            if let Some(slot) = &self.names[value.index()] {
+                let line = format!("store {}, ptr {slot}", operand.typed());
+                self.b.inst(line);
+            }
+        } else {
+            self.names[value.index()] = Some(operand.text.clone());
+        }
+    }
+
+    // ---- control flow ----
+
+    fn block(&mut self, id: BlockId) -> Result {
+        let function = self.function;
+        let plan = self.plan;
+        let block = function.block(id);
+        self.b.start_block(&block_label(id));
+        for (index, inst) in block.insts.iter().enumerate() {
+            if is_invariant(&inst.op) {
+                continue;
+            }
+            match &plan.requests[id.index()][index] {
+                Some(suspension) => self.suspending(inst, suspension)?,
+                None => self.inst(inst)?,
+            }
+        }
+        let yields = &plan.yields[id.index()];
+        match &block.term {
+            Term::Jump(edge) => self.edge(edge, yields[0].as_ref())?,
+            Term::Branch { cond, then, otherwise } => {
+                let cond = self.get(*cond)?;
+                let labels = [self.b.label("then"), self.b.label("else")];
+                self.b.cond_br(&cond, &labels[0], &labels[1]);
+                for (nth, edge) in [then, otherwise].into_iter().enumerate() {
+                    self.b.start_block(&labels[nth]);
+                    self.edge(edge, yields[nth].as_ref())?;
+                }
+            }
+            Term::Switch { index, targets } => self.switch(*index, targets, yields)?,
+            Term::Return(_) | Term::Exit => self.leave(status::DONE),
+        }
+        Ok(())
+    }
+
+    fn switch(&mut self, index: Value, targets: &[Edge], yields: &[Option<Suspension>]) -> Result {
+        let index = self.get(index)?;
+        let labels: Vec<String> = targets.iter().map(|_| self.b.label("case")).collect();
+        let Some(last) = labels.last() else {
+            self.leave(status::TRAP);
+            return Ok(());
+        };
+        let cases: String = labels
+            .iter()
+            .enumerate()
+            .map(|(number, label)| format!(" {} {number}, label %{label}", index.ty))
+            .collect();
+        self.b.inst(format_args!("switch {}, label %{last} [{cases} ]", index.typed()));
+        for ((label, edge), suspension) in labels.iter().zip(targets).zip(yields) {
+            self.b.start_block(label);
+            self.edge(edge, suspension.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// Hands the arguments over at once and goes to the block, by way of a suspension when the thread may be spinning.
+    fn edge(&mut self, edge: &Edge, suspension: Option<&Suspension>) -> Result {
+        let function = self.function;
+        let mut values = vec![];
+        for arg in &edge.args {
+            values.push(self.get(*arg)?);
+        }
+        for (param, value) in function.block(edge.block).params.iter().zip(&values) {
+            self.set(*param, value);
+        }
+        if let Some(suspension) = suspension {
+            self.suspend(suspension, status::YIELDS)?;
+        }
+        self.b.br(&block_label(edge.block));
+        Ok(())
+    }
+
+    fn leave(&mut self, status: i32) {
+        self.b.inst(format_args!("ret i32 {status}"));
+    }
+
+    /// Leaves, and begins a block that nothing reaches for the rest.
+    fn stop(&mut self, status: i32) {
+        self.leave(status);
+        let label = self.b.label("unreachable");
+        self.b.start_block(&label);
+    }
+
+    /// Saves what is live, returns `status`; what follows runs when the thread is resumed.
+    pub fn suspend(&mut self, suspension: &Suspension, status: i32) -> Result {
+        for saved in &suspension.saved {
+            let value = self.get(saved.value)?;
+            let value = self.b.to_bits(&value);
+            let value = self.b.resize(&value, value.ty.bits().max(8), false);
+            self.store_field(saved.offset as i64, &value);
+        }
+        self.store_field(thread::RESUME, &Builder::int(Type::int(32, 1), i128::from(suspension.number)));
+        self.leave(status);
+        let label = self.b.label("resume");
+        self.b.start_block(&label);
+        self.resumes.push((suspension.number, label));
+        for saved in &suspension.saved {
+            let ty = Type::of(self.function.ty(saved.value), 1);
+            let at = memory::offset_pointer(&mut self.b, &Val::new(Type::ptr(), "%thread"), saved.offset as i64);
+            let width = ty.bits().max(8);
+            let bytes = (width / 8).min(8);
+            let raw = self.b.assign(Type::int(width, 1), format_args!("load i{width}, {}, align {bytes}", at.typed()));
+            let bits = self.b.resize(&raw, ty.bits(), false);
+            let value = self.b.bitcast(&bits, ty);
+            self.set(saved.value, &value);
+        }
+        Ok(())
+    }
+
+    /// A number for this instruction.
+    pub fn site(&mut self) -> u32 {
+        self.n_sites += 1;
+        self.n_sites
+    }
+
+    fn suspending(&mut self, inst: &Inst, suspension: &Suspension) -> Result {
+        if matches!(inst.op, Op::NanoSleep) {
+            // PTX lets the sleep end at any time; other threads run meanwhile.
+            return self.suspend(suspension, status::YIELDS);
+        }
+        request::ask(self, inst)?;
+        self.suspend(suspension, status::WAITS)?;
+        request::answer(self, inst);
+        Ok(())
+    }
+
+    // ---- instructions ----
+
+    fn inst(&mut self, inst: &Inst) -> Result {
+        let args = self.args(inst)?;
+        let results: Vec<Type> = inst.results.iter().map(|value| Type::of(self.function.ty(*value), 1)).collect();
+        let values = match &inst.op {
+            Op::Special(special) => vec![special::read_clock(self, *special, results[0])],
+            Op::Cvta { space, to_generic } => vec![self.convert_address(*space, *to_generic, &args[0], results[0])],
+            Op::IsSpace(space) => vec![self.is_space(*space, &args[0])],
+            Op::Load { space, mem, offset, order, .. } => {
+                let at = self.pointer(*space, &args[0], *offset);
+                memory::load(&mut self.b, &at, *mem, *order, &results)
+            }
+            Op::Store { space, mem, offset, order, .. } => {
+                let at = self.pointer(*space, &args[0], *offset);
+                memory::store(&mut self.b, &at, *mem, *order, &args[1..]);
+                vec![]
+            }
+            Op::Atomic { space, op, ty, offset, order, .. } => {
+                let at = self.pointer(*space, &args[0], *offset);
+                let to = results.first().copied().unwrap_or(args[1].ty);
+                let old = memory::atomic(&mut self.b, &at, *op, *ty, *order, &args[1..], to)?;
+                results.first().map(|_| old).into_iter().collect()
+            }
+            Op::Fence { order, scope } => {
+                memory::fence(&mut self.b, *order, *scope);
+                vec![]
+            }
+            Op::Syscall(syscall) => self.syscall(*syscall, &args)?,
+            Op::Trap | Op::Breakpoint => {
+                self.stop(status::TRAP);
+                vec![]
+            }
+            Op::Call(_) => return Err(Unsupported("a call that could not be inlined (recursion)".to_owned())),
+            Op::CallIndirect => return Err(Unsupported("indirect calls".to_owned())),
+            op => {
+                let names: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
+                let arg_tys: Vec<_> = inst.args.iter().map(|arg| self.function.ty(*arg)).collect();
+                let result_tys: Vec<_> = inst.results.iter().map(|value| self.function.ty(*value)).collect();
+                let values = emit_pure(&mut self.b, op, &names, &arg_tys, &result_tys, 1)?;
+                values.into_iter().zip(&results).map(|(name, ty)| Val::new(*ty, name)).collect()
+            }
+        };
+        for (result, value) in inst.results.iter().zip(&values) {
+            self.set(*result, value);
+        }
+        Ok(())
+    }
+
+    /// The window's start; `None` for spaces whose addresses are the host's.
+    fn base(&self, space: Space) -> Option<Val> {
+        let bases = self.bases.as_ref()?;
+        match space {
+            Space::Shared => Some(bases.shared.clone()),
+            Space::Local => Some(bases.local.clone()),
+            Space::Param => Some(bases.params.clone()),
+            Space::Generic | Space::Global | Space::Const => None,
+        }
+    }
+
+    fn pointer(&mut self, space: Space, address: &Val, offset: i64) -> Val {
+        let address = self.b.resize(address, 64, false);
+        let at = match self.base(space) {
+            Some(base) => self.b.assign(
+                Type::ptr(),
+                format_args!("getelementptr i8, {}, {}", base.typed(), address.typed()),
+            ),
+            None => self.b.cast("inttoptr", &address, Type::ptr()),
+        };
+        memory::offset_pointer(&mut self.b, &at, offset)
+    }
+
+    fn convert_address(&mut self, space: Space, to_generic: bool, address: &Val, to: Type) -> Val {
+        let wide = self.b.resize(address, 64, false);
+        let converted = match self.base(space) {
+            None => wide,
+            Some(base) => {
+                let base = self.b.cast("ptrtoint", &base, Type::int(64, 1));
+                if to_generic { self.b.add(&base, &wide) } else { self.b.sub(&wide, &base) }
+            }
+        };
+        self.b.resize(&converted, to.bits(), false)
+    }
+
+    /// Whether a generic address lies in `start .. start + bytes`.
+    fn within(&mut self, address: &Val, start: &Val, bytes: &Val) -> Val {
+        let start = self.b.cast("ptrtoint", start, Type::int(64, 1));
+        let distance = self.b.sub(address, &start);
+        self.b.icmp("ult", &distance, bytes)
+    }
+
+    fn is_space(&mut self, space: Space, address: &Val) -> Val {
+        let address = self.b.resize(address, 64, false);
+        let wide = Type::int(64, 1);
+        match space {
+            Space::Generic => Builder::int(Type::int(1, 1), 1),
+            Space::Shared => {
+                let start = self.load_field("%worker", worker::SHARED, Type::ptr());
+                let bytes = self.load_field("%worker", worker::SHARED_BYTES, Type::int(32, 1));
+                let bytes = self.b.resize(&bytes, 64, false);
+                self.within(&address, &start, &bytes)
+            }
+            Space::Local => {
+                let start = self.load_field("%worker", worker::LOCALS, Type::ptr());
+                let bytes = self.load_field("%worker", worker::LOCALS_BYTES, wide);
+                self.within(&address, &start, &bytes)
+            }
+            Space::Param => {
+                let start = self.load_field("%launch", launch::PARAMS, Type::ptr());
+                let bytes = Builder::int(wide, i128::from(self.kernel.params_bytes));
+                self.within(&address, &start, &bytes)
+            }
+            Space::Const => {
+                let program = self.program;
+                let mut any = Builder::int(Type::int(1, 1), 0);
+                for (index, global) in program.globals.iter().enumerate() {
+                    if global.space == GlobalSpace::Const {
+                        let start = self.table_entry(launch::GLOBALS, index as u32, wide);
+                        let distance = self.b.sub(&address, &start);
+                        let inside = self.b.icmp_int("ult", &distance, i128::from(global.bytes.max(1)));
+                        any = self.b.or(&any, &inside);
+                    }
+                }
+                any
+            }
+            // The parameters lie in the global window.
+            Space::Global => {
+                let mut elsewhere = self.is_space(Space::Const, &address);
+                for other in [Space::Shared, Space::Local] {
+                    let inside = self.is_space(other, &address);
+                    elsewhere = self.b.or(&elsewhere, &inside);
+                }
+                self.b.not(&elsewhere)
+            }
+        }
+    }
+
+    // ---- the host's side ----
+
+    /// The function in a slot of the services table.
+    pub fn service(&mut self, slot: i64) -> Val {
+        let table = self.load_field("%launch", launch::SERVICES, Type::ptr());
+        let at = memory::offset_pointer(&mut self.b, &table, slot * 8);
+        self.b.assign(Type::ptr(), format_args!("load ptr, {}, align 8", at.typed()))
+    }
+
+    fn host_pointer(&mut self, address: &Val) -> Val {
+        let address = self.b.resize(address, 64, false);
+        self.b.cast("inttoptr", &address, Type::ptr())
+    }
+
+    fn syscall(&mut self, syscall: Syscall, args: &[Val]) -> Result<Vec<Val>> {
+        let (wanted, name) = match syscall {
+            Syscall::Vprintf => (2, "vprintf"),
+            Syscall::Malloc => (1, "malloc"),
+            Syscall::Free => (1, "free"),
+            Syscall::AssertFail => (5, "__assertfail"),
+        };
+        if args.len() != wanted {
+            return Err(Unsupported(format!("{name} with {} arguments", args.len())));
+        }
+        Ok(match syscall {
+            Syscall::Vprintf => {
+                let function = self.service(service::VPRINTF);
+                let (format, values) = (self.host_pointer(&args[0]), self.host_pointer(&args[1]));
+                let call = format!("call i32 {}(ptr %launch, {}, {})", function.text, format.typed(), values.typed());
+                vec![self.b.assign(Type::int(32, 1), call)]
+            }
+            Syscall::Malloc => {
+                let function = self.service(service::MALLOC);
+                let bytes = self.b.resize(&args[0], 64, false);
+                let call = format!("call ptr {}(ptr %launch, {})", function.text, bytes.typed());
+                let pointer = self.b.assign(Type::ptr(), call);
+                vec![self.b.cast("ptrtoint", &pointer, Type::int(64, 1))]
+            }
+            Syscall::Free => {
+                let function = self.service(service::FREE);
+                let pointer = self.host_pointer(&args[0]);
+                self.b.inst(format_args!("call void {}(ptr %launch, {})", function.text, pointer.typed()));
+                vec![]
+            }
+            Syscall::AssertFail => {
+                let texts = [0, 1, 3].map(|i| self.host_pointer(&args[i]).typed());
+                let [message, file, function_name] = texts;
+                let line = self.b.resize(&args[2], 32, false).typed();
+                let char_bytes = self.b.resize(&args[4], 64, false).typed();
+                let function = self.service(service::ASSERT_FAIL).text;
+                self.b.inst(format_args!(
+                    "call void {function}(ptr %launch, {message}, {file}, {line}, {function_name}, {char_bytes})"
+                ));
+                self.stop(status::ASSERTION);
+                vec![]
+            }
+        })
+    }
+}
+
+fn block_label(id: BlockId) -> String {
+    format!("bb{}", id.0)
+}

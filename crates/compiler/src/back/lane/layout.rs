@@ -1,0 +1,51 @@
+//! Offsets in the structures of docs/architecture.md.
+
+pub mod launch {
+    pub const PARAMS: i64 = 0;
+    pub const GLOBALS: i64 = 8;
+    pub const SERVICES: i64 = 16;
+    pub const GRID: i64 = 24;
+    pub const DYNAMIC_SHARED: i64 = 48;
+    pub const N_WORKERS: i64 = 52;
+    pub const GRID_ID: i64 = 56;
+    pub const FUNCTIONS: i64 = 64;
+}
+
+pub mod worker {
+    pub const SHARED: i64 = 0;
+    pub const LOCALS: i64 = 16;
+    pub const NUMBER: i64 = 24;
+    pub const SHARED_BYTES: i64 = 28;
+    pub const BLOCK: i64 = 32;
+    pub const LOCALS_BYTES: i64 = 48;
+}
+
+pub mod thread {
+    pub const RESUME: i64 = 0;
+    pub const TID: i64 = 4;
+    pub const LINEAR: i64 = 16;
+    pub const LOCAL: i64 = 24;
+    pub const KIND: i64 = 32;
+    pub const FLAGS: i64 = 36;
+    pub const ARGS: i64 = 40;
+    pub const RESULTS: i64 = 72;
+    pub const SITE: i64 = 88;
+    pub const SAVED: u64 = 96;
+}
+
+pub mod service {
+    pub const VPRINTF: i64 = 0;
+    pub const MALLOC: i64 = 1;
+    pub const FREE: i64 = 2;
+    pub const ASSERT_FAIL: i64 = 3;
+    pub const GLOBAL_TIMER: i64 = 4;
+}
+
+/// What `cudaway_step` returns.
+pub mod status {
+    pub const DONE: i32 = 0;
+    pub const WAITS: i32 = 1;
+    pub const YIELDS: i32 = 2;
+    pub const TRAP: i32 = -1;
+    pub const ASSERTION: i32 = -2;
+}

@@ -1,0 +1,95 @@
+//! What a thread asks of the others: barriers and warp collectives.
+
+use super::code::Code;
+use super::layout::thread;
+use crate::back::llvm::{Builder, Type, Unsupported, Val};
+use crate::ir::{BarrierKind, Inst, Op, ReduxOp, ShflMode, VoteMode};
+
+/// Kind and flags as docs/architecture.md numbers them.
+fn number(op: &Op) -> Option<(u32, u32)> {
+    Some(match op {
+        Op::Barrier { kind, .. } => (
+            1,
+            match kind {
+                BarrierKind::Sync => 0,
+                BarrierKind::Arrive => 1,
+                BarrierKind::RedPopc => 2,
+                BarrierKind::RedAnd => 3,
+                BarrierKind::RedOr => 4,
+            },
+        ),
+        Op::Shfl(mode) => (
+            2,
+            match mode {
+                ShflMode::Up => 0,
+                ShflMode::Down => 1,
+                ShflMode::Bfly => 2,
+                ShflMode::Idx => 3,
+            },
+        ),
+        Op::Vote(mode) => (
+            3,
+            match mode {
+                VoteMode::All => 0,
+                VoteMode::Any => 1,
+                VoteMode::Uni => 2,
+                VoteMode::Ballot => 3,
+            },
+        ),
+        Op::Match { all, .. } => (4, u32::from(*all)),
+        Op::Redux(op, int) => {
+            let flag = match op {
+                ReduxOp::Add => 0,
+                ReduxOp::Min => 1,
+                ReduxOp::Max => 2,
+                ReduxOp::And => 3,
+                ReduxOp::Or => 4,
+                ReduxOp::Xor => 5,
+            };
+            (5, flag + if int.signed { 8 } else { 0 })
+        }
+        Op::ActiveMask => (6, 0),
+        Op::Elect => (7, 0),
+        Op::WarpSync => (8, 0),
+        _ => return None,
+    })
+}
+
+/// Writes the request into the thread record.
+pub fn ask(code: &mut Code<'_>, inst: &Inst) -> Result<(), Unsupported> {
+    let (kind, flags) = number(&inst.op).ok_or_else(|| Unsupported(format!("{:?}", inst.op)))?;
+    let args = code.args(inst)?;
+    if args.len() > 4 {
+        return Err(Unsupported(format!("{:?} with {} arguments", inst.op, args.len())));
+    }
+    let word = Type::int(32, 1);
+    let wide = Type::int(64, 1);
+    let zero = Builder::int(wide, 0);
+    let mut fields: [Val; 4] = std::array::from_fn(|_| zero.clone());
+    for (i, arg) in args.iter().enumerate() {
+        // A reduction's predicate is its last argument and always goes to the third place.
+        let is_predicate = matches!(inst.op, Op::Barrier { .. }) && arg.ty.bits() == 1;
+        let place = if is_predicate { 2 } else { i };
+        let bits = code.b.to_bits(arg);
+        fields[place] = code.b.resize(&bits, 64, false);
+    }
+    let site = code.site();
+    code.store_field(thread::KIND, &Builder::int(word, i128::from(kind)));
+    code.store_field(thread::FLAGS, &Builder::int(word, i128::from(flags)));
+    for (i, field) in fields.iter().enumerate() {
+        code.store_field(thread::ARGS + 8 * i as i64, field);
+    }
+    code.store_field(thread::SITE, &Builder::int(word, i128::from(site)));
+    Ok(())
+}
+
+/// Takes the results out of the thread record.
+pub fn answer(code: &mut Code<'_>, inst: &Inst) {
+    for (i, result) in inst.results.iter().enumerate() {
+        let to = Type::of(code.function.ty(*result), 1);
+        let raw = code.load_field("%thread", thread::RESULTS + 8 * i as i64, Type::int(64, 1));
+        let bits = code.b.resize(&raw, to.bits(), false);
+        let value = code.b.bitcast(&bits, to);
+        code.set(*result, &value);
+    }
+}
