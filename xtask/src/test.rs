@@ -4,8 +4,8 @@
 pub mod examples;
 mod faults;
 mod gates;
+mod providers;
 mod report;
-mod rocm;
 mod unit;
 
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4 (about 2 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: unit, codegen, gates, examples, cache, faults, rocm.
+    /// Only these parts, comma separated: unit, codegen, gates, examples, cache, faults, providers.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -37,7 +37,7 @@ pub struct Args {
 }
 
 /// The parts, in order.
-const PARTS: &[&str] = &["codegen", "unit", "gates", "examples", "cache", "faults", "rocm"];
+const PARTS: &[&str] = &["codegen", "unit", "gates", "examples", "cache", "faults", "providers"];
 
 pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<()> {
             "examples" => run_examples(args, &installed, &mut report),
             "cache" => faults::cache(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),
-            _ => rocm::run(&installed, &mut report),
+            _ => providers::run(&installed, &mut report),
         }
     }
     report.finish(started);

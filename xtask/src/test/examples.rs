@@ -42,9 +42,14 @@ pub enum Form {
     PerThread,
     /// The program opens libcuda.so.1 by itself and has no runtime.
     Dlopen,
+    /// A library with a static runtime, opened by a program that has none.
+    Plugin,
 }
 
-pub const FORMS: &[Form] = &[Form::Static, Form::Shared, Form::Rdc, Form::PerThread, Form::Dlopen];
+pub const FORMS: &[Form] = &[Form::Static, Form::Shared, Form::Rdc, Form::PerThread, Form::Dlopen, Form::Plugin];
+
+/// Examples that are also built as a plugin.
+const PLUGINS: &[&str] = &["vector_add", "matmul_tiled", "constant_and_globals"];
 
 impl Form {
     fn name(self) -> &'static str {
@@ -54,6 +59,7 @@ impl Form {
             Form::Rdc => "rdc",
             Form::PerThread => "per-thread",
             Form::Dlopen => "dlopen",
+            Form::Plugin => "plugin",
         }
     }
 
@@ -64,6 +70,7 @@ impl Form {
             Form::Rdc => &["-rdc=true", "-DEXAMPLE_RDC"],
             Form::PerThread => &["--default-stream", "per-thread"],
             Form::Dlopen => &["-cudart", "none", "-DEXAMPLE_DLOPEN"],
+            Form::Plugin => &["-shared", "-Xcompiler", "-fPIC", "-Dmain=plugin_main"],
         }
     }
 }
@@ -76,6 +83,9 @@ pub fn matrix(toolchain: &Toolchain, installed: &Installed, filter: &[String], r
     let mut jobs = VecDeque::new();
     for form in FORMS {
         for name in NAMES {
+            if *form == Form::Plugin && !PLUGINS.contains(name) {
+                continue;
+            }
             let label = format!("{}/{}/{name}", toolchain.release.version(), form.name());
             if filter.is_empty() || filter.iter().any(|part| label.contains(part.as_str())) {
                 jobs.push_back((*form, *name, label));
@@ -90,10 +100,24 @@ pub fn matrix(toolchain: &Toolchain, installed: &Installed, filter: &[String], r
                 loop {
                     let job = jobs.lock().expect("no worker panics").pop_front();
                     let Some((form, name, label)) = job else { return };
-                    let outcome = build(toolchain, form, name)
-                        .context("building it")
-                        .and_then(|program| check(toolchain.release, form, name, &program, installed, &cache));
-                    report.lock().expect("no worker panics").note(&label, outcome);
+                    let built = build(toolchain, form, name).context("building it");
+                    let note = |label: &str, outcome: Result<()>| report.lock().expect("no worker panics").note(label, outcome);
+                    let program = match built {
+                        Ok(program) => program,
+                        Err(error) => {
+                            note(&label, Err(error));
+                            continue;
+                        }
+                    };
+                    let run = || command(toolchain.release, form, &program, installed).env("CUDAWAY_CACHE_DIR", &cache);
+                    note(&label, check(name, run()));
+                    // The reference and the vector code of the CPU device, on the same programs.
+                    if form == Form::Static {
+                        for setting in ["L", "S"] {
+                            let outcome = check(name, run().env("CUDAWAY_CPU_SETTING", setting));
+                            note(&format!("{label}, setting {setting}"), outcome);
+                        }
+                    }
                 }
             });
         }
@@ -101,8 +125,8 @@ pub fn matrix(toolchain: &Toolchain, installed: &Installed, filter: &[String], r
 }
 
 /// One program's run: it passes, and both streams hold the program's own words and nothing else.
-fn check(release: Release, form: Form, name: &str, program: &Path, installed: &Installed, cache: &Path) -> Result<()> {
-    let ended = command(release, form, program, installed).env("CUDAWAY_CACHE_DIR", cache).run()?;
+pub fn check(name: &str, run: Run) -> Result<()> {
+    let ended = run.run()?;
     ensure!(ended.passed(), "{}", ended.describe());
     ensure!(ended.stderr.is_empty(), "stderr is not the program's own:\n{}", ended.describe());
     let expected = setup::root().join("examples/expected").join(format!("{name}.txt"));
@@ -119,6 +143,10 @@ fn check(release: Release, form: Form, name: &str, program: &Path, installed: &I
 pub fn command(release: Release, form: Form, program: &Path, installed: &Installed) -> Run {
     match form {
         Form::Dlopen => installed.found(program),
+        Form::Plugin => {
+            let host = program.with_file_name("plugin_host");
+            installed.preloaded(host, release.cudart()).arg(program)
+        }
         _ => installed.preloaded(program, release.cudart()),
     }
 }
@@ -224,6 +252,13 @@ impl Build<'_> {
             _ => {}
         }
         let source = self.source(&format!("{}.cu", self.name));
+        if self.form == Form::Plugin {
+            // Under a name of its own first: another worker may run the host that is there.
+            let (host, made) = (self.dir.join("plugin_host"), self.part(".plugin_host"));
+            let code = setup::root().join("crates/testkit/programs/plugin_host.c");
+            quiet(Command::new("gcc").arg("-O1").arg("-o").arg(&made).arg(code).arg("-ldl"))?;
+            fs::rename(made, host)?;
+        }
         let mut link = self.nvcc();
         link.args(self.form.flags()).arg("-o").arg(program);
         if self.form == Form::Dlopen {

@@ -1,4 +1,4 @@
-//! Debian's real ROCm 5.2 without a GPU: asked for by name it says no, and `auto` goes on with the CPU.
+//! Which HIP libraries make up the device list: Debian's real ROCm 5.2 without a GPU, the CPU, and two CPUs.
 
 use std::fs;
 
@@ -13,6 +13,9 @@ use crate::toolchain::Release;
 const LIBRARY: &str = "libamdhip64.so.5";
 
 pub fn run(installed: &Installed, report: &mut Report) {
+    for name in ["multi_gpu_threads", "device_query"] {
+        report.note(&format!("two providers make two devices: {name}"), two_devices(installed, name));
+    }
     if let Err(error) = setup::packages(&[("libamdhip64-5", "ROCm 5.2's HIP library, to be asked for devices it does not have")]) {
         return report.note("ROCm 5.2 without a GPU", Outcome::Skipped(format!("libamdhip64-5 cannot be had: {error:#}")));
     }
@@ -37,6 +40,21 @@ fn hip(installed: &Installed) -> Result<()> {
     ensure!(log.contains(LIBRARY), "the log does not name {LIBRARY}:\n{log}");
     // HIP's own words or its number: hipErrorNoDevice is 100.
     ensure!(log.contains("hipErrorNoDevice"), "the log does not say HIP's answer:\n{log}");
+    Ok(())
+}
+
+/// The CPU provider and a copy of it under another name: two HIP libraries, one device list.
+fn two_devices(installed: &Installed, name: &str) -> Result<()> {
+    let program = examples::build(&Release::V13_5.get()?, Form::Static, name)?;
+    let dir = testkit::temporary()?;
+    let copy = dir.path().join("libanother_hip.so");
+    fs::copy(installed.lib().join("libcudaway_cpu.so"), &copy)?;
+    let run = installed.preloaded(&program, Release::V13_5.cudart()).env("CUDAWAY_CACHE_DIR", dir.path().join("images"));
+    let ended = run.env("CUDAWAY_DEVICE", format!("cpu,{}", copy.display())).run()?;
+    ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
+    if name == "device_query" {
+        ensure!(ended.stdout.contains("\n2 device(s), "), "{}", ended.describe());
+    }
     Ok(())
 }
 
