@@ -23,6 +23,11 @@ fn main() -> ExitCode {
     match Program::load(&sources) {
         Ok(program) => {
             for kernel in program.kernels.iter().filter(|it| only.as_ref().is_none_or(|only| it.name.contains(only))) {
+                if let Ok(body) = &kernel.body
+                    && let Err(error) = compiler::lower::verify::verify(body)
+                {
+                    println!("{}: {error}", kernel.name);
+                }
                 if let (Ok(body), true) = (&kernel.body, only.is_some()) {
                     println!("{body}");
                 }

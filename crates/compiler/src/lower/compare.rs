@@ -65,7 +65,7 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
             let op = Op::Fcmp { cmp, ty: half, ftz };
             return Ok((0..2).map(|it| self.b.emit1(op.clone(), &[a[it], b[it]], Ty::Pred)).collect());
         }
-        let (cmp, int) = match (comparison, int(ty)) {
+        let (cmp, int) = match (comparison, int(ty).filter(|int| int.bits >= 16)) {
             (Comparison::Plain(cmp), Some(int)) => (cmp, int),
             (Comparison::Unsigned(cmp), Some(int)) => (cmp, crate::ir::Int { signed: false, ..int }),
             _ => return Err(Failure::Unsupported),

@@ -1,9 +1,7 @@
 //! Floating-point arithmetic of every width. Rounding, `.ftz`, `.sat` and `.relu` travel in the operation's mode.
 
-use ptx::ast::Type;
-
 use super::function::Lowerer;
-use super::instruction::{Failure, Instr, Lower, register_ty};
+use super::instruction::{FLOATS, Failure, Instr, Lower, SINGLE, SINGLE_OR_DOUBLE, register_ty};
 use crate::ir::{Float, FloatBin, FloatMode, FloatUn, Op, TestP, Ty};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -16,7 +14,12 @@ pub(super) fn binary<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: Float
 }
 
 fn binary_with<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: FloatBin, mode: FloatMode) -> Lower {
-    let (ty, float) = i.float()?;
+    let types = match op {
+        FloatBin::DivApprox | FloatBin::DivFull => SINGLE,
+        FloatBin::Div | FloatBin::CopySign => SINGLE_OR_DOUBLE,
+        _ => FLOATS,
+    };
+    let (ty, float) = i.float(types)?;
     i.done()?;
     let [d, a, b] = i.operands()?;
     let args = [l.value(a, ty)?, l.value(b, ty)?];
@@ -27,7 +30,7 @@ fn binary_with<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: FloatBin, m
 /// `fma.rnd{.ftz}{.sat}{.relu}.type d, a, b, c`
 pub(super) fn fma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let mode = i.float_mode();
-    let (ty, float) = i.float()?;
+    let (ty, float) = i.float(FLOATS)?;
     i.done()?;
     let [d, a, b, c] = i.operands()?;
     let args = [l.value(a, ty)?, l.value(b, ty)?, l.value(c, ty)?];
@@ -75,7 +78,7 @@ fn unary_with<'i, 'a>(
     mode: FloatMode,
     op: impl Fn(Float) -> Option<FloatUn>,
 ) -> Lower {
-    let (ty, float) = i.float()?;
+    let (ty, float) = i.float(FLOATS)?;
     i.done()?;
     let Some(op) = op(float) else { return Err(Failure::Unsupported) };
     let [d, a] = i.operands()?;
@@ -176,11 +179,8 @@ pub(super) fn testp<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         ("normal", TestP::Normal),
         ("subnormal", TestP::Subnormal),
     ])?;
-    let (ty, float) = i.float()?;
+    let (ty, float) = i.float(SINGLE_OR_DOUBLE)?;
     i.done()?;
-    if !matches!(ty, Type::F32 | Type::F64) {
-        return Err(Failure::Unsupported);
-    }
     let [p, a] = i.operands()?;
     let a = l.value(a, ty)?;
     let result = l.b.emit1(Op::TestP(test, float), &[a], Ty::Pred);

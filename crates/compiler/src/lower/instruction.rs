@@ -65,6 +65,17 @@ pub(crate) fn float(ty: Type) -> Option<Float> {
     })
 }
 
+/// Widths of integer instructions.
+pub(crate) const ALL: &[u8] = &[16, 32, 64];
+pub(crate) const WIDE: &[u8] = &[32, 64];
+pub(crate) const WORD: &[u8] = &[32];
+
+/// Types of floating-point instructions.
+pub(crate) const FLOATS: &[Float] =
+    &[Float::F16, Float::Bf16, Float::F16x2, Float::Bf16x2, Float::F32, Float::F64];
+pub(crate) const SINGLE_OR_DOUBLE: &[Float] = &[Float::F32, Float::F64];
+pub(crate) const SINGLE: &[Float] = &[Float::F32];
+
 pub(crate) struct Instr<'i, 'a> {
     pub(crate) ast: &'i Instruction<'a>,
     taken: Vec<bool>,
@@ -115,16 +126,18 @@ impl<'i, 'a> Instr<'i, 'a> {
         modifiers.filter(|(_, taken)| !**taken).find_map(|(modifier, _)| Type::parse(modifier.value))
     }
 
-    /// Takes the next type, which must be an integer type.
-    pub(crate) fn int(&mut self) -> Lower<(Type, Int)> {
+    /// Takes the next type, which must be an integer type of one of these widths.
+    pub(crate) fn int(&mut self, widths: &[u8]) -> Lower<(Type, Int)> {
         let ty = self.ty()?;
-        Ok((ty, int(ty).ok_or(Failure::Unsupported)?))
+        let int = int(ty).filter(|int| widths.contains(&int.bits));
+        Ok((ty, int.ok_or(Failure::Unsupported)?))
     }
 
-    /// Takes the next type, which must be an arithmetic floating-point type.
-    pub(crate) fn float(&mut self) -> Lower<(Type, Float)> {
+    /// Takes the next type, which must be one of these floating-point types.
+    pub(crate) fn float(&mut self, types: &[Float]) -> Lower<(Type, Float)> {
         let ty = self.ty()?;
-        Ok((ty, float(ty).ok_or(Failure::Unsupported)?))
+        let float = float(ty).filter(|float| types.contains(float));
+        Ok((ty, float.ok_or(Failure::Unsupported)?))
     }
 
     /// `.rn`, `.rz`, `.rm`, `.rp`.

@@ -5,8 +5,8 @@ use ptx::ast::Type;
 
 use super::float;
 use super::function::Lowerer;
-use super::instruction::{Failure, Instr, Lower, fail, int, register_ty};
-use crate::ir::{FloatBin, FloatUn, Int, IntBin, IntUn, Op, S16, S32, Ty, U16, Value};
+use super::instruction::{ALL, Failure, Instr, Lower, WIDE, WORD, int, register_ty};
+use crate::ir::{FloatBin, FloatUn, Int, IntBin, IntUn, Op, S16, Ty, U16, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
@@ -29,8 +29,7 @@ pub(super) fn add<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     if i.take("cc") {
         return add_carry(l, i, false, true);
     }
-    let op = if i.take("sat") { IntBin::AddSat } else { IntBin::Add };
-    binary(l, i, op)
+    if i.take("sat") { binary(l, i, IntBin::AddSat, WORD) } else { binary(l, i, IntBin::Add, ALL) }
 }
 
 /// `sub{.sat}.type d, a, b`, `sub.cc`, and of floats.
@@ -41,8 +40,7 @@ pub(super) fn sub<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     if i.take("cc") {
         return sub_borrow(l, i, false, true);
     }
-    let op = if i.take("sat") { IntBin::SubSat } else { IntBin::Sub };
-    binary(l, i, op)
+    if i.take("sat") { binary(l, i, IntBin::SubSat, WORD) } else { binary(l, i, IntBin::Sub, ALL) }
 }
 
 /// `addc{.cc}.type d, a, b`: adds the carry flag.
@@ -58,7 +56,7 @@ pub(super) fn subc<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 }
 
 fn add_carry<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, takes: bool, sets: bool) -> Lower {
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(WIDE)?;
     i.done()?;
     let [d, a, b] = i.operands()?;
     let (a, b) = (l.value(a, ty)?, l.value(b, ty)?);
@@ -67,7 +65,7 @@ fn add_carry<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, takes: bool, sets
 }
 
 fn sub_borrow<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, takes: bool, sets: bool) -> Lower {
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(WIDE)?;
     i.done()?;
     let [d, a, b] = i.operands()?;
     let (a, b) = (l.value(a, ty)?, l.value(b, ty)?);
@@ -104,7 +102,7 @@ pub(super) fn mul<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         return float::binary(l, i, FloatBin::Mul);
     }
     let half = i.need_one(HALVES)?;
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(ALL)?;
     i.done()?;
     let [d, a, b] = i.operands()?;
     let (a, b) = (l.value(a, ty)?, l.value(b, ty)?);
@@ -142,7 +140,7 @@ pub(super) fn madc<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 fn multiply_add<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, takes: bool, sets: bool) -> Lower {
     let half = i.need_one(HALVES)?;
     let sat = i.take("sat");
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(ALL)?;
     i.done()?;
     let [d, a, b, c] = i.operands()?;
     let (a, b) = (l.value(a, ty)?, l.value(b, ty)?);
@@ -172,14 +170,14 @@ fn wide_type(ty: Type, half: Half) -> Lower<Type> {
 /// `mul24{.hi,.lo}.type d, a, b`
 pub(super) fn mul24<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let op = i.need_one(&[("lo", IntBin::Mul24Lo), ("hi", IntBin::Mul24Hi)])?;
-    binary(l, i, op)
+    binary(l, i, op, WORD)
 }
 
 /// `mad24{.hi,.lo}{.sat}.type d, a, b, c`
 pub(super) fn mad24<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let op = i.need_one(&[("lo", IntBin::Mul24Lo), ("hi", IntBin::Mul24Hi)])?;
     let add = if i.take("sat") { IntBin::AddSat } else { IntBin::Add };
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(WORD)?;
     i.done()?;
     let [d, a, b, c] = i.operands()?;
     let (a, b, c) = (l.value(a, ty)?, l.value(b, ty)?, l.value(c, ty)?);
@@ -190,12 +188,12 @@ pub(super) fn mad24<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 
 /// `div.type d, a, b`, and of floats.
 pub(super) fn div<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    if is_float(i) { float::div(l, i) } else { binary(l, i, IntBin::Div) }
+    if is_float(i) { float::div(l, i) } else { binary(l, i, IntBin::Div, ALL) }
 }
 
 /// `rem.type d, a, b`
 pub(super) fn rem<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    binary(l, i, IntBin::Rem)
+    binary(l, i, IntBin::Rem, ALL)
 }
 
 /// `min{.relu}.type d, a, b`, and of floats.
@@ -214,6 +212,9 @@ fn min_max<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: IntBin) -> Lowe
     }
     let relu = i.take("relu");
     let ty = i.ty()?;
+    if int(ty).is_some_and(|int| int.bits < 16) {
+        return Err(Failure::Unsupported);
+    }
     i.done()?;
     let [d, a, b] = i.operands()?;
     let (a, b) = (l.value(a, ty)?, l.value(b, ty)?);
@@ -230,8 +231,11 @@ fn min_max<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: IntBin) -> Lowe
 }
 
 /// One operation on two operands of the instruction's type, in both halves if the type has two.
-fn binary<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: IntBin) -> Lower {
+fn binary<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: IntBin, widths: &[u8]) -> Lower {
     let ty = i.ty()?;
+    if int(ty).is_some_and(|int| !widths.contains(&int.bits)) {
+        return Err(Failure::Unsupported);
+    }
     i.done()?;
     let [d, a, b] = i.operands()?;
     let (a, b) = (l.value(a, ty)?, l.value(b, ty)?);
@@ -276,7 +280,8 @@ pub(super) fn neg<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 }
 
 fn unary<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: IntUn) -> Lower {
-    let (ty, int) = i.int()?;
+    let widths = if matches!(op, IntUn::Neg | IntUn::Abs) { ALL } else { WIDE };
+    let (ty, int) = i.int(widths)?;
     i.done()?;
     let [d, a] = i.operands()?;
     let a = l.value(a, ty)?;
@@ -311,7 +316,7 @@ pub(super) fn bfind<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 
 /// `sad.type d, a, b, c`
 pub(super) fn sad<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(ALL)?;
     i.done()?;
     let [d, a, b, c] = i.operands()?;
     let args = [l.value(a, ty)?, l.value(b, ty)?, l.value(c, ty)?];
@@ -321,7 +326,7 @@ pub(super) fn sad<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 
 /// `bfe.type d, a, pos, len`
 pub(super) fn bfe<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(WIDE)?;
     i.done()?;
     let [d, a, pos, len] = i.operands()?;
     let args = [l.value(a, ty)?, l.value(pos, Type::U32)?, l.value(len, Type::U32)?];
@@ -331,7 +336,7 @@ pub(super) fn bfe<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 
 /// `bfi.type d, insert, base, pos, len`
 pub(super) fn bfi<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(WIDE)?;
     i.done()?;
     let [d, a, b, pos, len] = i.operands()?;
     let args = [l.value(a, ty)?, l.value(b, ty)?, l.value(pos, Type::U32)?, l.value(len, Type::U32)?];
@@ -381,12 +386,9 @@ fn dot<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: Op) -> Lower {
 /// `szext{.clamp,.wrap}.type d, a, n`
 pub(super) fn szext<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let wrap = i.need_one(&[("clamp", false), ("wrap", true)])?;
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(WORD)?;
     i.done()?;
     let [d, a, n] = i.operands()?;
-    if int.bits != S32.bits {
-        return fail(i.ast.span, "'szext' takes .u32 or .s32");
-    }
     let args = [l.value(a, ty)?, l.value(n, Type::U32)?];
     let result = l.b.emit1(Op::Szext { int, wrap }, &args, Ty::B32);
     l.write(d, result)

@@ -3,7 +3,7 @@
 use ptx::ast::{OperandKind, Type};
 
 use super::function::Lowerer;
-use super::instruction::{Failure, Instr, Lower, fail, int, register_ty};
+use super::instruction::{ALL, Failure, Instr, Lower, fail, int, register_ty};
 use crate::ir::{Bool, Cmp, IntBin, IntUn, Op, PrmtMode, Ty};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -31,7 +31,7 @@ fn binary<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, predicates: Bool, bi
     let args = [l.value(a, ty)?, l.value(b, ty)?];
     let op = match (ty, int(ty)) {
         (Type::Pred, _) => Op::Bool(predicates),
-        (_, Some(int)) => Op::Int(bits, int),
+        (_, Some(int)) if int.bits >= 16 => Op::Int(bits, int),
         _ => return Err(Failure::Unsupported),
     };
     let result = l.b.emit1(op, &args, register_ty(ty));
@@ -46,7 +46,7 @@ pub(super) fn not<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let a = l.value(a, ty)?;
     let op = match (ty, int(ty)) {
         (Type::Pred, _) => Op::Not,
-        (_, Some(int)) => Op::IntUn(IntUn::Not, int),
+        (_, Some(int)) if int.bits >= 16 => Op::IntUn(IntUn::Not, int),
         _ => return Err(Failure::Unsupported),
     };
     let result = l.b.emit1(op, &[a], register_ty(ty));
@@ -55,7 +55,7 @@ pub(super) fn not<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 
 /// `cnot.type d, a`: 1 if a is 0, else 0.
 pub(super) fn cnot<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(ALL)?;
     i.done()?;
     let [d, a] = i.operands()?;
     let a = l.value(a, ty)?;
@@ -109,7 +109,7 @@ pub(super) fn shr<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 }
 
 fn shift<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: IntBin) -> Lower {
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(ALL)?;
     i.done()?;
     let [d, a, count] = i.operands()?;
     let args = [l.value(a, ty)?, l.value(count, Type::U32)?];

@@ -26,6 +26,7 @@ mod scope;
 mod simplify;
 mod special;
 mod table;
+pub mod verify;
 mod warp;
 
 use std::collections::{BTreeMap, HashMap};

@@ -3,13 +3,78 @@
 
 use std::collections::HashMap;
 
-use crate::ir::{Function, Op, Ty, Value};
+use crate::ir::{BlockId, Function, Op, Term, Ty, Value};
 
 pub(crate) fn run(function: &mut Function) {
     remove_copies(function);
+    merge_blocks(function);
     fold_conversions(function);
     remove_dead(function);
+    drop_unused_old_values(function);
     renumber(function);
+}
+
+/// A block that only one jump leads to becomes part of the block that jumps.
+fn merge_blocks(function: &mut Function) {
+    let mut predecessors = vec![0usize; function.blocks.len()];
+    predecessors[0] = 1;
+    for block in &function.blocks {
+        for edge in block.term.edges() {
+            predecessors[edge.block.index()] += 1;
+        }
+    }
+    let mut replaced: Vec<Option<Value>> = vec![None; function.values.len()];
+    let mut gone = vec![false; function.blocks.len()];
+    for at in 0..function.blocks.len() {
+        if gone[at] {
+            continue;
+        }
+        while let Term::Jump(edge) = &function.blocks[at].term {
+            let next = edge.block.index();
+            if next == at || next == 0 || predecessors[next] != 1 {
+                break;
+            }
+            let args = edge.args.clone();
+            let block = std::mem::replace(&mut function.blocks[next], super::builder::empty_block());
+            gone[next] = true;
+            for (param, arg) in block.params.into_iter().zip(args) {
+                replaced[param.index()] = Some(arg);
+            }
+            function.blocks[at].insts.extend(block.insts);
+            function.blocks[at].term = block.term;
+        }
+    }
+    let mut renamed = vec![BlockId(0); gone.len()];
+    let mut next = 0;
+    for (name, gone) in renamed.iter_mut().zip(&gone) {
+        *name = BlockId(next);
+        next += u32::from(!gone);
+    }
+    let mut index = 0;
+    function.blocks.retain(|_| {
+        index += 1;
+        !gone[index - 1]
+    });
+    for edge in function.blocks.iter_mut().flat_map(|block| block.term.edges_mut()) {
+        edge.block = renamed[edge.block.index()];
+    }
+    apply(function, &mut replaced);
+}
+
+/// `atom` whose old value nobody reads is `red`.
+fn drop_unused_old_values(function: &mut Function) {
+    let mut read = vec![false; function.values.len()];
+    for block in &mut function.blocks {
+        for inst in &block.insts {
+            inst.args.iter().for_each(|arg| read[arg.index()] = true);
+        }
+        block.term.for_each_value_mut(|value| read[value.index()] = true);
+    }
+    for inst in function.blocks.iter_mut().flat_map(|block| &mut block.insts) {
+        if matches!(inst.op, Op::Atomic { .. }) {
+            inst.results.retain(|result| read[result.index()]);
+        }
+    }
 }
 
 /// Follows replacements to their end and shortens the way.
@@ -59,7 +124,7 @@ fn remove_copies(function: &mut Function) {
                 let mut is_copy = true;
                 for &(from, nth) in &incoming[block.index()] {
                     let arg = match &function.blocks[from].term {
-                        crate::ir::Term::Jump(edge) => edge.args[index],
+                        Term::Jump(edge) => edge.args[index],
                         term => term.edges()[nth].args[index],
                     };
                     let arg = resolve(&mut replaced, arg);

@@ -3,7 +3,7 @@
 use ptx::ast::{OperandKind, Type};
 
 use super::function::Lowerer;
-use super::instruction::{Failure, Instr, Lower};
+use super::instruction::{Failure, Instr, Lower, WORD};
 use crate::ir::{Op, ReduxOp, ShflMode, Ty, Value, VoteMode};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -106,11 +106,8 @@ pub(super) fn redux<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         ("or", ReduxOp::Or),
         ("xor", ReduxOp::Xor),
     ])?;
-    let (ty, int) = i.int()?;
+    let (ty, int) = i.int(WORD)?;
     i.done()?;
-    if int.bits != 32 {
-        return Err(Failure::Unsupported);
-    }
     let [d, a, _] = i.operands()?;
     let mask = members(l, i, true)?;
     let args = [l.value(a, ty)?, mask];
