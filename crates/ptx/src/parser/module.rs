@@ -11,7 +11,9 @@ impl<'a> Parser<'a> {
         let mut module = Module::default();
         while self.kind() != Kind::End {
             let before = self.at;
-            if self.item(&mut module).is_err() {
+            // These three have no end of their own: what stands behind a broken one is not part of it.
+            let is_head = matches!(self.dot(), Some("version" | "target" | "address_size"));
+            if self.item(&mut module).is_err() && !(is_head && self.kind() == Kind::Dot) {
                 self.recover_at_module_scope(before);
             }
         }
