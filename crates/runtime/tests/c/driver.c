@@ -1,0 +1,84 @@
+// A driver of our own for the tests: its memory is the heap, its one kernel is known by name, and it writes down the calls.
+// The prototypes are CUDA's public ones; only what the runtime calls in the tests is here.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef unsigned long long ptr_t;
+static char trace[65536];
+static int n_devices = 2, driver_version = 13050, image_error = 0;
+static __thread void *current;
+static int contexts[2];
+static char library, kernel_add;
+static int global_word;
+static int managed_word;
+
+static void note(const char *name) {
+    if (strlen(trace) + strlen(name) + 2 < sizeof trace) { strcat(trace, name); strcat(trace, " "); }
+}
+#define NOTE() note(__func__)
+
+const char *test_trace(void) { return trace; }
+void test_clear(void) { trace[0] = 0; }
+void test_devices(int n) { n_devices = n; }
+void test_image_error(int error) { image_error = error; }
+
+int cuDriverGetVersion(int *v) { *v = driver_version; return 0; }
+int cuInit(unsigned flags) { NOTE(); return n_devices ? 0 : 100; }
+int cuDeviceGetCount(int *n) { *n = n_devices; return 0; }
+int cuDeviceGet(int *d, int ordinal) { if (ordinal >= n_devices) return 101; *d = ordinal; return 0; }
+int cuDeviceGetName(char *name, int len, int d) { snprintf(name, len, "Test device %d", d); return 0; }
+int cuDeviceTotalMem_v2(size_t *bytes, int d) { *bytes = 8ull << 30; return 0; }
+int cuDeviceGetUuid_v2(char *uuid, int d) { for (int i = 0; i < 16; i++) uuid[i] = (char)(i + d); return 0; }
+int cuDeviceGetLuid(char *luid, unsigned *mask, int d) { return 801; }
+// An attribute's value is 1000 + its number, but for the launch limits.
+int cuDeviceGetAttribute(int *v, int a, int d) {
+    switch (a) {
+    case 1: case 2: case 3: *v = a == 4 ? 64 : 1024; return 0;
+    case 4: *v = 64; return 0;
+    case 5: *v = 2147483647; return 0;
+    case 6: case 7: *v = 65535; return 0;
+    default: *v = 1000 + a; return a > 150;
+    }
+}
+int cuDevicePrimaryCtxRetain(void **c, int d) { NOTE(); *c = &contexts[d]; return 0; }
+int cuDevicePrimaryCtxReset_v2(int d) { NOTE(); return 0; }
+int cuCtxGetCurrent(void **c) { *c = current; return 0; }
+int cuCtxSetCurrent(void *c) { NOTE(); current = c; return 0; }
+int cuCtxGetDevice(int *d) { if (!current) return 201; *d = (int)((int *)current - contexts); return 0; }
+int cuCtxSynchronize(void) { NOTE(); return 0; }
+int cuMemAlloc_v2(ptr_t *p, size_t n) { NOTE(); if (n == 0) return 1; if (n > 1ull << 40) return 2; *p = (ptr_t)malloc(n); return 0; }
+int cuMemFree_v2(ptr_t p) { NOTE(); free((void *)p); return 0; }
+int cuMemcpyHtoD_v2(ptr_t d, const void *s, size_t n) { NOTE(); if (!d || !s) return 1; memcpy((void *)d, s, n); return 0; }
+int cuMemcpyDtoH_v2(void *d, ptr_t s, size_t n) { NOTE(); if (!d || !s) return 1; memcpy(d, (void *)s, n); return 0; }
+int cuMemcpyDtoD_v2(ptr_t d, ptr_t s, size_t n) { NOTE(); memcpy((void *)d, (void *)s, n); return 0; }
+int cuMemcpy(ptr_t d, ptr_t s, size_t n) { NOTE(); memcpy((void *)d, (void *)s, n); return 0; }
+int cuMemcpyHtoDAsync_v2(ptr_t d, const void *s, size_t n, void *stream) {
+    note(stream == (void *)2 ? "cuMemcpyHtoDAsync_v2(per-thread)" : "cuMemcpyHtoDAsync_v2"); memcpy((void *)d, s, n); return 0;
+}
+int cuStreamSynchronize(void *stream) { NOTE(); return 0; }
+int cuStreamQuery(void *stream) { NOTE(); return 600; }
+int cuLibraryLoadData(void **l, const void *code, void *a, void *b, unsigned c, void *d, void *e, unsigned f) {
+    NOTE();
+    if (image_error) return image_error;
+    if (*(const uint32_t *)code != 0x466243b1) return 200;
+    *l = &library; return 0;
+}
+int cuLibraryUnload(void *l) { NOTE(); return 0; }
+int cuLibraryGetKernel(void **k, void *l, const char *name) { NOTE(); if (strcmp(name, "add")) return 500; *k = &kernel_add; return 0; }
+int cuLibraryGetGlobal(ptr_t *p, size_t *n, void *l, const char *name) {
+    NOTE(); if (strcmp(name, "word")) return 500; *p = (ptr_t)&global_word; *n = 4; return 0;
+}
+int cuLibraryGetManaged(ptr_t *p, size_t *n, void *l, const char *name) {
+    NOTE(); if (strcmp(name, "managed")) return 500; *p = (ptr_t)&managed_word; *n = 4; return 0;
+}
+int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                   void *stream, void **args, void **extra) {
+    note(stream == (void *)2 ? "cuLaunchKernel(per-thread)" : "cuLaunchKernel");
+    if (f != &kernel_add) return 400;
+    const int *a = *(const int **)args[0], *b = *(const int **)args[1];
+    int *c = *(int **)args[2], n = *(int *)args[3];
+    for (unsigned i = 0; i < gx * bx && (int)i < n; i++) c[i] = a[i] + b[i];
+    return 0;
+}

@@ -1,0 +1,292 @@
+//! The runtime's bodies over a driver that the test builds: which driver calls are made, and which errors come back.
+//! One process has one driver, so what depends on the process's first call runs in a process of its own.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use std::path::Path;
+use std::process::Command;
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+use cuda_abi::out::Out;
+use cuda_abi::runtime::{cudaError_t, cudaKernel_t, cudaMemcpyKind, dim3};
+use runtime::api::{device, error, execution, memory, registration, stream, symbol};
+use runtime::{entry, entry_per_thread};
+
+/// The driver's test functions. Tests take turns: the driver's notes are one text.
+struct Driver {
+    trace: unsafe extern "C" fn() -> *const c_char,
+    clear: unsafe extern "C" fn(),
+    image_error: unsafe extern "C" fn(c_int),
+}
+
+impl Driver {
+    /// Compiles the driver and opens it under the name that the runtime asks for.
+    fn get() -> MutexGuard<'static, Driver> {
+        static DRIVER: OnceLock<Mutex<Driver>> = OnceLock::new();
+        let driver = DRIVER.get_or_init(|| {
+            let directory = tempfile::tempdir().unwrap();
+            let object = directory.path().join("libcuda.so.1");
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/driver.c");
+            let mut compile = Command::new("cc");
+            compile.args(["-w", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o"]).arg(&object).arg(source);
+            assert!(compile.status().unwrap().success());
+            // SAFETY: the library of tests/c/driver.c has no constructors.
+            let library = unsafe { libloading::Library::new(&object) }.unwrap();
+            // SAFETY: the functions have these types in driver.c.
+            let driver = unsafe {
+                Driver {
+                    trace: *library.get(b"test_trace\0").unwrap(),
+                    clear: *library.get(b"test_clear\0").unwrap(),
+                    image_error: *library.get(b"test_image_error\0").unwrap(),
+                }
+            };
+            std::mem::forget(library);
+            Mutex::new(driver)
+        });
+        let driver = driver.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        // SAFETY: functions of driver.c without preconditions.
+        unsafe {
+            (driver.clear)();
+            (driver.image_error)(0);
+        }
+        error::cudaGetLastError();
+        driver
+    }
+
+    /// The driver calls since the test began or last asked.
+    fn calls(&self) -> Vec<String> {
+        // SAFETY: driver.c's text ends in a zero.
+        let text = unsafe { CStr::from_ptr((self.trace)()) }.to_str().unwrap().to_owned();
+        // SAFETY: no preconditions.
+        unsafe { (self.clear)() };
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+}
+
+/// What nvcc's generated code does with one kernel and one variable.
+struct Program {
+    _wrapper: Box<[u64; 3]>,
+    handle: *mut *mut c_void,
+    /// Only addresses count, as for a host stub.
+    kernel: Box<u8>,
+    unknown_kernel: Box<u8>,
+    word: Box<u32>,
+}
+
+impl Program {
+    fn register() -> Program {
+        let wrapper = Box::new([0x1_4662_43b1, 0, 0]);
+        let handle = registration::__cudaRegisterFatBinary(ptr::from_ref(&*wrapper).cast());
+        let program =
+            Program { _wrapper: wrapper, handle, kernel: Box::new(0), unknown_kernel: Box::new(0), word: Box::new(0) };
+        let function = |host: &u8, name: &CStr| {
+            let (host, null) = (ptr::from_ref(host).cast(), ptr::null_mut());
+            registration::__cudaRegisterFunction(handle, host, null, name.as_ptr(), -1, ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+        };
+        function(&program.kernel, c"add");
+        function(&program.unknown_kernel, c"not_in_the_image");
+        let word = ptr::from_ref(&*program.word).cast_mut().cast();
+        registration::__cudaRegisterVar(handle, word, ptr::null_mut(), c"word".as_ptr(), 0, 4, 0, 0);
+        registration::__cudaRegisterFatBinaryEnd(handle);
+        program
+    }
+
+    fn kernel(&self) -> *const c_void {
+        ptr::from_ref(&*self.kernel).cast()
+    }
+
+    fn word(&self) -> *const c_void {
+        ptr::from_ref(&*self.word).cast()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        registration::__cudaUnregisterFatBinary(self.handle);
+    }
+}
+
+fn dim(x: u32) -> dim3 {
+    dim3 { x, y: 1, z: 1 }
+}
+
+fn malloc(bytes: usize) -> *mut c_void {
+    let mut pointer = ptr::null_mut();
+    assert_eq!(memory::cudaMalloc(Out::from(&mut pointer), bytes), Ok(()));
+    pointer
+}
+
+/// Launches `add` on 4 elements, so that its arguments are good.
+fn launch(function: *const c_void, grid: dim3, block: dim3) -> cudaError_t {
+    let (mut a, mut b, mut c, mut n) = (malloc(16), malloc(16), malloc(16), 4i32);
+    let mut args: [*mut c_void; 4] = [(&raw mut a).cast(), (&raw mut b).cast(), (&raw mut c).cast(), (&raw mut n).cast()];
+    let code = entry("cudaLaunchKernel", || execution::cudaLaunchKernel(function, grid, block, args.as_mut_ptr(), 0, ptr::null_mut()));
+    for pointer in [a, b, c] {
+        assert_eq!(memory::cudaFree(pointer), Ok(()));
+    }
+    code
+}
+
+#[test]
+fn vector_add_as_nvcc_generates_it_computes_the_sum() {
+    let _driver = Driver::get();
+    let program = Program::register();
+    let (a, b) = ([1i32, 2, 3, 4], [10i32, 20, 30, 40]);
+    let mut c = [0i32; 4];
+    let (mut device_a, mut device_b, mut device_c, mut n) = (malloc(16), malloc(16), malloc(16), 4i32);
+    for (to, from) in [(device_a, &a), (device_b, &b)] {
+        assert_eq!(memory::cudaMemcpy(to, from.as_ptr().cast(), 16, cudaMemcpyKind::cudaMemcpyHostToDevice), Ok(()));
+    }
+    assert_eq!(registration::__cudaPushCallConfiguration(dim(1), dim(32), 0, ptr::null_mut()), 0);
+    let mut kernel: cudaKernel_t = ptr::null_mut();
+    assert_eq!(registration::__cudaGetKernel(Out::from(&mut kernel), program.kernel()), Ok(()));
+    let (mut grid, mut block, mut shared, mut stream) = (dim(0), dim(0), 1, ptr::null_mut::<c_void>());
+    let popped = registration::__cudaPopCallConfiguration(
+        Some(&mut grid).into(),
+        Some(&mut block).into(),
+        Some(&mut shared).into(),
+        (&raw mut stream).cast(),
+    );
+    assert_eq!(popped, Ok(()));
+    let mut args: [*mut c_void; 4] =
+        [(&raw mut device_a).cast(), (&raw mut device_b).cast(), (&raw mut device_c).cast(), (&raw mut n).cast()];
+    assert_eq!(registration::__cudaLaunchKernel(kernel, grid, block, args.as_mut_ptr(), shared, stream.cast()), Ok(()));
+    assert_eq!(memory::cudaMemcpy(c.as_mut_ptr().cast(), device_c, 16, cudaMemcpyKind::cudaMemcpyDeviceToHost), Ok(()));
+    assert_eq!(c, [11, 22, 33, 44]);
+}
+
+#[test]
+fn a_fat_binary_is_loaded_by_its_first_launch_and_once() {
+    let driver = Driver::get();
+    let program = Program::register();
+    assert_eq!(driver.calls(), [""; 0], "registration asks nothing of the driver");
+    malloc(16);
+    assert!(!driver.calls().contains(&"cuLibraryLoadData".to_owned()));
+    for _ in 0..2 {
+        assert_eq!(launch(program.kernel(), dim(1), dim(32)), cudaError_t::cudaSuccess);
+    }
+    let calls = driver.calls();
+    assert_eq!(calls.iter().filter(|call| *call == "cuLibraryLoadData").count(), 1, "{calls:?}");
+    drop(program);
+    assert_eq!(driver.calls(), ["cuLibraryUnload"]);
+}
+
+#[test]
+fn launch_errors_have_the_documented_numbers() {
+    let driver = Driver::get();
+    let program = Program::register();
+    let never_registered = 0u8;
+    assert_eq!(launch(ptr::from_ref(&never_registered).cast(), dim(1), dim(1)), cudaError_t::cudaErrorInvalidDeviceFunction);
+    assert_eq!(error::cudaGetLastError(), cudaError_t::cudaErrorInvalidDeviceFunction);
+    assert_eq!(error::cudaGetLastError(), cudaError_t::cudaSuccess);
+    assert_eq!(launch(ptr::null(), dim(1), dim(1)), cudaError_t::cudaErrorInvalidDeviceFunction);
+    assert_eq!(launch(ptr::from_ref(&*program.unknown_kernel).cast(), dim(1), dim(1)), cudaError_t::cudaErrorInvalidDeviceFunction);
+    for (grid, block) in [(dim(1), dim(1025)), (dim(0), dim(1)), (dim(1), dim(0)), (dim(1), dim3 { x: 64, y: 64, z: 1 })] {
+        driver.calls();
+        assert_eq!(launch(program.kernel(), grid, block), cudaError_t::cudaErrorInvalidConfiguration, "{grid:?} {block:?}");
+        assert!(!driver.calls().contains(&"cuLaunchKernel".to_owned()));
+    }
+    let grid = dim3 { x: 1, y: 65536, z: 1 };
+    assert_eq!(launch(program.kernel(), grid, dim(1)), cudaError_t::cudaErrorInvalidConfiguration);
+}
+
+#[test]
+fn the_drivers_word_on_a_bad_image_reaches_the_program_unchanged() {
+    let driver = Driver::get();
+    let program = Program::register();
+    for code in [209, 218, 222] {
+        // SAFETY: no preconditions.
+        unsafe { (driver.image_error)(code) };
+        assert_eq!(launch(program.kernel(), dim(1), dim(1)), cudaError_t(code.cast_unsigned()));
+    }
+    // The image may be good later: the failure was not kept.
+    // SAFETY: no preconditions.
+    unsafe { (driver.image_error)(0) };
+    assert_eq!(launch(program.kernel(), dim(1), dim(1)), cudaError_t::cudaSuccess);
+}
+
+#[test]
+fn symbols_are_copied_within_their_bounds() {
+    let _driver = Driver::get();
+    let program = Program::register();
+    let (value, mut back) = (77u32, 0u32);
+    let to = |symbol, count, offset, kind| symbol::cudaMemcpyToSymbol(symbol, ptr::from_ref(&value).cast(), count, offset, kind).map_err(|e| e.code());
+    assert_eq!(to(program.word(), 4, 0, cudaMemcpyKind::cudaMemcpyHostToDevice), Ok(()));
+    let from = symbol::cudaMemcpyFromSymbol((&raw mut back).cast(), program.word(), 4, 0, cudaMemcpyKind::cudaMemcpyDeviceToHost);
+    assert_eq!((from, back), (Ok(()), 77));
+    let stranger = 0u32;
+    assert_eq!(to(ptr::from_ref(&stranger).cast(), 4, 0, cudaMemcpyKind::cudaMemcpyHostToDevice), Err(cudaError_t::cudaErrorInvalidSymbol));
+    assert_eq!(to(program.word(), 4, 1, cudaMemcpyKind::cudaMemcpyHostToDevice), Err(cudaError_t::cudaErrorInvalidValue));
+    assert_eq!(to(program.word(), 4, 0, cudaMemcpyKind::cudaMemcpyDeviceToHost), Err(cudaError_t::cudaErrorInvalidMemcpyDirection));
+}
+
+#[test]
+fn a_managed_variables_pointer_is_set_before_host_code_uses_it() {
+    let _driver = Driver::get();
+    let program = Program::register();
+    let mut pointer: *mut c_void = ptr::null_mut();
+    registration::__cudaRegisterManagedVar(program.handle, &mut pointer, ptr::null_mut(), c"managed".as_ptr(), 0, 4, 0, 0);
+    assert_eq!(registration::__cudaInitModule(program.handle), 1);
+    assert!(!pointer.is_null());
+    let mut address = ptr::null_mut();
+    assert_eq!(symbol::cudaGetSymbolAddress(Out::from(&mut address), pointer), Ok(()));
+    assert_eq!(address, pointer);
+}
+
+#[test]
+fn memory_calls_keep_the_runtimes_own_rules() {
+    let driver = Driver::get();
+    assert!(malloc(0).is_null(), "0 bytes give a null pointer and success");
+    let mut pointer = ptr::null_mut();
+    let too_much = memory::cudaMalloc(Out::from(&mut pointer), 1 << 50).unwrap_err();
+    assert_eq!(too_much.code(), cudaError_t::cudaErrorMemoryAllocation);
+    assert_eq!(memory::cudaFree(ptr::null_mut()), Ok(()));
+    driver.calls();
+    let word = 1u32;
+    let copy = |to, kind| memory::cudaMemcpy(to, ptr::from_ref(&word).cast(), 4, kind).map_err(|e| e.code());
+    assert_eq!(copy(ptr::null_mut(), cudaMemcpyKind::cudaMemcpyHostToDevice), Err(cudaError_t::cudaErrorInvalidValue));
+    assert_eq!(copy(ptr::null_mut(), cudaMemcpyKind(9)), Err(cudaError_t::cudaErrorInvalidMemcpyDirection));
+    assert_eq!(driver.calls(), ["cuMemcpyHtoD_v2"]);
+}
+
+#[test]
+fn per_thread_spellings_use_the_threads_own_stream() {
+    let driver = Driver::get();
+    let program = Program::register();
+    let (to, word) = (malloc(4), 1u32);
+    driver.calls();
+    let code = entry_per_thread("cudaMemcpy_ptds", || memory::cudaMemcpy(to, ptr::from_ref(&word).cast(), 4, cudaMemcpyKind::cudaMemcpyHostToDevice));
+    assert_eq!(code, cudaError_t::cudaSuccess);
+    assert_eq!(driver.calls(), ["cuMemcpyHtoDAsync_v2(per-thread)", "cuStreamSynchronize"]);
+    let mut n = 0i32;
+    let mut pointer = to;
+    let mut args: [*mut c_void; 4] = [(&raw mut pointer).cast(), (&raw mut pointer).cast(), (&raw mut pointer).cast(), (&raw mut n).cast()];
+    let code = entry_per_thread("cudaLaunchKernel_ptsz", || {
+        execution::cudaLaunchKernel(program.kernel(), dim(1), dim(1), args.as_mut_ptr(), 0, ptr::null_mut())
+    });
+    assert_eq!(code, cudaError_t::cudaSuccess);
+    assert_eq!(driver.calls().last().map(String::as_str), Some("cuLaunchKernel(per-thread)"));
+}
+
+#[test]
+fn each_thread_has_its_own_device_and_last_error() {
+    let _driver = Driver::get();
+    let current = || {
+        let mut ordinal = -1;
+        assert_eq!(device::cudaGetDevice(Out::from(&mut ordinal)), Ok(()));
+        ordinal
+    };
+    assert_eq!(device::cudaSetDevice(1), Ok(()));
+    entry("cudaStreamQuery", || stream::cudaStreamQuery(ptr::null_mut()));
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            assert_eq!(current(), 0);
+            assert_eq!(error::cudaPeekAtLastError(), cudaError_t::cudaSuccess);
+        });
+    });
+    assert_eq!(current(), 1);
+    assert_eq!(error::cudaGetLastError(), cudaError_t::cudaErrorNotReady);
+    assert_eq!(device::cudaSetDevice(7).unwrap_err().code(), cudaError_t::cudaErrorInvalidDevice);
+    assert_eq!(device::cudaSetDevice(-1).unwrap_err().code(), cudaError_t::cudaErrorInvalidDevice);
+    assert_eq!(device::cudaSetDevice(0), Ok(()));
+}
