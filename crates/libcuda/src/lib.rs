@@ -1,1 +1,37 @@
-//! (skeleton)
+//! `libcuda.so.1`: the 729 generated exports, CUDAway's own two, and the constructor that takes static runtimes over.
+//! Nothing else: what calls mean is in `driver`.
+
+use core::ffi::{c_char, c_int};
+
+use driver::api::cudaway::{CudawayConfig, config_now, forward};
+
+mod generated {
+    //! Made by `cargo xtask codegen`.
+    #[rustfmt::skip]
+    pub mod exports;
+}
+
+pub use generated::exports::*;
+
+/// The one constructor: it uses libc alone and leaves everything else to the first call.
+#[cfg(not(test))]
+#[used]
+#[unsafe(link_section = ".init_array")]
+static AT_LOAD: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = interpose::at_load;
+
+/// Takes the library at `path` as a HIP provider; `clear` forgets those chosen before; with `verbose` a refusal is also
+/// printed to stderr. Gives the number of HIP functions found, 0 when it was not taken.
+///
+/// # Safety
+/// `path` is NULL or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaway_forward(path: *const c_char, clear: c_int, verbose: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { forward(path, clear, verbose) }
+}
+
+/// The providers in use, or chosen so far.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaway_get_config() -> *const CudawayConfig {
+    config_now()
+}

@@ -397,8 +397,8 @@ pub unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetDefaultMemPool(_pool_out: *mut CUmemoryPool, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetDefaultMemPool")
+pub unsafe extern "C" fn cuDeviceGetDefaultMemPool(pool_out: *mut CUmemoryPool, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetDefaultMemPool", || ::driver::api::pool::cuDeviceGetDefaultMemPool(unsafe { Out::new(pool_out, "pool_out") }?, dev))
 }
 
 #[unsafe(no_mangle)]
@@ -432,8 +432,8 @@ pub unsafe extern "C" fn cuDeviceGetLuid(luid: *mut c_char, deviceNodeMask: *mut
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetMemPool(_pool: *mut CUmemoryPool, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetMemPool")
+pub unsafe extern "C" fn cuDeviceGetMemPool(pool: *mut CUmemoryPool, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetMemPool", || ::driver::api::pool::cuDeviceGetMemPool(unsafe { Out::new(pool, "pool") }?, dev))
 }
 
 #[unsafe(no_mangle)]
@@ -537,8 +537,8 @@ pub unsafe extern "C" fn cuDeviceSetGraphMemAttribute(_device: CUdevice, _attr: 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceSetMemPool(_dev: CUdevice, _pool: CUmemoryPool) -> CUresult {
-    ::driver::missing("cuDeviceSetMemPool")
+pub unsafe extern "C" fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) -> CUresult {
+    ::driver::entry("cuDeviceSetMemPool", || ::driver::api::pool::cuDeviceSetMemPool(dev, pool))
 }
 
 #[unsafe(no_mangle)]
@@ -617,58 +617,58 @@ pub unsafe extern "C" fn cuEGLStreamProducerReturnFrame(_conn: *mut CUeglStreamC
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventCreate(_phEvent: *mut CUevent, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuEventCreate")
+pub unsafe extern "C" fn cuEventCreate(phEvent: *mut CUevent, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuEventCreate", || ::driver::api::event::cuEventCreate(unsafe { Out::new(phEvent, "phEvent") }?, Flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventDestroy(_hEvent: CUevent) -> CUresult {
-    ::driver::missing("cuEventDestroy")
+pub unsafe extern "C" fn cuEventDestroy(hEvent: CUevent) -> CUresult {
+    ::driver::entry("cuEventDestroy", || ::driver::api::event::cuEventDestroy(hEvent))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventDestroy_v2(_hEvent: CUevent) -> CUresult {
-    ::driver::missing("cuEventDestroy_v2")
+pub unsafe extern "C" fn cuEventDestroy_v2(hEvent: CUevent) -> CUresult {
+    ::driver::entry("cuEventDestroy_v2", || ::driver::api::event::cuEventDestroy_v2(hEvent))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventElapsedTime(_pMilliseconds: *mut f32, _hStart: CUevent, _hEnd: CUevent) -> CUresult {
-    ::driver::missing("cuEventElapsedTime")
+pub unsafe extern "C" fn cuEventElapsedTime(pMilliseconds: *mut f32, hStart: CUevent, hEnd: CUevent) -> CUresult {
+    ::driver::entry("cuEventElapsedTime", || ::driver::api::event::cuEventElapsedTime(unsafe { Out::new(pMilliseconds, "pMilliseconds") }?, hStart, hEnd))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventElapsedTime_v2(_pMilliseconds: *mut f32, _hStart: CUevent, _hEnd: CUevent) -> CUresult {
-    ::driver::missing("cuEventElapsedTime_v2")
+pub unsafe extern "C" fn cuEventElapsedTime_v2(pMilliseconds: *mut f32, hStart: CUevent, hEnd: CUevent) -> CUresult {
+    ::driver::entry("cuEventElapsedTime_v2", || ::driver::api::event::cuEventElapsedTime_v2(unsafe { Out::new(pMilliseconds, "pMilliseconds") }?, hStart, hEnd))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventQuery(_hEvent: CUevent) -> CUresult {
-    ::driver::missing("cuEventQuery")
+pub unsafe extern "C" fn cuEventQuery(hEvent: CUevent) -> CUresult {
+    ::driver::entry("cuEventQuery", || ::driver::api::event::cuEventQuery(hEvent))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventRecord(_hEvent: CUevent, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuEventRecord")
+pub unsafe extern "C" fn cuEventRecord(hEvent: CUevent, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuEventRecord", || ::driver::api::event::cuEventRecord(hEvent, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventRecordWithFlags(_hEvent: CUevent, _hStream: CUstream, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuEventRecordWithFlags")
+pub unsafe extern "C" fn cuEventRecordWithFlags(hEvent: CUevent, hStream: CUstream, flags: c_uint) -> CUresult {
+    ::driver::entry("cuEventRecordWithFlags", || ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventRecordWithFlags_ptsz(_hEvent: CUevent, _hStream: CUstream, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuEventRecordWithFlags_ptsz")
+pub unsafe extern "C" fn cuEventRecordWithFlags_ptsz(hEvent: CUevent, hStream: CUstream, flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuEventRecordWithFlags_ptsz", || ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventRecord_ptsz(_hEvent: CUevent, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuEventRecord_ptsz")
+pub unsafe extern "C" fn cuEventRecord_ptsz(hEvent: CUevent, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuEventRecord_ptsz", || ::driver::api::event::cuEventRecord(hEvent, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventSynchronize(_hEvent: CUevent) -> CUresult {
-    ::driver::missing("cuEventSynchronize")
+pub unsafe extern "C" fn cuEventSynchronize(hEvent: CUevent) -> CUresult {
+    ::driver::entry("cuEventSynchronize", || ::driver::api::event::cuEventSynchronize(hEvent))
 }
 
 #[unsafe(no_mangle)]
@@ -847,18 +847,21 @@ pub unsafe extern "C" fn cuGetErrorString(error: CUresult, pStr: *mut *const c_c
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGetExportTable(_ppExportTable: *mut *const c_void, _pExportTableId: *const CUuuid) -> CUresult {
-    ::driver::missing("cuGetExportTable")
+pub unsafe extern "C" fn cuGetExportTable(ppExportTable: *mut *const c_void, pExportTableId: *const CUuuid) -> CUresult {
+    ::driver::generated::proc_address::provide(&ADDRESSES);
+    ::driver::entry("cuGetExportTable", || ::driver::api::entry_point::cuGetExportTable(unsafe { Out::new(ppExportTable, "ppExportTable") }?, pExportTableId))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGetProcAddress(_symbol: *const c_char, _pfn: *mut *mut c_void, _cudaVersion: c_int, _flags: cuuint64_t) -> CUresult {
-    ::driver::missing("cuGetProcAddress")
+pub unsafe extern "C" fn cuGetProcAddress(symbol: *const c_char, pfn: *mut *mut c_void, cudaVersion: c_int, flags: cuuint64_t) -> CUresult {
+    ::driver::generated::proc_address::provide(&ADDRESSES);
+    ::driver::entry("cuGetProcAddress", || ::driver::api::entry_point::cuGetProcAddress(symbol, unsafe { Out::new(pfn, "pfn") }?, cudaVersion, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGetProcAddress_v2(_symbol: *const c_char, _pfn: *mut *mut c_void, _cudaVersion: c_int, _flags: cuuint64_t, _symbolStatus: *mut CUdriverProcAddressQueryResult) -> CUresult {
-    ::driver::missing("cuGetProcAddress_v2")
+pub unsafe extern "C" fn cuGetProcAddress_v2(symbol: *const c_char, pfn: *mut *mut c_void, cudaVersion: c_int, flags: cuuint64_t, symbolStatus: *mut CUdriverProcAddressQueryResult) -> CUresult {
+    ::driver::generated::proc_address::provide(&ADDRESSES);
+    ::driver::entry("cuGetProcAddress_v2", || ::driver::api::entry_point::cuGetProcAddress_v2(symbol, unsafe { Out::new(pfn, "pfn") }?, cudaVersion, flags, unsafe { OptOut::new(symbolStatus) }))
 }
 
 #[unsafe(no_mangle)]
@@ -1837,23 +1840,23 @@ pub unsafe extern "C" fn cuMemAlloc(_dptr: *mut CUdeviceptr_v1, _bytesize: c_uin
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocAsync(_dptr: *mut CUdeviceptr, _bytesize: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemAllocAsync")
+pub unsafe extern "C" fn cuMemAllocAsync(dptr: *mut CUdeviceptr, bytesize: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemAllocAsync", || ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocAsync_ptsz(_dptr: *mut CUdeviceptr, _bytesize: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemAllocAsync_ptsz")
+pub unsafe extern "C" fn cuMemAllocAsync_ptsz(dptr: *mut CUdeviceptr, bytesize: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemAllocAsync_ptsz", || ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocFromPoolAsync(_dptr: *mut CUdeviceptr, _bytesize: usize, _pool: CUmemoryPool, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemAllocFromPoolAsync")
+pub unsafe extern "C" fn cuMemAllocFromPoolAsync(dptr: *mut CUdeviceptr, bytesize: usize, pool: CUmemoryPool, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemAllocFromPoolAsync", || ::driver::api::pool::cuMemAllocFromPoolAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, pool, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocFromPoolAsync_ptsz(_dptr: *mut CUdeviceptr, _bytesize: usize, _pool: CUmemoryPool, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemAllocFromPoolAsync_ptsz")
+pub unsafe extern "C" fn cuMemAllocFromPoolAsync_ptsz(dptr: *mut CUdeviceptr, bytesize: usize, pool: CUmemoryPool, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemAllocFromPoolAsync_ptsz", || ::driver::api::pool::cuMemAllocFromPoolAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, pool, hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -1932,13 +1935,13 @@ pub unsafe extern "C" fn cuMemFree(_dptr: CUdeviceptr_v1) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemFreeAsync(_dptr: CUdeviceptr, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemFreeAsync")
+pub unsafe extern "C" fn cuMemFreeAsync(dptr: CUdeviceptr, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemFreeAsync", || ::driver::api::pool::cuMemFreeAsync(dptr, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemFreeAsync_ptsz(_dptr: CUdeviceptr, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemFreeAsync_ptsz")
+pub unsafe extern "C" fn cuMemFreeAsync_ptsz(dptr: CUdeviceptr, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemFreeAsync_ptsz", || ::driver::api::pool::cuMemFreeAsync(dptr, hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -2072,13 +2075,13 @@ pub unsafe extern "C" fn cuMemMapArrayAsync_ptsz(_mapInfoList: *mut CUarrayMapIn
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolCreate(_pool: *mut CUmemoryPool, _poolProps: *const CUmemPoolProps) -> CUresult {
-    ::driver::missing("cuMemPoolCreate")
+pub unsafe extern "C" fn cuMemPoolCreate(pool: *mut CUmemoryPool, poolProps: *const CUmemPoolProps) -> CUresult {
+    ::driver::entry("cuMemPoolCreate", || ::driver::api::pool::cuMemPoolCreate(unsafe { Out::new(pool, "pool") }?, unsafe { borrow(poolProps, "poolProps") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolDestroy(_pool: CUmemoryPool) -> CUresult {
-    ::driver::missing("cuMemPoolDestroy")
+pub unsafe extern "C" fn cuMemPoolDestroy(pool: CUmemoryPool) -> CUresult {
+    ::driver::entry("cuMemPoolDestroy", || ::driver::api::pool::cuMemPoolDestroy(pool))
 }
 
 #[unsafe(no_mangle)]
@@ -2097,8 +2100,8 @@ pub unsafe extern "C" fn cuMemPoolGetAccess(_flags: *mut CUmemAccess_flags, _mem
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolGetAttribute(_pool: CUmemoryPool, _attr: CUmemPool_attribute, _value: *mut c_void) -> CUresult {
-    ::driver::missing("cuMemPoolGetAttribute")
+pub unsafe extern "C" fn cuMemPoolGetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) -> CUresult {
+    ::driver::entry("cuMemPoolGetAttribute", || ::driver::api::pool::cuMemPoolGetAttribute(pool, attr, value))
 }
 
 #[unsafe(no_mangle)]
@@ -2112,18 +2115,18 @@ pub unsafe extern "C" fn cuMemPoolImportPointer(_ptr_out: *mut CUdeviceptr, _poo
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolSetAccess(_pool: CUmemoryPool, _map: *const CUmemAccessDesc, _count: usize) -> CUresult {
-    ::driver::missing("cuMemPoolSetAccess")
+pub unsafe extern "C" fn cuMemPoolSetAccess(pool: CUmemoryPool, map: *const CUmemAccessDesc, count: usize) -> CUresult {
+    ::driver::entry("cuMemPoolSetAccess", || ::driver::api::pool::cuMemPoolSetAccess(pool, map, count))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolSetAttribute(_pool: CUmemoryPool, _attr: CUmemPool_attribute, _value: *mut c_void) -> CUresult {
-    ::driver::missing("cuMemPoolSetAttribute")
+pub unsafe extern "C" fn cuMemPoolSetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) -> CUresult {
+    ::driver::entry("cuMemPoolSetAttribute", || ::driver::api::pool::cuMemPoolSetAttribute(pool, attr, value))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolTrimTo(_pool: CUmemoryPool, _minBytesToKeep: usize) -> CUresult {
-    ::driver::missing("cuMemPoolTrimTo")
+pub unsafe extern "C" fn cuMemPoolTrimTo(pool: CUmemoryPool, minBytesToKeep: usize) -> CUresult {
+    ::driver::entry("cuMemPoolTrimTo", || ::driver::api::pool::cuMemPoolTrimTo(pool, minBytesToKeep))
 }
 
 #[unsafe(no_mangle)]
@@ -2192,8 +2195,8 @@ pub unsafe extern "C" fn cuMemUnmap(_ptr: CUdeviceptr, _size: usize) -> CUresult
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy(_dst: CUdeviceptr, _src: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    ::driver::missing("cuMemcpy")
+pub unsafe extern "C" fn cuMemcpy(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize) -> CUresult {
+    ::driver::entry("cuMemcpy", || ::driver::api::copy::cuMemcpy(dst, src, ByteCount))
 }
 
 #[unsafe(no_mangle)]
@@ -2207,13 +2210,13 @@ pub unsafe extern "C" fn cuMemcpy2DAsync(_pCopy: *const CUDA_MEMCPY2D_v1, _hStre
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy2DAsync_v2(_pCopy: *const CUDA_MEMCPY2D, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpy2DAsync_v2")
+pub unsafe extern "C" fn cuMemcpy2DAsync_v2(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpy2DAsync_v2", || ::driver::api::copy::cuMemcpy2DAsync_v2(pCopy, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy2DAsync_v2_ptsz(_pCopy: *const CUDA_MEMCPY2D, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpy2DAsync_v2_ptsz")
+pub unsafe extern "C" fn cuMemcpy2DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpy2DAsync_v2_ptsz", || ::driver::api::copy::cuMemcpy2DAsync_v2(pCopy, hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -2222,23 +2225,23 @@ pub unsafe extern "C" fn cuMemcpy2DUnaligned(_pCopy: *const CUDA_MEMCPY2D_v1) ->
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2(_pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    ::driver::missing("cuMemcpy2DUnaligned_v2")
+pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
+    ::driver::entry("cuMemcpy2DUnaligned_v2", || ::driver::api::copy::cuMemcpy2DUnaligned_v2(pCopy))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2_ptds(_pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    ::driver::missing("cuMemcpy2DUnaligned_v2_ptds")
+pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2_ptds(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpy2DUnaligned_v2_ptds", || ::driver::api::copy::cuMemcpy2DUnaligned_v2(pCopy))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy2D_v2(_pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    ::driver::missing("cuMemcpy2D_v2")
+pub unsafe extern "C" fn cuMemcpy2D_v2(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
+    ::driver::entry("cuMemcpy2D_v2", || ::driver::api::copy::cuMemcpy2D_v2(pCopy))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy2D_v2_ptds(_pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    ::driver::missing("cuMemcpy2D_v2_ptds")
+pub unsafe extern "C" fn cuMemcpy2D_v2_ptds(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpy2D_v2_ptds", || ::driver::api::copy::cuMemcpy2D_v2(pCopy))
 }
 
 #[unsafe(no_mangle)]
@@ -2252,13 +2255,13 @@ pub unsafe extern "C" fn cuMemcpy3DAsync(_pCopy: *const CUDA_MEMCPY3D_v1, _hStre
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DAsync_v2(_pCopy: *const CUDA_MEMCPY3D, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpy3DAsync_v2")
+pub unsafe extern "C" fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpy3DAsync_v2", || ::driver::api::copy::cuMemcpy3DAsync_v2(pCopy, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DAsync_v2_ptsz(_pCopy: *const CUDA_MEMCPY3D, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpy3DAsync_v2_ptsz")
+pub unsafe extern "C" fn cuMemcpy3DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpy3DAsync_v2_ptsz", || ::driver::api::copy::cuMemcpy3DAsync_v2(pCopy, hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -2282,23 +2285,23 @@ pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2_ptsz(_numOps: usize, _opList: *
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DPeer(_pCopy: *const CUDA_MEMCPY3D_PEER) -> CUresult {
-    ::driver::missing("cuMemcpy3DPeer")
+pub unsafe extern "C" fn cuMemcpy3DPeer(pCopy: *const CUDA_MEMCPY3D_PEER) -> CUresult {
+    ::driver::entry("cuMemcpy3DPeer", || ::driver::api::copy::cuMemcpy3DPeer(pCopy))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DPeerAsync(_pCopy: *const CUDA_MEMCPY3D_PEER, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpy3DPeerAsync")
+pub unsafe extern "C" fn cuMemcpy3DPeerAsync(pCopy: *const CUDA_MEMCPY3D_PEER, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpy3DPeerAsync", || ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DPeerAsync_ptsz(_pCopy: *const CUDA_MEMCPY3D_PEER, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpy3DPeerAsync_ptsz")
+pub unsafe extern "C" fn cuMemcpy3DPeerAsync_ptsz(pCopy: *const CUDA_MEMCPY3D_PEER, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpy3DPeerAsync_ptsz", || ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DPeer_ptds(_pCopy: *const CUDA_MEMCPY3D_PEER) -> CUresult {
-    ::driver::missing("cuMemcpy3DPeer_ptds")
+pub unsafe extern "C" fn cuMemcpy3DPeer_ptds(pCopy: *const CUDA_MEMCPY3D_PEER) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpy3DPeer_ptds", || ::driver::api::copy::cuMemcpy3DPeer(pCopy))
 }
 
 #[unsafe(no_mangle)]
@@ -2312,23 +2315,23 @@ pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync_ptsz(_op: *mut CUDA_MEMCP
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3D_v2(_pCopy: *const CUDA_MEMCPY3D) -> CUresult {
-    ::driver::missing("cuMemcpy3D_v2")
+pub unsafe extern "C" fn cuMemcpy3D_v2(pCopy: *const CUDA_MEMCPY3D) -> CUresult {
+    ::driver::entry("cuMemcpy3D_v2", || ::driver::api::copy::cuMemcpy3D_v2(pCopy))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3D_v2_ptds(_pCopy: *const CUDA_MEMCPY3D) -> CUresult {
-    ::driver::missing("cuMemcpy3D_v2_ptds")
+pub unsafe extern "C" fn cuMemcpy3D_v2_ptds(pCopy: *const CUDA_MEMCPY3D) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpy3D_v2_ptds", || ::driver::api::copy::cuMemcpy3D_v2(pCopy))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAsync(_dst: CUdeviceptr, _src: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyAsync")
+pub unsafe extern "C" fn cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpyAsync", || ::driver::api::copy::cuMemcpyAsync(dst, src, ByteCount, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAsync_ptsz(_dst: CUdeviceptr, _src: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyAsync_ptsz")
+pub unsafe extern "C" fn cuMemcpyAsync_ptsz(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyAsync_ptsz", || ::driver::api::copy::cuMemcpyAsync(dst, src, ByteCount, hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -2392,23 +2395,23 @@ pub unsafe extern "C" fn cuMemcpyAtoH_v2_ptds(_dstHost: *mut c_void, _srcArray: 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyBatchAsync(_dsts: *mut CUdeviceptr, _srcs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _attrs: *mut CUmemcpyAttributes, _attrsIdxs: *mut usize, _numAttrs: usize, _failIdx: *mut usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyBatchAsync")
+pub unsafe extern "C" fn cuMemcpyBatchAsync(dsts: *mut CUdeviceptr, srcs: *mut CUdeviceptr, sizes: *mut usize, count: usize, attrs: *mut CUmemcpyAttributes, attrsIdxs: *mut usize, numAttrs: usize, failIdx: *mut usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpyBatchAsync", || ::driver::api::copy::cuMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, unsafe { OptOut::new(failIdx) }, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyBatchAsync_ptsz(_dsts: *mut CUdeviceptr, _srcs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _attrs: *mut CUmemcpyAttributes, _attrsIdxs: *mut usize, _numAttrs: usize, _failIdx: *mut usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyBatchAsync_ptsz")
+pub unsafe extern "C" fn cuMemcpyBatchAsync_ptsz(dsts: *mut CUdeviceptr, srcs: *mut CUdeviceptr, sizes: *mut usize, count: usize, attrs: *mut CUmemcpyAttributes, attrsIdxs: *mut usize, numAttrs: usize, failIdx: *mut usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyBatchAsync_ptsz", || ::driver::api::copy::cuMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, unsafe { OptOut::new(failIdx) }, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyBatchAsync_v2(_dsts: *mut CUdeviceptr, _srcs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _attrs: *mut CUmemcpyAttributes, _attrsIdxs: *mut usize, _numAttrs: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyBatchAsync_v2")
+pub unsafe extern "C" fn cuMemcpyBatchAsync_v2(dsts: *mut CUdeviceptr, srcs: *mut CUdeviceptr, sizes: *mut usize, count: usize, attrs: *mut CUmemcpyAttributes, attrsIdxs: *mut usize, numAttrs: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpyBatchAsync_v2", || ::driver::api::copy::cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyBatchAsync_v2_ptsz(_dsts: *mut CUdeviceptr, _srcs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _attrs: *mut CUmemcpyAttributes, _attrsIdxs: *mut usize, _numAttrs: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyBatchAsync_v2_ptsz")
+pub unsafe extern "C" fn cuMemcpyBatchAsync_v2_ptsz(dsts: *mut CUdeviceptr, srcs: *mut CUdeviceptr, sizes: *mut usize, count: usize, attrs: *mut CUmemcpyAttributes, attrsIdxs: *mut usize, numAttrs: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyBatchAsync_v2_ptsz", || ::driver::api::copy::cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -2437,23 +2440,23 @@ pub unsafe extern "C" fn cuMemcpyDtoDAsync(_dstDevice: CUdeviceptr_v1, _srcDevic
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2(_dstDevice: CUdeviceptr, _srcDevice: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyDtoDAsync_v2")
+pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpyDtoDAsync_v2", || ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2_ptsz(_dstDevice: CUdeviceptr, _srcDevice: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyDtoDAsync_v2_ptsz")
+pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2_ptsz(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyDtoDAsync_v2_ptsz", || ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoD_v2(_dstDevice: CUdeviceptr, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    ::driver::missing("cuMemcpyDtoD_v2")
+pub unsafe extern "C" fn cuMemcpyDtoD_v2(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize) -> CUresult {
+    ::driver::entry("cuMemcpyDtoD_v2", || ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoD_v2_ptds(_dstDevice: CUdeviceptr, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    ::driver::missing("cuMemcpyDtoD_v2_ptds")
+pub unsafe extern "C" fn cuMemcpyDtoD_v2_ptds(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyDtoD_v2_ptds", || ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount))
 }
 
 #[unsafe(no_mangle)]
@@ -2467,23 +2470,23 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync(_dstHost: *mut c_void, _srcDevice: CU
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(_dstHost: *mut c_void, _srcDevice: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyDtoHAsync_v2")
+pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpyDtoHAsync_v2", || ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2_ptsz(_dstHost: *mut c_void, _srcDevice: CUdeviceptr, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyDtoHAsync_v2_ptsz")
+pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2_ptsz(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyDtoHAsync_v2_ptsz", || ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoH_v2(_dstHost: *mut c_void, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    ::driver::missing("cuMemcpyDtoH_v2")
+pub unsafe extern "C" fn cuMemcpyDtoH_v2(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize) -> CUresult {
+    ::driver::entry("cuMemcpyDtoH_v2", || ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoH_v2_ptds(_dstHost: *mut c_void, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    ::driver::missing("cuMemcpyDtoH_v2_ptds")
+pub unsafe extern "C" fn cuMemcpyDtoH_v2_ptds(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyDtoH_v2_ptds", || ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount))
 }
 
 #[unsafe(no_mangle)]
@@ -2527,58 +2530,58 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync(_dstDevice: CUdeviceptr_v1, _srcHost:
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(_dstDevice: CUdeviceptr, _srcHost: *const c_void, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyHtoDAsync_v2")
+pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpyHtoDAsync_v2", || ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2_ptsz(_dstDevice: CUdeviceptr, _srcHost: *const c_void, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyHtoDAsync_v2_ptsz")
+pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2_ptsz(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyHtoDAsync_v2_ptsz", || ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoD_v2(_dstDevice: CUdeviceptr, _srcHost: *const c_void, _ByteCount: usize) -> CUresult {
-    ::driver::missing("cuMemcpyHtoD_v2")
+pub unsafe extern "C" fn cuMemcpyHtoD_v2(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize) -> CUresult {
+    ::driver::entry("cuMemcpyHtoD_v2", || ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoD_v2_ptds(_dstDevice: CUdeviceptr, _srcHost: *const c_void, _ByteCount: usize) -> CUresult {
-    ::driver::missing("cuMemcpyHtoD_v2_ptds")
+pub unsafe extern "C" fn cuMemcpyHtoD_v2_ptds(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyHtoD_v2_ptds", || ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyPeer(_dstDevice: CUdeviceptr, _dstContext: CUcontext, _srcDevice: CUdeviceptr, _srcContext: CUcontext, _ByteCount: usize) -> CUresult {
-    ::driver::missing("cuMemcpyPeer")
+pub unsafe extern "C" fn cuMemcpyPeer(dstDevice: CUdeviceptr, dstContext: CUcontext, srcDevice: CUdeviceptr, srcContext: CUcontext, ByteCount: usize) -> CUresult {
+    ::driver::entry("cuMemcpyPeer", || ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyPeerAsync(_dstDevice: CUdeviceptr, _dstContext: CUcontext, _srcDevice: CUdeviceptr, _srcContext: CUcontext, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyPeerAsync")
+pub unsafe extern "C" fn cuMemcpyPeerAsync(dstDevice: CUdeviceptr, dstContext: CUcontext, srcDevice: CUdeviceptr, srcContext: CUcontext, ByteCount: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpyPeerAsync", || ::driver::api::copy::cuMemcpyPeerAsync(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyPeerAsync_ptsz(_dstDevice: CUdeviceptr, _dstContext: CUcontext, _srcDevice: CUdeviceptr, _srcContext: CUcontext, _ByteCount: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyPeerAsync_ptsz")
+pub unsafe extern "C" fn cuMemcpyPeerAsync_ptsz(dstDevice: CUdeviceptr, dstContext: CUcontext, srcDevice: CUdeviceptr, srcContext: CUcontext, ByteCount: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyPeerAsync_ptsz", || ::driver::api::copy::cuMemcpyPeerAsync(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyPeer_ptds(_dstDevice: CUdeviceptr, _dstContext: CUcontext, _srcDevice: CUdeviceptr, _srcContext: CUcontext, _ByteCount: usize) -> CUresult {
-    ::driver::missing("cuMemcpyPeer_ptds")
+pub unsafe extern "C" fn cuMemcpyPeer_ptds(dstDevice: CUdeviceptr, dstContext: CUcontext, srcDevice: CUdeviceptr, srcContext: CUcontext, ByteCount: usize) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyPeer_ptds", || ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyWithAttributesAsync(_dst: CUdeviceptr, _src: CUdeviceptr, _size: usize, _attr: *mut CUmemcpyAttributes, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyWithAttributesAsync")
+pub unsafe extern "C" fn cuMemcpyWithAttributesAsync(dst: CUdeviceptr, src: CUdeviceptr, size: usize, attr: *mut CUmemcpyAttributes, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpyWithAttributesAsync", || ::driver::api::copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyWithAttributesAsync_ptsz(_dst: CUdeviceptr, _src: CUdeviceptr, _size: usize, _attr: *mut CUmemcpyAttributes, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpyWithAttributesAsync_ptsz")
+pub unsafe extern "C" fn cuMemcpyWithAttributesAsync_ptsz(dst: CUdeviceptr, src: CUdeviceptr, size: usize, attr: *mut CUmemcpyAttributes, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyWithAttributesAsync_ptsz", || ::driver::api::copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy_ptds(_dst: CUdeviceptr, _src: CUdeviceptr, _ByteCount: usize) -> CUresult {
-    ::driver::missing("cuMemcpy_ptds")
+pub unsafe extern "C" fn cuMemcpy_ptds(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpy_ptds", || ::driver::api::copy::cuMemcpy(dst, src, ByteCount))
 }
 
 #[unsafe(no_mangle)]
@@ -2587,23 +2590,23 @@ pub unsafe extern "C" fn cuMemsetD16(_dstDevice: CUdeviceptr_v1, _us: c_ushort, 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD16Async(_dstDevice: CUdeviceptr, _us: c_ushort, _N: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD16Async")
+pub unsafe extern "C" fn cuMemsetD16Async(dstDevice: CUdeviceptr, us: c_ushort, N: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemsetD16Async", || ::driver::api::memset::cuMemsetD16Async(dstDevice, us, N, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD16Async_ptsz(_dstDevice: CUdeviceptr, _us: c_ushort, _N: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD16Async_ptsz")
+pub unsafe extern "C" fn cuMemsetD16Async_ptsz(dstDevice: CUdeviceptr, us: c_ushort, N: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD16Async_ptsz", || ::driver::api::memset::cuMemsetD16Async(dstDevice, us, N, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD16_v2(_dstDevice: CUdeviceptr, _us: c_ushort, _N: usize) -> CUresult {
-    ::driver::missing("cuMemsetD16_v2")
+pub unsafe extern "C" fn cuMemsetD16_v2(dstDevice: CUdeviceptr, us: c_ushort, N: usize) -> CUresult {
+    ::driver::entry("cuMemsetD16_v2", || ::driver::api::memset::cuMemsetD16_v2(dstDevice, us, N))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD16_v2_ptds(_dstDevice: CUdeviceptr, _us: c_ushort, _N: usize) -> CUresult {
-    ::driver::missing("cuMemsetD16_v2_ptds")
+pub unsafe extern "C" fn cuMemsetD16_v2_ptds(dstDevice: CUdeviceptr, us: c_ushort, N: usize) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD16_v2_ptds", || ::driver::api::memset::cuMemsetD16_v2(dstDevice, us, N))
 }
 
 #[unsafe(no_mangle)]
@@ -2612,23 +2615,23 @@ pub unsafe extern "C" fn cuMemsetD2D16(_dstDevice: CUdeviceptr_v1, _dstPitch: c_
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D16Async(_dstDevice: CUdeviceptr, _dstPitch: usize, _us: c_ushort, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD2D16Async")
+pub unsafe extern "C" fn cuMemsetD2D16Async(dstDevice: CUdeviceptr, dstPitch: usize, us: c_ushort, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemsetD2D16Async", || ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D16Async_ptsz(_dstDevice: CUdeviceptr, _dstPitch: usize, _us: c_ushort, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD2D16Async_ptsz")
+pub unsafe extern "C" fn cuMemsetD2D16Async_ptsz(dstDevice: CUdeviceptr, dstPitch: usize, us: c_ushort, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D16Async_ptsz", || ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D16_v2(_dstDevice: CUdeviceptr, _dstPitch: usize, _us: c_ushort, _Width: usize, _Height: usize) -> CUresult {
-    ::driver::missing("cuMemsetD2D16_v2")
+pub unsafe extern "C" fn cuMemsetD2D16_v2(dstDevice: CUdeviceptr, dstPitch: usize, us: c_ushort, Width: usize, Height: usize) -> CUresult {
+    ::driver::entry("cuMemsetD2D16_v2", || ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D16_v2_ptds(_dstDevice: CUdeviceptr, _dstPitch: usize, _us: c_ushort, _Width: usize, _Height: usize) -> CUresult {
-    ::driver::missing("cuMemsetD2D16_v2_ptds")
+pub unsafe extern "C" fn cuMemsetD2D16_v2_ptds(dstDevice: CUdeviceptr, dstPitch: usize, us: c_ushort, Width: usize, Height: usize) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D16_v2_ptds", || ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height))
 }
 
 #[unsafe(no_mangle)]
@@ -2637,23 +2640,23 @@ pub unsafe extern "C" fn cuMemsetD2D32(_dstDevice: CUdeviceptr_v1, _dstPitch: c_
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D32Async(_dstDevice: CUdeviceptr, _dstPitch: usize, _ui: c_uint, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD2D32Async")
+pub unsafe extern "C" fn cuMemsetD2D32Async(dstDevice: CUdeviceptr, dstPitch: usize, ui: c_uint, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemsetD2D32Async", || ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D32Async_ptsz(_dstDevice: CUdeviceptr, _dstPitch: usize, _ui: c_uint, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD2D32Async_ptsz")
+pub unsafe extern "C" fn cuMemsetD2D32Async_ptsz(dstDevice: CUdeviceptr, dstPitch: usize, ui: c_uint, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D32Async_ptsz", || ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D32_v2(_dstDevice: CUdeviceptr, _dstPitch: usize, _ui: c_uint, _Width: usize, _Height: usize) -> CUresult {
-    ::driver::missing("cuMemsetD2D32_v2")
+pub unsafe extern "C" fn cuMemsetD2D32_v2(dstDevice: CUdeviceptr, dstPitch: usize, ui: c_uint, Width: usize, Height: usize) -> CUresult {
+    ::driver::entry("cuMemsetD2D32_v2", || ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D32_v2_ptds(_dstDevice: CUdeviceptr, _dstPitch: usize, _ui: c_uint, _Width: usize, _Height: usize) -> CUresult {
-    ::driver::missing("cuMemsetD2D32_v2_ptds")
+pub unsafe extern "C" fn cuMemsetD2D32_v2_ptds(dstDevice: CUdeviceptr, dstPitch: usize, ui: c_uint, Width: usize, Height: usize) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D32_v2_ptds", || ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height))
 }
 
 #[unsafe(no_mangle)]
@@ -2662,23 +2665,23 @@ pub unsafe extern "C" fn cuMemsetD2D8(_dstDevice: CUdeviceptr_v1, _dstPitch: c_u
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D8Async(_dstDevice: CUdeviceptr, _dstPitch: usize, _uc: c_uchar, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD2D8Async")
+pub unsafe extern "C" fn cuMemsetD2D8Async(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemsetD2D8Async", || ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D8Async_ptsz(_dstDevice: CUdeviceptr, _dstPitch: usize, _uc: c_uchar, _Width: usize, _Height: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD2D8Async_ptsz")
+pub unsafe extern "C" fn cuMemsetD2D8Async_ptsz(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D8Async_ptsz", || ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D8_v2(_dstDevice: CUdeviceptr, _dstPitch: usize, _uc: c_uchar, _Width: usize, _Height: usize) -> CUresult {
-    ::driver::missing("cuMemsetD2D8_v2")
+pub unsafe extern "C" fn cuMemsetD2D8_v2(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize) -> CUresult {
+    ::driver::entry("cuMemsetD2D8_v2", || ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D8_v2_ptds(_dstDevice: CUdeviceptr, _dstPitch: usize, _uc: c_uchar, _Width: usize, _Height: usize) -> CUresult {
-    ::driver::missing("cuMemsetD2D8_v2_ptds")
+pub unsafe extern "C" fn cuMemsetD2D8_v2_ptds(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D8_v2_ptds", || ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height))
 }
 
 #[unsafe(no_mangle)]
@@ -2687,23 +2690,23 @@ pub unsafe extern "C" fn cuMemsetD32(_dstDevice: CUdeviceptr_v1, _ui: c_uint, _N
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD32Async(_dstDevice: CUdeviceptr, _ui: c_uint, _N: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD32Async")
+pub unsafe extern "C" fn cuMemsetD32Async(dstDevice: CUdeviceptr, ui: c_uint, N: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemsetD32Async", || ::driver::api::memset::cuMemsetD32Async(dstDevice, ui, N, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD32Async_ptsz(_dstDevice: CUdeviceptr, _ui: c_uint, _N: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD32Async_ptsz")
+pub unsafe extern "C" fn cuMemsetD32Async_ptsz(dstDevice: CUdeviceptr, ui: c_uint, N: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD32Async_ptsz", || ::driver::api::memset::cuMemsetD32Async(dstDevice, ui, N, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD32_v2(_dstDevice: CUdeviceptr, _ui: c_uint, _N: usize) -> CUresult {
-    ::driver::missing("cuMemsetD32_v2")
+pub unsafe extern "C" fn cuMemsetD32_v2(dstDevice: CUdeviceptr, ui: c_uint, N: usize) -> CUresult {
+    ::driver::entry("cuMemsetD32_v2", || ::driver::api::memset::cuMemsetD32_v2(dstDevice, ui, N))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD32_v2_ptds(_dstDevice: CUdeviceptr, _ui: c_uint, _N: usize) -> CUresult {
-    ::driver::missing("cuMemsetD32_v2_ptds")
+pub unsafe extern "C" fn cuMemsetD32_v2_ptds(dstDevice: CUdeviceptr, ui: c_uint, N: usize) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD32_v2_ptds", || ::driver::api::memset::cuMemsetD32_v2(dstDevice, ui, N))
 }
 
 #[unsafe(no_mangle)]
@@ -2712,23 +2715,23 @@ pub unsafe extern "C" fn cuMemsetD8(_dstDevice: CUdeviceptr_v1, _uc: c_uchar, _N
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD8Async(_dstDevice: CUdeviceptr, _uc: c_uchar, _N: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD8Async")
+pub unsafe extern "C" fn cuMemsetD8Async(dstDevice: CUdeviceptr, uc: c_uchar, N: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemsetD8Async", || ::driver::api::memset::cuMemsetD8Async(dstDevice, uc, N, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD8Async_ptsz(_dstDevice: CUdeviceptr, _uc: c_uchar, _N: usize, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemsetD8Async_ptsz")
+pub unsafe extern "C" fn cuMemsetD8Async_ptsz(dstDevice: CUdeviceptr, uc: c_uchar, N: usize, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD8Async_ptsz", || ::driver::api::memset::cuMemsetD8Async(dstDevice, uc, N, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD8_v2(_dstDevice: CUdeviceptr, _uc: c_uchar, _N: usize) -> CUresult {
-    ::driver::missing("cuMemsetD8_v2")
+pub unsafe extern "C" fn cuMemsetD8_v2(dstDevice: CUdeviceptr, uc: c_uchar, N: usize) -> CUresult {
+    ::driver::entry("cuMemsetD8_v2", || ::driver::api::memset::cuMemsetD8_v2(dstDevice, uc, N))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD8_v2_ptds(_dstDevice: CUdeviceptr, _uc: c_uchar, _N: usize) -> CUresult {
-    ::driver::missing("cuMemsetD8_v2_ptds")
+pub unsafe extern "C" fn cuMemsetD8_v2_ptds(dstDevice: CUdeviceptr, uc: c_uchar, N: usize) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD8_v2_ptds", || ::driver::api::memset::cuMemsetD8_v2(dstDevice, uc, N))
 }
 
 #[unsafe(no_mangle)]
@@ -2862,18 +2865,18 @@ pub unsafe extern "C" fn cuMulticastUnbind(_mcHandle: CUmemGenericAllocationHand
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(_dynamicSmemSize: *mut usize, _func: CUfunction, _numBlocks: c_int, _blockSize: c_int) -> CUresult {
-    ::driver::missing("cuOccupancyAvailableDynamicSMemPerBlock")
+pub unsafe extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(dynamicSmemSize: *mut usize, func: CUfunction, numBlocks: c_int, blockSize: c_int) -> CUresult {
+    ::driver::entry("cuOccupancyAvailableDynamicSMemPerBlock", || ::driver::api::occupancy::cuOccupancyAvailableDynamicSMemPerBlock(unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?, func, numBlocks, blockSize))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(_numBlocks: *mut c_int, _func: CUfunction, _blockSize: c_int, _dynamicSMemSize: usize) -> CUresult {
-    ::driver::missing("cuOccupancyMaxActiveBlocksPerMultiprocessor")
+pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks: *mut c_int, func: CUfunction, blockSize: c_int, dynamicSMemSize: usize) -> CUresult {
+    ::driver::entry("cuOccupancyMaxActiveBlocksPerMultiprocessor", || ::driver::api::occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessor(unsafe { Out::new(numBlocks, "numBlocks") }?, func, blockSize, dynamicSMemSize))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(_numBlocks: *mut c_int, _func: CUfunction, _blockSize: c_int, _dynamicSMemSize: usize, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
+pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks: *mut c_int, func: CUfunction, blockSize: c_int, dynamicSMemSize: usize, flags: c_uint) -> CUresult {
+    ::driver::entry("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || ::driver::api::occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(unsafe { Out::new(numBlocks, "numBlocks") }?, func, blockSize, dynamicSMemSize, flags))
 }
 
 #[unsafe(no_mangle)]
@@ -2882,18 +2885,18 @@ pub unsafe extern "C" fn cuOccupancyMaxActiveClusters(_numClusters: *mut c_int, 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSize(_minGridSize: *mut c_int, _blockSize: *mut c_int, _func: CUfunction, _blockSizeToDynamicSMemSize: CUoccupancyB2DSize, _dynamicSMemSize: usize, _blockSizeLimit: c_int) -> CUresult {
-    ::driver::missing("cuOccupancyMaxPotentialBlockSize")
+pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSize(minGridSize: *mut c_int, blockSize: *mut c_int, func: CUfunction, blockSizeToDynamicSMemSize: CUoccupancyB2DSize, dynamicSMemSize: usize, blockSizeLimit: c_int) -> CUresult {
+    ::driver::entry("cuOccupancyMaxPotentialBlockSize", || ::driver::api::occupancy::cuOccupancyMaxPotentialBlockSize(unsafe { Out::new(minGridSize, "minGridSize") }?, unsafe { Out::new(blockSize, "blockSize") }?, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSizeWithFlags(_minGridSize: *mut c_int, _blockSize: *mut c_int, _func: CUfunction, _blockSizeToDynamicSMemSize: CUoccupancyB2DSize, _dynamicSMemSize: usize, _blockSizeLimit: c_int, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuOccupancyMaxPotentialBlockSizeWithFlags")
+pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize: *mut c_int, blockSize: *mut c_int, func: CUfunction, blockSizeToDynamicSMemSize: CUoccupancyB2DSize, dynamicSMemSize: usize, blockSizeLimit: c_int, flags: c_uint) -> CUresult {
+    ::driver::entry("cuOccupancyMaxPotentialBlockSizeWithFlags", || ::driver::api::occupancy::cuOccupancyMaxPotentialBlockSizeWithFlags(unsafe { Out::new(minGridSize, "minGridSize") }?, unsafe { Out::new(blockSize, "blockSize") }?, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyMaxPotentialClusterSize(_clusterSize: *mut c_int, _func: CUfunction, _config: *const CUlaunchConfig) -> CUresult {
-    ::driver::missing("cuOccupancyMaxPotentialClusterSize")
+pub unsafe extern "C" fn cuOccupancyMaxPotentialClusterSize(clusterSize: *mut c_int, func: CUfunction, config: *const CUlaunchConfig) -> CUresult {
+    ::driver::entry("cuOccupancyMaxPotentialClusterSize", || ::driver::api::occupancy::cuOccupancyMaxPotentialClusterSize(unsafe { Out::new(clusterSize, "clusterSize") }?, func, config))
 }
 
 #[unsafe(no_mangle)]
@@ -2922,18 +2925,18 @@ pub unsafe extern "C" fn cuParamSetv(_hfunc: CUfunction, _offset: c_int, _ptr: *
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuPointerGetAttribute(_data: *mut c_void, _attribute: CUpointer_attribute, _ptr: CUdeviceptr) -> CUresult {
-    ::driver::missing("cuPointerGetAttribute")
+pub unsafe extern "C" fn cuPointerGetAttribute(data: *mut c_void, attribute: CUpointer_attribute, ptr: CUdeviceptr) -> CUresult {
+    ::driver::entry("cuPointerGetAttribute", || ::driver::api::pointer::cuPointerGetAttribute(data, attribute, ptr))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuPointerGetAttributes(_numAttributes: c_uint, _attributes: *mut CUpointer_attribute, _data: *mut *mut c_void, _ptr: CUdeviceptr) -> CUresult {
-    ::driver::missing("cuPointerGetAttributes")
+pub unsafe extern "C" fn cuPointerGetAttributes(numAttributes: c_uint, attributes: *mut CUpointer_attribute, data: *mut *mut c_void, ptr: CUdeviceptr) -> CUresult {
+    ::driver::entry("cuPointerGetAttributes", || ::driver::api::pointer::cuPointerGetAttributes(numAttributes, attributes, data, ptr))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuPointerSetAttribute(_value: *const c_void, _attribute: CUpointer_attribute, _ptr: CUdeviceptr) -> CUresult {
-    ::driver::missing("cuPointerSetAttribute")
+pub unsafe extern "C" fn cuPointerSetAttribute(value: *const c_void, attribute: CUpointer_attribute, ptr: CUdeviceptr) -> CUresult {
+    ::driver::entry("cuPointerSetAttribute", || ::driver::api::pointer::cuPointerSetAttribute(value, attribute, ptr))
 }
 
 #[unsafe(no_mangle)]
@@ -2962,13 +2965,13 @@ pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync_ptsz(_extSemArray: *con
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamAddCallback(_hStream: CUstream, _callback: CUstreamCallback, _userData: *mut c_void, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamAddCallback")
+pub unsafe extern "C" fn cuStreamAddCallback(hStream: CUstream, callback: CUstreamCallback, userData: *mut c_void, flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamAddCallback", || ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamAddCallback_ptsz(_hStream: CUstream, _callback: CUstreamCallback, _userData: *mut c_void, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamAddCallback_ptsz")
+pub unsafe extern "C" fn cuStreamAddCallback_ptsz(hStream: CUstream, callback: CUstreamCallback, userData: *mut c_void, flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamAddCallback_ptsz", || ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags))
 }
 
 #[unsafe(no_mangle)]
@@ -3062,23 +3065,23 @@ pub unsafe extern "C" fn cuStreamCopyAttributes_ptsz(_dst: CUstream, _src: CUstr
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamCreate(_phStream: *mut CUstream, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamCreate")
+pub unsafe extern "C" fn cuStreamCreate(phStream: *mut CUstream, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamCreate", || ::driver::api::stream::cuStreamCreate(unsafe { Out::new(phStream, "phStream") }?, Flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamCreateWithPriority(_phStream: *mut CUstream, _flags: c_uint, _priority: c_int) -> CUresult {
-    ::driver::missing("cuStreamCreateWithPriority")
+pub unsafe extern "C" fn cuStreamCreateWithPriority(phStream: *mut CUstream, flags: c_uint, priority: c_int) -> CUresult {
+    ::driver::entry("cuStreamCreateWithPriority", || ::driver::api::stream::cuStreamCreateWithPriority(unsafe { Out::new(phStream, "phStream") }?, flags, priority))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamDestroy(_hStream: CUstream) -> CUresult {
-    ::driver::missing("cuStreamDestroy")
+pub unsafe extern "C" fn cuStreamDestroy(hStream: CUstream) -> CUresult {
+    ::driver::entry("cuStreamDestroy", || ::driver::api::stream::cuStreamDestroy(hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamDestroy_v2(_hStream: CUstream) -> CUresult {
-    ::driver::missing("cuStreamDestroy_v2")
+pub unsafe extern "C" fn cuStreamDestroy_v2(hStream: CUstream) -> CUresult {
+    ::driver::entry("cuStreamDestroy_v2", || ::driver::api::stream::cuStreamDestroy_v2(hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -3142,23 +3145,23 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3_ptsz(_hStream: CUstream, _cap
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCtx(_hStream: CUstream, _pctx: *mut CUcontext) -> CUresult {
-    ::driver::missing("cuStreamGetCtx")
+pub unsafe extern "C" fn cuStreamGetCtx(hStream: CUstream, pctx: *mut CUcontext) -> CUresult {
+    ::driver::entry("cuStreamGetCtx", || ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCtx_ptsz(_hStream: CUstream, _pctx: *mut CUcontext) -> CUresult {
-    ::driver::missing("cuStreamGetCtx_ptsz")
+pub unsafe extern "C" fn cuStreamGetCtx_ptsz(hStream: CUstream, pctx: *mut CUcontext) -> CUresult {
+    ::driver::entry_per_thread("cuStreamGetCtx_ptsz", || ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCtx_v2(_hStream: CUstream, _pCtx: *mut CUcontext, _pGreenCtx: *mut CUgreenCtx) -> CUresult {
-    ::driver::missing("cuStreamGetCtx_v2")
+pub unsafe extern "C" fn cuStreamGetCtx_v2(hStream: CUstream, pCtx: *mut CUcontext, pGreenCtx: *mut CUgreenCtx) -> CUresult {
+    ::driver::entry("cuStreamGetCtx_v2", || ::driver::api::stream::cuStreamGetCtx_v2(hStream, unsafe { OptOut::new(pCtx) }, unsafe { OptOut::new(pGreenCtx) }))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCtx_v2_ptsz(_hStream: CUstream, _pCtx: *mut CUcontext, _pGreenCtx: *mut CUgreenCtx) -> CUresult {
-    ::driver::missing("cuStreamGetCtx_v2_ptsz")
+pub unsafe extern "C" fn cuStreamGetCtx_v2_ptsz(hStream: CUstream, pCtx: *mut CUcontext, pGreenCtx: *mut CUgreenCtx) -> CUresult {
+    ::driver::entry_per_thread("cuStreamGetCtx_v2_ptsz", || ::driver::api::stream::cuStreamGetCtx_v2(hStream, unsafe { OptOut::new(pCtx) }, unsafe { OptOut::new(pGreenCtx) }))
 }
 
 #[unsafe(no_mangle)]
@@ -3172,23 +3175,23 @@ pub unsafe extern "C" fn cuStreamGetDevResource_ptsz(_hStream: CUstream, _resour
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetDevice(_hStream: CUstream, _device: *mut CUdevice) -> CUresult {
-    ::driver::missing("cuStreamGetDevice")
+pub unsafe extern "C" fn cuStreamGetDevice(hStream: CUstream, device: *mut CUdevice) -> CUresult {
+    ::driver::entry("cuStreamGetDevice", || ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetDevice_ptsz(_hStream: CUstream, _device: *mut CUdevice) -> CUresult {
-    ::driver::missing("cuStreamGetDevice_ptsz")
+pub unsafe extern "C" fn cuStreamGetDevice_ptsz(hStream: CUstream, device: *mut CUdevice) -> CUresult {
+    ::driver::entry_per_thread("cuStreamGetDevice_ptsz", || ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetFlags(_hStream: CUstream, _flags: *mut c_uint) -> CUresult {
-    ::driver::missing("cuStreamGetFlags")
+pub unsafe extern "C" fn cuStreamGetFlags(hStream: CUstream, flags: *mut c_uint) -> CUresult {
+    ::driver::entry("cuStreamGetFlags", || ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetFlags_ptsz(_hStream: CUstream, _flags: *mut c_uint) -> CUresult {
-    ::driver::missing("cuStreamGetFlags_ptsz")
+pub unsafe extern "C" fn cuStreamGetFlags_ptsz(hStream: CUstream, flags: *mut c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamGetFlags_ptsz", || ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?))
 }
 
 #[unsafe(no_mangle)]
@@ -3197,43 +3200,43 @@ pub unsafe extern "C" fn cuStreamGetGreenCtx(_hStream: CUstream, _phCtx: *mut CU
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetId(_hStream: CUstream, _streamId: *mut c_ulonglong) -> CUresult {
-    ::driver::missing("cuStreamGetId")
+pub unsafe extern "C" fn cuStreamGetId(hStream: CUstream, streamId: *mut c_ulonglong) -> CUresult {
+    ::driver::entry("cuStreamGetId", || ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetId_ptsz(_hStream: CUstream, _streamId: *mut c_ulonglong) -> CUresult {
-    ::driver::missing("cuStreamGetId_ptsz")
+pub unsafe extern "C" fn cuStreamGetId_ptsz(hStream: CUstream, streamId: *mut c_ulonglong) -> CUresult {
+    ::driver::entry_per_thread("cuStreamGetId_ptsz", || ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetPriority(_hStream: CUstream, _priority: *mut c_int) -> CUresult {
-    ::driver::missing("cuStreamGetPriority")
+pub unsafe extern "C" fn cuStreamGetPriority(hStream: CUstream, priority: *mut c_int) -> CUresult {
+    ::driver::entry("cuStreamGetPriority", || ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetPriority_ptsz(_hStream: CUstream, _priority: *mut c_int) -> CUresult {
-    ::driver::missing("cuStreamGetPriority_ptsz")
+pub unsafe extern "C" fn cuStreamGetPriority_ptsz(hStream: CUstream, priority: *mut c_int) -> CUresult {
+    ::driver::entry_per_thread("cuStreamGetPriority_ptsz", || ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamIsCapturing(_hStream: CUstream, _captureStatus: *mut CUstreamCaptureStatus) -> CUresult {
-    ::driver::missing("cuStreamIsCapturing")
+pub unsafe extern "C" fn cuStreamIsCapturing(hStream: CUstream, captureStatus: *mut CUstreamCaptureStatus) -> CUresult {
+    ::driver::entry("cuStreamIsCapturing", || ::driver::api::stream::cuStreamIsCapturing(hStream, unsafe { Out::new(captureStatus, "captureStatus") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamIsCapturing_ptsz(_hStream: CUstream, _captureStatus: *mut CUstreamCaptureStatus) -> CUresult {
-    ::driver::missing("cuStreamIsCapturing_ptsz")
+pub unsafe extern "C" fn cuStreamIsCapturing_ptsz(hStream: CUstream, captureStatus: *mut CUstreamCaptureStatus) -> CUresult {
+    ::driver::entry_per_thread("cuStreamIsCapturing_ptsz", || ::driver::api::stream::cuStreamIsCapturing(hStream, unsafe { Out::new(captureStatus, "captureStatus") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamQuery(_hStream: CUstream) -> CUresult {
-    ::driver::missing("cuStreamQuery")
+pub unsafe extern "C" fn cuStreamQuery(hStream: CUstream) -> CUresult {
+    ::driver::entry("cuStreamQuery", || ::driver::api::stream::cuStreamQuery(hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamQuery_ptsz(_hStream: CUstream) -> CUresult {
-    ::driver::missing("cuStreamQuery_ptsz")
+pub unsafe extern "C" fn cuStreamQuery_ptsz(hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuStreamQuery_ptsz", || ::driver::api::stream::cuStreamQuery(hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -3247,13 +3250,13 @@ pub unsafe extern "C" fn cuStreamSetAttribute_ptsz(_hStream: CUstream, _attr: CU
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamSynchronize(_hStream: CUstream) -> CUresult {
-    ::driver::missing("cuStreamSynchronize")
+pub unsafe extern "C" fn cuStreamSynchronize(hStream: CUstream) -> CUresult {
+    ::driver::entry("cuStreamSynchronize", || ::driver::api::stream::cuStreamSynchronize(hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamSynchronize_ptsz(_hStream: CUstream) -> CUresult {
-    ::driver::missing("cuStreamSynchronize_ptsz")
+pub unsafe extern "C" fn cuStreamSynchronize_ptsz(hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuStreamSynchronize_ptsz", || ::driver::api::stream::cuStreamSynchronize(hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -3277,93 +3280,93 @@ pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2_ptsz(_hStream: CUs
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitEvent(_hStream: CUstream, _hEvent: CUevent, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWaitEvent")
+pub unsafe extern "C" fn cuStreamWaitEvent(hStream: CUstream, hEvent: CUevent, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamWaitEvent", || ::driver::api::stream::cuStreamWaitEvent(hStream, hEvent, Flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitEvent_ptsz(_hStream: CUstream, _hEvent: CUevent, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWaitEvent_ptsz")
+pub unsafe extern "C" fn cuStreamWaitEvent_ptsz(hStream: CUstream, hEvent: CUevent, Flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWaitEvent_ptsz", || ::driver::api::stream::cuStreamWaitEvent(hStream, hEvent, Flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue32(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWaitValue32")
+pub unsafe extern "C" fn cuStreamWaitValue32(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamWaitValue32", || ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue32_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWaitValue32_ptsz")
+pub unsafe extern "C" fn cuStreamWaitValue32_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWaitValue32_ptsz", || ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue32_v2(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWaitValue32_v2")
+pub unsafe extern "C" fn cuStreamWaitValue32_v2(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamWaitValue32_v2", || ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue32_v2_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWaitValue32_v2_ptsz")
+pub unsafe extern "C" fn cuStreamWaitValue32_v2_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWaitValue32_v2_ptsz", || ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue64(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWaitValue64")
+pub unsafe extern "C" fn cuStreamWaitValue64(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamWaitValue64", || ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue64_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWaitValue64_ptsz")
+pub unsafe extern "C" fn cuStreamWaitValue64_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWaitValue64_ptsz", || ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue64_v2(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWaitValue64_v2")
+pub unsafe extern "C" fn cuStreamWaitValue64_v2(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamWaitValue64_v2", || ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue64_v2_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWaitValue64_v2_ptsz")
+pub unsafe extern "C" fn cuStreamWaitValue64_v2_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWaitValue64_v2_ptsz", || ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue32(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWriteValue32")
+pub unsafe extern "C" fn cuStreamWriteValue32(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamWriteValue32", || ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue32_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWriteValue32_ptsz")
+pub unsafe extern "C" fn cuStreamWriteValue32_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWriteValue32_ptsz", || ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue32_v2(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWriteValue32_v2")
+pub unsafe extern "C" fn cuStreamWriteValue32_v2(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamWriteValue32_v2", || ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue32_v2_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint32_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWriteValue32_v2_ptsz")
+pub unsafe extern "C" fn cuStreamWriteValue32_v2_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWriteValue32_v2_ptsz", || ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue64(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWriteValue64")
+pub unsafe extern "C" fn cuStreamWriteValue64(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamWriteValue64", || ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue64_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWriteValue64_ptsz")
+pub unsafe extern "C" fn cuStreamWriteValue64_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWriteValue64_ptsz", || ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue64_v2(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWriteValue64_v2")
+pub unsafe extern "C" fn cuStreamWriteValue64_v2(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
+    ::driver::entry("cuStreamWriteValue64_v2", || ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue64_v2_ptsz(_stream: CUstream, _addr: CUdeviceptr, _value: cuuint64_t, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuStreamWriteValue64_v2_ptsz")
+pub unsafe extern "C" fn cuStreamWriteValue64_v2_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWriteValue64_v2_ptsz", || ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags))
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,314 @@
+//! Context Management, Peer Context Memory Access.
+
+use core::ffi::{c_int, c_uint, c_ulonglong};
+
+use cuda_abi::out::{OptOut, Out};
+use cuda_abi::{
+    CUcontext, CUctxCreateParams, CUdevice, CUevent, CUexecAffinityParam, CUfunc_cache, CUlimit,
+    CUsharedconfig,
+};
+use hip_sys as hip;
+
+use crate::object::{Context, Device, Event, Stream, context, stream};
+use crate::{Error, Result};
+
+/// The API version of contexts made by `cuCtxCreate` before CUDA 3.2.
+const OLD_API_VERSION: c_uint = 3010;
+
+pub fn cuCtxCreate_v2(pctx: Out<'_, CUcontext>, flags: c_uint, dev: CUdevice) -> Result {
+    let context = Context::create(Device::get(dev)?, flags, context::DEFAULT_API_VERSION)?;
+    pctx.write(context.handle());
+    Ok(())
+}
+
+pub fn cuCtxCreate(pctx: Out<'_, CUcontext>, flags: c_uint, dev: CUdevice) -> Result {
+    let context = Context::create(Device::get(dev)?, flags, OLD_API_VERSION)?;
+    pctx.write(context.handle());
+    Ok(())
+}
+
+pub fn cuCtxCreate_v3(
+    pctx: Out<'_, CUcontext>,
+    paramsArray: *mut CUexecAffinityParam,
+    numParams: c_int,
+    flags: c_uint,
+    dev: CUdevice,
+) -> Result {
+    Device::get(dev)?;
+    if !paramsArray.is_null() || numParams != 0 {
+        // CUDA: only under MPS, which there is not.
+        return Err(Error::UnsupportedExecAffinity);
+    }
+    cuCtxCreate_v2(pctx, flags, dev)
+}
+
+pub fn cuCtxCreate_v4(
+    pctx: Out<'_, CUcontext>,
+    ctxCreateParams: *mut CUctxCreateParams,
+    flags: c_uint,
+    dev: CUdevice,
+) -> Result {
+    Device::get(dev)?;
+    // SAFETY: CUDA's contract: NULL or a readable structure.
+    if let Some(params) = unsafe { ctxCreateParams.as_ref() } {
+        if !params.execAffinityParams.is_null() {
+            return Err(Error::UnsupportedExecAffinity);
+        }
+        if !params.cigParams.is_null() {
+            return Err(Error::NotSupported("cuCtxCreate_v4: sharing with graphics"));
+        }
+    }
+    cuCtxCreate_v2(pctx, flags, dev)
+}
+
+pub fn cuCtxDestroy_v2(ctx: CUcontext) -> Result {
+    Context::from_handle(ctx)?.destroy()
+}
+
+pub fn cuCtxDestroy(ctx: CUcontext) -> Result {
+    cuCtxDestroy_v2(ctx)
+}
+
+pub fn cuCtxPushCurrent_v2(ctx: CUcontext) -> Result {
+    Context::from_handle(ctx)?.push();
+    Ok(())
+}
+
+pub fn cuCtxPushCurrent(ctx: CUcontext) -> Result {
+    cuCtxPushCurrent_v2(ctx)
+}
+
+pub fn cuCtxPopCurrent_v2(pctx: OptOut<'_, CUcontext>) -> Result {
+    crate::process::driver()?;
+    let popped = context::pop().ok_or(Error::InvalidContext)?;
+    pctx.write(popped.handle());
+    Ok(())
+}
+
+pub fn cuCtxPopCurrent(pctx: OptOut<'_, CUcontext>) -> Result {
+    cuCtxPopCurrent_v2(pctx)
+}
+
+pub fn cuCtxSetCurrent(ctx: CUcontext) -> Result {
+    crate::process::driver()?;
+    let context = if ctx.is_null() { None } else { Some(Context::from_handle(ctx)?) };
+    context::set_current(context);
+    Ok(())
+}
+
+pub fn cuCtxGetCurrent(pctx: Out<'_, CUcontext>) -> Result {
+    let current = Context::current_raw()?;
+    pctx.write(current.map_or(core::ptr::null_mut(), Context::handle));
+    Ok(())
+}
+
+pub fn cuCtxGetDevice(device: Out<'_, CUdevice>) -> Result {
+    let context = Context::current_raw()?.ok_or(Error::InvalidContext)?;
+    device.write(context.device.ordinal);
+    Ok(())
+}
+
+/// `ctx` NULL means the current context.
+fn named_or_current(ctx: CUcontext) -> Result<&'static Context> {
+    if ctx.is_null() {
+        Context::current_raw()?.ok_or(Error::InvalidContext)
+    } else {
+        Context::from_handle(ctx)
+    }
+}
+
+pub fn cuCtxGetDevice_v2(device: Out<'_, CUdevice>, ctx: CUcontext) -> Result {
+    device.write(named_or_current(ctx)?.device.ordinal);
+    Ok(())
+}
+
+pub fn cuCtxGetFlags(flags: Out<'_, c_uint>) -> Result {
+    flags.write(Context::current()?.flags());
+    Ok(())
+}
+
+pub fn cuCtxSetFlags(flags: c_uint) -> Result {
+    Context::current()?.set_flags(flags)
+}
+
+pub fn cuCtxGetId(ctx: CUcontext, ctxId: Out<'_, c_ulonglong>) -> Result {
+    ctxId.write(named_or_current(ctx)?.id());
+    Ok(())
+}
+
+pub fn cuCtxGetApiVersion(ctx: CUcontext, version: Out<'_, c_uint>) -> Result {
+    version.write(named_or_current(ctx)?.api_version());
+    Ok(())
+}
+
+pub fn cuCtxSynchronize() -> Result {
+    Context::current()?.synchronize()
+}
+
+pub fn cuCtxSynchronize_v2(ctx: CUcontext) -> Result {
+    let context = named_or_current(ctx)?;
+    context.synchronize()?;
+    rebind_current()
+}
+
+/// Points this thread back at its current context's device after a call that named another one.
+fn rebind_current() -> Result {
+    match Context::current_raw()? {
+        Some(context) if context.is_alive() => context.bind(),
+        _ => Ok(()),
+    }
+}
+
+pub fn cuCtxGetCacheConfig(pconfig: Out<'_, CUfunc_cache>) -> Result {
+    pconfig.write(Context::current()?.cache_config());
+    Ok(())
+}
+
+/// A preference; devices without a choice ignore it, as CUDA says.
+pub fn cuCtxSetCacheConfig(config: CUfunc_cache) -> Result {
+    let context = Context::current()?;
+    if config.0 > CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
+        return Err(Error::InvalidValue("config"));
+    }
+    context.set_cache_config(config);
+    Ok(())
+}
+
+pub fn cuCtxGetSharedMemConfig(pConfig: Out<'_, CUsharedconfig>) -> Result {
+    // CUDA: devices since Maxwell have 4-byte banks.
+    let config = match Context::current()?.shared_config() {
+        CUsharedconfig::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE => {
+            CUsharedconfig::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE
+        }
+        other => other,
+    };
+    pConfig.write(config);
+    Ok(())
+}
+
+/// Without effect on devices whose bank size is fixed, as CUDA says.
+pub fn cuCtxSetSharedMemConfig(config: CUsharedconfig) -> Result {
+    Context::current()?;
+    if config.0 > CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 {
+        return Err(Error::InvalidValue("config"));
+    }
+    Ok(())
+}
+
+pub fn cuCtxGetLimit(pvalue: Out<'_, usize>, limit: CUlimit) -> Result {
+    let context = Context::current()?;
+    let value = match context.limit(limit.0) {
+        Some(value) => value,
+        None => default_limit(context, limit)?,
+    };
+    pvalue.write(value);
+    Ok(())
+}
+
+/// The provider's limit where HIP has the same one, else CUDA's default.
+fn default_limit(context: &'static Context, limit: CUlimit) -> Result<usize> {
+    let ask = |limit: hip::hipLimit_t, otherwise: usize| {
+        let mut value = 0;
+        // SAFETY: `value` is writable.
+        unsafe { context.hip().hipDeviceGetLimit(&mut value, limit) }.map_or(otherwise, |()| value)
+    };
+    Ok(match limit {
+        CUlimit::CU_LIMIT_STACK_SIZE => ask(hip::hipLimitStackSize, 1024),
+        CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => ask(hip::hipLimitPrintfFifoSize, 1 << 20),
+        CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => ask(hip::hipLimitMallocHeapSize, 8 << 20),
+        CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => 128,
+        CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
+        // CUDA: these two exist up to compute capability 8.x with the old device runtime only.
+        CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH | CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => {
+            return Err(Error::UnsupportedLimit);
+        }
+        CUlimit(number) if number < CUlimit::CU_LIMIT_MAX.0 => return Err(Error::UnsupportedLimit),
+        _ => return Err(Error::InvalidValue("limit")),
+    })
+}
+
+pub fn cuCtxSetLimit(limit: CUlimit, value: usize) -> Result {
+    let context = Context::current()?;
+    // CUDA: the same limits can be set that can be read.
+    default_limit(context, limit)?;
+    let number = match limit {
+        CUlimit::CU_LIMIT_STACK_SIZE => Some(hip::hipLimitStackSize),
+        CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => Some(hip::hipLimitPrintfFifoSize),
+        CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => Some(hip::hipLimitMallocHeapSize),
+        _ => None,
+    };
+    if let Some(number) = number {
+        // SAFETY: a plain call.
+        match unsafe { context.hip().hipDeviceSetLimit(number, value) } {
+            Ok(()) => {}
+            // HIP differs: some versions cannot set a limit that CUDA can. The value is remembered, as CUDA rounds
+            // and clamps as it likes; a kernel that needs more says so itself.
+            Err(error) if matches!(Error::from(error), Error::UnsupportedLimit | Error::NotSupported(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    context.set_limit(limit.0, value);
+    Ok(())
+}
+
+pub fn cuCtxGetStreamPriorityRange(
+    leastPriority: OptOut<'_, c_int>,
+    greatestPriority: OptOut<'_, c_int>,
+) -> Result {
+    let (least, greatest) = stream::priority_range(Context::current()?);
+    leastPriority.write(least);
+    greatestPriority.write(greatest);
+    Ok(())
+}
+
+/// There is no persisting part of a cache to reset.
+pub fn cuCtxResetPersistingL2Cache() -> Result {
+    Context::current().map(|_| ())
+}
+
+pub fn cuCtxAttach(pctx: Out<'_, CUcontext>, flags: c_uint) -> Result {
+    // CUDA: deprecated; flags must be 0.
+    if flags != 0 {
+        return Err(Error::InvalidValue("flags"));
+    }
+    pctx.write(Context::current()?.handle());
+    Ok(())
+}
+
+pub fn cuCtxEnablePeerAccess(peerContext: CUcontext, Flags: c_uint) -> Result {
+    let context = Context::current()?;
+    let peer = Context::from_handle(peerContext)?;
+    if Flags != 0 {
+        return Err(Error::InvalidValue("Flags"));
+    }
+    if core::ptr::eq(context, peer) {
+        return Err(Error::InvalidContext);
+    }
+    if !core::ptr::eq(context.device.provider, peer.device.provider)
+        || core::ptr::eq(context.device, peer.device)
+    {
+        return Err(Error::PeerAccessUnsupported);
+    }
+    // SAFETY: a plain call.
+    Ok(unsafe { context.hip().hipDeviceEnablePeerAccess(peer.device.hip_ordinal, 0) }?)
+}
+
+pub fn cuCtxDisablePeerAccess(peerContext: CUcontext) -> Result {
+    let context = Context::current()?;
+    let peer = Context::from_handle(peerContext)?;
+    if !core::ptr::eq(context.device.provider, peer.device.provider) {
+        return Err(Error::PeerAccessNotEnabled);
+    }
+    // SAFETY: a plain call.
+    Ok(unsafe { context.hip().hipDeviceDisablePeerAccess(peer.device.hip_ordinal) }?)
+}
+
+/// Records in the context's default stream, which waits for all of the context's work.
+pub fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> Result {
+    let context = named_or_current(hCtx)?;
+    let event = Event::from_handle(hEvent)?;
+    let stream = Stream::default_of(context, false);
+    // SAFETY: both are alive.
+    unsafe { context.hip().hipEventRecord(event.hip.0, stream.hip.0) }?;
+    rebind_current()
+}

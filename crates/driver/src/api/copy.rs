@@ -1,0 +1,555 @@
+//! Memory Management: copies.
+//!
+//! Synchronous copies go to the default stream; in their `_ptds` spellings to the thread's own.
+
+use core::ffi::c_void;
+
+use cuda_abi::out::borrow;
+use cuda_abi::{
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUcontext, CUdeviceptr, CUmemorytype, CUstream,
+};
+use hip_sys::{
+    hipMemcpyDefault, hipMemcpyDeviceToDevice, hipMemcpyDeviceToHost, hipMemcpyHostToDevice,
+    hipMemcpyHostToHost, hipMemcpyKind,
+};
+
+use crate::object::memory::{self, check, raw};
+use crate::object::stream::null_is_per_thread;
+use crate::object::{Context, Stream};
+use crate::{Error, Result};
+
+/// A copy that has ended when the call returns.
+fn copy_now(target: *mut c_void, source: *const c_void, len_bytes: usize, kind: hipMemcpyKind) -> Result {
+    let context = Context::current()?;
+    let hip = context.hip();
+    if null_is_per_thread() {
+        let stream = Stream::default_of(context, true);
+        // SAFETY: CUDA's contract for both ranges; device ranges were checked.
+        unsafe { hip.hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?;
+        return stream.synchronize();
+    }
+    // SAFETY: as above.
+    Ok(unsafe { hip.hipMemcpy(target, source, len_bytes, kind) }?)
+}
+
+fn copy_on(
+    stream: CUstream,
+    target: *mut c_void,
+    source: *const c_void,
+    len_bytes: usize,
+    kind: hipMemcpyKind,
+) -> Result {
+    let stream = Stream::from_handle(stream)?;
+    // SAFETY: CUDA's contract: both ranges stay valid until the stream has done the copy; device ranges were checked.
+    Ok(unsafe { stream.hip().hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?)
+}
+
+fn not_null(pointer: *const c_void, parameter: &'static str) -> Result {
+    if pointer.is_null() { Err(Error::InvalidValue(parameter)) } else { Ok(()) }
+}
+
+/// Every copy needs a context, also one of no bytes.
+fn is_empty(len_bytes: usize) -> Result<bool> {
+    Context::current()?;
+    Ok(len_bytes == 0)
+}
+
+pub fn cuMemcpyHtoD_v2(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize) -> Result {
+    if is_empty(ByteCount)? {
+        return Ok(());
+    }
+    not_null(srcHost, "srcHost")?;
+    check(dstDevice, ByteCount, "dstDevice")?;
+    copy_now(raw(dstDevice), srcHost, ByteCount, hipMemcpyHostToDevice)
+}
+
+pub fn cuMemcpyDtoH_v2(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize) -> Result {
+    if is_empty(ByteCount)? {
+        return Ok(());
+    }
+    not_null(dstHost, "dstHost")?;
+    check(srcDevice, ByteCount, "srcDevice")?;
+    copy_now(dstHost, raw(srcDevice), ByteCount, hipMemcpyDeviceToHost)
+}
+
+pub fn cuMemcpyDtoD_v2(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize) -> Result {
+    if is_empty(ByteCount)? {
+        return Ok(());
+    }
+    check(dstDevice, ByteCount, "dstDevice")?;
+    check(srcDevice, ByteCount, "srcDevice")?;
+    copy_now(raw(dstDevice), raw(srcDevice), ByteCount, hipMemcpyDeviceToDevice)
+}
+
+/// Host or device on either side: the address says which.
+pub fn cuMemcpy(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize) -> Result {
+    if is_empty(ByteCount)? {
+        return Ok(());
+    }
+    check_unified(dst, ByteCount, "dst")?;
+    check_unified(src, ByteCount, "src")?;
+    copy_now(raw(dst), raw(src), ByteCount, kind_of(dst, src))
+}
+
+/// A known range is checked for its end; an unknown address is the program's own memory.
+fn check_unified(pointer: CUdeviceptr, len_bytes: usize, parameter: &'static str) -> Result {
+    not_null(raw(pointer), parameter)?;
+    if memory::find(pointer).is_some() { check(pointer, len_bytes, parameter) } else { Ok(()) }
+}
+
+/// The direction of a copy between unified addresses.
+///
+/// HIP differs: `hipMemcpyDefault` with two unregistered host addresses is an error in some versions.
+fn kind_of(target: CUdeviceptr, source: CUdeviceptr) -> hipMemcpyKind {
+    let is_host = |pointer| memory::find(pointer).is_none();
+    if is_host(target) && is_host(source) { hipMemcpyHostToHost } else { hipMemcpyDefault }
+}
+
+pub fn cuMemcpyHtoDAsync_v2(
+    dstDevice: CUdeviceptr,
+    srcHost: *const c_void,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> Result {
+    if is_empty(ByteCount)? {
+        return Stream::from_handle(hStream).map(|_| ());
+    }
+    not_null(srcHost, "srcHost")?;
+    check(dstDevice, ByteCount, "dstDevice")?;
+    copy_on(hStream, raw(dstDevice), srcHost, ByteCount, hipMemcpyHostToDevice)
+}
+
+pub fn cuMemcpyDtoHAsync_v2(
+    dstHost: *mut c_void,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> Result {
+    if is_empty(ByteCount)? {
+        return Stream::from_handle(hStream).map(|_| ());
+    }
+    not_null(dstHost, "dstHost")?;
+    check(srcDevice, ByteCount, "srcDevice")?;
+    copy_on(hStream, dstHost, raw(srcDevice), ByteCount, hipMemcpyDeviceToHost)
+}
+
+pub fn cuMemcpyDtoDAsync_v2(
+    dstDevice: CUdeviceptr,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> Result {
+    if is_empty(ByteCount)? {
+        return Stream::from_handle(hStream).map(|_| ());
+    }
+    check(dstDevice, ByteCount, "dstDevice")?;
+    check(srcDevice, ByteCount, "srcDevice")?;
+    copy_on(hStream, raw(dstDevice), raw(srcDevice), ByteCount, hipMemcpyDeviceToDevice)
+}
+
+pub fn cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> Result {
+    if is_empty(ByteCount)? {
+        return Stream::from_handle(hStream).map(|_| ());
+    }
+    check_unified(dst, ByteCount, "dst")?;
+    check_unified(src, ByteCount, "src")?;
+    copy_on(hStream, raw(dst), raw(src), ByteCount, kind_of(dst, src))
+}
+
+pub fn cuMemcpyPeer(
+    dstDevice: CUdeviceptr,
+    dstContext: CUcontext,
+    srcDevice: CUdeviceptr,
+    srcContext: CUcontext,
+    ByteCount: usize,
+) -> Result {
+    peer(dstContext, srcContext)?;
+    cuMemcpy(dstDevice, srcDevice, ByteCount)
+}
+
+pub fn cuMemcpyPeerAsync(
+    dstDevice: CUdeviceptr,
+    dstContext: CUcontext,
+    srcDevice: CUdeviceptr,
+    srcContext: CUcontext,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> Result {
+    peer(dstContext, srcContext)?;
+    cuMemcpyAsync(dstDevice, srcDevice, ByteCount, hStream)
+}
+
+/// Both contexts must live in one provider: two providers' devices cannot reach each other's memory.
+fn peer(target: CUcontext, source: CUcontext) -> Result {
+    let (target, source) = (Context::from_handle(target)?, Context::from_handle(source)?);
+    if !core::ptr::eq(target.device.provider, source.device.provider) {
+        return Err(Error::NotSupported("copies between devices of two providers"));
+    }
+    Ok(())
+}
+
+/// One side of a 2-D or 3-D copy in linear memory.
+#[derive(Clone, Copy)]
+struct Side {
+    base: CUdeviceptr,
+    is_device: bool,
+    is_unified: bool,
+    pitch: usize,
+    /// Rows from one slice to the next.
+    height: usize,
+}
+
+/// A copy of `depth` slices of `height` rows of `width_bytes` bytes.
+struct Block {
+    target: Side,
+    source: Side,
+    width_bytes: usize,
+    height: usize,
+    depth: usize,
+}
+
+/// The description of one side, as CUDA's three structures have it.
+struct Place {
+    kind: CUmemorytype,
+    host: *const c_void,
+    device: CUdeviceptr,
+    array: CUarray,
+    x_bytes: usize,
+    y: usize,
+    z: usize,
+    pitch: usize,
+    height: usize,
+}
+
+impl Place {
+    fn side(&self, block: (usize, usize, usize), parameter: &'static str) -> Result<Side> {
+        let (width_bytes, height, depth) = block;
+        let (base, is_device, is_unified) = match self.kind {
+            CUmemorytype::CU_MEMORYTYPE_HOST => (memory::device_pointer(self.host.cast_mut()), false, false),
+            CUmemorytype::CU_MEMORYTYPE_DEVICE => (self.device, true, false),
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED => (self.device, false, true),
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => {
+                let _ = self.array;
+                return Err(Error::NotSupported("copies to or from arrays"));
+            }
+            _ => return Err(Error::InvalidValue(parameter)),
+        };
+        if base == 0 {
+            return Err(Error::InvalidValue(parameter));
+        }
+        // CUDA: with one row the pitch is not looked at; else a row must fit into it.
+        let row = self.x_bytes.checked_add(width_bytes).ok_or(Error::InvalidValue(parameter))?;
+        let pitch = match self.pitch {
+            0 => row,
+            pitch if pitch < row && (height > 1 || depth > 1) => return Err(Error::InvalidValue(parameter)),
+            pitch => pitch,
+        };
+        let rows = if self.height == 0 { self.y + height } else { self.height };
+        if depth > 1 && rows < self.y + height {
+            return Err(Error::InvalidValue(parameter));
+        }
+        let slice = pitch.checked_mul(rows).ok_or(Error::InvalidValue(parameter))?;
+        let offset = self
+            .z
+            .checked_mul(slice)
+            .and_then(|z| self.y.checked_mul(pitch).and_then(|y| z.checked_add(y)))
+            .and_then(|offset| offset.checked_add(self.x_bytes))
+            .ok_or(Error::InvalidValue(parameter))?;
+        let start = base.checked_add(offset as u64).ok_or(Error::InvalidValue(parameter))?;
+        let len_bytes = (depth - 1)
+            .checked_mul(slice)
+            .and_then(|bytes| bytes.checked_add((height - 1) * pitch + width_bytes))
+            .ok_or(Error::InvalidValue(parameter))?;
+        if is_device {
+            check(start, len_bytes, parameter)?;
+        } else if is_unified {
+            check_unified(start, len_bytes, parameter)?;
+        }
+        Ok(Side { base: start, is_device, is_unified, pitch, height: rows })
+    }
+}
+
+impl Block {
+    fn read(target: &Place, source: &Place, block: (usize, usize, usize)) -> Result<Block> {
+        let (width_bytes, height, depth) = block;
+        Ok(Block {
+            target: target.side(block, "dst")?,
+            source: source.side(block, "src")?,
+            width_bytes,
+            height,
+            depth,
+        })
+    }
+
+    fn kind(&self) -> hipMemcpyKind {
+        if self.source.is_unified || self.target.is_unified {
+            return kind_of(self.target.base, self.source.base);
+        }
+        match (self.source.is_device, self.target.is_device) {
+            (false, false) => hipMemcpyHostToHost,
+            (false, true) => hipMemcpyHostToDevice,
+            (true, false) => hipMemcpyDeviceToHost,
+            (true, true) => hipMemcpyDeviceToDevice,
+        }
+    }
+
+    /// Queues the copy, slice by slice; a slice without gaps is one row.
+    fn enqueue(&self, stream: &Stream) -> Result {
+        let Block { target, source, width_bytes, height, depth } = *self;
+        let kind = self.kind();
+        let hip = stream.hip();
+        for slice in 0..depth as u64 {
+            let to = raw(target.base + slice * (target.pitch * target.height) as u64);
+            let from = raw(source.base + slice * (source.pitch * source.height) as u64);
+            let is_dense = height == 1 || (target.pitch == width_bytes && source.pitch == width_bytes);
+            // SAFETY (both): device ranges were checked; CUDA's contract for the host's.
+            if is_dense {
+                unsafe { hip.hipMemcpyAsync(to, from, width_bytes * height, kind, stream.hip.0) }?;
+            } else {
+                unsafe {
+                    hip.hipMemcpy2DAsync(
+                        to,
+                        target.pitch,
+                        from,
+                        source.pitch,
+                        width_bytes,
+                        height,
+                        kind,
+                        stream.hip.0,
+                    )
+                }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The copy on the default stream, ended on return.
+    fn run(&self) -> Result {
+        let stream = Stream::default_of(Context::current()?, null_is_per_thread());
+        self.enqueue(&stream)?;
+        stream.synchronize()
+    }
+}
+
+fn block_2d(copy: *const CUDA_MEMCPY2D) -> Result<Option<Block>> {
+    Context::current()?;
+    // SAFETY: CUDA's contract: a readable structure.
+    let copy = unsafe { borrow(copy, "pCopy") }?;
+    if copy.WidthInBytes == 0 || copy.Height == 0 {
+        return Ok(None);
+    }
+    let source = Place {
+        kind: copy.srcMemoryType,
+        host: copy.srcHost,
+        device: copy.srcDevice,
+        array: copy.srcArray,
+        x_bytes: copy.srcXInBytes,
+        y: copy.srcY,
+        z: 0,
+        pitch: copy.srcPitch,
+        height: 0,
+    };
+    let target = Place {
+        kind: copy.dstMemoryType,
+        host: copy.dstHost,
+        device: copy.dstDevice,
+        array: copy.dstArray,
+        x_bytes: copy.dstXInBytes,
+        y: copy.dstY,
+        z: 0,
+        pitch: copy.dstPitch,
+        height: 0,
+    };
+    Block::read(&target, &source, (copy.WidthInBytes, copy.Height, 1)).map(Some)
+}
+
+pub fn cuMemcpy2D_v2(pCopy: *const CUDA_MEMCPY2D) -> Result {
+    block_2d(pCopy)?.map_or(Ok(()), |block| block.run())
+}
+
+/// As `cuMemcpy2D`: any pitch is as good as another here.
+pub fn cuMemcpy2DUnaligned_v2(pCopy: *const CUDA_MEMCPY2D) -> Result {
+    cuMemcpy2D_v2(pCopy)
+}
+
+pub fn cuMemcpy2DAsync_v2(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> Result {
+    let block = block_2d(pCopy)?;
+    let stream = Stream::from_handle(hStream)?;
+    block.map_or(Ok(()), |block| block.enqueue(&stream))
+}
+
+fn block_3d(copy: *const CUDA_MEMCPY3D) -> Result<Option<Block>> {
+    Context::current()?;
+    // SAFETY: CUDA's contract: a readable structure.
+    let copy = unsafe { borrow(copy, "pCopy") }?;
+    if copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0 {
+        return Ok(None);
+    }
+    if copy.srcLOD != 0 || copy.dstLOD != 0 {
+        return Err(Error::InvalidValue("srcLOD or dstLOD"));
+    }
+    let source = Place {
+        kind: copy.srcMemoryType,
+        host: copy.srcHost,
+        device: copy.srcDevice,
+        array: copy.srcArray,
+        x_bytes: copy.srcXInBytes,
+        y: copy.srcY,
+        z: copy.srcZ,
+        pitch: copy.srcPitch,
+        height: copy.srcHeight,
+    };
+    let target = Place {
+        kind: copy.dstMemoryType,
+        host: copy.dstHost,
+        device: copy.dstDevice,
+        array: copy.dstArray,
+        x_bytes: copy.dstXInBytes,
+        y: copy.dstY,
+        z: copy.dstZ,
+        pitch: copy.dstPitch,
+        height: copy.dstHeight,
+    };
+    Block::read(&target, &source, (copy.WidthInBytes, copy.Height, copy.Depth)).map(Some)
+}
+
+pub fn cuMemcpy3D_v2(pCopy: *const CUDA_MEMCPY3D) -> Result {
+    block_3d(pCopy)?.map_or(Ok(()), |block| block.run())
+}
+
+pub fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> Result {
+    let block = block_3d(pCopy)?;
+    let stream = Stream::from_handle(hStream)?;
+    block.map_or(Ok(()), |block| block.enqueue(&stream))
+}
+
+/// A 3-D copy that names the contexts of both sides; unified addresses need no such help.
+fn plain(copy: *const CUDA_MEMCPY3D_PEER) -> Result<CUDA_MEMCPY3D> {
+    // SAFETY: CUDA's contract: a readable structure.
+    let copy = unsafe { borrow(copy, "pCopy") }?;
+    peer(copy.dstContext, copy.srcContext)?;
+    Ok(CUDA_MEMCPY3D {
+        srcXInBytes: copy.srcXInBytes,
+        srcY: copy.srcY,
+        srcZ: copy.srcZ,
+        srcLOD: copy.srcLOD,
+        srcMemoryType: copy.srcMemoryType,
+        srcHost: copy.srcHost,
+        srcDevice: copy.srcDevice,
+        srcArray: copy.srcArray,
+        reserved0: core::ptr::null_mut(),
+        srcPitch: copy.srcPitch,
+        srcHeight: copy.srcHeight,
+        dstXInBytes: copy.dstXInBytes,
+        dstY: copy.dstY,
+        dstZ: copy.dstZ,
+        dstLOD: copy.dstLOD,
+        dstMemoryType: copy.dstMemoryType,
+        dstHost: copy.dstHost,
+        dstDevice: copy.dstDevice,
+        dstArray: copy.dstArray,
+        reserved1: core::ptr::null_mut(),
+        dstPitch: copy.dstPitch,
+        dstHeight: copy.dstHeight,
+        WidthInBytes: copy.WidthInBytes,
+        Height: copy.Height,
+        Depth: copy.Depth,
+    })
+}
+
+pub fn cuMemcpy3DPeer(pCopy: *const CUDA_MEMCPY3D_PEER) -> Result {
+    cuMemcpy3D_v2(&plain(pCopy)?)
+}
+
+pub fn cuMemcpy3DPeerAsync(pCopy: *const CUDA_MEMCPY3D_PEER, hStream: CUstream) -> Result {
+    cuMemcpy3DAsync_v2(&plain(pCopy)?, hStream)
+}
+
+/// The copies of a batch keep no order among each other; one after the other is such an order.
+fn batch(
+    targets: *mut CUdeviceptr,
+    sources: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    stream: CUstream,
+) -> core::result::Result<(), (usize, Error)> {
+    let outside = |error| (usize::MAX, error);
+    if targets.is_null() || sources.is_null() || sizes.is_null() || count == 0 {
+        return Err(outside(Error::InvalidValue("dsts, srcs, sizes or count")));
+    }
+    // CUDA: the legacy default stream takes no batches.
+    if stream.is_null() || stream == cuda_abi::CU_STREAM_LEGACY {
+        return Err(outside(Error::InvalidValue("hStream")));
+    }
+    for index in 0..count {
+        // SAFETY: CUDA's contract: `count` entries in each array.
+        let (target, source, size) = unsafe { (*targets.add(index), *sources.add(index), *sizes.add(index)) };
+        cuMemcpyAsync(target, source, size, stream).map_err(|error| (index, error))?;
+    }
+    Ok(())
+}
+
+pub fn cuMemcpyBatchAsync_v2(
+    dsts: *mut CUdeviceptr,
+    srcs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    _attrs: *mut cuda_abi::CUmemcpyAttributes,
+    _attrsIdxs: *mut usize,
+    _numAttrs: usize,
+    hStream: CUstream,
+) -> Result {
+    batch(dsts, srcs, sizes, count, hStream).map_err(|(_, error)| error)
+}
+
+pub fn cuMemcpyBatchAsync(
+    dsts: *mut CUdeviceptr,
+    srcs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    _attrs: *mut cuda_abi::CUmemcpyAttributes,
+    _attrsIdxs: *mut usize,
+    _numAttrs: usize,
+    failIdx: cuda_abi::out::OptOut<'_, usize>,
+    hStream: CUstream,
+) -> Result {
+    batch(dsts, srcs, sizes, count, hStream).map_err(|(index, error)| {
+        failIdx.write(index);
+        error
+    })
+}
+
+pub fn cuMemcpyWithAttributesAsync(
+    dst: CUdeviceptr,
+    src: CUdeviceptr,
+    size: usize,
+    _attr: *mut cuda_abi::CUmemcpyAttributes,
+    hStream: CUstream,
+) -> Result {
+    cuMemcpyAsync(dst, src, size, hStream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_that_does_not_fit_its_pitch_is_refused() {
+        let bytes = [0u8; 64];
+        let place = Place {
+            kind: CUmemorytype::CU_MEMORYTYPE_HOST,
+            host: bytes.as_ptr().cast(),
+            device: 0,
+            array: core::ptr::null_mut(),
+            x_bytes: 4,
+            y: 1,
+            z: 0,
+            pitch: 16,
+            height: 0,
+        };
+        let side = place.side((12, 2, 1), "src").unwrap();
+        assert_eq!(side.base, memory::device_pointer(bytes.as_ptr().cast_mut()) + 16 + 4);
+        assert!(place.side((13, 2, 1), "src").is_err());
+        assert!(place.side((13, 1, 1), "src").is_ok(), "with one row the pitch is not looked at");
+    }
+}

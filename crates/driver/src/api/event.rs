@@ -1,0 +1,74 @@
+//! Event Management.
+
+use core::ffi::c_uint;
+
+use cuda_abi::out::Out;
+use cuda_abi::{CUevent, CUstream};
+
+use crate::object::{Event, Stream};
+use crate::{Error, Result};
+
+pub fn cuEventCreate(phEvent: Out<'_, CUevent>, Flags: c_uint) -> Result {
+    phEvent.write(Event::create(Flags)?);
+    Ok(())
+}
+
+pub fn cuEventDestroy_v2(hEvent: CUevent) -> Result {
+    Event::destroy(hEvent)
+}
+
+pub fn cuEventDestroy(hEvent: CUevent) -> Result {
+    Event::destroy(hEvent)
+}
+
+pub fn cuEventRecord(hEvent: CUevent, hStream: CUstream) -> Result {
+    let event = Event::from_handle(hEvent)?;
+    let stream = Stream::from_handle(hStream)?;
+    // CUDA: event and stream belong to the same context.
+    if !core::ptr::eq(event.context, stream.context) {
+        return Err(Error::InvalidHandle("hEvent: of another context than the stream"));
+    }
+    // SAFETY: both are alive.
+    Ok(unsafe { stream.hip().hipEventRecord(event.hip.0, stream.hip.0) }?)
+}
+
+pub fn cuEventRecordWithFlags(hEvent: CUevent, hStream: CUstream, flags: c_uint) -> Result {
+    // CUDA: CU_EVENT_RECORD_DEFAULT or, in graphs, CU_EVENT_RECORD_EXTERNAL.
+    match flags {
+        0 => cuEventRecord(hEvent, hStream),
+        1 => Err(Error::NotSupported("cuEventRecordWithFlags: external events in graphs")),
+        _ => Err(Error::InvalidValue("flags")),
+    }
+}
+
+pub fn cuEventQuery(hEvent: CUevent) -> Result {
+    let event = Event::from_handle(hEvent)?;
+    // SAFETY: the event is alive.
+    Ok(unsafe { event.hip().hipEventQuery(event.hip.0) }?)
+}
+
+pub fn cuEventSynchronize(hEvent: CUevent) -> Result {
+    let event = Event::from_handle(hEvent)?;
+    // SAFETY: the event is alive.
+    Ok(unsafe { event.hip().hipEventSynchronize(event.hip.0) }?)
+}
+
+/// Milliseconds between two recorded events.
+pub fn cuEventElapsedTime_v2(pMilliseconds: Out<'_, f32>, hStart: CUevent, hEnd: CUevent) -> Result {
+    let start = Event::from_handle(hStart)?;
+    let end = Event::from_handle(hEnd)?;
+    // CUDA: both events must be timed, and of one context.
+    if !start.has_timing() || !end.has_timing() || !core::ptr::eq(start.context, end.context) {
+        return Err(Error::InvalidHandle("hStart or hEnd"));
+    }
+    let mut ms = 0.0;
+    // SAFETY: `ms` is writable; both events are alive.
+    unsafe { start.hip().hipEventElapsedTime(&mut ms, start.hip.0, end.hip.0) }?;
+    pMilliseconds.write(ms);
+    Ok(())
+}
+
+/// Before CUDA 12.8: the same, less exact about events that were not recorded yet.
+pub fn cuEventElapsedTime(pMilliseconds: Out<'_, f32>, hStart: CUevent, hEnd: CUevent) -> Result {
+    cuEventElapsedTime_v2(pMilliseconds, hStart, hEnd)
+}

@@ -1,0 +1,236 @@
+//! Library Management: code that belongs to no context, and its kernels.
+
+use core::ffi::{c_char, c_int, c_uint, c_void};
+
+use cuda_abi::out::{OptOut, Out};
+use cuda_abi::{
+    CUdevice, CUdeviceptr, CUfunc_cache, CUfunction, CUfunction_attribute, CUjit_option, CUkernel, CUlibrary,
+    CUlibraryOption, CUmodule,
+};
+
+use super::module::{attribute, capability, check, name_of, read_file, set_attribute};
+use crate::image;
+use crate::jit;
+use crate::object::{Context, Device, Function, Kernel, Library};
+use crate::{Error, Result};
+
+pub fn cuLibraryLoadData(
+    library: Out<'_, CUlibrary>,
+    code: *const c_void,
+    jitOptions: *mut CUjit_option,
+    jitOptionsValues: *mut *mut c_void,
+    numJitOptions: c_uint,
+    libraryOptions: *mut CUlibraryOption,
+    _libraryOptionValues: *mut *mut c_void,
+    numLibraryOptions: c_uint,
+) -> Result {
+    crate::process::driver()?;
+    if code.is_null() {
+        return Err(Error::InvalidValue("code"));
+    }
+    if numLibraryOptions > 0 && libraryOptions.is_null() {
+        return Err(Error::InvalidValue("libraryOptions"));
+    }
+    for index in 0..numLibraryOptions as usize {
+        // SAFETY: CUDA's contract: `numLibraryOptions` entries.
+        let option = unsafe { *libraryOptions.add(index) };
+        // Both options only allow the driver to keep less: the image is copied here in any case.
+        if option.0 >= CUlibraryOption::CU_LIBRARY_NUM_OPTIONS.0 {
+            return Err(Error::InvalidValue("libraryOptions"));
+        }
+    }
+    // SAFETY: CUDA's contract for the two arrays and the buffers they name.
+    let options = unsafe { jit::Options::read(numJitOptions, jitOptions, jitOptionsValues) }?;
+    // SAFETY: CUDA's contract: an image that stays as it is during the call.
+    let linked = check(unsafe { image::read(code, capability()) }, &options)?;
+    library.write(Library::enter(linked)?);
+    Ok(())
+}
+
+pub fn cuLibraryLoadFromFile(
+    library: Out<'_, CUlibrary>,
+    fileName: *const c_char,
+    jitOptions: *mut CUjit_option,
+    jitOptionsValues: *mut *mut c_void,
+    numJitOptions: c_uint,
+    libraryOptions: *mut CUlibraryOption,
+    libraryOptionValues: *mut *mut c_void,
+    numLibraryOptions: c_uint,
+) -> Result {
+    crate::process::driver()?;
+    let bytes = read_file(fileName, "fileName")?;
+    cuLibraryLoadData(
+        library,
+        bytes.as_ptr().cast(),
+        jitOptions,
+        jitOptionsValues,
+        numJitOptions,
+        libraryOptions,
+        libraryOptionValues,
+        numLibraryOptions,
+    )
+}
+
+pub fn cuLibraryUnload(library: CUlibrary) -> Result {
+    Library::unload(library)
+}
+
+pub fn cuLibraryGetKernel(pKernel: Out<'_, CUkernel>, library: CUlibrary, name: *const c_char) -> Result {
+    let name = name_of(name)?;
+    pKernel.write(Library::from_handle(library)?.kernel(name)?);
+    Ok(())
+}
+
+pub fn cuLibraryGetKernelCount(count: Out<'_, c_uint>, lib: CUlibrary) -> Result {
+    let library = Library::from_handle(lib)?;
+    count.write(c_uint::try_from(library.linked.kernels.len()).unwrap_or(c_uint::MAX));
+    Ok(())
+}
+
+pub fn cuLibraryEnumerateKernels(kernels: *mut CUkernel, numKernels: c_uint, lib: CUlibrary) -> Result {
+    let library = Library::from_handle(lib)?;
+    if kernels.is_null() {
+        return Err(Error::InvalidValue("kernels"));
+    }
+    let usable = library.linked.kernels.iter().filter(|kernel| !kernel.is_broken);
+    for (index, info) in usable.take(numKernels as usize).enumerate() {
+        let kernel = library.kernel_of(info)?;
+        // SAFETY: CUDA's contract: room for `numKernels` handles.
+        unsafe { kernels.add(index).write(kernel) };
+    }
+    Ok(())
+}
+
+pub fn cuLibraryGetModule(pMod: Out<'_, CUmodule>, library: CUlibrary) -> Result {
+    let library = Library::from_handle(library)?;
+    pMod.write(library.module(Context::current()?)?.0);
+    Ok(())
+}
+
+pub fn cuLibraryGetGlobal(
+    dptr: OptOut<'_, CUdeviceptr>,
+    bytes: OptOut<'_, usize>,
+    library: CUlibrary,
+    name: *const c_char,
+) -> Result {
+    let name = name_of(name)?;
+    let (base, len_bytes) = Library::from_handle(library)?.global(name)?;
+    dptr.write(base);
+    bytes.write(len_bytes);
+    Ok(())
+}
+
+/// The address of a managed variable, the same on host and device.
+pub fn cuLibraryGetManaged(
+    dptr: OptOut<'_, CUdeviceptr>,
+    bytes: OptOut<'_, usize>,
+    library: CUlibrary,
+    name: *const c_char,
+) -> Result {
+    let name = name_of(name)?;
+    let library = Library::from_handle(library)?;
+    if !library.linked.global(name).is_some_and(|global| global.is_managed) {
+        return Err(Error::NotFound);
+    }
+    // CUDA: managed variables belong to the process; any context of it will do.
+    let context = match Context::current() {
+        Ok(context) => context,
+        Err(Error::InvalidContext) => {
+            let context = Context::retain_primary(Device::get(0)?)?;
+            context.bind()?;
+            context
+        }
+        Err(error) => return Err(error),
+    };
+    let (base, len_bytes) = library.module(context)?.1.global(name)?;
+    dptr.write(base);
+    bytes.write(len_bytes);
+    Ok(())
+}
+
+/// There are no unified function pointers (the device attribute says 0).
+pub fn cuLibraryGetUnifiedFunction(
+    _fptr: Out<'_, *mut c_void>,
+    library: CUlibrary,
+    symbol: *const c_char,
+) -> Result {
+    name_of(symbol)?;
+    Library::from_handle(library)?;
+    Err(Error::NotFound)
+}
+
+pub fn cuKernelGetFunction(pFunc: Out<'_, CUfunction>, kernel: CUkernel) -> Result {
+    let kernel = Kernel::from_handle(kernel)?;
+    pFunc.write(kernel.function(Context::current()?)?);
+    Ok(())
+}
+
+pub fn cuKernelGetLibrary(pLib: Out<'_, CUlibrary>, kernel: CUkernel) -> Result {
+    pLib.write(Kernel::from_handle(kernel)?.library_handle.0);
+    Ok(())
+}
+
+/// The name lives as long as the library.
+pub fn cuKernelGetName(name: Out<'_, *const c_char>, hfunc: CUkernel) -> Result {
+    name.write(Kernel::from_handle(hfunc)?.info.name.as_ptr());
+    Ok(())
+}
+
+pub fn cuKernelGetParamCount(kernel: CUkernel, paramCount: Out<'_, usize>) -> Result {
+    paramCount.write(Kernel::from_handle(kernel)?.info.params.len());
+    Ok(())
+}
+
+pub fn cuKernelGetParamInfo(
+    kernel: CUkernel,
+    paramIndex: usize,
+    paramOffset: Out<'_, usize>,
+    paramSize: OptOut<'_, usize>,
+) -> Result {
+    let kernel = Kernel::from_handle(kernel)?;
+    let &(offset, len_bytes) = kernel.info.params.get(paramIndex).ok_or(Error::InvalidValue("paramIndex"))?;
+    paramOffset.write(offset);
+    paramSize.write(len_bytes);
+    Ok(())
+}
+
+/// The kernel's function on `dev`: in the current context if that is the device's, else in its primary one.
+fn on_device(kernel: CUkernel, dev: CUdevice) -> Result<Function> {
+    let kernel = Kernel::from_handle(kernel)?;
+    let device = Device::get(dev)?;
+    let context = match Context::current() {
+        Ok(context) if core::ptr::eq(context.device, device) => context,
+        _ => Context::primary(device)?,
+    };
+    context.bind().map_err(|_| Error::InvalidContext)?;
+    Function::from_handle(kernel.function(context)?)
+}
+
+pub fn cuKernelGetAttribute(
+    pi: Out<'_, c_int>,
+    attrib: CUfunction_attribute,
+    kernel: CUkernel,
+    dev: CUdevice,
+) -> Result {
+    pi.write(attribute(&on_device(kernel, dev)?, attrib)?);
+    Ok(())
+}
+
+pub fn cuKernelSetAttribute(
+    attrib: CUfunction_attribute,
+    val: c_int,
+    kernel: CUkernel,
+    dev: CUdevice,
+) -> Result {
+    set_attribute(&on_device(kernel, dev)?, attrib, val)
+}
+
+/// A preference without a choice on our devices.
+pub fn cuKernelSetCacheConfig(kernel: CUkernel, config: CUfunc_cache, dev: CUdevice) -> Result {
+    Kernel::from_handle(kernel)?;
+    Device::get(dev)?;
+    if config.0 > CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
+        return Err(Error::InvalidValue("config"));
+    }
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! Linking: PTX texts and fat binaries put together into one image.
+
+use core::ffi::{c_char, c_uint, c_void};
+use std::sync::Arc;
+
+use compiler::Source;
+use cuda_abi::out::Out;
+use cuda_abi::{CUjit_option, CUjitInputType, CUlinkState};
+use parking_lot::Mutex;
+
+use super::module::{capability, check, read_file};
+use crate::handle::Registry;
+use crate::image::{self, Failure};
+use crate::jit;
+use crate::object::Context;
+use crate::{Error, Result};
+
+static LINKS: Registry<Arc<Link>, CUlinkState> = Registry::new(8);
+
+struct Link {
+    /// Written from several calls of one thread, as CUDA allows; the lock makes a second thread wait, not crash.
+    state: Mutex<State>,
+}
+
+struct State {
+    sources: Vec<Source>,
+    /// What `cuLinkComplete` gave; lives until `cuLinkDestroy`.
+    image: Option<Vec<u8>>,
+    options: jit::Options,
+}
+
+// SAFETY: the program's log buffers are written under the lock only; CUDA's contract keeps them alive until then.
+unsafe impl Send for State {}
+
+fn from_handle(state: CUlinkState) -> Result<Arc<Link>> {
+    crate::process::driver()?;
+    LINKS.get(state).ok_or(Error::InvalidHandle("state"))
+}
+
+pub fn cuLinkCreate_v2(
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+    stateOut: Out<'_, CUlinkState>,
+) -> Result {
+    Context::current()?;
+    // SAFETY: CUDA's contract: the arrays and buffers live until the link is destroyed.
+    let options = unsafe { jit::Options::read(numOptions, options, optionValues) }?;
+    let state = State { sources: Vec::new(), image: None, options };
+    let link = Arc::new(Link { state: Mutex::new(state) });
+    stateOut.write(LINKS.insert(link).ok_or(Error::OutOfMemory)?);
+    Ok(())
+}
+
+pub fn cuLinkCreate(
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+    stateOut: Out<'_, CUlinkState>,
+) -> Result {
+    cuLinkCreate_v2(numOptions, options, optionValues, stateOut)
+}
+
+pub fn cuLinkAddData_v2(
+    state: CUlinkState,
+    type_: CUjitInputType,
+    data: *mut c_void,
+    size: usize,
+    name: *const c_char,
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+) -> Result {
+    let link = from_handle(state)?;
+    // SAFETY: CUDA's contract for the two arrays. Options of one input tune code that is not made here.
+    let _ = unsafe { jit::Options::read(numOptions, options, optionValues) }?;
+    let name = if name.is_null() {
+        String::new()
+    } else {
+        // SAFETY: CUDA's contract: a C string.
+        unsafe { core::ffi::CStr::from_ptr(name) }.to_string_lossy().into_owned()
+    };
+    let mut state = link.state.lock();
+    if state.image.is_some() {
+        return Err(Error::InvalidValue("state: already complete"));
+    }
+    let sources = match type_ {
+        CUjitInputType::CU_JIT_INPUT_PTX
+        | CUjitInputType::CU_JIT_INPUT_FATBINARY
+        | CUjitInputType::CU_JIT_INPUT_CUBIN
+        | CUjitInputType::CU_JIT_INPUT_OBJECT
+        | CUjitInputType::CU_JIT_INPUT_LIBRARY => {
+            // SAFETY: CUDA's contract: `size` bytes at `data`.
+            unsafe { image::read_sized(data, size, capability(), &name) }
+        }
+        CUjitInputType::CU_JIT_INPUT_NVVM => return Err(Error::NotSupported("cuLinkAddData: LTO input")),
+        _ => return Err(Error::InvalidValue("type")),
+    };
+    match sources {
+        Ok(sources) => {
+            state.sources.extend(sources);
+            Ok(())
+        }
+        Err(Failure { error, message }) => {
+            tracing::error!(target: "cudaway::driver", "cuLinkAddData {name}: {message}");
+            state.options.finish(&message, "");
+            Err(error)
+        }
+    }
+}
+
+pub fn cuLinkAddData(
+    state: CUlinkState,
+    type_: CUjitInputType,
+    data: *mut c_void,
+    size: usize,
+    name: *const c_char,
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+) -> Result {
+    cuLinkAddData_v2(state, type_, data, size, name, numOptions, options, optionValues)
+}
+
+pub fn cuLinkAddFile_v2(
+    state: CUlinkState,
+    type_: CUjitInputType,
+    path: *const c_char,
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+) -> Result {
+    from_handle(state)?;
+    let mut bytes = read_file(path, "path")?;
+    let data = bytes.as_mut_ptr().cast();
+    cuLinkAddData_v2(state, type_, data, bytes.len(), path, numOptions, options, optionValues)
+}
+
+pub fn cuLinkAddFile(
+    state: CUlinkState,
+    type_: CUjitInputType,
+    path: *const c_char,
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+) -> Result {
+    cuLinkAddFile_v2(state, type_, path, numOptions, options, optionValues)
+}
+
+/// The linked image, in a form of ours that the module calls take; lives until the link is destroyed.
+pub fn cuLinkComplete(
+    state: CUlinkState,
+    cubinOut: Out<'_, *mut c_void>,
+    sizeOut: cuda_abi::out::OptOut<'_, usize>,
+) -> Result {
+    let link = from_handle(state)?;
+    let mut state = link.state.lock();
+    if state.image.is_none() {
+        let linked = check(Ok(std::mem::take(&mut state.sources)), &state.options)?;
+        state.image = Some(compiler::image::encode(&linked.sources));
+    }
+    let image = state.image.as_mut().ok_or(Error::Unknown)?;
+    cubinOut.write(image.as_mut_ptr().cast());
+    sizeOut.write(image.len());
+    Ok(())
+}
+
+pub fn cuLinkDestroy(state: CUlinkState) -> Result {
+    from_handle(state)?;
+    LINKS.remove(state).map(|_| ()).ok_or(Error::InvalidHandle("state"))
+}

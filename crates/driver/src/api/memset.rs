@@ -1,0 +1,183 @@
+//! Memory Management: filling memory. The host does not wait, except that what it sees is ordered by streams.
+
+use core::ffi::{c_int, c_uchar, c_uint, c_ushort};
+
+use cuda_abi::{CU_STREAM_PER_THREAD, CUdeviceptr, CUstream};
+
+use crate::object::memory::{check, raw};
+use crate::object::stream::null_is_per_thread;
+use crate::object::{Context, Stream};
+use crate::{Error, Result};
+
+/// The value to fill with.
+#[derive(Clone, Copy)]
+enum Fill {
+    Byte(c_uchar),
+    Half(c_ushort),
+    Word(c_uint),
+}
+
+impl Fill {
+    fn len_bytes(self) -> usize {
+        match self {
+            Fill::Byte(_) => 1,
+            Fill::Half(_) => 2,
+            Fill::Word(_) => 4,
+        }
+    }
+}
+
+/// The default stream of synchronous spellings.
+fn default_stream() -> CUstream {
+    if null_is_per_thread() { CU_STREAM_PER_THREAD } else { core::ptr::null_mut() }
+}
+
+fn row(stream: &Stream, at: CUdeviceptr, fill: Fill, n: usize) -> Result {
+    let hip = stream.hip();
+    // SAFETY (all): the range was checked; the stream is alive.
+    match fill {
+        Fill::Byte(value) => unsafe { hip.hipMemsetD8Async(raw(at), value, n, stream.hip.0) }?,
+        Fill::Half(value) => unsafe { hip.hipMemsetD16Async(raw(at), value, n, stream.hip.0) }?,
+        // HIP differs: the word is signed there.
+        Fill::Word(value) => unsafe { hip.hipMemsetD32Async(raw(at), value.cast_signed(), n, stream.hip.0) }?,
+    }
+    Ok(())
+}
+
+fn linear(at: CUdeviceptr, fill: Fill, n: usize, stream: CUstream) -> Result {
+    let stream = Stream::from_handle(stream)?;
+    if n == 0 {
+        return Ok(());
+    }
+    aligned(at, fill)?;
+    let len_bytes = n.checked_mul(fill.len_bytes()).ok_or(Error::InvalidValue("N"))?;
+    check(at, len_bytes, "dstDevice")?;
+    row(&stream, at, fill, n)
+}
+
+/// CUDA: an address that is no multiple of the element's size is an invalid value.
+fn aligned(at: CUdeviceptr, fill: Fill) -> Result {
+    if at.is_multiple_of(fill.len_bytes() as u64) { Ok(()) } else { Err(Error::InvalidValue("dstDevice")) }
+}
+
+fn rows(at: CUdeviceptr, pitch: usize, fill: Fill, width: usize, height: usize, stream: CUstream) -> Result {
+    let stream = Stream::from_handle(stream)?;
+    if width == 0 || height == 0 {
+        return Ok(());
+    }
+    aligned(at, fill)?;
+    let row_bytes = width.checked_mul(fill.len_bytes()).ok_or(Error::InvalidValue("Width"))?;
+    // CUDA: with more than one row, a row fits into the pitch and the pitch keeps the alignment.
+    if height > 1 && (pitch < row_bytes || !pitch.is_multiple_of(fill.len_bytes())) {
+        return Err(Error::InvalidValue("dstPitch"));
+    }
+    let len_bytes = (height - 1)
+        .checked_mul(pitch)
+        .and_then(|bytes| bytes.checked_add(row_bytes))
+        .ok_or(Error::InvalidValue("Height"))?;
+    check(at, len_bytes, "dstDevice")?;
+    if height == 1 || pitch == row_bytes {
+        return row(&stream, at, fill, width * height);
+    }
+    if let Fill::Byte(value) = fill {
+        // SAFETY: the range was checked; the stream is alive.
+        return Ok(unsafe {
+            stream.hip().hipMemset2DAsync(raw(at), pitch, c_int::from(value), width, height, stream.hip.0)
+        }?);
+    }
+    // HIP differs: two-dimensional fills of wider elements came with ROCm 7.1 only.
+    for y in 0..height {
+        row(&stream, at + (y * pitch) as u64, fill, width)?;
+    }
+    Ok(())
+}
+
+pub fn cuMemsetD8_v2(dstDevice: CUdeviceptr, uc: c_uchar, N: usize) -> Result {
+    Context::current()?;
+    linear(dstDevice, Fill::Byte(uc), N, default_stream())
+}
+
+pub fn cuMemsetD16_v2(dstDevice: CUdeviceptr, us: c_ushort, N: usize) -> Result {
+    Context::current()?;
+    linear(dstDevice, Fill::Half(us), N, default_stream())
+}
+
+pub fn cuMemsetD32_v2(dstDevice: CUdeviceptr, ui: c_uint, N: usize) -> Result {
+    Context::current()?;
+    linear(dstDevice, Fill::Word(ui), N, default_stream())
+}
+
+pub fn cuMemsetD8Async(dstDevice: CUdeviceptr, uc: c_uchar, N: usize, hStream: CUstream) -> Result {
+    linear(dstDevice, Fill::Byte(uc), N, hStream)
+}
+
+pub fn cuMemsetD16Async(dstDevice: CUdeviceptr, us: c_ushort, N: usize, hStream: CUstream) -> Result {
+    linear(dstDevice, Fill::Half(us), N, hStream)
+}
+
+pub fn cuMemsetD32Async(dstDevice: CUdeviceptr, ui: c_uint, N: usize, hStream: CUstream) -> Result {
+    linear(dstDevice, Fill::Word(ui), N, hStream)
+}
+
+pub fn cuMemsetD2D8_v2(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    uc: c_uchar,
+    Width: usize,
+    Height: usize,
+) -> Result {
+    rows(dstDevice, dstPitch, Fill::Byte(uc), Width, Height, default_stream())
+}
+
+pub fn cuMemsetD2D16_v2(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    us: c_ushort,
+    Width: usize,
+    Height: usize,
+) -> Result {
+    rows(dstDevice, dstPitch, Fill::Half(us), Width, Height, default_stream())
+}
+
+pub fn cuMemsetD2D32_v2(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    ui: c_uint,
+    Width: usize,
+    Height: usize,
+) -> Result {
+    rows(dstDevice, dstPitch, Fill::Word(ui), Width, Height, default_stream())
+}
+
+pub fn cuMemsetD2D8Async(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    uc: c_uchar,
+    Width: usize,
+    Height: usize,
+    hStream: CUstream,
+) -> Result {
+    rows(dstDevice, dstPitch, Fill::Byte(uc), Width, Height, hStream)
+}
+
+pub fn cuMemsetD2D16Async(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    us: c_ushort,
+    Width: usize,
+    Height: usize,
+    hStream: CUstream,
+) -> Result {
+    rows(dstDevice, dstPitch, Fill::Half(us), Width, Height, hStream)
+}
+
+pub fn cuMemsetD2D32Async(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    ui: c_uint,
+    Width: usize,
+    Height: usize,
+    hStream: CUstream,
+) -> Result {
+    rows(dstDevice, dstPitch, Fill::Word(ui), Width, Height, hStream)
+}

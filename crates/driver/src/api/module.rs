@@ -1,0 +1,294 @@
+//! Module Management; functions of modules.
+
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use cuda_abi::out::{OptOut, Out};
+use cuda_abi::{
+    CUdeviceptr, CUfunc_cache, CUfunction, CUfunction_attribute, CUfunctionLoadingState, CUjit_option,
+    CUmodule, CUmoduleLoadingMode, CUsharedconfig,
+};
+
+use crate::image::{self, Failure};
+use crate::jit;
+use crate::object::module::Linked;
+use crate::object::{Context, Function, Module};
+use crate::{Error, Result};
+
+/// `X.Y` as PTX writes targets: 90 for 9.0.
+pub(crate) fn capability() -> u32 {
+    let (major, minor) = config::get().compute_capability;
+    major * 10 + minor
+}
+
+/// Checks an image and tells the program's log buffers and our log what was wrong with it.
+pub(crate) fn check(
+    sources: core::result::Result<Vec<compiler::Source>, Failure>,
+    options: &jit::Options,
+) -> Result<Linked> {
+    match sources.and_then(Linked::check) {
+        Ok(linked) => {
+            if !linked.complaints.is_empty() {
+                tracing::warn!(target: "cudaway::driver", "some kernels cannot be translated:\n{}", linked.complaints);
+            }
+            options.finish(&linked.complaints, "");
+            Ok(linked)
+        }
+        Err(Failure { error, message }) => {
+            tracing::error!(target: "cudaway::driver", "the image cannot be loaded: {message}");
+            options.finish(&message, "");
+            Err(error)
+        }
+    }
+}
+
+fn load(module: Out<'_, CUmodule>, image: *const c_void, options: &jit::Options) -> Result {
+    let context = Context::current()?;
+    if image.is_null() {
+        return Err(Error::InvalidValue("image"));
+    }
+    // SAFETY: CUDA's contract: an image that stays as it is during the call.
+    let linked = check(unsafe { image::read(image, capability()) }, options)?;
+    let (handle, _) = Module::load(&Arc::new(linked), context)?;
+    module.write(handle);
+    Ok(())
+}
+
+pub fn cuModuleLoadData(module: Out<'_, CUmodule>, image: *const c_void) -> Result {
+    load(module, image, &jit::Options::none())
+}
+
+pub fn cuModuleLoadDataEx(
+    module: Out<'_, CUmodule>,
+    image: *const c_void,
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+) -> Result {
+    // SAFETY: CUDA's contract for the two arrays and the buffers they name.
+    let options = unsafe { jit::Options::read(numOptions, options, optionValues) }?;
+    load(module, image, &options)
+}
+
+pub fn cuModuleLoadFatBinary(module: Out<'_, CUmodule>, fatCubin: *const c_void) -> Result {
+    load(module, fatCubin, &jit::Options::none())
+}
+
+pub fn cuModuleLoad(module: Out<'_, CUmodule>, fname: *const c_char) -> Result {
+    Context::current()?;
+    let bytes = read_file(fname, "fname")?;
+    load(module, bytes.as_ptr().cast(), &jit::Options::none())
+}
+
+/// A file the program names, with a NUL behind it.
+pub(crate) fn read_file(name: *const c_char, parameter: &'static str) -> Result<Vec<u8>> {
+    if name.is_null() {
+        return Err(Error::InvalidValue(parameter));
+    }
+    // SAFETY: CUDA's contract: a C string.
+    let name = unsafe { CStr::from_ptr(name) };
+    image::file(Path::new(OsStr::from_bytes(name.to_bytes())))
+}
+
+pub fn cuModuleUnload(hmod: CUmodule) -> Result {
+    Module::unload(hmod)
+}
+
+/// Kernels are compiled at their first launch.
+pub fn cuModuleGetLoadingMode(mode: Out<'_, CUmoduleLoadingMode>) -> Result {
+    crate::process::driver()?;
+    mode.write(CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING);
+    Ok(())
+}
+
+/// A C string parameter.
+pub(crate) fn name_of<'a>(name: *const c_char) -> Result<&'a CStr> {
+    if name.is_null() {
+        return Err(Error::InvalidValue("name"));
+    }
+    // SAFETY: CUDA's contract: a C string that lives through the call.
+    Ok(unsafe { CStr::from_ptr(name) })
+}
+
+pub fn cuModuleGetFunction(hfunc: Out<'_, CUfunction>, hmod: CUmodule, name: *const c_char) -> Result {
+    let name = name_of(name)?;
+    let module = Module::from_handle(hmod)?;
+    hfunc.write(module.function(hmod, name)?);
+    Ok(())
+}
+
+pub fn cuModuleGetFunctionCount(count: Out<'_, c_uint>, mod_: CUmodule) -> Result {
+    let module = Module::from_handle(mod_)?;
+    count.write(c_uint::try_from(module.linked.kernels.len()).unwrap_or(c_uint::MAX));
+    Ok(())
+}
+
+pub fn cuModuleEnumerateFunctions(
+    functions: *mut CUfunction,
+    numFunctions: c_uint,
+    mod_: CUmodule,
+) -> Result {
+    let module = Module::from_handle(mod_)?;
+    if functions.is_null() {
+        return Err(Error::InvalidValue("functions"));
+    }
+    let usable = module.linked.kernels.iter().filter(|kernel| !kernel.is_broken);
+    for (index, kernel) in usable.take(numFunctions as usize).enumerate() {
+        let function = module.function(mod_, &kernel.name)?;
+        // SAFETY: CUDA's contract: room for `numFunctions` handles.
+        unsafe { functions.add(index).write(function) };
+    }
+    Ok(())
+}
+
+pub fn cuModuleGetGlobal_v2(
+    dptr: OptOut<'_, CUdeviceptr>,
+    bytes: OptOut<'_, usize>,
+    hmod: CUmodule,
+    name: *const c_char,
+) -> Result {
+    let name = name_of(name)?;
+    let (base, len_bytes) = Module::from_handle(hmod)?.global(name)?;
+    dptr.write(base);
+    bytes.write(len_bytes);
+    Ok(())
+}
+
+pub fn cuFuncGetModule(hmod: Out<'_, CUmodule>, hfunc: CUfunction) -> Result {
+    hmod.write(Function::from_handle(hfunc)?.module.0);
+    Ok(())
+}
+
+/// The name lives as long as the module.
+pub fn cuFuncGetName(name: OptOut<'_, *const c_char>, hfunc: CUfunction) -> Result {
+    let function = Function::from_handle(hfunc)?;
+    name.write(function.info.name.as_ptr());
+    Ok(())
+}
+
+pub fn cuFuncGetParamCount(func: CUfunction, paramCount: Out<'_, usize>) -> Result {
+    paramCount.write(Function::from_handle(func)?.info.params.len());
+    Ok(())
+}
+
+pub fn cuFuncGetParamInfo(
+    func: CUfunction,
+    paramIndex: usize,
+    paramOffset: Out<'_, usize>,
+    paramSize: OptOut<'_, usize>,
+) -> Result {
+    let function = Function::from_handle(func)?;
+    let &(offset, len_bytes) =
+        function.info.params.get(paramIndex).ok_or(Error::InvalidValue("paramIndex"))?;
+    paramOffset.write(offset);
+    paramSize.write(len_bytes);
+    Ok(())
+}
+
+pub fn cuFuncIsLoaded(state: Out<'_, CUfunctionLoadingState>, function: CUfunction) -> Result {
+    Function::from_handle(function)?;
+    state.write(CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED);
+    Ok(())
+}
+
+pub fn cuFuncLoad(function: CUfunction) -> Result {
+    Function::from_handle(function).map(|_| ())
+}
+
+pub fn cuFuncGetAttribute(pi: Out<'_, c_int>, attrib: CUfunction_attribute, hfunc: CUfunction) -> Result {
+    let function = Function::from_handle(hfunc)?;
+    pi.write(attribute(&function, attrib)?);
+    Ok(())
+}
+
+/// HIP numbers the first ten attributes as CUDA does; the rest is about clusters, which HIP has not.
+pub(crate) fn attribute(function: &Function, attrib: CUfunction_attribute) -> Result<c_int> {
+    match attrib {
+        // The architecture that runs is the one reported for the device, whatever the PTX was written for.
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => Ok(capability() as c_int),
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => Ok(function
+            .attribute(attrib.0)
+            .ok()
+            .filter(|&version| version > 0)
+            .unwrap_or(capability() as c_int)),
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => {
+            let bound = function.attribute(attrib.0)?;
+            let asked = function.info.max_threads.and_then(|n| c_int::try_from(n).ok()).unwrap_or(c_int::MAX);
+            Ok(bound.min(asked))
+        }
+        CUfunction_attribute(0..=9) => function.attribute(attrib.0),
+        CUfunction_attribute(number) if number < CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX.0 => Ok(0),
+        _ => Err(Error::InvalidValue("attrib")),
+    }
+}
+
+pub fn cuFuncSetAttribute(hfunc: CUfunction, attrib: CUfunction_attribute, value: c_int) -> Result {
+    let function = Function::from_handle(hfunc)?;
+    set_attribute(&function, attrib, value)
+}
+
+pub(crate) fn set_attribute(function: &Function, attrib: CUfunction_attribute, value: c_int) -> Result {
+    match attrib {
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
+            let fixed =
+                function.attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES.0).unwrap_or(0);
+            let most = function.context.device.bounds.shared_per_block_optin;
+            let wanted = u32::try_from(i64::from(value) + i64::from(fixed)).ok();
+            // CUDA: static and dynamic shared memory together stay below the device's opt-in maximum.
+            if value < 0 || wanted.is_none_or(|wanted| wanted > most) {
+                return Err(Error::InvalidValue("value"));
+            }
+            set_in_provider(function, attrib, value)
+        }
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
+            if !(-1..=100).contains(&value) {
+                return Err(Error::InvalidValue("value"));
+            }
+            set_in_provider(function, attrib, value)
+        }
+        // Hints about clusters; a launch that asks for a cluster says what is missing.
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        | CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => Ok(()),
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
+        | CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT
+        | CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => {
+            Err(Error::NotSupported("cuFuncSetAttribute: clusters"))
+        }
+        _ => Err(Error::InvalidValue("attrib")),
+    }
+}
+
+fn set_in_provider(function: &Function, attrib: CUfunction_attribute, value: c_int) -> Result {
+    let number = c_int::try_from(attrib.0).map_err(|_| Error::InvalidValue("attrib"))?;
+    // SAFETY: HIP takes a kernel's module handle here as well; the function is alive.
+    let answer = unsafe {
+        function.context.hip().hipFuncSetAttribute(function.hip.0.cast_const().cast(), number, value)
+    };
+    match answer.map_err(Error::from) {
+        // HIP differs: it has no opt-in; every kernel may use all shared memory there is, and it knows kernels by
+        // their host address only. Nothing has to be set, so nothing failed.
+        Ok(()) | Err(Error::NotSupported(_) | Error::InvalidValue(_) | Error::InvalidHandle(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// A preference without a choice on our devices.
+pub fn cuFuncSetCacheConfig(hfunc: CUfunction, config: CUfunc_cache) -> Result {
+    Function::from_handle(hfunc)?;
+    if config.0 > CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
+        return Err(Error::InvalidValue("config"));
+    }
+    Ok(())
+}
+
+/// A preference without a choice on our devices.
+pub fn cuFuncSetSharedMemConfig(hfunc: CUfunction, config: CUsharedconfig) -> Result {
+    Function::from_handle(hfunc)?;
+    if config.0 > CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 {
+        return Err(Error::InvalidValue("config"));
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Occupancy: how many blocks fit.
+
+use core::ffi::{c_int, c_uint};
+
+use cuda_abi::out::Out;
+use cuda_abi::{CUfunction, CUlaunchConfig, CUoccupancyB2DSize};
+use hip_sys as hip;
+
+use crate::object::Function;
+use crate::object::device::WARP_SIZE;
+use crate::{Error, Result};
+
+pub fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    numBlocks: Out<'_, c_int>,
+    func: CUfunction,
+    blockSize: c_int,
+    dynamicSMemSize: usize,
+) -> Result {
+    let function = Function::from_handle(func)?;
+    numBlocks.write(active_blocks(&function, blockSize, dynamicSMemSize)?);
+    Ok(())
+}
+
+/// The one flag is about caching, which does not cost occupancy here.
+pub fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    numBlocks: Out<'_, c_int>,
+    func: CUfunction,
+    blockSize: c_int,
+    dynamicSMemSize: usize,
+    flags: c_uint,
+) -> Result {
+    if flags > 1 {
+        return Err(Error::InvalidValue("flags"));
+    }
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks, func, blockSize, dynamicSMemSize)
+}
+
+fn active_blocks(function: &Function, block_size: c_int, shared_bytes: usize) -> Result<c_int> {
+    if block_size <= 0 {
+        return Err(Error::InvalidValue("blockSize"));
+    }
+    let mut n = 0;
+    // SAFETY: `n` is writable; the function is alive.
+    unsafe {
+        function.context.hip().hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
+            &mut n,
+            function.hip.0,
+            block_size,
+            shared_bytes,
+        )
+    }?;
+    Ok(n)
+}
+
+/// The block size with the most resident threads, and the grid that fills the device with it.
+pub fn cuOccupancyMaxPotentialBlockSize(
+    minGridSize: Out<'_, c_int>,
+    blockSize: Out<'_, c_int>,
+    func: CUfunction,
+    blockSizeToDynamicSMemSize: CUoccupancyB2DSize,
+    dynamicSMemSize: usize,
+    blockSizeLimit: c_int,
+) -> Result {
+    let function = Function::from_handle(func)?;
+    let device = function.context.device;
+    let most = c_int::try_from(device.bounds.threads_per_block).unwrap_or(c_int::MAX);
+    let most =
+        function.info.max_threads.and_then(|n| c_int::try_from(n).ok()).map_or(most, |own| own.min(most));
+    // CUDA: 0 means no limit of the caller's.
+    let limit = if blockSizeLimit > 0 { blockSizeLimit.min(most) } else { most };
+    let mut best = (0, 0, 0);
+    let mut size = limit;
+    while size > 0 {
+        let shared_bytes = match blockSizeToDynamicSMemSize {
+            // SAFETY: the program's function, called as CUDA says.
+            Some(bytes_for) => unsafe { bytes_for(size) },
+            None => dynamicSMemSize,
+        };
+        let n_blocks = active_blocks(&function, size, shared_bytes)?;
+        if n_blocks * size > best.0 {
+            best = (n_blocks * size, size, n_blocks);
+        }
+        // Whole warps below the limit.
+        size = (size - 1) / WARP_SIZE * WARP_SIZE;
+    }
+    if best.0 == 0 {
+        return Err(Error::InvalidValue("dynamicSMemSize"));
+    }
+    let n_processors = device.hip_attribute(hip::hipDeviceAttributeMultiprocessorCount).unwrap_or(1);
+    minGridSize.write(best.2 * n_processors);
+    blockSize.write(best.1);
+    Ok(())
+}
+
+pub fn cuOccupancyMaxPotentialBlockSizeWithFlags(
+    minGridSize: Out<'_, c_int>,
+    blockSize: Out<'_, c_int>,
+    func: CUfunction,
+    blockSizeToDynamicSMemSize: CUoccupancyB2DSize,
+    dynamicSMemSize: usize,
+    blockSizeLimit: c_int,
+    flags: c_uint,
+) -> Result {
+    if flags > 1 {
+        return Err(Error::InvalidValue("flags"));
+    }
+    cuOccupancyMaxPotentialBlockSize(
+        minGridSize,
+        blockSize,
+        func,
+        blockSizeToDynamicSMemSize,
+        dynamicSMemSize,
+        blockSizeLimit,
+    )
+}
+
+/// The dynamic shared memory that is left when `numBlocks` blocks share a multiprocessor.
+pub fn cuOccupancyAvailableDynamicSMemPerBlock(
+    dynamicSmemSize: Out<'_, usize>,
+    func: CUfunction,
+    numBlocks: c_int,
+    blockSize: c_int,
+) -> Result {
+    let function = Function::from_handle(func)?;
+    let n_blocks =
+        usize::try_from(numBlocks).ok().filter(|&n| n > 0).ok_or(Error::InvalidValue("numBlocks"))?;
+    if blockSize <= 0 {
+        return Err(Error::InvalidValue("blockSize"));
+    }
+    let device = function.context.device;
+    let total = device
+        .hip_attribute(hip::hipDeviceAttributeSharedMemPerMultiprocessor)
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .unwrap_or(device.bounds.shared_per_block as usize);
+    let fixed = function.attribute(hip::HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES.cast_unsigned())?;
+    let share = (total / n_blocks).min(device.bounds.shared_per_block_optin as usize);
+    dynamicSmemSize.write(share.saturating_sub(usize::try_from(fixed).unwrap_or(0)));
+    Ok(())
+}
+
+/// The device has no clusters beyond one block.
+pub fn cuOccupancyMaxPotentialClusterSize(
+    clusterSize: Out<'_, c_int>,
+    func: CUfunction,
+    _config: *const CUlaunchConfig,
+) -> Result {
+    Function::from_handle(func)?;
+    clusterSize.write(1);
+    Ok(())
+}

@@ -1,0 +1,313 @@
+//! Stream Ordered Memory Allocator.
+//!
+//! HIP differs: providers without `hipMallocAsync` get the same order from plain allocations: memory is there at
+//! once, and goes back when an event recorded behind its last use has been reached.
+
+use core::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use cuda_abi::out::Out;
+use cuda_abi::{
+    CUdevice, CUdeviceptr, CUmemAccessDesc, CUmemAllocationType, CUmemLocationType, CUmemPool_attribute,
+    CUmemPoolProps, CUmemoryPool, CUstream,
+};
+use hip_sys::{HipError, hipErrorNotReady, hipEvent_t, hipEventDisableTiming};
+use parking_lot::Mutex;
+
+use crate::handle::Registry;
+use crate::object::memory::{self, Allocation, Kind, device_pointer, raw};
+use crate::object::{Context, Device, Shared, Stream};
+use crate::{Error, Result};
+
+static POOLS: Registry<Arc<Pool>, CUmemoryPool> = Registry::new(9);
+
+/// A pool: accounting and settings; the memory itself comes from the provider.
+struct Pool {
+    device: &'static Device,
+    is_default: bool,
+    reuse: [AtomicU64; 3],
+    release_threshold: AtomicU64,
+    used: AtomicU64,
+    used_high: AtomicU64,
+}
+
+/// Each device's default pool, and the pool that `cuMemAllocAsync` takes.
+struct OfDevice {
+    default: CUmemoryPool,
+    current: Mutex<Shared<CUmemoryPool>>,
+}
+
+// SAFETY: a handle is a number.
+unsafe impl Send for OfDevice {}
+// SAFETY: as above.
+unsafe impl Sync for OfDevice {}
+
+impl Pool {
+    fn make(device: &'static Device, is_default: bool) -> Result<CUmemoryPool> {
+        let pool = Pool {
+            device,
+            is_default,
+            reuse: [const { AtomicU64::new(1) }; 3],
+            release_threshold: AtomicU64::new(0),
+            used: AtomicU64::new(0),
+            used_high: AtomicU64::new(0),
+        };
+        POOLS.insert(Arc::new(pool)).ok_or(Error::OutOfMemory)
+    }
+
+    fn from_handle(handle: CUmemoryPool) -> Result<Arc<Pool>> {
+        crate::process::driver()?;
+        POOLS.get(handle).ok_or(Error::InvalidValue("pool"))
+    }
+
+    fn add(&self, len_bytes: usize) {
+        let now = self.used.fetch_add(len_bytes as u64, Ordering::Relaxed) + len_bytes as u64;
+        self.used_high.fetch_max(now, Ordering::Relaxed);
+    }
+}
+
+fn of_device(device: &'static Device) -> Result<&'static OfDevice> {
+    static ALL: OnceLock<Mutex<Vec<(CUdevice, &'static OfDevice)>>> = OnceLock::new();
+    let mut all = ALL.get_or_init(|| Mutex::new(Vec::new())).lock();
+    if let Some((_, pools)) = all.iter().find(|(ordinal, _)| *ordinal == device.ordinal) {
+        return Ok(pools);
+    }
+    let default = Pool::make(device, true)?;
+    // One per device for the process's life.
+    let pools: &'static OfDevice =
+        Box::leak(Box::new(OfDevice { default, current: Mutex::new(Shared(default)) }));
+    all.push((device.ordinal, pools));
+    Ok(pools)
+}
+
+pub fn cuDeviceGetDefaultMemPool(pool_out: Out<'_, CUmemoryPool>, dev: CUdevice) -> Result {
+    pool_out.write(of_device(Device::get(dev)?)?.default);
+    Ok(())
+}
+
+pub fn cuDeviceGetMemPool(pool: Out<'_, CUmemoryPool>, dev: CUdevice) -> Result {
+    pool.write(of_device(Device::get(dev)?)?.current.lock().0);
+    Ok(())
+}
+
+pub fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) -> Result {
+    let device = Device::get(dev)?;
+    if !core::ptr::eq(Pool::from_handle(pool)?.device, device) {
+        return Err(Error::InvalidValue("pool: of another device"));
+    }
+    *of_device(device)?.current.lock() = Shared(pool);
+    Ok(())
+}
+
+pub fn cuMemPoolCreate(pool: Out<'_, CUmemoryPool>, poolProps: &CUmemPoolProps) -> Result {
+    crate::process::driver()?;
+    if poolProps.allocType != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED {
+        return Err(Error::InvalidValue("poolProps.allocType"));
+    }
+    if poolProps.location.type_ != CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
+        return Err(Error::NotSupported("cuMemPoolCreate: pools of host memory"));
+    }
+    if poolProps.handleTypes.0 != 0 {
+        return Err(Error::NotSupported("cuMemPoolCreate: pools shared between processes"));
+    }
+    // SAFETY: a device location has its number in this member.
+    let device = Device::get(unsafe { poolProps.location.__bindgen_anon_1.id })?;
+    pool.write(Pool::make(device, false)?);
+    Ok(())
+}
+
+/// Memory of the pool that is still in use stays so until it is freed.
+pub fn cuMemPoolDestroy(pool: CUmemoryPool) -> Result {
+    let object = Pool::from_handle(pool)?;
+    // CUDA: the default pool cannot be destroyed.
+    if object.is_default {
+        return Err(Error::InvalidValue("pool: a default pool"));
+    }
+    let pools = of_device(object.device)?;
+    let mut current = pools.current.lock();
+    if current.0 == pool {
+        *current = Shared(pools.default);
+    }
+    drop(current);
+    POOLS.remove(pool).map(|_| ()).ok_or(Error::InvalidValue("pool"))
+}
+
+/// Unused memory is not kept, so there is nothing to trim but what waits for its stream.
+pub fn cuMemPoolTrimTo(pool: CUmemoryPool, _minBytesToKeep: usize) -> Result {
+    Pool::from_handle(pool)?;
+    reap();
+    Ok(())
+}
+
+pub fn cuMemPoolSetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) -> Result {
+    let pool = Pool::from_handle(pool)?;
+    if value.is_null() {
+        return Err(Error::InvalidValue("value"));
+    }
+    // SAFETY (both): CUDA's contract: the value has the attribute's type.
+    let int = || u64::from(unsafe { *value.cast::<c_int>() } != 0);
+    let long = || unsafe { *value.cast::<u64>() };
+    match attr {
+        CUmemPool_attribute(number @ 1..=3) => {
+            pool.reuse[number as usize - 1].store(int(), Ordering::Relaxed)
+        }
+        CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => {
+            pool.release_threshold.store(long(), Ordering::Relaxed);
+        }
+        // CUDA: high-water marks can be set back to 0 only.
+        CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH
+        | CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => {
+            if long() != 0 {
+                return Err(Error::InvalidValue("value"));
+            }
+            pool.used_high.store(pool.used.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        _ => return Err(Error::InvalidValue("attr")),
+    }
+    Ok(())
+}
+
+pub fn cuMemPoolGetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) -> Result {
+    let pool = Pool::from_handle(pool)?;
+    if value.is_null() {
+        return Err(Error::InvalidValue("value"));
+    }
+    let long = |answer: &AtomicU64| {
+        // SAFETY: CUDA's contract: the value has the attribute's type.
+        unsafe { value.cast::<u64>().write(answer.load(Ordering::Relaxed)) };
+    };
+    match attr {
+        CUmemPool_attribute(number @ 1..=3) => {
+            let answer = pool.reuse[number as usize - 1].load(Ordering::Relaxed);
+            // SAFETY: as above.
+            unsafe { value.cast::<c_int>().write(c_int::from(answer != 0)) };
+        }
+        CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => long(&pool.release_threshold),
+        // Nothing is reserved beyond what is used.
+        CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
+        | CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => long(&pool.used),
+        CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH
+        | CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => {
+            long(&pool.used_high);
+        }
+        _ => return Err(Error::InvalidValue("attr")),
+    }
+    Ok(())
+}
+
+/// A device always reaches its own pool.
+pub fn cuMemPoolSetAccess(pool: CUmemoryPool, map: *const CUmemAccessDesc, count: usize) -> Result {
+    let pool = Pool::from_handle(pool)?;
+    if map.is_null() || count == 0 {
+        return Err(Error::InvalidValue("map or count"));
+    }
+    for index in 0..count {
+        // SAFETY: CUDA's contract: `count` entries.
+        let entry = unsafe { &*map.add(index) };
+        if entry.location.type_ != CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
+            return Err(Error::InvalidValue("map.location"));
+        }
+        // SAFETY: a device location has its number in this member.
+        let device = Device::get(unsafe { entry.location.__bindgen_anon_1.id })?;
+        if !core::ptr::eq(device, pool.device) {
+            return Err(Error::NotSupported("cuMemPoolSetAccess: another device"));
+        }
+    }
+    Ok(())
+}
+
+pub fn cuMemAllocAsync(dptr: Out<'_, CUdeviceptr>, bytesize: usize, hStream: CUstream) -> Result {
+    let stream = Stream::from_handle(hStream)?;
+    let pool = of_device(stream.context.device)?.current.lock().0;
+    allocate(dptr, bytesize, pool, &stream)
+}
+
+pub fn cuMemAllocFromPoolAsync(
+    dptr: Out<'_, CUdeviceptr>,
+    bytesize: usize,
+    pool: CUmemoryPool,
+    hStream: CUstream,
+) -> Result {
+    allocate(dptr, bytesize, pool, &Stream::from_handle(hStream)?)
+}
+
+fn allocate(dptr: Out<'_, CUdeviceptr>, len_bytes: usize, handle: CUmemoryPool, stream: &Stream) -> Result {
+    let pool = Pool::from_handle(handle)?;
+    if len_bytes == 0 {
+        return Err(Error::InvalidValue("bytesize"));
+    }
+    if !core::ptr::eq(pool.device, stream.context.device) {
+        return Err(Error::InvalidValue("pool: of another device than the stream"));
+    }
+    let hip = stream.hip();
+    let mut at = core::ptr::null_mut();
+    if hip.has("hipMallocAsync") {
+        // SAFETY: `at` is writable; the stream is alive.
+        unsafe { hip.hipMallocAsync(&mut at, len_bytes, stream.hip.0) }?;
+    } else {
+        reap();
+        // SAFETY: `at` is writable.
+        unsafe { hip.hipMalloc(&mut at, len_bytes) }?;
+    }
+    let mut range = Allocation::new(device_pointer(at), len_bytes, Kind::Pooled, stream.context);
+    range.pool = Shared(handle);
+    memory::enter(range);
+    pool.add(len_bytes);
+    dptr.write(range.base);
+    Ok(())
+}
+
+/// Frees memory when the stream gets there; also memory that `cuMemAlloc` gave.
+pub fn cuMemFreeAsync(dptr: CUdeviceptr, hStream: CUstream) -> Result {
+    let stream = Stream::from_handle(hStream)?;
+    if dptr == 0 {
+        return Ok(());
+    }
+    let freeable = |range: &Allocation| matches!(range.kind, Kind::Device | Kind::Pooled);
+    let range = memory::take(dptr, freeable).ok_or(Error::InvalidValue("dptr"))?;
+    if let Some(pool) = POOLS.get(range.pool.0) {
+        pool.used.fetch_sub(range.len_bytes as u64, Ordering::Relaxed);
+    }
+    let hip = stream.hip();
+    if range.kind == Kind::Pooled && hip.has("hipFreeAsync") {
+        // SAFETY: the range left the registry, so this is its only release; the stream is alive.
+        return Ok(unsafe { hip.hipFreeAsync(raw(dptr), stream.hip.0) }?);
+    }
+    reap();
+    let mut event: hipEvent_t = core::ptr::null_mut();
+    // SAFETY: `event` is writable; the stream is alive.
+    unsafe { hip.hipEventCreateWithFlags(&mut event, hipEventDisableTiming) }?;
+    // SAFETY: as above.
+    unsafe { hip.hipEventRecord(event, stream.hip.0) }?;
+    WAITING.lock().push(Waiting { range, event: Shared(event), context: stream.context });
+    Ok(())
+}
+
+/// Memory that goes back once its event has been reached.
+struct Waiting {
+    range: Allocation,
+    event: Shared<hipEvent_t>,
+    context: &'static Context,
+}
+
+/// Bounded by the frees a program queues without waiting; every allocation and free looks through it.
+static WAITING: Mutex<Vec<Waiting>> = Mutex::new(Vec::new());
+
+/// Releases what no stream uses any more.
+fn reap() {
+    let done: Vec<Waiting> = {
+        let mut waiting = WAITING.lock();
+        let is_done = |entry: &mut Waiting| {
+            // SAFETY: the event is alive until it is taken from the list.
+            let answer = unsafe { entry.context.hip().hipEventQuery(entry.event.0) };
+            !matches!(answer, Err(HipError::Code { code, .. }) if code == hipErrorNotReady)
+        };
+        waiting.extract_if(.., is_done).collect()
+    };
+    for Waiting { range, event, context } in done {
+        // SAFETY: the event just left the list. What HIP says changes nothing: the memory is done with.
+        let _ = unsafe { context.hip().hipEventDestroy(event.0) };
+        let _ = memory::release(&range);
+    }
+}

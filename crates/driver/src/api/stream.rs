@@ -1,0 +1,221 @@
+//! Stream Management, Stream Memory Operations.
+
+use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
+
+use cuda_abi::out::{OptOut, Out};
+use cuda_abi::{
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUgreenCtx, CUresult, CUstream, CUstreamCallback,
+    CUstreamCaptureStatus, cuuint32_t, cuuint64_t,
+};
+use hip_sys::{HipError, hipError_t, hipStream_t, hipStreamCaptureStatus};
+
+use crate::object::memory::{check, raw};
+use crate::object::{Event, Stream};
+use crate::{Error, Result};
+
+pub fn cuStreamCreate(phStream: Out<'_, CUstream>, Flags: c_uint) -> Result {
+    phStream.write(Stream::create(Flags, 0)?);
+    Ok(())
+}
+
+/// A priority outside the device's range is taken as the nearest in it.
+pub fn cuStreamCreateWithPriority(phStream: Out<'_, CUstream>, flags: c_uint, priority: c_int) -> Result {
+    phStream.write(Stream::create(flags, priority)?);
+    Ok(())
+}
+
+pub fn cuStreamDestroy_v2(hStream: CUstream) -> Result {
+    Stream::destroy(hStream)
+}
+
+pub fn cuStreamDestroy(hStream: CUstream) -> Result {
+    Stream::destroy(hStream)
+}
+
+pub fn cuStreamSynchronize(hStream: CUstream) -> Result {
+    Stream::from_handle(hStream)?.synchronize()
+}
+
+pub fn cuStreamQuery(hStream: CUstream) -> Result {
+    let stream = Stream::from_handle(hStream)?;
+    // SAFETY: the stream is alive.
+    Ok(unsafe { stream.hip().hipStreamQuery(stream.hip.0) }?)
+}
+
+pub fn cuStreamWaitEvent(hStream: CUstream, hEvent: CUevent, Flags: c_uint) -> Result {
+    let stream = Stream::from_handle(hStream)?;
+    let event = Event::from_handle(hEvent)?;
+    // CUDA: CU_EVENT_WAIT_DEFAULT or, in graphs, CU_EVENT_WAIT_EXTERNAL.
+    if Flags > 1 {
+        return Err(Error::InvalidValue("Flags"));
+    }
+    if !core::ptr::eq(stream.context.device.provider, event.context.device.provider) {
+        return Err(Error::NotSupported("cuStreamWaitEvent: an event of another provider's device"));
+    }
+    stream.context.bind()?;
+    // SAFETY: both are alive.
+    Ok(unsafe { stream.hip().hipStreamWaitEvent(stream.hip.0, event.hip.0, 0) }?)
+}
+
+/// A callback of the program's with the handle it expects back.
+struct Callback {
+    function: unsafe extern "C" fn(CUstream, CUresult, *mut c_void),
+    stream: CUstream,
+    user_data: *mut c_void,
+}
+
+unsafe extern "C" fn run_callback(_stream: hipStream_t, status: hipError_t, data: *mut c_void) {
+    // SAFETY: `data` is the box that `cuStreamAddCallback` leaked; HIP calls back once.
+    let callback = unsafe { Box::from_raw(data.cast::<Callback>()) };
+    let result = if status == hip_sys::hipSuccess {
+        CUresult::CUDA_SUCCESS
+    } else {
+        Error::from(HipError::Code { call: "stream callback", code: status }).result()
+    };
+    // SAFETY: the program's function, with the arguments it asked for.
+    unsafe { (callback.function)(callback.stream, result, callback.user_data) };
+}
+
+/// Calls `callback` on a host thread when everything queued so far is done; later work of the stream waits for it.
+pub fn cuStreamAddCallback(
+    hStream: CUstream,
+    callback: CUstreamCallback,
+    userData: *mut c_void,
+    flags: c_uint,
+) -> Result {
+    let stream = Stream::from_handle(hStream)?;
+    if flags != 0 {
+        return Err(Error::InvalidValue("flags"));
+    }
+    let function = callback.ok_or(Error::InvalidValue("callback"))?;
+    let data = Box::into_raw(Box::new(Callback { function, stream: hStream, user_data: userData }));
+    // SAFETY: the stream is alive; `data` lives until the one call of `run_callback`.
+    let added =
+        unsafe { stream.hip().hipStreamAddCallback(stream.hip.0, Some(run_callback), data.cast(), 0) };
+    if let Err(error) = added {
+        // SAFETY: HIP did not take the callback, so the box is still ours.
+        drop(unsafe { Box::from_raw(data) });
+        return Err(error.into());
+    }
+    Ok(())
+}
+
+pub fn cuStreamGetPriority(hStream: CUstream, priority: Out<'_, c_int>) -> Result {
+    priority.write(Stream::from_handle(hStream)?.priority);
+    Ok(())
+}
+
+pub fn cuStreamGetFlags(hStream: CUstream, flags: Out<'_, c_uint>) -> Result {
+    flags.write(Stream::from_handle(hStream)?.flags);
+    Ok(())
+}
+
+pub fn cuStreamGetId(hStream: CUstream, streamId: Out<'_, c_ulonglong>) -> Result {
+    streamId.write(Stream::from_handle(hStream)?.id);
+    Ok(())
+}
+
+pub fn cuStreamGetCtx(hStream: CUstream, pctx: Out<'_, CUcontext>) -> Result {
+    pctx.write(Stream::from_handle(hStream)?.context.handle());
+    Ok(())
+}
+
+pub fn cuStreamGetCtx_v2(
+    hStream: CUstream,
+    pCtx: OptOut<'_, CUcontext>,
+    pGreenCtx: OptOut<'_, CUgreenCtx>,
+) -> Result {
+    let stream = Stream::from_handle(hStream)?;
+    pCtx.write(stream.context.handle());
+    pGreenCtx.write(core::ptr::null_mut());
+    Ok(())
+}
+
+pub fn cuStreamGetDevice(hStream: CUstream, device: Out<'_, CUdevice>) -> Result {
+    device.write(Stream::from_handle(hStream)?.context.device.ordinal);
+    Ok(())
+}
+
+/// Whether the stream is being captured into a graph.
+pub fn cuStreamIsCapturing(hStream: CUstream, captureStatus: Out<'_, CUstreamCaptureStatus>) -> Result {
+    let stream = Stream::from_handle(hStream)?;
+    captureStatus.write(capture_status(&stream)?);
+    Ok(())
+}
+
+fn capture_status(stream: &Stream) -> Result<CUstreamCaptureStatus> {
+    let mut status: hipStreamCaptureStatus = 0;
+    // SAFETY: `status` is writable; the stream is alive.
+    match unsafe { stream.hip().hipStreamIsCapturing(stream.hip.0, &mut status) } {
+        // HIP numbers the three states as CUDA does.
+        Ok(()) => Ok(CUstreamCaptureStatus(u32::try_from(status).unwrap_or(0))),
+        // A provider that cannot capture captures nothing.
+        Err(HipError::Missing(_)) => Ok(CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE),
+        Err(error) => Err(error.into()),
+    }
+}
+
+pub fn cuStreamWaitValue32_v2(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint32_t,
+    flags: c_uint,
+) -> Result {
+    let stream = Stream::from_handle(stream)?;
+    check(addr, 4, "addr")?;
+    // SAFETY: the address was checked; the stream is alive. HIP's conditions have CUDA's numbers.
+    Ok(unsafe { stream.hip().hipStreamWaitValue32(stream.hip.0, raw(addr), value, flags, u32::MAX) }?)
+}
+
+pub fn cuStreamWaitValue64_v2(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint64_t,
+    flags: c_uint,
+) -> Result {
+    let stream = Stream::from_handle(stream)?;
+    check(addr, 8, "addr")?;
+    // SAFETY: as above.
+    Ok(unsafe { stream.hip().hipStreamWaitValue64(stream.hip.0, raw(addr), value, flags, u64::MAX) }?)
+}
+
+pub fn cuStreamWriteValue32_v2(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint32_t,
+    _flags: c_uint,
+) -> Result {
+    let stream = Stream::from_handle(stream)?;
+    check(addr, 4, "addr")?;
+    // CUDA's one flag drops a barrier; a barrier more is no harm.
+    // SAFETY: as above.
+    Ok(unsafe { stream.hip().hipStreamWriteValue32(stream.hip.0, raw(addr), value, 0) }?)
+}
+
+pub fn cuStreamWriteValue64_v2(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint64_t,
+    _flags: c_uint,
+) -> Result {
+    let stream = Stream::from_handle(stream)?;
+    check(addr, 8, "addr")?;
+    // SAFETY: as above.
+    Ok(unsafe { stream.hip().hipStreamWriteValue64(stream.hip.0, raw(addr), value, 0) }?)
+}
+
+pub fn cuStreamWaitValue32(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> Result {
+    cuStreamWaitValue32_v2(stream, addr, value, flags)
+}
+
+pub fn cuStreamWaitValue64(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> Result {
+    cuStreamWaitValue64_v2(stream, addr, value, flags)
+}
+
+pub fn cuStreamWriteValue32(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> Result {
+    cuStreamWriteValue32_v2(stream, addr, value, flags)
+}
+
+pub fn cuStreamWriteValue64(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> Result {
+    cuStreamWriteValue64_v2(stream, addr, value, flags)
+}

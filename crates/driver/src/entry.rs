@@ -1,0 +1,90 @@
+//! The border of every export: no panic crosses it, every call has a span with its C name, and a name without a
+//! body answers `CUDA_ERROR_NOT_SUPPORTED` and logs itself once.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+use cuda_abi::CUresult;
+use parking_lot::Mutex;
+
+use crate::object::stream::with_per_thread_default;
+use crate::{Error, Result};
+
+/// Runs one call's body and gives its answer in C's terms.
+#[inline]
+pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> CUresult {
+    start();
+    let span = tracing::trace_span!(target: "cudaway::driver", "cu", call = name);
+    let _inside = span.enter();
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => CUresult::CUDA_SUCCESS,
+        Ok(Err(error)) => failed(name, error),
+        Err(_) => {
+            tracing::error!(target: "cudaway::driver", "{name}: internal error, answering CUDA_ERROR_UNKNOWN");
+            CUresult::CUDA_ERROR_UNKNOWN
+        }
+    }
+}
+
+/// As [`entry`], for the `_ptsz` and `_ptds` spellings: a null stream is the calling thread's own.
+#[inline]
+pub fn entry_per_thread(name: &'static str, body: impl FnOnce() -> Result) -> CUresult {
+    entry(name, || with_per_thread_default(body))
+}
+
+#[cold]
+fn failed(name: &'static str, error: Error) -> CUresult {
+    match error {
+        // An answer, not a failure.
+        Error::NotReady => {}
+        // What a program needed and did not get: `cudaway trace` lists these.
+        Error::NotSupported(what) => {
+            tracing::warn!(target: "cudaway::driver", "{name}: not supported: {what}")
+        }
+        _ => tracing::info!(target: "cudaway::driver", "{name}: {error}"),
+    }
+    error.result()
+}
+
+/// The answer of a name that has no body.
+#[cold]
+pub fn missing(name: &'static str) -> CUresult {
+    static SEEN: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    start();
+    let mut seen = SEEN.lock();
+    if !seen.contains(&name) {
+        seen.push(name);
+        tracing::warn!(target: "cudaway::driver", "{name} is not supported");
+    }
+    CUresult::CUDA_ERROR_NOT_SUPPORTED
+}
+
+#[inline]
+fn start() {
+    static START: Once = Once::new();
+    START.call_once(|| {
+        config::logging::init();
+        // The default hook writes to stderr, which is the program's. This library has its own copy of std, so the
+        // hook is ours alone.
+        std::panic::set_hook(Box::new(|panic| {
+            tracing::error!(target: "cudaway::driver", "internal error: {panic}");
+        }));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_becomes_unknown() {
+        assert_eq!(entry("cuTest", || panic!("on purpose")), CUresult::CUDA_ERROR_UNKNOWN);
+    }
+
+    #[test]
+    fn an_error_becomes_its_code() {
+        assert_eq!(entry("cuTest", || Err(Error::InvalidValue("x"))), CUresult::CUDA_ERROR_INVALID_VALUE);
+        assert_eq!(entry("cuTest", || Ok(())), CUresult::CUDA_SUCCESS);
+        assert_eq!(missing("cuTest"), CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    }
+}

@@ -1,0 +1,317 @@
+//! From the pointer a program calls an image to the PTX texts in it.
+//!
+//! An image is a fat binary's wrapper, a bare container, PTX text, a cubin, or what `cuLinkComplete` made; the pointer
+//! comes without a length, so everything is copied through the kernel, which refuses addresses that are not mapped.
+
+use core::ffi::c_void;
+
+use compiler::Source;
+
+use crate::{Error, Result};
+
+/// Longest PTX text that is looked for its end.
+const MAX_TEXT_BYTES: usize = 1 << 30;
+const PAGE: usize = 4096;
+
+/// What could not be loaded and why: the code for the program, the sentence for its log.
+#[derive(Debug)]
+pub struct Failure {
+    pub error: Error,
+    pub message: String,
+}
+
+fn fail<T>(error: Error, message: impl Into<String>) -> core::result::Result<T, Failure> {
+    Err(Failure { error, message: message.into() })
+}
+
+/// The PTX sources of the image at `image`, for a device of compute capability `capability` (90 for 9.0).
+///
+/// # Safety
+/// `image` points to an image that stays as it is during the call.
+pub unsafe fn read(image: *const c_void, capability: u32) -> core::result::Result<Vec<Source>, Failure> {
+    let Some(first) = copy::<4>(image.cast()) else {
+        return fail(Error::InvalidValue("image"), "the image's address is not readable");
+    };
+    match u32::from_le_bytes(first) {
+        fatbin::WRAPPER_MAGIC => wrapper(image.cast(), capability),
+        fatbin::CONTAINER_MAGIC => from_containers(&[image.cast()], capability),
+        _ if first == *b"\x7fELF" => elf(image.cast()),
+        _ if first == compiler::image::MAGIC[..4] => linked(image.cast()),
+        _ => text(image.cast()),
+    }
+}
+
+/// As [`read`], for an image whose length is known (`cuLinkAddData`).
+///
+/// # Safety
+/// `data` is readable for `len_bytes`.
+pub unsafe fn read_sized(
+    data: *const c_void,
+    len_bytes: usize,
+    capability: u32,
+    name: &str,
+) -> core::result::Result<Vec<Source>, Failure> {
+    if data.is_null() || len_bytes == 0 {
+        return fail(Error::InvalidValue("data"), "no data");
+    }
+    // SAFETY: the caller promised the bytes.
+    let bytes = unsafe { core::slice::from_raw_parts(data.cast::<u8>(), len_bytes) };
+    match bytes.first_chunk::<4>() {
+        Some(first) if u32::from_le_bytes(*first) == fatbin::WRAPPER_MAGIC => {
+            wrapper(data.cast(), capability)
+        }
+        Some(first) if u32::from_le_bytes(*first) == fatbin::CONTAINER_MAGIC => {
+            choose(&[bytes.to_vec()], capability)
+        }
+        Some(b"\x7fELF") => elf(data.cast()),
+        _ if bytes.starts_with(&compiler::image::MAGIC) => decode(bytes),
+        _ => ptx(bytes.split(|&byte| byte == 0).next().unwrap_or(bytes), name),
+    }
+}
+
+fn wrapper(at: *const u8, capability: u32) -> core::result::Result<Vec<Source>, Failure> {
+    let Some(bytes) = copy::<{ fatbin::WRAPPER_BYTES }>(at) else {
+        return fail(Error::InvalidImage, "the fat binary wrapper is not readable");
+    };
+    let wrapper = match fatbin::Wrapper::parse(&bytes) {
+        Ok(wrapper) => wrapper,
+        Err(error) => return fail(Error::InvalidImage, error.to_string()),
+    };
+    let address = |address: u64| core::ptr::with_exposed_provenance::<u8>(address as usize);
+    // With -rdc every translation unit has a container of its own; the linked one holds machine code.
+    let mut containers = Vec::new();
+    if let Some(parts) = wrapper.parts {
+        let mut entry = address(parts).cast::<u64>();
+        while let Some(part) = copy::<8>(entry.cast()).map(u64::from_le_bytes).filter(|&part| part != 0) {
+            containers.push(address(part));
+            entry = entry.wrapping_add(1);
+        }
+        match from_containers(&containers, capability) {
+            Err(Failure { error: Error::NoBinaryForGpu, .. }) if wrapper.container != 0 => {
+                containers.push(address(wrapper.container));
+            }
+            other => return other,
+        }
+    } else {
+        containers.push(address(wrapper.container));
+    }
+    from_containers(&containers, capability)
+}
+
+fn from_containers(addresses: &[*const u8], capability: u32) -> core::result::Result<Vec<Source>, Failure> {
+    let mut containers = Vec::new();
+    for &at in addresses {
+        let Some(header) = copy::<{ fatbin::CONTAINER_HEADER_BYTES }>(at) else {
+            return fail(Error::InvalidImage, "the fat binary container is not readable");
+        };
+        let len_bytes = match fatbin::container_bytes(&header) {
+            Ok(len_bytes) => len_bytes,
+            Err(error) => return fail(Error::InvalidImage, error.to_string()),
+        };
+        match copy_vec(at, len_bytes) {
+            Some(bytes) => containers.push(bytes),
+            None => {
+                return fail(Error::InvalidImage, "the fat binary container is longer than what is mapped");
+            }
+        }
+    }
+    choose(&containers, capability)
+}
+
+/// One PTX per container; containers with machine code only are an error when nothing else is left.
+fn choose(containers: &[Vec<u8>], capability: u32) -> core::result::Result<Vec<Source>, Failure> {
+    let mut sources = Vec::new();
+    let mut cubins = Vec::new();
+    for (index, container) in containers.iter().enumerate() {
+        let entries = match fatbin::parse(container) {
+            Ok(entries) => entries,
+            Err(error) => return fail(Error::InvalidImage, error.to_string()),
+        };
+        cubins.extend(entries.iter().filter(|entry| entry.kind == fatbin::Kind::Elf).map(|entry| entry.arch));
+        let Some(entry) = fatbin::choose_ptx(&entries, capability) else { continue };
+        match entry.text() {
+            Ok(text) => {
+                let name = match &entry.name {
+                    Some(name) => format!("{name} (compute_{})", entry.arch),
+                    None if containers.len() == 1 => format!("compute_{}.ptx", entry.arch),
+                    None => format!("compute_{}.{index}.ptx", entry.arch),
+                };
+                sources.push(Source { name, text });
+            }
+            Err(error) => return fail(Error::InvalidImage, error.to_string()),
+        }
+    }
+    if sources.is_empty() {
+        cubins.sort_unstable();
+        cubins.dedup();
+        let archs: Vec<String> = cubins.iter().map(|arch| format!("sm_{arch}")).collect();
+        let message = if archs.is_empty() {
+            "the fat binary holds no code at all".to_owned()
+        } else {
+            format!(
+                "the fat binary holds machine code for {} only and no PTX; rebuild the program with PTX in it \
+                 (-gencode arch=compute_XX,code=compute_XX)",
+                archs.join(", ")
+            )
+        };
+        return fail(Error::NoBinaryForGpu, message);
+    }
+    Ok(sources)
+}
+
+/// A cubin is machine code for one NVIDIA architecture; nothing here runs it.
+fn elf(at: *const u8) -> core::result::Result<Vec<Source>, Failure> {
+    const EM_CUDA: u16 = 190;
+    let Some(header) = copy::<64>(at) else {
+        return fail(Error::InvalidImage, "the ELF header is not readable");
+    };
+    if u16::from_le_bytes([header[18], header[19]]) != EM_CUDA {
+        return fail(Error::InvalidImage, "an ELF file that holds no CUDA code");
+    }
+    let flags = u32::from_le_bytes([header[48], header[49], header[50], header[51]]);
+    // Up to CUDA 12 the architecture is the lowest byte of e_flags, from 13 on the second.
+    let arch = if header[8] >= 8 { (flags >> 8) & 0xff } else { flags & 0xff };
+    fail(Error::NoBinaryForGpu, format!("a cubin for sm_{arch} without PTX; only PTX can be translated"))
+}
+
+/// What `cuLinkComplete` gave.
+fn linked(at: *const u8) -> core::result::Result<Vec<Source>, Failure> {
+    let total = copy::<{ compiler::image::HEADER_BYTES }>(at)
+        .and_then(|header| compiler::image::total_bytes(&header));
+    match total.and_then(|total| copy_vec(at, total)) {
+        Some(bytes) => decode(&bytes),
+        None => fail(Error::InvalidImage, "no image of a kind that CUDA has"),
+    }
+}
+
+fn decode(bytes: &[u8]) -> core::result::Result<Vec<Source>, Failure> {
+    compiler::image::decode(bytes)
+        .map_err(|error| Failure { error: Error::InvalidImage, message: error.to_string() })
+}
+
+/// NUL-terminated text.
+fn text(at: *const u8) -> core::result::Result<Vec<Source>, Failure> {
+    let mut bytes = Vec::new();
+    loop {
+        // Up to the next page border, so that a text that ends right before unmapped memory is read.
+        let here = at.wrapping_add(bytes.len());
+        let chunk = PAGE - here.addr() % PAGE;
+        let Some(piece) = copy_vec(here, chunk) else {
+            return fail(Error::InvalidImage, "no image of a kind that CUDA has: text without an end");
+        };
+        match piece.iter().position(|&byte| byte == 0) {
+            Some(end) => {
+                bytes.extend_from_slice(&piece[..end]);
+                return ptx(&bytes, "");
+            }
+            None => bytes.extend_from_slice(&piece),
+        }
+        if bytes.len() > MAX_TEXT_BYTES {
+            return fail(Error::InvalidImage, "no image of a kind that CUDA has: text without an end");
+        }
+    }
+}
+
+fn ptx(bytes: &[u8], name: &str) -> core::result::Result<Vec<Source>, Failure> {
+    let name = if name.is_empty() { "ptx" } else { name };
+    match core::str::from_utf8(bytes) {
+        // Every PTX file has the directive; other text is no image.
+        Ok(text) if text.contains(".version") => {
+            Ok(vec![Source { name: name.to_owned(), text: text.to_owned() }])
+        }
+        _ => fail(
+            Error::InvalidImage,
+            "no image of a kind that CUDA has: neither a container, an ELF file nor PTX",
+        ),
+    }
+}
+
+fn copy<const N: usize>(at: *const u8) -> Option<[u8; N]> {
+    let bytes = copy_vec(at, N)?;
+    bytes.first_chunk().copied()
+}
+
+/// Copies memory of this process; `None` when part of it is not mapped or not readable.
+fn copy_vec(at: *const u8, len_bytes: usize) -> Option<Vec<u8>> {
+    if at.is_null() {
+        return None;
+    }
+    let mut bytes = Vec::<u8>::new();
+    bytes.try_reserve_exact(len_bytes).ok()?;
+    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: len_bytes };
+    let remote = libc::iovec { iov_base: at.cast_mut().cast(), iov_len: len_bytes };
+    // SAFETY: `bytes` has room for `len_bytes`; the kernel checks the other side.
+    let n = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
+    if n < 0 {
+        let refused = matches!(
+            std::io::Error::last_os_error().raw_os_error(),
+            Some(libc::ENOSYS | libc::EPERM | libc::EINVAL)
+        );
+        if !refused {
+            return None;
+        }
+        // A sandbox without the call: what is left is the caller's promise.
+        // SAFETY: the caller of `read` promised a whole image.
+        unsafe { core::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), len_bytes) };
+    } else if n.unsigned_abs() != len_bytes {
+        return None;
+    }
+    // SAFETY: all `len_bytes` were written.
+    unsafe { bytes.set_len(len_bytes) };
+    Some(bytes)
+}
+
+/// Reads a file that holds an image.
+pub fn file(path: &std::path::Path) -> Result<Vec<u8>> {
+    let mut bytes = std::fs::read(path).map_err(|error| {
+        tracing::info!(target: "cudaway::driver", "{}: {error}", path.display());
+        Error::FileNotFound
+    })?;
+    bytes.push(0);
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_bytes(bytes: &[u8]) -> core::result::Result<Vec<Source>, Failure> {
+        // SAFETY: `bytes` outlives the call.
+        unsafe { read(bytes.as_ptr().cast(), 90) }
+    }
+
+    #[test]
+    fn text_with_the_version_directive_is_ptx() {
+        let sources = read_bytes(b"// hi\n.version 8.0\n.target sm_80\n\0").unwrap();
+        assert_eq!(sources[0].text, "// hi\n.version 8.0\n.target sm_80\n");
+    }
+
+    #[test]
+    fn other_text_is_no_image() {
+        assert_eq!(read_bytes(b"hello\0").unwrap_err().error, Error::InvalidImage);
+    }
+
+    #[test]
+    fn a_cubin_names_its_architecture() {
+        let mut cubin = [0u8; 64];
+        cubin[..4].copy_from_slice(b"\x7fELF");
+        cubin[18] = 190;
+        cubin[48] = 80;
+        let failure = read_bytes(&cubin).unwrap_err();
+        assert_eq!(failure.error, Error::NoBinaryForGpu);
+        assert!(failure.message.contains("sm_80"), "{}", failure.message);
+    }
+
+    #[test]
+    fn an_address_that_is_not_mapped_is_an_error_and_no_crash() {
+        // SAFETY: the address is only looked at through the kernel.
+        let failure = unsafe { read(core::ptr::without_provenance(64), 90) }.unwrap_err();
+        assert_eq!(failure.error, Error::InvalidValue("image"));
+        // A wrapper whose container lies nowhere.
+        let mut wrapper = [0u8; 24];
+        wrapper[..4].copy_from_slice(&fatbin::WRAPPER_MAGIC.to_le_bytes());
+        wrapper[4] = 1;
+        wrapper[8] = 64;
+        assert_eq!(read_bytes(&wrapper).unwrap_err().error, Error::InvalidImage);
+    }
+}

@@ -1,0 +1,346 @@
+//! Contexts: one primary per device, any number of created ones, and each thread's stack of them.
+//!
+//! HIP differs: it has one context per device. Ours keep what CUDA keeps per context (resources, limits, flags) and
+//! share the device. A context's memory is never given back, so a stale one is recognised, not a dangling pointer.
+
+use core::ffi::{c_int, c_uint};
+use std::cell::{Cell, RefCell};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use cuda_abi::{CUcontext, CUctx_flags, CUfunc_cache, CUsharedconfig};
+use hip_sys::Hip;
+use parking_lot::Mutex;
+
+use super::{Device, event, library, memory, module, stream};
+use crate::handle::Registry;
+use crate::process::{driver, not_gone};
+use crate::{Error, Result};
+
+static CONTEXTS: Registry<&'static Context, CUcontext> = Registry::new(1);
+
+pub struct Context {
+    pub device: &'static Device,
+    handle: OnceLock<u64>,
+    is_primary: bool,
+    alive: AtomicBool,
+    /// Unique in the process; a primary context gets a new one when it comes back after a reset.
+    id: AtomicU64,
+    flags: AtomicU32,
+    cache_config: AtomicU32,
+    shared_config: AtomicU32,
+    api_version: c_uint,
+    /// `CUlimit`s that were set, by number; the provider or CUDA's defaults answer for the rest.
+    limits: Mutex<Vec<(c_uint, usize)>>,
+}
+
+/// A device's primary context and how often it was retained.
+pub struct Primary {
+    context: OnceLock<&'static Context>,
+    /// Held over no HIP call that runs kernels.
+    retained: Mutex<u32>,
+    flags: AtomicU32,
+}
+
+impl Primary {
+    #[must_use]
+    pub fn new() -> Primary {
+        Primary { context: OnceLock::new(), retained: Mutex::new(0), flags: AtomicU32::new(0) }
+    }
+
+    pub fn flags(&self) -> c_uint {
+        self.flags.load(Ordering::Relaxed)
+    }
+
+    /// Takes effect at once: scheduling flags are hints here.
+    pub fn set_flags(&self, flags: c_uint) {
+        self.flags.store(flags, Ordering::Relaxed);
+        if let Some(context) = self.context.get() {
+            context.flags.store(flags, Ordering::Relaxed);
+        }
+    }
+
+    pub fn is_active(&self) -> bool {
+        *self.retained.lock() > 0
+    }
+}
+
+impl Default for Primary {
+    fn default() -> Self {
+        Primary::new()
+    }
+}
+
+thread_local! {
+    /// The current context; apart from the stack because every call reads it and it needs no destructor.
+    static CURRENT: Cell<Option<&'static Context>> = const { Cell::new(None) };
+    /// The contexts below the current one.
+    static BELOW: RefCell<Vec<&'static Context>> = const { RefCell::new(Vec::new()) };
+    /// The provider (by address) and device this thread's HIP calls go to.
+    static BOUND: Cell<(usize, c_int)> = const { Cell::new((0, -1)) };
+}
+
+fn next_id() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Context {
+    fn make(
+        device: &'static Device,
+        flags: c_uint,
+        is_primary: bool,
+        api_version: c_uint,
+    ) -> Result<&'static Context> {
+        let context: &'static Context = Box::leak(Box::new(Context {
+            device,
+            handle: OnceLock::new(),
+            is_primary,
+            alive: AtomicBool::new(!is_primary),
+            id: AtomicU64::new(next_id()),
+            flags: AtomicU32::new(flags),
+            cache_config: AtomicU32::new(0),
+            shared_config: AtomicU32::new(0),
+            api_version,
+            limits: Mutex::new(Vec::new()),
+        }));
+        let handle = CONTEXTS.insert(context).ok_or(Error::OutOfMemory)?;
+        // Nobody else has seen the context yet, so this is the first and only write.
+        let _ = context.handle.set(crate::handle::Handle::bits(handle));
+        Ok(context)
+    }
+
+    /// `cuCtxCreate`: a new context, current on the calling thread.
+    pub fn create(device: &'static Device, flags: c_uint, api_version: c_uint) -> Result<&'static Context> {
+        check_flags(flags)?;
+        let context = Context::make(device, flags, false, api_version)?;
+        context.push();
+        Ok(context)
+    }
+
+    /// The device's primary context, retained or not.
+    pub fn primary(device: &'static Device) -> Result<&'static Context> {
+        if let Some(context) = device.primary.context.get() {
+            return Ok(context);
+        }
+        let _only_one = device.primary.retained.lock();
+        if let Some(context) = device.primary.context.get() {
+            return Ok(context);
+        }
+        let context = Context::make(device, device.primary.flags(), true, DEFAULT_API_VERSION)?;
+        Ok(device.primary.context.get_or_init(|| context))
+    }
+
+    pub fn retain_primary(device: &'static Device) -> Result<&'static Context> {
+        let context = Context::primary(device)?;
+        let mut retained = device.primary.retained.lock();
+        *retained += 1;
+        if !context.alive.swap(true, Ordering::AcqRel) {
+            context.id.store(next_id(), Ordering::Relaxed);
+        }
+        Ok(context)
+    }
+
+    pub fn release_primary(device: &'static Device) -> Result {
+        let context = Context::primary(device)?;
+        let last = {
+            let mut retained = device.primary.retained.lock();
+            *retained = retained.checked_sub(1).ok_or(Error::InvalidContext)?;
+            *retained == 0
+        };
+        if last {
+            context.empty(false);
+        }
+        Ok(())
+    }
+
+    /// `cuDevicePrimaryCtxReset`: the context loses everything in it; retains stay as they are.
+    pub fn reset_primary(device: &'static Device) -> Result {
+        let context = Context::primary(device)?;
+        let retained = device.primary.is_active();
+        context.empty(retained);
+        Ok(())
+    }
+
+    /// `cuCtxDestroy`: takes it off this thread's stack if it is on top, then destroys everything in it.
+    pub fn destroy(&'static self) -> Result {
+        if self.is_primary {
+            return Err(Error::InvalidContext);
+        }
+        CONTEXTS.remove(self.handle()).ok_or(Error::InvalidContext)?;
+        if CURRENT.get().is_some_and(|current| core::ptr::eq(current, self)) {
+            pop();
+        }
+        self.empty(false);
+        Ok(())
+    }
+
+    /// Waits for the device, then destroys the context's resources. Stays usable if `revive`.
+    fn empty(&'static self, revive: bool) {
+        let bound = self.bind();
+        if !self.alive.swap(false, Ordering::AcqRel) {
+            return;
+        }
+        let id = self.id();
+        if bound.is_ok() {
+            // SAFETY: a plain call. Whatever it says, nothing of this context can be used any more.
+            let _ = unsafe { self.hip().hipDeviceSynchronize() };
+        }
+        stream::destroy_all(id);
+        event::destroy_all(id);
+        library::forget_context(id);
+        module::unload_all(id);
+        memory::free_all(id);
+        self.limits.lock().clear();
+        self.id.store(next_id(), Ordering::Relaxed);
+        if revive {
+            self.alive.store(true, Ordering::Release);
+        }
+    }
+
+    /// The context behind a handle, if it is alive.
+    pub fn from_handle(handle: CUcontext) -> Result<&'static Context> {
+        driver()?;
+        CONTEXTS.get(handle).ok_or(Error::InvalidContext)
+    }
+
+    pub fn handle(&self) -> CUcontext {
+        crate::handle::Handle::from_bits(self.handle.get().copied().unwrap_or(0))
+    }
+
+    /// The calling thread's current context, with HIP's calls of this thread going to its device.
+    #[inline]
+    pub fn current() -> Result<&'static Context> {
+        let Some(context) = CURRENT.get() else {
+            return Err(driver().err().unwrap_or(Error::InvalidContext));
+        };
+        not_gone()?;
+        context.bind()?;
+        Ok(context)
+    }
+
+    /// The calling thread's current context whatever state it is in.
+    pub fn current_raw() -> Result<Option<&'static Context>> {
+        driver()?;
+        Ok(CURRENT.get())
+    }
+
+    /// Points this thread's HIP calls at the context's device.
+    #[inline]
+    pub fn bind(&'static self) -> Result {
+        if !self.alive.load(Ordering::Acquire) {
+            return Err(Error::ContextIsDestroyed);
+        }
+        let device = self.device;
+        let wanted = (core::ptr::from_ref(device.provider).addr(), device.hip_ordinal);
+        if BOUND.get() != wanted {
+            // SAFETY: a plain call with a number the provider counted.
+            unsafe { device.hip().hipSetDevice(device.hip_ordinal) }?;
+            BOUND.set(wanted);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    pub fn hip(&self) -> &'static Hip {
+        self.device.hip()
+    }
+
+    #[inline]
+    pub fn id(&self) -> u64 {
+        self.id.load(Ordering::Relaxed)
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.alive.load(Ordering::Acquire)
+    }
+
+    pub fn is_primary(&self) -> bool {
+        self.is_primary
+    }
+
+    pub fn api_version(&self) -> c_uint {
+        self.api_version
+    }
+
+    pub fn flags(&self) -> c_uint {
+        self.flags.load(Ordering::Relaxed)
+    }
+
+    pub fn set_flags(&self, flags: c_uint) -> Result {
+        check_flags(flags)?;
+        self.flags.store(flags, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub fn cache_config(&self) -> CUfunc_cache {
+        CUfunc_cache(self.cache_config.load(Ordering::Relaxed))
+    }
+
+    pub fn set_cache_config(&self, config: CUfunc_cache) {
+        self.cache_config.store(config.0, Ordering::Relaxed);
+    }
+
+    pub fn shared_config(&self) -> CUsharedconfig {
+        CUsharedconfig(self.shared_config.load(Ordering::Relaxed))
+    }
+
+    pub fn set_shared_config(&self, config: CUsharedconfig) {
+        self.shared_config.store(config.0, Ordering::Relaxed);
+    }
+
+    pub fn limit(&self, number: c_uint) -> Option<usize> {
+        self.limits.lock().iter().find(|(known, _)| *known == number).map(|(_, value)| *value)
+    }
+
+    pub fn set_limit(&self, number: c_uint, value: usize) {
+        let mut limits = self.limits.lock();
+        match limits.iter_mut().find(|(known, _)| *known == number) {
+            Some(entry) => entry.1 = value,
+            None => limits.push((number, value)),
+        }
+    }
+
+    /// Puts the context on top of this thread's stack.
+    pub fn push(&'static self) {
+        if let Some(below) = CURRENT.replace(Some(self)) {
+            BELOW.with_borrow_mut(|stack| stack.push(below));
+        }
+    }
+
+    /// Waits for everything in the context.
+    pub fn synchronize(&'static self) -> Result {
+        self.bind()?;
+        // SAFETY: a plain call.
+        Ok(unsafe { self.hip().hipDeviceSynchronize() }?)
+    }
+}
+
+/// What `cuCtxGetApiVersion` answers for a context of the newest `cuCtxCreate` and for primary ones (measured on
+/// drivers since 3.2: the API version is 3020).
+pub const DEFAULT_API_VERSION: c_uint = 3020;
+
+pub fn check_flags(flags: c_uint) -> Result {
+    let sched = flags & CUctx_flags::CU_CTX_SCHED_MASK.0;
+    // CUDA: one scheduling flag at most, and no bit beyond the mask.
+    if flags & !CUctx_flags::CU_CTX_FLAGS_MASK.0 != 0 || sched.count_ones() > 1 {
+        return Err(Error::InvalidValue("flags"));
+    }
+    Ok(())
+}
+
+/// Takes the current context off this thread's stack.
+pub fn pop() -> Option<&'static Context> {
+    let below = BELOW.with_borrow_mut(Vec::pop);
+    CURRENT.replace(below)
+}
+
+/// `cuCtxSetCurrent`: replaces the top of the stack; `None` takes it off.
+pub fn set_current(context: Option<&'static Context>) {
+    match context {
+        Some(context) => CURRENT.set(Some(context)),
+        None => {
+            pop();
+        }
+    }
+}

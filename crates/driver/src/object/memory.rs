@@ -1,0 +1,150 @@
+//! Every range of memory CUDA handed out or registered: what a pointer is, and how it is given back.
+//!
+//! A device pointer that lies in no range here is an error before any device sees it.
+
+use core::ffi::{c_uint, c_void};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use cuda_abi::{CUdeviceptr, CUmemoryPool};
+use parking_lot::RwLock;
+
+use super::{Context, Shared};
+use crate::{Error, Result};
+
+static MEMORY: RwLock<BTreeMap<u64, Allocation>> = RwLock::new(BTreeMap::new());
+
+/// How a range came to be, which is how it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Device,
+    Managed,
+    /// Page-locked memory of ours (`cuMemHostAlloc`).
+    Host,
+    /// The program's memory, registered.
+    Registered,
+    /// From a pool, ordered by a stream.
+    Pooled,
+    /// A module's variable: goes with the module.
+    Global {
+        managed: bool,
+    },
+    /// Another process's memory, opened by handle.
+    Ipc,
+}
+
+#[derive(Clone, Copy)]
+pub struct Allocation {
+    /// Address under which CUDA knows the range; for host memory the host's.
+    pub base: u64,
+    pub len_bytes: usize,
+    pub kind: Kind,
+    pub context: &'static Context,
+    context_id: u64,
+    /// `CU_POINTER_ATTRIBUTE_BUFFER_ID`.
+    pub id: u64,
+    /// Flags the program gave when it allocated or registered.
+    pub flags: c_uint,
+    /// The device's address of host memory; equal to `base` for the rest.
+    pub device_base: u64,
+    pub pool: Shared<CUmemoryPool>,
+}
+
+impl Allocation {
+    #[must_use]
+    pub fn new(base: u64, len_bytes: usize, kind: Kind, context: &'static Context) -> Allocation {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+        Allocation {
+            base,
+            len_bytes,
+            kind,
+            context,
+            context_id: context.id(),
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            flags: 0,
+            device_base: base,
+            pool: Shared(core::ptr::null_mut()),
+        }
+    }
+
+    pub fn is_host(&self) -> bool {
+        matches!(self.kind, Kind::Host | Kind::Registered)
+    }
+
+    pub fn is_managed(&self) -> bool {
+        matches!(self.kind, Kind::Managed | Kind::Global { managed: true })
+    }
+}
+
+/// A device pointer as HIP takes it.
+#[inline]
+pub fn raw(pointer: CUdeviceptr) -> *mut c_void {
+    core::ptr::with_exposed_provenance_mut(pointer as usize)
+}
+
+/// A HIP pointer as CUDA gives it.
+#[inline]
+pub fn device_pointer<T>(pointer: *mut T) -> CUdeviceptr {
+    pointer.expose_provenance() as CUdeviceptr
+}
+
+pub fn enter(allocation: Allocation) {
+    MEMORY.write().insert(allocation.base, allocation);
+}
+
+/// The range that holds `address`.
+pub fn find(address: u64) -> Option<Allocation> {
+    let memory = MEMORY.read();
+    let (_, allocation) = memory.range(..=address).next_back()?;
+    (address - allocation.base < allocation.len_bytes.max(1) as u64).then_some(*allocation)
+}
+
+/// Takes the range that begins at `base` out, if `wanted` agrees.
+pub fn take(base: u64, wanted: impl Fn(&Allocation) -> bool) -> Option<Allocation> {
+    let mut memory = MEMORY.write();
+    if !memory.get(&base).is_some_and(wanted) {
+        return None;
+    }
+    memory.remove(&base)
+}
+
+/// Checks that `len_bytes` from `pointer` on are CUDA's: device, managed or page-locked host memory.
+///
+/// CUDA: an address it does not know, or a range that runs over the end of its allocation, is
+/// `CUDA_ERROR_INVALID_VALUE`.
+#[inline]
+pub fn check(pointer: CUdeviceptr, len_bytes: usize, parameter: &'static str) -> Result {
+    let allocation = find(pointer).ok_or(Error::InvalidValue(parameter))?;
+    let left = allocation.len_bytes - (pointer - allocation.base) as usize;
+    if len_bytes > left { Err(Error::InvalidValue(parameter)) } else { Ok(()) }
+}
+
+/// Gives back what a context that ends still holds.
+pub fn free_all(context_id: u64) {
+    let doomed: Vec<Allocation> = {
+        let mut memory = MEMORY.write();
+        let bases: Vec<u64> =
+            memory.values().filter(|range| range.context_id == context_id).map(|range| range.base).collect();
+        bases.iter().filter_map(|base| memory.remove(base)).collect()
+    };
+    for range in doomed {
+        // The context ends whatever HIP says.
+        let _ = release(&range);
+    }
+}
+
+/// Gives the range back to HIP; it must be out of the registry already.
+pub fn release(range: &Allocation) -> Result {
+    let hip = range.context.hip();
+    let at = raw(range.base);
+    // SAFETY (all calls): the range came from the matching allocation call and left the registry, so this is the
+    // only release of it.
+    match range.kind {
+        Kind::Device | Kind::Managed | Kind::Pooled => unsafe { hip.hipFree(at) }?,
+        Kind::Host => unsafe { hip.hipHostFree(at) }?,
+        Kind::Registered => unsafe { hip.hipHostUnregister(at) }?,
+        Kind::Ipc => unsafe { hip.hipIpcCloseMemHandle(at) }?,
+        Kind::Global { .. } => {}
+    }
+    Ok(())
+}

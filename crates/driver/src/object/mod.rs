@@ -1,0 +1,27 @@
+//! State that outlives a call.
+
+pub mod context;
+pub mod device;
+pub mod event;
+pub mod library;
+pub mod memory;
+pub mod module;
+pub mod stream;
+
+pub use context::Context;
+pub use device::Device;
+pub use event::Event;
+pub use library::{Kernel, Library};
+pub use memory::Allocation;
+pub use module::{Function, Module};
+pub use stream::Stream;
+
+/// A raw pointer or handle of the provider's that may travel between threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct Shared<P>(pub P);
+
+// SAFETY: HIP's objects may be used from any thread; what is held here is a name, never dereferenced by us.
+unsafe impl<T> Send for Shared<*mut T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Shared<*mut T> {}

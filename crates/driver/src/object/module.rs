@@ -1,0 +1,276 @@
+//! Modules and functions: PTX that was checked, handed to a provider, and looked up by name.
+
+use core::ffi::{CStr, c_int, c_uint};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::Arc;
+
+use compiler::{Program, Source};
+use cuda_abi::{CUdeviceptr, CUfunction, CUmodule};
+use hip_sys::{hipFunction_t, hipModule_t};
+use parking_lot::Mutex;
+
+use super::device::Target;
+use super::memory::{self, Allocation};
+use super::{Context, Shared};
+use crate::handle::Registry;
+use crate::image::Failure;
+use crate::{Error, Result};
+
+static MODULES: Registry<Arc<Module>, CUmodule> = Registry::new(4);
+static FUNCTIONS: Registry<Function, CUfunction> = Registry::new(5);
+
+/// What is known of a kernel before any device saw it.
+pub struct KernelInfo {
+    pub name: CString,
+    /// (offset, size) of each parameter in the parameter buffer.
+    pub params: Vec<(usize, usize)>,
+    pub max_threads: Option<u32>,
+    pub required_block: Option<[u32; 3]>,
+    /// It has something in it that cannot be translated.
+    pub is_broken: bool,
+}
+
+/// A visible variable.
+pub struct GlobalInfo {
+    pub name: String,
+    pub len_bytes: usize,
+    pub is_managed: bool,
+}
+
+/// PTX sources that belong together, checked once, good for any number of contexts.
+pub struct Linked {
+    pub sources: Vec<Source>,
+    pub kernels: Vec<Arc<KernelInfo>>,
+    pub globals: Vec<GlobalInfo>,
+    /// The diagnostics of kernels that cannot be had, one per line.
+    pub complaints: String,
+}
+
+impl Linked {
+    /// Parses, links and lowers `sources`; a bad kernel is an error only when it is asked for.
+    pub fn check(sources: Vec<Source>) -> core::result::Result<Linked, Failure> {
+        let program = Program::load(&sources)
+            .map_err(|diagnostics| Failure { error: Error::InvalidPtx, message: lines(&diagnostics) })?;
+        let complaints = lines(&program.diagnostics);
+        let mut kernels = Vec::with_capacity(program.kernels.len());
+        for kernel in program.kernels {
+            let Ok(name) = CString::new(kernel.name) else { continue };
+            kernels.push(Arc::new(KernelInfo {
+                name,
+                params: kernel
+                    .params
+                    .iter()
+                    .map(|param| (param.offset as usize, param.bytes as usize))
+                    .collect(),
+                max_threads: kernel.max_ntid.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z)),
+                required_block: kernel.req_ntid,
+                is_broken: kernel.body.is_err(),
+            }));
+        }
+        let globals = program
+            .globals
+            .into_iter()
+            .filter(|global| global.visible)
+            .map(|global| GlobalInfo {
+                name: global.name,
+                len_bytes: global.bytes as usize,
+                is_managed: global.managed,
+            })
+            .collect();
+        // Without a kernel that works there is nothing a module could be used for but its variables.
+        let usable = kernels.is_empty() || kernels.iter().any(|kernel| !kernel.is_broken);
+        if !usable {
+            return Err(Failure { error: Error::InvalidPtx, message: complaints });
+        }
+        Ok(Linked { sources, kernels, globals, complaints })
+    }
+
+    pub fn kernel(&self, name: &CStr) -> Option<&Arc<KernelInfo>> {
+        self.kernels.iter().find(|kernel| kernel.name.as_c_str() == name)
+    }
+
+    pub fn global(&self, name: &CStr) -> Option<&GlobalInfo> {
+        self.globals.iter().find(|global| global.name.as_bytes() == name.to_bytes())
+    }
+}
+
+fn lines(diagnostics: &[compiler::Diagnostic]) -> String {
+    diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n")).collect()
+}
+
+/// A program in one context.
+pub struct Module {
+    pub linked: Arc<Linked>,
+    pub context: &'static Context,
+    context_id: u64,
+    hip: Shared<hipModule_t>,
+    /// Handles given out, by kernel name.
+    functions: Mutex<HashMap<CString, Shared<CUfunction>>>,
+    /// Bases of the variables that were entered as memory.
+    globals: Mutex<Vec<u64>>,
+}
+
+/// A kernel of a module, ready to launch.
+#[derive(Clone)]
+pub struct Function {
+    pub hip: Shared<hipFunction_t>,
+    pub context: &'static Context,
+    pub module: Shared<CUmodule>,
+    pub info: Arc<KernelInfo>,
+}
+
+/// The part of a function that a launch needs; no reference is counted for it.
+#[derive(Clone, Copy)]
+pub struct Launchable {
+    pub hip: Shared<hipFunction_t>,
+    pub context: &'static Context,
+    pub max_threads: u32,
+}
+
+impl Module {
+    /// Loads a checked program into a context.
+    pub fn load(linked: &Arc<Linked>, context: &'static Context) -> Result<(CUmodule, Arc<Module>)> {
+        let device = context.device;
+        if device.target == Target::Amdgcn {
+            tracing::error!(
+                target: "cudaway::driver",
+                "{}: translation to {} is not there yet, only the CPU device runs kernels", device.name, device.arch
+            );
+            return Err(Error::NotSupported("translation of PTX to AMD code"));
+        }
+        let image = compiler::image::encode(&linked.sources);
+        let mut hip: hipModule_t = core::ptr::null_mut();
+        // SAFETY: `hip` is a writable handle; `image` is whole and lives through the call.
+        unsafe { context.hip().hipModuleLoadData(&mut hip, image.as_ptr().cast()) }?;
+        let module = Arc::new(Module {
+            linked: Arc::clone(linked),
+            context,
+            context_id: context.id(),
+            hip: Shared(hip),
+            functions: Mutex::new(HashMap::new()),
+            globals: Mutex::new(Vec::new()),
+        });
+        let handle = MODULES.insert(Arc::clone(&module)).ok_or(Error::OutOfMemory)?;
+        Ok((handle, module))
+    }
+
+    pub fn from_handle(handle: CUmodule) -> Result<Arc<Module>> {
+        crate::process::driver()?;
+        let module = MODULES.get(handle).ok_or(Error::InvalidHandle("hmod"))?;
+        module.context.bind()?;
+        Ok(module)
+    }
+
+    /// `cuModuleUnload`: the module's functions and variables are gone with it.
+    pub fn unload(handle: CUmodule) -> Result {
+        Module::from_handle(handle)?;
+        let module = MODULES.remove(handle).ok_or(Error::InvalidHandle("hmod"))?;
+        module.dispose()
+    }
+
+    fn dispose(&self) -> Result {
+        for function in self.functions.lock().drain() {
+            FUNCTIONS.remove(function.1.0);
+        }
+        for base in self.globals.lock().drain(..) {
+            memory::take(base, |range| matches!(range.kind, memory::Kind::Global { .. }));
+        }
+        // SAFETY: the module just left the registry, so this is its only unload.
+        Ok(unsafe { self.context.hip().hipModuleUnload(self.hip.0) }?)
+    }
+
+    /// The handle of a kernel; the same one every time.
+    pub fn function(&self, handle: CUmodule, name: &CStr) -> Result<CUfunction> {
+        if let Some(&known) = self.functions.lock().get(name) {
+            return Ok(known.0);
+        }
+        let info = self.linked.kernel(name).ok_or(Error::NotFound)?;
+        if info.is_broken {
+            tracing::error!(
+                target: "cudaway::driver",
+                "kernel {} cannot be translated:\n{}", name.to_string_lossy(), self.linked.complaints
+            );
+            return Err(Error::InvalidPtx);
+        }
+        let mut hip: hipFunction_t = core::ptr::null_mut();
+        // SAFETY: `hip` is a writable handle, the module is alive, the name is a C string.
+        unsafe { self.context.hip().hipModuleGetFunction(&mut hip, self.hip.0, name.as_ptr()) }?;
+        let function = Function {
+            hip: Shared(hip),
+            context: self.context,
+            module: Shared(handle),
+            info: Arc::clone(info),
+        };
+        let mut functions = self.functions.lock();
+        if let Some(&known) = functions.get(name) {
+            return Ok(known.0);
+        }
+        let handle = FUNCTIONS.insert(function).ok_or(Error::OutOfMemory)?;
+        functions.insert(info.name.clone(), Shared(handle));
+        Ok(handle)
+    }
+
+    /// Address and size of a variable.
+    pub fn global(&self, name: &CStr) -> Result<(CUdeviceptr, usize)> {
+        let mut at = core::ptr::null_mut();
+        let mut len_bytes = 0;
+        let info = self.linked.global(name).ok_or(Error::NotFound)?;
+        // SAFETY: both are writable, the module is alive, the name is a C string.
+        unsafe { self.context.hip().hipModuleGetGlobal(&mut at, &mut len_bytes, self.hip.0, name.as_ptr()) }?;
+        let base = memory::device_pointer(at);
+        let mut globals = self.globals.lock();
+        if !globals.contains(&base) {
+            globals.push(base);
+            let kind = memory::Kind::Global { managed: info.is_managed };
+            memory::enter(Allocation::new(base, len_bytes, kind, self.context));
+        }
+        Ok((base, len_bytes))
+    }
+}
+
+impl Function {
+    pub fn from_handle(handle: CUfunction) -> Result<Function> {
+        crate::process::driver()?;
+        // CUDA: a CUkernel may stand where a CUfunction is asked for.
+        let handle = super::library::function_of(handle)?.unwrap_or(handle);
+        let function = FUNCTIONS.get(handle).ok_or(Error::InvalidHandle("hfunc"))?;
+        function.context.bind()?;
+        Ok(function)
+    }
+
+    /// What a launch needs of the function, with this thread bound to its device.
+    #[inline]
+    pub fn launchable(handle: CUfunction) -> Result<Launchable> {
+        let seen = |function: &Function| Launchable {
+            hip: function.hip,
+            context: function.context,
+            max_threads: function.info.max_threads.unwrap_or(u32::MAX),
+        };
+        if let Some(launchable) = FUNCTIONS.with(handle, seen) {
+            launchable.context.bind()?;
+            return Ok(launchable);
+        }
+        crate::process::driver()?;
+        let handle = super::library::function_of(handle)?.ok_or(Error::InvalidHandle("f"))?;
+        let launchable = FUNCTIONS.with(handle, seen).ok_or(Error::InvalidHandle("f"))?;
+        launchable.context.bind()?;
+        Ok(launchable)
+    }
+
+    pub fn attribute(&self, attribute: c_uint) -> Result<c_int> {
+        let mut value = 0;
+        let attribute = c_int::try_from(attribute).map_err(|_| Error::InvalidValue("attrib"))?;
+        // SAFETY: `value` is a writable int; the function is alive.
+        unsafe { self.context.hip().hipFuncGetAttribute(&mut value, attribute, self.hip.0) }?;
+        Ok(value)
+    }
+}
+
+/// Unloads every module of a context that ends.
+pub fn unload_all(context_id: u64) {
+    for module in MODULES.remove_where(|module| module.context_id == context_id) {
+        // The context ends whatever HIP says.
+        let _ = module.dispose();
+    }
+}
