@@ -20,11 +20,11 @@ pub extern "C" fn fill() {
     // SAFETY: as above.
     let saved = unsafe { *errno };
     let table = implementation();
-    for (index, (slot, (_, answer))) in SLOTS.iter().zip(&NAMES).enumerate() {
+    for (index, (slot, (name, answer))) in SLOTS.iter().zip(&NAMES).enumerate() {
         let target = match table {
             // SAFETY: `implementation` saw that the table has COUNT entries.
             Some(table) => unsafe { *table.add(index) },
-            None => unavailable(*answer),
+            None => unavailable(name, *answer),
         };
         slot.store(target.cast_mut(), Ordering::Release);
     }
@@ -75,16 +75,17 @@ fn beside_us(file: &CStr, path: &mut [c_char; 4096]) -> Option<()> {
     Some(())
 }
 
-/// What a call does when the implementation cannot be opened.
-fn unavailable(answer: Answer) -> *const c_void {
+/// What a call does when the implementation cannot be opened: cudaErrorInitializationError, and a name for it.
+fn unavailable(name: &str, answer: Answer) -> *const c_void {
     match answer {
+        _ if name == "cudaGetErrorName" => error_name as *const c_void,
+        _ if name == "cudaGetErrorString" => error_string as *const c_void,
         Answer::Status => initialization_error as *const c_void,
         Answer::Zero => zero as *const c_void,
         Answer::One => one as *const c_void,
     }
 }
 
-/// `cudaErrorInitializationError`
 extern "C" fn initialization_error() -> usize {
     3
 }
@@ -95,4 +96,12 @@ extern "C" fn zero() -> usize {
 
 extern "C" fn one() -> usize {
     1
+}
+
+extern "C" fn error_name() -> *const c_char {
+    c"cudaErrorInitializationError".as_ptr()
+}
+
+extern "C" fn error_string() -> *const c_char {
+    c"initialization error".as_ptr()
 }

@@ -14,7 +14,15 @@ use crate::{Error, Result, driver};
 const PER_THREAD: c_ulonglong = 2;
 
 pub fn cudaGetDriverEntryPoint_v11(symbol: *const c_char, funcPtr: Out<'_, *mut c_void>, flags: c_ulonglong) -> Result {
-    look_up(symbol, funcPtr, 11080, flags, None.into())
+    let mut status = cudaDriverEntryPointQueryResult(0);
+    let mut function = ptr::null_mut();
+    look_up(symbol, Out::from(&mut function), 11080, flags, Some(&mut status).into())?;
+    // CUDA 11 differs: what is not found is an error, and the pointer stays as it was.
+    if function.is_null() {
+        return Err(Error::SymbolNotFound);
+    }
+    funcPtr.write(function);
+    Ok(())
 }
 
 pub fn cudaGetDriverEntryPoint_v12(
@@ -46,7 +54,7 @@ pub fn cudaGetDriverEntryPointByVersion(
     look_up(symbol, funcPtr, version, flags, driverStatus)
 }
 
-/// CUDA: a name that is not found succeeds with a null pointer when a status was asked for, else it is an error.
+/// CUDA: a name that is not found gives success, a null pointer, and the reason in the status.
 fn look_up(
     symbol: *const c_char,
     funcPtr: Out<'_, *mut c_void>,
@@ -63,9 +71,6 @@ fn look_up(
     let mut function = ptr::null_mut();
     let mut status = CUdriverProcAddressQueryResult(0);
     driver.cuGetProcAddress_v2(symbol, &mut function, version, flags, &mut status)?;
-    if function.is_null() && !driverStatus.is_wanted() {
-        return Err(Error::SymbolNotFound);
-    }
     funcPtr.write(function);
     driverStatus.write(cudaDriverEntryPointQueryResult(status.0));
     Ok(())

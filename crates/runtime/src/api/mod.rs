@@ -8,6 +8,7 @@ pub mod driver_entry;
 pub mod error;
 pub mod event;
 pub mod execution;
+pub mod ipc;
 pub mod library;
 pub mod memory;
 pub mod memory_pool;
