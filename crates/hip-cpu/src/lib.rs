@@ -1,6 +1,22 @@
 //! The CPU as a HIP provider: memory, streams, modules, LLVM's JIT and the block scheduler.
+//!
+//! `api` holds the `hip*` bodies; `memory`, `stream`, `event`, `module`, `launch` the objects behind them; `kernel`
+//! gets code from the cache or from `compiler` and `jit`; `exec` runs it. LLVM starts with the first compile.
+#![allow(non_upper_case_globals, reason = "constants are HIP's")]
 
+pub mod api;
+pub mod device;
+pub mod error;
+pub mod event;
 pub mod exec;
+mod handle;
 #[doc(hidden)]
 pub mod harness;
 pub mod jit;
+mod kernel;
+pub mod launch;
+pub mod memory;
+pub mod module;
+pub mod stream;
+
+pub use error::entry;

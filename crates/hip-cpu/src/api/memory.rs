@@ -1,0 +1,323 @@
+//! Allocation, registration, and what is known of a pointer.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use hip_sys::*;
+
+use crate::device::{self, PITCH_ALIGN, healthy};
+use crate::error::{Result, out};
+use crate::memory::{self, Allocation, Kind};
+use crate::stream;
+
+fn allocate(ptr: *mut *mut c_void, size: usize, kind: Kind, flags: u32) -> Result {
+    let ptr = out(ptr)?;
+    healthy()?;
+    // HIP: nothing is allocated, and that succeeds.
+    if size == 0 {
+        ptr.write(std::ptr::null_mut());
+        return Ok(());
+    }
+    ptr.write(memory::allocate(size, kind, flags)?.base as *mut c_void);
+    Ok(())
+}
+
+pub fn hipMalloc(ptr: *mut *mut c_void, size: usize) -> Result {
+    allocate(ptr, size, Kind::Device, 0)
+}
+
+/// Fine-grained or not is one on the CPU; signal memory is 8 bytes as in ROCm.
+pub fn hipExtMallocWithFlags(ptr: *mut *mut c_void, sizeBytes: usize, flags: c_uint) -> Result {
+    match flags {
+        0..=3 => allocate(ptr, sizeBytes, Kind::Device, flags),
+        _ => Err(hipErrorInvalidValue),
+    }
+}
+
+pub fn hipMallocManaged(dev_ptr: *mut *mut c_void, size: usize, flags: c_uint) -> Result {
+    if flags != hipMemAttachGlobal && flags != hipMemAttachHost || size == 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    allocate(dev_ptr, size, Kind::Managed, flags)
+}
+
+pub fn hipHostMalloc(ptr: *mut *mut c_void, size: usize, flags: c_uint) -> Result {
+    // HIP has coherence and NUMA flags too; memory here is always coherent.
+    const KNOWN: c_uint = 0x7 | 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
+    if flags & !KNOWN != 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    allocate(ptr, size, Kind::Host, flags)
+}
+
+pub fn hipHostAlloc(ptr: *mut *mut c_void, size: usize, flags: c_uint) -> Result {
+    hipHostMalloc(ptr, size, flags)
+}
+
+pub fn hipMallocHost(ptr: *mut *mut c_void, size: usize) -> Result {
+    hipHostMalloc(ptr, size, hipHostMallocDefault)
+}
+
+pub fn hipMemAllocHost(ptr: *mut *mut c_void, size: usize) -> Result {
+    hipHostMalloc(ptr, size, hipHostMallocDefault)
+}
+
+fn pitched(width: usize, rows: usize) -> Result<(usize, usize)> {
+    let pitch = width.checked_next_multiple_of(PITCH_ALIGN).ok_or(hipErrorOutOfMemory)?;
+    Ok((pitch, pitch.checked_mul(rows).ok_or(hipErrorOutOfMemory)?))
+}
+
+pub fn hipMallocPitch(ptr: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) -> Result {
+    let pitch_out = out(pitch)?;
+    let (pitch, bytes) = pitched(width, height)?;
+    allocate(ptr, bytes, Kind::Device, 0)?;
+    pitch_out.write(pitch);
+    Ok(())
+}
+
+pub fn hipMemAllocPitch(
+    dptr: *mut hipDeviceptr_t,
+    pitch: *mut usize,
+    widthInBytes: usize,
+    height: usize,
+    elementSizeBytes: c_uint,
+) -> Result {
+    if ![4, 8, 16].contains(&elementSizeBytes) || widthInBytes == 0 || height == 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    hipMallocPitch(dptr, pitch, widthInBytes, height)
+}
+
+pub fn hipMalloc3D(pitchedDevPtr: *mut hipPitchedPtr, extent: hipExtent) -> Result {
+    let answer = out(pitchedDevPtr)?;
+    let rows = extent.height.checked_mul(extent.depth).ok_or(hipErrorOutOfMemory)?;
+    let (pitch, bytes) = pitched(extent.width, rows)?;
+    let mut ptr = std::ptr::null_mut();
+    allocate(&raw mut ptr, bytes, Kind::Device, 0)?;
+    answer.write(hipPitchedPtr { ptr, pitch, xsize: extent.width, ysize: extent.height });
+    Ok(())
+}
+
+/// HIP: null is freed successfully; anything that is not an allocation's start is an error.
+fn free(ptr: *mut c_void, kinds: &[Kind]) -> Result {
+    if ptr.is_null() {
+        return Ok(());
+    }
+    let found = memory::at(ptr as usize).ok_or(hipErrorInvalidValue)?;
+    if found.is_global || !kinds.contains(&found.kind) {
+        return Err(hipErrorInvalidValue);
+    }
+    // Work that uses it comes first.
+    stream::quiesce();
+    let taken = memory::take(ptr as usize, kinds).ok_or(hipErrorInvalidValue)?;
+    super::pool::forget(&taken);
+    memory::release(&taken);
+    Ok(())
+}
+
+pub fn hipFree(ptr: *mut c_void) -> Result {
+    free(ptr, &[Kind::Device, Kind::Managed])
+}
+
+pub fn hipHostFree(ptr: *mut c_void) -> Result {
+    free(ptr, &[Kind::Host])
+}
+
+pub fn hipFreeHost(ptr: *mut c_void) -> Result {
+    hipHostFree(ptr)
+}
+
+pub fn hipHostRegister(hostPtr: *mut c_void, sizeBytes: usize, flags: c_uint) -> Result {
+    healthy()?;
+    if hostPtr.is_null() || sizeBytes == 0 || flags & !0xf != 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    memory::register(hostPtr as usize, sizeBytes, flags)
+}
+
+pub fn hipHostUnregister(hostPtr: *mut c_void) -> Result {
+    if hostPtr.is_null() {
+        return Err(hipErrorInvalidValue);
+    }
+    if memory::at(hostPtr as usize).is_none_or(|found| found.kind != Kind::Registered) {
+        return Err(hipErrorHostMemoryNotRegistered);
+    }
+    stream::quiesce();
+    memory::take(hostPtr as usize, &[Kind::Registered]).map(drop).ok_or(hipErrorHostMemoryNotRegistered)
+}
+
+fn host_memory(pointer: *mut c_void) -> Result<Allocation> {
+    memory::find(pointer as usize)
+        .filter(|found| matches!(found.kind, Kind::Host | Kind::Registered))
+        .ok_or(hipErrorInvalidValue)
+}
+
+pub fn hipHostGetDevicePointer(devPtr: *mut *mut c_void, hstPtr: *mut c_void, flags: c_uint) -> Result {
+    let answer = out(devPtr)?;
+    if flags != 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    host_memory(hstPtr)?;
+    answer.write(hstPtr);
+    Ok(())
+}
+
+pub fn hipHostGetFlags(flagsPtr: *mut c_uint, hostPtr: *mut c_void) -> Result {
+    let answer = out(flagsPtr)?;
+    answer.write(host_memory(hostPtr)?.flags);
+    Ok(())
+}
+
+pub fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> Result {
+    let (free, total) = (out(free)?, out(total)?);
+    healthy()?;
+    let bytes = device::get().memory_bytes;
+    free.write(bytes.saturating_sub(memory::used()));
+    total.write(bytes);
+    Ok(())
+}
+
+pub fn hipMemPtrGetInfo(ptr: *mut c_void, size: *mut usize) -> Result {
+    let size = out(size)?;
+    size.write(memory::find(ptr as usize).ok_or(hipErrorInvalidValue)?.bytes);
+    Ok(())
+}
+
+pub fn hipMemGetAddressRange(pbase: *mut hipDeviceptr_t, psize: *mut usize, dptr: hipDeviceptr_t) -> Result {
+    let found = memory::find(dptr as usize).ok_or(hipErrorNotFound)?;
+    if let Ok(base) = out(pbase) {
+        base.write(found.base as hipDeviceptr_t);
+    }
+    if let Ok(size) = out(psize) {
+        size.write(found.bytes);
+    }
+    Ok(())
+}
+
+fn memory_type(kind: Kind) -> hipMemoryType {
+    match kind {
+        Kind::Device => hipMemoryTypeDevice,
+        Kind::Host | Kind::Registered => hipMemoryTypeHost,
+        Kind::Managed => hipMemoryTypeManaged,
+    }
+}
+
+/// HIP 6: memory nobody told us about is `hipMemoryTypeUnregistered`, not an error.
+pub fn hipPointerGetAttributes(attributes: *mut hipPointerAttribute_t, ptr: *const c_void) -> Result {
+    let answer = out(attributes)?;
+    if ptr.is_null() {
+        return Err(hipErrorInvalidValue);
+    }
+    let address = ptr.cast_mut();
+    answer.write(match memory::find(ptr as usize) {
+        None => hipPointerAttribute_t {
+            r#type: hipMemoryTypeUnregistered,
+            device: hipInvalidDeviceId,
+            devicePointer: std::ptr::null_mut(),
+            hostPointer: std::ptr::null_mut(),
+            isManaged: 0,
+            allocationFlags: 0,
+        },
+        Some(found) => hipPointerAttribute_t {
+            r#type: memory_type(found.kind),
+            device: 0,
+            devicePointer: address,
+            hostPointer: if found.kind == Kind::Device { std::ptr::null_mut() } else { address },
+            isManaged: c_int::from(found.kind == Kind::Managed),
+            allocationFlags: found.flags,
+        },
+    });
+    Ok(())
+}
+
+pub fn hipPointerGetAttribute(data: *mut c_void, attribute: hipPointer_attribute, ptr: hipDeviceptr_t) -> Result {
+    if data.is_null() || ptr.is_null() {
+        return Err(hipErrorInvalidValue);
+    }
+    let found = memory::find(ptr as usize).ok_or(hipErrorInvalidValue)?;
+    // SAFETY (all): HIP's contract: `data` is as large as the attribute asked for.
+    unsafe {
+        let int = |value: bool| data.cast::<c_uint>().write(c_uint::from(value));
+        let byte = |value: bool| data.cast::<u8>().write(u8::from(value));
+        let pointer = |value: *mut c_void| data.cast::<*mut c_void>().write(value);
+        match attribute {
+            HIP_POINTER_ATTRIBUTE_MEMORY_TYPE => data.cast::<hipMemoryType>().write(memory_type(found.kind)),
+            HIP_POINTER_ATTRIBUTE_DEVICE_POINTER => pointer(ptr),
+            HIP_POINTER_ATTRIBUTE_HOST_POINTER => {
+                if found.kind == Kind::Device {
+                    return Err(hipErrorInvalidValue);
+                }
+                pointer(ptr);
+            }
+            HIP_POINTER_ATTRIBUTE_SYNC_MEMOPS => int(false),
+            HIP_POINTER_ATTRIBUTE_BUFFER_ID => data.cast::<u64>().write(found.id),
+            HIP_POINTER_ATTRIBUTE_IS_MANAGED => byte(found.kind == Kind::Managed),
+            HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL => data.cast::<c_int>().write(0),
+            HIP_POINTER_ATTRIBUTE_IS_LEGACY_HIP_IPC_CAPABLE => byte(false),
+            HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR => pointer(found.base as *mut c_void),
+            HIP_POINTER_ATTRIBUTE_RANGE_SIZE => data.cast::<usize>().write(found.bytes),
+            HIP_POINTER_ATTRIBUTE_MAPPED => byte(true),
+            HIP_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => data.cast::<u64>().write(0),
+            HIP_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => byte(false),
+            HIP_POINTER_ATTRIBUTE_ACCESS_FLAGS => int(false),
+            HIP_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => pointer(found.pool as *mut c_void),
+            _ => return Err(hipErrorInvalidValue),
+        }
+    }
+    Ok(())
+}
+
+pub fn hipDrvPointerGetAttributes(
+    numAttributes: c_uint,
+    attributes: *mut hipPointer_attribute,
+    data: *mut *mut c_void,
+    ptr: hipDeviceptr_t,
+) -> Result {
+    if attributes.is_null() || data.is_null() {
+        return Err(hipErrorInvalidValue);
+    }
+    for i in 0..numAttributes as usize {
+        // SAFETY: HIP's contract: two arrays of that length.
+        let (attribute, data) = unsafe { (attributes.add(i).read(), data.add(i).read()) };
+        hipPointerGetAttribute(data, attribute, ptr)?;
+    }
+    Ok(())
+}
+
+/// The range is managed memory, or the program's own, which kernels reach as well.
+fn managed_range(pointer: *const c_void, count: usize) -> Result {
+    if pointer.is_null() || count == 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    match memory::range(pointer as usize, count)? {
+        Some(found) if found.kind == Kind::Device => Err(hipErrorInvalidValue),
+        _ => Ok(()),
+    }
+}
+
+/// All memory is where it has to be; only the arguments are checked.
+pub fn hipMemPrefetchAsync(dev_ptr: *const c_void, count: usize, device: c_int, stream: hipStream_t) -> Result {
+    healthy()?;
+    managed_range(dev_ptr, count)?;
+    if device != hipCpuDeviceId {
+        device::check(device)?;
+    }
+    stream::of_handle(stream).map(drop)
+}
+
+/// Advice about where memory should be, which it is.
+pub fn hipMemAdvise(dev_ptr: *const c_void, count: usize, advice: hipMemoryAdvise, device: c_int) -> Result {
+    managed_range(dev_ptr, count)?;
+    if device != hipCpuDeviceId {
+        device::check(device)?;
+    }
+    if matches!(advice, 1..=6 | 100 | 101) { Ok(()) } else { Err(hipErrorInvalidValue) }
+}
+
+/// Attachment restricts who may touch managed memory at a time; here everyone may always.
+pub fn hipStreamAttachMemAsync(stream: hipStream_t, dev_ptr: *mut c_void, length: usize, flags: c_uint) -> Result {
+    stream::of_handle(stream)?;
+    if !matches!(flags, hipMemAttachGlobal | hipMemAttachHost | hipMemAttachSingle) {
+        return Err(hipErrorInvalidValue);
+    }
+    managed_range(dev_ptr, length.max(1))
+}

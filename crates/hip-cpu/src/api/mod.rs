@@ -1,0 +1,25 @@
+//! One body per `hip*` function, named like it, by chapter. `libcudaway-cpu` exports them.
+//!
+//! A body checks, finds its objects, does one thing and writes its results last. Every call that needs the device
+//! answers with the sticky error when there is one.
+#![allow(clippy::not_unsafe_ptr_arg_deref, reason = "bodies get pointers under HIP's contract, through the exports")]
+#![allow(clippy::too_many_arguments, reason = "signatures are HIP's")]
+#![allow(non_snake_case, reason = "names are HIP's")]
+
+mod copy;
+mod device;
+mod event;
+mod launch;
+mod memory;
+mod module;
+mod pool;
+mod stream;
+
+pub use copy::*;
+pub use device::*;
+pub use event::*;
+pub use launch::*;
+pub use memory::*;
+pub use module::*;
+pub use pool::*;
+pub use stream::*;

@@ -1,0 +1,159 @@
+//! Modules, functions, variables.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+
+use hip_sys::*;
+
+use crate::device::{self, healthy};
+use crate::error::{Result, out};
+use crate::module::{self, Refusal, function_of_handle};
+use crate::stream;
+
+pub fn hipModuleLoadData(module: *mut hipModule_t, image: *const c_void) -> Result {
+    load(module, image).map_err(|refusal| {
+        tracing::error!(target: "cudaway::cpu", "hipModuleLoadData: {}", refusal.text);
+        refusal.error
+    })
+}
+
+fn load(module: *mut hipModule_t, image: *const c_void) -> std::result::Result<(), Refusal> {
+    let refuse = |error: hipError_t| Refusal { error, text: error.to_string() };
+    let answer = out(module).map_err(refuse)?;
+    if image.is_null() {
+        return Err(refuse(hipErrorInvalidValue));
+    }
+    healthy().map_err(refuse)?;
+    // SAFETY: HIP's contract: an image; of this device these are ours and PTX text.
+    let sources = unsafe { module::sources(image.cast()) }?;
+    answer.write(module::load(&sources)?);
+    Ok(())
+}
+
+const JIT_ERROR_LOG_BUFFER: hipJitOption = 5;
+const JIT_ERROR_LOG_BUFFER_SIZE_BYTES: hipJitOption = 6;
+
+/// As `hipModuleLoadData`; of the options the error log is filled, the others have no meaning here.
+pub fn hipModuleLoadDataEx(
+    module: *mut hipModule_t,
+    image: *const c_void,
+    numOptions: c_uint,
+    options: *mut hipJitOption,
+    optionValues: *mut *mut c_void,
+) -> Result {
+    if numOptions > 0 && (options.is_null() || optionValues.is_null()) {
+        return Err(hipErrorInvalidValue);
+    }
+    let (mut buffer, mut bytes, mut bytes_at) = (std::ptr::null_mut::<u8>(), 0, None);
+    for i in 0..numOptions as usize {
+        // SAFETY: HIP's contract: two arrays of `numOptions`.
+        let (option, value) = unsafe { (options.add(i).read(), optionValues.add(i).read()) };
+        match option {
+            JIT_ERROR_LOG_BUFFER => buffer = value.cast(),
+            JIT_ERROR_LOG_BUFFER_SIZE_BYTES => (bytes, bytes_at) = (value as usize & 0xffff_ffff, Some(i)),
+            _ => {}
+        }
+    }
+    let loaded = load(module, image);
+    let text = loaded.as_ref().err().map_or("", |refusal| &refusal.text);
+    if !buffer.is_null() && bytes > 0 {
+        let n = text.len().min(bytes - 1);
+        // SAFETY: HIP's contract: the buffer has the size given beside it.
+        unsafe {
+            buffer.copy_from_nonoverlapping(text.as_ptr(), n);
+            buffer.add(n).write(0);
+            if let Some(i) = bytes_at {
+                optionValues.add(i).write(n as *mut c_void);
+            }
+        }
+    }
+    loaded.map_err(|refusal| refusal.error)
+}
+
+pub fn hipModuleLoad(module: *mut hipModule_t, fname: *const c_char) -> Result {
+    out(module)?;
+    if fname.is_null() {
+        return Err(hipErrorInvalidValue);
+    }
+    // SAFETY: HIP's contract: a C string.
+    let path = unsafe { CStr::from_ptr(fname) };
+    let path = std::path::Path::new(std::ffi::OsStr::new(path.to_str().map_err(|_| hipErrorFileNotFound)?));
+    let mut image = std::fs::read(path).map_err(|_| hipErrorFileNotFound)?;
+    image.push(0);
+    hipModuleLoadData(module, image.as_ptr().cast())
+}
+
+pub fn hipModuleUnload(module: hipModule_t) -> Result {
+    // Launches that run keep their code; CUDA waits for them all the same.
+    stream::quiesce();
+    module::unload(module)
+}
+
+/// # Errors
+/// `hipErrorInvalidValue` when `name` is null or not UTF-8, which no PTX name is.
+fn text<'a>(name: *const c_char) -> Result<&'a str> {
+    if name.is_null() {
+        return Err(hipErrorInvalidValue);
+    }
+    // SAFETY: HIP's contract: a C string that lives through the call.
+    unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| hipErrorNotFound)
+}
+
+pub fn hipModuleGetFunction(function: *mut hipFunction_t, module: hipModule_t, kname: *const c_char) -> Result {
+    let answer = out(function)?;
+    let module = module::of_handle(module)?;
+    answer.write(module.function(text(kname)?)?);
+    Ok(())
+}
+
+pub fn hipModuleGetGlobal(
+    dptr: *mut hipDeviceptr_t,
+    bytes: *mut usize,
+    hmod: hipModule_t,
+    name: *const c_char,
+) -> Result {
+    let module = module::of_handle(hmod)?;
+    let found = module.global(text(name)?)?;
+    if let Ok(dptr) = out(dptr) {
+        dptr.write(found.base as hipDeviceptr_t);
+    }
+    if let Ok(bytes) = out(bytes) {
+        bytes.write(found.bytes);
+    }
+    Ok(())
+}
+
+pub fn hipFuncGetAttribute(value: *mut c_int, attrib: hipFunction_attribute, hfunc: hipFunction_t) -> Result {
+    let value = out(value)?;
+    let function = function_of_handle(hfunc)?;
+    let (major, minor) = config::get().compute_capability;
+    let saturate = |n: u64| c_int::try_from(n).unwrap_or(c_int::MAX);
+    value.write(match attrib {
+        HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => function.max_threads() as c_int,
+        HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => saturate(function.shared_bytes().into()),
+        HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => 0,
+        HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => saturate(function.local_bytes()),
+        // CPU differs: registers do not limit a block; a number that occupancy calculations can divide by.
+        HIP_FUNC_ATTRIBUTE_NUM_REGS => 32,
+        HIP_FUNC_ATTRIBUTE_PTX_VERSION | HIP_FUNC_ATTRIBUTE_BINARY_VERSION => (major * 10 + minor) as c_int,
+        HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA => 0,
+        HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
+            saturate(device::SHARED_OPTIN.saturating_sub(function.shared_bytes()).into())
+        }
+        HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => -1,
+        _ => return Err(hipErrorInvalidValue),
+    });
+    Ok(())
+}
+
+/// Wishes about shared memory: up to the device's limit every launch gets what it asks for.
+pub fn hipFuncSetAttribute(func: *const c_void, attr: hipFuncAttribute, value: c_int) -> Result {
+    let function = function_of_handle(func.cast_mut().cast())?;
+    let value = i64::from(value);
+    let most = i64::from(device::SHARED_OPTIN) - i64::from(function.shared_bytes());
+    let legal = match attr {
+        HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => (0..=most).contains(&value),
+        HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => (-1..=100).contains(&value),
+        _ => false,
+    };
+    if legal { Ok(()) } else { Err(hipErrorInvalidValue) }
+}

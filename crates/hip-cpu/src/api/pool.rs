@@ -1,0 +1,238 @@
+//! Stream-ordered allocation and memory pools.
+//!
+//! Memory is there as soon as the call returns, and goes when its stream gets to the free. Pools count what is theirs;
+//! they hold nothing back, so a release threshold changes nothing and reserved equals used.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Arc;
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hip_sys::*;
+use parking_lot::Mutex;
+
+use crate::device::{self, healthy};
+use crate::error::{Result, out};
+use crate::handle::Registry;
+use crate::memory::{self, Allocation, Kind};
+use crate::stream::{self, Op};
+
+struct Pool {
+    used: AtomicUsize,
+    high: AtomicUsize,
+    threshold: Mutex<u64>,
+    /// `hipMemPoolReuse…`, kept for the program; with nothing held back there is nothing to reuse.
+    reuse: [Mutex<c_int>; 3],
+    is_default: bool,
+}
+
+static POOLS: Registry<Pool> = Registry::new();
+static DEFAULT: LazyLock<usize> = LazyLock::new(|| POOLS.add(Arc::new(Pool::new(true))));
+/// What `hipMallocAsync` takes from; 0 is the default pool.
+static CURRENT: AtomicUsize = AtomicUsize::new(0);
+
+impl Pool {
+    fn new(is_default: bool) -> Pool {
+        Pool {
+            used: AtomicUsize::new(0),
+            high: AtomicUsize::new(0),
+            threshold: Mutex::new(0),
+            reuse: [Mutex::new(1), Mutex::new(1), Mutex::new(1)],
+            is_default,
+        }
+    }
+}
+
+fn current() -> usize {
+    match CURRENT.load(Ordering::Acquire) {
+        0 => *DEFAULT,
+        pool => pool,
+    }
+}
+
+fn pool(handle: hipMemPool_t) -> Result<Arc<Pool>> {
+    POOLS.get(handle as usize).map_err(|_| hipErrorInvalidValue)
+}
+
+/// An allocation goes: its pool, if it has one, holds less.
+pub fn forget(allocation: &Allocation) {
+    if allocation.pool != 0
+        && let Ok(pool) = POOLS.get(allocation.pool)
+    {
+        pool.used.fetch_sub(allocation.bytes, Ordering::Relaxed);
+    }
+}
+
+pub fn hipMallocFromPoolAsync(
+    dev_ptr: *mut *mut c_void,
+    size: usize,
+    mem_pool: hipMemPool_t,
+    stream: hipStream_t,
+) -> Result {
+    let answer = out(dev_ptr)?;
+    healthy()?;
+    stream::of_handle(stream)?;
+    let pool = self::pool(mem_pool)?;
+    if size == 0 {
+        answer.write(std::ptr::null_mut());
+        return Ok(());
+    }
+    let allocation = memory::allocate_in(size, Kind::Device, 0, mem_pool as usize, false)?;
+    let used = pool.used.fetch_add(size, Ordering::Relaxed) + size;
+    pool.high.fetch_max(used, Ordering::Relaxed);
+    answer.write(allocation.base as *mut c_void);
+    Ok(())
+}
+
+pub fn hipMallocAsync(dev_ptr: *mut *mut c_void, size: usize, stream: hipStream_t) -> Result {
+    hipMallocFromPoolAsync(dev_ptr, size, current() as hipMemPool_t, stream)
+}
+
+pub fn hipFreeAsync(dev_ptr: *mut c_void, stream: hipStream_t) -> Result {
+    healthy()?;
+    let stream = stream::of_handle(stream)?;
+    if dev_ptr.is_null() {
+        return Err(hipErrorInvalidValue);
+    }
+    let is_global = memory::at(dev_ptr as usize).is_some_and(|found| found.is_global);
+    if is_global {
+        return Err(hipErrorInvalidValue);
+    }
+    let taken = memory::take(dev_ptr as usize, &[Kind::Device, Kind::Managed]).ok_or(hipErrorInvalidValue)?;
+    forget(&taken);
+    stream.enqueue(Op::Free(taken));
+    Ok(())
+}
+
+pub fn hipDeviceGetDefaultMemPool(mem_pool: *mut hipMemPool_t, device: c_int) -> Result {
+    let answer = out(mem_pool)?;
+    device::check(device)?;
+    answer.write(*DEFAULT as hipMemPool_t);
+    Ok(())
+}
+
+pub fn hipDeviceGetMemPool(mem_pool: *mut hipMemPool_t, device: c_int) -> Result {
+    let answer = out(mem_pool)?;
+    device::check(device)?;
+    answer.write(current() as hipMemPool_t);
+    Ok(())
+}
+
+pub fn hipDeviceSetMemPool(device: c_int, mem_pool: hipMemPool_t) -> Result {
+    device::check(device)?;
+    pool(mem_pool)?;
+    CURRENT.store(mem_pool as usize, Ordering::Release);
+    Ok(())
+}
+
+pub fn hipMemPoolCreate(mem_pool: *mut hipMemPool_t, pool_props: *const hipMemPoolProps) -> Result {
+    let answer = out(mem_pool)?;
+    // SAFETY: HIP's contract: null, or properties readable during the call.
+    let props = unsafe { pool_props.as_ref() }.ok_or(hipErrorInvalidValue)?;
+    if props.allocType != hipMemAllocationTypePinned || props.location.r#type != hipMemLocationTypeDevice {
+        return Err(hipErrorInvalidValue);
+    }
+    device::check(props.location.id)?;
+    // Shareable handles are not there.
+    if props.handleTypes != 0 {
+        return Err(hipErrorNotSupported);
+    }
+    answer.write(POOLS.add(Arc::new(Pool::new(false))) as hipMemPool_t);
+    Ok(())
+}
+
+pub fn hipMemPoolDestroy(mem_pool: hipMemPool_t) -> Result {
+    if pool(mem_pool)?.is_default {
+        return Err(hipErrorInvalidValue);
+    }
+    let _ = CURRENT.compare_exchange(mem_pool as usize, 0, Ordering::AcqRel, Ordering::Acquire);
+    POOLS.remove(mem_pool as usize).map(drop)
+}
+
+/// Nothing is held back.
+pub fn hipMemPoolTrimTo(mem_pool: hipMemPool_t, min_bytes_to_hold: usize) -> Result {
+    let _ = min_bytes_to_hold;
+    pool(mem_pool).map(drop)
+}
+
+pub fn hipMemPoolSetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, value: *mut c_void) -> Result {
+    let pool = self::pool(mem_pool)?;
+    if value.is_null() {
+        return Err(hipErrorInvalidValue);
+    }
+    // SAFETY (both reads): HIP's contract: an int for the reuse attributes, 64 bits for the others.
+    match attr {
+        hipMemPoolReuseFollowEventDependencies
+        | hipMemPoolReuseAllowOpportunistic
+        | hipMemPoolReuseAllowInternalDependencies => {
+            *pool.reuse[attr as usize - 1].lock() = unsafe { value.cast::<c_int>().read() };
+        }
+        hipMemPoolAttrReleaseThreshold => *pool.threshold.lock() = unsafe { value.cast::<u64>().read() },
+        hipMemPoolAttrReservedMemHigh | hipMemPoolAttrUsedMemHigh => {
+            // CUDA: a high-water mark can only be reset.
+            if unsafe { value.cast::<u64>().read() } != 0 {
+                return Err(hipErrorInvalidValue);
+            }
+            pool.high.store(pool.used.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        _ => return Err(hipErrorInvalidValue),
+    }
+    Ok(())
+}
+
+pub fn hipMemPoolGetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, value: *mut c_void) -> Result {
+    let pool = self::pool(mem_pool)?;
+    if value.is_null() {
+        return Err(hipErrorInvalidValue);
+    }
+    // SAFETY (all writes): as for setting.
+    match attr {
+        hipMemPoolReuseFollowEventDependencies
+        | hipMemPoolReuseAllowOpportunistic
+        | hipMemPoolReuseAllowInternalDependencies => unsafe {
+            value.cast::<c_int>().write(*pool.reuse[attr as usize - 1].lock());
+        },
+        hipMemPoolAttrReleaseThreshold => unsafe { value.cast::<u64>().write(*pool.threshold.lock()) },
+        hipMemPoolAttrReservedMemCurrent | hipMemPoolAttrUsedMemCurrent => unsafe {
+            value.cast::<u64>().write(pool.used.load(Ordering::Relaxed) as u64);
+        },
+        hipMemPoolAttrReservedMemHigh | hipMemPoolAttrUsedMemHigh => unsafe {
+            value.cast::<u64>().write(pool.high.load(Ordering::Relaxed) as u64);
+        },
+        _ => return Err(hipErrorInvalidValue),
+    }
+    Ok(())
+}
+
+/// The only device has access, read and write.
+const READ_WRITE: hipMemAccessFlags = 3;
+
+pub fn hipMemPoolSetAccess(mem_pool: hipMemPool_t, desc_list: *const hipMemAccessDesc, count: usize) -> Result {
+    pool(mem_pool)?;
+    if count > 0 && desc_list.is_null() {
+        return Err(hipErrorInvalidValue);
+    }
+    for i in 0..count {
+        // SAFETY: HIP's contract: an array of `count`.
+        let desc = unsafe { desc_list.add(i).read() };
+        device::check(desc.location.id)?;
+        if desc.flags != READ_WRITE {
+            return Err(hipErrorInvalidDevice);
+        }
+    }
+    Ok(())
+}
+
+pub fn hipMemPoolGetAccess(
+    flags: *mut hipMemAccessFlags,
+    mem_pool: hipMemPool_t,
+    location: *mut hipMemLocation,
+) -> Result {
+    let answer = out(flags)?;
+    pool(mem_pool)?;
+    // SAFETY: HIP's contract: null, or readable during the call.
+    let location = unsafe { location.as_ref() }.ok_or(hipErrorInvalidValue)?;
+    device::check(location.id)?;
+    answer.write(READ_WRITE);
+    Ok(())
+}

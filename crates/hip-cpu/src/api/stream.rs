@@ -1,0 +1,171 @@
+//! Streams, callbacks, and values to wait for.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use hip_sys::*;
+
+use crate::device::healthy;
+use crate::error::{Result, out};
+use crate::event;
+use crate::memory;
+use crate::stream::{self, Op};
+
+pub fn hipStreamCreate(stream: *mut hipStream_t) -> Result {
+    hipStreamCreateWithFlags(stream, hipStreamDefault)
+}
+
+pub fn hipStreamCreateWithFlags(stream: *mut hipStream_t, flags: c_uint) -> Result {
+    hipStreamCreateWithPriority(stream, flags, 0)
+}
+
+pub fn hipStreamCreateWithPriority(stream: *mut hipStream_t, flags: c_uint, priority: c_int) -> Result {
+    let answer = out(stream)?;
+    healthy()?;
+    // One priority only; others are clamped to it, as CUDA does.
+    let _ = priority;
+    answer.write(stream::create(flags, 0)?);
+    Ok(())
+}
+
+pub fn hipDeviceGetStreamPriorityRange(leastPriority: *mut c_int, greatestPriority: *mut c_int) -> Result {
+    if let Ok(least) = out(leastPriority) {
+        least.write(0);
+    }
+    if let Ok(greatest) = out(greatestPriority) {
+        greatest.write(0);
+    }
+    Ok(())
+}
+
+pub fn hipStreamDestroy(stream: hipStream_t) -> Result {
+    stream::destroy(stream)
+}
+
+pub fn hipStreamQuery(stream: hipStream_t) -> Result {
+    let stream = stream::of_handle(stream)?;
+    healthy()?;
+    if stream.query() { Ok(()) } else { Err(hipErrorNotReady) }
+}
+
+pub fn hipStreamSynchronize(stream: hipStream_t) -> Result {
+    stream::of_handle(stream)?.synchronize();
+    healthy()
+}
+
+pub fn hipStreamWaitEvent(stream: hipStream_t, event: hipEvent_t, flags: c_uint) -> Result {
+    let stream = stream::of_handle(stream)?;
+    let event = event::of_handle(event)?;
+    if flags > 1 {
+        return Err(hipErrorInvalidValue);
+    }
+    healthy()?;
+    let number = event.last();
+    if !event.is_reached() {
+        stream.enqueue(Op::AwaitEvent(event, number));
+    }
+    Ok(())
+}
+
+pub fn hipStreamGetFlags(stream: hipStream_t, flags: *mut c_uint) -> Result {
+    let flags = out(flags)?;
+    flags.write(stream::of_handle(stream)?.flags);
+    Ok(())
+}
+
+pub fn hipStreamGetPriority(stream: hipStream_t, priority: *mut c_int) -> Result {
+    let priority = out(priority)?;
+    priority.write(stream::of_handle(stream)?.priority);
+    Ok(())
+}
+
+pub fn hipStreamGetDevice(stream: hipStream_t, device: *mut hipDevice_t) -> Result {
+    let device = out(device)?;
+    stream::of_handle(stream)?;
+    device.write(0);
+    Ok(())
+}
+
+pub fn hipStreamAddCallback(
+    stream: hipStream_t,
+    callback: hipStreamCallback_t,
+    userData: *mut c_void,
+    flags: c_uint,
+) -> Result {
+    let call = callback.ok_or(hipErrorInvalidValue)?;
+    if flags != 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    let own = stream::of_handle(stream)?;
+    own.enqueue(Op::Callback { call, stream: stream as usize, data: userData as usize });
+    Ok(())
+}
+
+pub fn hipLaunchHostFunc(stream: hipStream_t, r#fn: hipHostFn_t, userData: *mut c_void) -> Result {
+    let call = r#fn.ok_or(hipErrorInvalidValue)?;
+    healthy()?;
+    stream::of_handle(stream)?.enqueue(Op::Host(call, userData as usize));
+    Ok(())
+}
+
+/// A value in memory that kernels and copies reach, at its own alignment.
+fn value_at(ptr: *mut c_void, bytes: usize) -> Result<usize> {
+    let at = ptr as usize;
+    if at == 0 || at % bytes != 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    memory::device_range(at, bytes)?;
+    Ok(at)
+}
+
+fn write_value(stream: hipStream_t, ptr: *mut c_void, value: u64, bytes: usize, flags: c_uint) -> Result {
+    healthy()?;
+    let stream = stream::of_handle(stream)?;
+    if flags > 1 {
+        return Err(hipErrorInvalidValue);
+    }
+    stream.enqueue(Op::Write { to: value_at(ptr, bytes)?, value, bytes });
+    Ok(())
+}
+
+fn wait_value(
+    stream: hipStream_t,
+    ptr: *mut c_void,
+    value: u64,
+    mask: u64,
+    bytes: usize,
+    flags: c_uint,
+) -> Result {
+    healthy()?;
+    let stream = stream::of_handle(stream)?;
+    if flags > 3 {
+        return Err(hipErrorInvalidValue);
+    }
+    stream.enqueue(Op::AwaitValue { from: value_at(ptr, bytes)?, value, mask, bytes, flags });
+    Ok(())
+}
+
+pub fn hipStreamWriteValue32(stream: hipStream_t, ptr: *mut c_void, value: u32, flags: c_uint) -> Result {
+    write_value(stream, ptr, value.into(), 4, flags)
+}
+
+pub fn hipStreamWriteValue64(stream: hipStream_t, ptr: *mut c_void, value: u64, flags: c_uint) -> Result {
+    write_value(stream, ptr, value, 8, flags)
+}
+
+pub fn hipStreamWaitValue32(stream: hipStream_t, ptr: *mut c_void, value: u32, flags: c_uint, mask: u32) -> Result {
+    wait_value(stream, ptr, value.into(), mask.into(), 4, flags)
+}
+
+pub fn hipStreamWaitValue64(stream: hipStream_t, ptr: *mut c_void, value: u64, flags: c_uint, mask: u64) -> Result {
+    wait_value(stream, ptr, value, mask, 8, flags)
+}
+
+/// No capture here: every stream answers that it is not capturing.
+pub fn hipStreamIsCapturing(stream: hipStream_t, pCaptureStatus: *mut hipStreamCaptureStatus) -> Result {
+    let status = out(pCaptureStatus)?;
+    stream::of_handle(stream)?;
+    status.write(hipStreamCaptureStatusNone);
+    Ok(())
+}
+
+

@@ -1,0 +1,148 @@
+//! From a kernel of a program and a block shape to code: the disk cache, else the translator and LLVM.
+
+use std::time::Instant;
+
+use cache::{Cache, Key, KeyBuilder};
+use compiler::Program;
+use compiler::back::cpu::{self, Options, Setting};
+use compiler::program::Kernel;
+use config::CpuSetting;
+use hip_sys::*;
+
+use crate::error::Result;
+use crate::exec::{self, CompiledShape, pool};
+use crate::jit::{self, Target};
+
+/// What changes the code besides the program and the target (see build.rs).
+const TRANSLATOR: &str = env!("CUDAWAY_TRANSLATOR");
+
+/// Code for `kernel` with blocks of this shape. `digest` is the program's text, hashed.
+pub fn build(program: &Program, digest: &[u8; 32], kernel: &Kernel, block: [u32; 3]) -> Result<exec::Kernel> {
+    // LLVM recurses deeply and the program's threads may have small stacks.
+    let built = std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .name("cudaway-jit".to_owned())
+            .stack_size(pool::STACK_BYTES)
+            .spawn_scoped(scope, || build_here(program, digest, kernel, block))
+            .map(std::thread::ScopedJoinHandle::join)
+    });
+    match built {
+        Ok(Ok(result)) => result,
+        Ok(Err(panic)) => std::panic::resume_unwind(panic),
+        Err(error) => {
+            tracing::error!(target: "cudaway::cpu", "no thread to compile {}: {error}", kernel.name);
+            Err(hipErrorOutOfMemory)
+        }
+    }
+}
+
+fn build_here(program: &Program, digest: &[u8; 32], kernel: &Kernel, block: [u32; 3]) -> Result<exec::Kernel> {
+    let config = config::get();
+    let target = Target::host();
+    let setting = match config.cpu_setting {
+        CpuSetting::Auto => None,
+        CpuSetting::Lane => Some(Setting::Lane),
+        CpuSetting::Simd => Some(Setting::Simd),
+    };
+    let options = Options { block, setting, width: config.cpu_width, vector_bits: target.vector_bits };
+    let key = key(digest, &kernel.name, &options, target);
+    let name = &kernel.name;
+
+    if let Some((shape, object)) = Cache::global().get(&key, name).and_then(|bytes| unpack(&bytes)) {
+        match exec::Kernel::load(&object, &shape) {
+            Ok(code) => {
+                tracing::info!(target: "cudaway::cpu", "cache hit {name}, block {block:?}");
+                return Ok(code);
+            }
+            Err(error) => tracing::warn!(target: "cudaway::cpu", "cached code of {name}: {error}; compiling again"),
+        }
+    }
+
+    let start = Instant::now();
+    let compiled = cpu::emit(program, kernel, &options).map_err(|diagnostics| {
+        for diagnostic in diagnostics {
+            tracing::error!(target: "cudaway::cpu", "{name}: {diagnostic}");
+        }
+        hipErrorInvalidKernelFile
+    })?;
+    let emitted = start.elapsed();
+    dump(name, block, &compiled.text);
+    let shape = CompiledShape::from(&compiled);
+    let built = jit::compile(name, &compiled.text, target).and_then(|object| {
+        let code = exec::Kernel::load(&object, &shape)?;
+        Ok((object, code))
+    });
+    let (object, code) = built.map_err(|error| {
+        tracing::error!(target: "cudaway::cpu", "{name}: {error}");
+        hipErrorInvalidKernelFile
+    })?;
+    let (setting, width) = (shape.setting, shape.width);
+    tracing::info!(
+        target: "cudaway::cpu",
+        "compiled kernel {name}, block {block:?}, setting {}, {} bytes of code, {:.1} ms (IR {:.1} ms)",
+        if setting == Setting::Simd { format!("S, {width} lanes") } else { "L".to_owned() },
+        object.len(),
+        start.elapsed().as_secs_f64() * 1e3,
+        emitted.as_secs_f64() * 1e3,
+    );
+    if let Some(why) = &compiled.why_not_simd {
+        tracing::info!(target: "cudaway::cpu", "{name} runs in setting L: {why}");
+    }
+    Cache::global().put(&key, &pack(shape, &object));
+    Ok(code)
+}
+
+fn key(digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key {
+    KeyBuilder::new("cpu object", TRANSLATOR)
+        .field(digest)
+        .field(name.as_bytes())
+        .field(format!("{options:?}").as_bytes())
+        .field(target.cpu.as_bytes())
+        .field(target.features.as_bytes())
+        .finish()
+}
+
+/// Setting, width, context bytes, local bytes, then the object.
+fn pack(shape: CompiledShape, object: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(PACKED_BYTES + object.len());
+    bytes.extend(u32::from(shape.setting == Setting::Simd).to_le_bytes());
+    bytes.extend(shape.width.to_le_bytes());
+    bytes.extend(shape.context_bytes.to_le_bytes());
+    bytes.extend(shape.local_bytes.to_le_bytes());
+    bytes.extend(object);
+    bytes
+}
+
+const PACKED_BYTES: usize = 24;
+
+fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
+    let (header, object) = bytes.split_at_checked(PACKED_BYTES)?;
+    let u32_at = |at: usize| Some(u32::from_le_bytes(header[at..at + 4].try_into().ok()?));
+    let u64_at = |at: usize| Some(u64::from_le_bytes(header[at..at + 8].try_into().ok()?));
+    let setting = if u32_at(0)? == 1 { Setting::Simd } else { Setting::Lane };
+    let shape = CompiledShape { setting, width: u32_at(4)?, context_bytes: u64_at(8)?, local_bytes: u64_at(16)? };
+    Some((shape, object.to_vec()))
+}
+
+/// `CUDAWAY_DUMP_DIR` receives the LLVM IR.
+fn dump(name: &str, block: [u32; 3], text: &str) {
+    let Some(folder) = &config::get().dump_dir else { return };
+    let short: String = name.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(100).collect();
+    let path = folder.join(format!("{short}.{}x{}x{}.ll", block[0], block[1], block[2]));
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
+    if let Err(error) = written {
+        tracing::warn!(target: "cudaway::cpu", "{}: {error}", path.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_comes_back() {
+        let shape = CompiledShape { setting: Setting::Simd, width: 16, context_bytes: 1 << 40, local_bytes: 48 };
+        assert_eq!(unpack(&pack(shape, b"elf")), Some((shape, b"elf".to_vec())));
+        assert_eq!(unpack(&[0; 23]), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! Launches: arguments are copied at the call, checks are made there, blocks run when the stream gets to them.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hip_sys::*;
+
+use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
+use crate::error::Result;
+use crate::exec::{self, Fault, Grid, Launch, pool, services::SERVICES};
+use crate::module::{Function, Module};
+use crate::stream::{Op, Stream};
+
+/// A launch in a stream's queue. Used again for later launches, so it allocates nothing when warm.
+#[derive(Default)]
+pub struct Launched {
+    code: Option<Arc<exec::Kernel>>,
+    function: Option<Arc<Function>>,
+    /// PTX's param space; 16-byte aligned.
+    params: Vec<u128>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    shared_bytes: u32,
+}
+
+/// The arguments as `hipModuleLaunchKernel` got them.
+#[derive(Clone, Copy)]
+pub struct Arguments {
+    pub params: *mut *mut c_void,
+    pub extra: *mut *mut c_void,
+}
+
+/// Checks, compiles at the first launch with a block shape, and queues.
+///
+/// # Safety
+/// `arguments` are HIP's for this function.
+pub unsafe fn launch(
+    function: &Arc<Function>,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    stream: &Arc<Stream>,
+    arguments: Arguments,
+) -> Result {
+    check(function, grid, block, dynamic_shared)?;
+    let code = function.code(block)?;
+    let mut launched = stream.record();
+    // SAFETY: the caller's promise.
+    unsafe { launched.take_arguments(function, arguments)? };
+    launched.code = Some(code);
+    launched.function = Some(function.clone());
+    launched.grid = grid;
+    launched.block = block;
+    launched.dynamic_shared = dynamic_shared;
+    launched.shared_bytes = exec::shared_bytes(&function.kernel().shared, dynamic_shared);
+    stream.enqueue(Op::Launch(launched));
+    Ok(())
+}
+
+fn check(function: &Function, grid: [u32; 3], block: [u32; 3], dynamic_shared: u32) -> Result {
+    let within = |dims: [u32; 3], most: [u32; 3]| dims.iter().zip(most).all(|(&n, most)| n >= 1 && n <= most);
+    if !within(grid, MAX_GRID) || !within(block, MAX_BLOCK) {
+        return Err(hipErrorInvalidValue);
+    }
+    let n_threads: u32 = block.iter().product();
+    if n_threads > device::MAX_THREADS {
+        return Err(hipErrorInvalidValue);
+    }
+    if function.kernel().req_ntid.is_some_and(|wanted| wanted != block) {
+        return Err(hipErrorInvalidValue);
+    }
+    if n_threads > function.max_threads() {
+        return Err(hipErrorLaunchOutOfResources);
+    }
+    if exec::shared_bytes(&function.kernel().shared, dynamic_shared) > SHARED_OPTIN {
+        return Err(hipErrorInvalidValue);
+    }
+    Ok(())
+}
+
+impl Launched {
+    /// Copies the arguments into the parameter buffer.
+    unsafe fn take_arguments(&mut self, function: &Function, arguments: Arguments) -> Result {
+        let kernel = function.kernel();
+        let bytes = kernel.params_bytes as usize;
+        self.params.clear();
+        self.params.resize(bytes.div_ceil(16) + 1, 0);
+        let buffer = self.params.as_mut_ptr().cast::<u8>();
+        if !arguments.params.is_null() {
+            for (i, param) in kernel.params.iter().enumerate() {
+                // SAFETY: HIP's contract: one pointer per parameter, each to a value of the parameter's type; the
+                // parameter lies inside the buffer.
+                unsafe {
+                    let from = arguments.params.add(i).read();
+                    if from.is_null() {
+                        return Err(hipErrorInvalidValue);
+                    }
+                    let to = buffer.add(param.offset as usize);
+                    to.copy_from_nonoverlapping(from.cast::<u8>(), param.bytes as usize);
+                }
+            }
+            return Ok(());
+        }
+        if arguments.extra.is_null() {
+            return if kernel.params.is_empty() { Ok(()) } else { Err(hipErrorInvalidValue) };
+        }
+        let (mut packed, mut packed_bytes) = (std::ptr::null_mut::<c_void>(), 0usize);
+        let mut at = arguments.extra;
+        loop {
+            // SAFETY: HIP's contract: pairs of tag and value up to the end tag. CUDA's end tag is 0.
+            let tag = unsafe { at.read() };
+            if tag == HIP_LAUNCH_PARAM_END || tag.is_null() {
+                break;
+            }
+            // SAFETY: as above.
+            let value = unsafe { at.add(1).read() };
+            if tag == HIP_LAUNCH_PARAM_BUFFER_POINTER {
+                packed = value;
+            } else if tag == HIP_LAUNCH_PARAM_BUFFER_SIZE {
+                if value.is_null() {
+                    return Err(hipErrorInvalidValue);
+                }
+                // SAFETY: the size tag's value points to a size.
+                packed_bytes = unsafe { value.cast::<usize>().read() };
+            } else {
+                return Err(hipErrorInvalidValue);
+            }
+            // SAFETY: as above.
+            at = unsafe { at.add(2) };
+        }
+        // Callers may pass trailing padding.
+        if packed.is_null() && bytes > 0 || packed_bytes < bytes {
+            return Err(hipErrorInvalidValue);
+        }
+        if bytes > 0 {
+            // SAFETY: the caller's buffer has `packed_bytes`, at least as many as are copied.
+            unsafe { buffer.copy_from_nonoverlapping(packed.cast::<u8>(), bytes) };
+        }
+        Ok(())
+    }
+
+    /// Runs the grid; a fault becomes the device's sticky error.
+    pub fn execute(&mut self) {
+        let (Some(code), Some(function)) = (&self.code, &self.function) else { return };
+        static GRID_ID: AtomicU64 = AtomicU64::new(1);
+        let module: &Module = &function.module;
+        let launch = Launch {
+            params: self.params.as_ptr().cast(),
+            globals: module.addresses(),
+            services: &raw const SERVICES,
+            grid: self.grid,
+            block: self.block,
+            dynamic_shared: self.dynamic_shared,
+            workers: pool::workers() as u32,
+            grid_id: GRID_ID.fetch_add(1, Ordering::Relaxed),
+            functions: std::ptr::null(),
+        };
+        let grid = Grid { kernel: code, launch: &launch, shared_bytes: self.shared_bytes };
+        if let Err(fault) = exec::run(&grid) {
+            self.report(fault);
+            device::fail(fault);
+        }
+    }
+
+    fn report(&self, fault: Fault) {
+        let name = self.function.as_ref().map_or("?", |function| &function.kernel().name);
+        let (grid, block) = (self.grid, self.block);
+        tracing::error!(target: "cudaway::cpu", "kernel {name}, grid {grid:?}, block {block:?}: {fault}");
+    }
+
+    /// Lets go of what it ran.
+    pub fn clear(&mut self) {
+        self.code = None;
+        self.function = None;
+    }
+}

@@ -1,0 +1,221 @@
+//! Device memory is host memory: every allocation with its bounds, so that a bad pointer is an error and not a crash.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use hip_sys::*;
+use parking_lot::RwLock;
+
+use crate::device;
+use crate::error::Result;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Device,
+    /// Pinned by `hipHostMalloc`.
+    Host,
+    /// The program's own memory, announced by `hipHostRegister`.
+    Registered,
+    Managed,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Allocation {
+    pub base: usize,
+    pub bytes: usize,
+    pub kind: Kind,
+    pub flags: u32,
+    /// Never used again for another allocation (`HIP_POINTER_ATTRIBUTE_BUFFER_ID`).
+    pub id: u64,
+    /// Pool it counts to, 0 for none.
+    pub pool: usize,
+    /// A variable of a module: only unloading the module frees it.
+    pub is_global: bool,
+    layout: Backing,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Backing {
+    Heap { align: usize },
+    Mapped { base: usize, bytes: usize },
+    Foreign,
+}
+
+static ALL: RwLock<BTreeMap<usize, Allocation>> = RwLock::new(BTreeMap::new());
+static USED: AtomicUsize = AtomicUsize::new(0);
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
+/// As on NVIDIA; kernels may count on it.
+const ALIGN: usize = 512;
+const HUGE: usize = 2 << 20;
+const PAGE: usize = 4096;
+
+/// Allocates `bytes` (not 0) of the given kind.
+pub fn allocate(bytes: usize, kind: Kind, flags: u32) -> Result<Allocation> {
+    allocate_in(bytes, kind, flags, 0, false)
+}
+
+pub fn allocate_in(bytes: usize, kind: Kind, flags: u32, pool: usize, is_global: bool) -> Result<Allocation> {
+    debug_assert!(bytes > 0 && kind != Kind::Registered);
+    // Host memory is not the device's, though it comes out of the same store.
+    let counts = kind != Kind::Host;
+    if counts {
+        let total = device::get().memory_bytes;
+        USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
+            used.checked_add(bytes).filter(|&sum| sum <= total)
+        })
+        .map_err(|_| hipErrorOutOfMemory)?;
+    }
+    let Some((base, layout)) = obtain(bytes, kind) else {
+        if counts {
+            USED.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        return Err(hipErrorOutOfMemory);
+    };
+    let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    let allocation = Allocation { base, bytes, kind, flags, id, pool, is_global, layout };
+    ALL.write().insert(base, allocation);
+    Ok(allocation)
+}
+
+fn obtain(bytes: usize, kind: Kind) -> Option<(usize, Backing)> {
+    if bytes < HUGE / 2 {
+        let align = if kind == Kind::Host { PAGE } else { ALIGN };
+        let layout = std::alloc::Layout::from_size_align(bytes, align).ok()?;
+        // SAFETY: the size is not 0.
+        let base = unsafe { std::alloc::alloc(layout) };
+        return (!base.is_null()).then_some((base as usize, Backing::Heap { align }));
+    }
+    // Whole 2 MiB pages, and room to begin at one.
+    let mapped = bytes.checked_next_multiple_of(HUGE)?.checked_add(HUGE)?;
+    // SAFETY: a fresh private mapping; the result is checked.
+    let at = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        libc::mmap(std::ptr::null_mut(), mapped, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+    };
+    if at == libc::MAP_FAILED {
+        return None;
+    }
+    let base = (at as usize).next_multiple_of(HUGE);
+    // SAFETY: advice about our own mapping; a refusal costs speed only.
+    unsafe { libc::madvise(base as *mut _, bytes.next_multiple_of(HUGE), libc::MADV_HUGEPAGE) };
+    Some((base, Backing::Mapped { base: at as usize, bytes: mapped }))
+}
+
+/// Announces memory of the program's own.
+pub fn register(base: usize, bytes: usize, flags: u32) -> Result {
+    let mut all = ALL.write();
+    let end = base.checked_add(bytes).ok_or(hipErrorInvalidValue)?;
+    if all.range(..end).next_back().is_some_and(|(_, other)| other.base + other.bytes > base) {
+        return Err(hipErrorHostMemoryAlreadyRegistered);
+    }
+    let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+    let layout = Backing::Foreign;
+    all.insert(base, Allocation { base, bytes, kind: Kind::Registered, flags, id, pool: 0, is_global: false, layout });
+    Ok(())
+}
+
+/// Takes the allocation that starts at `base` and is one of `kinds` out of the list; the memory stays until
+/// [`release`].
+pub fn take(base: usize, kinds: &[Kind]) -> Option<Allocation> {
+    let mut all = ALL.write();
+    let found = all.get(&base).filter(|found| kinds.contains(&found.kind))?;
+    let found = *found;
+    all.remove(&base);
+    Some(found)
+}
+
+/// Looks at the allocation that starts at `base`.
+pub fn at(base: usize) -> Option<Allocation> {
+    ALL.read().get(&base).copied()
+}
+
+/// Gives the memory of a taken allocation back.
+pub fn release(allocation: &Allocation) {
+    match allocation.layout {
+        Backing::Heap { align } => {
+            let layout = std::alloc::Layout::from_size_align(allocation.bytes, align).expect("as allocated");
+            // SAFETY: allocated with this layout and out of the list, so no one frees it again.
+            unsafe { std::alloc::dealloc(allocation.base as *mut u8, layout) }
+        }
+        // SAFETY: exactly what was mapped.
+        Backing::Mapped { base, bytes } => unsafe {
+            libc::munmap(base as *mut _, bytes);
+        },
+        Backing::Foreign => return,
+    }
+    if allocation.kind != Kind::Host {
+        USED.fetch_sub(allocation.bytes, Ordering::Relaxed);
+    }
+}
+
+/// The allocation that holds the address.
+pub fn find(address: usize) -> Option<Allocation> {
+    let all = ALL.read();
+    let (_, found) = all.range(..=address).next_back()?;
+    (address - found.base < found.bytes).then_some(*found)
+}
+
+/// Bytes of the device in use.
+pub fn used() -> usize {
+    USED.load(Ordering::Relaxed)
+}
+
+/// Whether `bytes` from `address` on are one allocation's; `None` when the address is in no allocation, so the
+/// program's own memory. A range that leaves its allocation is an error.
+pub fn range(address: usize, bytes: usize) -> Result<Option<Allocation>> {
+    let Some(found) = find(address) else { return Ok(None) };
+    let end = address.checked_add(bytes).ok_or(hipErrorInvalidValue)?;
+    if end > found.base + found.bytes { Err(hipErrorInvalidValue) } else { Ok(Some(found)) }
+}
+
+/// The range is memory that kernels were given.
+pub fn device_range(address: usize, bytes: usize) -> Result<Allocation> {
+    range(address, bytes)?.ok_or(hipErrorInvalidValue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_exact() {
+        let a = allocate(1000, Kind::Device, 0).unwrap();
+        assert_eq!(a.base % ALIGN, 0);
+        assert!(device_range(a.base + 999, 1).is_ok());
+        assert_eq!(device_range(a.base + 999, 2).unwrap_err(), hipErrorInvalidValue);
+        assert!(find(a.base + 1000).is_none_or(|other| other.id != a.id));
+        assert!(take(a.base + 1, &[Kind::Device]).is_none());
+        assert!(take(a.base, &[Kind::Host]).is_none());
+        release(&take(a.base, &[Kind::Device]).unwrap());
+        assert!(take(a.base, &[Kind::Device]).is_none());
+    }
+
+    #[test]
+    fn large_blocks_start_at_a_huge_page() {
+        let a = allocate(5 << 20, Kind::Device, 0).unwrap();
+        assert_eq!(a.base % HUGE, 0);
+        // SAFETY: the last byte of the allocation.
+        unsafe { ((a.base + a.bytes - 1) as *mut u8).write(1) };
+        release(&take(a.base, &[Kind::Device]).unwrap());
+    }
+
+    #[test]
+    fn more_than_the_device_has_is_out_of_memory() {
+        let total = device::get().memory_bytes;
+        assert_eq!(allocate(total + 1, Kind::Device, 0).unwrap_err(), hipErrorOutOfMemory);
+        assert_eq!(allocate(usize::MAX, Kind::Device, 0).unwrap_err(), hipErrorOutOfMemory);
+    }
+
+    #[test]
+    fn registered_memory_may_not_overlap() {
+        let mut own = vec![0u8; 4096];
+        let base = own.as_mut_ptr() as usize;
+        register(base, 2048, 0).unwrap();
+        assert_eq!(register(base + 1024, 2048, 0), Err(hipErrorHostMemoryAlreadyRegistered));
+        register(base + 2048, 2048, 0).unwrap();
+        for at in [base, base + 2048] {
+            take(at, &[Kind::Registered]).unwrap();
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Modules: a linked program whose variables have memory; functions: its kernels, compiled per block shape.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, c_char};
+use std::sync::Arc;
+
+use compiler::program::{Kernel, Target};
+use compiler::{Program, Source};
+use hip_sys::*;
+use parking_lot::{Mutex, RwLock};
+
+use crate::device;
+use crate::error::Result;
+use crate::exec;
+use crate::handle::Registry;
+use crate::kernel;
+use crate::memory::{self, Allocation, Kind};
+
+pub struct Module {
+    pub program: Program,
+    /// Of the program's text.
+    digest: [u8; 32],
+    globals: Vec<Allocation>,
+    /// The same by address, as kernels read them.
+    addresses: Vec<usize>,
+    /// Function handles given out, by name.
+    functions: Mutex<HashMap<String, usize>>,
+}
+
+pub struct Function {
+    pub module: Arc<Module>,
+    index: usize,
+    /// Code per block shape. Bound: what the program launches with.
+    compiled: RwLock<Vec<([u32; 3], Arc<exec::Kernel>)>>,
+    /// One compile of a function at a time; others go on.
+    compiling: Mutex<()>,
+}
+
+static MODULES: Registry<Module> = Registry::new();
+static FUNCTIONS: Registry<Function> = Registry::new();
+
+/// What an image could not be loaded for: the code, and the diagnostics for the log buffer.
+pub struct Refusal {
+    pub error: hipError_t,
+    pub text: String,
+}
+
+impl Refusal {
+    fn new(error: hipError_t, text: impl Into<String>) -> Refusal {
+        Refusal { error, text: text.into() }
+    }
+}
+
+/// Reads an image of ours or one NUL-terminated PTX text.
+///
+/// # Safety
+/// `image` points to either.
+pub unsafe fn sources(image: *const u8) -> std::result::Result<Vec<Source>, Refusal> {
+    use compiler::image::{HEADER_BYTES, MAGIC, decode, total_bytes};
+    // Byte by byte: a text may end before the magic would.
+    // SAFETY: each byte up to the first that differs belongs to the image.
+    let is_image = MAGIC.iter().enumerate().all(|(i, &byte)| unsafe { image.add(i).read() } == byte);
+    if is_image {
+        // SAFETY: an image has a header, and as many bytes as it says.
+        let bytes = unsafe {
+            let header = image.cast::<[u8; HEADER_BYTES]>().read();
+            let total = total_bytes(&header).ok_or_else(|| Refusal::new(hipErrorInvalidImage, "no length"))?;
+            std::slice::from_raw_parts(image, total)
+        };
+        return decode(bytes).map_err(|error| Refusal::new(hipErrorInvalidImage, error.to_string()));
+    }
+    // SAFETY: then it is a C string.
+    let text = unsafe { CStr::from_ptr(image.cast::<c_char>()) };
+    if text.to_bytes().starts_with(b"\x7fELF") {
+        return Err(Refusal::new(hipErrorNoBinaryForGpu, "machine code of another device; this one takes PTX"));
+    }
+    let text = text.to_str().map_err(|_| Refusal::new(hipErrorInvalidImage, "neither an image nor PTX text"))?;
+    Ok(vec![Source { name: "ptx".to_owned(), text: text.to_owned() }])
+}
+
+/// Loads sources that belong together; the module's handle.
+pub fn load(sources: &[Source]) -> std::result::Result<hipModule_t, Refusal> {
+    let program = Program::load(sources).map_err(|diagnostics| {
+        let text: String = diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n")).collect();
+        Refusal::new(hipErrorInvalidKernelFile, text)
+    })?;
+    for diagnostic in &program.diagnostics {
+        tracing::warn!(target: "cudaway::cpu", "{diagnostic}");
+    }
+    let digest = cache::digest(&compiler::image::encode(sources));
+    let module = Module::place(program, digest).map_err(|error| Refusal::new(error, "no memory for its variables"))?;
+    Ok(MODULES.add(Arc::new(module)) as hipModule_t)
+}
+
+pub fn of_handle(handle: hipModule_t) -> Result<Arc<Module>> {
+    MODULES.get(handle as usize)
+}
+
+/// The module's functions are gone with it; its memory when the last launch has ended.
+pub fn unload(handle: hipModule_t) -> Result {
+    let module = MODULES.remove(handle as usize)?;
+    for function in module.functions.lock().drain() {
+        let _ = FUNCTIONS.remove(function.1);
+    }
+    Ok(())
+}
+
+pub fn function_of_handle(handle: hipFunction_t) -> Result<Arc<Function>> {
+    FUNCTIONS.get(handle as usize)
+}
+
+impl Module {
+    fn place(program: Program, digest: [u8; 32]) -> Result<Module> {
+        let mut module = Module {
+            program,
+            digest,
+            globals: vec![],
+            addresses: vec![],
+            functions: Mutex::default(),
+        };
+        for variable in &module.program.globals {
+            let bytes = usize::try_from(variable.bytes).map_err(|_| hipErrorOutOfMemory)?;
+            let kind = if variable.managed { Kind::Managed } else { Kind::Device };
+            let allocation = memory::allocate_in(bytes.max(1), kind, hipMemAttachGlobal, 0, true)?;
+            module.globals.push(allocation);
+            module.addresses.push(allocation.base);
+            let init = variable.init.get(..bytes).unwrap_or(&variable.init);
+            // SAFETY: a fresh allocation of `bytes`; `init` is not longer.
+            unsafe {
+                let at = allocation.base as *mut u8;
+                at.write_bytes(0, bytes);
+                at.copy_from_nonoverlapping(init.as_ptr(), init.len());
+            }
+        }
+        module.relocate();
+        Ok(module)
+    }
+
+    /// Writes the addresses that initialisers hold.
+    fn relocate(&self) {
+        for (variable, allocation) in self.program.globals.iter().zip(&self.globals) {
+            for relocation in &variable.relocations {
+                let value = match relocation.target {
+                    Target::Global(id) => self.addresses[id.index()] as u64,
+                    // Device functions are known by number; an indirect call looks the number up.
+                    Target::Function(id) => u64::from(id.0),
+                };
+                let value = value.wrapping_add_signed(relocation.addend) >> relocation.shift;
+                let bytes = usize::from(relocation.bytes).min(8);
+                let inside = relocation.offset.checked_add(bytes as u64).is_some_and(|end| end <= variable.bytes);
+                debug_assert!(inside, "a relocation of {} lies outside", variable.name);
+                if inside {
+                    let at = allocation.base + relocation.offset as usize;
+                    // SAFETY: inside the variable.
+                    unsafe { (at as *mut u8).copy_from_nonoverlapping(value.to_le_bytes().as_ptr(), bytes) }
+                }
+            }
+        }
+    }
+
+    /// Addresses of the variables, by `GlobalId`.
+    pub fn addresses(&self) -> *const *mut u8 {
+        self.addresses.as_ptr().cast()
+    }
+
+    pub fn global(&self, name: &str) -> Result<Allocation> {
+        let (id, variable) = self.program.global(name).ok_or(hipErrorNotFound)?;
+        let mut found = self.globals[id.index()];
+        found.bytes = variable.bytes as usize;
+        Ok(found)
+    }
+
+    /// The handle of kernel `name`; one that cannot be translated is an error here and for itself alone.
+    pub fn function(self: &Arc<Module>, name: &str) -> Result<hipFunction_t> {
+        let mut functions = self.functions.lock();
+        if let Some(&handle) = functions.get(name) {
+            return Ok(handle as hipFunction_t);
+        }
+        let index = self.program.kernels.iter().position(|k| k.name == name).ok_or(hipErrorNotFound)?;
+        if let Err(diagnostics) = &self.program.kernels[index].body {
+            for diagnostic in diagnostics {
+                tracing::error!(target: "cudaway::cpu", "{name}: {diagnostic}");
+            }
+            return Err(hipErrorInvalidKernelFile);
+        }
+        let function = Function {
+            module: self.clone(),
+            index,
+            compiled: RwLock::default(),
+            compiling: Mutex::default(),
+        };
+        let handle = FUNCTIONS.add(Arc::new(function));
+        functions.insert(name.to_owned(), handle);
+        Ok(handle as hipFunction_t)
+    }
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        for allocation in &self.globals {
+            if let Some(taken) = memory::take(allocation.base, &[allocation.kind]) {
+                memory::release(&taken);
+            }
+        }
+    }
+}
+
+impl Function {
+    pub fn kernel(&self) -> &Kernel {
+        &self.module.program.kernels[self.index]
+    }
+
+    /// Threads a block may have.
+    pub fn max_threads(&self) -> u32 {
+        let kernel = self.kernel();
+        let bound = kernel.req_ntid.or(kernel.max_ntid).map_or(device::MAX_THREADS, |[x, y, z]| {
+            x.saturating_mul(y).saturating_mul(z)
+        });
+        bound.min(device::MAX_THREADS)
+    }
+
+    /// Bytes of static shared memory.
+    pub fn shared_bytes(&self) -> u32 {
+        u32::try_from(self.kernel().shared.bytes).unwrap_or(u32::MAX)
+    }
+
+    /// Bytes of one thread's local variables.
+    pub fn local_bytes(&self) -> u64 {
+        let locals = self.kernel().body.as_ref().map(|body| body.locals.as_slice()).unwrap_or_default();
+        locals.iter().fold(0, |at, local| at.next_multiple_of(local.align.max(1)) + local.bytes)
+    }
+
+    /// Code for this block shape; the first launch with a shape compiles.
+    pub fn code(&self, block: [u32; 3]) -> Result<Arc<exec::Kernel>> {
+        let find = || {
+            let compiled = self.compiled.read();
+            compiled.iter().find(|(shape, _)| *shape == block).map(|(_, code)| code.clone())
+        };
+        if let Some(code) = find() {
+            return Ok(code);
+        }
+        let _one = self.compiling.lock();
+        if let Some(code) = find() {
+            return Ok(code);
+        }
+        let code = Arc::new(kernel::build(&self.module.program, &self.module.digest, self.kernel(), block)?);
+        self.compiled.write().push((block, code.clone()));
+        Ok(code)
+    }
+}

@@ -1,0 +1,494 @@
+//! Streams: queues that run in order, beside each other and beside the program.
+//!
+//! Every stream has a thread of its own, started with its first work. Who waits for a stream runs its queue itself
+//! when the thread has not begun yet, so short work does not wait for a wake-up. The order between the legacy default
+//! stream and the blocking streams is fixed at enqueue, under [`ORDER`].
+//!
+//! Lock order: `ORDER` → a stream's `inner`. No lock is held while an operation runs.
+
+use std::cell::OnceCell;
+use std::collections::VecDeque;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
+
+use hip_sys::*;
+use parking_lot::{Condvar, Mutex};
+
+use crate::device;
+use crate::error::Result;
+use crate::event::Event;
+use crate::exec::{pool, printf};
+use crate::handle::Registry;
+use crate::launch::Launched;
+use crate::memory::Allocation;
+
+/// A box of memory to copy or set: rows of `width` bytes, `height` rows, `depth` slices.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    pub width: usize,
+    pub height: usize,
+    pub depth: usize,
+}
+
+/// Where a box begins and how far its rows and slices are apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub at: usize,
+    pub pitch: usize,
+    pub slice: usize,
+}
+
+pub enum Op {
+    Copy { to: usize, from: usize, bytes: usize },
+    /// From a copy made at enqueue: the program may change its pageable memory at once.
+    Staged { to: usize, bytes: Box<[u8]> },
+    CopyBox { to: Place, from: Place, shape: Shape },
+    /// `unit` bytes (1, 2 or 4) of `value`, repeated.
+    Set { to: Place, shape: Shape, value: u32, unit: usize },
+    Launch(Box<Launched>),
+    Record(Arc<Event>, u64),
+    AwaitEvent(Arc<Event>, u64),
+    /// Another stream's work up to a number.
+    After(Arc<Stream>, u64),
+    Host(unsafe extern "C" fn(*mut c_void), usize),
+    Callback { call: unsafe extern "C" fn(hipStream_t, hipError_t, *mut c_void), stream: usize, data: usize },
+    Free(Allocation),
+    Write { to: usize, value: u64, bytes: usize },
+    AwaitValue { from: usize, value: u64, mask: u64, bytes: usize, flags: u32 },
+}
+
+impl Op {
+    /// The program's own code: never run on a thread of the program that merely waits.
+    fn is_foreign(&self) -> bool {
+        matches!(self, Op::Host(..) | Op::Callback { .. })
+    }
+}
+
+#[derive(Default)]
+struct Inner {
+    queue: VecDeque<Op>,
+    /// Operations ever queued, and of these ended.
+    submitted: u64,
+    completed: u64,
+    /// A thread is running the queue.
+    draining: bool,
+    has_thread: bool,
+    closed: bool,
+    /// Threads waiting on `done`.
+    n_waiting: u32,
+    /// The stream's own thread sleeps on `work`.
+    parked: bool,
+    /// Last number of the legacy stream this one waits for already.
+    after_legacy: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    Legacy,
+    Blocking,
+    NonBlocking,
+}
+
+pub struct Stream {
+    pub class: Class,
+    pub flags: u32,
+    pub priority: i32,
+    /// Number of the stream in the log.
+    pub id: u64,
+    inner: Mutex<Inner>,
+    work: Condvar,
+    done: Condvar,
+    /// As in `inner`, readable without the lock.
+    submitted: AtomicU64,
+    completed: AtomicU64,
+    /// Launch records kept for the next launch.
+    spare: Mutex<Vec<Box<Launched>>>,
+}
+
+static STREAMS: Registry<Stream> = Registry::new();
+/// Fixes the order between the legacy stream and the blocking ones; holds the latter.
+static ORDER: Mutex<()> = Mutex::new(());
+static LEGACY: LazyLock<Arc<Stream>> = LazyLock::new(|| {
+    let stream = Stream::new(Class::Legacy, hipStreamDefault, 0);
+    STREAMS.add(stream.clone());
+    stream
+});
+
+thread_local! {
+    static PER_THREAD: OnceCell<PerThread> = const { OnceCell::new() };
+}
+
+/// Ends the calling thread's default stream with the thread.
+struct PerThread(Arc<Stream>);
+
+impl Drop for PerThread {
+    fn drop(&mut self) {
+        let _ = STREAMS.remove(handle_of(&self.0));
+        self.0.close();
+    }
+}
+
+fn handle_of(stream: &Arc<Stream>) -> usize {
+    Arc::as_ptr(stream) as usize
+}
+
+/// How long a stream's thread looks for more work before it sleeps.
+const SPIN: Duration = Duration::from_micros(15);
+/// Launch records kept per stream.
+const MAX_SPARE: usize = 64;
+
+/// The stream behind a handle; null is the legacy default stream.
+pub fn of_handle(handle: hipStream_t) -> Result<Arc<Stream>> {
+    if handle.is_null() || handle == hipStreamLegacy {
+        return Ok(LEGACY.clone());
+    }
+    if handle == hipStreamPerThread {
+        let stream = PER_THREAD.try_with(|own| {
+            own.get_or_init(|| {
+                let stream = Stream::new(Class::Blocking, hipStreamDefault, 0);
+                STREAMS.add(stream.clone());
+                PerThread(stream)
+            })
+            .0
+            .clone()
+        });
+        return stream.map_err(|_| hipErrorInvalidHandle);
+    }
+    STREAMS.get(handle as usize)
+}
+
+/// Makes a stream and its handle.
+pub fn create(flags: u32, priority: i32) -> Result<hipStream_t> {
+    let class = match flags {
+        hipStreamDefault => Class::Blocking,
+        hipStreamNonBlocking => Class::NonBlocking,
+        _ => return Err(hipErrorInvalidValue),
+    };
+    Ok(STREAMS.add(Stream::new(class, flags, priority)) as hipStream_t)
+}
+
+/// HIP: the queued work is done, the handle is gone at once.
+pub fn destroy(handle: hipStream_t) -> Result {
+    if handle.is_null() || handle == hipStreamLegacy || handle == hipStreamPerThread {
+        return Err(hipErrorInvalidHandle);
+    }
+    STREAMS.remove(handle as usize)?.close();
+    Ok(())
+}
+
+/// Waits for everything that is queued anywhere.
+pub fn synchronize_all() {
+    for stream in STREAMS.all() {
+        stream.synchronize();
+    }
+}
+
+impl Stream {
+    fn new(class: Class, flags: u32, priority: i32) -> Arc<Stream> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Arc::new(Stream {
+            class,
+            flags,
+            priority,
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            inner: Mutex::default(),
+            work: Condvar::new(),
+            done: Condvar::new(),
+            submitted: AtomicU64::new(0),
+            completed: AtomicU64::new(0),
+            spare: Mutex::default(),
+        })
+    }
+
+    fn close(&self) {
+        self.inner.lock().closed = true;
+        self.work.notify_all();
+    }
+
+    fn is_idle(&self) -> bool {
+        self.completed.load(Ordering::Acquire) == self.submitted.load(Ordering::Acquire)
+    }
+
+    /// Queues an operation; answers its number.
+    pub fn enqueue(self: &Arc<Stream>, op: Op) -> u64 {
+        self.push(op, true)
+    }
+
+    /// Queues an operation and waits for it, on this thread when the stream is idle.
+    pub fn run(self: &Arc<Stream>, op: Op) {
+        let number = self.push(op, false);
+        self.wait_for(number);
+    }
+
+    fn push(self: &Arc<Stream>, op: Op, wake: bool) -> u64 {
+        let order = match self.class {
+            Class::NonBlocking => None,
+            Class::Legacy | Class::Blocking => Some(ORDER.lock()),
+        };
+        let mut before = Vec::new();
+        match self.class {
+            Class::NonBlocking => {}
+            Class::Legacy => {
+                for other in STREAMS.all() {
+                    if other.class == Class::Blocking && !other.is_idle() {
+                        let number = other.submitted.load(Ordering::Acquire);
+                        before.push((other, number));
+                    }
+                }
+            }
+            Class::Blocking => {
+                let legacy = &*LEGACY;
+                if !legacy.is_idle() {
+                    before.push((legacy.clone(), legacy.submitted.load(Ordering::Acquire)));
+                }
+            }
+        }
+        let mut inner = self.inner.lock();
+        for (other, number) in before {
+            if self.class == Class::Blocking {
+                if inner.after_legacy >= number {
+                    continue;
+                }
+                inner.after_legacy = number;
+            }
+            inner.queue.push_back(Op::After(other, number));
+            inner.submitted += 1;
+        }
+        inner.queue.push_back(op);
+        inner.submitted += 1;
+        let number = inner.submitted;
+        self.submitted.store(number, Ordering::Release);
+        drop(order);
+        if wake {
+            self.wake(&mut inner);
+        }
+        number
+    }
+
+    /// Makes sure that the stream's own thread will see the queue.
+    fn wake(self: &Arc<Stream>, inner: &mut Inner) {
+        if inner.draining {
+            return;
+        }
+        if !inner.has_thread {
+            let stream = self.clone();
+            let started = std::thread::Builder::new()
+                .name(format!("cudaway-s{}", self.id))
+                .stack_size(pool::STACK_BYTES)
+                .spawn(move || stream.serve());
+            match started {
+                Ok(_) => inner.has_thread = true,
+                // The next one who waits for the stream does the work.
+                Err(error) => tracing::error!(target: "cudaway::cpu", "no thread for stream {}: {error}", self.id),
+            }
+        } else if inner.parked {
+            self.work.notify_one();
+        }
+    }
+
+    /// Everything queued so far has ended.
+    pub fn query(&self) -> bool {
+        self.is_idle()
+    }
+
+    /// Waits for everything queued so far.
+    pub fn synchronize(self: &Arc<Stream>) {
+        let number = self.submitted.load(Ordering::Acquire);
+        self.wait_for(number);
+        printf::flush();
+    }
+
+    /// Waits until operation `number` has ended.
+    pub fn wait_for(self: &Arc<Stream>, number: u64) {
+        if self.completed.load(Ordering::Acquire) >= number {
+            return;
+        }
+        let mut inner = self.inner.lock();
+        while inner.completed < number {
+            let mine = !inner.draining && inner.queue.front().is_some_and(|op| !op.is_foreign());
+            if mine {
+                inner.draining = true;
+                while inner.completed < number {
+                    let Some(op) = inner.queue.pop_front_if(|op| !op.is_foreign()) else { break };
+                    drop(inner);
+                    self.execute(op);
+                    inner = self.inner.lock();
+                    self.complete(&mut inner);
+                }
+                inner.draining = false;
+                if !inner.queue.is_empty() {
+                    self.wake(&mut inner);
+                }
+            } else {
+                if !inner.draining {
+                    self.wake(&mut inner);
+                }
+                inner.n_waiting += 1;
+                self.done.wait(&mut inner);
+                inner.n_waiting -= 1;
+            }
+        }
+    }
+
+    fn complete(&self, inner: &mut Inner) {
+        inner.completed += 1;
+        self.completed.store(inner.completed, Ordering::Release);
+        if inner.n_waiting > 0 {
+            self.done.notify_all();
+        }
+    }
+
+    /// The stream's own thread.
+    fn serve(self: Arc<Stream>) {
+        let mut inner = self.inner.lock();
+        loop {
+            if !inner.draining && !inner.queue.is_empty() {
+                inner.draining = true;
+                while let Some(op) = inner.queue.pop_front() {
+                    drop(inner);
+                    self.execute(op);
+                    inner = self.inner.lock();
+                    self.complete(&mut inner);
+                }
+                inner.draining = false;
+                drop(inner);
+                let until = Instant::now() + SPIN;
+                while self.is_idle() && Instant::now() < until {
+                    std::hint::spin_loop();
+                }
+                inner = self.inner.lock();
+                continue;
+            }
+            if inner.closed && inner.queue.is_empty() {
+                return;
+            }
+            inner.parked = true;
+            self.work.wait(&mut inner);
+            inner.parked = false;
+        }
+    }
+
+    fn execute(&self, op: Op) {
+        let healthy = device::healthy();
+        // CUDA: after a fault nothing more runs on the device; waiting ends and the program's own functions are called.
+        // SAFETY (all memory operations): the ranges were checked at enqueue, and freeing waits for the streams.
+        match op {
+            Op::Copy { to, from, bytes } if healthy.is_ok() => unsafe {
+                std::ptr::copy(from as *const u8, to as *mut u8, bytes);
+            },
+            Op::Staged { to, bytes } if healthy.is_ok() => unsafe {
+                std::ptr::copy_nonoverlapping(bytes.as_ptr(), to as *mut u8, bytes.len());
+            },
+            Op::CopyBox { to, from, shape } if healthy.is_ok() => unsafe { copy_box(to, from, shape) },
+            Op::Set { to, shape, value, unit } if healthy.is_ok() => unsafe { set_box(to, shape, value, unit) },
+            Op::Launch(mut launched) => {
+                if healthy.is_ok() {
+                    launched.execute();
+                }
+                launched.clear();
+                let mut spare = self.spare.lock();
+                if spare.len() < MAX_SPARE {
+                    spare.push(launched);
+                }
+            }
+            Op::Record(event, number) => event.complete(number),
+            Op::AwaitEvent(event, number) => event.wait_for(number),
+            Op::After(stream, number) => stream.wait_for(number),
+            Op::Host(call, data) => {
+                if healthy.is_ok() {
+                    // SAFETY: the program passed its function and its argument.
+                    unsafe { call(data as *mut c_void) }
+                }
+            }
+            Op::Callback { call, stream, data } => {
+                let status = healthy.err().unwrap_or(hipSuccess);
+                // SAFETY: as above.
+                unsafe { call(stream as hipStream_t, status, data as *mut c_void) }
+            }
+            Op::Free(allocation) => crate::memory::release(&allocation),
+            Op::Write { to, value, bytes } if healthy.is_ok() => unsafe {
+                use std::sync::atomic::{AtomicU32, AtomicU64};
+                if bytes == 4 {
+                    (*(to as *const AtomicU32)).store(value as u32, Ordering::SeqCst);
+                } else {
+                    (*(to as *const AtomicU64)).store(value, Ordering::SeqCst);
+                }
+            },
+            Op::AwaitValue { from, value, mask, bytes, flags } => await_value(from, value, mask, bytes, flags),
+            Op::Copy { .. } | Op::Staged { .. } | Op::CopyBox { .. } | Op::Set { .. } | Op::Write { .. } => {}
+        }
+    }
+
+    /// A launch record, used before if there is one.
+    pub fn record(&self) -> Box<Launched> {
+        self.spare.lock().pop().unwrap_or_default()
+    }
+}
+
+/// Waits for a value in memory; the host or another stream writes it.
+fn await_value(from: usize, value: u64, mask: u64, bytes: usize, flags: u32) {
+    let mut tries = 0u32;
+    while device::healthy().is_ok() {
+        // SAFETY: checked at enqueue.
+        let seen = unsafe {
+            use std::sync::atomic::{AtomicU32, AtomicU64};
+            if bytes == 4 {
+                u64::from((*(from as *const AtomicU32)).load(Ordering::SeqCst))
+            } else {
+                (*(from as *const AtomicU64)).load(Ordering::SeqCst)
+            }
+        } & mask;
+        let width = 8 * bytes as u32;
+        let arrived = match flags & 3 {
+            // Greater or equal, cyclically.
+            0 => seen.wrapping_sub(value) >> (width - 1) & 1 == 0,
+            1 => seen == value,
+            2 => seen & value != 0,
+            _ => !(seen | value) & mask & (u64::MAX >> (64 - width)) != 0,
+        };
+        if arrived {
+            return;
+        }
+        tries = tries.saturating_add(1);
+        if tries < 100 { std::thread::yield_now() } else { std::thread::sleep(Duration::from_micros(50)) }
+    }
+}
+
+/// # Safety
+/// Both boxes lie in memory that stays valid.
+unsafe fn copy_box(to: Place, from: Place, shape: Shape) {
+    for z in 0..shape.depth {
+        for y in 0..shape.height {
+            let to = to.at + z * to.slice + y * to.pitch;
+            let from = from.at + z * from.slice + y * from.pitch;
+            // SAFETY: a row of each box.
+            unsafe { std::ptr::copy(from as *const u8, to as *mut u8, shape.width) };
+        }
+    }
+}
+
+/// # Safety
+/// The box lies in memory that stays valid; its places are multiples of `unit`.
+unsafe fn set_box(to: Place, shape: Shape, value: u32, unit: usize) {
+    for z in 0..shape.depth {
+        for y in 0..shape.height {
+            let row = to.at + z * to.slice + y * to.pitch;
+            let count = shape.width / unit;
+            // SAFETY: a row of the box, aligned to its unit (checked at enqueue).
+            unsafe {
+                match unit {
+                    1 => (row as *mut u8).write_bytes(value as u8, count),
+                    2 => std::slice::from_raw_parts_mut(row as *mut u16, count).fill(value as u16),
+                    _ => std::slice::from_raw_parts_mut(row as *mut u32, count).fill(value),
+                }
+            }
+        }
+    }
+}
+
+/// Waits for all streams; memory that they use may then go.
+pub fn quiesce() {
+    synchronize_all();
+}
