@@ -114,18 +114,61 @@ fn statement(krate: &str, status: &str, name: &str, signature: &Signature, body:
         });
     };
     let arguments = arguments(name, signature, body)?;
-    let call = call(krate, &arguments, body);
     if body.is_result {
         anyhow::ensure!(signature.returns == status, "{} returns a Result, {name} returns {}", body.path, signature.returns);
         let entry = if per_thread { "entry_per_thread" } else { "entry" };
-        return Ok(format!("{krate}::{entry}(\"{name}\", || {call})"));
+        return Ok(guarded(&format!("{krate}::{entry}(\"{name}\""), krate, &arguments, body));
     }
     anyhow::ensure!(
         !arguments.contains("}?"),
         "{} returns no Result, so it takes raw pointers and OptOut only",
         body.path
     );
-    Ok(format!("{krate}::entry_value(\"{name}\", {}, || {call})", nothing(&signature.returns)?))
+    let nothing = nothing(&signature.returns)?;
+    Ok(guarded(&format!("{krate}::entry_value(\"{name}\", {nothing}"), krate, &arguments, body))
+}
+
+/// Our line length (rustfmt.toml).
+const WIDTH: usize = 110;
+
+/// `visibility fn name(params) -> R {`, a parameter per line when it is long.
+fn head(visibility: &str, name: &str, params: &str, returns: &str) -> String {
+    let line = format!("{visibility} {name}({params}){} {{", arrow(returns));
+    if line.len() <= WIDTH {
+        return line;
+    }
+    let params: String = split_top(params).map(|param| format!("    {param},\n")).collect();
+    format!("{visibility} {name}(\n{params}){} {{", arrow(returns))
+}
+
+/// `krate::entry("name", || call(arguments))`, an argument per line when it is long.
+fn guarded(entry: &str, path: &str, arguments: &str, body: &Body) -> String {
+    let line = format!("{entry}, || {})", call(path, arguments, body));
+    if line.len() + 4 <= WIDTH {
+        return line;
+    }
+    let call = call(path, arguments, body);
+    if call.len() + 8 <= WIDTH {
+        return format!("{entry}, || {{\n        {call}\n    }})");
+    }
+    let arguments: String = split_top(arguments).map(|argument| format!("            {argument},\n")).collect();
+    let (open, close) = if body.is_unsafe { ("unsafe { ", " }") } else { ("", "") };
+    format!("{entry}, || {{\n        {open}{path}::{}(\n{arguments}        ){close}\n    }})", body.path)
+}
+
+/// Splits at the commas that no bracket encloses.
+fn split_top(list: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    list.split(move |c| {
+        depth += match c {
+            '(' | '{' | '[' => 1,
+            ')' | '}' | ']' => -1,
+            _ => 0,
+        };
+        c == ',' && depth == 0
+    })
+    .map(str::trim)
+    .filter(|part| !part.is_empty())
 }
 
 fn arrow(returns: &str) -> String {
@@ -154,9 +197,8 @@ pub fn driver_exports(exports: &BTreeMap<String, DriverExport>, bodies: &Bodies)
         };
         writeln!(
             text,
-            "\n#[unsafe(no_mangle)]\npub unsafe extern \"C\" fn {name}({}){} {{\n    {provide}{statement}\n}}",
-            c_params(signature, body.is_some()),
-            arrow(&signature.returns),
+            "\n#[unsafe(no_mangle)]\n{}\n    {provide}{statement}\n}}",
+            head("pub unsafe extern \"C\" fn", name, &c_params(signature, body.is_some()), &signature.returns),
         )?;
     }
     writeln!(
@@ -216,8 +258,8 @@ pub fn runtime_table(major: &str, exports: &BTreeMap<String, RuntimeExport>, bod
     let unknown = Signature { params: Vec::new(), returns: "cudaError_t".to_owned() };
     let names = runtime_names(major)?;
     let mut text = format!(
-        "//! The {} functions behind libcudart's major {major}, in the forwarder's order. {HEAD}\n\
-         //! from tools/data/cuda/runtime.json and crates/runtime/src/api; do not edit.\n\n{PROMISE}\n\
+        "//! The {} functions behind libcudart's major {major}, in the forwarder's order.\n\
+         //! {HEAD} from tools/data/cuda/runtime.json and crates/runtime/src/api; do not edit.\n\n{PROMISE}\n\
          use core::ffi::*;\n\nuse cuda_abi::FunctionAddress;\nuse cuda_abi::out::{{OptOut, Out, borrow}};\n\
          use cuda_abi::runtime::v{major}::*;\nuse cuda_abi::runtime::{{v11, v12, v13}};\nuse cuda_abi::*;\n",
         names.len()
@@ -229,9 +271,8 @@ pub fn runtime_table(major: &str, exports: &BTreeMap<String, RuntimeExport>, bod
         let statement = statement("::runtime", "cudaError_t", name, signature, body)?;
         writeln!(
             text,
-            "\nunsafe extern \"C\" fn {name}({}){} {{\n    {statement}\n}}",
-            c_params(signature, body.is_some()),
-            arrow(&signature.returns),
+            "\n{}\n    {statement}\n}}",
+            head("unsafe extern \"C\" fn", name, &c_params(signature, body.is_some()), &signature.returns),
         )?;
     }
     writeln!(text, "\npub static TABLE: [FunctionAddress; {}] = [", names.len())?;

@@ -12,32 +12,50 @@ use cuda_abi::out::{OptOut, Out, borrow};
 use cuda_abi::*;
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArray3DCreate(_pHandle: *mut CUarray, _pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR_v1) -> CUresult {
+pub unsafe extern "C" fn cuArray3DCreate(
+    _pHandle: *mut CUarray,
+    _pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR_v1,
+) -> CUresult {
     ::driver::missing("cuArray3DCreate")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArray3DCreate_v2(_pHandle: *mut CUarray, _pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR) -> CUresult {
+pub unsafe extern "C" fn cuArray3DCreate_v2(
+    _pHandle: *mut CUarray,
+    _pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR,
+) -> CUresult {
     ::driver::missing("cuArray3DCreate_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArray3DGetDescriptor(_pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR_v1, _hArray: CUarray) -> CUresult {
+pub unsafe extern "C" fn cuArray3DGetDescriptor(
+    _pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR_v1,
+    _hArray: CUarray,
+) -> CUresult {
     ::driver::missing("cuArray3DGetDescriptor")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArray3DGetDescriptor_v2(_pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR, _hArray: CUarray) -> CUresult {
+pub unsafe extern "C" fn cuArray3DGetDescriptor_v2(
+    _pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR,
+    _hArray: CUarray,
+) -> CUresult {
     ::driver::missing("cuArray3DGetDescriptor_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArrayCreate(_pHandle: *mut CUarray, _pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR_v1) -> CUresult {
+pub unsafe extern "C" fn cuArrayCreate(
+    _pHandle: *mut CUarray,
+    _pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR_v1,
+) -> CUresult {
     ::driver::missing("cuArrayCreate")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArrayCreate_v2(_pHandle: *mut CUarray, _pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR) -> CUresult {
+pub unsafe extern "C" fn cuArrayCreate_v2(
+    _pHandle: *mut CUarray,
+    _pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR,
+) -> CUresult {
     ::driver::missing("cuArrayCreate_v2")
 }
 
@@ -47,27 +65,44 @@ pub unsafe extern "C" fn cuArrayDestroy(_hArray: CUarray) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArrayGetDescriptor(_pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR_v1, _hArray: CUarray) -> CUresult {
+pub unsafe extern "C" fn cuArrayGetDescriptor(
+    _pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR_v1,
+    _hArray: CUarray,
+) -> CUresult {
     ::driver::missing("cuArrayGetDescriptor")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArrayGetDescriptor_v2(_pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR, _hArray: CUarray) -> CUresult {
+pub unsafe extern "C" fn cuArrayGetDescriptor_v2(
+    _pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR,
+    _hArray: CUarray,
+) -> CUresult {
     ::driver::missing("cuArrayGetDescriptor_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArrayGetMemoryRequirements(_memoryRequirements: *mut CUDA_ARRAY_MEMORY_REQUIREMENTS, _array: CUarray, _device: CUdevice) -> CUresult {
+pub unsafe extern "C" fn cuArrayGetMemoryRequirements(
+    _memoryRequirements: *mut CUDA_ARRAY_MEMORY_REQUIREMENTS,
+    _array: CUarray,
+    _device: CUdevice,
+) -> CUresult {
     ::driver::missing("cuArrayGetMemoryRequirements")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArrayGetPlane(_pPlaneArray: *mut CUarray, _hArray: CUarray, _planeIdx: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuArrayGetPlane(
+    _pPlaneArray: *mut CUarray,
+    _hArray: CUarray,
+    _planeIdx: c_uint,
+) -> CUresult {
     ::driver::missing("cuArrayGetPlane")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArrayGetSparseProperties(_sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES, _array: CUarray) -> CUresult {
+pub unsafe extern "C" fn cuArrayGetSparseProperties(
+    _sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES,
+    _array: CUarray,
+) -> CUresult {
     ::driver::missing("cuArrayGetSparseProperties")
 }
 
@@ -77,7 +112,10 @@ pub unsafe extern "C" fn cuCheckpointOperationComplete(_handle: CUcheckpointOper
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCheckpointProcessCheckpoint(_pid: c_int, _args: *mut CUcheckpointCheckpointArgs) -> CUresult {
+pub unsafe extern "C" fn cuCheckpointProcessCheckpoint(
+    _pid: c_int,
+    _args: *mut CUcheckpointCheckpointArgs,
+) -> CUresult {
     ::driver::missing("cuCheckpointProcessCheckpoint")
 }
 
@@ -97,17 +135,25 @@ pub unsafe extern "C" fn cuCheckpointProcessLock(_pid: c_int, _args: *mut CUchec
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCheckpointProcessRestore(_pid: c_int, _args: *mut CUcheckpointRestoreArgs) -> CUresult {
+pub unsafe extern "C" fn cuCheckpointProcessRestore(
+    _pid: c_int,
+    _args: *mut CUcheckpointRestoreArgs,
+) -> CUresult {
     ::driver::missing("cuCheckpointProcessRestore")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCheckpointProcessUnlock(_pid: c_int, _args: *mut CUcheckpointUnlockArgs) -> CUresult {
+pub unsafe extern "C" fn cuCheckpointProcessUnlock(
+    _pid: c_int,
+    _args: *mut CUcheckpointUnlockArgs,
+) -> CUresult {
     ::driver::missing("cuCheckpointProcessUnlock")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCoredumpDeregisterCompleteCallback(_callback: CUcoredumpCallbackHandle) -> CUresult {
+pub unsafe extern "C" fn cuCoredumpDeregisterCompleteCallback(
+    _callback: CUcoredumpCallbackHandle,
+) -> CUresult {
     ::driver::missing("cuCoredumpDeregisterCompleteCallback")
 }
 
@@ -117,58 +163,114 @@ pub unsafe extern "C" fn cuCoredumpDeregisterStartCallback(_callback: CUcoredump
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCoredumpGetAttribute(_attrib: CUcoredumpSettings, _value: *mut c_void, _size: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuCoredumpGetAttribute(
+    _attrib: CUcoredumpSettings,
+    _value: *mut c_void,
+    _size: *mut usize,
+) -> CUresult {
     ::driver::missing("cuCoredumpGetAttribute")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCoredumpGetAttributeGlobal(_attrib: CUcoredumpSettings, _value: *mut c_void, _size: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuCoredumpGetAttributeGlobal(
+    _attrib: CUcoredumpSettings,
+    _value: *mut c_void,
+    _size: *mut usize,
+) -> CUresult {
     ::driver::missing("cuCoredumpGetAttributeGlobal")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCoredumpRegisterCompleteCallback(_callback: CUcoredumpStatusCallback, _userData: *mut c_void, _callbackOut: *mut CUcoredumpCallbackHandle) -> CUresult {
+pub unsafe extern "C" fn cuCoredumpRegisterCompleteCallback(
+    _callback: CUcoredumpStatusCallback,
+    _userData: *mut c_void,
+    _callbackOut: *mut CUcoredumpCallbackHandle,
+) -> CUresult {
     ::driver::missing("cuCoredumpRegisterCompleteCallback")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCoredumpRegisterStartCallback(_callback: CUcoredumpStatusCallback, _userData: *mut c_void, _callbackOut: *mut CUcoredumpCallbackHandle) -> CUresult {
+pub unsafe extern "C" fn cuCoredumpRegisterStartCallback(
+    _callback: CUcoredumpStatusCallback,
+    _userData: *mut c_void,
+    _callbackOut: *mut CUcoredumpCallbackHandle,
+) -> CUresult {
     ::driver::missing("cuCoredumpRegisterStartCallback")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCoredumpSetAttribute(_attrib: CUcoredumpSettings, _value: *mut c_void, _size: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuCoredumpSetAttribute(
+    _attrib: CUcoredumpSettings,
+    _value: *mut c_void,
+    _size: *mut usize,
+) -> CUresult {
     ::driver::missing("cuCoredumpSetAttribute")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCoredumpSetAttributeGlobal(_attrib: CUcoredumpSettings, _value: *mut c_void, _size: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuCoredumpSetAttributeGlobal(
+    _attrib: CUcoredumpSettings,
+    _value: *mut c_void,
+    _size: *mut usize,
+) -> CUresult {
     ::driver::missing("cuCoredumpSetAttributeGlobal")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxAttach(pctx: *mut CUcontext, flags: c_uint) -> CUresult {
-    ::driver::entry("cuCtxAttach", || ::driver::api::context::cuCtxAttach(unsafe { Out::new(pctx, "pctx") }?, flags))
+    ::driver::entry("cuCtxAttach", || {
+        ::driver::api::context::cuCtxAttach(unsafe { Out::new(pctx, "pctx") }?, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuCtxCreate", || ::driver::api::context::cuCtxCreate(unsafe { Out::new(pctx, "pctx") }?, flags, dev))
+    ::driver::entry("cuCtxCreate", || {
+        ::driver::api::context::cuCtxCreate(unsafe { Out::new(pctx, "pctx") }?, flags, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate_v2(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuCtxCreate_v2", || ::driver::api::context::cuCtxCreate_v2(unsafe { Out::new(pctx, "pctx") }?, flags, dev))
+    ::driver::entry("cuCtxCreate_v2", || {
+        ::driver::api::context::cuCtxCreate_v2(unsafe { Out::new(pctx, "pctx") }?, flags, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxCreate_v3(pctx: *mut CUcontext, paramsArray: *mut CUexecAffinityParam, numParams: c_int, flags: c_uint, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuCtxCreate_v3", || ::driver::api::context::cuCtxCreate_v3(unsafe { Out::new(pctx, "pctx") }?, paramsArray, numParams, flags, dev))
+pub unsafe extern "C" fn cuCtxCreate_v3(
+    pctx: *mut CUcontext,
+    paramsArray: *mut CUexecAffinityParam,
+    numParams: c_int,
+    flags: c_uint,
+    dev: CUdevice,
+) -> CUresult {
+    ::driver::entry("cuCtxCreate_v3", || {
+        ::driver::api::context::cuCtxCreate_v3(
+            unsafe { Out::new(pctx, "pctx") }?,
+            paramsArray,
+            numParams,
+            flags,
+            dev,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxCreate_v4(pctx: *mut CUcontext, ctxCreateParams: *mut CUctxCreateParams, flags: c_uint, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuCtxCreate_v4", || ::driver::api::context::cuCtxCreate_v4(unsafe { Out::new(pctx, "pctx") }?, ctxCreateParams, flags, dev))
+pub unsafe extern "C" fn cuCtxCreate_v4(
+    pctx: *mut CUcontext,
+    ctxCreateParams: *mut CUctxCreateParams,
+    flags: c_uint,
+    dev: CUdevice,
+) -> CUresult {
+    ::driver::entry("cuCtxCreate_v4", || {
+        ::driver::api::context::cuCtxCreate_v4(
+            unsafe { Out::new(pctx, "pctx") }?,
+            ctxCreateParams,
+            flags,
+            dev,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -193,7 +295,9 @@ pub unsafe extern "C" fn cuCtxDisablePeerAccess(peerContext: CUcontext) -> CUres
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxEnablePeerAccess(peerContext: CUcontext, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuCtxEnablePeerAccess", || ::driver::api::context::cuCtxEnablePeerAccess(peerContext, Flags))
+    ::driver::entry("cuCtxEnablePeerAccess", || {
+        ::driver::api::context::cuCtxEnablePeerAccess(peerContext, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -203,72 +307,109 @@ pub unsafe extern "C" fn cuCtxFromGreenCtx(_pContext: *mut CUcontext, _hCtx: CUg
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetApiVersion(ctx: CUcontext, version: *mut c_uint) -> CUresult {
-    ::driver::entry("cuCtxGetApiVersion", || ::driver::api::context::cuCtxGetApiVersion(ctx, unsafe { Out::new(version, "version") }?))
+    ::driver::entry("cuCtxGetApiVersion", || {
+        ::driver::api::context::cuCtxGetApiVersion(ctx, unsafe { Out::new(version, "version") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetCacheConfig(pconfig: *mut CUfunc_cache) -> CUresult {
-    ::driver::entry("cuCtxGetCacheConfig", || ::driver::api::context::cuCtxGetCacheConfig(unsafe { Out::new(pconfig, "pconfig") }?))
+    ::driver::entry("cuCtxGetCacheConfig", || {
+        ::driver::api::context::cuCtxGetCacheConfig(unsafe { Out::new(pconfig, "pconfig") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetCurrent(pctx: *mut CUcontext) -> CUresult {
-    ::driver::entry("cuCtxGetCurrent", || ::driver::api::context::cuCtxGetCurrent(unsafe { Out::new(pctx, "pctx") }?))
+    ::driver::entry("cuCtxGetCurrent", || {
+        ::driver::api::context::cuCtxGetCurrent(unsafe { Out::new(pctx, "pctx") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetDevResource(_hCtx: CUcontext, _resource: *mut CUdevResource, _type_: CUdevResourceType) -> CUresult {
+pub unsafe extern "C" fn cuCtxGetDevResource(
+    _hCtx: CUcontext,
+    _resource: *mut CUdevResource,
+    _type_: CUdevResourceType,
+) -> CUresult {
     ::driver::missing("cuCtxGetDevResource")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetDevice(device: *mut CUdevice) -> CUresult {
-    ::driver::entry("cuCtxGetDevice", || ::driver::api::context::cuCtxGetDevice(unsafe { Out::new(device, "device") }?))
+    ::driver::entry("cuCtxGetDevice", || {
+        ::driver::api::context::cuCtxGetDevice(unsafe { Out::new(device, "device") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetDevice_v2(device: *mut CUdevice, ctx: CUcontext) -> CUresult {
-    ::driver::entry("cuCtxGetDevice_v2", || ::driver::api::context::cuCtxGetDevice_v2(unsafe { Out::new(device, "device") }?, ctx))
+    ::driver::entry("cuCtxGetDevice_v2", || {
+        ::driver::api::context::cuCtxGetDevice_v2(unsafe { Out::new(device, "device") }?, ctx)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetExecAffinity(_pExecAffinity: *mut CUexecAffinityParam, _type_: CUexecAffinityType) -> CUresult {
+pub unsafe extern "C" fn cuCtxGetExecAffinity(
+    _pExecAffinity: *mut CUexecAffinityParam,
+    _type_: CUexecAffinityType,
+) -> CUresult {
     ::driver::missing("cuCtxGetExecAffinity")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetFlags(flags: *mut c_uint) -> CUresult {
-    ::driver::entry("cuCtxGetFlags", || ::driver::api::context::cuCtxGetFlags(unsafe { Out::new(flags, "flags") }?))
+    ::driver::entry("cuCtxGetFlags", || {
+        ::driver::api::context::cuCtxGetFlags(unsafe { Out::new(flags, "flags") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetId(ctx: CUcontext, ctxId: *mut c_ulonglong) -> CUresult {
-    ::driver::entry("cuCtxGetId", || ::driver::api::context::cuCtxGetId(ctx, unsafe { Out::new(ctxId, "ctxId") }?))
+    ::driver::entry("cuCtxGetId", || {
+        ::driver::api::context::cuCtxGetId(ctx, unsafe { Out::new(ctxId, "ctxId") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetLimit(pvalue: *mut usize, limit: CUlimit) -> CUresult {
-    ::driver::entry("cuCtxGetLimit", || ::driver::api::context::cuCtxGetLimit(unsafe { Out::new(pvalue, "pvalue") }?, limit))
+    ::driver::entry("cuCtxGetLimit", || {
+        ::driver::api::context::cuCtxGetLimit(unsafe { Out::new(pvalue, "pvalue") }?, limit)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetSharedMemConfig(pConfig: *mut CUsharedconfig) -> CUresult {
-    ::driver::entry("cuCtxGetSharedMemConfig", || ::driver::api::context::cuCtxGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?))
+    ::driver::entry("cuCtxGetSharedMemConfig", || {
+        ::driver::api::context::cuCtxGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxGetStreamPriorityRange(leastPriority: *mut c_int, greatestPriority: *mut c_int) -> CUresult {
-    ::driver::entry("cuCtxGetStreamPriorityRange", || ::driver::api::context::cuCtxGetStreamPriorityRange(unsafe { OptOut::new(leastPriority) }, unsafe { OptOut::new(greatestPriority) }))
+pub unsafe extern "C" fn cuCtxGetStreamPriorityRange(
+    leastPriority: *mut c_int,
+    greatestPriority: *mut c_int,
+) -> CUresult {
+    ::driver::entry("cuCtxGetStreamPriorityRange", || {
+        ::driver::api::context::cuCtxGetStreamPriorityRange(
+            unsafe { OptOut::new(leastPriority) },
+            unsafe { OptOut::new(greatestPriority) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPopCurrent(pctx: *mut CUcontext) -> CUresult {
-    ::driver::entry("cuCtxPopCurrent", || ::driver::api::context::cuCtxPopCurrent(unsafe { OptOut::new(pctx) }))
+    ::driver::entry("cuCtxPopCurrent", || {
+        ::driver::api::context::cuCtxPopCurrent(unsafe { OptOut::new(pctx) })
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPopCurrent_v2(pctx: *mut CUcontext) -> CUresult {
-    ::driver::entry("cuCtxPopCurrent_v2", || ::driver::api::context::cuCtxPopCurrent_v2(unsafe { OptOut::new(pctx) }))
+    ::driver::entry("cuCtxPopCurrent_v2", || {
+        ::driver::api::context::cuCtxPopCurrent_v2(unsafe { OptOut::new(pctx) })
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -342,43 +483,91 @@ pub unsafe extern "C" fn cuDestroyExternalSemaphore(_extSem: CUexternalSemaphore
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevResourceGenerateDesc(_phDesc: *mut CUdevResourceDesc, _resources: *mut CUdevResource, _nbResources: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuDevResourceGenerateDesc(
+    _phDesc: *mut CUdevResourceDesc,
+    _resources: *mut CUdevResource,
+    _nbResources: c_uint,
+) -> CUresult {
     ::driver::missing("cuDevResourceGenerateDesc")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevSmResourceSplit(_result: *mut CUdevResource, _nbGroups: c_uint, _input: *const CUdevResource, _remainder: *mut CUdevResource, _flags: c_uint, _groupParams: *mut CU_DEV_SM_RESOURCE_GROUP_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuDevSmResourceSplit(
+    _result: *mut CUdevResource,
+    _nbGroups: c_uint,
+    _input: *const CUdevResource,
+    _remainder: *mut CUdevResource,
+    _flags: c_uint,
+    _groupParams: *mut CU_DEV_SM_RESOURCE_GROUP_PARAMS,
+) -> CUresult {
     ::driver::missing("cuDevSmResourceSplit")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevSmResourceSplitByCount(_result: *mut CUdevResource, _nbGroups: *mut c_uint, _input: *const CUdevResource, _remainder: *mut CUdevResource, _flags: c_uint, _minCount: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuDevSmResourceSplitByCount(
+    _result: *mut CUdevResource,
+    _nbGroups: *mut c_uint,
+    _input: *const CUdevResource,
+    _remainder: *mut CUdevResource,
+    _flags: c_uint,
+    _minCount: c_uint,
+) -> CUresult {
     ::driver::missing("cuDevSmResourceSplitByCount")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceCanAccessPeer(canAccessPeer: *mut c_int, dev: CUdevice, peerDev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceCanAccessPeer", || ::driver::api::device::cuDeviceCanAccessPeer(unsafe { Out::new(canAccessPeer, "canAccessPeer") }?, dev, peerDev))
+pub unsafe extern "C" fn cuDeviceCanAccessPeer(
+    canAccessPeer: *mut c_int,
+    dev: CUdevice,
+    peerDev: CUdevice,
+) -> CUresult {
+    ::driver::entry("cuDeviceCanAccessPeer", || {
+        ::driver::api::device::cuDeviceCanAccessPeer(
+            unsafe { Out::new(canAccessPeer, "canAccessPeer") }?,
+            dev,
+            peerDev,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceComputeCapability(major: *mut c_int, minor: *mut c_int, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceComputeCapability", || ::driver::api::device::cuDeviceComputeCapability(unsafe { Out::new(major, "major") }?, unsafe { Out::new(minor, "minor") }?, dev))
+pub unsafe extern "C" fn cuDeviceComputeCapability(
+    major: *mut c_int,
+    minor: *mut c_int,
+    dev: CUdevice,
+) -> CUresult {
+    ::driver::entry("cuDeviceComputeCapability", || {
+        ::driver::api::device::cuDeviceComputeCapability(
+            unsafe { Out::new(major, "major") }?,
+            unsafe { Out::new(minor, "minor") }?,
+            dev,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> CUresult {
-    ::driver::entry("cuDeviceGet", || ::driver::api::device::cuDeviceGet(unsafe { Out::new(device, "device") }?, ordinal))
+    ::driver::entry("cuDeviceGet", || {
+        ::driver::api::device::cuDeviceGet(unsafe { Out::new(device, "device") }?, ordinal)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetAttribute(pi: *mut c_int, attrib: CUdevice_attribute, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetAttribute", || ::driver::api::device::cuDeviceGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, dev))
+pub unsafe extern "C" fn cuDeviceGetAttribute(
+    pi: *mut c_int,
+    attrib: CUdevice_attribute,
+    dev: CUdevice,
+) -> CUresult {
+    ::driver::entry("cuDeviceGetAttribute", || {
+        ::driver::api::device::cuDeviceGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetByPCIBusId(dev: *mut CUdevice, pciBusId: *const c_char) -> CUresult {
-    ::driver::entry("cuDeviceGetByPCIBusId", || ::driver::api::device::cuDeviceGetByPCIBusId(unsafe { Out::new(dev, "dev") }?, pciBusId))
+    ::driver::entry("cuDeviceGetByPCIBusId", || {
+        ::driver::api::device::cuDeviceGetByPCIBusId(unsafe { Out::new(dev, "dev") }?, pciBusId)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -387,28 +576,46 @@ pub unsafe extern "C" fn cuDeviceGetCliqueCount(_count: *mut usize, _dev: CUdevi
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetCliqueInfo(_cliqueInfo: *mut CUcliqueInfo, _count: *mut usize, _dev: CUdevice) -> CUresult {
+pub unsafe extern "C" fn cuDeviceGetCliqueInfo(
+    _cliqueInfo: *mut CUcliqueInfo,
+    _count: *mut usize,
+    _dev: CUdevice,
+) -> CUresult {
     ::driver::missing("cuDeviceGetCliqueInfo")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
-    ::driver::entry("cuDeviceGetCount", || ::driver::api::device::cuDeviceGetCount(unsafe { Out::new(count, "count") }?))
+    ::driver::entry("cuDeviceGetCount", || {
+        ::driver::api::device::cuDeviceGetCount(unsafe { Out::new(count, "count") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetDefaultMemPool(pool_out: *mut CUmemoryPool, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetDefaultMemPool", || ::driver::api::pool::cuDeviceGetDefaultMemPool(unsafe { Out::new(pool_out, "pool_out") }?, dev))
+    ::driver::entry("cuDeviceGetDefaultMemPool", || {
+        ::driver::api::pool::cuDeviceGetDefaultMemPool(unsafe { Out::new(pool_out, "pool_out") }?, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetDevResource(_device: CUdevice, _resource: *mut CUdevResource, _type_: CUdevResourceType) -> CUresult {
+pub unsafe extern "C" fn cuDeviceGetDevResource(
+    _device: CUdevice,
+    _resource: *mut CUdevResource,
+    _type_: CUdevResourceType,
+) -> CUresult {
     ::driver::missing("cuDeviceGetDevResource")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetExecAffinitySupport(pi: *mut c_int, type_: CUexecAffinityType, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetExecAffinitySupport", || ::driver::api::device::cuDeviceGetExecAffinitySupport(unsafe { Out::new(pi, "pi") }?, type_, dev))
+pub unsafe extern "C" fn cuDeviceGetExecAffinitySupport(
+    pi: *mut c_int,
+    type_: CUexecAffinityType,
+    dev: CUdevice,
+) -> CUresult {
+    ::driver::entry("cuDeviceGetExecAffinitySupport", || {
+        ::driver::api::device::cuDeviceGetExecAffinitySupport(unsafe { Out::new(pi, "pi") }?, type_, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -417,23 +624,40 @@ pub unsafe extern "C" fn cuDeviceGetFabricClusterUuid(_uuid: *mut CUuuid, _dev: 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetGraphMemAttribute(_device: CUdevice, _attr: CUgraphMem_attribute, _value: *mut c_void) -> CUresult {
+pub unsafe extern "C" fn cuDeviceGetGraphMemAttribute(
+    _device: CUdevice,
+    _attr: CUgraphMem_attribute,
+    _value: *mut c_void,
+) -> CUresult {
     ::driver::missing("cuDeviceGetGraphMemAttribute")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetHostAtomicCapabilities(_capabilities: *mut c_uint, _operations: *const CUatomicOperation, _count: c_uint, _dev: CUdevice) -> CUresult {
+pub unsafe extern "C" fn cuDeviceGetHostAtomicCapabilities(
+    _capabilities: *mut c_uint,
+    _operations: *const CUatomicOperation,
+    _count: c_uint,
+    _dev: CUdevice,
+) -> CUresult {
     ::driver::missing("cuDeviceGetHostAtomicCapabilities")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetLuid(luid: *mut c_char, deviceNodeMask: *mut c_uint, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetLuid", || ::driver::api::device::cuDeviceGetLuid(luid, unsafe { OptOut::new(deviceNodeMask) }, dev))
+pub unsafe extern "C" fn cuDeviceGetLuid(
+    luid: *mut c_char,
+    deviceNodeMask: *mut c_uint,
+    dev: CUdevice,
+) -> CUresult {
+    ::driver::entry("cuDeviceGetLuid", || {
+        ::driver::api::device::cuDeviceGetLuid(luid, unsafe { OptOut::new(deviceNodeMask) }, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetMemPool(pool: *mut CUmemoryPool, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetMemPool", || ::driver::api::pool::cuDeviceGetMemPool(unsafe { Out::new(pool, "pool") }?, dev))
+    ::driver::entry("cuDeviceGetMemPool", || {
+        ::driver::api::pool::cuDeviceGetMemPool(unsafe { Out::new(pool, "pool") }?, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -442,18 +666,40 @@ pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, dev: CUd
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetNvSciSyncAttributes(_nvSciSyncAttrList: *mut c_void, _dev: CUdevice, _flags: c_int) -> CUresult {
+pub unsafe extern "C" fn cuDeviceGetNvSciSyncAttributes(
+    _nvSciSyncAttrList: *mut c_void,
+    _dev: CUdevice,
+    _flags: c_int,
+) -> CUresult {
     ::driver::missing("cuDeviceGetNvSciSyncAttributes")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetP2PAtomicCapabilities(_capabilities: *mut c_uint, _operations: *const CUatomicOperation, _count: c_uint, _srcDevice: CUdevice, _dstDevice: CUdevice) -> CUresult {
+pub unsafe extern "C" fn cuDeviceGetP2PAtomicCapabilities(
+    _capabilities: *mut c_uint,
+    _operations: *const CUatomicOperation,
+    _count: c_uint,
+    _srcDevice: CUdevice,
+    _dstDevice: CUdevice,
+) -> CUresult {
     ::driver::missing("cuDeviceGetP2PAtomicCapabilities")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetP2PAttribute(value: *mut c_int, attrib: CUdevice_P2PAttribute, srcDevice: CUdevice, dstDevice: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetP2PAttribute", || ::driver::api::device::cuDeviceGetP2PAttribute(unsafe { Out::new(value, "value") }?, attrib, srcDevice, dstDevice))
+pub unsafe extern "C" fn cuDeviceGetP2PAttribute(
+    value: *mut c_int,
+    attrib: CUdevice_P2PAttribute,
+    srcDevice: CUdevice,
+    dstDevice: CUdevice,
+) -> CUresult {
+    ::driver::entry("cuDeviceGetP2PAttribute", || {
+        ::driver::api::device::cuDeviceGetP2PAttribute(
+            unsafe { Out::new(value, "value") }?,
+            attrib,
+            srcDevice,
+            dstDevice,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -463,22 +709,33 @@ pub unsafe extern "C" fn cuDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, 
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetProperties(prop: *mut CUdevprop, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetProperties", || ::driver::api::device::cuDeviceGetProperties(unsafe { Out::new(prop, "prop") }?, dev))
+    ::driver::entry("cuDeviceGetProperties", || {
+        ::driver::api::device::cuDeviceGetProperties(unsafe { Out::new(prop, "prop") }?, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetTexture1DLinearMaxWidth(_maxWidthInElements: *mut usize, _format: CUarray_format, _numChannels: c_uint, _dev: CUdevice) -> CUresult {
+pub unsafe extern "C" fn cuDeviceGetTexture1DLinearMaxWidth(
+    _maxWidthInElements: *mut usize,
+    _format: CUarray_format,
+    _numChannels: c_uint,
+    _dev: CUdevice,
+) -> CUresult {
     ::driver::missing("cuDeviceGetTexture1DLinearMaxWidth")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid(uuid: *mut CUuuid, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetUuid", || ::driver::api::device::cuDeviceGetUuid(unsafe { Out::new(uuid, "uuid") }?, dev))
+    ::driver::entry("cuDeviceGetUuid", || {
+        ::driver::api::device::cuDeviceGetUuid(unsafe { Out::new(uuid, "uuid") }?, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetUuid_v2", || ::driver::api::device::cuDeviceGetUuid_v2(unsafe { Out::new(uuid, "uuid") }?, dev))
+    ::driver::entry("cuDeviceGetUuid_v2", || {
+        ::driver::api::device::cuDeviceGetUuid_v2(unsafe { Out::new(uuid, "uuid") }?, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -487,8 +744,18 @@ pub unsafe extern "C" fn cuDeviceGraphMemTrim(_device: CUdevice) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDevicePrimaryCtxGetState(dev: CUdevice, flags: *mut c_uint, active: *mut c_int) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxGetState", || ::driver::api::device::cuDevicePrimaryCtxGetState(dev, unsafe { Out::new(flags, "flags") }?, unsafe { Out::new(active, "active") }?))
+pub unsafe extern "C" fn cuDevicePrimaryCtxGetState(
+    dev: CUdevice,
+    flags: *mut c_uint,
+    active: *mut c_int,
+) -> CUresult {
+    ::driver::entry("cuDevicePrimaryCtxGetState", || {
+        ::driver::api::device::cuDevicePrimaryCtxGetState(
+            dev,
+            unsafe { Out::new(flags, "flags") }?,
+            unsafe { Out::new(active, "active") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -498,7 +765,9 @@ pub unsafe extern "C" fn cuDevicePrimaryCtxRelease(dev: CUdevice) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxRelease_v2(dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxRelease_v2", || ::driver::api::device::cuDevicePrimaryCtxRelease_v2(dev))
+    ::driver::entry("cuDevicePrimaryCtxRelease_v2", || {
+        ::driver::api::device::cuDevicePrimaryCtxRelease_v2(dev)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -513,26 +782,41 @@ pub unsafe extern "C" fn cuDevicePrimaryCtxReset_v2(dev: CUdevice) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxRetain", || ::driver::api::device::cuDevicePrimaryCtxRetain(unsafe { Out::new(pctx, "pctx") }?, dev))
+    ::driver::entry("cuDevicePrimaryCtxRetain", || {
+        ::driver::api::device::cuDevicePrimaryCtxRetain(unsafe { Out::new(pctx, "pctx") }?, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags(dev: CUdevice, flags: c_uint) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxSetFlags", || ::driver::api::device::cuDevicePrimaryCtxSetFlags(dev, flags))
+    ::driver::entry("cuDevicePrimaryCtxSetFlags", || {
+        ::driver::api::device::cuDevicePrimaryCtxSetFlags(dev, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags_v2(dev: CUdevice, flags: c_uint) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxSetFlags_v2", || ::driver::api::device::cuDevicePrimaryCtxSetFlags_v2(dev, flags))
+    ::driver::entry("cuDevicePrimaryCtxSetFlags_v2", || {
+        ::driver::api::device::cuDevicePrimaryCtxSetFlags_v2(dev, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceRegisterAsyncNotification(_device: CUdevice, _callbackFunc: CUasyncCallback, _userData: *mut c_void, _callback: *mut CUasyncCallbackHandle) -> CUresult {
+pub unsafe extern "C" fn cuDeviceRegisterAsyncNotification(
+    _device: CUdevice,
+    _callbackFunc: CUasyncCallback,
+    _userData: *mut c_void,
+    _callback: *mut CUasyncCallbackHandle,
+) -> CUresult {
     ::driver::missing("cuDeviceRegisterAsyncNotification")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceSetGraphMemAttribute(_device: CUdevice, _attr: CUgraphMem_attribute, _value: *mut c_void) -> CUresult {
+pub unsafe extern "C" fn cuDeviceSetGraphMemAttribute(
+    _device: CUdevice,
+    _attr: CUgraphMem_attribute,
+    _value: *mut c_void,
+) -> CUresult {
     ::driver::missing("cuDeviceSetGraphMemAttribute")
 }
 
@@ -543,16 +827,23 @@ pub unsafe extern "C" fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) -
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceTotalMem(bytes: *mut c_uint, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceTotalMem", || ::driver::api::device::cuDeviceTotalMem(unsafe { Out::new(bytes, "bytes") }?, dev))
+    ::driver::entry("cuDeviceTotalMem", || {
+        ::driver::api::device::cuDeviceTotalMem(unsafe { Out::new(bytes, "bytes") }?, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceTotalMem_v2", || ::driver::api::device::cuDeviceTotalMem_v2(unsafe { Out::new(bytes, "bytes") }?, dev))
+    ::driver::entry("cuDeviceTotalMem_v2", || {
+        ::driver::api::device::cuDeviceTotalMem_v2(unsafe { Out::new(bytes, "bytes") }?, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceUnregisterAsyncNotification(_device: CUdevice, _callback: CUasyncCallbackHandle) -> CUresult {
+pub unsafe extern "C" fn cuDeviceUnregisterAsyncNotification(
+    _device: CUdevice,
+    _callback: CUasyncCallbackHandle,
+) -> CUresult {
     ::driver::missing("cuDeviceUnregisterAsyncNotification")
 }
 
@@ -563,7 +854,9 @@ pub unsafe extern "C" fn cuDriverGetGpuCodeIsaVersion() -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDriverGetVersion(driverVersion: *mut c_int) -> CUresult {
-    ::driver::entry("cuDriverGetVersion", || ::driver::api::init::cuDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?))
+    ::driver::entry("cuDriverGetVersion", || {
+        ::driver::api::init::cuDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -572,17 +865,29 @@ pub unsafe extern "C" fn cuEGLApiInit() -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEGLStreamConsumerAcquireFrame(_conn: *mut CUeglStreamConnection, _pCudaResource: *mut CUgraphicsResource, _pStream: *mut CUstream, _timeout: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuEGLStreamConsumerAcquireFrame(
+    _conn: *mut CUeglStreamConnection,
+    _pCudaResource: *mut CUgraphicsResource,
+    _pStream: *mut CUstream,
+    _timeout: c_uint,
+) -> CUresult {
     ::driver::missing("cuEGLStreamConsumerAcquireFrame")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEGLStreamConsumerConnect(_conn: *mut CUeglStreamConnection, _stream: EGLStreamKHR) -> CUresult {
+pub unsafe extern "C" fn cuEGLStreamConsumerConnect(
+    _conn: *mut CUeglStreamConnection,
+    _stream: EGLStreamKHR,
+) -> CUresult {
     ::driver::missing("cuEGLStreamConsumerConnect")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEGLStreamConsumerConnectWithFlags(_conn: *mut CUeglStreamConnection, _stream: EGLStreamKHR, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuEGLStreamConsumerConnectWithFlags(
+    _conn: *mut CUeglStreamConnection,
+    _stream: EGLStreamKHR,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuEGLStreamConsumerConnectWithFlags")
 }
 
@@ -592,12 +897,21 @@ pub unsafe extern "C" fn cuEGLStreamConsumerDisconnect(_conn: *mut CUeglStreamCo
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEGLStreamConsumerReleaseFrame(_conn: *mut CUeglStreamConnection, _pCudaResource: CUgraphicsResource, _pStream: *mut CUstream) -> CUresult {
+pub unsafe extern "C" fn cuEGLStreamConsumerReleaseFrame(
+    _conn: *mut CUeglStreamConnection,
+    _pCudaResource: CUgraphicsResource,
+    _pStream: *mut CUstream,
+) -> CUresult {
     ::driver::missing("cuEGLStreamConsumerReleaseFrame")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEGLStreamProducerConnect(_conn: *mut CUeglStreamConnection, _stream: EGLStreamKHR, _width: EGLint, _height: EGLint) -> CUresult {
+pub unsafe extern "C" fn cuEGLStreamProducerConnect(
+    _conn: *mut CUeglStreamConnection,
+    _stream: EGLStreamKHR,
+    _width: EGLint,
+    _height: EGLint,
+) -> CUresult {
     ::driver::missing("cuEGLStreamProducerConnect")
 }
 
@@ -607,18 +921,28 @@ pub unsafe extern "C" fn cuEGLStreamProducerDisconnect(_conn: *mut CUeglStreamCo
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEGLStreamProducerPresentFrame(_conn: *mut CUeglStreamConnection, _eglframe: CUeglFrame, _pStream: *mut CUstream) -> CUresult {
+pub unsafe extern "C" fn cuEGLStreamProducerPresentFrame(
+    _conn: *mut CUeglStreamConnection,
+    _eglframe: CUeglFrame,
+    _pStream: *mut CUstream,
+) -> CUresult {
     ::driver::missing("cuEGLStreamProducerPresentFrame")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEGLStreamProducerReturnFrame(_conn: *mut CUeglStreamConnection, _eglframe: *mut CUeglFrame, _pStream: *mut CUstream) -> CUresult {
+pub unsafe extern "C" fn cuEGLStreamProducerReturnFrame(
+    _conn: *mut CUeglStreamConnection,
+    _eglframe: *mut CUeglFrame,
+    _pStream: *mut CUstream,
+) -> CUresult {
     ::driver::missing("cuEGLStreamProducerReturnFrame")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventCreate(phEvent: *mut CUevent, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuEventCreate", || ::driver::api::event::cuEventCreate(unsafe { Out::new(phEvent, "phEvent") }?, Flags))
+    ::driver::entry("cuEventCreate", || {
+        ::driver::api::event::cuEventCreate(unsafe { Out::new(phEvent, "phEvent") }?, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -632,13 +956,33 @@ pub unsafe extern "C" fn cuEventDestroy_v2(hEvent: CUevent) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventElapsedTime(pMilliseconds: *mut f32, hStart: CUevent, hEnd: CUevent) -> CUresult {
-    ::driver::entry("cuEventElapsedTime", || ::driver::api::event::cuEventElapsedTime(unsafe { Out::new(pMilliseconds, "pMilliseconds") }?, hStart, hEnd))
+pub unsafe extern "C" fn cuEventElapsedTime(
+    pMilliseconds: *mut f32,
+    hStart: CUevent,
+    hEnd: CUevent,
+) -> CUresult {
+    ::driver::entry("cuEventElapsedTime", || {
+        ::driver::api::event::cuEventElapsedTime(
+            unsafe { Out::new(pMilliseconds, "pMilliseconds") }?,
+            hStart,
+            hEnd,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventElapsedTime_v2(pMilliseconds: *mut f32, hStart: CUevent, hEnd: CUevent) -> CUresult {
-    ::driver::entry("cuEventElapsedTime_v2", || ::driver::api::event::cuEventElapsedTime_v2(unsafe { Out::new(pMilliseconds, "pMilliseconds") }?, hStart, hEnd))
+pub unsafe extern "C" fn cuEventElapsedTime_v2(
+    pMilliseconds: *mut f32,
+    hStart: CUevent,
+    hEnd: CUevent,
+) -> CUresult {
+    ::driver::entry("cuEventElapsedTime_v2", || {
+        ::driver::api::event::cuEventElapsedTime_v2(
+            unsafe { Out::new(pMilliseconds, "pMilliseconds") }?,
+            hStart,
+            hEnd,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -652,13 +996,25 @@ pub unsafe extern "C" fn cuEventRecord(hEvent: CUevent, hStream: CUstream) -> CU
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventRecordWithFlags(hEvent: CUevent, hStream: CUstream, flags: c_uint) -> CUresult {
-    ::driver::entry("cuEventRecordWithFlags", || ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags))
+pub unsafe extern "C" fn cuEventRecordWithFlags(
+    hEvent: CUevent,
+    hStream: CUstream,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuEventRecordWithFlags", || {
+        ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEventRecordWithFlags_ptsz(hEvent: CUevent, hStream: CUstream, flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuEventRecordWithFlags_ptsz", || ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags))
+pub unsafe extern "C" fn cuEventRecordWithFlags_ptsz(
+    hEvent: CUevent,
+    hStream: CUstream,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuEventRecordWithFlags_ptsz", || {
+        ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -672,58 +1028,110 @@ pub unsafe extern "C" fn cuEventSynchronize(hEvent: CUevent) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuExternalMemoryGetMappedBuffer(_devPtr: *mut CUdeviceptr, _extMem: CUexternalMemory, _bufferDesc: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC) -> CUresult {
+pub unsafe extern "C" fn cuExternalMemoryGetMappedBuffer(
+    _devPtr: *mut CUdeviceptr,
+    _extMem: CUexternalMemory,
+    _bufferDesc: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC,
+) -> CUresult {
     ::driver::missing("cuExternalMemoryGetMappedBuffer")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuExternalMemoryGetMappedMipmappedArray(_mipmap: *mut CUmipmappedArray, _extMem: CUexternalMemory, _mipmapDesc: *const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC) -> CUresult {
+pub unsafe extern "C" fn cuExternalMemoryGetMappedMipmappedArray(
+    _mipmap: *mut CUmipmappedArray,
+    _extMem: CUexternalMemory,
+    _mipmapDesc: *const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC,
+) -> CUresult {
     ::driver::missing("cuExternalMemoryGetMappedMipmappedArray")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFabricCpyBatchAsync(_numOps: usize, _opList: *mut CUDA_FABRIC_COPY_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuFabricCpyBatchAsync(
+    _numOps: usize,
+    _opList: *mut CUDA_FABRIC_COPY_BATCH_OP,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuFabricCpyBatchAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFabricCpyBatchAsync_ptsz(_numOps: usize, _opList: *mut CUDA_FABRIC_COPY_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuFabricCpyBatchAsync_ptsz(
+    _numOps: usize,
+    _opList: *mut CUDA_FABRIC_COPY_BATCH_OP,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuFabricCpyBatchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFlushGPUDirectRDMAWrites(target: CUflushGPUDirectRDMAWritesTarget, scope: CUflushGPUDirectRDMAWritesScope) -> CUresult {
-    ::driver::entry("cuFlushGPUDirectRDMAWrites", || ::driver::api::memory::cuFlushGPUDirectRDMAWrites(target, scope))
+pub unsafe extern "C" fn cuFlushGPUDirectRDMAWrites(
+    target: CUflushGPUDirectRDMAWritesTarget,
+    scope: CUflushGPUDirectRDMAWritesScope,
+) -> CUresult {
+    ::driver::entry("cuFlushGPUDirectRDMAWrites", || {
+        ::driver::api::memory::cuFlushGPUDirectRDMAWrites(target, scope)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncGetAttribute(pi: *mut c_int, attrib: CUfunction_attribute, hfunc: CUfunction) -> CUresult {
-    ::driver::entry("cuFuncGetAttribute", || ::driver::api::module::cuFuncGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, hfunc))
+pub unsafe extern "C" fn cuFuncGetAttribute(
+    pi: *mut c_int,
+    attrib: CUfunction_attribute,
+    hfunc: CUfunction,
+) -> CUresult {
+    ::driver::entry("cuFuncGetAttribute", || {
+        ::driver::api::module::cuFuncGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, hfunc)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetModule(hmod: *mut CUmodule, hfunc: CUfunction) -> CUresult {
-    ::driver::entry("cuFuncGetModule", || ::driver::api::module::cuFuncGetModule(unsafe { Out::new(hmod, "hmod") }?, hfunc))
+    ::driver::entry("cuFuncGetModule", || {
+        ::driver::api::module::cuFuncGetModule(unsafe { Out::new(hmod, "hmod") }?, hfunc)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetName(name: *mut *const c_char, hfunc: CUfunction) -> CUresult {
-    ::driver::entry("cuFuncGetName", || ::driver::api::module::cuFuncGetName(unsafe { OptOut::new(name) }, hfunc))
+    ::driver::entry("cuFuncGetName", || {
+        ::driver::api::module::cuFuncGetName(unsafe { OptOut::new(name) }, hfunc)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetParamCount(func: CUfunction, paramCount: *mut usize) -> CUresult {
-    ::driver::entry("cuFuncGetParamCount", || ::driver::api::module::cuFuncGetParamCount(func, unsafe { Out::new(paramCount, "paramCount") }?))
+    ::driver::entry("cuFuncGetParamCount", || {
+        ::driver::api::module::cuFuncGetParamCount(func, unsafe { Out::new(paramCount, "paramCount") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncGetParamInfo(func: CUfunction, paramIndex: usize, paramOffset: *mut usize, paramSize: *mut usize) -> CUresult {
-    ::driver::entry("cuFuncGetParamInfo", || ::driver::api::module::cuFuncGetParamInfo(func, paramIndex, unsafe { Out::new(paramOffset, "paramOffset") }?, unsafe { OptOut::new(paramSize) }))
+pub unsafe extern "C" fn cuFuncGetParamInfo(
+    func: CUfunction,
+    paramIndex: usize,
+    paramOffset: *mut usize,
+    paramSize: *mut usize,
+) -> CUresult {
+    ::driver::entry("cuFuncGetParamInfo", || {
+        ::driver::api::module::cuFuncGetParamInfo(
+            func,
+            paramIndex,
+            unsafe { Out::new(paramOffset, "paramOffset") }?,
+            unsafe { OptOut::new(paramSize) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncIsLoaded(state: *mut CUfunctionLoadingState, function: CUfunction) -> CUresult {
-    ::driver::entry("cuFuncIsLoaded", || ::driver::api::module::cuFuncIsLoaded(unsafe { Out::new(state, "state") }?, function))
+pub unsafe extern "C" fn cuFuncIsLoaded(
+    state: *mut CUfunctionLoadingState,
+    function: CUfunction,
+) -> CUresult {
+    ::driver::entry("cuFuncIsLoaded", || {
+        ::driver::api::module::cuFuncIsLoaded(unsafe { Out::new(state, "state") }?, function)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -732,12 +1140,21 @@ pub unsafe extern "C" fn cuFuncLoad(function: CUfunction) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncSetAttribute(hfunc: CUfunction, attrib: CUfunction_attribute, value: c_int) -> CUresult {
+pub unsafe extern "C" fn cuFuncSetAttribute(
+    hfunc: CUfunction,
+    attrib: CUfunction_attribute,
+    value: c_int,
+) -> CUresult {
     ::driver::entry("cuFuncSetAttribute", || ::driver::api::module::cuFuncSetAttribute(hfunc, attrib, value))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncSetBlockShape(_hfunc: CUfunction, _x: c_int, _y: c_int, _z: c_int) -> CUresult {
+pub unsafe extern "C" fn cuFuncSetBlockShape(
+    _hfunc: CUfunction,
+    _x: c_int,
+    _y: c_int,
+    _z: c_int,
+) -> CUresult {
     ::driver::missing("cuFuncSetBlockShape")
 }
 
@@ -748,7 +1165,9 @@ pub unsafe extern "C" fn cuFuncSetCacheConfig(hfunc: CUfunction, config: CUfunc_
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetSharedMemConfig(hfunc: CUfunction, config: CUsharedconfig) -> CUresult {
-    ::driver::entry("cuFuncSetSharedMemConfig", || ::driver::api::module::cuFuncSetSharedMemConfig(hfunc, config))
+    ::driver::entry("cuFuncSetSharedMemConfig", || {
+        ::driver::api::module::cuFuncSetSharedMemConfig(hfunc, config)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -762,17 +1181,31 @@ pub unsafe extern "C" fn cuGLCtxCreate(_pCtx: *mut CUcontext, _Flags: c_uint, _d
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLCtxCreate_v2(_pCtx: *mut CUcontext, _Flags: c_uint, _device: CUdevice) -> CUresult {
+pub unsafe extern "C" fn cuGLCtxCreate_v2(
+    _pCtx: *mut CUcontext,
+    _Flags: c_uint,
+    _device: CUdevice,
+) -> CUresult {
     ::driver::missing("cuGLCtxCreate_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLGetDevices(_pCudaDeviceCount: *mut c_uint, _pCudaDevices: *mut CUdevice, _cudaDeviceCount: c_uint, _deviceList: CUGLDeviceList) -> CUresult {
+pub unsafe extern "C" fn cuGLGetDevices(
+    _pCudaDeviceCount: *mut c_uint,
+    _pCudaDevices: *mut CUdevice,
+    _cudaDeviceCount: c_uint,
+    _deviceList: CUGLDeviceList,
+) -> CUresult {
     ::driver::missing("cuGLGetDevices")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLGetDevices_v2(_pCudaDeviceCount: *mut c_uint, _pCudaDevices: *mut CUdevice, _cudaDeviceCount: c_uint, _deviceList: CUGLDeviceList) -> CUresult {
+pub unsafe extern "C" fn cuGLGetDevices_v2(
+    _pCudaDeviceCount: *mut c_uint,
+    _pCudaDevices: *mut CUdevice,
+    _cudaDeviceCount: c_uint,
+    _deviceList: CUGLDeviceList,
+) -> CUresult {
     ::driver::missing("cuGLGetDevices_v2")
 }
 
@@ -782,32 +1215,59 @@ pub unsafe extern "C" fn cuGLInit() -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLMapBufferObject(_dptr: *mut CUdeviceptr_v1, _size: *mut c_uint, _buffer: GLuint) -> CUresult {
+pub unsafe extern "C" fn cuGLMapBufferObject(
+    _dptr: *mut CUdeviceptr_v1,
+    _size: *mut c_uint,
+    _buffer: GLuint,
+) -> CUresult {
     ::driver::missing("cuGLMapBufferObject")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLMapBufferObjectAsync(_dptr: *mut CUdeviceptr_v1, _size: *mut c_uint, _buffer: GLuint, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuGLMapBufferObjectAsync(
+    _dptr: *mut CUdeviceptr_v1,
+    _size: *mut c_uint,
+    _buffer: GLuint,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuGLMapBufferObjectAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLMapBufferObjectAsync_v2(_dptr: *mut CUdeviceptr, _size: *mut usize, _buffer: GLuint, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuGLMapBufferObjectAsync_v2(
+    _dptr: *mut CUdeviceptr,
+    _size: *mut usize,
+    _buffer: GLuint,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuGLMapBufferObjectAsync_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLMapBufferObjectAsync_v2_ptsz(_dptr: *mut CUdeviceptr, _size: *mut usize, _buffer: GLuint, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuGLMapBufferObjectAsync_v2_ptsz(
+    _dptr: *mut CUdeviceptr,
+    _size: *mut usize,
+    _buffer: GLuint,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuGLMapBufferObjectAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLMapBufferObject_v2(_dptr: *mut CUdeviceptr, _size: *mut usize, _buffer: GLuint) -> CUresult {
+pub unsafe extern "C" fn cuGLMapBufferObject_v2(
+    _dptr: *mut CUdeviceptr,
+    _size: *mut usize,
+    _buffer: GLuint,
+) -> CUresult {
     ::driver::missing("cuGLMapBufferObject_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLMapBufferObject_v2_ptds(_dptr: *mut CUdeviceptr, _size: *mut usize, _buffer: GLuint) -> CUresult {
+pub unsafe extern "C" fn cuGLMapBufferObject_v2_ptds(
+    _dptr: *mut CUdeviceptr,
+    _size: *mut usize,
+    _buffer: GLuint,
+) -> CUresult {
     ::driver::missing("cuGLMapBufferObject_v2_ptds")
 }
 
@@ -838,139 +1298,302 @@ pub unsafe extern "C" fn cuGLUnregisterBufferObject(_buffer: GLuint) -> CUresult
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetErrorName(error: CUresult, pStr: *mut *const c_char) -> CUresult {
-    ::driver::entry("cuGetErrorName", || ::driver::api::errors::cuGetErrorName(error, unsafe { Out::new(pStr, "pStr") }?))
+    ::driver::entry("cuGetErrorName", || {
+        ::driver::api::errors::cuGetErrorName(error, unsafe { Out::new(pStr, "pStr") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetErrorString(error: CUresult, pStr: *mut *const c_char) -> CUresult {
-    ::driver::entry("cuGetErrorString", || ::driver::api::errors::cuGetErrorString(error, unsafe { Out::new(pStr, "pStr") }?))
+    ::driver::entry("cuGetErrorString", || {
+        ::driver::api::errors::cuGetErrorString(error, unsafe { Out::new(pStr, "pStr") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGetExportTable(ppExportTable: *mut *const c_void, pExportTableId: *const CUuuid) -> CUresult {
+pub unsafe extern "C" fn cuGetExportTable(
+    ppExportTable: *mut *const c_void,
+    pExportTableId: *const CUuuid,
+) -> CUresult {
     ::driver::generated::proc_address::provide(&ADDRESSES);
-    ::driver::entry("cuGetExportTable", || ::driver::api::entry_point::cuGetExportTable(unsafe { Out::new(ppExportTable, "ppExportTable") }?, pExportTableId))
+    ::driver::entry("cuGetExportTable", || {
+        ::driver::api::entry_point::cuGetExportTable(
+            unsafe { Out::new(ppExportTable, "ppExportTable") }?,
+            pExportTableId,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGetProcAddress(symbol: *const c_char, pfn: *mut *mut c_void, cudaVersion: c_int, flags: cuuint64_t) -> CUresult {
+pub unsafe extern "C" fn cuGetProcAddress(
+    symbol: *const c_char,
+    pfn: *mut *mut c_void,
+    cudaVersion: c_int,
+    flags: cuuint64_t,
+) -> CUresult {
     ::driver::generated::proc_address::provide(&ADDRESSES);
-    ::driver::entry("cuGetProcAddress", || ::driver::api::entry_point::cuGetProcAddress(symbol, unsafe { Out::new(pfn, "pfn") }?, cudaVersion, flags))
+    ::driver::entry("cuGetProcAddress", || {
+        ::driver::api::entry_point::cuGetProcAddress(
+            symbol,
+            unsafe { Out::new(pfn, "pfn") }?,
+            cudaVersion,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGetProcAddress_v2(symbol: *const c_char, pfn: *mut *mut c_void, cudaVersion: c_int, flags: cuuint64_t, symbolStatus: *mut CUdriverProcAddressQueryResult) -> CUresult {
+pub unsafe extern "C" fn cuGetProcAddress_v2(
+    symbol: *const c_char,
+    pfn: *mut *mut c_void,
+    cudaVersion: c_int,
+    flags: cuuint64_t,
+    symbolStatus: *mut CUdriverProcAddressQueryResult,
+) -> CUresult {
     ::driver::generated::proc_address::provide(&ADDRESSES);
-    ::driver::entry("cuGetProcAddress_v2", || ::driver::api::entry_point::cuGetProcAddress_v2(symbol, unsafe { Out::new(pfn, "pfn") }?, cudaVersion, flags, unsafe { OptOut::new(symbolStatus) }))
+    ::driver::entry("cuGetProcAddress_v2", || {
+        ::driver::api::entry_point::cuGetProcAddress_v2(
+            symbol,
+            unsafe { Out::new(pfn, "pfn") }?,
+            cudaVersion,
+            flags,
+            unsafe { OptOut::new(symbolStatus) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddBatchMemOpNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddBatchMemOpNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphAddBatchMemOpNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddChildGraphNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _childGraph: CUgraph) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddChildGraphNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _childGraph: CUgraph,
+) -> CUresult {
     ::driver::missing("cuGraphAddChildGraphNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddDependencies(_hGraph: CUgraph, _from: *const CUgraphNode, _to: *const CUgraphNode, _numDependencies: usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddDependencies(
+    _hGraph: CUgraph,
+    _from: *const CUgraphNode,
+    _to: *const CUgraphNode,
+    _numDependencies: usize,
+) -> CUresult {
     ::driver::missing("cuGraphAddDependencies")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddDependencies_v2(_hGraph: CUgraph, _from: *const CUgraphNode, _to: *const CUgraphNode, _edgeData: *const CUgraphEdgeData, _numDependencies: usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddDependencies_v2(
+    _hGraph: CUgraph,
+    _from: *const CUgraphNode,
+    _to: *const CUgraphNode,
+    _edgeData: *const CUgraphEdgeData,
+    _numDependencies: usize,
+) -> CUresult {
     ::driver::missing("cuGraphAddDependencies_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddEmptyNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddEmptyNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+) -> CUresult {
     ::driver::missing("cuGraphAddEmptyNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddEventRecordNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _event: CUevent) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddEventRecordNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _event: CUevent,
+) -> CUresult {
     ::driver::missing("cuGraphAddEventRecordNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddEventWaitNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _event: CUevent) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddEventWaitNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _event: CUevent,
+) -> CUresult {
     ::driver::missing("cuGraphAddEventWaitNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddExternalSemaphoresSignalNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddExternalSemaphoresSignalNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphAddExternalSemaphoresSignalNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddExternalSemaphoresWaitNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddExternalSemaphoresWaitNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphAddExternalSemaphoresWaitNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddHostNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_HOST_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddHostNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _nodeParams: *const CUDA_HOST_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphAddHostNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddKernelNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddKernelNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
+) -> CUresult {
     ::driver::missing("cuGraphAddKernelNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddKernelNode_v2(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddKernelNode_v2(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphAddKernelNode_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddMemAllocNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *mut CUDA_MEM_ALLOC_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddMemAllocNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _nodeParams: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphAddMemAllocNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddMemFreeNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _dptr: CUdeviceptr) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddMemFreeNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _dptr: CUdeviceptr,
+) -> CUresult {
     ::driver::missing("cuGraphAddMemFreeNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddMemcpyNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _copyParams: *const CUDA_MEMCPY3D, _ctx: CUcontext) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddMemcpyNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _copyParams: *const CUDA_MEMCPY3D,
+    _ctx: CUcontext,
+) -> CUresult {
     ::driver::missing("cuGraphAddMemcpyNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddMemsetNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _memsetParams: *const CUDA_MEMSET_NODE_PARAMS, _ctx: CUcontext) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddMemsetNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _memsetParams: *const CUDA_MEMSET_NODE_PARAMS,
+    _ctx: CUcontext,
+) -> CUresult {
     ::driver::missing("cuGraphAddMemsetNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddNode(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _numDependencies: usize, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddNode(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _numDependencies: usize,
+    _nodeParams: *mut CUgraphNodeParams,
+) -> CUresult {
     ::driver::missing("cuGraphAddNode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddNode_v2(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddNode_v2(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _dependencyData: *const CUgraphEdgeData,
+    _numDependencies: usize,
+    _nodeParams: *mut CUgraphNodeParams,
+) -> CUresult {
     ::driver::missing("cuGraphAddNode_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphAddNode_v3(_phGraphNode: *mut CUgraphNode, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
+pub unsafe extern "C" fn cuGraphAddNode_v3(
+    _phGraphNode: *mut CUgraphNode,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _dependencyData: *const CUgraphEdgeData,
+    _numDependencies: usize,
+    _nodeParams: *mut CUgraphNodeParams,
+) -> CUresult {
     ::driver::missing("cuGraphAddNode_v3")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphBatchMemOpNodeGetParams(_hNode: CUgraphNode, _nodeParams_out: *mut CUDA_BATCH_MEM_OP_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphBatchMemOpNodeGetParams(
+    _hNode: CUgraphNode,
+    _nodeParams_out: *mut CUDA_BATCH_MEM_OP_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphBatchMemOpNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphBatchMemOpNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphBatchMemOpNodeSetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphBatchMemOpNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphChildGraphNodeGetGraph(_hNode: CUgraphNode, _phGraph: *mut CUgraph) -> CUresult {
+pub unsafe extern "C" fn cuGraphChildGraphNodeGetGraph(
+    _hNode: CUgraphNode,
+    _phGraph: *mut CUgraph,
+) -> CUresult {
     ::driver::missing("cuGraphChildGraphNodeGetGraph")
 }
 
@@ -980,7 +1603,13 @@ pub unsafe extern "C" fn cuGraphClone(_phGraphClone: *mut CUgraph, _originalGrap
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphConditionalHandleCreate(_pHandle_out: *mut CUgraphConditionalHandle, _hGraph: CUgraph, _ctx: CUcontext, _defaultLaunchValue: c_uint, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphConditionalHandleCreate(
+    _pHandle_out: *mut CUgraphConditionalHandle,
+    _hGraph: CUgraph,
+    _ctx: CUcontext,
+    _defaultLaunchValue: c_uint,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphConditionalHandleCreate")
 }
 
@@ -990,7 +1619,11 @@ pub unsafe extern "C" fn cuGraphCreate(_phGraph: *mut CUgraph, _flags: c_uint) -
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphDebugDotPrint(_hGraph: CUgraph, _path: *const c_char, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphDebugDotPrint(
+    _hGraph: CUgraph,
+    _path: *const c_char,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphDebugDotPrint")
 }
 
@@ -1005,7 +1638,10 @@ pub unsafe extern "C" fn cuGraphDestroyNode(_hNode: CUgraphNode) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphEventRecordNodeGetEvent(_hNode: CUgraphNode, _event_out: *mut CUevent) -> CUresult {
+pub unsafe extern "C" fn cuGraphEventRecordNodeGetEvent(
+    _hNode: CUgraphNode,
+    _event_out: *mut CUevent,
+) -> CUresult {
     ::driver::missing("cuGraphEventRecordNodeGetEvent")
 }
 
@@ -1015,7 +1651,10 @@ pub unsafe extern "C" fn cuGraphEventRecordNodeSetEvent(_hNode: CUgraphNode, _ev
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphEventWaitNodeGetEvent(_hNode: CUgraphNode, _event_out: *mut CUevent) -> CUresult {
+pub unsafe extern "C" fn cuGraphEventWaitNodeGetEvent(
+    _hNode: CUgraphNode,
+    _event_out: *mut CUevent,
+) -> CUresult {
     ::driver::missing("cuGraphEventWaitNodeGetEvent")
 }
 
@@ -1025,12 +1664,20 @@ pub unsafe extern "C" fn cuGraphEventWaitNodeSetEvent(_hNode: CUgraphNode, _even
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecBatchMemOpNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecBatchMemOpNodeSetParams(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphExecBatchMemOpNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecChildGraphNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _childGraph: CUgraph) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecChildGraphNodeSetParams(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _childGraph: CUgraph,
+) -> CUresult {
     ::driver::missing("cuGraphExecChildGraphNodeSetParams")
 }
 
@@ -1040,22 +1687,38 @@ pub unsafe extern "C" fn cuGraphExecDestroy(_hGraphExec: CUgraphExec) -> CUresul
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecEventRecordNodeSetEvent(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _event: CUevent) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecEventRecordNodeSetEvent(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _event: CUevent,
+) -> CUresult {
     ::driver::missing("cuGraphExecEventRecordNodeSetEvent")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecEventWaitNodeSetEvent(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _event: CUevent) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecEventWaitNodeSetEvent(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _event: CUevent,
+) -> CUresult {
     ::driver::missing("cuGraphExecEventWaitNodeSetEvent")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecExternalSemaphoresSignalNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecExternalSemaphoresSignalNodeSetParams(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphExecExternalSemaphoresSignalNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecExternalSemaphoresWaitNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecExternalSemaphoresWaitNodeSetParams(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphExecExternalSemaphoresWaitNodeSetParams")
 }
 
@@ -1070,72 +1733,130 @@ pub unsafe extern "C" fn cuGraphExecGetId(_hGraphExec: CUgraphExec, _graphId: *m
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecHostNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_HOST_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecHostNodeSetParams(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_HOST_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphExecHostNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
+) -> CUresult {
     ::driver::missing("cuGraphExecKernelNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams_v2(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams_v2(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphExecKernelNodeSetParams_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecMemcpyNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _copyParams: *const CUDA_MEMCPY3D, _ctx: CUcontext) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecMemcpyNodeSetParams(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _copyParams: *const CUDA_MEMCPY3D,
+    _ctx: CUcontext,
+) -> CUresult {
     ::driver::missing("cuGraphExecMemcpyNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecMemsetNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _memsetParams: *const CUDA_MEMSET_NODE_PARAMS, _ctx: CUcontext) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecMemsetNodeSetParams(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _memsetParams: *const CUDA_MEMSET_NODE_PARAMS,
+    _ctx: CUcontext,
+) -> CUresult {
     ::driver::missing("cuGraphExecMemsetNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecNodeSetParams(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecNodeSetParams(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _nodeParams: *mut CUgraphNodeParams,
+) -> CUresult {
     ::driver::missing("cuGraphExecNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecUpdate(_hGraphExec: CUgraphExec, _hGraph: CUgraph, _hErrorNode_out: *mut CUgraphNode, _updateResult_out: *mut CUgraphExecUpdateResult) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecUpdate(
+    _hGraphExec: CUgraphExec,
+    _hGraph: CUgraph,
+    _hErrorNode_out: *mut CUgraphNode,
+    _updateResult_out: *mut CUgraphExecUpdateResult,
+) -> CUresult {
     ::driver::missing("cuGraphExecUpdate")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecUpdate_v2(_hGraphExec: CUgraphExec, _hGraph: CUgraph, _resultInfo: *mut CUgraphExecUpdateResultInfo) -> CUresult {
+pub unsafe extern "C" fn cuGraphExecUpdate_v2(
+    _hGraphExec: CUgraphExec,
+    _hGraph: CUgraph,
+    _resultInfo: *mut CUgraphExecUpdateResultInfo,
+) -> CUresult {
     ::driver::missing("cuGraphExecUpdate_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExternalSemaphoresSignalNodeGetParams(_hNode: CUgraphNode, _params_out: *mut CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphExternalSemaphoresSignalNodeGetParams(
+    _hNode: CUgraphNode,
+    _params_out: *mut CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphExternalSemaphoresSignalNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExternalSemaphoresSignalNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphExternalSemaphoresSignalNodeSetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphExternalSemaphoresSignalNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExternalSemaphoresWaitNodeGetParams(_hNode: CUgraphNode, _params_out: *mut CUDA_EXT_SEM_WAIT_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphExternalSemaphoresWaitNodeGetParams(
+    _hNode: CUgraphNode,
+    _params_out: *mut CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphExternalSemaphoresWaitNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExternalSemaphoresWaitNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphExternalSemaphoresWaitNodeSetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphExternalSemaphoresWaitNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphGetEdges(_hGraph: CUgraph, _from: *mut CUgraphNode, _to: *mut CUgraphNode, _numEdges: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphGetEdges(
+    _hGraph: CUgraph,
+    _from: *mut CUgraphNode,
+    _to: *mut CUgraphNode,
+    _numEdges: *mut usize,
+) -> CUresult {
     ::driver::missing("cuGraphGetEdges")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphGetEdges_v2(_hGraph: CUgraph, _from: *mut CUgraphNode, _to: *mut CUgraphNode, _edgeData: *mut CUgraphEdgeData, _numEdges: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphGetEdges_v2(
+    _hGraph: CUgraph,
+    _from: *mut CUgraphNode,
+    _to: *mut CUgraphNode,
+    _edgeData: *mut CUgraphEdgeData,
+    _numEdges: *mut usize,
+) -> CUresult {
     ::driver::missing("cuGraphGetEdges_v2")
 }
 
@@ -1145,47 +1866,85 @@ pub unsafe extern "C" fn cuGraphGetId(_hGraph: CUgraph, _graphId: *mut c_uint) -
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphGetNodes(_hGraph: CUgraph, _nodes: *mut CUgraphNode, _numNodes: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphGetNodes(
+    _hGraph: CUgraph,
+    _nodes: *mut CUgraphNode,
+    _numNodes: *mut usize,
+) -> CUresult {
     ::driver::missing("cuGraphGetNodes")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphGetRootNodes(_hGraph: CUgraph, _rootNodes: *mut CUgraphNode, _numRootNodes: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphGetRootNodes(
+    _hGraph: CUgraph,
+    _rootNodes: *mut CUgraphNode,
+    _numRootNodes: *mut usize,
+) -> CUresult {
     ::driver::missing("cuGraphGetRootNodes")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphHostNodeGetParams(_hNode: CUgraphNode, _nodeParams: *mut CUDA_HOST_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphHostNodeGetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *mut CUDA_HOST_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphHostNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphHostNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_HOST_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphHostNodeSetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_HOST_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphHostNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphInstantiate(_phGraphExec: *mut CUgraphExec, _hGraph: CUgraph, _phErrorNode: *mut CUgraphNode, _logBuffer: *mut c_char, _bufferSize: usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphInstantiate(
+    _phGraphExec: *mut CUgraphExec,
+    _hGraph: CUgraph,
+    _phErrorNode: *mut CUgraphNode,
+    _logBuffer: *mut c_char,
+    _bufferSize: usize,
+) -> CUresult {
     ::driver::missing("cuGraphInstantiate")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphInstantiateWithFlags(_phGraphExec: *mut CUgraphExec, _hGraph: CUgraph, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
+    _phGraphExec: *mut CUgraphExec,
+    _hGraph: CUgraph,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuGraphInstantiateWithFlags")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphInstantiateWithParams(_phGraphExec: *mut CUgraphExec, _hGraph: CUgraph, _instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphInstantiateWithParams(
+    _phGraphExec: *mut CUgraphExec,
+    _hGraph: CUgraph,
+    _instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphInstantiateWithParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphInstantiateWithParams_ptsz(_phGraphExec: *mut CUgraphExec, _hGraph: CUgraph, _instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphInstantiateWithParams_ptsz(
+    _phGraphExec: *mut CUgraphExec,
+    _hGraph: CUgraph,
+    _instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphInstantiateWithParams_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphInstantiate_v2(_phGraphExec: *mut CUgraphExec, _hGraph: CUgraph, _phErrorNode: *mut CUgraphNode, _logBuffer: *mut c_char, _bufferSize: usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphInstantiate_v2(
+    _phGraphExec: *mut CUgraphExec,
+    _hGraph: CUgraph,
+    _phErrorNode: *mut CUgraphNode,
+    _logBuffer: *mut c_char,
+    _bufferSize: usize,
+) -> CUresult {
     ::driver::missing("cuGraphInstantiate_v2")
 }
 
@@ -1195,32 +1954,52 @@ pub unsafe extern "C" fn cuGraphKernelNodeCopyAttributes(_dst: CUgraphNode, _src
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphKernelNodeGetAttribute(_hNode: CUgraphNode, _attr: CUkernelNodeAttrID, _value_out: *mut CUkernelNodeAttrValue) -> CUresult {
+pub unsafe extern "C" fn cuGraphKernelNodeGetAttribute(
+    _hNode: CUgraphNode,
+    _attr: CUkernelNodeAttrID,
+    _value_out: *mut CUkernelNodeAttrValue,
+) -> CUresult {
     ::driver::missing("cuGraphKernelNodeGetAttribute")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphKernelNodeGetParams(_hNode: CUgraphNode, _nodeParams: *mut CUDA_KERNEL_NODE_PARAMS_v1) -> CUresult {
+pub unsafe extern "C" fn cuGraphKernelNodeGetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *mut CUDA_KERNEL_NODE_PARAMS_v1,
+) -> CUresult {
     ::driver::missing("cuGraphKernelNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphKernelNodeGetParams_v2(_hNode: CUgraphNode, _nodeParams: *mut CUDA_KERNEL_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphKernelNodeGetParams_v2(
+    _hNode: CUgraphNode,
+    _nodeParams: *mut CUDA_KERNEL_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphKernelNodeGetParams_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphKernelNodeSetAttribute(_hNode: CUgraphNode, _attr: CUkernelNodeAttrID, _value: *const CUkernelNodeAttrValue) -> CUresult {
+pub unsafe extern "C" fn cuGraphKernelNodeSetAttribute(
+    _hNode: CUgraphNode,
+    _attr: CUkernelNodeAttrID,
+    _value: *const CUkernelNodeAttrValue,
+) -> CUresult {
     ::driver::missing("cuGraphKernelNodeSetAttribute")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphKernelNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1) -> CUresult {
+pub unsafe extern "C" fn cuGraphKernelNodeSetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
+) -> CUresult {
     ::driver::missing("cuGraphKernelNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphKernelNodeSetParams_v2(_hNode: CUgraphNode, _nodeParams: *const CUDA_KERNEL_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphKernelNodeSetParams_v2(
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphKernelNodeSetParams_v2")
 }
 
@@ -1235,67 +2014,114 @@ pub unsafe extern "C" fn cuGraphLaunch_ptsz(_hGraphExec: CUgraphExec, _hStream: 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphMemAllocNodeGetParams(_hNode: CUgraphNode, _params_out: *mut CUDA_MEM_ALLOC_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphMemAllocNodeGetParams(
+    _hNode: CUgraphNode,
+    _params_out: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphMemAllocNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphMemFreeNodeGetParams(_hNode: CUgraphNode, _dptr_out: *mut CUdeviceptr) -> CUresult {
+pub unsafe extern "C" fn cuGraphMemFreeNodeGetParams(
+    _hNode: CUgraphNode,
+    _dptr_out: *mut CUdeviceptr,
+) -> CUresult {
     ::driver::missing("cuGraphMemFreeNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphMemcpyNodeGetParams(_hNode: CUgraphNode, _nodeParams: *mut CUDA_MEMCPY3D) -> CUresult {
+pub unsafe extern "C" fn cuGraphMemcpyNodeGetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *mut CUDA_MEMCPY3D,
+) -> CUresult {
     ::driver::missing("cuGraphMemcpyNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphMemcpyNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_MEMCPY3D) -> CUresult {
+pub unsafe extern "C" fn cuGraphMemcpyNodeSetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_MEMCPY3D,
+) -> CUresult {
     ::driver::missing("cuGraphMemcpyNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphMemsetNodeGetParams(_hNode: CUgraphNode, _nodeParams: *mut CUDA_MEMSET_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphMemsetNodeGetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *mut CUDA_MEMSET_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphMemsetNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphMemsetNodeSetParams(_hNode: CUgraphNode, _nodeParams: *const CUDA_MEMSET_NODE_PARAMS) -> CUresult {
+pub unsafe extern "C" fn cuGraphMemsetNodeSetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *const CUDA_MEMSET_NODE_PARAMS,
+) -> CUresult {
     ::driver::missing("cuGraphMemsetNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeFindInClone(_phNode: *mut CUgraphNode, _hOriginalNode: CUgraphNode, _hClonedGraph: CUgraph) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeFindInClone(
+    _phNode: *mut CUgraphNode,
+    _hOriginalNode: CUgraphNode,
+    _hClonedGraph: CUgraph,
+) -> CUresult {
     ::driver::missing("cuGraphNodeFindInClone")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeGetContainingGraph(_hNode: CUgraphNode, _phGraph: *mut CUgraph) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeGetContainingGraph(
+    _hNode: CUgraphNode,
+    _phGraph: *mut CUgraph,
+) -> CUresult {
     ::driver::missing("cuGraphNodeGetContainingGraph")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeGetDependencies(_hNode: CUgraphNode, _dependencies: *mut CUgraphNode, _numDependencies: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeGetDependencies(
+    _hNode: CUgraphNode,
+    _dependencies: *mut CUgraphNode,
+    _numDependencies: *mut usize,
+) -> CUresult {
     ::driver::missing("cuGraphNodeGetDependencies")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeGetDependencies_v2(_hNode: CUgraphNode, _dependencies: *mut CUgraphNode, _edgeData: *mut CUgraphEdgeData, _numDependencies: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeGetDependencies_v2(
+    _hNode: CUgraphNode,
+    _dependencies: *mut CUgraphNode,
+    _edgeData: *mut CUgraphEdgeData,
+    _numDependencies: *mut usize,
+) -> CUresult {
     ::driver::missing("cuGraphNodeGetDependencies_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeGetDependentNodes(_hNode: CUgraphNode, _dependentNodes: *mut CUgraphNode, _numDependentNodes: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeGetDependentNodes(
+    _hNode: CUgraphNode,
+    _dependentNodes: *mut CUgraphNode,
+    _numDependentNodes: *mut usize,
+) -> CUresult {
     ::driver::missing("cuGraphNodeGetDependentNodes")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeGetDependentNodes_v2(_hNode: CUgraphNode, _dependentNodes: *mut CUgraphNode, _edgeData: *mut CUgraphEdgeData, _numDependentNodes: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeGetDependentNodes_v2(
+    _hNode: CUgraphNode,
+    _dependentNodes: *mut CUgraphNode,
+    _edgeData: *mut CUgraphEdgeData,
+    _numDependentNodes: *mut usize,
+) -> CUresult {
     ::driver::missing("cuGraphNodeGetDependentNodes_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeGetEnabled(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _isEnabled: *mut c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeGetEnabled(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _isEnabled: *mut c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphNodeGetEnabled")
 }
 
@@ -1305,12 +2131,18 @@ pub unsafe extern "C" fn cuGraphNodeGetLocalId(_hNode: CUgraphNode, _nodeId: *mu
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeGetParams(_hNode: CUgraphNode, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeGetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *mut CUgraphNodeParams,
+) -> CUresult {
     ::driver::missing("cuGraphNodeGetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeGetToolsId(_hNode: CUgraphNode, _toolsNodeId: *mut c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeGetToolsId(
+    _hNode: CUgraphNode,
+    _toolsNodeId: *mut c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuGraphNodeGetToolsId")
 }
 
@@ -1320,37 +2152,67 @@ pub unsafe extern "C" fn cuGraphNodeGetType(_hNode: CUgraphNode, _type_: *mut CU
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeSetEnabled(_hGraphExec: CUgraphExec, _hNode: CUgraphNode, _isEnabled: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeSetEnabled(
+    _hGraphExec: CUgraphExec,
+    _hNode: CUgraphNode,
+    _isEnabled: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphNodeSetEnabled")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeSetParams(_hNode: CUgraphNode, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeSetParams(
+    _hNode: CUgraphNode,
+    _nodeParams: *mut CUgraphNodeParams,
+) -> CUresult {
     ::driver::missing("cuGraphNodeSetParams")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeSetParams_v2(_hNode: CUgraphNode, _nodeParams: *mut CUgraphNodeParams) -> CUresult {
+pub unsafe extern "C" fn cuGraphNodeSetParams_v2(
+    _hNode: CUgraphNode,
+    _nodeParams: *mut CUgraphNodeParams,
+) -> CUresult {
     ::driver::missing("cuGraphNodeSetParams_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphReleaseUserObject(_graph: CUgraph, _object: CUuserObject, _count: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphReleaseUserObject(
+    _graph: CUgraph,
+    _object: CUuserObject,
+    _count: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphReleaseUserObject")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphRemoveDependencies(_hGraph: CUgraph, _from: *const CUgraphNode, _to: *const CUgraphNode, _numDependencies: usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphRemoveDependencies(
+    _hGraph: CUgraph,
+    _from: *const CUgraphNode,
+    _to: *const CUgraphNode,
+    _numDependencies: usize,
+) -> CUresult {
     ::driver::missing("cuGraphRemoveDependencies")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphRemoveDependencies_v2(_hGraph: CUgraph, _from: *const CUgraphNode, _to: *const CUgraphNode, _edgeData: *const CUgraphEdgeData, _numDependencies: usize) -> CUresult {
+pub unsafe extern "C" fn cuGraphRemoveDependencies_v2(
+    _hGraph: CUgraph,
+    _from: *const CUgraphNode,
+    _to: *const CUgraphNode,
+    _edgeData: *const CUgraphEdgeData,
+    _numDependencies: usize,
+) -> CUresult {
     ::driver::missing("cuGraphRemoveDependencies_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphRetainUserObject(_graph: CUgraph, _object: CUuserObject, _count: c_uint, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphRetainUserObject(
+    _graph: CUgraph,
+    _object: CUuserObject,
+    _count: c_uint,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphRetainUserObject")
 }
 
@@ -1365,72 +2227,128 @@ pub unsafe extern "C" fn cuGraphUpload_ptsz(_hGraphExec: CUgraphExec, _hStream: 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsEGLRegisterImage(_pCudaResource: *mut CUgraphicsResource, _image: EGLImageKHR, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsEGLRegisterImage(
+    _pCudaResource: *mut CUgraphicsResource,
+    _image: EGLImageKHR,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphicsEGLRegisterImage")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsGLRegisterBuffer(_pCudaResource: *mut CUgraphicsResource, _buffer: GLuint, _Flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsGLRegisterBuffer(
+    _pCudaResource: *mut CUgraphicsResource,
+    _buffer: GLuint,
+    _Flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphicsGLRegisterBuffer")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsGLRegisterImage(_pCudaResource: *mut CUgraphicsResource, _image: GLuint, _target: GLenum, _Flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsGLRegisterImage(
+    _pCudaResource: *mut CUgraphicsResource,
+    _image: GLuint,
+    _target: GLenum,
+    _Flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphicsGLRegisterImage")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsMapResources(_count: c_uint, _resources: *mut CUgraphicsResource, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsMapResources(
+    _count: c_uint,
+    _resources: *mut CUgraphicsResource,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuGraphicsMapResources")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsMapResources_ptsz(_count: c_uint, _resources: *mut CUgraphicsResource, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsMapResources_ptsz(
+    _count: c_uint,
+    _resources: *mut CUgraphicsResource,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuGraphicsMapResources_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsResourceGetMappedEglFrame(_eglFrame: *mut CUeglFrame, _resource: CUgraphicsResource, _index: c_uint, _mipLevel: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsResourceGetMappedEglFrame(
+    _eglFrame: *mut CUeglFrame,
+    _resource: CUgraphicsResource,
+    _index: c_uint,
+    _mipLevel: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphicsResourceGetMappedEglFrame")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsResourceGetMappedMipmappedArray(_pMipmappedArray: *mut CUmipmappedArray, _resource: CUgraphicsResource) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsResourceGetMappedMipmappedArray(
+    _pMipmappedArray: *mut CUmipmappedArray,
+    _resource: CUgraphicsResource,
+) -> CUresult {
     ::driver::missing("cuGraphicsResourceGetMappedMipmappedArray")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsResourceGetMappedPointer(_pDevPtr: *mut CUdeviceptr_v1, _pSize: *mut c_uint, _resource: CUgraphicsResource) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsResourceGetMappedPointer(
+    _pDevPtr: *mut CUdeviceptr_v1,
+    _pSize: *mut c_uint,
+    _resource: CUgraphicsResource,
+) -> CUresult {
     ::driver::missing("cuGraphicsResourceGetMappedPointer")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsResourceGetMappedPointer_v2(_pDevPtr: *mut CUdeviceptr, _pSize: *mut usize, _resource: CUgraphicsResource) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsResourceGetMappedPointer_v2(
+    _pDevPtr: *mut CUdeviceptr,
+    _pSize: *mut usize,
+    _resource: CUgraphicsResource,
+) -> CUresult {
     ::driver::missing("cuGraphicsResourceGetMappedPointer_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsResourceSetMapFlags(_resource: CUgraphicsResource, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsResourceSetMapFlags(
+    _resource: CUgraphicsResource,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphicsResourceSetMapFlags")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsResourceSetMapFlags_v2(_resource: CUgraphicsResource, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsResourceSetMapFlags_v2(
+    _resource: CUgraphicsResource,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphicsResourceSetMapFlags_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsSubResourceGetMappedArray(_pArray: *mut CUarray, _resource: CUgraphicsResource, _arrayIndex: c_uint, _mipLevel: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsSubResourceGetMappedArray(
+    _pArray: *mut CUarray,
+    _resource: CUgraphicsResource,
+    _arrayIndex: c_uint,
+    _mipLevel: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphicsSubResourceGetMappedArray")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsUnmapResources(_count: c_uint, _resources: *mut CUgraphicsResource, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsUnmapResources(
+    _count: c_uint,
+    _resources: *mut CUgraphicsResource,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuGraphicsUnmapResources")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsUnmapResources_ptsz(_count: c_uint, _resources: *mut CUgraphicsResource, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsUnmapResources_ptsz(
+    _count: c_uint,
+    _resources: *mut CUgraphicsResource,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuGraphicsUnmapResources_ptsz")
 }
 
@@ -1440,17 +2358,30 @@ pub unsafe extern "C" fn cuGraphicsUnregisterResource(_resource: CUgraphicsResou
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsVDPAURegisterOutputSurface(_pCudaResource: *mut CUgraphicsResource, _vdpSurface: VdpOutputSurface, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsVDPAURegisterOutputSurface(
+    _pCudaResource: *mut CUgraphicsResource,
+    _vdpSurface: VdpOutputSurface,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphicsVDPAURegisterOutputSurface")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsVDPAURegisterVideoSurface(_pCudaResource: *mut CUgraphicsResource, _vdpSurface: VdpVideoSurface, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGraphicsVDPAURegisterVideoSurface(
+    _pCudaResource: *mut CUgraphicsResource,
+    _vdpSurface: VdpVideoSurface,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuGraphicsVDPAURegisterVideoSurface")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGreenCtxCreate(_phCtx: *mut CUgreenCtx, _desc: CUdevResourceDesc, _dev: CUdevice, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuGreenCtxCreate(
+    _phCtx: *mut CUgreenCtx,
+    _desc: CUdevResourceDesc,
+    _dev: CUdevice,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuGreenCtxCreate")
 }
 
@@ -1460,7 +2391,11 @@ pub unsafe extern "C" fn cuGreenCtxDestroy(_hCtx: CUgreenCtx) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGreenCtxGetDevResource(_hCtx: CUgreenCtx, _resource: *mut CUdevResource, _type_: CUdevResourceType) -> CUresult {
+pub unsafe extern "C" fn cuGreenCtxGetDevResource(
+    _hCtx: CUgreenCtx,
+    _resource: *mut CUdevResource,
+    _type_: CUdevResourceType,
+) -> CUresult {
     ::driver::missing("cuGreenCtxGetDevResource")
 }
 
@@ -1475,7 +2410,12 @@ pub unsafe extern "C" fn cuGreenCtxRecordEvent(_hCtx: CUgreenCtx, _hEvent: CUeve
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGreenCtxStreamCreate(_phStream: *mut CUstream, _greenCtx: CUgreenCtx, _flags: c_uint, _priority: c_int) -> CUresult {
+pub unsafe extern "C" fn cuGreenCtxStreamCreate(
+    _phStream: *mut CUstream,
+    _greenCtx: CUgreenCtx,
+    _flags: c_uint,
+    _priority: c_int,
+) -> CUresult {
     ::driver::missing("cuGreenCtxStreamCreate")
 }
 
@@ -1485,12 +2425,18 @@ pub unsafe extern "C" fn cuGreenCtxWaitEvent(_hCtx: CUgreenCtx, _hEvent: CUevent
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuImportExternalMemory(_extMem_out: *mut CUexternalMemory, _memHandleDesc: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC) -> CUresult {
+pub unsafe extern "C" fn cuImportExternalMemory(
+    _extMem_out: *mut CUexternalMemory,
+    _memHandleDesc: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
+) -> CUresult {
     ::driver::missing("cuImportExternalMemory")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuImportExternalSemaphore(_extSem_out: *mut CUexternalSemaphore, _semHandleDesc: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC) -> CUresult {
+pub unsafe extern "C" fn cuImportExternalSemaphore(
+    _extSem_out: *mut CUexternalSemaphore,
+    _semHandleDesc: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
+) -> CUresult {
     ::driver::missing("cuImportExternalSemaphore")
 }
 
@@ -1506,67 +2452,123 @@ pub unsafe extern "C" fn cuIpcCloseMemHandle(dptr: CUdeviceptr) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcGetEventHandle(pHandle: *mut CUipcEventHandle, event: CUevent) -> CUresult {
-    ::driver::entry("cuIpcGetEventHandle", || ::driver::api::memory::cuIpcGetEventHandle(unsafe { Out::new(pHandle, "pHandle") }?, event))
+    ::driver::entry("cuIpcGetEventHandle", || {
+        ::driver::api::memory::cuIpcGetEventHandle(unsafe { Out::new(pHandle, "pHandle") }?, event)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcGetMemHandle(pHandle: *mut CUipcMemHandle, dptr: CUdeviceptr) -> CUresult {
-    ::driver::entry("cuIpcGetMemHandle", || ::driver::api::memory::cuIpcGetMemHandle(unsafe { Out::new(pHandle, "pHandle") }?, dptr))
+    ::driver::entry("cuIpcGetMemHandle", || {
+        ::driver::api::memory::cuIpcGetMemHandle(unsafe { Out::new(pHandle, "pHandle") }?, dptr)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcOpenEventHandle(phEvent: *mut CUevent, handle: CUipcEventHandle) -> CUresult {
-    ::driver::entry("cuIpcOpenEventHandle", || ::driver::api::memory::cuIpcOpenEventHandle(unsafe { Out::new(phEvent, "phEvent") }?, handle))
+    ::driver::entry("cuIpcOpenEventHandle", || {
+        ::driver::api::memory::cuIpcOpenEventHandle(unsafe { Out::new(phEvent, "phEvent") }?, handle)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuIpcOpenMemHandle(_pdptr: *mut CUdeviceptr, _handle: CUipcMemHandle, _Flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuIpcOpenMemHandle(
+    _pdptr: *mut CUdeviceptr,
+    _handle: CUipcMemHandle,
+    _Flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuIpcOpenMemHandle")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuIpcOpenMemHandle_v2(pdptr: *mut CUdeviceptr, handle: CUipcMemHandle, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuIpcOpenMemHandle_v2", || ::driver::api::memory::cuIpcOpenMemHandle_v2(unsafe { Out::new(pdptr, "pdptr") }?, handle, Flags))
+pub unsafe extern "C" fn cuIpcOpenMemHandle_v2(
+    pdptr: *mut CUdeviceptr,
+    handle: CUipcMemHandle,
+    Flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuIpcOpenMemHandle_v2", || {
+        ::driver::api::memory::cuIpcOpenMemHandle_v2(unsafe { Out::new(pdptr, "pdptr") }?, handle, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelGetAttribute(pi: *mut c_int, attrib: CUfunction_attribute, kernel: CUkernel, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuKernelGetAttribute", || ::driver::api::library::cuKernelGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, kernel, dev))
+pub unsafe extern "C" fn cuKernelGetAttribute(
+    pi: *mut c_int,
+    attrib: CUfunction_attribute,
+    kernel: CUkernel,
+    dev: CUdevice,
+) -> CUresult {
+    ::driver::entry("cuKernelGetAttribute", || {
+        ::driver::api::library::cuKernelGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, kernel, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetFunction(pFunc: *mut CUfunction, kernel: CUkernel) -> CUresult {
-    ::driver::entry("cuKernelGetFunction", || ::driver::api::library::cuKernelGetFunction(unsafe { Out::new(pFunc, "pFunc") }?, kernel))
+    ::driver::entry("cuKernelGetFunction", || {
+        ::driver::api::library::cuKernelGetFunction(unsafe { Out::new(pFunc, "pFunc") }?, kernel)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetLibrary(pLib: *mut CUlibrary, kernel: CUkernel) -> CUresult {
-    ::driver::entry("cuKernelGetLibrary", || ::driver::api::library::cuKernelGetLibrary(unsafe { Out::new(pLib, "pLib") }?, kernel))
+    ::driver::entry("cuKernelGetLibrary", || {
+        ::driver::api::library::cuKernelGetLibrary(unsafe { Out::new(pLib, "pLib") }?, kernel)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetName(name: *mut *const c_char, hfunc: CUkernel) -> CUresult {
-    ::driver::entry("cuKernelGetName", || ::driver::api::library::cuKernelGetName(unsafe { Out::new(name, "name") }?, hfunc))
+    ::driver::entry("cuKernelGetName", || {
+        ::driver::api::library::cuKernelGetName(unsafe { Out::new(name, "name") }?, hfunc)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetParamCount(kernel: CUkernel, paramCount: *mut usize) -> CUresult {
-    ::driver::entry("cuKernelGetParamCount", || ::driver::api::library::cuKernelGetParamCount(kernel, unsafe { Out::new(paramCount, "paramCount") }?))
+    ::driver::entry("cuKernelGetParamCount", || {
+        ::driver::api::library::cuKernelGetParamCount(kernel, unsafe { Out::new(paramCount, "paramCount") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelGetParamInfo(kernel: CUkernel, paramIndex: usize, paramOffset: *mut usize, paramSize: *mut usize) -> CUresult {
-    ::driver::entry("cuKernelGetParamInfo", || ::driver::api::library::cuKernelGetParamInfo(kernel, paramIndex, unsafe { Out::new(paramOffset, "paramOffset") }?, unsafe { OptOut::new(paramSize) }))
+pub unsafe extern "C" fn cuKernelGetParamInfo(
+    kernel: CUkernel,
+    paramIndex: usize,
+    paramOffset: *mut usize,
+    paramSize: *mut usize,
+) -> CUresult {
+    ::driver::entry("cuKernelGetParamInfo", || {
+        ::driver::api::library::cuKernelGetParamInfo(
+            kernel,
+            paramIndex,
+            unsafe { Out::new(paramOffset, "paramOffset") }?,
+            unsafe { OptOut::new(paramSize) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelSetAttribute(attrib: CUfunction_attribute, val: c_int, kernel: CUkernel, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuKernelSetAttribute", || ::driver::api::library::cuKernelSetAttribute(attrib, val, kernel, dev))
+pub unsafe extern "C" fn cuKernelSetAttribute(
+    attrib: CUfunction_attribute,
+    val: c_int,
+    kernel: CUkernel,
+    dev: CUdevice,
+) -> CUresult {
+    ::driver::entry("cuKernelSetAttribute", || {
+        ::driver::api::library::cuKernelSetAttribute(attrib, val, kernel, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuKernelSetCacheConfig(kernel: CUkernel, config: CUfunc_cache, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuKernelSetCacheConfig", || ::driver::api::library::cuKernelSetCacheConfig(kernel, config, dev))
+pub unsafe extern "C" fn cuKernelSetCacheConfig(
+    kernel: CUkernel,
+    config: CUfunc_cache,
+    dev: CUdevice,
+) -> CUresult {
+    ::driver::entry("cuKernelSetCacheConfig", || {
+        ::driver::api::library::cuKernelSetCacheConfig(kernel, config, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1575,18 +2577,70 @@ pub unsafe extern "C" fn cuLaunch(_f: CUfunction) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchCooperativeKernel(f: CUfunction, gridDimX: c_uint, gridDimY: c_uint, gridDimZ: c_uint, blockDimX: c_uint, blockDimY: c_uint, blockDimZ: c_uint, sharedMemBytes: c_uint, hStream: CUstream, kernelParams: *mut *mut c_void) -> CUresult {
-    ::driver::entry("cuLaunchCooperativeKernel", || ::driver::api::execution::cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams))
+pub unsafe extern "C" fn cuLaunchCooperativeKernel(
+    f: CUfunction,
+    gridDimX: c_uint,
+    gridDimY: c_uint,
+    gridDimZ: c_uint,
+    blockDimX: c_uint,
+    blockDimY: c_uint,
+    blockDimZ: c_uint,
+    sharedMemBytes: c_uint,
+    hStream: CUstream,
+    kernelParams: *mut *mut c_void,
+) -> CUresult {
+    ::driver::entry("cuLaunchCooperativeKernel", || {
+        ::driver::api::execution::cuLaunchCooperativeKernel(
+            f,
+            gridDimX,
+            gridDimY,
+            gridDimZ,
+            blockDimX,
+            blockDimY,
+            blockDimZ,
+            sharedMemBytes,
+            hStream,
+            kernelParams,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchCooperativeKernelMultiDevice(_launchParamsList: *mut CUDA_LAUNCH_PARAMS, _numDevices: c_uint, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuLaunchCooperativeKernelMultiDevice(
+    _launchParamsList: *mut CUDA_LAUNCH_PARAMS,
+    _numDevices: c_uint,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuLaunchCooperativeKernelMultiDevice")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchCooperativeKernel_ptsz(f: CUfunction, gridDimX: c_uint, gridDimY: c_uint, gridDimZ: c_uint, blockDimX: c_uint, blockDimY: c_uint, blockDimZ: c_uint, sharedMemBytes: c_uint, hStream: CUstream, kernelParams: *mut *mut c_void) -> CUresult {
-    ::driver::entry_per_thread("cuLaunchCooperativeKernel_ptsz", || ::driver::api::execution::cuLaunchCooperativeKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams))
+pub unsafe extern "C" fn cuLaunchCooperativeKernel_ptsz(
+    f: CUfunction,
+    gridDimX: c_uint,
+    gridDimY: c_uint,
+    gridDimZ: c_uint,
+    blockDimX: c_uint,
+    blockDimY: c_uint,
+    blockDimZ: c_uint,
+    sharedMemBytes: c_uint,
+    hStream: CUstream,
+    kernelParams: *mut *mut c_void,
+) -> CUresult {
+    ::driver::entry_per_thread("cuLaunchCooperativeKernel_ptsz", || {
+        ::driver::api::execution::cuLaunchCooperativeKernel(
+            f,
+            gridDimX,
+            gridDimY,
+            gridDimZ,
+            blockDimX,
+            blockDimY,
+            blockDimZ,
+            sharedMemBytes,
+            hStream,
+            kernelParams,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1595,93 +2649,278 @@ pub unsafe extern "C" fn cuLaunchGrid(f: CUfunction, grid_width: c_int, grid_hei
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchGridAsync(_f: CUfunction, _grid_width: c_int, _grid_height: c_int, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuLaunchGridAsync(
+    _f: CUfunction,
+    _grid_width: c_int,
+    _grid_height: c_int,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuLaunchGridAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchHostFunc(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> CUresult {
+pub unsafe extern "C" fn cuLaunchHostFunc(
+    hStream: CUstream,
+    fn_: CUhostFn,
+    userData: *mut c_void,
+) -> CUresult {
     ::driver::entry("cuLaunchHostFunc", || ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchHostFunc_ptsz(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> CUresult {
-    ::driver::entry_per_thread("cuLaunchHostFunc_ptsz", || ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData))
+pub unsafe extern "C" fn cuLaunchHostFunc_ptsz(
+    hStream: CUstream,
+    fn_: CUhostFn,
+    userData: *mut c_void,
+) -> CUresult {
+    ::driver::entry_per_thread("cuLaunchHostFunc_ptsz", || {
+        ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchHostFunc_v2(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void, syncMode: c_uint) -> CUresult {
-    ::driver::entry("cuLaunchHostFunc_v2", || ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode))
+pub unsafe extern "C" fn cuLaunchHostFunc_v2(
+    hStream: CUstream,
+    fn_: CUhostFn,
+    userData: *mut c_void,
+    syncMode: c_uint,
+) -> CUresult {
+    ::driver::entry("cuLaunchHostFunc_v2", || {
+        ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchHostFunc_v2_ptsz(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void, syncMode: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuLaunchHostFunc_v2_ptsz", || ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode))
+pub unsafe extern "C" fn cuLaunchHostFunc_v2_ptsz(
+    hStream: CUstream,
+    fn_: CUhostFn,
+    userData: *mut c_void,
+    syncMode: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuLaunchHostFunc_v2_ptsz", || {
+        ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchKernel(f: CUfunction, gridDimX: c_uint, gridDimY: c_uint, gridDimZ: c_uint, blockDimX: c_uint, blockDimY: c_uint, blockDimZ: c_uint, sharedMemBytes: c_uint, hStream: CUstream, kernelParams: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult {
-    ::driver::entry("cuLaunchKernel", || ::driver::api::execution::cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra))
+pub unsafe extern "C" fn cuLaunchKernel(
+    f: CUfunction,
+    gridDimX: c_uint,
+    gridDimY: c_uint,
+    gridDimZ: c_uint,
+    blockDimX: c_uint,
+    blockDimY: c_uint,
+    blockDimZ: c_uint,
+    sharedMemBytes: c_uint,
+    hStream: CUstream,
+    kernelParams: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CUresult {
+    ::driver::entry("cuLaunchKernel", || {
+        ::driver::api::execution::cuLaunchKernel(
+            f,
+            gridDimX,
+            gridDimY,
+            gridDimZ,
+            blockDimX,
+            blockDimY,
+            blockDimZ,
+            sharedMemBytes,
+            hStream,
+            kernelParams,
+            extra,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchKernelEx(config: *const CUlaunchConfig, f: CUfunction, kernelParams: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult {
-    ::driver::entry("cuLaunchKernelEx", || ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra))
+pub unsafe extern "C" fn cuLaunchKernelEx(
+    config: *const CUlaunchConfig,
+    f: CUfunction,
+    kernelParams: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CUresult {
+    ::driver::entry("cuLaunchKernelEx", || {
+        ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchKernelEx_ptsz(config: *const CUlaunchConfig, f: CUfunction, kernelParams: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult {
-    ::driver::entry_per_thread("cuLaunchKernelEx_ptsz", || ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra))
+pub unsafe extern "C" fn cuLaunchKernelEx_ptsz(
+    config: *const CUlaunchConfig,
+    f: CUfunction,
+    kernelParams: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CUresult {
+    ::driver::entry_per_thread("cuLaunchKernelEx_ptsz", || {
+        ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunchKernel_ptsz(f: CUfunction, gridDimX: c_uint, gridDimY: c_uint, gridDimZ: c_uint, blockDimX: c_uint, blockDimY: c_uint, blockDimZ: c_uint, sharedMemBytes: c_uint, hStream: CUstream, kernelParams: *mut *mut c_void, extra: *mut *mut c_void) -> CUresult {
-    ::driver::entry_per_thread("cuLaunchKernel_ptsz", || ::driver::api::execution::cuLaunchKernel(f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra))
+pub unsafe extern "C" fn cuLaunchKernel_ptsz(
+    f: CUfunction,
+    gridDimX: c_uint,
+    gridDimY: c_uint,
+    gridDimZ: c_uint,
+    blockDimX: c_uint,
+    blockDimY: c_uint,
+    blockDimZ: c_uint,
+    sharedMemBytes: c_uint,
+    hStream: CUstream,
+    kernelParams: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> CUresult {
+    ::driver::entry_per_thread("cuLaunchKernel_ptsz", || {
+        ::driver::api::execution::cuLaunchKernel(
+            f,
+            gridDimX,
+            gridDimY,
+            gridDimZ,
+            blockDimX,
+            blockDimY,
+            blockDimZ,
+            sharedMemBytes,
+            hStream,
+            kernelParams,
+            extra,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryEnumerateKernels(kernels: *mut CUkernel, numKernels: c_uint, lib: CUlibrary) -> CUresult {
-    ::driver::entry("cuLibraryEnumerateKernels", || ::driver::api::library::cuLibraryEnumerateKernels(kernels, numKernels, lib))
+pub unsafe extern "C" fn cuLibraryEnumerateKernels(
+    kernels: *mut CUkernel,
+    numKernels: c_uint,
+    lib: CUlibrary,
+) -> CUresult {
+    ::driver::entry("cuLibraryEnumerateKernels", || {
+        ::driver::api::library::cuLibraryEnumerateKernels(kernels, numKernels, lib)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryGetGlobal(dptr: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char) -> CUresult {
-    ::driver::entry("cuLibraryGetGlobal", || ::driver::api::library::cuLibraryGetGlobal(unsafe { OptOut::new(dptr) }, unsafe { OptOut::new(bytes) }, library, name))
+pub unsafe extern "C" fn cuLibraryGetGlobal(
+    dptr: *mut CUdeviceptr,
+    bytes: *mut usize,
+    library: CUlibrary,
+    name: *const c_char,
+) -> CUresult {
+    ::driver::entry("cuLibraryGetGlobal", || {
+        ::driver::api::library::cuLibraryGetGlobal(
+            unsafe { OptOut::new(dptr) },
+            unsafe { OptOut::new(bytes) },
+            library,
+            name,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryGetKernel(pKernel: *mut CUkernel, library: CUlibrary, name: *const c_char) -> CUresult {
-    ::driver::entry("cuLibraryGetKernel", || ::driver::api::library::cuLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name))
+pub unsafe extern "C" fn cuLibraryGetKernel(
+    pKernel: *mut CUkernel,
+    library: CUlibrary,
+    name: *const c_char,
+) -> CUresult {
+    ::driver::entry("cuLibraryGetKernel", || {
+        ::driver::api::library::cuLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetKernelCount(count: *mut c_uint, lib: CUlibrary) -> CUresult {
-    ::driver::entry("cuLibraryGetKernelCount", || ::driver::api::library::cuLibraryGetKernelCount(unsafe { Out::new(count, "count") }?, lib))
+    ::driver::entry("cuLibraryGetKernelCount", || {
+        ::driver::api::library::cuLibraryGetKernelCount(unsafe { Out::new(count, "count") }?, lib)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryGetManaged(dptr: *mut CUdeviceptr, bytes: *mut usize, library: CUlibrary, name: *const c_char) -> CUresult {
-    ::driver::entry("cuLibraryGetManaged", || ::driver::api::library::cuLibraryGetManaged(unsafe { OptOut::new(dptr) }, unsafe { OptOut::new(bytes) }, library, name))
+pub unsafe extern "C" fn cuLibraryGetManaged(
+    dptr: *mut CUdeviceptr,
+    bytes: *mut usize,
+    library: CUlibrary,
+    name: *const c_char,
+) -> CUresult {
+    ::driver::entry("cuLibraryGetManaged", || {
+        ::driver::api::library::cuLibraryGetManaged(
+            unsafe { OptOut::new(dptr) },
+            unsafe { OptOut::new(bytes) },
+            library,
+            name,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetModule(pMod: *mut CUmodule, library: CUlibrary) -> CUresult {
-    ::driver::entry("cuLibraryGetModule", || ::driver::api::library::cuLibraryGetModule(unsafe { Out::new(pMod, "pMod") }?, library))
+    ::driver::entry("cuLibraryGetModule", || {
+        ::driver::api::library::cuLibraryGetModule(unsafe { Out::new(pMod, "pMod") }?, library)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryGetUnifiedFunction(fptr: *mut *mut c_void, library: CUlibrary, symbol: *const c_char) -> CUresult {
-    ::driver::entry("cuLibraryGetUnifiedFunction", || ::driver::api::library::cuLibraryGetUnifiedFunction(unsafe { Out::new(fptr, "fptr") }?, library, symbol))
+pub unsafe extern "C" fn cuLibraryGetUnifiedFunction(
+    fptr: *mut *mut c_void,
+    library: CUlibrary,
+    symbol: *const c_char,
+) -> CUresult {
+    ::driver::entry("cuLibraryGetUnifiedFunction", || {
+        ::driver::api::library::cuLibraryGetUnifiedFunction(
+            unsafe { Out::new(fptr, "fptr") }?,
+            library,
+            symbol,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryLoadData(library: *mut CUlibrary, code: *const c_void, jitOptions: *mut CUjit_option, jitOptionsValues: *mut *mut c_void, numJitOptions: c_uint, libraryOptions: *mut CUlibraryOption, libraryOptionValues: *mut *mut c_void, numLibraryOptions: c_uint) -> CUresult {
-    ::driver::entry("cuLibraryLoadData", || ::driver::api::library::cuLibraryLoadData(unsafe { Out::new(library, "library") }?, code, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions))
+pub unsafe extern "C" fn cuLibraryLoadData(
+    library: *mut CUlibrary,
+    code: *const c_void,
+    jitOptions: *mut CUjit_option,
+    jitOptionsValues: *mut *mut c_void,
+    numJitOptions: c_uint,
+    libraryOptions: *mut CUlibraryOption,
+    libraryOptionValues: *mut *mut c_void,
+    numLibraryOptions: c_uint,
+) -> CUresult {
+    ::driver::entry("cuLibraryLoadData", || {
+        ::driver::api::library::cuLibraryLoadData(
+            unsafe { Out::new(library, "library") }?,
+            code,
+            jitOptions,
+            jitOptionsValues,
+            numJitOptions,
+            libraryOptions,
+            libraryOptionValues,
+            numLibraryOptions,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLibraryLoadFromFile(library: *mut CUlibrary, fileName: *const c_char, jitOptions: *mut CUjit_option, jitOptionsValues: *mut *mut c_void, numJitOptions: c_uint, libraryOptions: *mut CUlibraryOption, libraryOptionValues: *mut *mut c_void, numLibraryOptions: c_uint) -> CUresult {
-    ::driver::entry("cuLibraryLoadFromFile", || ::driver::api::library::cuLibraryLoadFromFile(unsafe { Out::new(library, "library") }?, fileName, jitOptions, jitOptionsValues, numJitOptions, libraryOptions, libraryOptionValues, numLibraryOptions))
+pub unsafe extern "C" fn cuLibraryLoadFromFile(
+    library: *mut CUlibrary,
+    fileName: *const c_char,
+    jitOptions: *mut CUjit_option,
+    jitOptionsValues: *mut *mut c_void,
+    numJitOptions: c_uint,
+    libraryOptions: *mut CUlibraryOption,
+    libraryOptionValues: *mut *mut c_void,
+    numLibraryOptions: c_uint,
+) -> CUresult {
+    ::driver::entry("cuLibraryLoadFromFile", || {
+        ::driver::api::library::cuLibraryLoadFromFile(
+            unsafe { Out::new(library, "library") }?,
+            fileName,
+            jitOptions,
+            jitOptionsValues,
+            numJitOptions,
+            libraryOptions,
+            libraryOptionValues,
+            numLibraryOptions,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1690,38 +2929,121 @@ pub unsafe extern "C" fn cuLibraryUnload(library: CUlibrary) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkAddData(state: CUlinkState, type_: CUjitInputType, data: *mut c_void, size: usize, name: *const c_char, numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void) -> CUresult {
-    ::driver::entry("cuLinkAddData", || ::driver::api::link::cuLinkAddData(state, type_, data, size, name, numOptions, options, optionValues))
+pub unsafe extern "C" fn cuLinkAddData(
+    state: CUlinkState,
+    type_: CUjitInputType,
+    data: *mut c_void,
+    size: usize,
+    name: *const c_char,
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+) -> CUresult {
+    ::driver::entry("cuLinkAddData", || {
+        ::driver::api::link::cuLinkAddData(state, type_, data, size, name, numOptions, options, optionValues)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkAddData_v2(state: CUlinkState, type_: CUjitInputType, data: *mut c_void, size: usize, name: *const c_char, numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void) -> CUresult {
-    ::driver::entry("cuLinkAddData_v2", || ::driver::api::link::cuLinkAddData_v2(state, type_, data, size, name, numOptions, options, optionValues))
+pub unsafe extern "C" fn cuLinkAddData_v2(
+    state: CUlinkState,
+    type_: CUjitInputType,
+    data: *mut c_void,
+    size: usize,
+    name: *const c_char,
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+) -> CUresult {
+    ::driver::entry("cuLinkAddData_v2", || {
+        ::driver::api::link::cuLinkAddData_v2(
+            state,
+            type_,
+            data,
+            size,
+            name,
+            numOptions,
+            options,
+            optionValues,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkAddFile(state: CUlinkState, type_: CUjitInputType, path: *const c_char, numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void) -> CUresult {
-    ::driver::entry("cuLinkAddFile", || ::driver::api::link::cuLinkAddFile(state, type_, path, numOptions, options, optionValues))
+pub unsafe extern "C" fn cuLinkAddFile(
+    state: CUlinkState,
+    type_: CUjitInputType,
+    path: *const c_char,
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+) -> CUresult {
+    ::driver::entry("cuLinkAddFile", || {
+        ::driver::api::link::cuLinkAddFile(state, type_, path, numOptions, options, optionValues)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkAddFile_v2(state: CUlinkState, type_: CUjitInputType, path: *const c_char, numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void) -> CUresult {
-    ::driver::entry("cuLinkAddFile_v2", || ::driver::api::link::cuLinkAddFile_v2(state, type_, path, numOptions, options, optionValues))
+pub unsafe extern "C" fn cuLinkAddFile_v2(
+    state: CUlinkState,
+    type_: CUjitInputType,
+    path: *const c_char,
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+) -> CUresult {
+    ::driver::entry("cuLinkAddFile_v2", || {
+        ::driver::api::link::cuLinkAddFile_v2(state, type_, path, numOptions, options, optionValues)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkComplete(state: CUlinkState, cubinOut: *mut *mut c_void, sizeOut: *mut usize) -> CUresult {
-    ::driver::entry("cuLinkComplete", || ::driver::api::link::cuLinkComplete(state, unsafe { Out::new(cubinOut, "cubinOut") }?, unsafe { OptOut::new(sizeOut) }))
+pub unsafe extern "C" fn cuLinkComplete(
+    state: CUlinkState,
+    cubinOut: *mut *mut c_void,
+    sizeOut: *mut usize,
+) -> CUresult {
+    ::driver::entry("cuLinkComplete", || {
+        ::driver::api::link::cuLinkComplete(
+            state,
+            unsafe { Out::new(cubinOut, "cubinOut") }?,
+            unsafe { OptOut::new(sizeOut) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkCreate(numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void, stateOut: *mut CUlinkState) -> CUresult {
-    ::driver::entry("cuLinkCreate", || ::driver::api::link::cuLinkCreate(numOptions, options, optionValues, unsafe { Out::new(stateOut, "stateOut") }?))
+pub unsafe extern "C" fn cuLinkCreate(
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+    stateOut: *mut CUlinkState,
+) -> CUresult {
+    ::driver::entry("cuLinkCreate", || {
+        ::driver::api::link::cuLinkCreate(
+            numOptions,
+            options,
+            optionValues,
+            unsafe { Out::new(stateOut, "stateOut") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLinkCreate_v2(numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void, stateOut: *mut CUlinkState) -> CUresult {
-    ::driver::entry("cuLinkCreate_v2", || ::driver::api::link::cuLinkCreate_v2(numOptions, options, optionValues, unsafe { Out::new(stateOut, "stateOut") }?))
+pub unsafe extern "C" fn cuLinkCreate_v2(
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+    stateOut: *mut CUlinkState,
+) -> CUresult {
+    ::driver::entry("cuLinkCreate_v2", || {
+        ::driver::api::link::cuLinkCreate_v2(
+            numOptions,
+            options,
+            optionValues,
+            unsafe { Out::new(stateOut, "stateOut") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1735,17 +3057,35 @@ pub unsafe extern "C" fn cuLogicalEndpointAddDevice(_leId: CUlogicalEndpointId, 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointBindAddr(_leId: CUlogicalEndpointId, _dev: CUdevice, _offset: cuuint64_t, _ptr: *mut c_void, _size: cuuint64_t, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuLogicalEndpointBindAddr(
+    _leId: CUlogicalEndpointId,
+    _dev: CUdevice,
+    _offset: cuuint64_t,
+    _ptr: *mut c_void,
+    _size: cuuint64_t,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuLogicalEndpointBindAddr")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointBindMem(_leId: CUlogicalEndpointId, _dev: CUdevice, _offset: cuuint64_t, _memHandle: CUmemGenericAllocationHandle, _memOffset: cuuint64_t, _size: cuuint64_t, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuLogicalEndpointBindMem(
+    _leId: CUlogicalEndpointId,
+    _dev: CUdevice,
+    _offset: cuuint64_t,
+    _memHandle: CUmemGenericAllocationHandle,
+    _memOffset: cuuint64_t,
+    _size: cuuint64_t,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuLogicalEndpointBindMem")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointCreate(_leId: CUlogicalEndpointId, _prop: *const CUlogicalEndpointProp) -> CUresult {
+pub unsafe extern "C" fn cuLogicalEndpointCreate(
+    _leId: CUlogicalEndpointId,
+    _prop: *const CUlogicalEndpointProp,
+) -> CUresult {
     ::driver::missing("cuLogicalEndpointCreate")
 }
 
@@ -1755,37 +3095,64 @@ pub unsafe extern "C" fn cuLogicalEndpointDestroy(_leId: CUlogicalEndpointId) ->
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointExport(_handle: *mut c_void, _leId: CUlogicalEndpointId, _handleType: CUlogicalEndpointIpcHandleType) -> CUresult {
+pub unsafe extern "C" fn cuLogicalEndpointExport(
+    _handle: *mut c_void,
+    _leId: CUlogicalEndpointId,
+    _handleType: CUlogicalEndpointIpcHandleType,
+) -> CUresult {
     ::driver::missing("cuLogicalEndpointExport")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointGetLimits(_bindAlignment: *mut cuuint64_t, _maxSize: *mut cuuint64_t, _prop: *const CUlogicalEndpointProp) -> CUresult {
+pub unsafe extern "C" fn cuLogicalEndpointGetLimits(
+    _bindAlignment: *mut cuuint64_t,
+    _maxSize: *mut cuuint64_t,
+    _prop: *const CUlogicalEndpointProp,
+) -> CUresult {
     ::driver::missing("cuLogicalEndpointGetLimits")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointIdRelease(_baseLeId: CUlogicalEndpointId, _count: cuuint32_t) -> CUresult {
+pub unsafe extern "C" fn cuLogicalEndpointIdRelease(
+    _baseLeId: CUlogicalEndpointId,
+    _count: cuuint32_t,
+) -> CUresult {
     ::driver::missing("cuLogicalEndpointIdRelease")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointIdReserve(_baseLeId: *mut CUlogicalEndpointId, _count: cuuint32_t) -> CUresult {
+pub unsafe extern "C" fn cuLogicalEndpointIdReserve(
+    _baseLeId: *mut CUlogicalEndpointId,
+    _count: cuuint32_t,
+) -> CUresult {
     ::driver::missing("cuLogicalEndpointIdReserve")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointImport(_leId: CUlogicalEndpointId, _handle: *const c_void, _handleType: CUlogicalEndpointIpcHandleType) -> CUresult {
+pub unsafe extern "C" fn cuLogicalEndpointImport(
+    _leId: CUlogicalEndpointId,
+    _handle: *const c_void,
+    _handleType: CUlogicalEndpointIpcHandleType,
+) -> CUresult {
     ::driver::missing("cuLogicalEndpointImport")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointQuery(_leId: CUlogicalEndpointId, _count: cuuint32_t, _queryStatus: *mut c_int) -> CUresult {
+pub unsafe extern "C" fn cuLogicalEndpointQuery(
+    _leId: CUlogicalEndpointId,
+    _count: cuuint32_t,
+    _queryStatus: *mut c_int,
+) -> CUresult {
     ::driver::missing("cuLogicalEndpointQuery")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointUnbind(_leId: CUlogicalEndpointId, _dev: CUdevice, _offset: cuuint64_t, _size: cuuint64_t) -> CUresult {
+pub unsafe extern "C" fn cuLogicalEndpointUnbind(
+    _leId: CUlogicalEndpointId,
+    _dev: CUdevice,
+    _offset: cuuint64_t,
+    _size: cuuint64_t,
+) -> CUresult {
     ::driver::missing("cuLogicalEndpointUnbind")
 }
 
@@ -1795,17 +3162,30 @@ pub unsafe extern "C" fn cuLogsCurrent(_iterator_out: *mut CUlogIterator, _flags
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogsDumpToFile(_iterator: *mut CUlogIterator, _pathToFile: *const c_char, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuLogsDumpToFile(
+    _iterator: *mut CUlogIterator,
+    _pathToFile: *const c_char,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuLogsDumpToFile")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogsDumpToMemory(_iterator: *mut CUlogIterator, _buffer: *mut c_char, _size: *mut usize, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuLogsDumpToMemory(
+    _iterator: *mut CUlogIterator,
+    _buffer: *mut c_char,
+    _size: *mut usize,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuLogsDumpToMemory")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogsRegisterCallback(_callbackFunc: CUlogsCallback, _userData: *mut c_void, _callback_out: *mut CUlogsCallbackHandle) -> CUresult {
+pub unsafe extern "C" fn cuLogsRegisterCallback(
+    _callbackFunc: CUlogsCallback,
+    _userData: *mut c_void,
+    _callback_out: *mut CUlogsCallbackHandle,
+) -> CUresult {
     ::driver::missing("cuLogsRegisterCallback")
 }
 
@@ -1820,18 +3200,36 @@ pub unsafe extern "C" fn cuMemAddressFree(_ptr: CUdeviceptr, _size: usize) -> CU
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAddressReserve(_ptr: *mut CUdeviceptr, _size: usize, _alignment: usize, _addr: CUdeviceptr, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuMemAddressReserve(
+    _ptr: *mut CUdeviceptr,
+    _size: usize,
+    _alignment: usize,
+    _addr: CUdeviceptr,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuMemAddressReserve")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAdvise(devPtr: CUdeviceptr, count: usize, advice: CUmem_advise, device: CUdevice) -> CUresult {
+pub unsafe extern "C" fn cuMemAdvise(
+    devPtr: CUdeviceptr,
+    count: usize,
+    advice: CUmem_advise,
+    device: CUdevice,
+) -> CUresult {
     ::driver::entry("cuMemAdvise", || ::driver::api::memory::cuMemAdvise(devPtr, count, advice, device))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAdvise_v2(devPtr: CUdeviceptr, count: usize, advice: CUmem_advise, location: CUmemLocation) -> CUresult {
-    ::driver::entry("cuMemAdvise_v2", || ::driver::api::memory::cuMemAdvise_v2(devPtr, count, advice, location))
+pub unsafe extern "C" fn cuMemAdvise_v2(
+    devPtr: CUdeviceptr,
+    count: usize,
+    advice: CUmem_advise,
+    location: CUmemLocation,
+) -> CUresult {
+    ::driver::entry("cuMemAdvise_v2", || {
+        ::driver::api::memory::cuMemAdvise_v2(devPtr, count, advice, location)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1840,23 +3238,59 @@ pub unsafe extern "C" fn cuMemAlloc(_dptr: *mut CUdeviceptr_v1, _bytesize: c_uin
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocAsync(dptr: *mut CUdeviceptr, bytesize: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemAllocAsync", || ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream))
+pub unsafe extern "C" fn cuMemAllocAsync(
+    dptr: *mut CUdeviceptr,
+    bytesize: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemAllocAsync", || {
+        ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocAsync_ptsz(dptr: *mut CUdeviceptr, bytesize: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemAllocAsync_ptsz", || ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream))
+pub unsafe extern "C" fn cuMemAllocAsync_ptsz(
+    dptr: *mut CUdeviceptr,
+    bytesize: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemAllocAsync_ptsz", || {
+        ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocFromPoolAsync(dptr: *mut CUdeviceptr, bytesize: usize, pool: CUmemoryPool, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemAllocFromPoolAsync", || ::driver::api::pool::cuMemAllocFromPoolAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, pool, hStream))
+pub unsafe extern "C" fn cuMemAllocFromPoolAsync(
+    dptr: *mut CUdeviceptr,
+    bytesize: usize,
+    pool: CUmemoryPool,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemAllocFromPoolAsync", || {
+        ::driver::api::pool::cuMemAllocFromPoolAsync(
+            unsafe { Out::new(dptr, "dptr") }?,
+            bytesize,
+            pool,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocFromPoolAsync_ptsz(dptr: *mut CUdeviceptr, bytesize: usize, pool: CUmemoryPool, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemAllocFromPoolAsync_ptsz", || ::driver::api::pool::cuMemAllocFromPoolAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, pool, hStream))
+pub unsafe extern "C" fn cuMemAllocFromPoolAsync_ptsz(
+    dptr: *mut CUdeviceptr,
+    bytesize: usize,
+    pool: CUmemoryPool,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemAllocFromPoolAsync_ptsz", || {
+        ::driver::api::pool::cuMemAllocFromPoolAsync(
+            unsafe { Out::new(dptr, "dptr") }?,
+            bytesize,
+            pool,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1866,66 +3300,148 @@ pub unsafe extern "C" fn cuMemAllocHost(_pp: *mut *mut c_void, _bytesize: c_uint
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocHost_v2(pp: *mut *mut c_void, bytesize: usize) -> CUresult {
-    ::driver::entry("cuMemAllocHost_v2", || ::driver::api::memory::cuMemAllocHost_v2(unsafe { Out::new(pp, "pp") }?, bytesize))
+    ::driver::entry("cuMemAllocHost_v2", || {
+        ::driver::api::memory::cuMemAllocHost_v2(unsafe { Out::new(pp, "pp") }?, bytesize)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocManaged(dptr: *mut CUdeviceptr, bytesize: usize, flags: c_uint) -> CUresult {
-    ::driver::entry("cuMemAllocManaged", || ::driver::api::memory::cuMemAllocManaged(unsafe { Out::new(dptr, "dptr") }?, bytesize, flags))
+pub unsafe extern "C" fn cuMemAllocManaged(
+    dptr: *mut CUdeviceptr,
+    bytesize: usize,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuMemAllocManaged", || {
+        ::driver::api::memory::cuMemAllocManaged(unsafe { Out::new(dptr, "dptr") }?, bytesize, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocPitch(_dptr: *mut CUdeviceptr_v1, _pPitch: *mut c_uint, _WidthInBytes: c_uint, _Height: c_uint, _ElementSizeBytes: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemAllocPitch(
+    _dptr: *mut CUdeviceptr_v1,
+    _pPitch: *mut c_uint,
+    _WidthInBytes: c_uint,
+    _Height: c_uint,
+    _ElementSizeBytes: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemAllocPitch")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocPitch_v2(dptr: *mut CUdeviceptr, pPitch: *mut usize, WidthInBytes: usize, Height: usize, ElementSizeBytes: c_uint) -> CUresult {
-    ::driver::entry("cuMemAllocPitch_v2", || ::driver::api::memory::cuMemAllocPitch_v2(unsafe { Out::new(dptr, "dptr") }?, unsafe { Out::new(pPitch, "pPitch") }?, WidthInBytes, Height, ElementSizeBytes))
+pub unsafe extern "C" fn cuMemAllocPitch_v2(
+    dptr: *mut CUdeviceptr,
+    pPitch: *mut usize,
+    WidthInBytes: usize,
+    Height: usize,
+    ElementSizeBytes: c_uint,
+) -> CUresult {
+    ::driver::entry("cuMemAllocPitch_v2", || {
+        ::driver::api::memory::cuMemAllocPitch_v2(
+            unsafe { Out::new(dptr, "dptr") }?,
+            unsafe { Out::new(pPitch, "pPitch") }?,
+            WidthInBytes,
+            Height,
+            ElementSizeBytes,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc_v2(dptr: *mut CUdeviceptr, bytesize: usize) -> CUresult {
-    ::driver::entry("cuMemAlloc_v2", || ::driver::api::memory::cuMemAlloc_v2(unsafe { Out::new(dptr, "dptr") }?, bytesize))
+    ::driver::entry("cuMemAlloc_v2", || {
+        ::driver::api::memory::cuMemAlloc_v2(unsafe { Out::new(dptr, "dptr") }?, bytesize)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemBatchDecompressAsync(_paramsArray: *mut CUmemDecompressParams, _count: usize, _flags: c_uint, _errorIndex: *mut usize, _stream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemBatchDecompressAsync(
+    _paramsArray: *mut CUmemDecompressParams,
+    _count: usize,
+    _flags: c_uint,
+    _errorIndex: *mut usize,
+    _stream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemBatchDecompressAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemBatchDecompressAsync_ptsz(_paramsArray: *mut CUmemDecompressParams, _count: usize, _flags: c_uint, _errorIndex: *mut usize, _stream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemBatchDecompressAsync_ptsz(
+    _paramsArray: *mut CUmemDecompressParams,
+    _count: usize,
+    _flags: c_uint,
+    _errorIndex: *mut usize,
+    _stream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemBatchDecompressAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemCreate(_handle: *mut CUmemGenericAllocationHandle, _size: usize, _prop: *const CUmemAllocationProp, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuMemCreate(
+    _handle: *mut CUmemGenericAllocationHandle,
+    _size: usize,
+    _prop: *const CUmemAllocationProp,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuMemCreate")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _prefetchLocs: *mut CUmemLocation, _prefetchLocIdxs: *mut usize, _numPrefetchLocs: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync(
+    _dptrs: *mut CUdeviceptr,
+    _sizes: *mut usize,
+    _count: usize,
+    _prefetchLocs: *mut CUmemLocation,
+    _prefetchLocIdxs: *mut usize,
+    _numPrefetchLocs: usize,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemDiscardAndPrefetchBatchAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync_ptsz(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _prefetchLocs: *mut CUmemLocation, _prefetchLocIdxs: *mut usize, _numPrefetchLocs: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync_ptsz(
+    _dptrs: *mut CUdeviceptr,
+    _sizes: *mut usize,
+    _count: usize,
+    _prefetchLocs: *mut CUmemLocation,
+    _prefetchLocIdxs: *mut usize,
+    _numPrefetchLocs: usize,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemDiscardAndPrefetchBatchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemDiscardBatchAsync(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemDiscardBatchAsync(
+    _dptrs: *mut CUdeviceptr,
+    _sizes: *mut usize,
+    _count: usize,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemDiscardBatchAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemDiscardBatchAsync_ptsz(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemDiscardBatchAsync_ptsz(
+    _dptrs: *mut CUdeviceptr,
+    _sizes: *mut usize,
+    _count: usize,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemDiscardBatchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemExportToShareableHandle(_shareableHandle: *mut c_void, _handle: CUmemGenericAllocationHandle, _handleType: CUmemAllocationHandleType, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuMemExportToShareableHandle(
+    _shareableHandle: *mut c_void,
+    _handle: CUmemGenericAllocationHandle,
+    _handleType: CUmemAllocationHandleType,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuMemExportToShareableHandle")
 }
 
@@ -1955,27 +3471,52 @@ pub unsafe extern "C" fn cuMemFree_v2(dptr: CUdeviceptr) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetAccess(_flags: *mut c_ulonglong, _location: *const CUmemLocation, _ptr: CUdeviceptr) -> CUresult {
+pub unsafe extern "C" fn cuMemGetAccess(
+    _flags: *mut c_ulonglong,
+    _location: *const CUmemLocation,
+    _ptr: CUdeviceptr,
+) -> CUresult {
     ::driver::missing("cuMemGetAccess")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetAddressRange(_pbase: *mut CUdeviceptr_v1, _psize: *mut c_uint, _dptr: CUdeviceptr_v1) -> CUresult {
+pub unsafe extern "C" fn cuMemGetAddressRange(
+    _pbase: *mut CUdeviceptr_v1,
+    _psize: *mut c_uint,
+    _dptr: CUdeviceptr_v1,
+) -> CUresult {
     ::driver::missing("cuMemGetAddressRange")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetAddressRange_v2(pbase: *mut CUdeviceptr, psize: *mut usize, dptr: CUdeviceptr) -> CUresult {
-    ::driver::entry("cuMemGetAddressRange_v2", || ::driver::api::memory::cuMemGetAddressRange_v2(unsafe { OptOut::new(pbase) }, unsafe { OptOut::new(psize) }, dptr))
+pub unsafe extern "C" fn cuMemGetAddressRange_v2(
+    pbase: *mut CUdeviceptr,
+    psize: *mut usize,
+    dptr: CUdeviceptr,
+) -> CUresult {
+    ::driver::entry("cuMemGetAddressRange_v2", || {
+        ::driver::api::memory::cuMemGetAddressRange_v2(
+            unsafe { OptOut::new(pbase) },
+            unsafe { OptOut::new(psize) },
+            dptr,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetAllocationGranularity(_granularity: *mut usize, _prop: *const CUmemAllocationProp, _option: CUmemAllocationGranularity_flags) -> CUresult {
+pub unsafe extern "C" fn cuMemGetAllocationGranularity(
+    _granularity: *mut usize,
+    _prop: *const CUmemAllocationProp,
+    _option: CUmemAllocationGranularity_flags,
+) -> CUresult {
     ::driver::missing("cuMemGetAllocationGranularity")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetAllocationPropertiesFromHandle(_prop: *mut CUmemAllocationProp, _handle: CUmemGenericAllocationHandle) -> CUresult {
+pub unsafe extern "C" fn cuMemGetAllocationPropertiesFromHandle(
+    _prop: *mut CUmemAllocationProp,
+    _handle: CUmemGenericAllocationHandle,
+) -> CUresult {
     ::driver::missing("cuMemGetAllocationPropertiesFromHandle")
 }
 
@@ -1990,13 +3531,25 @@ pub unsafe extern "C" fn cuMemGetAttribute_v2() -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetDefaultMemPool(_pool_out: *mut CUmemoryPool, _location: *mut CUmemLocation, _type_: CUmemAllocationType) -> CUresult {
+pub unsafe extern "C" fn cuMemGetDefaultMemPool(
+    _pool_out: *mut CUmemoryPool,
+    _location: *mut CUmemLocation,
+    _type_: CUmemAllocationType,
+) -> CUresult {
     ::driver::missing("cuMemGetDefaultMemPool")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetHandleForAddressRange(handle: *mut c_void, dptr: CUdeviceptr, size: usize, handleType: CUmemRangeHandleType, flags: c_ulonglong) -> CUresult {
-    ::driver::entry("cuMemGetHandleForAddressRange", || ::driver::api::memory::cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags))
+pub unsafe extern "C" fn cuMemGetHandleForAddressRange(
+    handle: *mut c_void,
+    dptr: CUdeviceptr,
+    size: usize,
+    handleType: CUmemRangeHandleType,
+    flags: c_ulonglong,
+) -> CUresult {
+    ::driver::entry("cuMemGetHandleForAddressRange", || {
+        ::driver::api::memory::cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2006,37 +3559,66 @@ pub unsafe extern "C" fn cuMemGetInfo(_free: *mut c_uint, _total: *mut c_uint) -
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> CUresult {
-    ::driver::entry("cuMemGetInfo_v2", || ::driver::api::memory::cuMemGetInfo_v2(unsafe { Out::new(free, "free") }?, unsafe { Out::new(total, "total") }?))
+    ::driver::entry("cuMemGetInfo_v2", || {
+        ::driver::api::memory::cuMemGetInfo_v2(
+            unsafe { Out::new(free, "free") }?,
+            unsafe { Out::new(total, "total") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetLocationInfo(_ptr: CUdeviceptr, _size: usize, _summaryGranularity: usize, _samplingGranularity: usize, _location_out: *mut CUmemLocation) -> CUresult {
+pub unsafe extern "C" fn cuMemGetLocationInfo(
+    _ptr: CUdeviceptr,
+    _size: usize,
+    _summaryGranularity: usize,
+    _samplingGranularity: usize,
+    _location_out: *mut CUmemLocation,
+) -> CUresult {
     ::driver::missing("cuMemGetLocationInfo")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetMemPool(_pool: *mut CUmemoryPool, _location: *mut CUmemLocation, _type_: CUmemAllocationType) -> CUresult {
+pub unsafe extern "C" fn cuMemGetMemPool(
+    _pool: *mut CUmemoryPool,
+    _location: *mut CUmemLocation,
+    _type_: CUmemAllocationType,
+) -> CUresult {
     ::driver::missing("cuMemGetMemPool")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostAlloc(pp: *mut *mut c_void, bytesize: usize, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuMemHostAlloc", || ::driver::api::memory::cuMemHostAlloc(unsafe { Out::new(pp, "pp") }?, bytesize, Flags))
+    ::driver::entry("cuMemHostAlloc", || {
+        ::driver::api::memory::cuMemHostAlloc(unsafe { Out::new(pp, "pp") }?, bytesize, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemHostGetDevicePointer(_pdptr: *mut CUdeviceptr_v1, _p: *mut c_void, _Flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemHostGetDevicePointer(
+    _pdptr: *mut CUdeviceptr_v1,
+    _p: *mut c_void,
+    _Flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemHostGetDevicePointer")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemHostGetDevicePointer_v2(pdptr: *mut CUdeviceptr, p: *mut c_void, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuMemHostGetDevicePointer_v2", || ::driver::api::memory::cuMemHostGetDevicePointer_v2(unsafe { Out::new(pdptr, "pdptr") }?, p, Flags))
+pub unsafe extern "C" fn cuMemHostGetDevicePointer_v2(
+    pdptr: *mut CUdeviceptr,
+    p: *mut c_void,
+    Flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuMemHostGetDevicePointer_v2", || {
+        ::driver::api::memory::cuMemHostGetDevicePointer_v2(unsafe { Out::new(pdptr, "pdptr") }?, p, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostGetFlags(pFlags: *mut c_uint, p: *mut c_void) -> CUresult {
-    ::driver::entry("cuMemHostGetFlags", || ::driver::api::memory::cuMemHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, p))
+    ::driver::entry("cuMemHostGetFlags", || {
+        ::driver::api::memory::cuMemHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, p)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2046,7 +3628,9 @@ pub unsafe extern "C" fn cuMemHostRegister(p: *mut c_void, bytesize: usize, Flag
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostRegister_v2(p: *mut c_void, bytesize: usize, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuMemHostRegister_v2", || ::driver::api::memory::cuMemHostRegister_v2(p, bytesize, Flags))
+    ::driver::entry("cuMemHostRegister_v2", || {
+        ::driver::api::memory::cuMemHostRegister_v2(p, bytesize, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2055,28 +3639,54 @@ pub unsafe extern "C" fn cuMemHostUnregister(p: *mut c_void) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemImportFromShareableHandle(_handle: *mut CUmemGenericAllocationHandle, _osHandle: *mut c_void, _shHandleType: CUmemAllocationHandleType) -> CUresult {
+pub unsafe extern "C" fn cuMemImportFromShareableHandle(
+    _handle: *mut CUmemGenericAllocationHandle,
+    _osHandle: *mut c_void,
+    _shHandleType: CUmemAllocationHandleType,
+) -> CUresult {
     ::driver::missing("cuMemImportFromShareableHandle")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemMap(_ptr: CUdeviceptr, _size: usize, _offset: usize, _handle: CUmemGenericAllocationHandle, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuMemMap(
+    _ptr: CUdeviceptr,
+    _size: usize,
+    _offset: usize,
+    _handle: CUmemGenericAllocationHandle,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuMemMap")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemMapArrayAsync(_mapInfoList: *mut CUarrayMapInfo, _count: c_uint, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemMapArrayAsync(
+    _mapInfoList: *mut CUarrayMapInfo,
+    _count: c_uint,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemMapArrayAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemMapArrayAsync_ptsz(_mapInfoList: *mut CUarrayMapInfo, _count: c_uint, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemMapArrayAsync_ptsz(
+    _mapInfoList: *mut CUarrayMapInfo,
+    _count: c_uint,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemMapArrayAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolCreate(pool: *mut CUmemoryPool, poolProps: *const CUmemPoolProps) -> CUresult {
-    ::driver::entry("cuMemPoolCreate", || ::driver::api::pool::cuMemPoolCreate(unsafe { Out::new(pool, "pool") }?, unsafe { borrow(poolProps, "poolProps") }?))
+pub unsafe extern "C" fn cuMemPoolCreate(
+    pool: *mut CUmemoryPool,
+    poolProps: *const CUmemPoolProps,
+) -> CUresult {
+    ::driver::entry("cuMemPoolCreate", || {
+        ::driver::api::pool::cuMemPoolCreate(
+            unsafe { Out::new(pool, "pool") }?,
+            unsafe { borrow(poolProps, "poolProps") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2085,42 +3695,75 @@ pub unsafe extern "C" fn cuMemPoolDestroy(pool: CUmemoryPool) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolExportPointer(_shareData_out: *mut CUmemPoolPtrExportData, _ptr: CUdeviceptr) -> CUresult {
+pub unsafe extern "C" fn cuMemPoolExportPointer(
+    _shareData_out: *mut CUmemPoolPtrExportData,
+    _ptr: CUdeviceptr,
+) -> CUresult {
     ::driver::missing("cuMemPoolExportPointer")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolExportToShareableHandle(_handle_out: *mut c_void, _pool: CUmemoryPool, _handleType: CUmemAllocationHandleType, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuMemPoolExportToShareableHandle(
+    _handle_out: *mut c_void,
+    _pool: CUmemoryPool,
+    _handleType: CUmemAllocationHandleType,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuMemPoolExportToShareableHandle")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolGetAccess(_flags: *mut CUmemAccess_flags, _memPool: CUmemoryPool, _location: *mut CUmemLocation) -> CUresult {
+pub unsafe extern "C" fn cuMemPoolGetAccess(
+    _flags: *mut CUmemAccess_flags,
+    _memPool: CUmemoryPool,
+    _location: *mut CUmemLocation,
+) -> CUresult {
     ::driver::missing("cuMemPoolGetAccess")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolGetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) -> CUresult {
+pub unsafe extern "C" fn cuMemPoolGetAttribute(
+    pool: CUmemoryPool,
+    attr: CUmemPool_attribute,
+    value: *mut c_void,
+) -> CUresult {
     ::driver::entry("cuMemPoolGetAttribute", || ::driver::api::pool::cuMemPoolGetAttribute(pool, attr, value))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolImportFromShareableHandle(_pool_out: *mut CUmemoryPool, _handle: *mut c_void, _handleType: CUmemAllocationHandleType, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuMemPoolImportFromShareableHandle(
+    _pool_out: *mut CUmemoryPool,
+    _handle: *mut c_void,
+    _handleType: CUmemAllocationHandleType,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuMemPoolImportFromShareableHandle")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolImportPointer(_ptr_out: *mut CUdeviceptr, _pool: CUmemoryPool, _shareData: *mut CUmemPoolPtrExportData) -> CUresult {
+pub unsafe extern "C" fn cuMemPoolImportPointer(
+    _ptr_out: *mut CUdeviceptr,
+    _pool: CUmemoryPool,
+    _shareData: *mut CUmemPoolPtrExportData,
+) -> CUresult {
     ::driver::missing("cuMemPoolImportPointer")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolSetAccess(pool: CUmemoryPool, map: *const CUmemAccessDesc, count: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemPoolSetAccess(
+    pool: CUmemoryPool,
+    map: *const CUmemAccessDesc,
+    count: usize,
+) -> CUresult {
     ::driver::entry("cuMemPoolSetAccess", || ::driver::api::pool::cuMemPoolSetAccess(pool, map, count))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPoolSetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, value: *mut c_void) -> CUresult {
+pub unsafe extern "C" fn cuMemPoolSetAttribute(
+    pool: CUmemoryPool,
+    attr: CUmemPool_attribute,
+    value: *mut c_void,
+) -> CUresult {
     ::driver::entry("cuMemPoolSetAttribute", || ::driver::api::pool::cuMemPoolSetAttribute(pool, attr, value))
 }
 
@@ -2130,42 +3773,103 @@ pub unsafe extern "C" fn cuMemPoolTrimTo(pool: CUmemoryPool, minBytesToKeep: usi
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPrefetchAsync(devPtr: CUdeviceptr, count: usize, dstDevice: CUdevice, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemPrefetchAsync", || ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream))
+pub unsafe extern "C" fn cuMemPrefetchAsync(
+    devPtr: CUdeviceptr,
+    count: usize,
+    dstDevice: CUdevice,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemPrefetchAsync", || {
+        ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPrefetchAsync_ptsz(devPtr: CUdeviceptr, count: usize, dstDevice: CUdevice, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemPrefetchAsync_ptsz", || ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream))
+pub unsafe extern "C" fn cuMemPrefetchAsync_ptsz(
+    devPtr: CUdeviceptr,
+    count: usize,
+    dstDevice: CUdevice,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemPrefetchAsync_ptsz", || {
+        ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPrefetchAsync_v2(devPtr: CUdeviceptr, count: usize, location: CUmemLocation, flags: c_uint, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemPrefetchAsync_v2", || ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream))
+pub unsafe extern "C" fn cuMemPrefetchAsync_v2(
+    devPtr: CUdeviceptr,
+    count: usize,
+    location: CUmemLocation,
+    flags: c_uint,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemPrefetchAsync_v2", || {
+        ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPrefetchAsync_v2_ptsz(devPtr: CUdeviceptr, count: usize, location: CUmemLocation, flags: c_uint, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemPrefetchAsync_v2_ptsz", || ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream))
+pub unsafe extern "C" fn cuMemPrefetchAsync_v2_ptsz(
+    devPtr: CUdeviceptr,
+    count: usize,
+    location: CUmemLocation,
+    flags: c_uint,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemPrefetchAsync_v2_ptsz", || {
+        ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPrefetchBatchAsync(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _prefetchLocs: *mut CUmemLocation, _prefetchLocIdxs: *mut usize, _numPrefetchLocs: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemPrefetchBatchAsync(
+    _dptrs: *mut CUdeviceptr,
+    _sizes: *mut usize,
+    _count: usize,
+    _prefetchLocs: *mut CUmemLocation,
+    _prefetchLocIdxs: *mut usize,
+    _numPrefetchLocs: usize,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemPrefetchBatchAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemPrefetchBatchAsync_ptsz(_dptrs: *mut CUdeviceptr, _sizes: *mut usize, _count: usize, _prefetchLocs: *mut CUmemLocation, _prefetchLocIdxs: *mut usize, _numPrefetchLocs: usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemPrefetchBatchAsync_ptsz(
+    _dptrs: *mut CUdeviceptr,
+    _sizes: *mut usize,
+    _count: usize,
+    _prefetchLocs: *mut CUmemLocation,
+    _prefetchLocIdxs: *mut usize,
+    _numPrefetchLocs: usize,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemPrefetchBatchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemRangeGetAttribute(_data: *mut c_void, _dataSize: usize, _attribute: CUmem_range_attribute, _devPtr: CUdeviceptr, _count: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemRangeGetAttribute(
+    _data: *mut c_void,
+    _dataSize: usize,
+    _attribute: CUmem_range_attribute,
+    _devPtr: CUdeviceptr,
+    _count: usize,
+) -> CUresult {
     ::driver::missing("cuMemRangeGetAttribute")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemRangeGetAttributes(_data: *mut *mut c_void, _dataSizes: *mut usize, _attributes: *mut CUmem_range_attribute, _numAttributes: usize, _devPtr: CUdeviceptr, _count: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemRangeGetAttributes(
+    _data: *mut *mut c_void,
+    _dataSizes: *mut usize,
+    _attributes: *mut CUmem_range_attribute,
+    _numAttributes: usize,
+    _devPtr: CUdeviceptr,
+    _count: usize,
+) -> CUresult {
     ::driver::missing("cuMemRangeGetAttributes")
 }
 
@@ -2175,17 +3879,29 @@ pub unsafe extern "C" fn cuMemRelease(_handle: CUmemGenericAllocationHandle) -> 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemRetainAllocationHandle(_handle: *mut CUmemGenericAllocationHandle, _addr: *mut c_void) -> CUresult {
+pub unsafe extern "C" fn cuMemRetainAllocationHandle(
+    _handle: *mut CUmemGenericAllocationHandle,
+    _addr: *mut c_void,
+) -> CUresult {
     ::driver::missing("cuMemRetainAllocationHandle")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemSetAccess(_ptr: CUdeviceptr, _size: usize, _desc: *const CUmemAccessDesc, _count: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemSetAccess(
+    _ptr: CUdeviceptr,
+    _size: usize,
+    _desc: *const CUmemAccessDesc,
+    _count: usize,
+) -> CUresult {
     ::driver::missing("cuMemSetAccess")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemSetMemPool(_location: *mut CUmemLocation, _type_: CUmemAllocationType, _pool: CUmemoryPool) -> CUresult {
+pub unsafe extern "C" fn cuMemSetMemPool(
+    _location: *mut CUmemLocation,
+    _type_: CUmemAllocationType,
+    _pool: CUmemoryPool,
+) -> CUresult {
     ::driver::missing("cuMemSetMemPool")
 }
 
@@ -2216,7 +3932,9 @@ pub unsafe extern "C" fn cuMemcpy2DAsync_v2(pCopy: *const CUDA_MEMCPY2D, hStream
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy2DAsync_v2_ptsz", || ::driver::api::copy::cuMemcpy2DAsync_v2(pCopy, hStream))
+    ::driver::entry_per_thread("cuMemcpy2DAsync_v2_ptsz", || {
+        ::driver::api::copy::cuMemcpy2DAsync_v2(pCopy, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2231,7 +3949,9 @@ pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2(pCopy: *const CUDA_MEMCPY2D) -> 
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2_ptds(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy2DUnaligned_v2_ptds", || ::driver::api::copy::cuMemcpy2DUnaligned_v2(pCopy))
+    ::driver::entry_per_thread("cuMemcpy2DUnaligned_v2_ptds", || {
+        ::driver::api::copy::cuMemcpy2DUnaligned_v2(pCopy)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2261,26 +3981,50 @@ pub unsafe extern "C" fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy3DAsync_v2_ptsz", || ::driver::api::copy::cuMemcpy3DAsync_v2(pCopy, hStream))
+    ::driver::entry_per_thread("cuMemcpy3DAsync_v2_ptsz", || {
+        ::driver::api::copy::cuMemcpy3DAsync_v2(pCopy, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DBatchAsync(_numOps: usize, _opList: *mut CUDA_MEMCPY3D_BATCH_OP, _failIdx: *mut usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpy3DBatchAsync(
+    _numOps: usize,
+    _opList: *mut CUDA_MEMCPY3D_BATCH_OP,
+    _failIdx: *mut usize,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpy3DBatchAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DBatchAsync_ptsz(_numOps: usize, _opList: *mut CUDA_MEMCPY3D_BATCH_OP, _failIdx: *mut usize, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpy3DBatchAsync_ptsz(
+    _numOps: usize,
+    _opList: *mut CUDA_MEMCPY3D_BATCH_OP,
+    _failIdx: *mut usize,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpy3DBatchAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2(_numOps: usize, _opList: *mut CUDA_MEMCPY3D_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2(
+    _numOps: usize,
+    _opList: *mut CUDA_MEMCPY3D_BATCH_OP,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpy3DBatchAsync_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2_ptsz(_numOps: usize, _opList: *mut CUDA_MEMCPY3D_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2_ptsz(
+    _numOps: usize,
+    _opList: *mut CUDA_MEMCPY3D_BATCH_OP,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpy3DBatchAsync_v2_ptsz")
 }
 
@@ -2290,13 +4034,21 @@ pub unsafe extern "C" fn cuMemcpy3DPeer(pCopy: *const CUDA_MEMCPY3D_PEER) -> CUr
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DPeerAsync(pCopy: *const CUDA_MEMCPY3D_PEER, hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpy3DPeerAsync(
+    pCopy: *const CUDA_MEMCPY3D_PEER,
+    hStream: CUstream,
+) -> CUresult {
     ::driver::entry("cuMemcpy3DPeerAsync", || ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DPeerAsync_ptsz(pCopy: *const CUDA_MEMCPY3D_PEER, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy3DPeerAsync_ptsz", || ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream))
+pub unsafe extern "C" fn cuMemcpy3DPeerAsync_ptsz(
+    pCopy: *const CUDA_MEMCPY3D_PEER,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpy3DPeerAsync_ptsz", || {
+        ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2305,12 +4057,20 @@ pub unsafe extern "C" fn cuMemcpy3DPeer_ptds(pCopy: *const CUDA_MEMCPY3D_PEER) -
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync(_op: *mut CUDA_MEMCPY3D_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync(
+    _op: *mut CUDA_MEMCPY3D_BATCH_OP,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpy3DWithAttributesAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync_ptsz(_op: *mut CUDA_MEMCPY3D_BATCH_OP, _flags: c_ulonglong, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync_ptsz(
+    _op: *mut CUDA_MEMCPY3D_BATCH_OP,
+    _flags: c_ulonglong,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpy3DWithAttributesAsync_ptsz")
 }
 
@@ -2325,258 +4085,633 @@ pub unsafe extern "C" fn cuMemcpy3D_v2_ptds(pCopy: *const CUDA_MEMCPY3D) -> CUre
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAsync(
+    dst: CUdeviceptr,
+    src: CUdeviceptr,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> CUresult {
     ::driver::entry("cuMemcpyAsync", || ::driver::api::copy::cuMemcpyAsync(dst, src, ByteCount, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAsync_ptsz(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyAsync_ptsz", || ::driver::api::copy::cuMemcpyAsync(dst, src, ByteCount, hStream))
+pub unsafe extern "C" fn cuMemcpyAsync_ptsz(
+    dst: CUdeviceptr,
+    src: CUdeviceptr,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyAsync_ptsz", || {
+        ::driver::api::copy::cuMemcpyAsync(dst, src, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoA(_dstArray: CUarray, _dstOffset: c_uint, _srcArray: CUarray, _srcOffset: c_uint, _ByteCount: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoA(
+    _dstArray: CUarray,
+    _dstOffset: c_uint,
+    _srcArray: CUarray,
+    _srcOffset: c_uint,
+    _ByteCount: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoA")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoA_v2(_dstArray: CUarray, _dstOffset: usize, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoA_v2(
+    _dstArray: CUarray,
+    _dstOffset: usize,
+    _srcArray: CUarray,
+    _srcOffset: usize,
+    _ByteCount: usize,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoA_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoA_v2_ptds(_dstArray: CUarray, _dstOffset: usize, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoA_v2_ptds(
+    _dstArray: CUarray,
+    _dstOffset: usize,
+    _srcArray: CUarray,
+    _srcOffset: usize,
+    _ByteCount: usize,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoA_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoD(_dstDevice: CUdeviceptr_v1, _srcArray: CUarray, _srcOffset: c_uint, _ByteCount: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoD(
+    _dstDevice: CUdeviceptr_v1,
+    _srcArray: CUarray,
+    _srcOffset: c_uint,
+    _ByteCount: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoD")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoD_v2(_dstDevice: CUdeviceptr, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoD_v2(
+    _dstDevice: CUdeviceptr,
+    _srcArray: CUarray,
+    _srcOffset: usize,
+    _ByteCount: usize,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoD_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoD_v2_ptds(_dstDevice: CUdeviceptr, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoD_v2_ptds(
+    _dstDevice: CUdeviceptr,
+    _srcArray: CUarray,
+    _srcOffset: usize,
+    _ByteCount: usize,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoD_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoH(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: c_uint, _ByteCount: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoH(
+    _dstHost: *mut c_void,
+    _srcArray: CUarray,
+    _srcOffset: c_uint,
+    _ByteCount: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoH")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoHAsync(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: c_uint, _ByteCount: c_uint, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoHAsync(
+    _dstHost: *mut c_void,
+    _srcArray: CUarray,
+    _srcOffset: c_uint,
+    _ByteCount: c_uint,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoHAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoHAsync_v2(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoHAsync_v2(
+    _dstHost: *mut c_void,
+    _srcArray: CUarray,
+    _srcOffset: usize,
+    _ByteCount: usize,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoHAsync_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoHAsync_v2_ptsz(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoHAsync_v2_ptsz(
+    _dstHost: *mut c_void,
+    _srcArray: CUarray,
+    _srcOffset: usize,
+    _ByteCount: usize,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoHAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoH_v2(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoH_v2(
+    _dstHost: *mut c_void,
+    _srcArray: CUarray,
+    _srcOffset: usize,
+    _ByteCount: usize,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoH_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyAtoH_v2_ptds(_dstHost: *mut c_void, _srcArray: CUarray, _srcOffset: usize, _ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyAtoH_v2_ptds(
+    _dstHost: *mut c_void,
+    _srcArray: CUarray,
+    _srcOffset: usize,
+    _ByteCount: usize,
+) -> CUresult {
     ::driver::missing("cuMemcpyAtoH_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyBatchAsync(dsts: *mut CUdeviceptr, srcs: *mut CUdeviceptr, sizes: *mut usize, count: usize, attrs: *mut CUmemcpyAttributes, attrsIdxs: *mut usize, numAttrs: usize, failIdx: *mut usize, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemcpyBatchAsync", || ::driver::api::copy::cuMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, unsafe { OptOut::new(failIdx) }, hStream))
+pub unsafe extern "C" fn cuMemcpyBatchAsync(
+    dsts: *mut CUdeviceptr,
+    srcs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    attrs: *mut CUmemcpyAttributes,
+    attrsIdxs: *mut usize,
+    numAttrs: usize,
+    failIdx: *mut usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemcpyBatchAsync", || {
+        ::driver::api::copy::cuMemcpyBatchAsync(
+            dsts,
+            srcs,
+            sizes,
+            count,
+            attrs,
+            attrsIdxs,
+            numAttrs,
+            unsafe { OptOut::new(failIdx) },
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyBatchAsync_ptsz(dsts: *mut CUdeviceptr, srcs: *mut CUdeviceptr, sizes: *mut usize, count: usize, attrs: *mut CUmemcpyAttributes, attrsIdxs: *mut usize, numAttrs: usize, failIdx: *mut usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyBatchAsync_ptsz", || ::driver::api::copy::cuMemcpyBatchAsync(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, unsafe { OptOut::new(failIdx) }, hStream))
+pub unsafe extern "C" fn cuMemcpyBatchAsync_ptsz(
+    dsts: *mut CUdeviceptr,
+    srcs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    attrs: *mut CUmemcpyAttributes,
+    attrsIdxs: *mut usize,
+    numAttrs: usize,
+    failIdx: *mut usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyBatchAsync_ptsz", || {
+        ::driver::api::copy::cuMemcpyBatchAsync(
+            dsts,
+            srcs,
+            sizes,
+            count,
+            attrs,
+            attrsIdxs,
+            numAttrs,
+            unsafe { OptOut::new(failIdx) },
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyBatchAsync_v2(dsts: *mut CUdeviceptr, srcs: *mut CUdeviceptr, sizes: *mut usize, count: usize, attrs: *mut CUmemcpyAttributes, attrsIdxs: *mut usize, numAttrs: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemcpyBatchAsync_v2", || ::driver::api::copy::cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream))
+pub unsafe extern "C" fn cuMemcpyBatchAsync_v2(
+    dsts: *mut CUdeviceptr,
+    srcs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    attrs: *mut CUmemcpyAttributes,
+    attrsIdxs: *mut usize,
+    numAttrs: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemcpyBatchAsync_v2", || {
+        ::driver::api::copy::cuMemcpyBatchAsync_v2(
+            dsts,
+            srcs,
+            sizes,
+            count,
+            attrs,
+            attrsIdxs,
+            numAttrs,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyBatchAsync_v2_ptsz(dsts: *mut CUdeviceptr, srcs: *mut CUdeviceptr, sizes: *mut usize, count: usize, attrs: *mut CUmemcpyAttributes, attrsIdxs: *mut usize, numAttrs: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyBatchAsync_v2_ptsz", || ::driver::api::copy::cuMemcpyBatchAsync_v2(dsts, srcs, sizes, count, attrs, attrsIdxs, numAttrs, hStream))
+pub unsafe extern "C" fn cuMemcpyBatchAsync_v2_ptsz(
+    dsts: *mut CUdeviceptr,
+    srcs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    attrs: *mut CUmemcpyAttributes,
+    attrsIdxs: *mut usize,
+    numAttrs: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyBatchAsync_v2_ptsz", || {
+        ::driver::api::copy::cuMemcpyBatchAsync_v2(
+            dsts,
+            srcs,
+            sizes,
+            count,
+            attrs,
+            attrsIdxs,
+            numAttrs,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoA(_dstArray: CUarray, _dstOffset: c_uint, _srcDevice: CUdeviceptr_v1, _ByteCount: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyDtoA(
+    _dstArray: CUarray,
+    _dstOffset: c_uint,
+    _srcDevice: CUdeviceptr_v1,
+    _ByteCount: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemcpyDtoA")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoA_v2(_dstArray: CUarray, _dstOffset: usize, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyDtoA_v2(
+    _dstArray: CUarray,
+    _dstOffset: usize,
+    _srcDevice: CUdeviceptr,
+    _ByteCount: usize,
+) -> CUresult {
     ::driver::missing("cuMemcpyDtoA_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoA_v2_ptds(_dstArray: CUarray, _dstOffset: usize, _srcDevice: CUdeviceptr, _ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyDtoA_v2_ptds(
+    _dstArray: CUarray,
+    _dstOffset: usize,
+    _srcDevice: CUdeviceptr,
+    _ByteCount: usize,
+) -> CUresult {
     ::driver::missing("cuMemcpyDtoA_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoD(_dstDevice: CUdeviceptr_v1, _srcDevice: CUdeviceptr_v1, _ByteCount: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyDtoD(
+    _dstDevice: CUdeviceptr_v1,
+    _srcDevice: CUdeviceptr_v1,
+    _ByteCount: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemcpyDtoD")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoDAsync(_dstDevice: CUdeviceptr_v1, _srcDevice: CUdeviceptr_v1, _ByteCount: c_uint, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyDtoDAsync(
+    _dstDevice: CUdeviceptr_v1,
+    _srcDevice: CUdeviceptr_v1,
+    _ByteCount: c_uint,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpyDtoDAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemcpyDtoDAsync_v2", || ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream))
+pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2(
+    dstDevice: CUdeviceptr,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemcpyDtoDAsync_v2", || {
+        ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2_ptsz(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyDtoDAsync_v2_ptsz", || ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream))
+pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2_ptsz(
+    dstDevice: CUdeviceptr,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyDtoDAsync_v2_ptsz", || {
+        ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoD_v2(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize) -> CUresult {
-    ::driver::entry("cuMemcpyDtoD_v2", || ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount))
+pub unsafe extern "C" fn cuMemcpyDtoD_v2(
+    dstDevice: CUdeviceptr,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
+) -> CUresult {
+    ::driver::entry("cuMemcpyDtoD_v2", || {
+        ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoD_v2_ptds(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyDtoD_v2_ptds", || ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount))
+pub unsafe extern "C" fn cuMemcpyDtoD_v2_ptds(
+    dstDevice: CUdeviceptr,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyDtoD_v2_ptds", || {
+        ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoH(_dstHost: *mut c_void, _srcDevice: CUdeviceptr_v1, _ByteCount: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyDtoH(
+    _dstHost: *mut c_void,
+    _srcDevice: CUdeviceptr_v1,
+    _ByteCount: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemcpyDtoH")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoHAsync(_dstHost: *mut c_void, _srcDevice: CUdeviceptr_v1, _ByteCount: c_uint, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyDtoHAsync(
+    _dstHost: *mut c_void,
+    _srcDevice: CUdeviceptr_v1,
+    _ByteCount: c_uint,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpyDtoHAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemcpyDtoHAsync_v2", || ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream))
+pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
+    dstHost: *mut c_void,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemcpyDtoHAsync_v2", || {
+        ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2_ptsz(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyDtoHAsync_v2_ptsz", || ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream))
+pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2_ptsz(
+    dstHost: *mut c_void,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyDtoHAsync_v2_ptsz", || {
+        ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoH_v2(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyDtoH_v2(
+    dstHost: *mut c_void,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
+) -> CUresult {
     ::driver::entry("cuMemcpyDtoH_v2", || ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyDtoH_v2_ptds(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyDtoH_v2_ptds", || ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount))
+pub unsafe extern "C" fn cuMemcpyDtoH_v2_ptds(
+    dstHost: *mut c_void,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyDtoH_v2_ptds", || {
+        ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoA(_dstArray: CUarray, _dstOffset: c_uint, _srcHost: *const c_void, _ByteCount: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyHtoA(
+    _dstArray: CUarray,
+    _dstOffset: c_uint,
+    _srcHost: *const c_void,
+    _ByteCount: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemcpyHtoA")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoAAsync(_dstArray: CUarray, _dstOffset: c_uint, _srcHost: *const c_void, _ByteCount: c_uint, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyHtoAAsync(
+    _dstArray: CUarray,
+    _dstOffset: c_uint,
+    _srcHost: *const c_void,
+    _ByteCount: c_uint,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpyHtoAAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoAAsync_v2(_dstArray: CUarray, _dstOffset: usize, _srcHost: *const c_void, _ByteCount: usize, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyHtoAAsync_v2(
+    _dstArray: CUarray,
+    _dstOffset: usize,
+    _srcHost: *const c_void,
+    _ByteCount: usize,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpyHtoAAsync_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoAAsync_v2_ptsz(_dstArray: CUarray, _dstOffset: usize, _srcHost: *const c_void, _ByteCount: usize, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyHtoAAsync_v2_ptsz(
+    _dstArray: CUarray,
+    _dstOffset: usize,
+    _srcHost: *const c_void,
+    _ByteCount: usize,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpyHtoAAsync_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoA_v2(_dstArray: CUarray, _dstOffset: usize, _srcHost: *const c_void, _ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyHtoA_v2(
+    _dstArray: CUarray,
+    _dstOffset: usize,
+    _srcHost: *const c_void,
+    _ByteCount: usize,
+) -> CUresult {
     ::driver::missing("cuMemcpyHtoA_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoA_v2_ptds(_dstArray: CUarray, _dstOffset: usize, _srcHost: *const c_void, _ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyHtoA_v2_ptds(
+    _dstArray: CUarray,
+    _dstOffset: usize,
+    _srcHost: *const c_void,
+    _ByteCount: usize,
+) -> CUresult {
     ::driver::missing("cuMemcpyHtoA_v2_ptds")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoD(_dstDevice: CUdeviceptr_v1, _srcHost: *const c_void, _ByteCount: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyHtoD(
+    _dstDevice: CUdeviceptr_v1,
+    _srcHost: *const c_void,
+    _ByteCount: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemcpyHtoD")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoDAsync(_dstDevice: CUdeviceptr_v1, _srcHost: *const c_void, _ByteCount: c_uint, _hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyHtoDAsync(
+    _dstDevice: CUdeviceptr_v1,
+    _srcHost: *const c_void,
+    _ByteCount: c_uint,
+    _hStream: CUstream,
+) -> CUresult {
     ::driver::missing("cuMemcpyHtoDAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemcpyHtoDAsync_v2", || ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream))
+pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
+    dstDevice: CUdeviceptr,
+    srcHost: *const c_void,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemcpyHtoDAsync_v2", || {
+        ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2_ptsz(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyHtoDAsync_v2_ptsz", || ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream))
+pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2_ptsz(
+    dstDevice: CUdeviceptr,
+    srcHost: *const c_void,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyHtoDAsync_v2_ptsz", || {
+        ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoD_v2(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize) -> CUresult {
+pub unsafe extern "C" fn cuMemcpyHtoD_v2(
+    dstDevice: CUdeviceptr,
+    srcHost: *const c_void,
+    ByteCount: usize,
+) -> CUresult {
     ::driver::entry("cuMemcpyHtoD_v2", || ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyHtoD_v2_ptds(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyHtoD_v2_ptds", || ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount))
+pub unsafe extern "C" fn cuMemcpyHtoD_v2_ptds(
+    dstDevice: CUdeviceptr,
+    srcHost: *const c_void,
+    ByteCount: usize,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyHtoD_v2_ptds", || {
+        ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyPeer(dstDevice: CUdeviceptr, dstContext: CUcontext, srcDevice: CUdeviceptr, srcContext: CUcontext, ByteCount: usize) -> CUresult {
-    ::driver::entry("cuMemcpyPeer", || ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount))
+pub unsafe extern "C" fn cuMemcpyPeer(
+    dstDevice: CUdeviceptr,
+    dstContext: CUcontext,
+    srcDevice: CUdeviceptr,
+    srcContext: CUcontext,
+    ByteCount: usize,
+) -> CUresult {
+    ::driver::entry("cuMemcpyPeer", || {
+        ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyPeerAsync(dstDevice: CUdeviceptr, dstContext: CUcontext, srcDevice: CUdeviceptr, srcContext: CUcontext, ByteCount: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemcpyPeerAsync", || ::driver::api::copy::cuMemcpyPeerAsync(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream))
+pub unsafe extern "C" fn cuMemcpyPeerAsync(
+    dstDevice: CUdeviceptr,
+    dstContext: CUcontext,
+    srcDevice: CUdeviceptr,
+    srcContext: CUcontext,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemcpyPeerAsync", || {
+        ::driver::api::copy::cuMemcpyPeerAsync(
+            dstDevice,
+            dstContext,
+            srcDevice,
+            srcContext,
+            ByteCount,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyPeerAsync_ptsz(dstDevice: CUdeviceptr, dstContext: CUcontext, srcDevice: CUdeviceptr, srcContext: CUcontext, ByteCount: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyPeerAsync_ptsz", || ::driver::api::copy::cuMemcpyPeerAsync(dstDevice, dstContext, srcDevice, srcContext, ByteCount, hStream))
+pub unsafe extern "C" fn cuMemcpyPeerAsync_ptsz(
+    dstDevice: CUdeviceptr,
+    dstContext: CUcontext,
+    srcDevice: CUdeviceptr,
+    srcContext: CUcontext,
+    ByteCount: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyPeerAsync_ptsz", || {
+        ::driver::api::copy::cuMemcpyPeerAsync(
+            dstDevice,
+            dstContext,
+            srcDevice,
+            srcContext,
+            ByteCount,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyPeer_ptds(dstDevice: CUdeviceptr, dstContext: CUcontext, srcDevice: CUdeviceptr, srcContext: CUcontext, ByteCount: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyPeer_ptds", || ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount))
+pub unsafe extern "C" fn cuMemcpyPeer_ptds(
+    dstDevice: CUdeviceptr,
+    dstContext: CUcontext,
+    srcDevice: CUdeviceptr,
+    srcContext: CUcontext,
+    ByteCount: usize,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyPeer_ptds", || {
+        ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyWithAttributesAsync(dst: CUdeviceptr, src: CUdeviceptr, size: usize, attr: *mut CUmemcpyAttributes, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemcpyWithAttributesAsync", || ::driver::api::copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream))
+pub unsafe extern "C" fn cuMemcpyWithAttributesAsync(
+    dst: CUdeviceptr,
+    src: CUdeviceptr,
+    size: usize,
+    attr: *mut CUmemcpyAttributes,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemcpyWithAttributesAsync", || {
+        ::driver::api::copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpyWithAttributesAsync_ptsz(dst: CUdeviceptr, src: CUdeviceptr, size: usize, attr: *mut CUmemcpyAttributes, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyWithAttributesAsync_ptsz", || ::driver::api::copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream))
+pub unsafe extern "C" fn cuMemcpyWithAttributesAsync_ptsz(
+    dst: CUdeviceptr,
+    src: CUdeviceptr,
+    size: usize,
+    attr: *mut CUmemcpyAttributes,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemcpyWithAttributesAsync_ptsz", || {
+        ::driver::api::copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2590,13 +4725,25 @@ pub unsafe extern "C" fn cuMemsetD16(_dstDevice: CUdeviceptr_v1, _us: c_ushort, 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD16Async(dstDevice: CUdeviceptr, us: c_ushort, N: usize, hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemsetD16Async(
+    dstDevice: CUdeviceptr,
+    us: c_ushort,
+    N: usize,
+    hStream: CUstream,
+) -> CUresult {
     ::driver::entry("cuMemsetD16Async", || ::driver::api::memset::cuMemsetD16Async(dstDevice, us, N, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD16Async_ptsz(dstDevice: CUdeviceptr, us: c_ushort, N: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD16Async_ptsz", || ::driver::api::memset::cuMemsetD16Async(dstDevice, us, N, hStream))
+pub unsafe extern "C" fn cuMemsetD16Async_ptsz(
+    dstDevice: CUdeviceptr,
+    us: c_ushort,
+    N: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD16Async_ptsz", || {
+        ::driver::api::memset::cuMemsetD16Async(dstDevice, us, N, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2606,82 +4753,204 @@ pub unsafe extern "C" fn cuMemsetD16_v2(dstDevice: CUdeviceptr, us: c_ushort, N:
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD16_v2_ptds(dstDevice: CUdeviceptr, us: c_ushort, N: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD16_v2_ptds", || ::driver::api::memset::cuMemsetD16_v2(dstDevice, us, N))
+    ::driver::entry_per_thread("cuMemsetD16_v2_ptds", || {
+        ::driver::api::memset::cuMemsetD16_v2(dstDevice, us, N)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D16(_dstDevice: CUdeviceptr_v1, _dstPitch: c_uint, _us: c_ushort, _Width: c_uint, _Height: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemsetD2D16(
+    _dstDevice: CUdeviceptr_v1,
+    _dstPitch: c_uint,
+    _us: c_ushort,
+    _Width: c_uint,
+    _Height: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemsetD2D16")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D16Async(dstDevice: CUdeviceptr, dstPitch: usize, us: c_ushort, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemsetD2D16Async", || ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream))
+pub unsafe extern "C" fn cuMemsetD2D16Async(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    us: c_ushort,
+    Width: usize,
+    Height: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemsetD2D16Async", || {
+        ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D16Async_ptsz(dstDevice: CUdeviceptr, dstPitch: usize, us: c_ushort, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D16Async_ptsz", || ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream))
+pub unsafe extern "C" fn cuMemsetD2D16Async_ptsz(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    us: c_ushort,
+    Width: usize,
+    Height: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D16Async_ptsz", || {
+        ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D16_v2(dstDevice: CUdeviceptr, dstPitch: usize, us: c_ushort, Width: usize, Height: usize) -> CUresult {
-    ::driver::entry("cuMemsetD2D16_v2", || ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height))
+pub unsafe extern "C" fn cuMemsetD2D16_v2(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    us: c_ushort,
+    Width: usize,
+    Height: usize,
+) -> CUresult {
+    ::driver::entry("cuMemsetD2D16_v2", || {
+        ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D16_v2_ptds(dstDevice: CUdeviceptr, dstPitch: usize, us: c_ushort, Width: usize, Height: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D16_v2_ptds", || ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height))
+pub unsafe extern "C" fn cuMemsetD2D16_v2_ptds(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    us: c_ushort,
+    Width: usize,
+    Height: usize,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D16_v2_ptds", || {
+        ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D32(_dstDevice: CUdeviceptr_v1, _dstPitch: c_uint, _ui: c_uint, _Width: c_uint, _Height: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemsetD2D32(
+    _dstDevice: CUdeviceptr_v1,
+    _dstPitch: c_uint,
+    _ui: c_uint,
+    _Width: c_uint,
+    _Height: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemsetD2D32")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D32Async(dstDevice: CUdeviceptr, dstPitch: usize, ui: c_uint, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemsetD2D32Async", || ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream))
+pub unsafe extern "C" fn cuMemsetD2D32Async(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    ui: c_uint,
+    Width: usize,
+    Height: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemsetD2D32Async", || {
+        ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D32Async_ptsz(dstDevice: CUdeviceptr, dstPitch: usize, ui: c_uint, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D32Async_ptsz", || ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream))
+pub unsafe extern "C" fn cuMemsetD2D32Async_ptsz(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    ui: c_uint,
+    Width: usize,
+    Height: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D32Async_ptsz", || {
+        ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D32_v2(dstDevice: CUdeviceptr, dstPitch: usize, ui: c_uint, Width: usize, Height: usize) -> CUresult {
-    ::driver::entry("cuMemsetD2D32_v2", || ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height))
+pub unsafe extern "C" fn cuMemsetD2D32_v2(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    ui: c_uint,
+    Width: usize,
+    Height: usize,
+) -> CUresult {
+    ::driver::entry("cuMemsetD2D32_v2", || {
+        ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D32_v2_ptds(dstDevice: CUdeviceptr, dstPitch: usize, ui: c_uint, Width: usize, Height: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D32_v2_ptds", || ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height))
+pub unsafe extern "C" fn cuMemsetD2D32_v2_ptds(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    ui: c_uint,
+    Width: usize,
+    Height: usize,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D32_v2_ptds", || {
+        ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D8(_dstDevice: CUdeviceptr_v1, _dstPitch: c_uint, _uc: c_uchar, _Width: c_uint, _Height: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMemsetD2D8(
+    _dstDevice: CUdeviceptr_v1,
+    _dstPitch: c_uint,
+    _uc: c_uchar,
+    _Width: c_uint,
+    _Height: c_uint,
+) -> CUresult {
     ::driver::missing("cuMemsetD2D8")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D8Async(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemsetD2D8Async", || ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream))
+pub unsafe extern "C" fn cuMemsetD2D8Async(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    uc: c_uchar,
+    Width: usize,
+    Height: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry("cuMemsetD2D8Async", || {
+        ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D8Async_ptsz(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D8Async_ptsz", || ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream))
+pub unsafe extern "C" fn cuMemsetD2D8Async_ptsz(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    uc: c_uchar,
+    Width: usize,
+    Height: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D8Async_ptsz", || {
+        ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D8_v2(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize) -> CUresult {
-    ::driver::entry("cuMemsetD2D8_v2", || ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height))
+pub unsafe extern "C" fn cuMemsetD2D8_v2(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    uc: c_uchar,
+    Width: usize,
+    Height: usize,
+) -> CUresult {
+    ::driver::entry("cuMemsetD2D8_v2", || {
+        ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD2D8_v2_ptds(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D8_v2_ptds", || ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height))
+pub unsafe extern "C" fn cuMemsetD2D8_v2_ptds(
+    dstDevice: CUdeviceptr,
+    dstPitch: usize,
+    uc: c_uchar,
+    Width: usize,
+    Height: usize,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD2D8_v2_ptds", || {
+        ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2690,13 +4959,25 @@ pub unsafe extern "C" fn cuMemsetD32(_dstDevice: CUdeviceptr_v1, _ui: c_uint, _N
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD32Async(dstDevice: CUdeviceptr, ui: c_uint, N: usize, hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemsetD32Async(
+    dstDevice: CUdeviceptr,
+    ui: c_uint,
+    N: usize,
+    hStream: CUstream,
+) -> CUresult {
     ::driver::entry("cuMemsetD32Async", || ::driver::api::memset::cuMemsetD32Async(dstDevice, ui, N, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD32Async_ptsz(dstDevice: CUdeviceptr, ui: c_uint, N: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD32Async_ptsz", || ::driver::api::memset::cuMemsetD32Async(dstDevice, ui, N, hStream))
+pub unsafe extern "C" fn cuMemsetD32Async_ptsz(
+    dstDevice: CUdeviceptr,
+    ui: c_uint,
+    N: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD32Async_ptsz", || {
+        ::driver::api::memset::cuMemsetD32Async(dstDevice, ui, N, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2706,7 +4987,9 @@ pub unsafe extern "C" fn cuMemsetD32_v2(dstDevice: CUdeviceptr, ui: c_uint, N: u
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD32_v2_ptds(dstDevice: CUdeviceptr, ui: c_uint, N: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD32_v2_ptds", || ::driver::api::memset::cuMemsetD32_v2(dstDevice, ui, N))
+    ::driver::entry_per_thread("cuMemsetD32_v2_ptds", || {
+        ::driver::api::memset::cuMemsetD32_v2(dstDevice, ui, N)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2715,13 +4998,25 @@ pub unsafe extern "C" fn cuMemsetD8(_dstDevice: CUdeviceptr_v1, _uc: c_uchar, _N
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD8Async(dstDevice: CUdeviceptr, uc: c_uchar, N: usize, hStream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuMemsetD8Async(
+    dstDevice: CUdeviceptr,
+    uc: c_uchar,
+    N: usize,
+    hStream: CUstream,
+) -> CUresult {
     ::driver::entry("cuMemsetD8Async", || ::driver::api::memset::cuMemsetD8Async(dstDevice, uc, N, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD8Async_ptsz(dstDevice: CUdeviceptr, uc: c_uchar, N: usize, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD8Async_ptsz", || ::driver::api::memset::cuMemsetD8Async(dstDevice, uc, N, hStream))
+pub unsafe extern "C" fn cuMemsetD8Async_ptsz(
+    dstDevice: CUdeviceptr,
+    uc: c_uchar,
+    N: usize,
+    hStream: CUstream,
+) -> CUresult {
+    ::driver::entry_per_thread("cuMemsetD8Async_ptsz", || {
+        ::driver::api::memset::cuMemsetD8Async(dstDevice, uc, N, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2731,11 +5026,17 @@ pub unsafe extern "C" fn cuMemsetD8_v2(dstDevice: CUdeviceptr, uc: c_uchar, N: u
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8_v2_ptds(dstDevice: CUdeviceptr, uc: c_uchar, N: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD8_v2_ptds", || ::driver::api::memset::cuMemsetD8_v2(dstDevice, uc, N))
+    ::driver::entry_per_thread("cuMemsetD8_v2_ptds", || {
+        ::driver::api::memset::cuMemsetD8_v2(dstDevice, uc, N)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMipmappedArrayCreate(_pHandle: *mut CUmipmappedArray, _pMipmappedArrayDesc: *const CUDA_ARRAY3D_DESCRIPTOR, _numMipmapLevels: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMipmappedArrayCreate(
+    _pHandle: *mut CUmipmappedArray,
+    _pMipmappedArrayDesc: *const CUDA_ARRAY3D_DESCRIPTOR,
+    _numMipmapLevels: c_uint,
+) -> CUresult {
     ::driver::missing("cuMipmappedArrayCreate")
 }
 
@@ -2745,78 +5046,150 @@ pub unsafe extern "C" fn cuMipmappedArrayDestroy(_hMipmappedArray: CUmipmappedAr
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMipmappedArrayGetLevel(_pLevelArray: *mut CUarray, _hMipmappedArray: CUmipmappedArray, _level: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuMipmappedArrayGetLevel(
+    _pLevelArray: *mut CUarray,
+    _hMipmappedArray: CUmipmappedArray,
+    _level: c_uint,
+) -> CUresult {
     ::driver::missing("cuMipmappedArrayGetLevel")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMipmappedArrayGetMemoryRequirements(_memoryRequirements: *mut CUDA_ARRAY_MEMORY_REQUIREMENTS, _mipmap: CUmipmappedArray, _device: CUdevice) -> CUresult {
+pub unsafe extern "C" fn cuMipmappedArrayGetMemoryRequirements(
+    _memoryRequirements: *mut CUDA_ARRAY_MEMORY_REQUIREMENTS,
+    _mipmap: CUmipmappedArray,
+    _device: CUdevice,
+) -> CUresult {
     ::driver::missing("cuMipmappedArrayGetMemoryRequirements")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMipmappedArrayGetSparseProperties(_sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES, _mipmap: CUmipmappedArray) -> CUresult {
+pub unsafe extern "C" fn cuMipmappedArrayGetSparseProperties(
+    _sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES,
+    _mipmap: CUmipmappedArray,
+) -> CUresult {
     ::driver::missing("cuMipmappedArrayGetSparseProperties")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleEnumerateFunctions(functions: *mut CUfunction, numFunctions: c_uint, mod_: CUmodule) -> CUresult {
-    ::driver::entry("cuModuleEnumerateFunctions", || ::driver::api::module::cuModuleEnumerateFunctions(functions, numFunctions, mod_))
+pub unsafe extern "C" fn cuModuleEnumerateFunctions(
+    functions: *mut CUfunction,
+    numFunctions: c_uint,
+    mod_: CUmodule,
+) -> CUresult {
+    ::driver::entry("cuModuleEnumerateFunctions", || {
+        ::driver::api::module::cuModuleEnumerateFunctions(functions, numFunctions, mod_)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleGetFunction(hfunc: *mut CUfunction, hmod: CUmodule, name: *const c_char) -> CUresult {
-    ::driver::entry("cuModuleGetFunction", || ::driver::api::module::cuModuleGetFunction(unsafe { Out::new(hfunc, "hfunc") }?, hmod, name))
+pub unsafe extern "C" fn cuModuleGetFunction(
+    hfunc: *mut CUfunction,
+    hmod: CUmodule,
+    name: *const c_char,
+) -> CUresult {
+    ::driver::entry("cuModuleGetFunction", || {
+        ::driver::api::module::cuModuleGetFunction(unsafe { Out::new(hfunc, "hfunc") }?, hmod, name)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetFunctionCount(count: *mut c_uint, mod_: CUmodule) -> CUresult {
-    ::driver::entry("cuModuleGetFunctionCount", || ::driver::api::module::cuModuleGetFunctionCount(unsafe { Out::new(count, "count") }?, mod_))
+    ::driver::entry("cuModuleGetFunctionCount", || {
+        ::driver::api::module::cuModuleGetFunctionCount(unsafe { Out::new(count, "count") }?, mod_)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleGetGlobal(_dptr: *mut CUdeviceptr_v1, _bytes: *mut c_uint, _hmod: CUmodule, _name: *const c_char) -> CUresult {
+pub unsafe extern "C" fn cuModuleGetGlobal(
+    _dptr: *mut CUdeviceptr_v1,
+    _bytes: *mut c_uint,
+    _hmod: CUmodule,
+    _name: *const c_char,
+) -> CUresult {
     ::driver::missing("cuModuleGetGlobal")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleGetGlobal_v2(dptr: *mut CUdeviceptr, bytes: *mut usize, hmod: CUmodule, name: *const c_char) -> CUresult {
-    ::driver::entry("cuModuleGetGlobal_v2", || ::driver::api::module::cuModuleGetGlobal_v2(unsafe { OptOut::new(dptr) }, unsafe { OptOut::new(bytes) }, hmod, name))
+pub unsafe extern "C" fn cuModuleGetGlobal_v2(
+    dptr: *mut CUdeviceptr,
+    bytes: *mut usize,
+    hmod: CUmodule,
+    name: *const c_char,
+) -> CUresult {
+    ::driver::entry("cuModuleGetGlobal_v2", || {
+        ::driver::api::module::cuModuleGetGlobal_v2(
+            unsafe { OptOut::new(dptr) },
+            unsafe { OptOut::new(bytes) },
+            hmod,
+            name,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetLoadingMode(mode: *mut CUmoduleLoadingMode) -> CUresult {
-    ::driver::entry("cuModuleGetLoadingMode", || ::driver::api::module::cuModuleGetLoadingMode(unsafe { Out::new(mode, "mode") }?))
+    ::driver::entry("cuModuleGetLoadingMode", || {
+        ::driver::api::module::cuModuleGetLoadingMode(unsafe { Out::new(mode, "mode") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleGetSurfRef(_pSurfRef: *mut CUsurfref, _hmod: CUmodule, _name: *const c_char) -> CUresult {
+pub unsafe extern "C" fn cuModuleGetSurfRef(
+    _pSurfRef: *mut CUsurfref,
+    _hmod: CUmodule,
+    _name: *const c_char,
+) -> CUresult {
     ::driver::missing("cuModuleGetSurfRef")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleGetTexRef(_pTexRef: *mut CUtexref, _hmod: CUmodule, _name: *const c_char) -> CUresult {
+pub unsafe extern "C" fn cuModuleGetTexRef(
+    _pTexRef: *mut CUtexref,
+    _hmod: CUmodule,
+    _name: *const c_char,
+) -> CUresult {
     ::driver::missing("cuModuleGetTexRef")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoad(module: *mut CUmodule, fname: *const c_char) -> CUresult {
-    ::driver::entry("cuModuleLoad", || ::driver::api::module::cuModuleLoad(unsafe { Out::new(module, "module") }?, fname))
+    ::driver::entry("cuModuleLoad", || {
+        ::driver::api::module::cuModuleLoad(unsafe { Out::new(module, "module") }?, fname)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> CUresult {
-    ::driver::entry("cuModuleLoadData", || ::driver::api::module::cuModuleLoadData(unsafe { Out::new(module, "module") }?, image))
+    ::driver::entry("cuModuleLoadData", || {
+        ::driver::api::module::cuModuleLoadData(unsafe { Out::new(module, "module") }?, image)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuModuleLoadDataEx(module: *mut CUmodule, image: *const c_void, numOptions: c_uint, options: *mut CUjit_option, optionValues: *mut *mut c_void) -> CUresult {
-    ::driver::entry("cuModuleLoadDataEx", || ::driver::api::module::cuModuleLoadDataEx(unsafe { Out::new(module, "module") }?, image, numOptions, options, optionValues))
+pub unsafe extern "C" fn cuModuleLoadDataEx(
+    module: *mut CUmodule,
+    image: *const c_void,
+    numOptions: c_uint,
+    options: *mut CUjit_option,
+    optionValues: *mut *mut c_void,
+) -> CUresult {
+    ::driver::entry("cuModuleLoadDataEx", || {
+        ::driver::api::module::cuModuleLoadDataEx(
+            unsafe { Out::new(module, "module") }?,
+            image,
+            numOptions,
+            options,
+            optionValues,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadFatBinary(module: *mut CUmodule, fatCubin: *const c_void) -> CUresult {
-    ::driver::entry("cuModuleLoadFatBinary", || ::driver::api::module::cuModuleLoadFatBinary(unsafe { Out::new(module, "module") }?, fatCubin))
+    ::driver::entry("cuModuleLoadFatBinary", || {
+        ::driver::api::module::cuModuleLoadFatBinary(unsafe { Out::new(module, "module") }?, fatCubin)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2825,78 +5198,207 @@ pub unsafe extern "C" fn cuModuleUnload(hmod: CUmodule) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMulticastAddDevice(_mcHandle: CUmemGenericAllocationHandle, _dev: CUdevice) -> CUresult {
+pub unsafe extern "C" fn cuMulticastAddDevice(
+    _mcHandle: CUmemGenericAllocationHandle,
+    _dev: CUdevice,
+) -> CUresult {
     ::driver::missing("cuMulticastAddDevice")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMulticastBindAddr(_mcHandle: CUmemGenericAllocationHandle, _mcOffset: usize, _memptr: CUdeviceptr, _size: usize, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuMulticastBindAddr(
+    _mcHandle: CUmemGenericAllocationHandle,
+    _mcOffset: usize,
+    _memptr: CUdeviceptr,
+    _size: usize,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuMulticastBindAddr")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMulticastBindAddr_v2(_mcHandle: CUmemGenericAllocationHandle, _dev: CUdevice, _mcOffset: usize, _memptr: CUdeviceptr, _size: usize, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuMulticastBindAddr_v2(
+    _mcHandle: CUmemGenericAllocationHandle,
+    _dev: CUdevice,
+    _mcOffset: usize,
+    _memptr: CUdeviceptr,
+    _size: usize,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuMulticastBindAddr_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMulticastBindMem(_mcHandle: CUmemGenericAllocationHandle, _mcOffset: usize, _memHandle: CUmemGenericAllocationHandle, _memOffset: usize, _size: usize, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuMulticastBindMem(
+    _mcHandle: CUmemGenericAllocationHandle,
+    _mcOffset: usize,
+    _memHandle: CUmemGenericAllocationHandle,
+    _memOffset: usize,
+    _size: usize,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuMulticastBindMem")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMulticastBindMem_v2(_mcHandle: CUmemGenericAllocationHandle, _dev: CUdevice, _mcOffset: usize, _memHandle: CUmemGenericAllocationHandle, _memOffset: usize, _size: usize, _flags: c_ulonglong) -> CUresult {
+pub unsafe extern "C" fn cuMulticastBindMem_v2(
+    _mcHandle: CUmemGenericAllocationHandle,
+    _dev: CUdevice,
+    _mcOffset: usize,
+    _memHandle: CUmemGenericAllocationHandle,
+    _memOffset: usize,
+    _size: usize,
+    _flags: c_ulonglong,
+) -> CUresult {
     ::driver::missing("cuMulticastBindMem_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMulticastCreate(_mcHandle: *mut CUmemGenericAllocationHandle, _prop: *const CUmulticastObjectProp) -> CUresult {
+pub unsafe extern "C" fn cuMulticastCreate(
+    _mcHandle: *mut CUmemGenericAllocationHandle,
+    _prop: *const CUmulticastObjectProp,
+) -> CUresult {
     ::driver::missing("cuMulticastCreate")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMulticastGetGranularity(_granularity: *mut usize, _prop: *const CUmulticastObjectProp, _option: CUmulticastGranularity_flags) -> CUresult {
+pub unsafe extern "C" fn cuMulticastGetGranularity(
+    _granularity: *mut usize,
+    _prop: *const CUmulticastObjectProp,
+    _option: CUmulticastGranularity_flags,
+) -> CUresult {
     ::driver::missing("cuMulticastGetGranularity")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMulticastUnbind(_mcHandle: CUmemGenericAllocationHandle, _dev: CUdevice, _mcOffset: usize, _size: usize) -> CUresult {
+pub unsafe extern "C" fn cuMulticastUnbind(
+    _mcHandle: CUmemGenericAllocationHandle,
+    _dev: CUdevice,
+    _mcOffset: usize,
+    _size: usize,
+) -> CUresult {
     ::driver::missing("cuMulticastUnbind")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(dynamicSmemSize: *mut usize, func: CUfunction, numBlocks: c_int, blockSize: c_int) -> CUresult {
-    ::driver::entry("cuOccupancyAvailableDynamicSMemPerBlock", || ::driver::api::occupancy::cuOccupancyAvailableDynamicSMemPerBlock(unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?, func, numBlocks, blockSize))
+pub unsafe extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(
+    dynamicSmemSize: *mut usize,
+    func: CUfunction,
+    numBlocks: c_int,
+    blockSize: c_int,
+) -> CUresult {
+    ::driver::entry("cuOccupancyAvailableDynamicSMemPerBlock", || {
+        ::driver::api::occupancy::cuOccupancyAvailableDynamicSMemPerBlock(
+            unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?,
+            func,
+            numBlocks,
+            blockSize,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(numBlocks: *mut c_int, func: CUfunction, blockSize: c_int, dynamicSMemSize: usize) -> CUresult {
-    ::driver::entry("cuOccupancyMaxActiveBlocksPerMultiprocessor", || ::driver::api::occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessor(unsafe { Out::new(numBlocks, "numBlocks") }?, func, blockSize, dynamicSMemSize))
+pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+    numBlocks: *mut c_int,
+    func: CUfunction,
+    blockSize: c_int,
+    dynamicSMemSize: usize,
+) -> CUresult {
+    ::driver::entry("cuOccupancyMaxActiveBlocksPerMultiprocessor", || {
+        ::driver::api::occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+            unsafe { Out::new(numBlocks, "numBlocks") }?,
+            func,
+            blockSize,
+            dynamicSMemSize,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(numBlocks: *mut c_int, func: CUfunction, blockSize: c_int, dynamicSMemSize: usize, flags: c_uint) -> CUresult {
-    ::driver::entry("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || ::driver::api::occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(unsafe { Out::new(numBlocks, "numBlocks") }?, func, blockSize, dynamicSMemSize, flags))
+pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+    numBlocks: *mut c_int,
+    func: CUfunction,
+    blockSize: c_int,
+    dynamicSMemSize: usize,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || {
+        ::driver::api::occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+            unsafe { Out::new(numBlocks, "numBlocks") }?,
+            func,
+            blockSize,
+            dynamicSMemSize,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyMaxActiveClusters(_numClusters: *mut c_int, _func: CUfunction, _config: *const CUlaunchConfig) -> CUresult {
+pub unsafe extern "C" fn cuOccupancyMaxActiveClusters(
+    _numClusters: *mut c_int,
+    _func: CUfunction,
+    _config: *const CUlaunchConfig,
+) -> CUresult {
     ::driver::missing("cuOccupancyMaxActiveClusters")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSize(minGridSize: *mut c_int, blockSize: *mut c_int, func: CUfunction, blockSizeToDynamicSMemSize: CUoccupancyB2DSize, dynamicSMemSize: usize, blockSizeLimit: c_int) -> CUresult {
-    ::driver::entry("cuOccupancyMaxPotentialBlockSize", || ::driver::api::occupancy::cuOccupancyMaxPotentialBlockSize(unsafe { Out::new(minGridSize, "minGridSize") }?, unsafe { Out::new(blockSize, "blockSize") }?, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit))
+pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSize(
+    minGridSize: *mut c_int,
+    blockSize: *mut c_int,
+    func: CUfunction,
+    blockSizeToDynamicSMemSize: CUoccupancyB2DSize,
+    dynamicSMemSize: usize,
+    blockSizeLimit: c_int,
+) -> CUresult {
+    ::driver::entry("cuOccupancyMaxPotentialBlockSize", || {
+        ::driver::api::occupancy::cuOccupancyMaxPotentialBlockSize(
+            unsafe { Out::new(minGridSize, "minGridSize") }?,
+            unsafe { Out::new(blockSize, "blockSize") }?,
+            func,
+            blockSizeToDynamicSMemSize,
+            dynamicSMemSize,
+            blockSizeLimit,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSizeWithFlags(minGridSize: *mut c_int, blockSize: *mut c_int, func: CUfunction, blockSizeToDynamicSMemSize: CUoccupancyB2DSize, dynamicSMemSize: usize, blockSizeLimit: c_int, flags: c_uint) -> CUresult {
-    ::driver::entry("cuOccupancyMaxPotentialBlockSizeWithFlags", || ::driver::api::occupancy::cuOccupancyMaxPotentialBlockSizeWithFlags(unsafe { Out::new(minGridSize, "minGridSize") }?, unsafe { Out::new(blockSize, "blockSize") }?, func, blockSizeToDynamicSMemSize, dynamicSMemSize, blockSizeLimit, flags))
+pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSizeWithFlags(
+    minGridSize: *mut c_int,
+    blockSize: *mut c_int,
+    func: CUfunction,
+    blockSizeToDynamicSMemSize: CUoccupancyB2DSize,
+    dynamicSMemSize: usize,
+    blockSizeLimit: c_int,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuOccupancyMaxPotentialBlockSizeWithFlags", || {
+        ::driver::api::occupancy::cuOccupancyMaxPotentialBlockSizeWithFlags(
+            unsafe { Out::new(minGridSize, "minGridSize") }?,
+            unsafe { Out::new(blockSize, "blockSize") }?,
+            func,
+            blockSizeToDynamicSMemSize,
+            dynamicSMemSize,
+            blockSizeLimit,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuOccupancyMaxPotentialClusterSize(clusterSize: *mut c_int, func: CUfunction, config: *const CUlaunchConfig) -> CUresult {
-    ::driver::entry("cuOccupancyMaxPotentialClusterSize", || ::driver::api::occupancy::cuOccupancyMaxPotentialClusterSize(unsafe { Out::new(clusterSize, "clusterSize") }?, func, config))
+pub unsafe extern "C" fn cuOccupancyMaxPotentialClusterSize(
+    clusterSize: *mut c_int,
+    func: CUfunction,
+    config: *const CUlaunchConfig,
+) -> CUresult {
+    ::driver::entry("cuOccupancyMaxPotentialClusterSize", || {
+        ::driver::api::occupancy::cuOccupancyMaxPotentialClusterSize(
+            unsafe { Out::new(clusterSize, "clusterSize") }?,
+            func,
+            config,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2905,7 +5407,11 @@ pub unsafe extern "C" fn cuParamSetSize(_hfunc: CUfunction, _numbytes: c_uint) -
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuParamSetTexRef(_hfunc: CUfunction, _texunit: c_int, _hTexRef: CUtexref) -> CUresult {
+pub unsafe extern "C" fn cuParamSetTexRef(
+    _hfunc: CUfunction,
+    _texunit: c_int,
+    _hTexRef: CUtexref,
+) -> CUresult {
     ::driver::missing("cuParamSetTexRef")
 }
 
@@ -2920,28 +5426,58 @@ pub unsafe extern "C" fn cuParamSeti(_hfunc: CUfunction, _offset: c_int, _value:
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuParamSetv(_hfunc: CUfunction, _offset: c_int, _ptr: *mut c_void, _numbytes: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuParamSetv(
+    _hfunc: CUfunction,
+    _offset: c_int,
+    _ptr: *mut c_void,
+    _numbytes: c_uint,
+) -> CUresult {
     ::driver::missing("cuParamSetv")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuPointerGetAttribute(data: *mut c_void, attribute: CUpointer_attribute, ptr: CUdeviceptr) -> CUresult {
-    ::driver::entry("cuPointerGetAttribute", || ::driver::api::pointer::cuPointerGetAttribute(data, attribute, ptr))
+pub unsafe extern "C" fn cuPointerGetAttribute(
+    data: *mut c_void,
+    attribute: CUpointer_attribute,
+    ptr: CUdeviceptr,
+) -> CUresult {
+    ::driver::entry("cuPointerGetAttribute", || {
+        ::driver::api::pointer::cuPointerGetAttribute(data, attribute, ptr)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuPointerGetAttributes(numAttributes: c_uint, attributes: *mut CUpointer_attribute, data: *mut *mut c_void, ptr: CUdeviceptr) -> CUresult {
-    ::driver::entry("cuPointerGetAttributes", || ::driver::api::pointer::cuPointerGetAttributes(numAttributes, attributes, data, ptr))
+pub unsafe extern "C" fn cuPointerGetAttributes(
+    numAttributes: c_uint,
+    attributes: *mut CUpointer_attribute,
+    data: *mut *mut c_void,
+    ptr: CUdeviceptr,
+) -> CUresult {
+    ::driver::entry("cuPointerGetAttributes", || {
+        ::driver::api::pointer::cuPointerGetAttributes(numAttributes, attributes, data, ptr)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuPointerSetAttribute(value: *const c_void, attribute: CUpointer_attribute, ptr: CUdeviceptr) -> CUresult {
-    ::driver::entry("cuPointerSetAttribute", || ::driver::api::pointer::cuPointerSetAttribute(value, attribute, ptr))
+pub unsafe extern "C" fn cuPointerSetAttribute(
+    value: *const c_void,
+    attribute: CUpointer_attribute,
+    ptr: CUdeviceptr,
+) -> CUresult {
+    ::driver::entry("cuPointerSetAttribute", || {
+        ::driver::api::pointer::cuPointerSetAttribute(value, attribute, ptr)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuProfilerInitialize(configFile: *const c_char, outputFile: *const c_char, outputMode: CUoutput_mode) -> CUresult {
-    ::driver::entry("cuProfilerInitialize", || ::driver::api::profiler::cuProfilerInitialize(configFile, outputFile, outputMode))
+pub unsafe extern "C" fn cuProfilerInitialize(
+    configFile: *const c_char,
+    outputFile: *const c_char,
+    outputMode: CUoutput_mode,
+) -> CUresult {
+    ::driver::entry("cuProfilerInitialize", || {
+        ::driver::api::profiler::cuProfilerInitialize(configFile, outputFile, outputMode)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2955,52 +5491,110 @@ pub unsafe extern "C" fn cuProfilerStop() -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync(_extSemArray: *const CUexternalSemaphore, _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, _numExtSems: c_uint, _stream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync(
+    _extSemArray: *const CUexternalSemaphore,
+    _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+    _numExtSems: c_uint,
+    _stream: CUstream,
+) -> CUresult {
     ::driver::missing("cuSignalExternalSemaphoresAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync_ptsz(_extSemArray: *const CUexternalSemaphore, _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, _numExtSems: c_uint, _stream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync_ptsz(
+    _extSemArray: *const CUexternalSemaphore,
+    _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+    _numExtSems: c_uint,
+    _stream: CUstream,
+) -> CUresult {
     ::driver::missing("cuSignalExternalSemaphoresAsync_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamAddCallback(hStream: CUstream, callback: CUstreamCallback, userData: *mut c_void, flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamAddCallback", || ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags))
+pub unsafe extern "C" fn cuStreamAddCallback(
+    hStream: CUstream,
+    callback: CUstreamCallback,
+    userData: *mut c_void,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuStreamAddCallback", || {
+        ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamAddCallback_ptsz(hStream: CUstream, callback: CUstreamCallback, userData: *mut c_void, flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamAddCallback_ptsz", || ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags))
+pub unsafe extern "C" fn cuStreamAddCallback_ptsz(
+    hStream: CUstream,
+    callback: CUstreamCallback,
+    userData: *mut c_void,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamAddCallback_ptsz", || {
+        ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamAttachMemAsync(hStream: CUstream, dptr: CUdeviceptr, length: usize, flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamAttachMemAsync", || ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags))
+pub unsafe extern "C" fn cuStreamAttachMemAsync(
+    hStream: CUstream,
+    dptr: CUdeviceptr,
+    length: usize,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuStreamAttachMemAsync", || {
+        ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamAttachMemAsync_ptsz(hStream: CUstream, dptr: CUdeviceptr, length: usize, flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamAttachMemAsync_ptsz", || ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags))
+pub unsafe extern "C" fn cuStreamAttachMemAsync_ptsz(
+    hStream: CUstream,
+    dptr: CUdeviceptr,
+    length: usize,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamAttachMemAsync_ptsz", || {
+        ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBatchMemOp(_stream: CUstream, _count: c_uint, _paramArray: *mut CUstreamBatchMemOpParams, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuStreamBatchMemOp(
+    _stream: CUstream,
+    _count: c_uint,
+    _paramArray: *mut CUstreamBatchMemOpParams,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuStreamBatchMemOp")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBatchMemOp_ptsz(_stream: CUstream, _count: c_uint, _paramArray: *mut CUstreamBatchMemOpParams, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuStreamBatchMemOp_ptsz(
+    _stream: CUstream,
+    _count: c_uint,
+    _paramArray: *mut CUstreamBatchMemOpParams,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuStreamBatchMemOp_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBatchMemOp_v2(_stream: CUstream, _count: c_uint, _paramArray: *mut CUstreamBatchMemOpParams, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuStreamBatchMemOp_v2(
+    _stream: CUstream,
+    _count: c_uint,
+    _paramArray: *mut CUstreamBatchMemOpParams,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuStreamBatchMemOp_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBatchMemOp_v2_ptsz(_stream: CUstream, _count: c_uint, _paramArray: *mut CUstreamBatchMemOpParams, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuStreamBatchMemOp_v2_ptsz(
+    _stream: CUstream,
+    _count: c_uint,
+    _paramArray: *mut CUstreamBatchMemOpParams,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuStreamBatchMemOp_v2_ptsz")
 }
 
@@ -3010,22 +5604,42 @@ pub unsafe extern "C" fn cuStreamBeginCapture(_hStream: CUstream) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBeginCaptureToCig(_hStream: CUstream, _streamCigCaptureParams: *mut CUstreamCigCaptureParams) -> CUresult {
+pub unsafe extern "C" fn cuStreamBeginCaptureToCig(
+    _hStream: CUstream,
+    _streamCigCaptureParams: *mut CUstreamCigCaptureParams,
+) -> CUresult {
     ::driver::missing("cuStreamBeginCaptureToCig")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBeginCaptureToCig_ptsz(_hStream: CUstream, _streamCigCaptureParams: *mut CUstreamCigCaptureParams) -> CUresult {
+pub unsafe extern "C" fn cuStreamBeginCaptureToCig_ptsz(
+    _hStream: CUstream,
+    _streamCigCaptureParams: *mut CUstreamCigCaptureParams,
+) -> CUresult {
     ::driver::missing("cuStreamBeginCaptureToCig_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBeginCaptureToGraph(_hStream: CUstream, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _mode: CUstreamCaptureMode) -> CUresult {
+pub unsafe extern "C" fn cuStreamBeginCaptureToGraph(
+    _hStream: CUstream,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _dependencyData: *const CUgraphEdgeData,
+    _numDependencies: usize,
+    _mode: CUstreamCaptureMode,
+) -> CUresult {
     ::driver::missing("cuStreamBeginCaptureToGraph")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBeginCaptureToGraph_ptsz(_hStream: CUstream, _hGraph: CUgraph, _dependencies: *const CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _mode: CUstreamCaptureMode) -> CUresult {
+pub unsafe extern "C" fn cuStreamBeginCaptureToGraph_ptsz(
+    _hStream: CUstream,
+    _hGraph: CUgraph,
+    _dependencies: *const CUgraphNode,
+    _dependencyData: *const CUgraphEdgeData,
+    _numDependencies: usize,
+    _mode: CUstreamCaptureMode,
+) -> CUresult {
     ::driver::missing("cuStreamBeginCaptureToGraph_ptsz")
 }
 
@@ -3040,17 +5654,32 @@ pub unsafe extern "C" fn cuStreamBeginCapture_v2(_hStream: CUstream, _mode: CUst
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBeginCapture_v2_ptsz(_hStream: CUstream, _mode: CUstreamCaptureMode) -> CUresult {
+pub unsafe extern "C" fn cuStreamBeginCapture_v2_ptsz(
+    _hStream: CUstream,
+    _mode: CUstreamCaptureMode,
+) -> CUresult {
     ::driver::missing("cuStreamBeginCapture_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph(_hStream: CUstream, _mode: CUstreamCaptureMode, _hGraph: CUgraph, _callbackFunc: CUgraphRecaptureCallback, _userData: *mut c_void) -> CUresult {
+pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph(
+    _hStream: CUstream,
+    _mode: CUstreamCaptureMode,
+    _hGraph: CUgraph,
+    _callbackFunc: CUgraphRecaptureCallback,
+    _userData: *mut c_void,
+) -> CUresult {
     ::driver::missing("cuStreamBeginRecaptureToGraph")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph_ptsz(_hStream: CUstream, _mode: CUstreamCaptureMode, _hGraph: CUgraph, _callbackFunc: CUgraphRecaptureCallback, _userData: *mut c_void) -> CUresult {
+pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph_ptsz(
+    _hStream: CUstream,
+    _mode: CUstreamCaptureMode,
+    _hGraph: CUgraph,
+    _callbackFunc: CUgraphRecaptureCallback,
+    _userData: *mut c_void,
+) -> CUresult {
     ::driver::missing("cuStreamBeginRecaptureToGraph_ptsz")
 }
 
@@ -3066,12 +5695,24 @@ pub unsafe extern "C" fn cuStreamCopyAttributes_ptsz(_dst: CUstream, _src: CUstr
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamCreate(phStream: *mut CUstream, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamCreate", || ::driver::api::stream::cuStreamCreate(unsafe { Out::new(phStream, "phStream") }?, Flags))
+    ::driver::entry("cuStreamCreate", || {
+        ::driver::api::stream::cuStreamCreate(unsafe { Out::new(phStream, "phStream") }?, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamCreateWithPriority(phStream: *mut CUstream, flags: c_uint, priority: c_int) -> CUresult {
-    ::driver::entry("cuStreamCreateWithPriority", || ::driver::api::stream::cuStreamCreateWithPriority(unsafe { Out::new(phStream, "phStream") }?, flags, priority))
+pub unsafe extern "C" fn cuStreamCreateWithPriority(
+    phStream: *mut CUstream,
+    flags: c_uint,
+    priority: c_int,
+) -> CUresult {
+    ::driver::entry("cuStreamCreateWithPriority", || {
+        ::driver::api::stream::cuStreamCreateWithPriority(
+            unsafe { Out::new(phStream, "phStream") }?,
+            flags,
+            priority,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3105,93 +5746,179 @@ pub unsafe extern "C" fn cuStreamEndCapture_ptsz(_hStream: CUstream, _phGraph: *
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetAttribute(_hStream: CUstream, _attr: CUstreamAttrID, _value: *mut CUstreamAttrValue) -> CUresult {
+pub unsafe extern "C" fn cuStreamGetAttribute(
+    _hStream: CUstream,
+    _attr: CUstreamAttrID,
+    _value: *mut CUstreamAttrValue,
+) -> CUresult {
     ::driver::missing("cuStreamGetAttribute")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetAttribute_ptsz(_hStream: CUstream, _attr: CUstreamAttrID, _value_out: *mut CUstreamAttrValue) -> CUresult {
+pub unsafe extern "C" fn cuStreamGetAttribute_ptsz(
+    _hStream: CUstream,
+    _attr: CUstreamAttrID,
+    _value_out: *mut CUstreamAttrValue,
+) -> CUresult {
     ::driver::missing("cuStreamGetAttribute_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCaptureInfo(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t) -> CUresult {
+pub unsafe extern "C" fn cuStreamGetCaptureInfo(
+    _hStream: CUstream,
+    _captureStatus_out: *mut CUstreamCaptureStatus,
+    _id_out: *mut cuuint64_t,
+) -> CUresult {
     ::driver::missing("cuStreamGetCaptureInfo")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCaptureInfo_ptsz(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t) -> CUresult {
+pub unsafe extern "C" fn cuStreamGetCaptureInfo_ptsz(
+    _hStream: CUstream,
+    _captureStatus_out: *mut CUstreamCaptureStatus,
+    _id_out: *mut cuuint64_t,
+) -> CUresult {
     ::driver::missing("cuStreamGetCaptureInfo_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t, _graph_out: *mut CUgraph, _dependencies_out: *mut *const CUgraphNode, _numDependencies_out: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2(
+    _hStream: CUstream,
+    _captureStatus_out: *mut CUstreamCaptureStatus,
+    _id_out: *mut cuuint64_t,
+    _graph_out: *mut CUgraph,
+    _dependencies_out: *mut *const CUgraphNode,
+    _numDependencies_out: *mut usize,
+) -> CUresult {
     ::driver::missing("cuStreamGetCaptureInfo_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2_ptsz(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t, _graph_out: *mut CUgraph, _dependencies_out: *mut *const CUgraphNode, _numDependencies_out: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2_ptsz(
+    _hStream: CUstream,
+    _captureStatus_out: *mut CUstreamCaptureStatus,
+    _id_out: *mut cuuint64_t,
+    _graph_out: *mut CUgraph,
+    _dependencies_out: *mut *const CUgraphNode,
+    _numDependencies_out: *mut usize,
+) -> CUresult {
     ::driver::missing("cuStreamGetCaptureInfo_v2_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t, _graph_out: *mut CUgraph, _dependencies_out: *mut *const CUgraphNode, _edgeData_out: *mut *const CUgraphEdgeData, _numDependencies_out: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3(
+    _hStream: CUstream,
+    _captureStatus_out: *mut CUstreamCaptureStatus,
+    _id_out: *mut cuuint64_t,
+    _graph_out: *mut CUgraph,
+    _dependencies_out: *mut *const CUgraphNode,
+    _edgeData_out: *mut *const CUgraphEdgeData,
+    _numDependencies_out: *mut usize,
+) -> CUresult {
     ::driver::missing("cuStreamGetCaptureInfo_v3")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3_ptsz(_hStream: CUstream, _captureStatus_out: *mut CUstreamCaptureStatus, _id_out: *mut cuuint64_t, _graph_out: *mut CUgraph, _dependencies_out: *mut *const CUgraphNode, _edgeData_out: *mut *const CUgraphEdgeData, _numDependencies_out: *mut usize) -> CUresult {
+pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3_ptsz(
+    _hStream: CUstream,
+    _captureStatus_out: *mut CUstreamCaptureStatus,
+    _id_out: *mut cuuint64_t,
+    _graph_out: *mut CUgraph,
+    _dependencies_out: *mut *const CUgraphNode,
+    _edgeData_out: *mut *const CUgraphEdgeData,
+    _numDependencies_out: *mut usize,
+) -> CUresult {
     ::driver::missing("cuStreamGetCaptureInfo_v3_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCtx(hStream: CUstream, pctx: *mut CUcontext) -> CUresult {
-    ::driver::entry("cuStreamGetCtx", || ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?))
+    ::driver::entry("cuStreamGetCtx", || {
+        ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCtx_ptsz(hStream: CUstream, pctx: *mut CUcontext) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetCtx_ptsz", || ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?))
+    ::driver::entry_per_thread("cuStreamGetCtx_ptsz", || {
+        ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCtx_v2(hStream: CUstream, pCtx: *mut CUcontext, pGreenCtx: *mut CUgreenCtx) -> CUresult {
-    ::driver::entry("cuStreamGetCtx_v2", || ::driver::api::stream::cuStreamGetCtx_v2(hStream, unsafe { OptOut::new(pCtx) }, unsafe { OptOut::new(pGreenCtx) }))
+pub unsafe extern "C" fn cuStreamGetCtx_v2(
+    hStream: CUstream,
+    pCtx: *mut CUcontext,
+    pGreenCtx: *mut CUgreenCtx,
+) -> CUresult {
+    ::driver::entry("cuStreamGetCtx_v2", || {
+        ::driver::api::stream::cuStreamGetCtx_v2(
+            hStream,
+            unsafe { OptOut::new(pCtx) },
+            unsafe { OptOut::new(pGreenCtx) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetCtx_v2_ptsz(hStream: CUstream, pCtx: *mut CUcontext, pGreenCtx: *mut CUgreenCtx) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetCtx_v2_ptsz", || ::driver::api::stream::cuStreamGetCtx_v2(hStream, unsafe { OptOut::new(pCtx) }, unsafe { OptOut::new(pGreenCtx) }))
+pub unsafe extern "C" fn cuStreamGetCtx_v2_ptsz(
+    hStream: CUstream,
+    pCtx: *mut CUcontext,
+    pGreenCtx: *mut CUgreenCtx,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamGetCtx_v2_ptsz", || {
+        ::driver::api::stream::cuStreamGetCtx_v2(
+            hStream,
+            unsafe { OptOut::new(pCtx) },
+            unsafe { OptOut::new(pGreenCtx) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetDevResource(_hStream: CUstream, _resource: *mut CUdevResource, _type_: CUdevResourceType) -> CUresult {
+pub unsafe extern "C" fn cuStreamGetDevResource(
+    _hStream: CUstream,
+    _resource: *mut CUdevResource,
+    _type_: CUdevResourceType,
+) -> CUresult {
     ::driver::missing("cuStreamGetDevResource")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetDevResource_ptsz(_hStream: CUstream, _resource: *mut CUdevResource, _type_: CUdevResourceType) -> CUresult {
+pub unsafe extern "C" fn cuStreamGetDevResource_ptsz(
+    _hStream: CUstream,
+    _resource: *mut CUdevResource,
+    _type_: CUdevResourceType,
+) -> CUresult {
     ::driver::missing("cuStreamGetDevResource_ptsz")
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevice(hStream: CUstream, device: *mut CUdevice) -> CUresult {
-    ::driver::entry("cuStreamGetDevice", || ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?))
+    ::driver::entry("cuStreamGetDevice", || {
+        ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevice_ptsz(hStream: CUstream, device: *mut CUdevice) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetDevice_ptsz", || ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?))
+    ::driver::entry_per_thread("cuStreamGetDevice_ptsz", || {
+        ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetFlags(hStream: CUstream, flags: *mut c_uint) -> CUresult {
-    ::driver::entry("cuStreamGetFlags", || ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?))
+    ::driver::entry("cuStreamGetFlags", || {
+        ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetFlags_ptsz(hStream: CUstream, flags: *mut c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetFlags_ptsz", || ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?))
+    ::driver::entry_per_thread("cuStreamGetFlags_ptsz", || {
+        ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3201,32 +5928,56 @@ pub unsafe extern "C" fn cuStreamGetGreenCtx(_hStream: CUstream, _phCtx: *mut CU
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetId(hStream: CUstream, streamId: *mut c_ulonglong) -> CUresult {
-    ::driver::entry("cuStreamGetId", || ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?))
+    ::driver::entry("cuStreamGetId", || {
+        ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetId_ptsz(hStream: CUstream, streamId: *mut c_ulonglong) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetId_ptsz", || ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?))
+    ::driver::entry_per_thread("cuStreamGetId_ptsz", || {
+        ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetPriority(hStream: CUstream, priority: *mut c_int) -> CUresult {
-    ::driver::entry("cuStreamGetPriority", || ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?))
+    ::driver::entry("cuStreamGetPriority", || {
+        ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetPriority_ptsz(hStream: CUstream, priority: *mut c_int) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetPriority_ptsz", || ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?))
+    ::driver::entry_per_thread("cuStreamGetPriority_ptsz", || {
+        ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamIsCapturing(hStream: CUstream, captureStatus: *mut CUstreamCaptureStatus) -> CUresult {
-    ::driver::entry("cuStreamIsCapturing", || ::driver::api::stream::cuStreamIsCapturing(hStream, unsafe { Out::new(captureStatus, "captureStatus") }?))
+pub unsafe extern "C" fn cuStreamIsCapturing(
+    hStream: CUstream,
+    captureStatus: *mut CUstreamCaptureStatus,
+) -> CUresult {
+    ::driver::entry("cuStreamIsCapturing", || {
+        ::driver::api::stream::cuStreamIsCapturing(
+            hStream,
+            unsafe { Out::new(captureStatus, "captureStatus") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamIsCapturing_ptsz(hStream: CUstream, captureStatus: *mut CUstreamCaptureStatus) -> CUresult {
-    ::driver::entry_per_thread("cuStreamIsCapturing_ptsz", || ::driver::api::stream::cuStreamIsCapturing(hStream, unsafe { Out::new(captureStatus, "captureStatus") }?))
+pub unsafe extern "C" fn cuStreamIsCapturing_ptsz(
+    hStream: CUstream,
+    captureStatus: *mut CUstreamCaptureStatus,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamIsCapturing_ptsz", || {
+        ::driver::api::stream::cuStreamIsCapturing(
+            hStream,
+            unsafe { Out::new(captureStatus, "captureStatus") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3240,12 +5991,20 @@ pub unsafe extern "C" fn cuStreamQuery_ptsz(hStream: CUstream) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamSetAttribute(_hStream: CUstream, _attr: CUstreamAttrID, _param: *const CUstreamAttrValue) -> CUresult {
+pub unsafe extern "C" fn cuStreamSetAttribute(
+    _hStream: CUstream,
+    _attr: CUstreamAttrID,
+    _param: *const CUstreamAttrValue,
+) -> CUresult {
     ::driver::missing("cuStreamSetAttribute")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamSetAttribute_ptsz(_hStream: CUstream, _attr: CUstreamAttrID, _value: *const CUstreamAttrValue) -> CUresult {
+pub unsafe extern "C" fn cuStreamSetAttribute_ptsz(
+    _hStream: CUstream,
+    _attr: CUstreamAttrID,
+    _value: *const CUstreamAttrValue,
+) -> CUresult {
     ::driver::missing("cuStreamSetAttribute_ptsz")
 }
 
@@ -3256,26 +6015,50 @@ pub unsafe extern "C" fn cuStreamSynchronize(hStream: CUstream) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamSynchronize_ptsz(hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuStreamSynchronize_ptsz", || ::driver::api::stream::cuStreamSynchronize(hStream))
+    ::driver::entry_per_thread("cuStreamSynchronize_ptsz", || {
+        ::driver::api::stream::cuStreamSynchronize(hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies(_hStream: CUstream, _dependencies: *mut CUgraphNode, _numDependencies: usize, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies(
+    _hStream: CUstream,
+    _dependencies: *mut CUgraphNode,
+    _numDependencies: usize,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuStreamUpdateCaptureDependencies")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_ptsz(_hStream: CUstream, _dependencies: *mut CUgraphNode, _numDependencies: usize, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_ptsz(
+    _hStream: CUstream,
+    _dependencies: *mut CUgraphNode,
+    _numDependencies: usize,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuStreamUpdateCaptureDependencies_ptsz")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2(_hStream: CUstream, _dependencies: *mut CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2(
+    _hStream: CUstream,
+    _dependencies: *mut CUgraphNode,
+    _dependencyData: *const CUgraphEdgeData,
+    _numDependencies: usize,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuStreamUpdateCaptureDependencies_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2_ptsz(_hStream: CUstream, _dependencies: *mut CUgraphNode, _dependencyData: *const CUgraphEdgeData, _numDependencies: usize, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2_ptsz(
+    _hStream: CUstream,
+    _dependencies: *mut CUgraphNode,
+    _dependencyData: *const CUgraphEdgeData,
+    _numDependencies: usize,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuStreamUpdateCaptureDependencies_v2_ptsz")
 }
 
@@ -3285,88 +6068,206 @@ pub unsafe extern "C" fn cuStreamWaitEvent(hStream: CUstream, hEvent: CUevent, F
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitEvent_ptsz(hStream: CUstream, hEvent: CUevent, Flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWaitEvent_ptsz", || ::driver::api::stream::cuStreamWaitEvent(hStream, hEvent, Flags))
+pub unsafe extern "C" fn cuStreamWaitEvent_ptsz(
+    hStream: CUstream,
+    hEvent: CUevent,
+    Flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWaitEvent_ptsz", || {
+        ::driver::api::stream::cuStreamWaitEvent(hStream, hEvent, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue32(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamWaitValue32", || ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWaitValue32(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint32_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuStreamWaitValue32", || {
+        ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue32_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWaitValue32_ptsz", || ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWaitValue32_ptsz(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint32_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWaitValue32_ptsz", || {
+        ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue32_v2(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamWaitValue32_v2", || ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWaitValue32_v2(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint32_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuStreamWaitValue32_v2", || {
+        ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue32_v2_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWaitValue32_v2_ptsz", || ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWaitValue32_v2_ptsz(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint32_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWaitValue32_v2_ptsz", || {
+        ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue64(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamWaitValue64", || ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWaitValue64(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint64_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuStreamWaitValue64", || {
+        ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue64_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWaitValue64_ptsz", || ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWaitValue64_ptsz(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint64_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWaitValue64_ptsz", || {
+        ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue64_v2(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamWaitValue64_v2", || ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWaitValue64_v2(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint64_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuStreamWaitValue64_v2", || {
+        ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWaitValue64_v2_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWaitValue64_v2_ptsz", || ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWaitValue64_v2_ptsz(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint64_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWaitValue64_v2_ptsz", || {
+        ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue32(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamWriteValue32", || ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWriteValue32(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint32_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuStreamWriteValue32", || {
+        ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue32_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWriteValue32_ptsz", || ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWriteValue32_ptsz(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint32_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWriteValue32_ptsz", || {
+        ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue32_v2(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamWriteValue32_v2", || ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWriteValue32_v2(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint32_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuStreamWriteValue32_v2", || {
+        ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue32_v2_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWriteValue32_v2_ptsz", || ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWriteValue32_v2_ptsz(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint32_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWriteValue32_v2_ptsz", || {
+        ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue64(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamWriteValue64", || ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWriteValue64(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint64_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuStreamWriteValue64", || {
+        ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue64_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWriteValue64_ptsz", || ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWriteValue64_ptsz(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint64_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWriteValue64_ptsz", || {
+        ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue64_v2(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamWriteValue64_v2", || ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWriteValue64_v2(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint64_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry("cuStreamWriteValue64_v2", || {
+        ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamWriteValue64_v2_ptsz(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWriteValue64_v2_ptsz", || ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags))
+pub unsafe extern "C" fn cuStreamWriteValue64_v2_ptsz(
+    stream: CUstream,
+    addr: CUdeviceptr,
+    value: cuuint64_t,
+    flags: c_uint,
+) -> CUresult {
+    ::driver::entry_per_thread("cuStreamWriteValue64_v2_ptsz", || {
+        ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3385,7 +6286,10 @@ pub unsafe extern "C" fn cuSubgridWorksetCreate() -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuSurfObjectCreate(_pSurfObject: *mut CUsurfObject, _pResDesc: *const CUDA_RESOURCE_DESC) -> CUresult {
+pub unsafe extern "C" fn cuSurfObjectCreate(
+    _pSurfObject: *mut CUsurfObject,
+    _pResDesc: *const CUDA_RESOURCE_DESC,
+) -> CUresult {
     ::driver::missing("cuSurfObjectCreate")
 }
 
@@ -3395,7 +6299,10 @@ pub unsafe extern "C" fn cuSurfObjectDestroy(_surfObject: CUsurfObject) -> CUres
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuSurfObjectGetResourceDesc(_pResDesc: *mut CUDA_RESOURCE_DESC, _surfObject: CUsurfObject) -> CUresult {
+pub unsafe extern "C" fn cuSurfObjectGetResourceDesc(
+    _pResDesc: *mut CUDA_RESOURCE_DESC,
+    _surfObject: CUsurfObject,
+) -> CUresult {
     ::driver::missing("cuSurfObjectGetResourceDesc")
 }
 
@@ -3405,37 +6312,99 @@ pub unsafe extern "C" fn cuSurfRefGetArray(_phArray: *mut CUarray, _hSurfRef: CU
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuSurfRefSetArray(_hSurfRef: CUsurfref, _hArray: CUarray, _Flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuSurfRefSetArray(
+    _hSurfRef: CUsurfref,
+    _hArray: CUarray,
+    _Flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuSurfRefSetArray")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTensorMapEncodeIm2col(_tensorMap: *mut CUtensorMap, _tensorDataType: CUtensorMapDataType, _tensorRank: cuuint32_t, _globalAddress: *mut c_void, _globalDim: *const cuuint64_t, _globalStrides: *const cuuint64_t, _pixelBoxLowerCorner: *const c_int, _pixelBoxUpperCorner: *const c_int, _channelsPerPixel: cuuint32_t, _pixelsPerColumn: cuuint32_t, _elementStrides: *const cuuint32_t, _interleave: CUtensorMapInterleave, _swizzle: CUtensorMapSwizzle, _l2Promotion: CUtensorMapL2promotion, _oobFill: CUtensorMapFloatOOBfill) -> CUresult {
+pub unsafe extern "C" fn cuTensorMapEncodeIm2col(
+    _tensorMap: *mut CUtensorMap,
+    _tensorDataType: CUtensorMapDataType,
+    _tensorRank: cuuint32_t,
+    _globalAddress: *mut c_void,
+    _globalDim: *const cuuint64_t,
+    _globalStrides: *const cuuint64_t,
+    _pixelBoxLowerCorner: *const c_int,
+    _pixelBoxUpperCorner: *const c_int,
+    _channelsPerPixel: cuuint32_t,
+    _pixelsPerColumn: cuuint32_t,
+    _elementStrides: *const cuuint32_t,
+    _interleave: CUtensorMapInterleave,
+    _swizzle: CUtensorMapSwizzle,
+    _l2Promotion: CUtensorMapL2promotion,
+    _oobFill: CUtensorMapFloatOOBfill,
+) -> CUresult {
     ::driver::missing("cuTensorMapEncodeIm2col")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTensorMapEncodeIm2colWide(_tensorMap: *mut CUtensorMap, _tensorDataType: CUtensorMapDataType, _tensorRank: cuuint32_t, _globalAddress: *mut c_void, _globalDim: *const cuuint64_t, _globalStrides: *const cuuint64_t, _pixelBoxLowerCornerWidth: c_int, _pixelBoxUpperCornerWidth: c_int, _channelsPerPixel: cuuint32_t, _pixelsPerColumn: cuuint32_t, _elementStrides: *const cuuint32_t, _interleave: CUtensorMapInterleave, _mode: CUtensorMapIm2ColWideMode, _swizzle: CUtensorMapSwizzle, _l2Promotion: CUtensorMapL2promotion, _oobFill: CUtensorMapFloatOOBfill) -> CUresult {
+pub unsafe extern "C" fn cuTensorMapEncodeIm2colWide(
+    _tensorMap: *mut CUtensorMap,
+    _tensorDataType: CUtensorMapDataType,
+    _tensorRank: cuuint32_t,
+    _globalAddress: *mut c_void,
+    _globalDim: *const cuuint64_t,
+    _globalStrides: *const cuuint64_t,
+    _pixelBoxLowerCornerWidth: c_int,
+    _pixelBoxUpperCornerWidth: c_int,
+    _channelsPerPixel: cuuint32_t,
+    _pixelsPerColumn: cuuint32_t,
+    _elementStrides: *const cuuint32_t,
+    _interleave: CUtensorMapInterleave,
+    _mode: CUtensorMapIm2ColWideMode,
+    _swizzle: CUtensorMapSwizzle,
+    _l2Promotion: CUtensorMapL2promotion,
+    _oobFill: CUtensorMapFloatOOBfill,
+) -> CUresult {
     ::driver::missing("cuTensorMapEncodeIm2colWide")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTensorMapEncodeTiled(_tensorMap: *mut CUtensorMap, _tensorDataType: CUtensorMapDataType, _tensorRank: cuuint32_t, _globalAddress: *mut c_void, _globalDim: *const cuuint64_t, _globalStrides: *const cuuint64_t, _boxDim: *const cuuint32_t, _elementStrides: *const cuuint32_t, _interleave: CUtensorMapInterleave, _swizzle: CUtensorMapSwizzle, _l2Promotion: CUtensorMapL2promotion, _oobFill: CUtensorMapFloatOOBfill) -> CUresult {
+pub unsafe extern "C" fn cuTensorMapEncodeTiled(
+    _tensorMap: *mut CUtensorMap,
+    _tensorDataType: CUtensorMapDataType,
+    _tensorRank: cuuint32_t,
+    _globalAddress: *mut c_void,
+    _globalDim: *const cuuint64_t,
+    _globalStrides: *const cuuint64_t,
+    _boxDim: *const cuuint32_t,
+    _elementStrides: *const cuuint32_t,
+    _interleave: CUtensorMapInterleave,
+    _swizzle: CUtensorMapSwizzle,
+    _l2Promotion: CUtensorMapL2promotion,
+    _oobFill: CUtensorMapFloatOOBfill,
+) -> CUresult {
     ::driver::missing("cuTensorMapEncodeTiled")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTensorMapReplaceAddress(_tensorMap: *mut CUtensorMap, _globalAddress: *mut c_void) -> CUresult {
+pub unsafe extern "C" fn cuTensorMapReplaceAddress(
+    _tensorMap: *mut CUtensorMap,
+    _globalAddress: *mut c_void,
+) -> CUresult {
     ::driver::missing("cuTensorMapReplaceAddress")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTensorMapSetAllocationClass(_tensorMap: *mut CUtensorMap, _allocClass: CUtensorMapAllocClass, _outAllocClass: *mut CUtensorMapAllocClass) -> CUresult {
+pub unsafe extern "C" fn cuTensorMapSetAllocationClass(
+    _tensorMap: *mut CUtensorMap,
+    _allocClass: CUtensorMapAllocClass,
+    _outAllocClass: *mut CUtensorMapAllocClass,
+) -> CUresult {
     ::driver::missing("cuTensorMapSetAllocationClass")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexObjectCreate(_pTexObject: *mut CUtexObject, _pResDesc: *const CUDA_RESOURCE_DESC, _pTexDesc: *const CUDA_TEXTURE_DESC, _pResViewDesc: *const CUDA_RESOURCE_VIEW_DESC) -> CUresult {
+pub unsafe extern "C" fn cuTexObjectCreate(
+    _pTexObject: *mut CUtexObject,
+    _pResDesc: *const CUDA_RESOURCE_DESC,
+    _pTexDesc: *const CUDA_TEXTURE_DESC,
+    _pResViewDesc: *const CUDA_RESOURCE_VIEW_DESC,
+) -> CUresult {
     ::driver::missing("cuTexObjectCreate")
 }
 
@@ -3445,17 +6414,26 @@ pub unsafe extern "C" fn cuTexObjectDestroy(_texObject: CUtexObject) -> CUresult
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexObjectGetResourceDesc(_pResDesc: *mut CUDA_RESOURCE_DESC, _texObject: CUtexObject) -> CUresult {
+pub unsafe extern "C" fn cuTexObjectGetResourceDesc(
+    _pResDesc: *mut CUDA_RESOURCE_DESC,
+    _texObject: CUtexObject,
+) -> CUresult {
     ::driver::missing("cuTexObjectGetResourceDesc")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexObjectGetResourceViewDesc(_pResViewDesc: *mut CUDA_RESOURCE_VIEW_DESC, _texObject: CUtexObject) -> CUresult {
+pub unsafe extern "C" fn cuTexObjectGetResourceViewDesc(
+    _pResViewDesc: *mut CUDA_RESOURCE_VIEW_DESC,
+    _texObject: CUtexObject,
+) -> CUresult {
     ::driver::missing("cuTexObjectGetResourceViewDesc")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexObjectGetTextureDesc(_pTexDesc: *mut CUDA_TEXTURE_DESC, _texObject: CUtexObject) -> CUresult {
+pub unsafe extern "C" fn cuTexObjectGetTextureDesc(
+    _pTexDesc: *mut CUDA_TEXTURE_DESC,
+    _texObject: CUtexObject,
+) -> CUresult {
     ::driver::missing("cuTexObjectGetTextureDesc")
 }
 
@@ -3475,7 +6453,11 @@ pub unsafe extern "C" fn cuTexRefGetAddress(_pdptr: *mut CUdeviceptr_v1, _hTexRe
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetAddressMode(_pam: *mut CUaddress_mode, _hTexRef: CUtexref, _dim: c_int) -> CUresult {
+pub unsafe extern "C" fn cuTexRefGetAddressMode(
+    _pam: *mut CUaddress_mode,
+    _hTexRef: CUtexref,
+    _dim: c_int,
+) -> CUresult {
     ::driver::missing("cuTexRefGetAddressMode")
 }
 
@@ -3505,7 +6487,11 @@ pub unsafe extern "C" fn cuTexRefGetFlags(_pFlags: *mut c_uint, _hTexRef: CUtexr
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetFormat(_pFormat: *mut CUarray_format, _pNumChannels: *mut c_int, _hTexRef: CUtexref) -> CUresult {
+pub unsafe extern "C" fn cuTexRefGetFormat(
+    _pFormat: *mut CUarray_format,
+    _pNumChannels: *mut c_int,
+    _hTexRef: CUtexref,
+) -> CUresult {
     ::driver::missing("cuTexRefGetFormat")
 }
 
@@ -3515,7 +6501,10 @@ pub unsafe extern "C" fn cuTexRefGetMaxAnisotropy(_pmaxAniso: *mut c_int, _hTexR
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetMipmapFilterMode(_pfm: *mut CUfilter_mode, _hTexRef: CUtexref) -> CUresult {
+pub unsafe extern "C" fn cuTexRefGetMipmapFilterMode(
+    _pfm: *mut CUfilter_mode,
+    _hTexRef: CUtexref,
+) -> CUresult {
     ::driver::missing("cuTexRefGetMipmapFilterMode")
 }
 
@@ -3525,42 +6514,78 @@ pub unsafe extern "C" fn cuTexRefGetMipmapLevelBias(_pbias: *mut f32, _hTexRef: 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetMipmapLevelClamp(_pminMipmapLevelClamp: *mut f32, _pmaxMipmapLevelClamp: *mut f32, _hTexRef: CUtexref) -> CUresult {
+pub unsafe extern "C" fn cuTexRefGetMipmapLevelClamp(
+    _pminMipmapLevelClamp: *mut f32,
+    _pmaxMipmapLevelClamp: *mut f32,
+    _hTexRef: CUtexref,
+) -> CUresult {
     ::driver::missing("cuTexRefGetMipmapLevelClamp")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetMipmappedArray(_phMipmappedArray: *mut CUmipmappedArray, _hTexRef: CUtexref) -> CUresult {
+pub unsafe extern "C" fn cuTexRefGetMipmappedArray(
+    _phMipmappedArray: *mut CUmipmappedArray,
+    _hTexRef: CUtexref,
+) -> CUresult {
     ::driver::missing("cuTexRefGetMipmappedArray")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetAddress(_ByteOffset: *mut c_uint, _hTexRef: CUtexref, _dptr: CUdeviceptr_v1, _bytes: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuTexRefSetAddress(
+    _ByteOffset: *mut c_uint,
+    _hTexRef: CUtexref,
+    _dptr: CUdeviceptr_v1,
+    _bytes: c_uint,
+) -> CUresult {
     ::driver::missing("cuTexRefSetAddress")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetAddress2D(_hTexRef: CUtexref, _desc: *const CUDA_ARRAY_DESCRIPTOR_v1, _dptr: CUdeviceptr_v1, _Pitch: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuTexRefSetAddress2D(
+    _hTexRef: CUtexref,
+    _desc: *const CUDA_ARRAY_DESCRIPTOR_v1,
+    _dptr: CUdeviceptr_v1,
+    _Pitch: c_uint,
+) -> CUresult {
     ::driver::missing("cuTexRefSetAddress2D")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetAddress2D_v2(_hTexRef: CUtexref, _desc: *const CUDA_ARRAY_DESCRIPTOR, _dptr: CUdeviceptr, _Pitch: usize) -> CUresult {
+pub unsafe extern "C" fn cuTexRefSetAddress2D_v2(
+    _hTexRef: CUtexref,
+    _desc: *const CUDA_ARRAY_DESCRIPTOR,
+    _dptr: CUdeviceptr,
+    _Pitch: usize,
+) -> CUresult {
     ::driver::missing("cuTexRefSetAddress2D_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetAddress2D_v3(_hTexRef: CUtexref, _desc: *const CUDA_ARRAY_DESCRIPTOR, _dptr: CUdeviceptr, _Pitch: usize) -> CUresult {
+pub unsafe extern "C" fn cuTexRefSetAddress2D_v3(
+    _hTexRef: CUtexref,
+    _desc: *const CUDA_ARRAY_DESCRIPTOR,
+    _dptr: CUdeviceptr,
+    _Pitch: usize,
+) -> CUresult {
     ::driver::missing("cuTexRefSetAddress2D_v3")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetAddressMode(_hTexRef: CUtexref, _dim: c_int, _am: CUaddress_mode) -> CUresult {
+pub unsafe extern "C" fn cuTexRefSetAddressMode(
+    _hTexRef: CUtexref,
+    _dim: c_int,
+    _am: CUaddress_mode,
+) -> CUresult {
     ::driver::missing("cuTexRefSetAddressMode")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetAddress_v2(_ByteOffset: *mut usize, _hTexRef: CUtexref, _dptr: CUdeviceptr, _bytes: usize) -> CUresult {
+pub unsafe extern "C" fn cuTexRefSetAddress_v2(
+    _ByteOffset: *mut usize,
+    _hTexRef: CUtexref,
+    _dptr: CUdeviceptr,
+    _bytes: usize,
+) -> CUresult {
     ::driver::missing("cuTexRefSetAddress_v2")
 }
 
@@ -3585,7 +6610,11 @@ pub unsafe extern "C" fn cuTexRefSetFlags(_hTexRef: CUtexref, _Flags: c_uint) ->
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetFormat(_hTexRef: CUtexref, _fmt: CUarray_format, _NumPackedComponents: c_int) -> CUresult {
+pub unsafe extern "C" fn cuTexRefSetFormat(
+    _hTexRef: CUtexref,
+    _fmt: CUarray_format,
+    _NumPackedComponents: c_int,
+) -> CUresult {
     ::driver::missing("cuTexRefSetFormat")
 }
 
@@ -3605,12 +6634,20 @@ pub unsafe extern "C" fn cuTexRefSetMipmapLevelBias(_hTexRef: CUtexref, _bias: f
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetMipmapLevelClamp(_hTexRef: CUtexref, _minMipmapLevelClamp: f32, _maxMipmapLevelClamp: f32) -> CUresult {
+pub unsafe extern "C" fn cuTexRefSetMipmapLevelClamp(
+    _hTexRef: CUtexref,
+    _minMipmapLevelClamp: f32,
+    _maxMipmapLevelClamp: f32,
+) -> CUresult {
     ::driver::missing("cuTexRefSetMipmapLevelClamp")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetMipmappedArray(_hTexRef: CUtexref, _hMipmappedArray: CUmipmappedArray, _Flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuTexRefSetMipmappedArray(
+    _hTexRef: CUtexref,
+    _hMipmappedArray: CUmipmappedArray,
+    _Flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuTexRefSetMipmappedArray")
 }
 
@@ -3620,7 +6657,13 @@ pub unsafe extern "C" fn cuThreadExchangeStreamCaptureMode(_mode: *mut CUstreamC
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuUserObjectCreate(_object_out: *mut CUuserObject, _ptr: *mut c_void, _destroy: CUhostFn, _initialRefcount: c_uint, _flags: c_uint) -> CUresult {
+pub unsafe extern "C" fn cuUserObjectCreate(
+    _object_out: *mut CUuserObject,
+    _ptr: *mut c_void,
+    _destroy: CUhostFn,
+    _initialRefcount: c_uint,
+    _flags: c_uint,
+) -> CUresult {
     ::driver::missing("cuUserObjectCreate")
 }
 
@@ -3635,27 +6678,53 @@ pub unsafe extern "C" fn cuUserObjectRetain(_object: CUuserObject, _count: c_uin
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuVDPAUCtxCreate(_pCtx: *mut CUcontext, _flags: c_uint, _device: CUdevice, _vdpDevice: VdpDevice, _vdpGetProcAddress: VdpGetProcAddress) -> CUresult {
+pub unsafe extern "C" fn cuVDPAUCtxCreate(
+    _pCtx: *mut CUcontext,
+    _flags: c_uint,
+    _device: CUdevice,
+    _vdpDevice: VdpDevice,
+    _vdpGetProcAddress: VdpGetProcAddress,
+) -> CUresult {
     ::driver::missing("cuVDPAUCtxCreate")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuVDPAUCtxCreate_v2(_pCtx: *mut CUcontext, _flags: c_uint, _device: CUdevice, _vdpDevice: VdpDevice, _vdpGetProcAddress: VdpGetProcAddress) -> CUresult {
+pub unsafe extern "C" fn cuVDPAUCtxCreate_v2(
+    _pCtx: *mut CUcontext,
+    _flags: c_uint,
+    _device: CUdevice,
+    _vdpDevice: VdpDevice,
+    _vdpGetProcAddress: VdpGetProcAddress,
+) -> CUresult {
     ::driver::missing("cuVDPAUCtxCreate_v2")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuVDPAUGetDevice(_pDevice: *mut CUdevice, _vdpDevice: VdpDevice, _vdpGetProcAddress: VdpGetProcAddress) -> CUresult {
+pub unsafe extern "C" fn cuVDPAUGetDevice(
+    _pDevice: *mut CUdevice,
+    _vdpDevice: VdpDevice,
+    _vdpGetProcAddress: VdpGetProcAddress,
+) -> CUresult {
     ::driver::missing("cuVDPAUGetDevice")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync(_extSemArray: *const CUexternalSemaphore, _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, _numExtSems: c_uint, _stream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync(
+    _extSemArray: *const CUexternalSemaphore,
+    _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+    _numExtSems: c_uint,
+    _stream: CUstream,
+) -> CUresult {
     ::driver::missing("cuWaitExternalSemaphoresAsync")
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync_ptsz(_extSemArray: *const CUexternalSemaphore, _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, _numExtSems: c_uint, _stream: CUstream) -> CUresult {
+pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync_ptsz(
+    _extSemArray: *const CUexternalSemaphore,
+    _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+    _numExtSems: c_uint,
+    _stream: CUstream,
+) -> CUresult {
     ::driver::missing("cuWaitExternalSemaphoresAsync_ptsz")
 }
 
