@@ -109,9 +109,11 @@ impl Builder {
     /// The bits as a constant of `ty`, in every lane.
     pub fn bits(ty: Type, bits: u128) -> Val {
         let width = ty.bits();
-        let bits = if width == 128 { bits } else { bits & ((1u128 << width) - 1) };
+        let bits = if width >= 128 { bits } else { bits & ((1u128 << width) - 1) };
         let scalar = match ty.scalar {
             Scalar::Int(1) => if bits == 1 { "true" } else { "false" }.to_owned(),
+            // Wider integers are sign-extended.
+            Scalar::Int(129..) => (bits as i128).to_string(),
             Scalar::Int(_) => bits.to_string(),
             Scalar::Half => format!("0xH{bits:04X}"),
             Scalar::Double => format!("0x{bits:016X}"),

@@ -13,6 +13,8 @@ pub fn cvt(b: &mut Builder, from: Num, to: Num, mode: FloatMode, x: &Val, ty: Ty
         (Num::Float(from), Num::Int(to)) => return float_to_int(b, from, to, mode, x, ty),
         (Num::Float(from), Num::Float(to)) => float_to_float(b, from, to, mode, x)?,
         (Num::Float(Float::F32), Num::Tf32) => minifloat::tf32(b, mode, x),
+        (Num::E4m3x2 | Num::E5m2x2, Num::Float(Float::F16x2)) => minifloat::unpack(b, from, mode, x),
+        (Num::Float(Float::F16x2), Num::E4m3x2 | Num::E5m2x2) => minifloat::pack_halves(b, to, mode, x),
         _ => return unsupported(),
     };
     Ok(registers::resize(b, &value, ty, false))
@@ -188,6 +190,7 @@ pub fn pack(b: &mut Builder, from: Float, to: Num, mode: FloatMode, high: &Val, 
     let part = match (from, to) {
         (Float::F32, Num::Float(Float::F16x2)) => Float::F16,
         (Float::F32, Num::Float(Float::Bf16x2)) => Float::Bf16,
+        (Float::F32, Num::E4m3x2 | Num::E5m2x2) => return Ok(minifloat::pack_f32(b, to, mode, high, low)),
         _ => return Err(Unsupported(format!("cvt from two {from:?} to {to:?}"))),
     };
     let high = float_to_float(b, from, part, mode, high)?;

@@ -168,15 +168,15 @@ fn core(b: &mut Builder, op: FloatBin, rounding: Round, x: &Val, y: &Val) -> Res
         FloatBin::Sub if nearest => b.fsub(x, y),
         FloatBin::Mul if nearest => b.fmul(x, y),
         FloatBin::Div if nearest => b.bin("fdiv", x, y),
-        FloatBin::Add if is_f64 => wide::add(b, rounding, x, y)?,
+        FloatBin::Add if is_f64 => wide::add(b, rounding, x, y),
         FloatBin::Add => round::add(b, rounding, x, y),
         FloatBin::Sub => {
             let minus = b.fneg(y);
             return core(b, FloatBin::Add, rounding, x, &minus);
         }
-        FloatBin::Mul if is_f64 => wide::mul(b, rounding, x, y)?,
+        FloatBin::Mul if is_f64 => wide::mul(b, rounding, x, y),
         FloatBin::Mul => round::mul(b, rounding, x, y),
-        FloatBin::Div if is_f64 => wide::div(b, rounding, x, y)?,
+        FloatBin::Div if is_f64 => wide::div(b, rounding, x, y),
         FloatBin::Div => round::div(b, rounding, x, y),
         FloatBin::DivApprox => approx::div(b, x, y),
         FloatBin::DivFull => b.bin("fdiv", x, y),
@@ -264,7 +264,7 @@ fn unary_core(b: &mut Builder, op: FloatUn, mode: FloatMode, x: &Val) -> Result<
         FloatUn::Neg => b.fneg(x),
         FloatUn::Abs => b.fabs(x),
         FloatUn::Sqrt if mode.round == Round::Nearest => b.same("sqrt", &[x]),
-        FloatUn::Sqrt if is_f64 => wide::sqrt(b, mode.round, x)?,
+        FloatUn::Sqrt if is_f64 => wide::sqrt(b, mode.round, x),
         FloatUn::Sqrt => round::sqrt(b, mode.round, x),
         FloatUn::Rcp => return core(b, FloatBin::Div, mode.round, &one, x),
         FloatUn::SqrtApprox => b.same("sqrt", &[x]),
@@ -321,7 +321,7 @@ pub fn fma(b: &mut Builder, ty: Float, mode: FloatMode, args: &[Val]) -> Result<
     let (x, y, z) = (&values[0], &values[1], &values[2]);
     let value = match (mode.round, ty) {
         (Round::Nearest, _) => b.fma(x, y, z),
-        (rounding, Float::F64) => wide::fma(b, rounding, x, y, z)?,
+        (rounding, Float::F64) => wide::fma(b, rounding, x, y, z),
         (rounding, _) => round::fma(b, rounding, x, y, z),
     };
     Ok(finish(b, mode, value))

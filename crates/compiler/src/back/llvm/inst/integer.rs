@@ -144,6 +144,7 @@ pub fn unary(b: &mut Builder, op: IntUn, int: Int, x: &Val, to: Type) -> Val {
             b.sub(&zero, &x)
         }
         IntUn::Not => b.not(&x),
+        IntUn::Abs if !int.signed => x,
         IntUn::Abs => b.same_defined("abs", &x),
         IntUn::Brev => b.same("bitreverse", &[&x]),
         // These three have results of their own type.

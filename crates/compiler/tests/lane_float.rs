@@ -1,0 +1,229 @@
+//! Float operations and conversions against the CPU's own arithmetic under its own rounding modes.
+
+mod lane_support;
+
+use compiler::ir::*;
+use lane_support::Suite;
+
+/// Rounding, the C library's name for it, PTX's name.
+const ROUNDS: [(Round, &str, &str); 4] = [
+    (Round::Nearest, "FE_TONEAREST", "rn"),
+    (Round::Zero, "FE_TOWARDZERO", "rz"),
+    (Round::Down, "FE_DOWNWARD", "rm"),
+    (Round::Up, "FE_UPWARD", "rp"),
+];
+
+fn mode(round: Round) -> FloatMode {
+    FloatMode { round, ..FloatMode::default() }
+}
+
+#[test]
+fn arithmetic_in_every_rounding_mode() {
+    let mut suite = Suite::default();
+    for (round, c_mode, ptx) in ROUNDS {
+        for (float, ty, suffix) in [(Float::F32, Ty::F32, "f"), (Float::F64, Ty::F64, "")] {
+            let m = mode(round);
+            let mut bin = |name: &str, op, code: &str| {
+                suite.c(format!("{name}.{ptx} {float:?}"), Op::Float(op, float, m), &[ty, ty], &[ty], c_mode, code);
+            };
+            bin("add", FloatBin::Add, "r0 = a0 + a1");
+            bin("sub", FloatBin::Sub, "r0 = a0 - a1");
+            bin("mul", FloatBin::Mul, "r0 = a0 * a1");
+            bin("div", FloatBin::Div, "r0 = a0 / a1");
+            let fma = format!("r0 = fma{suffix}(a0, a1, a2)");
+            suite.c(format!("fma.{ptx} {float:?}"), Op::Fma(float, m), &[ty; 3], &[ty], c_mode, &fma);
+            let sqrt = format!("r0 = sqrt{suffix}(a0)");
+            suite.c(format!("sqrt.{ptx} {float:?}"), Op::FloatUn(FloatUn::Sqrt, float, m), &[ty], &[ty], c_mode, &sqrt);
+            let rcp = Op::FloatUn(FloatUn::Rcp, float, m);
+            suite.c(format!("rcp.{ptx} {float:?}"), rcp, &[ty], &[ty], c_mode, "r0 = 1 / a0");
+            if float == Float::F32 {
+                let ftz = FloatMode { ftz: true, ..m };
+                let op = |bin| Op::Float(bin, float, ftz);
+                let two = [ty, ty];
+                suite.c(format!("add.{ptx}.ftz"), op(FloatBin::Add), &two, &[ty], c_mode, "r0 = flush(flush(a0) + flush(a1))");
+                suite.c(format!("mul.{ptx}.ftz"), op(FloatBin::Mul), &two, &[ty], c_mode, "r0 = flush(flush(a0) * flush(a1))");
+                let code = "r0 = flush(fmaf(flush(a0), flush(a1), flush(a2)))";
+                suite.c(format!("fma.{ptx}.ftz"), Op::Fma(float, ftz), &[ty; 3], &[ty], c_mode, code);
+                let sat = FloatMode { sat: true, ..m };
+                let code = "float s = a0 + a1; r0 = s > 0 ? (s < 1 ? s : 1) : 0";
+                suite.c(format!("add.{ptx}.sat"), Op::Float(FloatBin::Add, float, sat), &two, &[ty], c_mode, code);
+            }
+        }
+    }
+    suite.check("arithmetic");
+}
+
+#[test]
+fn halves_round_once() {
+    let mut suite = Suite::default();
+    let near = "FE_TONEAREST";
+    let h = Ty::B16;
+    let m = FloatMode::default();
+    for (name, op, sign) in [("add", FloatBin::Add, "+"), ("sub", FloatBin::Sub, "-"), ("mul", FloatBin::Mul, "*")] {
+        // Exact in f64, then one rounding.
+        let code = format!("r0 = half_bits((_Float16)((double)half(a0) {sign} (double)half(a1)))");
+        suite.c(format!("{name}.f16"), Op::Float(op, Float::F16, m), &[h, h], &[h], near, &code);
+        let code = format!(
+            "double d[2] = {{ (double)half(a0) {sign} (double)half(a1), (double)half(a0 >> 16) {sign} (double)half(a1 >> 16) }}; \
+             r0 = half_bits((_Float16)d[0]) | (uint32_t)half_bits((_Float16)d[1]) << 16; \
+             if (d[0] != d[0]) r0 = r0 & 0xffff0000 | 0x7fff; if (d[1] != d[1]) r0 = r0 & 0xffff | 0x7fff0000"
+        );
+        suite.c(format!("{name}.f16x2"), Op::Float(op, Float::F16x2, m), &[Ty::B32; 2], &[Ty::B32], near, &code);
+        let code = format!("r0 = brain_bits((__float128)brain(a0) {sign} (__float128)brain(a1))");
+        suite.c(format!("{name}.bf16"), Op::Float(op, Float::Bf16, m), &[h, h], &[h], near, &code);
+    }
+    let code = "r0 = half_bits128(fma_odd(half(a0), half(a1), half(a2)))";
+    suite.c("fma.f16", Op::Fma(Float::F16, m), &[h; 3], &[h], near, code);
+    let code = "r0 = brain_bits(fma_odd(brain(a0), brain(a1), brain(a2)))";
+    suite.c("fma.bf16", Op::Fma(Float::Bf16, m), &[h; 3], &[h], near, code);
+    for case in &mut suite.cases {
+        // Random halves as well as integers' corner cases: every exponent.
+        let columns = case.args.iter().map(|_| lane_support::floats(5, 10)).collect::<Vec<_>>();
+        if case.args[0] == Ty::B16 {
+            case.rows.extend(lane_support::rows_of(&columns, &case.args, 30_000, 5));
+        }
+    }
+    suite.check("halves");
+}
+
+#[test]
+fn min_max_and_signs() {
+    let mut suite = Suite::default();
+    for (float, ty, suffix) in [(Float::F32, Ty::F32, "f"), (Float::F64, Ty::F64, "")] {
+        for (name, c, is_max) in [("min", "<", 0), ("max", ">", 1)] {
+            for nan in [false, true] {
+                for xorsign_abs in [false, true] {
+                    if ty == Ty::F64 && (nan || xorsign_abs) {
+                        continue;
+                    }
+                    let op = match is_max {
+                        0 => FloatBin::Min { nan, xorsign_abs },
+                        _ => FloatBin::Max { nan, xorsign_abs },
+                    };
+                    let code = format!(
+                        "int s = !!signbit(a0) ^ !!signbit(a1); if ({x}) {{ a0 = fabs{suffix}(a0); a1 = fabs{suffix}(a1); }} \
+                         if (isnan(a0) || isnan(a1)) r0 = {nan} ? NAN : isnan(a0) ? a1 : a0; \
+                         else if (a0 == 0 && a1 == 0) r0 = (signbit(a0) {join} signbit(a1)) ? -0.0 : 0.0; \
+                         else r0 = a0 {c} a1 ? a0 : a1; \
+                         if ({x}) r0 = copysign{suffix}(r0, s ? -1 : 1)",
+                        x = u8::from(xorsign_abs),
+                        nan = u8::from(nan),
+                        join = if is_max == 1 { "&&" } else { "||" },
+                    );
+                    let label = format!("{name} {float:?} nan={nan} xorsign={xorsign_abs}");
+                    suite.c(label, Op::Float(op, float, FloatMode::default()), &[ty, ty], &[ty], "FE_TONEAREST", &code);
+                }
+            }
+        }
+        let m = FloatMode::default();
+        let bits = ty.bits();
+        let top = 1u128 << (bits - 1);
+        suite.rust(format!("neg {float:?}"), Op::FloatUn(FloatUn::Neg, float, m), &[ty], &[ty], move |a| vec![a[0] ^ top]);
+        suite.rust(format!("abs {float:?}"), Op::FloatUn(FloatUn::Abs, float, m), &[ty], &[ty], move |a| vec![a[0] & !top]);
+        suite.rust(format!("copysign {float:?}"), Op::Float(FloatBin::CopySign, float, m), &[ty, ty], &[ty], move |a| {
+            vec![a[1] & !top | a[0] & top]
+        });
+        let (fraction, all) = if bits == 32 { (23, 0xffu128) } else { (52, 0x7ff) };
+        let class = move |bits: u128| (bits >> fraction & all, bits & ((1 << fraction) - 1));
+        let mut test = |test: TestP, holds: fn(u128, u128, u128) -> bool| {
+            suite.rust(format!("testp {test:?} {float:?}"), Op::TestP(test, float), &[ty], &[Ty::Pred], move |a| {
+                let (exponent, fraction) = class(a[0]);
+                vec![u128::from(holds(exponent, fraction, all))]
+            });
+        };
+        test(TestP::Finite, |e, _, all| e != all);
+        test(TestP::Infinite, |e, f, all| e == all && f == 0);
+        test(TestP::Number, |e, f, all| e != all || f == 0);
+        test(TestP::NotANumber, |e, f, all| e == all && f != 0);
+        test(TestP::Subnormal, |e, f, _| e == 0 && f != 0);
+        test(TestP::Normal, |e, f, all| e != all && (e != 0 || f == 0));
+        let comparisons = [
+            (Cmp::Eq, "a0 == a1"),
+            (Cmp::Ne, "a0 < a1 || a0 > a1"),
+            (Cmp::Lt, "a0 < a1"),
+            (Cmp::Le, "a0 <= a1"),
+            (Cmp::Gt, "a0 > a1"),
+            (Cmp::Ge, "a0 >= a1"),
+        ];
+        for (cmp, c) in comparisons {
+            let both = [ty, ty];
+            let op = |cmp| Op::Fcmp { cmp, ty: float, ftz: false };
+            let near = "FE_TONEAREST";
+            suite.c(format!("{cmp:?} {float:?}"), op(FloatCmp::Ordered(cmp)), &both, &[Ty::Pred], near, &format!("r0 = {c}"));
+            let code = format!("r0 = isnan(a0) || isnan(a1) || {c}");
+            suite.c(format!("{cmp:?}u {float:?}"), op(FloatCmp::Unordered(cmp)), &both, &[Ty::Pred], near, &code);
+        }
+    }
+    let flushed = Op::Fcmp { cmp: FloatCmp::Ordered(Cmp::Eq), ty: Float::F32, ftz: true };
+    suite.c("eq.ftz", flushed, &[Ty::F32; 2], &[Ty::Pred], "FE_TONEAREST", "r0 = flush(a0) == flush(a1)");
+    suite.check("minmax");
+}
+
+const INTS: [(Int, &str, &str); 6] = [
+    (U16, "uint16_t", "65535"),
+    (S16, "int16_t", "32767"),
+    (U32, "uint32_t", "4294967295"),
+    (S32, "int32_t", "2147483647"),
+    (U64, "uint64_t", "18446744073709551615ull"),
+    (S64, "int64_t", "9223372036854775807ll"),
+];
+
+#[test]
+fn conversions_in_every_rounding_mode() {
+    let mut suite = Suite::default();
+    for (round, c_mode, ptx) in ROUNDS {
+        let cvt = |from, to| Op::Cvt { from, to, mode: mode(round) };
+        for (int, c, most) in INTS {
+            let ty = Ty::of_bits(int.bits.into());
+            let num = Num::Int(int);
+            for (float, to) in [(Float::F32, Ty::F32), (Float::F64, Ty::F64)] {
+                let name = format!("cvt.{ptx} {int:?} to {float:?}");
+                suite.c(name, cvt(num, Num::Float(float)), &[ty], &[to], c_mode, &format!("r0 = ({c})a0"));
+                // To integers: the integral value in that mode, then saturation.
+                let nan = if float == Float::F64 || int.bits == 64 {
+                    format!("({c})((uint64_t)1 << {})", int.bits - 1)
+                } else {
+                    "0".to_owned()
+                };
+                let least = if int.signed { format!("(-{most} - 1)") } else { "0".to_owned() };
+                let code = format!(
+                    "double w = rint((double)a0); r0 = ({c})(isnan(w) ? {nan} : w >= (double){most} ? ({c}){most} : w <= (double){least} ? ({c}){least} : ({c})w)"
+                );
+                let code = if int.bits == 64 {
+                    // 2^63 and 2^64 are the first numbers that do not fit.
+                    code.replace(&format!("(double){most}"), if int.signed { "0x1p63" } else { "0x1p64" })
+                } else {
+                    code
+                };
+                let name = format!("cvt.{ptx}i {float:?} to {int:?}");
+                suite.c(name, cvt(Num::Float(float), num), &[to], &[ty], c_mode, &code);
+            }
+            let name = format!("cvt.{ptx} {int:?} to f16");
+            let code = format!("r0 = half_bits128((__float128)({c})a0)");
+            suite.c(name, cvt(num, Num::Float(Float::F16)), &[ty], &[Ty::B16], c_mode, &code);
+            let name = format!("cvt.{ptx} {int:?} to bf16");
+            let code = format!("r0 = brain_bits((__float128)({c})a0)");
+            suite.c(name, cvt(num, Num::Float(Float::Bf16)), &[ty], &[Ty::B16], c_mode, &code);
+        }
+        let f = Num::Float;
+        suite.c(format!("cvt.{ptx}.f32.f64"), cvt(f(Float::F64), f(Float::F32)), &[Ty::F64], &[Ty::F32], c_mode, "r0 = a0");
+        suite.c(format!("cvt.{ptx}.f16.f32"), cvt(f(Float::F32), f(Float::F16)), &[Ty::F32], &[Ty::B16], c_mode, "r0 = half_bits128(a0)");
+        suite.c(format!("cvt.{ptx}.f16.f64"), cvt(f(Float::F64), f(Float::F16)), &[Ty::F64], &[Ty::B16], c_mode, "r0 = half_bits128(a0)");
+        suite.c(format!("cvt.{ptx}.bf16.f32"), cvt(f(Float::F32), f(Float::Bf16)), &[Ty::F32], &[Ty::B16], c_mode, "r0 = brain_bits(a0)");
+        suite.c(format!("cvt.{ptx}.bf16.f64"), cvt(f(Float::F64), f(Float::Bf16)), &[Ty::F64], &[Ty::B16], c_mode, "r0 = brain_bits(a0)");
+        for (float, ty, suffix) in [(Float::F32, Ty::F32, "f"), (Float::F64, Ty::F64, "")] {
+            let op = Op::RoundInt { ty: float, mode: mode(round) };
+            suite.c(format!("cvt.{ptx}i {float:?}"), op, &[ty], &[ty], c_mode, &format!("r0 = rint{suffix}(a0)"));
+        }
+    }
+    let near = "FE_TONEAREST";
+    let cvt = |from, to| Op::Cvt { from: Num::Float(from), to: Num::Float(to), mode: FloatMode::default() };
+    suite.c("cvt.f64.f32", cvt(Float::F32, Float::F64), &[Ty::F32], &[Ty::F64], near, "r0 = a0");
+    suite.c("cvt.f32.f16", cvt(Float::F16, Float::F32), &[Ty::B16], &[Ty::F32], near, "r0 = half(a0)");
+    suite.c("cvt.f32.bf16", cvt(Float::Bf16, Float::F32), &[Ty::B16], &[Ty::F32], near, "r0 = brain(a0)");
+    let pack = |to| Op::CvtPack { from: Float::F32, to: Num::Float(to), mode: FloatMode::default() };
+    let two = [Ty::F32; 2];
+    suite.c("cvt.f16x2.f32", pack(Float::F16x2), &two, &[Ty::B32], near, "r0 = (uint32_t)half_bits128(a0) << 16 | half_bits128(a1)");
+    suite.c("cvt.bf16x2.f32", pack(Float::Bf16x2), &two, &[Ty::B32], near, "r0 = (uint32_t)brain_bits(a0) << 16 | brain_bits(a1)");
+    suite.check("conversions");
+}
