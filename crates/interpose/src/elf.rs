@@ -6,7 +6,9 @@ pub const SHT_DYNAMIC: u32 = 6;
 pub const SHT_NOBITS: u32 = 8;
 pub const SHT_DYNSYM: u32 = 11;
 
-pub const STB_LOCAL: u8 = 0;
+const STB_LOCAL: u8 = 0;
+const STV_INTERNAL: u8 = 1;
+const STV_HIDDEN: u8 = 2;
 pub const STT_OBJECT: u8 = 1;
 pub const STT_FUNC: u8 = 2;
 pub const SHN_UNDEF: u16 = 0;
@@ -50,7 +52,8 @@ pub struct Segment {
 #[derive(Clone, Copy)]
 pub struct Symbol<'a> {
     pub name: &'a [u8],
-    pub binding: u8,
+    /// No other object can bind to it. (A link of a position-independent file makes hidden symbols local, another one does not.)
+    pub is_private: bool,
     pub kind: u8,
     pub section: u16,
     pub value: u64,
@@ -180,9 +183,10 @@ impl<'a> Symbols<'a> {
     pub fn iter(self) -> impl Iterator<Item = Symbol<'a>> {
         self.entries.chunks_exact(SYMBOL_BYTES).filter_map(move |entry| {
             let info = *entry.get(4)?;
+            let visibility = *entry.get(5)? & 3;
             Some(Symbol {
                 name: c_string(self.strings, u32_at(entry, 0)?)?,
-                binding: info >> 4,
+                is_private: info >> 4 == STB_LOCAL || matches!(visibility, STV_INTERNAL | STV_HIDDEN),
                 kind: info & 0xf,
                 section: u16_at(entry, 6)?,
                 value: u64_at(entry, 8)?,

@@ -16,7 +16,7 @@ pub enum Kind {
     Shared,
 }
 
-/// Local functions of these names in a file without fat binaries: fewer could be somebody's own helpers.
+/// Private functions of these names in a file without fat binaries: fewer could be somebody's own helpers.
 const MIN_NAMES_WITHOUT_FATBIN: usize = 4;
 
 pub fn kind(file: File) -> Kind {
@@ -45,7 +45,7 @@ pub fn functions(file: File, kind: Kind) -> impl Iterator<Item = Symbol> {
         .filter(move |symbol| {
             symbol.kind == elf::STT_FUNC
                 && symbol.section != elf::SHN_UNDEF
-                && (symbol.binding == elf::STB_LOCAL || kind == Kind::Shared)
+                && (symbol.is_private || kind == Kind::Shared)
                 && looks_public(symbol.name)
         })
         .filter(|symbol| RUNTIMES.iter().any(|runtime| runtime.index_of(symbol.name).is_some()))

@@ -42,22 +42,38 @@ pub struct Record {
 
 impl Record {
     pub fn new(path: &CStr) -> Self {
-        let bytes = path.to_bytes();
         let mut record = Record {
             path: [0; PATH_BYTES],
-            path_bytes: bytes.len().min(PATH_BYTES),
+            path_bytes: 0,
             outcome: Outcome::Redirected,
             major: 0,
             n_found: 0,
             n_redirected: 0,
             n_too_short: 0,
         };
+        record.set_path(path.to_bytes());
+        record
+    }
+
+    /// Names the file behind a link such as /proc/self/exe instead of the link.
+    pub fn follow_link(&mut self, path: &CStr) {
+        let mut target = [0u8; 4096];
+        // SAFETY: `path` ends in a zero; the buffer is as long as said.
+        let len_bytes = unsafe { libc::readlink(path.as_ptr(), target.as_mut_ptr().cast(), target.len()) };
+        if let Some(target) = usize::try_from(len_bytes).ok().and_then(|len_bytes| target.get(..len_bytes))
+            && target.starts_with(b"/")
+        {
+            self.set_path(target);
+        }
+    }
+
+    fn set_path(&mut self, bytes: &[u8]) {
+        self.path_bytes = bytes.len().min(PATH_BYTES);
         // The end of a long path says more than its beginning.
-        let tail = bytes.get(bytes.len() - record.path_bytes..).unwrap_or(&[]);
-        for (to, &from) in record.path.iter_mut().zip(tail) {
+        let tail = bytes.get(bytes.len() - self.path_bytes..).unwrap_or(&[]);
+        for (to, &from) in self.path.iter_mut().zip(tail) {
             *to = from;
         }
-        record
     }
 
     pub fn path(&self) -> &[u8] {
@@ -117,6 +133,10 @@ static LOG: Log = Log { entries: [const { UnsafeCell::new(None) }; CAPACITY], n_
 
 /// The caller holds the loader's lock or is alone. Past the capacity records are dropped.
 pub fn add(record: Record) {
+    if records().any(|known| known.path() == record.path() && known.outcome == record.outcome) {
+        // A library that is opened again and again is one line.
+        return;
+    }
     let n = LOG.n_written.load(Ordering::Relaxed);
     if let Some(entry) = LOG.entries.get(n) {
         // SAFETY: nobody reads an entry at or past `n_written`, and nobody else writes.

@@ -30,15 +30,16 @@ pub fn consider(object: Loaded) -> Option<Record> {
         return None;
     }
     let kind = recognise::kind(file);
+    if kind == Kind::Other || (kind == Kind::Shared && is_ours(&mapping)) {
+        return None;
+    }
     let mut record = Record::new(object.file);
-    let outcome = match kind {
-        Kind::Other => return None,
-        Kind::Stripped => Outcome::Stripped,
-        Kind::Shared if is_ours(&mapping) => return None,
+    record.follow_link(object.file);
+    record.outcome = match kind {
+        Kind::Other | Kind::Stripped => Outcome::Stripped,
         Kind::Static | Kind::Shared if has_registered(file, object) => Outcome::TooLate,
         Kind::Static | Kind::Shared => redirect(file, kind, object, &mut record),
     };
-    record.outcome = outcome;
     Some(record)
 }
 

@@ -1,0 +1,2 @@
+#include "use.h"
+int main(void) { use_runtime(); return 0; }
