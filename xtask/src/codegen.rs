@@ -3,6 +3,7 @@
 //! Rule: nothing here knows a CUDA name by heart; a wrong output is a wrong fact or a wrong rule.
 
 mod bodies;
+mod calls;
 mod coverage;
 mod differences;
 pub mod facts;

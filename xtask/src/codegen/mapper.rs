@@ -1,6 +1,7 @@
 //! `tools/data/cuda-mapper.json`: CUDA call → HIP call(s), and whether a body exists.
 //!
-//! A body's `HIP:` line is the truth. Where there is no body, the HIP function of the same name is named as the likely way.
+//! Where a driver body exists, the HIP functions are those that its source reaches (`calls.rs`) and its `HIP:` line names.
+//! Where there is none, and for the runtime (which sits on the driver), the HIP function of the same name is the likely way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,6 +9,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use super::bodies::Bodies;
+use super::calls;
 use super::facts::{DriverExport, RuntimeExport, read, without_flavour};
 use super::shells::has_body;
 
@@ -21,12 +23,19 @@ pub fn json(
         .lines()
         .filter_map(|line| Some(line.split(' ').next()?.to_owned()))
         .collect();
+    let reached = calls::hip_of_bodies("crates/driver")?;
     let mut rows = Vec::new();
     for (name, export) in driver {
-        let own = driver_bodies.get(name).or_else(|| driver_bodies.get(without_flavour(name)?));
+        let own = driver_bodies
+            .get_key_value(name)
+            .or_else(|| driver_bodies.get_key_value(without_flavour(name)?));
         let status = if has_body(driver_bodies, name, None) { "implemented" } else { "not-supported" };
         let calls = match own {
-            Some(body) => body.hip.clone(),
+            Some((name, body)) => {
+                let mut calls = body.hip.clone();
+                calls.extend(reached.get(name).into_iter().flatten().filter(|call| !body.hip.contains(call)).cloned());
+                calls
+            }
             None => likely(&export.base, "cu", &hip),
         };
         rows.push(row(name, &calls, own.is_none(), status)?);
