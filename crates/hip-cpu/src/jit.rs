@@ -1,11 +1,12 @@
 //! LLVM 19: IR text → object code → callable function. The only file that touches LLVM.
 //!
 //! LLVM starts at the first compile, nothing happens at load. Every compile has its own LLVM context, so any number
-//! of threads compile at once; [`shut`] stops new ones when the process ends.
+//! of threads compile at once; `shut` stops new ones when the process ends.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Once, OnceLock};
 
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
@@ -84,17 +85,27 @@ impl Target {
     }
 }
 
-/// Compiles hold it shared; [`shut`] takes it for good.
+/// Compiles hold it shared; `shut` waits for it.
 static GATE: RwLock<()> = RwLock::new(());
 
-fn enter() -> RwLockReadGuard<'static, ()> {
+static SHUT: AtomicBool = AtomicBool::new(false);
+
+/// Leave to use LLVM; none once the process ends.
+fn enter() -> Option<RwLockReadGuard<'static, ()>> {
     start();
-    GATE.read_recursive()
+    let guard = GATE.read_recursive();
+    (!SHUT.load(Ordering::Acquire)).then_some(guard)
 }
 
-/// Waits for running compiles and lets no other begin: LLVM's own destructors run after this at process exit.
-pub fn shut() {
-    std::mem::forget(GATE.write());
+/// Waits for running compiles and lets no other begin. Registered when LLVM starts, so it runs at process exit before
+/// LLVM's own destructors, which were registered when the library was loaded.
+extern "C" fn shut() {
+    SHUT.store(true, Ordering::Release);
+    drop(GATE.write());
+}
+
+fn ending() -> Error {
+    Error::Load("the process is ending".to_owned())
 }
 
 fn start() {
@@ -108,6 +119,7 @@ fn start() {
             LLVMInitializeX86TargetMC();
             LLVMInitializeX86AsmPrinter();
             LLVMInitializeX86AsmParser();
+            libc::atexit(shut);
         }
     });
 }
@@ -200,7 +212,7 @@ const PIPELINE: &CStr = c"default<O2>";
 
 /// Compiles IR text to an object file in memory.
 pub fn compile(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Error> {
-    let _gate = enter();
+    let _gate = enter().ok_or_else(ending)?;
     let name = CString::new(name.replace('\0', " ")).unwrap_or_default();
     let machine = machine(target)?;
     let mut complaints: Vec<String> = Vec::new();
@@ -265,7 +277,7 @@ unsafe impl Sync for Code {}
 impl Code {
     /// Links object code that [`compile`] made (now or in another run) into this process.
     pub fn load(object: &[u8]) -> Result<Code, Error> {
-        let _gate = enter();
+        let _gate = enter().ok_or_else(ending)?;
         // SAFETY: ORC's C API as documented; the builder and the buffer are consumed by the calls they go to.
         unsafe {
             let builder = LLVMOrcCreateLLJITBuilder();
@@ -293,7 +305,7 @@ impl Code {
 
     /// Address of an exported function.
     pub fn function(&self, name: &str) -> Result<*const c_void, Error> {
-        let _gate = enter();
+        let _gate = enter().ok_or_else(ending)?;
         let symbol = CString::new(name).map_err(|e| Error::Load(e.to_string()))?;
         let mut address = MaybeUninit::<LLVMOrcExecutorAddress>::uninit();
         // SAFETY: `jit` is alive, `address` is written when there is no error.
@@ -306,7 +318,8 @@ impl Code {
 
 impl Drop for Code {
     fn drop(&mut self) {
-        let _gate = enter();
+        // At the end of the process the code stays.
+        let Some(_gate) = enter() else { return };
         // SAFETY: the only owner; nobody runs the code any more (kernels hold an `Arc` while they run).
         let error = unsafe { check(LLVMOrcDisposeLLJIT(self.jit), Error::Load) };
         if let Err(error) = error {

@@ -75,6 +75,9 @@ pub unsafe fn sources(image: *const u8) -> std::result::Result<Vec<Source>, Refu
         return Err(Refusal::new(hipErrorNoBinaryForGpu, "machine code of another device; this one takes PTX"));
     }
     let text = text.to_str().map_err(|_| Refusal::new(hipErrorInvalidImage, "neither an image nor PTX text"))?;
+    if !text.contains(".version") {
+        return Err(Refusal::new(hipErrorInvalidImage, "neither an image nor PTX text"));
+    }
     Ok(vec![Source { name: "ptx".to_owned(), text: text.to_owned() }])
 }
 
