@@ -74,10 +74,11 @@ pub(crate) fn lower<'i, 'a>(
     function: &'i Function<'a>,
 ) -> Result<ir::Function, Vec<Diagnostic>> {
     // What the parser could not read inside this function fails this function.
-    let parser_errors: Vec<Diagnostic> = linked.units[unit]
-        .parsed
-        .diagnostics
+    let all = &linked.units[unit].parsed.diagnostics;
+    let first = all.partition_point(|it| it.span.start < function.span.start);
+    let parser_errors: Vec<Diagnostic> = all[first..]
         .iter()
+        .take_while(|it| it.span.start < function.span.end)
         .filter(|it| it.severity == ptx::Severity::Error && function.span.contains(it.span))
         .map(|it| linked.units[unit].diagnostic(it.span, Some(function.name.value), it.message.clone()))
         .collect();

@@ -27,11 +27,12 @@ mod simplify;
 mod special;
 mod table;
 pub mod verify;
+mod video;
 mod warp;
 
 use std::collections::{BTreeMap, HashMap};
 
-use ptx::ast::{Directive, Item};
+use ptx::ast::Directive;
 
 use crate::ir::{FuncId, Function, Op, SharedId, SharedLayout};
 use crate::program::{Diagnostic, Kernel, Program, Source, Target};
@@ -58,11 +59,11 @@ pub fn program(sources: &[Source]) -> Result<Program, Vec<Diagnostic>> {
 
 /// What the parser could not read outside of functions: the source as a whole is broken.
 fn module_errors(unit: &Unit<'_>) -> Vec<Diagnostic> {
+    // Items stand in the order of the text.
+    let spans: Vec<ptx::Span> = unit.parsed.module.functions().map(|function| function.span).collect();
     let inside = |span: ptx::Span| {
-        unit.parsed.module.items.iter().any(|item| match item {
-            Item::Function(function) => function.span.contains(span),
-            _ => false,
-        })
+        let behind = spans.partition_point(|it| it.start <= span.start);
+        behind.checked_sub(1).is_some_and(|at| spans[at].contains(span))
     };
     let errors = unit.parsed.diagnostics.iter().filter(|it| it.severity == ptx::Severity::Error);
     errors.filter(|it| !inside(it.span)).map(|it| unit.diagnostic(it.span, None, it.message.clone())).collect()

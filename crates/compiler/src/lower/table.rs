@@ -5,7 +5,7 @@
 
 use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
-use super::{atomic, barrier, call, compare, control, convert, copy, float, integer, logic, memory, special, warp};
+use super::{atomic, barrier, call, compare, control, convert, copy, float, integer, logic, memory, special, video, warp};
 
 /// What a guard predicate does to an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +126,16 @@ table! {
     "tanh"          Pure   float::tanh,
     "testp"         Pure   float::testp,
     "trap"          Effect control::trap,
+    "vabsdiff"      Pure   video::vabsdiff,
+    "vadd"          Pure   video::vadd,
+    "vmad"          Pure   video::vmad,
+    "vmax"          Pure   video::vmax,
+    "vmin"          Pure   video::vmin,
     "vote"          Effect warp::vote,
+    "vset"          Pure   video::vset,
+    "vshl"          Pure   video::vshl,
+    "vshr"          Pure   video::vshr,
+    "vsub"          Pure   video::vsub,
     "xor"           Pure   logic::xor,
 }
 
