@@ -1,0 +1,518 @@
+//! The documented errors, over a provider that never fails: every error here is the driver's own.
+
+mod null;
+
+use core::ffi::c_void;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard};
+
+use cuda_abi::*;
+use driver::Error;
+use driver::api::{
+    context, copy, device, event, execution, library, link, memory, memset, module, pointer, pool, stream,
+};
+
+/// One test at a time: the live-object counter is the process's.
+fn exclusive() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let guard = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    null::start();
+    // Threads of the test harness are reused: begin with an empty stack.
+    while context::cuCtxPopCurrent_v2(None.into()).is_ok() {}
+    guard
+}
+
+fn out<T>(call: impl FnOnce(cuda_abi::out::Out<'_, T>) -> driver::Result) -> Result<T, Error>
+where
+    T: Default,
+{
+    let mut value = T::default();
+    call((&mut value).into()).map(|()| value)
+}
+
+fn out_pointer<T>(
+    call: impl FnOnce(cuda_abi::out::Out<'_, *mut T>) -> driver::Result,
+) -> Result<*mut T, Error> {
+    let mut value: *mut T = core::ptr::null_mut();
+    call((&mut value).into()).map(|()| value)
+}
+
+/// A new context, current until dropped; checks that nothing made in it outlives it.
+struct Scope {
+    handle: CUcontext,
+    live_before: i64,
+}
+
+fn scope() -> Scope {
+    let live_before = null::LIVE.load(Ordering::Relaxed);
+    let handle = out_pointer(|pctx| context::cuCtxCreate_v2(pctx, 0, 0)).unwrap();
+    Scope { handle, live_before }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        context::cuCtxDestroy_v2(self.handle).unwrap();
+        assert_eq!(null::LIVE.load(Ordering::Relaxed), self.live_before, "the context left objects behind");
+    }
+}
+
+fn load(ptx: &core::ffi::CStr) -> Result<CUmodule, Error> {
+    out_pointer(|module| module::cuModuleLoadData(module, ptx.as_ptr().cast()))
+}
+
+#[test]
+fn without_a_context_calls_that_need_one_say_so() {
+    let _one = exclusive();
+    assert_eq!(out(|dptr| memory::cuMemAlloc_v2(dptr, 16)), Err(Error::InvalidContext));
+    assert_eq!(context::cuCtxSynchronize(), Err(Error::InvalidContext));
+    assert_eq!(out_pointer(|s| stream::cuStreamCreate(s, 0)), Err(Error::InvalidContext));
+    assert_eq!(load(null::PTX), Err(Error::InvalidContext));
+    assert_eq!(context::cuCtxPopCurrent_v2(None.into()), Err(Error::InvalidContext));
+    assert_eq!(out_pointer(|pctx| context::cuCtxGetCurrent(pctx)), Ok(core::ptr::null_mut()));
+}
+
+#[test]
+fn devices_are_numbered_from_zero_and_no_further() {
+    let _one = exclusive();
+    assert_eq!(out(device::cuDeviceGetCount), Ok(2));
+    assert_eq!(out(|d| device::cuDeviceGet(d, 1)), Ok(1));
+    assert_eq!(out(|d| device::cuDeviceGet(d, 2)), Err(Error::InvalidDevice));
+    assert_eq!(out(|d| device::cuDeviceGet(d, -1)), Err(Error::InvalidDevice));
+    let attribute = |number| out(|pi| device::cuDeviceGetAttribute(pi, CUdevice_attribute(number), 0));
+    assert_eq!(attribute(10), Ok(32), "warp size");
+    assert_eq!((attribute(75), attribute(76)), (Ok(9), Ok(0)), "compute capability");
+    assert_eq!(attribute(83), Ok(1), "managed memory");
+    assert_eq!(attribute(0), Err(Error::InvalidValue("attrib")));
+    assert_eq!(attribute(5000), Err(Error::InvalidValue("attrib")));
+}
+
+#[test]
+fn every_device_attribute_has_an_answer() {
+    let _one = exclusive();
+    for number in 1..=161 {
+        out(|pi| device::cuDeviceGetAttribute(pi, CUdevice_attribute(number), 0)).unwrap();
+    }
+}
+
+#[test]
+fn handles_that_are_not_alive_are_refused_and_never_followed() {
+    let _one = exclusive();
+    let _scope = scope();
+    let mut local = 0u64;
+    let foreign = &raw mut local;
+    assert_eq!(stream::cuStreamSynchronize(foreign.cast()), Err(Error::InvalidHandle("hStream")));
+    assert_eq!(event::cuEventQuery(foreign.cast()), Err(Error::InvalidHandle("hEvent")));
+    assert_eq!(module::cuModuleUnload(foreign.cast()), Err(Error::InvalidHandle("hmod")));
+    assert_eq!(context::cuCtxSetCurrent(foreign.cast()), Err(Error::InvalidContext));
+    assert_eq!(library::cuLibraryUnload(foreign.cast()), Err(Error::InvalidHandle("library")));
+
+    let stream = out_pointer(|s| stream::cuStreamCreate(s, 0)).unwrap();
+    assert_eq!(
+        event::cuEventQuery(stream.cast()),
+        Err(Error::InvalidHandle("hEvent")),
+        "a stream is no event"
+    );
+    stream::cuStreamDestroy_v2(stream).unwrap();
+    assert_eq!(stream::cuStreamDestroy_v2(stream), Err(Error::InvalidHandle("hStream")), "destroyed twice");
+}
+
+#[test]
+fn a_pointer_cuda_never_gave_out_is_an_invalid_value() {
+    let _one = exclusive();
+    let _scope = scope();
+    let mut host = [0u8; 16];
+    let here = host.as_mut_ptr();
+    let at = here.expose_provenance() as CUdeviceptr;
+    assert_eq!(memory::cuMemFree_v2(at), Err(Error::InvalidValue("dptr")));
+    assert_eq!(memory::cuMemFree_v2(0), Ok(()));
+    assert_eq!(copy::cuMemcpyHtoD_v2(at, here.cast(), 16), Err(Error::InvalidValue("dstDevice")));
+    assert_eq!(copy::cuMemcpyDtoH_v2(here.cast(), 0, 16), Err(Error::InvalidValue("srcDevice")));
+    assert_eq!(memset::cuMemsetD8_v2(at, 1, 4), Err(Error::InvalidValue("dstDevice")));
+
+    let device = out(|dptr| memory::cuMemAlloc_v2(dptr, 16)).unwrap();
+    assert_eq!(copy::cuMemcpyHtoD_v2(device, core::ptr::null(), 16), Err(Error::InvalidValue("srcHost")));
+    assert_eq!(
+        copy::cuMemcpyHtoD_v2(device, here.cast(), 17),
+        Err(Error::InvalidValue("dstDevice")),
+        "too long"
+    );
+    assert_eq!(copy::cuMemcpyHtoD_v2(device + 8, here.cast(), 8), Ok(()));
+    assert_eq!(memory::cuMemFree_v2(device + 8), Err(Error::InvalidValue("dptr")), "inside an allocation");
+    assert_eq!(memory::cuMemFree_v2(device), Ok(()));
+    assert_eq!(memory::cuMemFree_v2(device), Err(Error::InvalidValue("dptr")), "freed twice");
+    assert_eq!(out(|dptr| memory::cuMemAlloc_v2(dptr, 0)), Err(Error::InvalidValue("bytesize")));
+    assert_eq!(out(|dptr| memory::cuMemAlloc_v2(dptr, 1 << 50)), Err(Error::OutOfMemory));
+}
+
+#[test]
+fn copies_and_fills_move_the_bytes_they_name() {
+    let _one = exclusive();
+    let _scope = scope();
+    let device = out(|dptr| memory::cuMemAlloc_v2(dptr, 64)).unwrap();
+    memset::cuMemsetD32_v2(device, 7, 16).unwrap();
+    memset::cuMemsetD2D16_v2(device, 16, 9, 2, 2).unwrap();
+    let mut host = [0u16; 32];
+    copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), device, 64).unwrap();
+    let mut expected = [7, 0].repeat(16);
+    (expected[0], expected[1], expected[8], expected[9]) = (9, 9, 9, 9);
+    assert_eq!(host.as_slice(), expected);
+
+    // Two rows of four bytes out of an 8-byte pitch.
+    let source: Vec<u8> = (0..16).collect();
+    let copy_2d = CUDA_MEMCPY2D {
+        srcXInBytes: 2,
+        srcY: 0,
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: source.as_ptr().cast(),
+        srcPitch: 8,
+        dstXInBytes: 0,
+        dstY: 1,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: device,
+        dstPitch: 4,
+        WidthInBytes: 4,
+        Height: 2,
+        ..Default::default()
+    };
+    copy::cuMemcpy2D_v2(&copy_2d).unwrap();
+    let mut bytes = [0u8; 12];
+    copy::cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), device, 12).unwrap();
+    assert_eq!(bytes[4..], [2, 3, 4, 5, 10, 11, 12, 13]);
+    let narrow = CUDA_MEMCPY2D { srcPitch: 5, ..copy_2d };
+    assert!(matches!(copy::cuMemcpy2D_v2(&narrow), Err(Error::InvalidValue(_))));
+    let outside = CUDA_MEMCPY2D { dstY: 15, ..copy_2d };
+    assert_eq!(copy::cuMemcpy2D_v2(&outside), Err(Error::InvalidValue("dst")));
+}
+
+#[test]
+fn a_module_with_a_bad_kernel_gives_its_good_one() {
+    let _one = exclusive();
+    let _scope = scope();
+    let mut log = [0u8; 512];
+    let mut options =
+        [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut values: [*mut c_void; 2] =
+        [log.as_mut_ptr().cast(), core::ptr::without_provenance_mut(log.len())];
+    let module = out_pointer(|m| {
+        let image = null::PTX.as_ptr().cast();
+        module::cuModuleLoadDataEx(m, image, 2, options.as_mut_ptr(), values.as_mut_ptr())
+    })
+    .unwrap();
+    let get = |name: &core::ffi::CStr| out_pointer(|f| module::cuModuleGetFunction(f, module, name.as_ptr()));
+    let good = get(c"good").unwrap();
+    assert_eq!(get(c"good"), Ok(good), "the same handle every time");
+    assert_eq!(get(c"bad"), Err(Error::InvalidPtx));
+    assert_eq!(get(c"missing"), Err(Error::NotFound));
+    let text = std::str::from_utf8(&log[..values[1].addr() - 1]).unwrap();
+    assert!(text.contains("ptx:15:") && text.contains("frobnicate"), "{text:?}");
+
+    let mut bytes = 0;
+    let mut at = 0;
+    module::cuModuleGetGlobal_v2(Some(&mut at).into(), Some(&mut bytes).into(), module, c"numbers".as_ptr())
+        .unwrap();
+    assert_eq!(bytes, 16);
+    assert_eq!(copy::cuMemcpyHtoD_v2(at, log.as_ptr().cast(), 16), Ok(()), "a variable is device memory");
+    let none = module::cuModuleGetGlobal_v2(None.into(), None.into(), module, c"nothing".as_ptr());
+    assert_eq!(none, Err(Error::NotFound));
+    module::cuModuleUnload(module).unwrap();
+    assert!(
+        matches!(launch(good, [1; 3], [1; 3], 0), Err(Error::InvalidHandle(_))),
+        "the kernel went with its module"
+    );
+}
+
+#[test]
+fn an_image_of_no_known_kind_is_invalid_and_ptx_that_does_not_parse_is_invalid_ptx() {
+    let _one = exclusive();
+    let _scope = scope();
+    assert_eq!(load(c"this is no image"), Err(Error::InvalidImage));
+    assert_eq!(load(c".version 8.0\n.target sm_80\n.visible .entry broken( {"), Err(Error::InvalidPtx));
+    let cubin = {
+        let mut header = [0u8; 64];
+        header[..4].copy_from_slice(b"\x7fELF");
+        header[18] = 190;
+        header
+    };
+    let loaded = out_pointer(|m| module::cuModuleLoadData(m, cubin.as_ptr().cast()));
+    assert_eq!(loaded, Err(Error::NoBinaryForGpu));
+    let nowhere = core::ptr::without_provenance(4096);
+    assert_eq!(out_pointer(|m| module::cuModuleLoadData(m, nowhere)), Err(Error::InvalidValue("image")));
+}
+
+fn launch(function: CUfunction, grid: [u32; 3], block: [u32; 3], shared_bytes: u32) -> driver::Result {
+    let mut argument = 0u64;
+    let mut parameters = [(&raw mut argument).cast::<c_void>()];
+    execution::cuLaunchKernel(
+        function,
+        grid[0],
+        grid[1],
+        grid[2],
+        block[0],
+        block[1],
+        block[2],
+        shared_bytes,
+        core::ptr::null_mut(),
+        parameters.as_mut_ptr(),
+        core::ptr::null_mut(),
+    )
+}
+
+#[test]
+fn a_launch_beyond_the_devices_bounds_is_an_invalid_value() {
+    let _one = exclusive();
+    let _scope = scope();
+    let module = load(null::PTX).unwrap();
+    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good".as_ptr())).unwrap();
+    let before = null::LAUNCHES.load(Ordering::Relaxed);
+    for (grid, block, shared_bytes) in [
+        ([0, 1, 1], [1, 1, 1], 0),
+        ([1, 1, 1], [1, 0, 1], 0),
+        ([1, 65536, 1], [1, 1, 1], 0),
+        ([1, 1, 1], [1025, 1, 1], 0),
+        ([1, 1, 1], [64, 32, 1], 0),
+        ([1, 1, 1], [1, 1, 65], 0),
+        ([1, 1, 1], [1, 1, 1], 65537),
+    ] {
+        let answer = launch(good, grid, block, shared_bytes);
+        assert!(
+            matches!(answer, Err(Error::InvalidValue(_))),
+            "{grid:?} {block:?} {shared_bytes}: {answer:?}"
+        );
+    }
+    assert_eq!(null::LAUNCHES.load(Ordering::Relaxed), before);
+    launch(good, [2, 3, 4], [8, 8, 8], 1024).unwrap();
+    assert_eq!(null::LAUNCHES.load(Ordering::Relaxed), before + 1);
+}
+
+#[test]
+fn a_parameter_buffer_reaches_hip_with_hips_end_tag() {
+    let _one = exclusive();
+    let _scope = scope();
+    let module = load(null::PTX).unwrap();
+    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good".as_ptr())).unwrap();
+    let (mut buffer, mut size) = ([0u8; 8], 8usize);
+    let mut extra = [
+        CU_LAUNCH_PARAM_BUFFER_POINTER,
+        buffer.as_mut_ptr().cast(),
+        CU_LAUNCH_PARAM_BUFFER_SIZE,
+        (&raw mut size).cast(),
+        CU_LAUNCH_PARAM_END,
+    ];
+    let none = core::ptr::null_mut();
+    execution::cuLaunchKernel(good, 1, 1, 1, 1, 1, 1, 0, none, core::ptr::null_mut(), extra.as_mut_ptr())
+        .unwrap();
+    assert_eq!(null::LAST_EXTRA_END.load(Ordering::Relaxed), 3);
+    let mut no_size = [CU_LAUNCH_PARAM_BUFFER_POINTER, buffer.as_mut_ptr().cast(), CU_LAUNCH_PARAM_END];
+    let answer = execution::cuLaunchKernel(
+        good,
+        1,
+        1,
+        1,
+        1,
+        1,
+        1,
+        0,
+        none,
+        core::ptr::null_mut(),
+        no_size.as_mut_ptr(),
+    );
+    assert_eq!(answer, Err(Error::InvalidValue("extra")));
+}
+
+#[test]
+fn a_librarys_kernel_launches_in_whatever_context_is_current() {
+    let _one = exclusive();
+    let _first = scope();
+    let library = out_pointer(|l| {
+        let none = core::ptr::null_mut();
+        library::cuLibraryLoadData(
+            l,
+            null::PTX.as_ptr().cast(),
+            none,
+            none.cast(),
+            0,
+            none.cast(),
+            none.cast(),
+            0,
+        )
+    })
+    .unwrap();
+    let kernel = out_pointer(|k| library::cuLibraryGetKernel(k, library, c"good".as_ptr())).unwrap();
+    launch(kernel.cast(), [1; 3], [1; 3], 0).unwrap();
+    {
+        let _second = scope();
+        launch(kernel.cast(), [1; 3], [1; 3], 0).unwrap();
+    }
+    launch(kernel.cast(), [1; 3], [1; 3], 0).unwrap();
+    let mut name: *const core::ffi::c_char = core::ptr::null();
+    library::cuKernelGetName((&mut name).into(), kernel).unwrap();
+    // SAFETY: the name lives as long as the library.
+    assert_eq!(unsafe { core::ffi::CStr::from_ptr(name) }, c"good");
+    library::cuLibraryUnload(library).unwrap();
+    assert!(matches!(launch(kernel.cast(), [1; 3], [1; 3], 0), Err(Error::InvalidHandle(_))));
+}
+
+#[test]
+fn linked_ptx_loads_as_a_module() {
+    let _one = exclusive();
+    let _scope = scope();
+    let none = core::ptr::null_mut();
+    let state = out_pointer(|s| link::cuLinkCreate_v2(0, none, none.cast(), s)).unwrap();
+    let text = null::PTX;
+    let add = |kind| {
+        let data = text.as_ptr().cast_mut().cast();
+        let name = c"one.ptx".as_ptr();
+        link::cuLinkAddData_v2(state, kind, data, text.count_bytes() + 1, name, 0, none, none.cast())
+    };
+    add(CUjitInputType::CU_JIT_INPUT_PTX).unwrap();
+    assert!(matches!(add(CUjitInputType::CU_JIT_INPUT_NVVM), Err(Error::NotSupported(_))));
+    let mut size = 0;
+    let image = out_pointer(|i| link::cuLinkComplete(state, i, Some(&mut size).into())).unwrap();
+    assert!(size > text.count_bytes());
+    let module = out_pointer(|m| module::cuModuleLoadData(m, image)).unwrap();
+    link::cuLinkDestroy(state).unwrap();
+    out_pointer(|f| module::cuModuleGetFunction(f, module, c"good".as_ptr())).unwrap();
+}
+
+#[test]
+fn contexts_stack_per_thread_and_a_destroyed_one_is_named() {
+    let _one = exclusive();
+    let first = out_pointer(|c| context::cuCtxCreate_v2(c, 0, 0)).unwrap();
+    let second = out_pointer(|c| context::cuCtxCreate_v2(c, 0, 1)).unwrap();
+    assert_eq!(out(context::cuCtxGetDevice), Ok(1));
+    std::thread::spawn(move || {
+        assert_eq!(
+            out_pointer(|c| context::cuCtxGetCurrent(c)),
+            Ok(core::ptr::null_mut()),
+            "another thread's stack"
+        );
+        let _ = first;
+    })
+    .join()
+    .unwrap();
+    let mut popped = core::ptr::null_mut();
+    context::cuCtxPopCurrent_v2(Some(&mut popped).into()).unwrap();
+    assert_eq!(popped, second);
+    assert_eq!(out_pointer(|c| context::cuCtxGetCurrent(c)), Ok(first));
+    context::cuCtxSetCurrent(second).unwrap();
+    assert_eq!(out(|dptr| memory::cuMemAlloc_v2(dptr, 16)).map(|_| ()), Ok(()));
+    assert_eq!(null::DEVICE.load(Ordering::Relaxed), 1, "memory went to the second device");
+
+    // Current here, destroyed by another thread.
+    let address = second.addr();
+    std::thread::spawn(move || context::cuCtxDestroy_v2(core::ptr::without_provenance_mut(address)).unwrap())
+        .join()
+        .unwrap();
+    assert_eq!(out(|dptr| memory::cuMemAlloc_v2(dptr, 16)), Err(Error::ContextIsDestroyed));
+    assert_eq!(context::cuCtxSetCurrent(second), Err(Error::InvalidContext));
+    context::cuCtxDestroy_v2(first).unwrap();
+}
+
+#[test]
+fn a_primary_context_lives_from_its_first_retain_to_its_last_release() {
+    let _one = exclusive();
+    let live = null::LIVE.load(Ordering::Relaxed);
+    let state = || {
+        let (mut flags, mut active) = (9, 9);
+        device::cuDevicePrimaryCtxGetState(0, (&mut flags).into(), (&mut active).into()).unwrap();
+        active
+    };
+    assert_eq!(state(), 0);
+    let primary = out_pointer(|c| device::cuDevicePrimaryCtxRetain(c, 0)).unwrap();
+    assert_eq!(out_pointer(|c| device::cuDevicePrimaryCtxRetain(c, 0)), Ok(primary));
+    assert_eq!(state(), 1);
+    context::cuCtxSetCurrent(primary).unwrap();
+    assert_eq!(
+        context::cuCtxDestroy_v2(primary),
+        Err(Error::InvalidContext),
+        "primary contexts are released"
+    );
+    out(|dptr| memory::cuMemAlloc_v2(dptr, 16)).unwrap();
+    device::cuDevicePrimaryCtxRelease_v2(0).unwrap();
+    assert_eq!(state(), 1);
+    device::cuDevicePrimaryCtxRelease_v2(0).unwrap();
+    assert_eq!(state(), 0);
+    assert_eq!(null::LIVE.load(Ordering::Relaxed), live, "memory of the context went with it");
+    assert_eq!(out(|dptr| memory::cuMemAlloc_v2(dptr, 16)), Err(Error::ContextIsDestroyed));
+    assert_eq!(device::cuDevicePrimaryCtxRelease_v2(0), Err(Error::InvalidContext));
+
+    // It comes back under the same handle, and a reset empties it without ending it.
+    assert_eq!(out_pointer(|c| device::cuDevicePrimaryCtxRetain(c, 0)), Ok(primary));
+    let at = out(|dptr| memory::cuMemAlloc_v2(dptr, 16)).unwrap();
+    device::cuDevicePrimaryCtxReset_v2(0).unwrap();
+    assert_eq!(memory::cuMemFree_v2(at), Err(Error::InvalidValue("dptr")));
+    out(|dptr| memory::cuMemAlloc_v2(dptr, 16)).unwrap();
+    device::cuDevicePrimaryCtxRelease_v2(0).unwrap();
+}
+
+#[test]
+fn events_and_streams_keep_to_their_rules() {
+    let _one = exclusive();
+    let _scope = scope();
+    let timed = out_pointer(|e| event::cuEventCreate(e, 0)).unwrap();
+    let untimed = out_pointer(|e| event::cuEventCreate(e, 2)).unwrap();
+    assert!(
+        matches!(out_pointer(|e| event::cuEventCreate(e, 4)), Err(Error::InvalidValue(_))),
+        "interprocess and timed"
+    );
+    assert!(matches!(out_pointer(|e| event::cuEventCreate(e, 64)), Err(Error::InvalidValue(_))));
+    assert_eq!(out(|ms| event::cuEventElapsedTime(ms, timed, timed)), Ok(1.5));
+    assert!(matches!(out(|ms| event::cuEventElapsedTime(ms, timed, untimed)), Err(Error::InvalidHandle(_))));
+    assert!(matches!(out_pointer(|s| stream::cuStreamCreate(s, 2)), Err(Error::InvalidValue(_))));
+    let stream = out_pointer(|s| stream::cuStreamCreate(s, 1)).unwrap();
+    assert_eq!(stream::cuStreamQuery(stream), Err(Error::NotReady));
+    event::cuEventRecord(timed, stream).unwrap();
+    stream::cuStreamWaitEvent(stream, timed, 0).unwrap();
+
+    unsafe extern "C" fn note(stream: CUstream, result: CUresult, data: *mut c_void) {
+        // SAFETY: the test's own vector.
+        unsafe { (*data.cast::<Vec<(usize, u32)>>()).push((stream.addr(), result.0)) };
+    }
+    let mut notes: Vec<(usize, u32)> = Vec::new();
+    stream::cuStreamAddCallback(stream, Some(note), (&raw mut notes).cast(), 0).unwrap();
+    assert_eq!(notes, [(stream.addr(), 0)], "the callback gets our handle back");
+}
+
+#[test]
+fn a_pointers_attributes_say_what_it_is() {
+    let _one = exclusive();
+    let scope = scope();
+    let device = out(|dptr| memory::cuMemAlloc_v2(dptr, 64)).unwrap();
+    let mut kind = CUmemorytype(0);
+    let get = |attribute, data: *mut c_void, at| pointer::cuPointerGetAttribute(data, attribute, at);
+    let memory_type = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    get(memory_type, (&raw mut kind).cast(), device + 5).unwrap();
+    assert_eq!(kind, CUmemorytype::CU_MEMORYTYPE_DEVICE);
+    let host = out_pointer(|pp| memory::cuMemHostAlloc(pp, 64, 0)).unwrap();
+    get(memory_type, (&raw mut kind).cast(), host.expose_provenance() as u64).unwrap();
+    assert_eq!(kind, CUmemorytype::CU_MEMORYTYPE_HOST);
+    let mut owner: CUcontext = core::ptr::null_mut();
+    get(CUpointer_attribute::CU_POINTER_ATTRIBUTE_CONTEXT, (&raw mut owner).cast(), device).unwrap();
+    assert_eq!(owner, scope.handle);
+    assert_eq!(get(memory_type, (&raw mut kind).cast(), 4096), Err(Error::InvalidValue("ptr")));
+
+    // Several at once: an unknown pointer is no error.
+    let mut attributes = [memory_type, CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL];
+    let mut ordinal = 5;
+    let mut data = [(&raw mut kind).cast::<c_void>(), (&raw mut ordinal).cast()];
+    pointer::cuPointerGetAttributes(2, attributes.as_mut_ptr(), data.as_mut_ptr(), 4096).unwrap();
+    assert_eq!((kind.0, ordinal), (0, -2));
+    memory::cuMemFreeHost(host).unwrap();
+}
+
+#[test]
+fn stream_ordered_memory_is_freed_by_either_call() {
+    let _one = exclusive();
+    let _scope = scope();
+    let a = out(|dptr| pool::cuMemAllocAsync(dptr, 64, core::ptr::null_mut())).unwrap();
+    let b = out(|dptr| pool::cuMemAllocAsync(dptr, 64, core::ptr::null_mut())).unwrap();
+    pool::cuMemFreeAsync(a, core::ptr::null_mut()).unwrap();
+    memory::cuMemFree_v2(b).unwrap();
+    assert_eq!(pool::cuMemFreeAsync(a, core::ptr::null_mut()), Err(Error::InvalidValue("dptr")));
+    let default = out_pointer(|p| pool::cuDeviceGetDefaultMemPool(p, 0)).unwrap();
+    assert!(matches!(pool::cuMemPoolDestroy(default), Err(Error::InvalidValue(_))));
+    pool::cuMemPoolTrimTo(default, 0).unwrap();
+}

@@ -1,0 +1,326 @@
+//! A HIP provider inside the test process: memory is malloc, copies are memcpy, kernels do nothing but count.
+//!
+//! It answers at once, so what a call costs on top of it is the driver's own work.
+#![allow(
+    non_snake_case,
+    non_upper_case_globals,
+    dead_code,
+    reason = "HIP's names; each user takes what it needs"
+)]
+
+use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+use hip_sys::*;
+
+pub static LAUNCHES: AtomicUsize = AtomicUsize::new(0);
+/// Objects made and not destroyed: memory, streams, events, modules.
+pub static LIVE: AtomicI64 = AtomicI64::new(0);
+/// The device of each `hipSetDevice`, last one.
+pub static DEVICE: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// Address of the kernel parameter list of the last launch.
+pub static LAST_EXTRA_END: AtomicUsize = AtomicUsize::new(0);
+
+pub const N_DEVICES: c_int = 2;
+
+fn made<T>() -> *mut T {
+    LIVE.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: malloc of a small block, used as a name only.
+    unsafe { libc::malloc(16) }.cast()
+}
+
+fn gone<T>(object: *mut T) -> hipError_t {
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+    // SAFETY: it came from `made` or from `hipMalloc`, both malloc.
+    unsafe { libc::free(object.cast()) };
+    hipSuccess
+}
+
+unsafe extern "C" fn hipInit(_: c_uint) -> hipError_t {
+    hipSuccess
+}
+unsafe extern "C" fn hipRuntimeGetVersion(version: *mut c_int) -> hipError_t {
+    unsafe { *version = 60_443_484 };
+    hipSuccess
+}
+unsafe extern "C" fn hipGetDeviceCount(count: *mut c_int) -> hipError_t {
+    unsafe { *count = N_DEVICES };
+    hipSuccess
+}
+unsafe extern "C" fn hipGetDevicePropertiesR0600(prop: *mut c_void, device: c_int) -> hipError_t {
+    let prop = unsafe { &mut *prop.cast::<hipDeviceProp_tR0600>() };
+    let name = if device == 0 { c"Null device 0" } else { c"Null device 1" };
+    for (to, from) in prop.name.iter_mut().zip(name.to_bytes()) {
+        *to = *from as c_char;
+    }
+    for (to, from) in prop.gcnArchName.iter_mut().zip(b"cpu") {
+        *to = *from as c_char;
+    }
+    prop.totalGlobalMem = 1 << 30;
+    hipSuccess
+}
+unsafe extern "C" fn hipDeviceGetAttribute(value: *mut c_int, attribute: c_int, _: c_int) -> hipError_t {
+    let answer = match attribute {
+        hipDeviceAttributeMaxThreadsPerBlock => 1024,
+        hipDeviceAttributeMaxBlockDimX | hipDeviceAttributeMaxBlockDimY => 1024,
+        hipDeviceAttributeMaxBlockDimZ => 64,
+        hipDeviceAttributeMaxGridDimX => c_int::MAX,
+        hipDeviceAttributeMaxGridDimY | hipDeviceAttributeMaxGridDimZ => 65535,
+        hipDeviceAttributeMaxSharedMemoryPerBlock => 49152,
+        hipDeviceAttributeSharedMemPerBlockOptin => 65536,
+        hipDeviceAttributeMultiprocessorCount => 4,
+        hipDeviceAttributePciBusId => 10,
+        _ => return hipErrorInvalidValue,
+    };
+    unsafe { *value = answer };
+    hipSuccess
+}
+unsafe extern "C" fn hipSetDevice(device: c_int) -> hipError_t {
+    DEVICE.store(device as usize, Ordering::Relaxed);
+    hipSuccess
+}
+unsafe extern "C" fn hipDeviceSynchronize() -> hipError_t {
+    hipSuccess
+}
+unsafe extern "C" fn hipMalloc(at: *mut *mut c_void, bytes: usize) -> hipError_t {
+    if bytes > 1 << 40 {
+        return hipErrorOutOfMemory;
+    }
+    LIVE.fetch_add(1, Ordering::Relaxed);
+    unsafe { *at = libc::malloc(bytes) };
+    hipSuccess
+}
+unsafe extern "C" fn hipMallocManaged(at: *mut *mut c_void, bytes: usize, _: c_uint) -> hipError_t {
+    unsafe { hipMalloc(at, bytes) }
+}
+unsafe extern "C" fn hipHostMalloc(at: *mut *mut c_void, bytes: usize, _: c_uint) -> hipError_t {
+    unsafe { hipMalloc(at, bytes) }
+}
+unsafe extern "C" fn hipFree(at: *mut c_void) -> hipError_t {
+    gone(at)
+}
+unsafe extern "C" fn hipHostFree(at: *mut c_void) -> hipError_t {
+    gone(at)
+}
+unsafe extern "C" fn hipMemcpy(to: *mut c_void, from: *const c_void, n: usize, _: c_int) -> hipError_t {
+    unsafe { core::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), n) };
+    hipSuccess
+}
+unsafe extern "C" fn hipMemcpyAsync(
+    to: *mut c_void,
+    from: *const c_void,
+    n: usize,
+    kind: c_int,
+    _: hipStream_t,
+) -> hipError_t {
+    unsafe { hipMemcpy(to, from, n, kind) }
+}
+unsafe extern "C" fn hipMemcpy2DAsync(
+    to: *mut c_void,
+    to_pitch: usize,
+    from: *const c_void,
+    from_pitch: usize,
+    width: usize,
+    height: usize,
+    kind: c_int,
+    _: hipStream_t,
+) -> hipError_t {
+    for y in 0..height {
+        let (to, from) = unsafe { (to.byte_add(y * to_pitch), from.byte_add(y * from_pitch)) };
+        let _ = unsafe { hipMemcpy(to, from, width, kind) };
+    }
+    hipSuccess
+}
+unsafe extern "C" fn hipMemsetD8Async(
+    to: *mut c_void,
+    value: c_uchar,
+    n: usize,
+    _: hipStream_t,
+) -> hipError_t {
+    unsafe { core::slice::from_raw_parts_mut(to.cast::<u8>(), n) }.fill(value);
+    hipSuccess
+}
+unsafe extern "C" fn hipMemsetD16Async(
+    to: *mut c_void,
+    value: c_ushort,
+    n: usize,
+    _: hipStream_t,
+) -> hipError_t {
+    unsafe { core::slice::from_raw_parts_mut(to.cast::<u16>(), n) }.fill(value);
+    hipSuccess
+}
+unsafe extern "C" fn hipMemsetD32Async(
+    to: *mut c_void,
+    value: c_int,
+    n: usize,
+    _: hipStream_t,
+) -> hipError_t {
+    unsafe { core::slice::from_raw_parts_mut(to.cast::<i32>(), n) }.fill(value);
+    hipSuccess
+}
+unsafe extern "C" fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> hipError_t {
+    unsafe { (*free, *total) = (1 << 29, 1 << 30) };
+    hipSuccess
+}
+unsafe extern "C" fn hipStreamCreateWithFlags(stream: *mut hipStream_t, _: c_uint) -> hipError_t {
+    unsafe { *stream = made() };
+    hipSuccess
+}
+unsafe extern "C" fn hipStreamDestroy(stream: hipStream_t) -> hipError_t {
+    gone(stream)
+}
+unsafe extern "C" fn hipStreamSynchronize(_: hipStream_t) -> hipError_t {
+    hipSuccess
+}
+unsafe extern "C" fn hipStreamQuery(_: hipStream_t) -> hipError_t {
+    hipErrorNotReady
+}
+unsafe extern "C" fn hipStreamWaitEvent(_: hipStream_t, _: hipEvent_t, _: c_uint) -> hipError_t {
+    hipSuccess
+}
+unsafe extern "C" fn hipStreamAddCallback(
+    stream: hipStream_t,
+    callback: hipStreamCallback_t,
+    data: *mut c_void,
+    _: c_uint,
+) -> hipError_t {
+    unsafe { callback.unwrap()(stream, hipSuccess, data) };
+    hipSuccess
+}
+unsafe extern "C" fn hipEventCreateWithFlags(event: *mut hipEvent_t, _: c_uint) -> hipError_t {
+    unsafe { *event = made() };
+    hipSuccess
+}
+unsafe extern "C" fn hipEventDestroy(event: hipEvent_t) -> hipError_t {
+    gone(event)
+}
+unsafe extern "C" fn hipEventRecord(_: hipEvent_t, _: hipStream_t) -> hipError_t {
+    hipSuccess
+}
+unsafe extern "C" fn hipEventQuery(_: hipEvent_t) -> hipError_t {
+    hipSuccess
+}
+unsafe extern "C" fn hipEventElapsedTime(ms: *mut f32, _: hipEvent_t, _: hipEvent_t) -> hipError_t {
+    unsafe { *ms = 1.5 };
+    hipSuccess
+}
+unsafe extern "C" fn hipModuleLoadData(module: *mut hipModule_t, image: *const c_void) -> hipError_t {
+    let header = unsafe { &*image.cast::<[u8; 24]>() };
+    if !header.starts_with(b"CUDAWAY\x01") {
+        return hipErrorInvalidImage;
+    }
+    unsafe { *module = made() };
+    hipSuccess
+}
+unsafe extern "C" fn hipModuleUnload(module: hipModule_t) -> hipError_t {
+    gone(module)
+}
+unsafe extern "C" fn hipModuleGetFunction(
+    function: *mut hipFunction_t,
+    module: hipModule_t,
+    name: *const c_char,
+) -> hipError_t {
+    if unsafe { CStr::from_ptr(name) }.is_empty() {
+        return hipErrorNotFound;
+    }
+    unsafe { *function = module.cast() };
+    hipSuccess
+}
+unsafe extern "C" fn hipModuleGetGlobal(
+    at: *mut hipDeviceptr_t,
+    bytes: *mut usize,
+    module: hipModule_t,
+    _: *const c_char,
+) -> hipError_t {
+    unsafe { (*at, *bytes) = (module.cast(), 16) };
+    hipSuccess
+}
+unsafe extern "C" fn hipFuncGetAttribute(
+    value: *mut c_int,
+    attribute: c_int,
+    _: hipFunction_t,
+) -> hipError_t {
+    unsafe { *value = if attribute == HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK { 1024 } else { 0 } };
+    hipSuccess
+}
+unsafe extern "C" fn hipModuleLaunchKernel(
+    _: hipFunction_t,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: hipStream_t,
+    _: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> hipError_t {
+    LAUNCHES.fetch_add(1, Ordering::Relaxed);
+    if !extra.is_null() {
+        LAST_EXTRA_END.store(unsafe { *extra.add(4) }.addr(), Ordering::Relaxed);
+    }
+    hipSuccess
+}
+
+macro_rules! table {
+    ($($name:ident),* $(,)?) => {
+        /// The address of one of the functions above, null for any other name.
+        pub fn lookup(name: &CStr) -> *mut c_void {
+            match name.to_str().unwrap_or("") {
+                $(stringify!($name) => $name as *mut c_void,)*
+                _ => core::ptr::null_mut(),
+            }
+        }
+    };
+}
+
+table! {
+    hipInit, hipRuntimeGetVersion, hipGetDeviceCount, hipGetDevicePropertiesR0600, hipDeviceGetAttribute,
+    hipSetDevice, hipDeviceSynchronize, hipMalloc, hipMallocManaged, hipHostMalloc, hipFree, hipHostFree, hipMemcpy,
+    hipMemcpyAsync, hipMemcpy2DAsync, hipMemsetD8Async, hipMemsetD16Async, hipMemsetD32Async, hipMemGetInfo,
+    hipStreamCreateWithFlags, hipStreamDestroy, hipStreamSynchronize, hipStreamQuery, hipStreamWaitEvent,
+    hipStreamAddCallback, hipEventCreateWithFlags, hipEventDestroy, hipEventRecord, hipEventQuery,
+    hipEventElapsedTime, hipModuleLoadData, hipModuleUnload, hipModuleGetFunction, hipModuleGetGlobal,
+    hipFuncGetAttribute, hipModuleLaunchKernel,
+}
+
+/// The provider's own table, for measuring the bare call.
+pub fn hip() -> Hip {
+    // SAFETY: every function above has its name's HIP signature.
+    unsafe { Hip::from_lookup(lookup) }
+}
+
+/// Chooses the null provider for this process.
+pub fn choose() {
+    driver::process::choose(Provider::from_table(hip(), "null"), true).unwrap();
+}
+
+/// Chooses the null provider and initialises CUDA, once per process.
+pub fn start() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        choose();
+        driver::api::init::cuInit(0).unwrap();
+    });
+}
+
+/// A kernel with one parameter, one that cannot be translated, and a variable.
+pub const PTX: &CStr = c"
+.version 8.0
+.target sm_80
+.address_size 64
+
+.visible .global .align 4 .b8 numbers[16];
+
+.visible .entry good(.param .u64 p)
+{
+    ret;
+}
+
+.visible .entry bad(.param .u64 p)
+{
+    frobnicate.u32 %r1, %r2;
+    ret;
+}
+";
