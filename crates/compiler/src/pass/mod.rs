@@ -1,1 +1,23 @@
 //! Passes over the IR, one file each; this file is the ordered list.
+//!
+//! `cfg` cleans the graph, splits at barriers and gives loops one back edge and exits of their own · `invariant` finds
+//! what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
+//! ranges and divisors) · `classify` decides whether lockstep is allowed · `regions` cuts at barriers.
+//! `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
+
+pub mod bits;
+pub mod cfg;
+pub mod classify;
+pub mod dominators;
+pub mod invariant;
+pub mod layout;
+pub mod lcssa;
+pub mod liveness;
+pub mod loops;
+pub mod number;
+pub mod regions;
+pub mod shape;
+pub mod ssa;
+#[cfg(test)]
+pub mod testing;
+pub mod visit;

@@ -1,10 +1,218 @@
-//! Setting S: W lanes in LLVM vectors (helper back-s).
+//! Setting S: W threads at a time in LLVM vectors, barrier regions as a state machine over the block.
+//!
+//! The function is `for block { switch (next) { region k: for group { restore; body; save } } }`. A region's body stands
+//! twice: the U copy runs while all lanes of the group are alive and agree, with plain vector code; where they part it
+//! jumps to the same point of the M copy, which runs every block under a mask and stays to the region's end.
+//! IR values that cross blocks live in stack slots that both copies share; LLVM makes them registers.
 
-use super::cpu::{Compiled, Options};
-use crate::ir::Function;
+mod atomic;
+mod block;
+mod control;
+mod memory;
+mod operation;
+mod special;
+mod value;
+mod warp;
+
+use super::cpu::{Compiled, ENTRY_SIMD, Options, Setting};
+use super::llvm::{Builder, Type, Val};
+use crate::ir::{Function, Op, Order, Space, Ty, Value};
+use crate::pass::bits::BitSet;
+use crate::pass::number::Threads;
+use crate::pass::regions::{Plan, Region, plan};
 use crate::program::{Kernel, Program};
+use std::collections::HashMap;
 
 /// `Err` is the reason why this kernel does not run in S.
-pub fn emit(_program: &Program, _kernel: &Kernel, _body: &Function, _options: &Options) -> Result<Compiled, String> {
-    Err("setting S is not written yet".to_owned())
+pub fn emit(_program: &Program, kernel: &Kernel, body: &Function, options: &Options) -> Result<Compiled, String> {
+    let total: u64 = options.block.iter().map(|&n| u64::from(n)).product();
+    if total == 0 || total > 1024 {
+        return Err(format!("a block of {total} threads"));
+    }
+    let width = width(body, options, total)?;
+    let threads = Threads { block: options.block, width };
+    let (locals, local_bytes) = layout_locals(body);
+    let plan = plan(body, threads, local_bytes)?;
+    let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
+    emitter.whole()?;
+    let context_bytes = emitter.context_bytes;
+    Ok(Compiled {
+        text: emitter.finish(),
+        setting: Setting::Simd,
+        width,
+        context_bytes,
+        local_bytes,
+        why_not_simd: None,
+    })
+}
+
+/// 32 where lanes of a warp meet, else what fills two registers, or a row of the block.
+fn width(body: &Function, options: &Options, total: u64) -> Result<u32, String> {
+    let insts = || body.blocks.iter().flat_map(|block| &block.insts);
+    let warps = insts().any(|inst| inst.op.is_warp_collective());
+    if warps {
+        return match options.width {
+            Some(width) if width != 32 => Err(format!("warp collectives need groups of 32, not of {width}")),
+            _ => Ok(32),
+        };
+    }
+    if let Some(width) = options.width {
+        return if width.is_power_of_two() && (2..=64).contains(&width) {
+            Ok(width)
+        } else {
+            Err(format!("groups of {width} threads are not possible"))
+        };
+    }
+    // Old code counts on a warp's lanes storing to shared memory together.
+    let lockstep = insts().any(|inst| {
+        matches!(inst.op, Op::Store { space: Space::Shared | Space::Generic, order: Order::Volatile, .. })
+    });
+    if lockstep {
+        return Ok(32);
+    }
+    let usual = if options.vector_bits >= 512 { 32 } else { 16 };
+    let row = options.block[0];
+    let is_flat = options.block[1] == 1 && options.block[2] == 1;
+    let width = if !is_flat && row.is_power_of_two() && (4..usual).contains(&row) { row } else { usual };
+    let fitting = u32::try_from(total.next_power_of_two()).unwrap_or(usual).max(4);
+    Ok(width.min(fitting))
+}
+
+/// Offset of each local variable, and the bytes of one thread's window.
+fn layout_locals(body: &Function) -> (Vec<u64>, u64) {
+    let mut end = 0u64;
+    let mut offsets = vec![];
+    for local in &body.locals {
+        end = end.next_multiple_of(local.align.max(1));
+        offsets.push(end);
+        end += local.bytes;
+    }
+    (offsets, end.next_multiple_of(16))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Copy {
+    /// All lanes are alive and together.
+    Unmasked,
+    Masked,
+}
+
+/// Where a value that lives across barriers is kept.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    /// Offset in the context arena of one scalar per group.
+    scalar: Option<u64>,
+    /// Offset of one vector per group.
+    vector: Option<u64>,
+}
+
+struct Emitter<'a> {
+    kernel: &'a Kernel,
+    plan: Plan,
+    threads: Threads,
+    lanes: u32,
+    groups: u64,
+    /// Masks that cross blocks are `<W x i32>`: the CPU has no mask registers.
+    wide_masks: bool,
+    wide_gathers: bool,
+    locals: Vec<u64>,
+    local_bytes: u64,
+    b: Builder,
+    allocas: Vec<String>,
+    /// Values that are the same for a block, by name.
+    prologue: HashMap<Value, Val>,
+    places: HashMap<Value, Place>,
+    context_bytes: u64,
+    /// Offset of the alive masks in the context, when lanes can be lost before a barrier.
+    alive_at: Option<u64>,
+    /// Offset of the flags that say whether assumed lines still hold.
+    straight_at: Option<u64>,
+
+    // ---- the region being written ----
+    region: usize,
+    copy: Copy,
+    crossing: BitSet,
+    /// The masked copy is reached.
+    masked_used: bool,
+    /// The mask of the block being written, in M.
+    mask: Option<Val>,
+    scalars: HashMap<Value, Val>,
+    vectors: HashMap<Value, Val>,
+    scratch: HashMap<String, ()>,
+}
+
+impl<'a> Emitter<'a> {
+    fn new(
+        kernel: &'a Kernel,
+        plan: Plan,
+        threads: Threads,
+        vector_bits: u32,
+        locals: Vec<u64>,
+        local_bytes: u64,
+    ) -> Emitter<'a> {
+        Emitter {
+            kernel,
+            plan,
+            threads,
+            lanes: threads.width,
+            groups: threads.total().div_ceil(u64::from(threads.width)),
+            wide_masks: vector_bits < 512,
+            wide_gathers: vector_bits >= 512,
+            locals,
+            local_bytes,
+            b: Builder::new(),
+            allocas: vec![],
+            prologue: HashMap::new(),
+            places: HashMap::new(),
+            context_bytes: 0,
+            alive_at: None,
+            straight_at: None,
+            region: 0,
+            copy: Copy::Unmasked,
+            crossing: BitSet::default(),
+            masked_used: false,
+            mask: None,
+            scalars: HashMap::new(),
+            vectors: HashMap::new(),
+            scratch: HashMap::new(),
+        }
+    }
+
+    fn here(&self) -> &Region {
+        &self.plan.regions[self.region]
+    }
+
+    fn ty(&self, value: Value) -> Ty {
+        self.here().function.ty(value)
+    }
+
+    fn is_last_group_partial(&self) -> bool {
+        self.threads.total() % u64::from(self.lanes) != 0
+    }
+
+    fn finish(self) -> String {
+        let mut text = String::new();
+        text.push_str(&format!(
+            "define i32 @{ENTRY_SIMD}(ptr noalias %launch, ptr noalias %worker, i64 %first, i64 %count) nounwind {{\nentry:\n"
+        ));
+        for line in &self.allocas {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text.push_str("  br label %start\n");
+        text.push_str(&self.b.finish());
+        text.push_str("!0 = !{}\n!1 = distinct !{!1, !2}\n!2 = !{!\"llvm.loop.unroll.disable\"}\n");
+        text
+    }
+
+    /// A stack slot made in the entry block.
+    fn alloca(&mut self, name: &str, ty: Type) {
+        let align = u64::from(ty.bits().max(8) / 8) * u64::from(ty.lanes);
+        let align = align.next_power_of_two();
+        self.allocas.push(format!("  {name} = alloca {ty}, align {align}"));
+    }
+
+    fn i64(&self, value: u64) -> Val {
+        Val::new(Type::int(64, 1), value.to_string())
+    }
 }

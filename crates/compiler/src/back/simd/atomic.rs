@@ -1,0 +1,188 @@
+//! Atomic operations, lane by lane in order. Shared memory belongs to the OS thread that runs the block, so there an
+//! atomic is a load, an operation and a store.
+
+use super::Emitter;
+use super::memory::Lanes;
+use crate::back::llvm::{Builder, Scalar, Type, Val};
+use crate::ir::{AtomOp, AtomTy, Float, Inst, Op, Order, Space};
+
+impl Emitter<'_> {
+    pub(super) fn atomic(&mut self, inst: &Inst) -> Result<(), String> {
+        let Op::Atomic { space, op, ty, offset, order, .. } = inst.op else { return Err("not an atomic".to_owned()) };
+        let (scalar, signed) = match ty {
+            AtomTy::Int(int) => (Type::int(int.bits.into(), 1), int.signed),
+            AtomTy::Float(Float::F32) => (Type::new(Scalar::Float, 1), false),
+            AtomTy::Float(Float::F64) => (Type::new(Scalar::Double, 1), false),
+            AtomTy::B128 => (Type::int(128, 1), false),
+            AtomTy::Float(other) => return Err(format!("setting S does not have atomics on {other:?}")),
+        };
+        if scalar.bits() == 128 && space != Space::Shared {
+            return Err("setting S does not have 128-bit atomics".to_owned());
+        }
+        if !matches!(ty, AtomTy::Int(_)) && !matches!(op, AtomOp::Add | AtomOp::Exch | AtomOp::Cas) {
+            return Err(format!("setting S does not have a float atomic {op:?}"));
+        }
+        let vector = Type::new(scalar.scalar, self.lanes);
+        let mut args = vec![];
+        for &arg in &inst.args[1..] {
+            let val = self.vector(arg);
+            let val = if val.ty.bits() > scalar.bits() {
+                self.b.resize(&val, scalar.bits(), false)
+            } else {
+                self.b.bitcast(&val, vector)
+            };
+            args.push(val);
+        }
+        if args.len() != if op == AtomOp::Cas { 2 } else { 1 } {
+            return Err(format!("an atomic {op:?} with {} operands", args.len()));
+        }
+        let lanes = self.lanes_of(inst.args[0], space);
+        let unused = inst.results.is_empty();
+        if let (Lanes::One(base), true, AtomTy::Int(_)) = (&lanes, unused, ty) {
+            if let Some(whole) = self.reduce(op, signed, &args[0]) {
+                let at = self.pointer(space, base, offset);
+                self.atomic_one(space, op, signed, order, &at, &[whole]);
+                return Ok(());
+            }
+        }
+        let each = match lanes {
+            Lanes::Each(each) => each,
+            _ if space == Space::Local => return Err("setting S does not have atomics on local memory".to_owned()),
+            _ => self.vector(inst.args[0]),
+        };
+        let addresses = self.spill(0, &each);
+        let buffers: Vec<String> = args.iter().enumerate().map(|(nth, arg)| self.spill(nth + 1, arg)).collect();
+        let zero = Builder::bits(vector, 0);
+        let out = (!unused).then(|| self.spill(3, &zero));
+        let into = out.clone();
+        self.for_lanes(|me, lane| {
+            let address = me.item(&addresses, each.ty, lane);
+            let at = me.pointer(space, &address, offset);
+            let items: Vec<Val> =
+                buffers.iter().zip(&args).map(|(buffer, arg)| me.item(buffer, arg.ty, lane)).collect();
+            let old = me.atomic_one(space, op, signed, order, &at, &items);
+            if let Some(into) = &into {
+                me.set_item(into, lane, &old);
+            }
+        });
+        if let (Some(out), Some(&result)) = (out, inst.results.first()) {
+            let old = self.reload(&out, vector);
+            let to = self.vector_ty(self.ty(result));
+            let old = if to.bits() > old.ty.bits() { self.b.resize(&old, to.bits(), false) } else { old };
+            let old = self.b.bitcast(&old, to);
+            self.define_vector(result, old);
+        }
+        Ok(())
+    }
+
+    /// All active lanes' operands as one, where the operation allows it.
+    fn reduce(&mut self, op: AtomOp, signed: bool, vals: &Val) -> Option<Val> {
+        let bits = vals.ty.bits();
+        let ones = if bits >= 128 { u128::MAX } else { (1u128 << bits) - 1 };
+        let (name, neutral) = match (op, signed) {
+            (AtomOp::Add, _) => ("add", 0),
+            (AtomOp::And, _) => ("and", ones),
+            (AtomOp::Or, _) => ("or", 0),
+            (AtomOp::Xor, _) => ("xor", 0),
+            (AtomOp::Max, false) => ("umax", 0),
+            (AtomOp::Min, false) => ("umin", ones),
+            (AtomOp::Max, true) => ("smax", 1 << (bits - 1)),
+            (AtomOp::Min, true) => ("smin", ones >> 1),
+            _ => return None,
+        };
+        let vals = match self.mask.clone() {
+            None => vals.clone(),
+            Some(mask) => {
+                let neutral = Builder::bits(vals.ty, neutral);
+                self.blend(&mask, vals, &neutral)
+            }
+        };
+        let scalar = Type::new(vals.ty.scalar, 1);
+        Some(self.b.intrinsic(&format!("vector.reduce.{name}"), &[vals.ty], scalar, &[&vals]))
+    }
+
+    /// One atomic operation; gives the old value.
+    fn atomic_one(&mut self, space: Space, op: AtomOp, signed: bool, order: Order, at: &Val, args: &[Val]) -> Val {
+        let ty = args[0].ty;
+        let is_float = !ty.is_int();
+        let bytes = ty.bits() / 8;
+        if space == Space::Shared {
+            let old = self.b.assign(ty, format_args!("load {ty}, ptr {}, align {bytes}", at.text));
+            let new = self.combined(op, signed, &old, args);
+            self.b.inst(format_args!("store {}, ptr {}, align {bytes}", new.typed(), at.text));
+            return old;
+        }
+        let ordering = match order {
+            Order::SeqCst => "seq_cst",
+            Order::AcqRel => "acq_rel",
+            Order::Acquire => "acquire",
+            Order::Release => "release",
+            _ => "monotonic",
+        };
+        if op == AtomOp::Cas {
+            let int = ty.ints(ty.bits());
+            let (compare, new) = (self.b.to_bits(&args[0]), self.b.to_bits(&args[1]));
+            let failure = match order {
+                Order::SeqCst => "seq_cst",
+                Order::AcqRel | Order::Acquire => "acquire",
+                _ => "monotonic",
+            };
+            let pair = self.b.fresh();
+            self.b.inst(format_args!(
+                "{pair} = cmpxchg {}, {}, {} {ordering} {failure}, align {bytes}",
+                at.typed(),
+                compare.typed(),
+                new.typed()
+            ));
+            let old = self.b.assign(int, format_args!("extractvalue {{ {int}, i1 }} {pair}, 0"));
+            return self.b.bitcast(&old, ty);
+        }
+        let name = match op {
+            AtomOp::Add if is_float => "fadd",
+            AtomOp::Add => "add",
+            AtomOp::Min => if signed { "min" } else { "umin" },
+            AtomOp::Max => if signed { "max" } else { "umax" },
+            AtomOp::And => "and",
+            AtomOp::Or => "or",
+            AtomOp::Xor => "xor",
+            AtomOp::Exch | AtomOp::Cas => "xchg",
+            AtomOp::Inc => "uinc_wrap",
+            AtomOp::Dec => "udec_wrap",
+        };
+        self.b.assign(ty, format_args!("atomicrmw {name} {}, {} {ordering}, align {bytes}", at.typed(), args[0].typed()))
+    }
+
+    /// What the operation leaves in memory.
+    fn combined(&mut self, op: AtomOp, signed: bool, old: &Val, args: &[Val]) -> Val {
+        let arg = &args[0];
+        let sign = if signed { "s" } else { "u" };
+        match op {
+            AtomOp::Add if !old.ty.is_int() => self.b.fadd(old, arg),
+            AtomOp::Add => self.b.add(old, arg),
+            AtomOp::Min => self.b.same(&format!("{sign}min"), &[old, arg]),
+            AtomOp::Max => self.b.same(&format!("{sign}max"), &[old, arg]),
+            AtomOp::And => self.b.and(old, arg),
+            AtomOp::Or => self.b.or(old, arg),
+            AtomOp::Xor => self.b.xor(old, arg),
+            AtomOp::Exch => arg.clone(),
+            AtomOp::Cas => {
+                let (was, compare) = (self.b.to_bits(old), self.b.to_bits(arg));
+                let equal = self.b.icmp("eq", &was, &compare);
+                self.b.select(&equal, &args[1], old)
+            }
+            AtomOp::Inc => {
+                let wraps = self.b.icmp("uge", old, arg);
+                let more = self.b.bin_int("add", old, 1);
+                let zero = Builder::bits(old.ty, 0);
+                self.b.select(&wraps, &zero, &more)
+            }
+            AtomOp::Dec => {
+                let above = self.b.icmp("ugt", old, arg);
+                let zero = self.b.icmp_int("eq", old, 0);
+                let wraps = self.b.or(&above, &zero);
+                let less = self.b.bin_int("sub", old, 1);
+                self.b.select(&wraps, arg, &less)
+            }
+        }
+    }
+}

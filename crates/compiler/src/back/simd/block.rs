@@ -1,0 +1,439 @@
+//! The frame: loop over blocks, regions as states, loop over groups, and what is kept from region to region.
+
+use super::{Copy, Emitter, Place};
+use crate::back::llvm::{Builder, Type, Val};
+use crate::ir::{Op, Space, Term, Ty, Value};
+use crate::pass::liveness::crosses_blocks;
+use crate::pass::regions::Saved;
+use crate::pass::shape::Shape;
+
+impl Emitter<'_> {
+    pub(super) fn whole(&mut self) -> Result<(), String> {
+        self.lay_out_context();
+        self.start();
+        self.block_start()?;
+        for region in 0..self.plan.regions.len() {
+            self.region(region)?;
+        }
+        self.b.start_block("block.next");
+        self.b.inst("%block.after = add i64 %block, 1");
+        self.b.inst("%x.more = add i32 %ctaid.x, 1");
+        self.b.inst("%x.wraps = icmp eq i32 %x.more, %grid.x");
+        self.b.inst("%x.after = select i1 %x.wraps, i32 0, i32 %x.more");
+        self.b.inst("%x.carry = zext i1 %x.wraps to i32");
+        self.b.inst("%y.more = add i32 %ctaid.y, %x.carry");
+        self.b.inst("%y.wraps = icmp eq i32 %y.more, %grid.y");
+        self.b.inst("%y.after = select i1 %y.wraps, i32 0, i32 %y.more");
+        self.b.inst("%y.carry = zext i1 %y.wraps to i32");
+        self.b.inst("%z.after = add i32 %ctaid.z, %y.carry");
+        self.b.inst("%block.more = icmp ne i64 %block.after, %end");
+        self.b.inst("br i1 %block.more, label %block.head, label %done");
+        self.b.start_block("done");
+        self.b.inst("ret i32 0");
+        self.b.line("}");
+        Ok(())
+    }
+
+    /// Places for all saved values.
+    fn lay_out_context(&mut self) {
+        let mut saved: Vec<Saved> = vec![];
+        for region in &self.plan.regions {
+            for each in &region.saved {
+                if !saved.iter().any(|known| known.value == each.value) {
+                    saved.push(each.clone());
+                }
+            }
+        }
+        let loses_lanes = self.is_last_group_partial()
+            || self.plan.regions.iter().any(|region| {
+                region.next.iter().any(Option::is_some)
+                    && region.function.blocks.iter().any(|block| block.term == Term::Exit)
+            });
+        if self.plan.regions.len() > 1 && loses_lanes {
+            self.alive_at = Some(self.reserve(8 * self.groups));
+        }
+        if saved.iter().any(|each| !each.is_block_uniform && each.shape.is_assumed()) {
+            self.straight_at = Some(self.reserve(self.groups));
+        }
+        for each in saved {
+            let mut place = Place::default();
+            if each.is_block_uniform {
+                let ty = Type::of(each.ty, 1);
+                self.alloca(&block_slot(each.value), ty);
+                self.alloca(&next_slot(each.value), ty);
+            } else {
+                let scalar_bytes = u64::from(each.ty.bits() / 8).max(8);
+                let vector_bytes = match each.ty {
+                    Ty::Pred => 8,
+                    ty => u64::from(ty.bits() / 8) * u64::from(self.lanes),
+                };
+                if !each.shape.is_varying() {
+                    place.scalar = Some(self.reserve(scalar_bytes * self.groups));
+                }
+                if each.shape.is_varying() || each.shape.is_assumed() {
+                    place.vector = Some(self.reserve(vector_bytes * self.groups));
+                }
+            }
+            self.places.insert(each.value, place);
+        }
+    }
+
+    fn reserve(&mut self, bytes: u64) -> u64 {
+        let at = self.context_bytes;
+        self.context_bytes = (at + bytes).next_multiple_of(64);
+        at
+    }
+
+    fn field(&mut self, name: &str, ty: &str, from: &str, offset: u64) {
+        self.b.inst(format_args!("{name}.at = getelementptr i8, ptr {from}, i64 {offset}"));
+        self.b.inst(format_args!("{name} = load {ty}, ptr {name}.at, !invariant.load !0"));
+    }
+
+    fn start(&mut self) {
+        self.alloca("%next", Type::int(32, 1));
+        self.b.start_block("start");
+        self.field("%params", "ptr", "%launch", 0);
+        self.field("%globals", "ptr", "%launch", 8);
+        self.field("%services", "ptr", "%launch", 16);
+        self.field("%grid.x", "i32", "%launch", 24);
+        self.field("%grid.y", "i32", "%launch", 28);
+        self.field("%grid.z", "i32", "%launch", 32);
+        self.field("%dynamic", "i32", "%launch", 48);
+        self.field("%workers", "i32", "%launch", 52);
+        self.field("%gridid", "i64", "%launch", 56);
+        self.field("%functions", "ptr", "%launch", 64);
+        self.field("%shared", "ptr", "%worker", 0);
+        self.field("%context", "ptr", "%worker", 8);
+        self.field("%local", "ptr", "%worker", 16);
+        self.field("%smid", "i32", "%worker", 24);
+        self.field("%shared.bytes", "i32", "%worker", 28);
+        self.b.inst("%end = add i64 %first, %count");
+        self.b.inst("%grid.x64 = zext i32 %grid.x to i64");
+        self.b.inst("%grid.y64 = zext i32 %grid.y to i64");
+        self.b.inst("%first.x = urem i64 %first, %grid.x64");
+        self.b.inst("%first.row = udiv i64 %first, %grid.x64");
+        self.b.inst("%first.y = urem i64 %first.row, %grid.y64");
+        self.b.inst("%first.z = udiv i64 %first.row, %grid.y64");
+        self.b.inst("%x0 = trunc i64 %first.x to i32");
+        self.b.inst("%y0 = trunc i64 %first.y to i32");
+        self.b.inst("%z0 = trunc i64 %first.z to i32");
+        self.b.inst("%block.some = icmp ne i64 %count, 0");
+        self.b.inst("br i1 %block.some, label %block.head, label %done");
+    }
+
+    fn block_start(&mut self) -> Result<(), String> {
+        self.b.start_block("block.head");
+        self.b.inst("%block = phi i64 [ %first, %start ], [ %block.after, %block.next ]");
+        self.b.inst("%ctaid.x = phi i32 [ %x0, %start ], [ %x.after, %block.next ]");
+        self.b.inst("%ctaid.y = phi i32 [ %y0, %start ], [ %y.after, %block.next ]");
+        self.b.inst("%ctaid.z = phi i32 [ %z0, %start ], [ %z.after, %block.next ]");
+        for inst in self.plan.prologue.clone() {
+            let args: Vec<Val> = inst.args.iter().map(|arg| self.prologue[arg].clone()).collect();
+            let tys: Vec<Ty> = inst.results.iter().map(|&result| self.plan.types[result.index()]).collect();
+            let results = match &inst.op {
+                Op::Load { space: Space::Param, mem, offset, .. } => self.load_params(&args[0], *offset, *mem, &tys),
+                Op::Special(_) | Op::GlobalAddr(_) | Op::SharedAddr(_) | Op::LocalAddr(_) | Op::ParamAddr(_)
+                | Op::FuncAddr(_) | Op::Cvta { .. } => vec![self.block_special(&inst.op, args.first())?],
+                op => {
+                    let arg_tys: Vec<Ty> = inst.args.iter().map(|&arg| self.plan.types[arg.index()]).collect();
+                    self.pure(op, &args, &arg_tys, &tys, 1)?
+                }
+            };
+            for (&value, val) in inst.results.iter().zip(results) {
+                self.prologue.insert(value, val);
+            }
+        }
+        self.b.br("r0.start");
+        Ok(())
+    }
+
+    fn region(&mut self, region: usize) -> Result<(), String> {
+        self.region = region;
+        self.crossing = crosses_blocks(&self.here().function);
+        let params: Vec<Value> =
+            self.here().function.blocks.iter().flat_map(|block| block.params.clone()).collect();
+        for param in params {
+            self.crossing.insert(param.index());
+        }
+        for value in self.plan.is_prologue.clone().iter() {
+            self.crossing.remove(value);
+        }
+        let many = self.plan.regions.len() > 1;
+        self.b.start_block(&format!("r{region}.start"));
+        if many {
+            self.b.inst("store i32 -1, ptr %next");
+        }
+        let saved = self.here().saved.clone();
+        self.b.br(&format!("r{region}.group"));
+        self.b.start_block(&format!("r{region}.group"));
+        self.b.inst(format_args!(
+            "%g{region} = phi i64 [ 0, %r{region}.start ], [ %g{region}.after, %r{region}.latch ]"
+        ));
+        self.b.inst(format_args!("%first{region} = mul i64 %g{region}, {}", self.lanes));
+        self.b.inst(format_args!("%lin{region} = trunc i64 %first{region} to i32"));
+        self.clear_slots();
+        // Who is alive.
+        let alive = self.alive_at_start();
+        if let (Some(alive), true) = (&alive, region > 0) {
+            let some = self.any(alive);
+            let (go, skip) = (format!("r{region}.alive"), format!("r{region}.latch"));
+            self.b.cond_br(&some, &go, &skip);
+            self.b.start_block(&go);
+        }
+        let straight = self.restore(&saved);
+        let mut whole = alive.as_ref().map(|alive| self.all(alive));
+        if let Some(straight) = &straight {
+            whole = Some(match whole {
+                Some(whole) => self.b.and(&whole, straight),
+                None => straight.clone(),
+            });
+        }
+        self.masked_used = whole.is_some();
+        match &whole {
+            Some(whole) => self.b.cond_br(whole, &format!("u{region}_0"), &format!("r{region}.masked")),
+            None => self.b.br(&format!("u{region}_0")),
+        }
+        self.unmasked()?;
+        if self.masked_used {
+            if whole.is_some() {
+                self.b.start_block(&format!("r{region}.masked"));
+                self.restore_vectors(&saved);
+                let mask = alive.unwrap_or_else(|| Builder::bits(self.mask_ty(), 1));
+                if self.alive_at.is_some() {
+                    self.save_alive(&Builder::bits(self.mask_ty(), 0));
+                }
+                let slot = self.mask_slot(0);
+                self.store_slot(&slot, &mask);
+                self.b.br(&format!("m{region}_0"));
+            }
+            self.masked()?;
+        }
+        self.b.start_block(&format!("r{region}.latch"));
+        self.b.inst(format_args!("%g{region}.after = add i64 %g{region}, 1"));
+        self.b.inst(format_args!("%g{region}.more = icmp ult i64 %g{region}.after, {}", self.groups));
+        self.b.inst(format_args!("br i1 %g{region}.more, label %r{region}.group, label %r{region}.end"));
+        self.b.start_block(&format!("r{region}.end"));
+        let mut targets: Vec<usize> = self.here().next.iter().copied().flatten().collect();
+        targets.sort_unstable();
+        targets.dedup();
+        if targets.is_empty() {
+            self.b.br("block.next");
+            return Ok(());
+        }
+        let cases: Vec<String> =
+            targets.iter().map(|target| format!("i32 {target}, label %r{region}.to{target}")).collect();
+        self.b.inst(format_args!("%go{region} = load i32, ptr %next"));
+        self.b.inst(format_args!("switch i32 %go{region}, label %block.next [ {} ]", cases.join(" ")));
+        for target in targets {
+            self.b.start_block(&format!("r{region}.to{target}"));
+            for each in self.plan.regions[target].saved.clone().iter().filter(|each| each.is_block_uniform) {
+                let ty = Type::of(each.ty, 1);
+                let val = self.b.assign(ty, format_args!("load {ty}, ptr {}", next_slot(each.value)));
+                self.b.inst(format_args!("store {}, ptr {}", val.typed(), block_slot(each.value)));
+            }
+            self.b.br(&format!("r{target}.start"));
+        }
+        Ok(())
+    }
+
+    /// Makes the slots of the region and gives each a defined content.
+    fn clear_slots(&mut self) {
+        let function = self.here().function.clone();
+        let mut slots: Vec<(String, Type)> = vec![];
+        for (index, &ty) in function.values.iter().enumerate() {
+            let value = Value(index as u32);
+            if !self.crossing.contains(index) {
+                continue;
+            }
+            let shape = self.shape(value);
+            if !shape.is_varying() {
+                slots.push((self.scalar_slot(value), Type::of(ty, 1)));
+            }
+            if shape.is_varying() || shape.is_assumed() {
+                let vector = self.vector_ty(ty);
+                slots.push((self.vector_slot(value), self.slot_ty(vector)));
+            }
+        }
+        for block in 0..function.blocks.len() {
+            slots.push((self.mask_slot(block), self.slot_ty(self.mask_ty())));
+        }
+        for (name, ty) in slots {
+            self.alloca(&name, ty);
+            let zero = Builder::bits(ty, 0);
+            self.b.inst(format_args!("store {}, ptr {name}", zero.typed()));
+        }
+        let flag = self.flag_slot();
+        self.alloca(&flag, Type::int(1, 1));
+        self.b.inst(format_args!("store i1 true, ptr {flag}"));
+    }
+
+    fn in_context(&mut self, offset: u64, stride: u64) -> String {
+        let region = self.region;
+        let base = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %context, i64 {offset}"));
+        let step = self.b.assign(Type::int(64, 1), format_args!("mul i64 %g{region}, {stride}"));
+        self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, {}", base.text, step.typed())).text
+    }
+
+    /// The threads of this group that have not ended; `None` when all always live.
+    fn alive_at_start(&mut self) -> Option<Val> {
+        if self.region == 0 {
+            if !self.is_last_group_partial() {
+                return None;
+            }
+            let total = self.threads.total();
+            let left =
+                self.b.assign(Type::int(32, 1), format_args!("sub i32 {total}, %lin{}", self.region));
+            let left = self.splat(&left);
+            let lanes = self.iota(32, 1);
+            return Some(self.b.icmp("ult", &lanes, &left));
+        }
+        let at = self.alive_at?;
+        let from = self.in_context(at, 8);
+        let ty = Type::int(self.lanes, 1);
+        let bits = self.b.assign(ty, format_args!("load {ty}, ptr {from}"));
+        Some(self.b.bitcast(&bits, self.mask_ty()))
+    }
+
+    pub(super) fn save_alive(&mut self, mask: &Val) {
+        if let Some(at) = self.alive_at {
+            let bits = self.bits_of(mask);
+            let to = self.in_context(at, 8);
+            self.b.inst(format_args!("store {}, ptr {to}", bits.typed()));
+        }
+    }
+
+    /// Fills the slots of the entry block's parameters. The flag: whether assumed lines hold.
+    fn restore(&mut self, saved: &[Saved]) -> Option<Val> {
+        let params = self.here().function.blocks[0].params.clone();
+        let mut assumed = false;
+        for (each, param) in saved.iter().zip(params) {
+            let ty = Type::of(each.ty, 1);
+            if each.is_block_uniform {
+                let val = self.b.assign(ty, format_args!("load {ty}, ptr {}", block_slot(each.value)));
+                let slot = self.scalar_slot(param);
+                self.store_slot(&slot, &val);
+                continue;
+            }
+            assumed |= each.shape.is_assumed();
+            let place = self.places[&each.value];
+            if let Some(at) = place.scalar {
+                let from = self.in_context(at, u64::from(each.ty.bits() / 8).max(8));
+                let val = self.b.assign(ty, format_args!("load {ty}, ptr {from}"));
+                let slot = self.scalar_slot(param);
+                self.store_slot(&slot, &val);
+            }
+            if each.shape.is_varying() {
+                self.restore_vector(each, param);
+            }
+        }
+        let at = self.straight_at.filter(|_| assumed)?;
+        let from = self.in_context(at, 1);
+        let byte = self.b.assign(Type::int(8, 1), format_args!("load i8, ptr {from}"));
+        let flag = self.b.icmp_int("ne", &byte, 0);
+        let slot = self.flag_slot();
+        self.b.inst(format_args!("store {}, ptr {slot}", flag.typed()));
+        Some(flag)
+    }
+
+    /// In M also the vectors behind lines that may not hold.
+    fn restore_vectors(&mut self, saved: &[Saved]) {
+        let params = self.here().function.blocks[0].params.clone();
+        for (each, param) in saved.iter().zip(params) {
+            if !each.is_block_uniform && each.shape.is_assumed() {
+                self.restore_vector(each, param);
+            }
+        }
+    }
+
+    fn restore_vector(&mut self, each: &Saved, param: Value) {
+        let Some(at) = self.places[&each.value].vector else { return };
+        let slot = self.vector_slot(param);
+        let val = if each.ty == Ty::Pred {
+            let from = self.in_context(at, 8);
+            let ty = Type::int(self.lanes, 1);
+            let bits = self.b.assign(ty, format_args!("load {ty}, ptr {from}"));
+            self.b.bitcast(&bits, self.mask_ty())
+        } else {
+            let ty = self.vector_ty(each.ty);
+            let bytes = u64::from(each.ty.bits() / 8) * u64::from(self.lanes);
+            let from = self.in_context(at, bytes);
+            self.b.assign(ty, format_args!("load {ty}, ptr {from}, align {}", bytes.min(64)))
+        };
+        self.store_slot(&slot, &val);
+    }
+
+    /// The block being written ends in the barrier in front of region `target`, with these values for it.
+    pub(super) fn save(&mut self, target: usize, values: &[Value]) {
+        let saved = self.plan.regions[target].saved.clone();
+        let mut assumed = false;
+        for (each, &value) in saved.iter().zip(values) {
+            if each.is_block_uniform {
+                let val = self.any_lanes(value, 0);
+                self.b.inst(format_args!("store {}, ptr {}", val.typed(), next_slot(each.value)));
+                continue;
+            }
+            assumed |= each.shape.is_assumed();
+            let place = self.places[&each.value];
+            if let Some(at) = place.scalar {
+                let stride = if let Shape::Affine { stride, .. } = each.shape { stride } else { 0 };
+                let val = self.any_lanes(value, stride);
+                let to = self.in_context(at, u64::from(each.ty.bits() / 8).max(8));
+                self.b.inst(format_args!("store {}, ptr {to}", val.typed()));
+            }
+            if let Some(at) = place.vector {
+                if each.shape.is_assumed() && self.copy == Copy::Unmasked {
+                    continue;
+                }
+                let val = self.vector(value);
+                if each.ty == Ty::Pred {
+                    let bits = self.bits_of(&val);
+                    let to = self.in_context(at, 8);
+                    self.b.inst(format_args!("store {}, ptr {to}", bits.typed()));
+                } else {
+                    let bytes = u64::from(each.ty.bits() / 8) * u64::from(self.lanes);
+                    let to = self.in_context(at, bytes);
+                    self.b.inst(format_args!("store {}, ptr {to}, align {}", val.typed(), bytes.min(64)));
+                }
+            }
+        }
+        if let Some(at) = self.straight_at.filter(|_| assumed) {
+            let flag = if self.copy == Copy::Masked { self.load_flag() } else { Val::new(Type::int(1, 1), "true") };
+            let byte = self.b.cast("zext", &flag, Type::int(8, 1));
+            let to = self.in_context(at, 1);
+            self.b.inst(format_args!("store {}, ptr {to}", byte.typed()));
+        }
+        let mask = self.active();
+        self.save_alive(&mask);
+        self.b.inst(format_args!("store i32 {target}, ptr %next"));
+    }
+
+    /// Lane 0's value of a line with this stride, from any active lane.
+    fn any_lanes(&mut self, value: Value, stride: i64) -> Val {
+        match self.shape(value) {
+            Shape::Uniform if stride == 0 => self.scalar(value),
+            Shape::Affine { stride: own, assumed } if own == stride && (!assumed || self.copy == Copy::Unmasked || stride != 0) => {
+                self.scalar(value)
+            }
+            _ => {
+                let vector = self.vector(value);
+                let lane = self.first_active();
+                let val = self.extract(&vector, &lane.text.clone());
+                if stride == 0 {
+                    return val;
+                }
+                let lane = self.b.resize(&lane, val.ty.bits(), false);
+                let part = self.b.bin_int("mul", &lane, stride.into());
+                self.b.sub(&val, &part)
+            }
+        }
+    }
+}
+
+/// A value of the whole block while a region runs, and the one for the next region.
+fn block_slot(value: Value) -> String {
+    format!("%b{}", value.0)
+}
+
+fn next_slot(value: Value) -> String {
+    format!("%n{}", value.0)
+}

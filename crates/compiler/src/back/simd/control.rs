@@ -1,0 +1,344 @@
+//! Control flow inside a region: the unmasked copy follows branches, the masked copy runs down the layout.
+
+use super::{Copy, Emitter};
+use crate::back::llvm::{Builder, Type, Val};
+use crate::ir::{BarrierKind, Block, Edge, Op, Term, Value};
+use crate::pass::layout::Item;
+use crate::pass::shape::Shape;
+
+/// What an edge carries to its target's parameters.
+struct Carried {
+    param: Value,
+    scalar: Option<Val>,
+    vector: Option<Val>,
+}
+
+impl Emitter<'_> {
+    fn block(&self, at: usize) -> Block {
+        self.here().function.blocks[at].clone()
+    }
+
+    fn begin(&mut self, copy: Copy, mask: Option<Val>) {
+        self.copy = copy;
+        self.mask = mask;
+        self.scalars.clear();
+        self.vectors.clear();
+    }
+
+    fn carried(&mut self, edge: &Edge) -> Vec<Carried> {
+        let params = self.here().function.block(edge.block).params.clone();
+        let mut all = vec![];
+        for (param, &arg) in params.into_iter().zip(&edge.args) {
+            let shape = self.shape(param);
+            let scalar = (!shape.is_varying()).then(|| self.scalar(arg));
+            let wants_vector = shape.is_varying() || (shape.is_assumed() && self.copy == Copy::Masked);
+            let vector = wants_vector.then(|| self.vector(arg));
+            all.push(Carried { param, scalar, vector });
+        }
+        all
+    }
+
+    fn store_carried(&mut self, carried: &[Carried]) {
+        for each in carried {
+            if let Some(val) = &each.scalar {
+                let slot = self.scalar_slot(each.param);
+                self.store_slot(&slot, val);
+            }
+            if let Some(val) = &each.vector {
+                let slot = self.vector_slot(each.param);
+                self.store_slot(&slot, val);
+            }
+        }
+    }
+
+    // ---- all lanes together ----
+
+    pub(super) fn unmasked(&mut self) -> Result<(), String> {
+        let region = self.region;
+        let order = self.here().layout.items.clone();
+        for item in order {
+            let Item::Block(at) = item else { continue };
+            self.b.start_block(&format!("u{region}_{at}"));
+            self.begin(Copy::Unmasked, None);
+            let block = self.block(at);
+            for inst in &block.insts {
+                self.instruction(at, inst)?;
+            }
+            self.unmasked_end(at, &block.term);
+        }
+        Ok(())
+    }
+
+    fn unmasked_end(&mut self, at: usize, term: &Term) {
+        let region = self.region;
+        let latch = format!("r{region}.latch");
+        match term {
+            Term::Jump(edge) => {
+                let carried = self.carried(edge);
+                self.store_carried(&carried);
+                self.b.br(&format!("u{region}_{}", edge.block.0));
+            }
+            Term::Branch { cond, then, otherwise } => {
+                let (yes, no) = (self.carried(then), self.carried(otherwise));
+                let (then_label, else_label) = (self.b.label("then"), self.b.label("else"));
+                if self.here().divergent[at] {
+                    let mask = self.vector(*cond);
+                    let all = self.all(&mask);
+                    let (part, mixed) = (self.b.label("part"), self.b.label("mixed"));
+                    self.b.cond_br(&all, &then_label, &part);
+                    self.b.start_block(&part);
+                    let some = self.any(&mask);
+                    self.b.cond_br(&some, &mixed, &else_label);
+                    self.b.start_block(&mixed);
+                    self.masked_used = true;
+                    let against = self.b.not(&mask);
+                    self.store_carried(&yes);
+                    self.store_carried(&no);
+                    let slots = (self.mask_slot(then.block.index()), self.mask_slot(otherwise.block.index()));
+                    self.store_slot(&slots.0, &mask);
+                    self.store_slot(&slots.1, &against);
+                    if self.alive_at.is_some() {
+                        self.save_alive(&Builder::bits(self.mask_ty(), 0));
+                    }
+                    let position = self.here().layout.position[at];
+                    self.b.br(&format!("m{region}_{}", position + 1));
+                } else {
+                    let cond = self.scalar(*cond);
+                    self.b.cond_br(&cond, &then_label, &else_label);
+                }
+                self.b.start_block(&then_label);
+                self.store_carried(&yes);
+                self.b.br(&format!("u{region}_{}", then.block.0));
+                self.b.start_block(&else_label);
+                self.store_carried(&no);
+                self.b.br(&format!("u{region}_{}", otherwise.block.0));
+            }
+            Term::Return(values) => {
+                if let Some(target) = self.here().next[at] {
+                    self.save(target, values);
+                }
+                self.b.br(&latch);
+            }
+            Term::Exit | Term::Switch { .. } => {
+                if self.alive_at.is_some() {
+                    self.save_alive(&Builder::bits(self.mask_ty(), 0));
+                }
+                self.b.br(&latch);
+            }
+        }
+    }
+
+    /// In U, goes on in M at the start of block `at` unless `holds`.
+    pub(super) fn leave_unless(&mut self, at: usize, holds: &Val) {
+        let (stay, leave) = (self.b.label("straight"), self.b.label("bent"));
+        self.b.cond_br(holds, &stay, &leave);
+        self.b.start_block(&leave);
+        self.masked_used = true;
+        let slot = self.mask_slot(at);
+        self.store_slot(&slot, &Builder::bits(self.mask_ty(), 1));
+        if self.alive_at.is_some() {
+            self.save_alive(&Builder::bits(self.mask_ty(), 0));
+        }
+        let position = self.here().layout.position[at];
+        self.b.br(&format!("m{}_{position}", self.region));
+        self.b.start_block(&stay);
+    }
+
+    // ---- some lanes ----
+
+    pub(super) fn masked(&mut self) -> Result<(), String> {
+        let region = self.region;
+        let items = self.here().layout.items.clone();
+        for (position, item) in items.iter().enumerate() {
+            self.b.start_block(&format!("m{region}_{position}"));
+            match *item {
+                Item::LoopEnd(index) => {
+                    let header = self.here().loops.all[index].header;
+                    let (slot, ty) = (self.mask_slot(header), self.mask_ty());
+                    let waiting = self.load_slot(&slot, ty);
+                    let again = self.any(&waiting);
+                    let head = self.here().layout.position[header];
+                    self.b.cond_br(&again, &format!("mb{region}_{head}"), &format!("m{region}_{}", position + 1));
+                }
+                Item::Block(at) => self.masked_block(at, position, &items)?,
+            }
+        }
+        self.b.start_block(&format!("m{region}_{}", items.len()));
+        self.b.br(&format!("r{region}.latch"));
+        Ok(())
+    }
+
+    fn masked_block(&mut self, at: usize, position: usize, items: &[Item]) -> Result<(), String> {
+        let region = self.region;
+        let block = self.block(at);
+        let (slot, ty) = (self.mask_slot(at), self.mask_ty());
+        if self.may_run_empty(at, &block) {
+            self.b.br(&format!("mb{region}_{position}"));
+        } else {
+            let mask = self.load_slot(&slot, ty);
+            let some = self.any(&mask);
+            let skip = self.behind(at, position, items);
+            self.b.cond_br(&some, &format!("mb{region}_{position}"), &format!("m{region}_{skip}"));
+        }
+        self.b.start_block(&format!("mb{region}_{position}"));
+        self.begin(Copy::Masked, None);
+        let mask = self.load_slot(&slot, ty);
+        self.mask = Some(mask.clone());
+        self.store_slot(&slot, &Builder::bits(ty, 0));
+        for inst in &block.insts {
+            self.instruction(at, inst)?;
+        }
+        match &block.term {
+            Term::Jump(edge) => {
+                let carried = self.carried(edge);
+                self.masked_edge(at, edge, &mask, &carried);
+            }
+            Term::Branch { cond, then, otherwise } => {
+                let (yes, no) = (self.carried(then), self.carried(otherwise));
+                let (for_yes, for_no) = if self.shape(*cond).is_varying() {
+                    let cond = self.vector(*cond);
+                    let against = self.b.not(&cond);
+                    (self.b.and(&mask, &cond), self.b.and(&mask, &against))
+                } else {
+                    let cond = self.scalar(*cond);
+                    let none = Builder::bits(ty, 0);
+                    (self.b.select(&cond, &mask, &none), self.b.select(&cond, &none, &mask))
+                };
+                self.masked_edge(at, then, &for_yes, &yes);
+                self.masked_edge(at, otherwise, &for_no, &no);
+            }
+            Term::Return(values) => {
+                if let Some(target) = self.here().next[at] {
+                    self.save(target, values);
+                }
+            }
+            Term::Exit | Term::Switch { .. } => {}
+        }
+        self.b.br(&format!("m{region}_{}", position + 1));
+        Ok(())
+    }
+
+    /// Gives the lanes in `mask` to the edge's target, with its parameters.
+    fn masked_edge(&mut self, from: usize, edge: &Edge, mask: &Val, carried: &[Carried]) {
+        let to = edge.block.index();
+        let first = self.is_first_edge(from, to);
+        let slot = self.mask_slot(to);
+        let ty = self.mask_ty();
+        if first {
+            self.store_slot(&slot, mask);
+        } else {
+            let before = self.load_slot(&slot, ty);
+            let both = self.b.or(&before, mask);
+            self.store_slot(&slot, &both);
+        }
+        if first {
+            self.store_carried(carried);
+            return;
+        }
+        let some = if carried.iter().any(|each| each.scalar.is_some()) { Some(self.any(mask)) } else { None };
+        for each in carried {
+            if let (Some(val), Some(some)) = (&each.scalar, &some) {
+                let slot = self.scalar_slot(each.param);
+                let before = self.load_slot(&slot, val.ty);
+                let val = self.b.select(some, val, &before);
+                self.store_slot(&slot, &val);
+            }
+            if let Some(val) = &each.vector {
+                let slot = self.vector_slot(each.param);
+                let before = self.load_slot(&slot, val.ty);
+                let val = self.blend(mask, val, &before);
+                self.store_slot(&slot, &val);
+            }
+        }
+    }
+
+    /// Whether no lane can wait at `to` yet when the edge from `from` is taken: the target holds nothing to keep.
+    fn is_first_edge(&self, from: usize, to: usize) -> bool {
+        let here = self.here();
+        let position = |block: usize| here.layout.position[block];
+        if position(to) <= position(from) {
+            // The back edge: all lanes that entered have gone through the header.
+            return true;
+        }
+        let leaves = here.loops.of[from].is_some_and(|inner| !here.loops.contains(inner, to));
+        let mut sources: Vec<usize> = vec![];
+        for (block, each) in here.function.blocks.iter().enumerate() {
+            if position(block) == usize::MAX {
+                continue;
+            }
+            sources.extend(each.term.edges().iter().filter(|edge| edge.block.index() == to).map(|_| block));
+        }
+        let forward = sources.iter().filter(|&&block| position(block) < position(to));
+        !leaves && forward.min_by_key(|&&block| position(block)) == Some(&from)
+            && sources.iter().filter(|&&block| block == from).count() == 1
+    }
+
+    /// The item to go on with when no lane runs block `at`: behind everything it dominates.
+    fn behind(&self, at: usize, position: usize, items: &[Item]) -> usize {
+        let here = self.here();
+        let mut next = position + 1;
+        while let Some(item) = items.get(next) {
+            let inside = match *item {
+                Item::Block(block) => here.dominators.dominates(at, block),
+                Item::LoopEnd(index) => here.dominators.dominates(at, here.loops.all[index].header),
+            };
+            if !inside {
+                break;
+            }
+            next += 1;
+        }
+        next
+    }
+
+    /// Few pure operations: cheaper to run for nobody than to jump over.
+    fn may_run_empty(&self, at: usize, block: &Block) -> bool {
+        let here = self.here();
+        if here.loops.is_header(at) || matches!(block.term, Term::Return(_)) {
+            return false;
+        }
+        let mut cost = 0;
+        block.insts.iter().all(|inst| {
+            cost += match &inst.op {
+                Op::Float(..) | Op::FloatUn(..) | Op::Cvt { .. } => 3,
+                _ => 1,
+            };
+            inst.op.is_pure()
+        }) && cost <= 8
+            && !block.insts.iter().any(|inst| crate::pass::regions::is_checked(inst, &here.shapes))
+    }
+
+    /// What `straight` has to hold in M where a widening's result is taken for a line: if it stops holding, the
+    /// vectors behind all lines that other blocks read are made first.
+    pub(super) fn bend_unless(&mut self, holds: &Val) {
+        let (keep, bend) = (self.b.label("straight"), self.b.label("bent"));
+        self.b.cond_br(holds, &keep, &bend);
+        self.b.start_block(&bend);
+        let straight = self.load_flag();
+        let values: Vec<Value> = self.crossing.iter().map(|index| Value(index as u32)).collect();
+        for value in values {
+            let Shape::Affine { stride, assumed: true } = self.shape(value) else { continue };
+            let ty = self.vector_ty(self.ty(value));
+            let (slot, from) = (self.vector_slot(value), self.scalar_slot(value));
+            let scalar = self.load_slot(&from, Type::new(ty.scalar, 1));
+            let start = self.splat(&scalar);
+            let steps = self.iota(ty.bits(), stride);
+            let line = self.b.add(&start, &steps);
+            let before = self.load_slot(&slot, ty);
+            let val =
+                self.b.assign(ty, format_args!("select {}, {}, {}", straight.typed(), line.typed(), before.typed()));
+            self.store_slot(&slot, &val);
+        }
+        let flag = self.flag_slot();
+        self.b.inst(format_args!("store i1 false, ptr {flag}"));
+        self.b.br(&keep);
+        self.b.start_block(&keep);
+    }
+
+    /// Barriers themselves do nothing: the region ends behind them.
+    pub(super) fn barrier(&self, kind: BarrierKind) -> Result<(), String> {
+        match kind {
+            BarrierKind::Sync => Ok(()),
+            _ => Err("it reduces at a barrier".to_owned()),
+        }
+    }
+}

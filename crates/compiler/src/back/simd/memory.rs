@@ -1,0 +1,627 @@
+//! Loads and stores. One address for all lanes is one access, a line with the element's stride one vector, anything
+//! else lane by lane.
+
+use super::{Copy, Emitter};
+use crate::back::llvm::{Builder, Scalar, Type, Val};
+use crate::ir::{Inst, Mem, Op, Order, Scope, Space, Ty, Value};
+use crate::pass::shape::Shape;
+
+/// Where the lanes of an access go, as byte offsets from the space's base.
+#[derive(Clone)]
+pub(super) enum Lanes {
+    One(Val),
+    Line { base: Val, stride: i64, assumed: bool },
+    Each(Val),
+}
+
+/// What of an access does not depend on the lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    space: Space,
+    mem: Mem,
+    offset: i64,
+    order: Order,
+    /// Elements per lane.
+    n: usize,
+}
+
+impl Access {
+    fn bytes(self) -> i64 {
+        i64::from(self.mem.bits / 8)
+    }
+
+    /// Bytes of one lane.
+    fn step(self) -> i64 {
+        self.bytes() * self.n as i64
+    }
+
+    fn is_atomic(self) -> bool {
+        !matches!(self.order, Order::Weak | Order::Volatile)
+    }
+
+    fn volatile(self) -> &'static str {
+        if self.order == Order::Volatile { "volatile " } else { "" }
+    }
+}
+
+impl Emitter<'_> {
+    pub(super) fn lanes_of(&mut self, address: Value, space: Space) -> Lanes {
+        let lanes = match self.shape(address) {
+            Shape::Uniform => Lanes::One(self.scalar(address)),
+            Shape::Affine { stride, assumed } => Lanes::Line { base: self.scalar(address), stride, assumed },
+            Shape::Varying => Lanes::Each(self.vector(address)),
+        };
+        if space != Space::Local {
+            return lanes;
+        }
+        // Thread t's window starts at t × local_bytes.
+        let bytes = self.local_bytes as i64;
+        let start = self.b.assign(Type::int(64, 1), format_args!("mul i64 %first{}, {bytes}", self.region));
+        match lanes {
+            Lanes::One(base) => Lanes::Line { base: self.b.add(&base, &start), stride: bytes, assumed: false },
+            Lanes::Line { base, stride, assumed } => {
+                Lanes::Line { base: self.b.add(&base, &start), stride: stride + bytes, assumed }
+            }
+            Lanes::Each(each) => {
+                let starts = self.splat(&start);
+                let steps = self.iota(64, bytes);
+                let starts = self.b.add(&starts, &steps);
+                Lanes::Each(self.b.add(&each, &starts))
+            }
+        }
+    }
+
+    /// The base a space's offsets count from, and whether addresses are absolute.
+    pub(super) fn pointer(&mut self, space: Space, address: &Val, offset: i64) -> Val {
+        let base = match space {
+            Space::Shared => Some("%shared"),
+            Space::Local => Some("%local"),
+            Space::Param => Some("%params"),
+            Space::Generic | Space::Global | Space::Const => None,
+        };
+        let vector = address.ty.lanes > 1;
+        let ty = Type::new(Scalar::Ptr, address.ty.lanes);
+        let at = match base {
+            Some(base) => self.b.assign(ty, format_args!("getelementptr i8, ptr {base}, {}", address.typed())),
+            None => self.b.cast("inttoptr", address, ty),
+        };
+        if offset == 0 {
+            return at;
+        }
+        let _ = vector;
+        self.b.assign(ty, format_args!("getelementptr i8, {}, i64 {offset}", at.typed()))
+    }
+
+    /// Kernel parameters are the same for the whole launch.
+    pub(super) fn load_params(&mut self, address: &Val, offset: i64, mem: Mem, tys: &[Ty]) -> Vec<Val> {
+        let mut all = vec![];
+        for (nth, &ty) in tys.iter().enumerate() {
+            let bytes = i64::from(mem.bits / 8);
+            let at = self.pointer(Space::Param, address, offset + nth as i64 * bytes);
+            let read = Self::memory_ty(ty, mem, 1);
+            let val = self
+                .b
+                .assign(read, format_args!("load {read}, ptr {}, align {bytes}, !invariant.load !0", at.text));
+            all.push(self.to_register(val, mem, ty));
+        }
+        all
+    }
+
+    /// The type an element is loaded and stored as.
+    fn memory_ty(ty: Ty, mem: Mem, lanes: u32) -> Type {
+        if ty.bits() == u32::from(mem.bits) { Type::of(ty, lanes) } else { Type::int(mem.bits.into(), lanes) }
+    }
+
+    fn to_register(&mut self, val: Val, mem: Mem, ty: Ty) -> Val {
+        let to = Type::of(ty, val.ty.lanes);
+        if val.ty == to {
+            return val;
+        }
+        let wide = self.b.resize(&val, ty.bits(), mem.signed);
+        self.b.bitcast(&wide, to)
+    }
+
+    fn to_memory(&mut self, val: &Val, mem: Mem, ty: Ty) -> Val {
+        let to = Self::memory_ty(ty, mem, val.ty.lanes);
+        if val.ty == to {
+            return val.clone();
+        }
+        let bits = self.b.to_bits(val);
+        self.b.resize(&bits, mem.bits.into(), false)
+    }
+
+    fn ordering(order: Order, store: bool) -> &'static str {
+        match order {
+            Order::SeqCst => "seq_cst",
+            Order::Acquire if !store => "acquire",
+            Order::Release if store => "release",
+            Order::AcqRel => if store { "release" } else { "acquire" },
+            _ => "monotonic",
+        }
+    }
+
+    /// Two ways to the same results, by a flag.
+    fn fork(
+        &mut self,
+        flag: &Val,
+        yes: impl FnOnce(&mut Self) -> Vec<Val>,
+        no: impl FnOnce(&mut Self) -> Vec<Val>,
+    ) -> Vec<Val> {
+        let (a, b, end) = (self.b.label("way"), self.b.label("way"), self.b.label("met"));
+        self.b.cond_br(flag, &a, &b);
+        self.b.start_block(&a);
+        let from_a = yes(self);
+        let last_a = self.b.current_block().to_owned();
+        self.b.br(&end);
+        self.b.start_block(&b);
+        let from_b = no(self);
+        let last_b = self.b.current_block().to_owned();
+        self.b.br(&end);
+        self.b.start_block(&end);
+        from_a
+            .into_iter()
+            .zip(from_b)
+            .map(|(x, y)| {
+                let ty = x.ty;
+                self.b.assign(ty, format_args!("phi {ty} [ {}, %{last_a} ], [ {}, %{last_b} ]", x.text, y.text))
+            })
+            .collect()
+    }
+
+    // ---- loads ----
+
+    pub(super) fn load(&mut self, inst: &Inst) -> Result<(), String> {
+        let Op::Load { space, mem, offset, order, .. } = inst.op else { return Err("not a load".to_owned()) };
+        let access = Access { space, mem, offset, order, n: inst.results.len() };
+        if access.n == 0 {
+            return Ok(());
+        }
+        let ty = self.ty(inst.results[0]);
+        let lanes = self.lanes_of(inst.args[0], space);
+        if let Lanes::One(base) = &lanes {
+            for (nth, &result) in inst.results.iter().enumerate() {
+                let at = self.pointer(space, base, offset + nth as i64 * access.bytes());
+                let val = self.load_one(access, ty, &at.text);
+                let val = self.to_register(val, mem, ty);
+                self.define_from_scalar(result, val);
+            }
+            return Ok(());
+        }
+        let vals = match lanes {
+            Lanes::Line { base, stride, assumed } => {
+                if assumed && self.copy == Copy::Masked {
+                    let each = self.vector(inst.args[0]);
+                    let straight = self.load_flag();
+                    self.fork(
+                        &straight,
+                        |me| me.load_line(access, ty, &base, stride),
+                        |me| me.gather(access, ty, &each),
+                    )
+                } else {
+                    self.load_line(access, ty, &base, stride)
+                }
+            }
+            Lanes::Each(each) => self.gather(access, ty, &each),
+            Lanes::One(_) => vec![],
+        };
+        for (&result, val) in inst.results.iter().zip(vals) {
+            let val = self.to_register(val, mem, ty);
+            self.define_vector(result, val);
+        }
+        Ok(())
+    }
+
+    fn load_one(&mut self, access: Access, ty: Ty, at: &str) -> Val {
+        let bytes = access.bytes();
+        if access.is_atomic() {
+            let int = Type::int(access.mem.bits.into(), 1);
+            let ordering = Self::ordering(access.order, false);
+            let val = self.b.assign(int, format_args!("load atomic {int}, ptr {at} {ordering}, align {bytes}"));
+            return self.b.bitcast(&val, Self::memory_ty(ty, access.mem, 1));
+        }
+        let read = Self::memory_ty(ty, access.mem, 1);
+        self.b.assign(read, format_args!("load {}{read}, ptr {at}, align {bytes}", access.volatile()))
+    }
+
+    /// One vector per element, in the memory's type.
+    fn load_line(&mut self, access: Access, ty: Ty, base: &Val, stride: i64) -> Vec<Val> {
+        if stride != access.step() || access.is_atomic() {
+            return self.gather_line(access, ty, base, stride);
+        }
+        let at = self.pointer(access.space, base, access.offset);
+        let wide = Self::memory_ty(ty, access.mem, self.lanes * access.n as u32);
+        let align = access.step();
+        let all = match self.mask.clone() {
+            None => self.b.assign(wide, format_args!("load {}{wide}, ptr {}, align {align}", access.volatile(), at.text)),
+            Some(mask) => {
+                if access.order == Order::Volatile || (self.wide_masks && access.mem.bits < 32) || access.mem.bits > 64 {
+                    return self.gather_line(access, ty, base, stride);
+                }
+                let mask = self.repeat(&mask, access.n);
+                let align = Val::new(Type::int(32, 1), align.to_string());
+                let zero = Builder::bits(wide, 0);
+                let name = format!("llvm.masked.load.{}.p0", wide.suffix());
+                self.b.declare(&name, format!("declare {wide} @{name}(ptr, i32, {}, {wide})", mask.ty));
+                self.b.assign(
+                    wide,
+                    format_args!(
+                        "call {wide} @{name}({}, {}, {}, {})",
+                        at.typed(),
+                        align.typed(),
+                        mask.typed(),
+                        zero.typed()
+                    ),
+                )
+            }
+        };
+        self.split(&all, access.n)
+    }
+
+    /// Every `n`-th element, from each of the first `n`.
+    fn split(&mut self, all: &Val, n: usize) -> Vec<Val> {
+        if n == 1 {
+            return vec![all.clone()];
+        }
+        let ty = Type::new(all.ty.scalar, self.lanes);
+        (0..n)
+            .map(|nth| {
+                let picks: Vec<String> =
+                    (0..self.lanes as usize).map(|lane| format!("i32 {}", lane * n + nth)).collect();
+                self.b.assign(
+                    ty,
+                    format_args!(
+                        "shufflevector {}, {} poison, <{} x i32> <{}>",
+                        all.typed(),
+                        all.ty,
+                        self.lanes,
+                        picks.join(", ")
+                    ),
+                )
+            })
+            .collect()
+    }
+
+    /// Each lane's bit for each of its `n` elements.
+    fn repeat(&mut self, mask: &Val, n: usize) -> Val {
+        if n == 1 {
+            return mask.clone();
+        }
+        let count = self.lanes as usize * n;
+        let picks: Vec<String> = (0..count).map(|at| format!("i32 {}", at / n)).collect();
+        self.b.assign(
+            Type::int(1, count as u32),
+            format_args!(
+                "shufflevector {}, {} poison, <{count} x i32> <{}>",
+                mask.typed(),
+                mask.ty,
+                picks.join(", ")
+            ),
+        )
+    }
+
+    fn gather_line(&mut self, access: Access, ty: Ty, base: &Val, stride: i64) -> Vec<Val> {
+        if self.mask.is_some() {
+            let start = self.splat(base);
+            let steps = self.iota(64, stride);
+            let each = self.b.add(&start, &steps);
+            return self.gather(access, ty, &each);
+        }
+        let at = self.pointer(access.space, base, access.offset);
+        let mut pointers = vec![];
+        for lane in 0..i64::from(self.lanes) {
+            let step = lane * stride;
+            pointers.push(self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", at.text)).text);
+        }
+        self.load_each(access, ty, &pointers)
+    }
+
+    fn gather(&mut self, access: Access, ty: Ty, each: &Val) -> Vec<Val> {
+        let native = self.wide_gathers
+            && access.n == 1
+            && (32..=64).contains(&access.mem.bits)
+            && access.order == Order::Weak;
+        if native {
+            let at = self.pointer(access.space, each, access.offset);
+            let read = Self::memory_ty(ty, access.mem, self.lanes);
+            let mask = self.active();
+            let name = format!("llvm.masked.gather.{}.v{}p0", read.suffix(), self.lanes);
+            self.b.declare(&name, format!("declare {read} @{name}({}, i32, {}, {read})", at.ty, mask.ty));
+            let zero = Builder::bits(read, 0);
+            return vec![self.b.assign(
+                read,
+                format_args!(
+                    "call {read} @{name}({}, i32 {}, {}, {})",
+                    at.typed(),
+                    access.bytes(),
+                    mask.typed(),
+                    zero.typed()
+                ),
+            )];
+        }
+        // Lanes without work read what the first active one reads.
+        let each = match self.mask.clone() {
+            None => each.clone(),
+            Some(mask) => {
+                let first = self.first_active();
+                let safe = self.extract(each, &first.text.clone());
+                let safe = self.splat(&safe);
+                self.blend(&mask, each, &safe)
+            }
+        };
+        let mut pointers = vec![];
+        for lane in 0..self.lanes {
+            let address = self.extract(&each, &lane.to_string());
+            pointers.push(self.pointer(access.space, &address, access.offset).text);
+        }
+        self.load_each(access, ty, &pointers)
+    }
+
+    fn load_each(&mut self, access: Access, ty: Ty, pointers: &[String]) -> Vec<Val> {
+        let vector = Self::memory_ty(ty, access.mem, self.lanes);
+        let mut all = vec![Val::new(vector, "poison"); access.n];
+        for (lane, pointer) in pointers.iter().enumerate() {
+            if access.n == 1 || access.is_atomic() {
+                for (nth, whole) in all.iter_mut().enumerate() {
+                    let at = self.b.assign(
+                        Type::ptr(),
+                        format_args!("getelementptr i8, ptr {pointer}, i64 {}", nth as i64 * access.bytes()),
+                    );
+                    let val = self.load_one(access, ty, &at.text);
+                    *whole = self.insert(whole, &lane.to_string(), &val);
+                }
+                continue;
+            }
+            let few = Self::memory_ty(ty, access.mem, access.n as u32);
+            let vals = self.b.assign(
+                few,
+                format_args!("load {}{few}, ptr {pointer}, align {}", access.volatile(), access.step()),
+            );
+            for (nth, whole) in all.iter_mut().enumerate() {
+                let val = self.extract(&vals, &nth.to_string());
+                *whole = self.insert(whole, &lane.to_string(), &val);
+            }
+        }
+        all
+    }
+
+    // ---- stores ----
+
+    pub(super) fn store(&mut self, inst: &Inst) -> Result<(), String> {
+        let Op::Store { space, mem, offset, order, .. } = inst.op else { return Err("not a store".to_owned()) };
+        let access = Access { space, mem, offset, order, n: inst.args.len().saturating_sub(1) };
+        if access.n == 0 {
+            return Ok(());
+        }
+        let ty = self.ty(inst.args[1]);
+        let lanes = self.lanes_of(inst.args[0], space);
+        if let Lanes::One(base) = &lanes {
+            // All lanes write one place: the last one stays.
+            let last = self.last_active();
+            for (nth, &arg) in inst.args[1..].iter().enumerate() {
+                let val = if self.shape(arg).is_uniform() {
+                    self.scalar(arg)
+                } else {
+                    let vector = self.vector(arg);
+                    self.extract(&vector, &last)
+                };
+                let val = self.to_memory(&val, mem, ty);
+                let at = self.pointer(space, base, offset + nth as i64 * access.bytes());
+                self.store_one(access, &val, &at.text);
+            }
+            return Ok(());
+        }
+        let mut vals = vec![];
+        for &arg in &inst.args[1..] {
+            let val = self.vector(arg);
+            vals.push(self.to_memory(&val, mem, ty));
+        }
+        match lanes {
+            Lanes::Line { base, stride, assumed } => {
+                if assumed && self.copy == Copy::Masked {
+                    let each = self.vector(inst.args[0]);
+                    let straight = self.load_flag();
+                    self.fork(
+                        &straight,
+                        |me| {
+                            me.store_line(access, &base, stride, &vals);
+                            vec![]
+                        },
+                        |me| {
+                            me.scatter(access, &each, &vals);
+                            vec![]
+                        },
+                    );
+                } else {
+                    self.store_line(access, &base, stride, &vals);
+                }
+            }
+            Lanes::Each(each) => self.scatter(access, &each, &vals),
+            Lanes::One(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Index of the last active lane.
+    fn last_active(&mut self) -> String {
+        match self.mask.clone() {
+            None => (self.lanes - 1).to_string(),
+            Some(mask) => {
+                let bits = self.bits_of(&mask);
+                let yes = Val::new(Type::int(1, 1), "true");
+                let zeros = self.b.intrinsic("ctlz", &[bits.ty], bits.ty, &[&bits, &yes]);
+                let top = Builder::int(bits.ty, i128::from(self.lanes - 1));
+                let index = self.b.sub(&top, &zeros);
+                self.b.resize(&index, 64, false).text
+            }
+        }
+    }
+
+    fn store_one(&mut self, access: Access, val: &Val, at: &str) {
+        let bytes = access.bytes();
+        if access.is_atomic() {
+            let val = self.b.to_bits(val);
+            let ordering = Self::ordering(access.order, true);
+            self.b.inst(format_args!("store atomic {}, ptr {at} {ordering}, align {bytes}", val.typed()));
+        } else {
+            self.b.inst(format_args!("store {}{}, ptr {at}, align {bytes}", access.volatile(), val.typed()));
+        }
+    }
+
+    fn store_line(&mut self, access: Access, base: &Val, stride: i64, vals: &[Val]) {
+        let contiguous = stride == access.step() && !access.is_atomic();
+        let at = self.pointer(access.space, base, access.offset);
+        let Some(mask) = self.mask.clone() else {
+            if contiguous {
+                let all = self.weave(vals);
+                self.store_whole(access, &all, &at);
+                return;
+            }
+            for lane in 0..i64::from(self.lanes) {
+                for (nth, val) in vals.iter().enumerate() {
+                    let step = lane * stride + nth as i64 * access.bytes();
+                    let to = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", at.text));
+                    let item = self.extract(val, &lane.to_string());
+                    self.store_one(access, &item, &to.text);
+                }
+            }
+            return;
+        };
+        if !contiguous {
+            let start = self.splat(base);
+            let steps = self.iota(64, stride);
+            let each = self.b.add(&start, &steps);
+            self.scatter(access, &each, vals);
+            return;
+        }
+        let full = self.all(&mask);
+        let all = self.weave(vals);
+        self.fork(
+            &full,
+            |me| {
+                me.store_whole(access, &all, &at);
+                vec![]
+            },
+            |me| {
+                let native = access.order == Order::Weak
+                    && access.mem.bits <= 64
+                    && (!me.wide_masks || access.mem.bits >= 32);
+                if native {
+                    let mask = me.repeat(&mask, access.n);
+                    let name = format!("llvm.masked.store.{}.p0", all.ty.suffix());
+                    me.b.declare(&name, format!("declare void @{name}({}, ptr, i32, {})", all.ty, mask.ty));
+                    me.b.inst(format_args!(
+                        "call void @{name}({}, {}, i32 {}, {})",
+                        all.typed(),
+                        at.typed(),
+                        access.step(),
+                        mask.typed()
+                    ));
+                } else {
+                    let start = me.splat(base);
+                    let steps = me.iota(64, stride);
+                    let each = me.b.add(&start, &steps);
+                    me.scatter(access, &each, vals);
+                }
+                vec![]
+            },
+        );
+    }
+
+    fn store_whole(&mut self, access: Access, all: &Val, at: &Val) {
+        self.b.inst(format_args!(
+            "store {}{}, ptr {}, align {}",
+            access.volatile(),
+            all.typed(),
+            at.text,
+            access.step()
+        ));
+    }
+
+    /// The lanes' elements in memory order.
+    fn weave(&mut self, vals: &[Val]) -> Val {
+        let mut parts = vals.to_vec();
+        while parts.len() > 1 {
+            let mut joined = vec![];
+            for pair in parts.chunks(2) {
+                let count = pair[0].ty.lanes * 2;
+                let ty = Type::new(pair[0].ty.scalar, count);
+                let picks: Vec<String> = (0..count).map(|at| format!("i32 {at}")).collect();
+                joined.push(self.b.assign(
+                    ty,
+                    format_args!(
+                        "shufflevector {}, {}, <{count} x i32> <{}>",
+                        pair[0].typed(),
+                        pair[1].typed(),
+                        picks.join(", ")
+                    ),
+                ));
+            }
+            parts = joined;
+        }
+        let all = parts.remove(0);
+        let n = vals.len() as u32;
+        if n == 1 {
+            return all;
+        }
+        let count = all.ty.lanes;
+        let picks: Vec<String> = (0..count).map(|at| format!("i32 {}", at % n * self.lanes + at / n)).collect();
+        self.b.assign(
+            all.ty,
+            format_args!(
+                "shufflevector {}, {} poison, <{count} x i32> <{}>",
+                all.typed(),
+                all.ty,
+                picks.join(", ")
+            ),
+        )
+    }
+
+    fn scatter(&mut self, access: Access, each: &Val, vals: &[Val]) {
+        let native =
+            self.wide_gathers && access.n == 1 && (32..=64).contains(&access.mem.bits) && access.order == Order::Weak;
+        if native {
+            let at = self.pointer(access.space, each, access.offset);
+            let mask = self.active();
+            let val = &vals[0];
+            let name = format!("llvm.masked.scatter.{}.v{}p0", val.ty.suffix(), self.lanes);
+            self.b.declare(&name, format!("declare void @{name}({}, {}, i32, {})", val.ty, at.ty, mask.ty));
+            self.b.inst(format_args!(
+                "call void @{name}({}, {}, i32 {}, {})",
+                val.typed(),
+                at.typed(),
+                access.bytes(),
+                mask.typed()
+            ));
+            return;
+        }
+        if self.mask.is_none() {
+            for lane in 0..self.lanes {
+                let lane = lane.to_string();
+                let address = self.extract(each, &lane);
+                for (nth, val) in vals.iter().enumerate() {
+                    let to = self.pointer(access.space, &address, access.offset + nth as i64 * access.bytes());
+                    let item = self.extract(val, &lane);
+                    self.store_one(access, &item, &to.text);
+                }
+            }
+            return;
+        }
+        let addresses = self.spill(0, each);
+        let buffers: Vec<String> = vals.iter().enumerate().map(|(nth, val)| self.spill(nth + 1, val)).collect();
+        self.for_lanes(|me, lane| {
+            let address = me.item(&addresses, each.ty, lane);
+            for (nth, (buffer, val)) in buffers.iter().zip(vals).enumerate() {
+                let item = me.item(buffer, val.ty, lane);
+                let to = me.pointer(access.space, &address, access.offset + nth as i64 * access.bytes());
+                me.store_one(access, &item, &to.text);
+            }
+        });
+    }
+
+    pub(super) fn fence(&mut self, order: Order, scope: Scope) {
+        let ordering = if order == Order::SeqCst { "seq_cst" } else { "acq_rel" };
+        // One OS thread runs the whole block.
+        let scope = if scope == Scope::Cta { "syncscope(\"singlethread\") " } else { "" };
+        self.b.inst(format_args!("fence {scope}{ordering}"));
+    }
+}

@@ -1,0 +1,225 @@
+//! One instruction in either copy: scalar where its results are uniform or affine, else a vector.
+
+use super::{Copy, Emitter};
+use crate::back::llvm::{Type, Val, emit_pure};
+use crate::ir::{Inst, Op, Space, Ty, Value};
+use crate::pass::regions::is_checked;
+use crate::pass::shape::Shape;
+
+impl Emitter<'_> {
+    /// A pure operation on `lanes` lanes.
+    pub(super) fn pure(
+        &mut self,
+        op: &Op,
+        args: &[Val],
+        arg_tys: &[Ty],
+        result_tys: &[Ty],
+        lanes: u32,
+    ) -> Result<Vec<Val>, String> {
+        let texts: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
+        let results =
+            emit_pure(&mut self.b, op, &texts, arg_tys, result_tys, lanes).map_err(|missing| missing.to_string())?;
+        Ok(results.into_iter().zip(result_tys).map(|(text, &ty)| Val::new(Type::of(ty, lanes), text)).collect())
+    }
+
+    pub(super) fn types(&self, values: &[Value]) -> Vec<Ty> {
+        values.iter().map(|&value| self.ty(value)).collect()
+    }
+
+    pub(super) fn instruction(&mut self, at: usize, inst: &Inst) -> Result<(), String> {
+        let is_prologue = |value: &Value| self.plan.is_prologue.contains(value.index());
+        if !inst.results.is_empty() && inst.results.iter().all(is_prologue) {
+            return Ok(());
+        }
+        match &inst.op {
+            Op::Special(_) | Op::LocalAddr(_) | Op::Cvta { .. } | Op::IsSpace(_) => self.special(inst),
+            Op::Load { .. } => self.load(inst),
+            Op::Store { .. } => self.store(inst),
+            Op::Atomic { .. } => self.atomic(inst),
+            Op::Fence { order, scope } => {
+                self.fence(*order, *scope);
+                Ok(())
+            }
+            op if op.is_warp_collective() => self.collective(inst),
+            Op::Barrier { kind, .. } => self.barrier(*kind),
+            Op::Syscall(call) => self.syscall(*call, inst),
+            Op::NanoSleep => {
+                self.sleep(inst);
+                Ok(())
+            }
+            Op::Trap | Op::Breakpoint => {
+                self.b.inst("ret i32 -1");
+                let dead = self.b.label("dead");
+                self.b.start_block(&dead);
+                Ok(())
+            }
+            Op::Call(_) | Op::CallIndirect => Err("it calls a function".to_owned()),
+            op if op.is_pure() => self.compute(at, inst),
+            op => Err(format!("setting S does not have {op:?}")),
+        }
+    }
+
+    fn compute(&mut self, at: usize, inst: &Inst) -> Result<(), String> {
+        let (arg_tys, result_tys) = (self.types(&inst.args), self.types(&inst.results));
+        let varying = inst.results.iter().any(|&result| self.shape(result).is_varying());
+        if varying {
+            let args = self.vectors_of(&inst.args);
+            let results = self.pure(&inst.op, &args, &arg_tys, &result_tys, self.lanes)?;
+            for (&value, val) in inst.results.iter().zip(results) {
+                if self.shape(value).is_varying() {
+                    self.define_vector(value, val);
+                } else {
+                    let first = self.extract(&val, "0");
+                    self.define_scalar(value, first);
+                }
+            }
+            return Ok(());
+        }
+        // Only in M, and only behind a line that may bend, the vector is computed too.
+        let bends = self.copy == Copy::Masked && inst.results.iter().any(|&result| self.shape(result).is_assumed());
+        let truth = if bends {
+            let args = self.vectors_of(&inst.args);
+            Some(self.pure(&inst.op, &args, &arg_tys, &result_tys, self.lanes)?)
+        } else {
+            None
+        };
+        if is_checked(inst, &self.here().shapes) {
+            self.check(at, inst);
+        }
+        let args: Vec<Val> = inst.args.iter().map(|&arg| self.scalar(arg)).collect();
+        let results = self.pure(&inst.op, &args, &arg_tys, &result_tys, 1)?;
+        for (&value, val) in inst.results.iter().zip(results) {
+            self.define_scalar(value, val);
+        }
+        for (&value, val) in inst.results.iter().zip(truth.into_iter().flatten()) {
+            self.define_vector(value, val);
+        }
+        Ok(())
+    }
+
+    /// A widening takes a line of narrow numbers for a line of wide ones: it is, if no lane's number wraps.
+    fn check(&mut self, at: usize, inst: &Inst) {
+        let line = inst.args.iter().copied().find(|&arg| !self.shape(arg).is_uniform());
+        let (Some(arg), false) = (line, inst.args.is_empty()) else { return };
+        let Shape::Affine { stride, .. } = self.shape(arg) else { return };
+        let signed = matches!(inst.op, Op::Sext) || matches!(inst.op, Op::MulWide(int) if int.signed);
+        let base = self.scalar(arg);
+        let last = stride.wrapping_mul(i64::from(self.lanes) - 1);
+        let name = if signed { "sadd.with.overflow" } else if last >= 0 { "uadd.with.overflow" } else { "usub.with.overflow" };
+        let step = Val::new(base.ty, if signed { last } else { last.abs() }.to_string());
+        let bits = base.ty.suffix();
+        self.b.declare(
+            &format!("llvm.{name}.{bits}"),
+            format!("declare {{ {bits}, i1 }} @llvm.{name}.{bits}({bits}, {bits})"),
+        );
+        let pair = self.b.fresh();
+        self.b.inst(format_args!(
+            "{pair} = call {{ {bits}, i1 }} @llvm.{name}.{bits}({}, {})",
+            base.typed(),
+            step.typed()
+        ));
+        let wraps = self.b.assign(Type::int(1, 1), format_args!("extractvalue {{ {bits}, i1 }} {pair}, 1"));
+        let holds = self.b.not(&wraps);
+        match self.copy {
+            Copy::Unmasked => self.leave_unless(at, &holds),
+            Copy::Masked => self.bend_unless(&holds),
+        }
+    }
+
+    fn sleep(&mut self, inst: &Inst) {
+        let time = self.vector(inst.args[0]);
+        let lane = self.first_active();
+        let time = self.extract(&time, &lane.text.clone());
+        let call = self.service(5);
+        self.b.inst(format_args!("call void {call}({})", time.typed()));
+    }
+
+    /// The address of a service.
+    pub(super) fn service(&mut self, slot: u64) -> String {
+        let at =
+            self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %services, i64 {}", slot * 8));
+        self.b.assign(Type::ptr(), format_args!("load ptr, ptr {}", at.text)).text
+    }
+
+    fn syscall(&mut self, call: crate::ir::Syscall, inst: &Inst) -> Result<(), String> {
+        use crate::ir::Syscall;
+        let wanted = match call {
+            Syscall::Vprintf => 2,
+            Syscall::Malloc | Syscall::Free => 1,
+            Syscall::AssertFail => 5,
+        };
+        if inst.args.len() != wanted {
+            return Err(format!("{call:?} with {} arguments", inst.args.len()));
+        }
+        let vectors = self.vectors_of(&inst.args);
+        let buffers: Vec<(String, Type)> =
+            vectors.iter().enumerate().map(|(number, val)| (self.spill(number, val), val.ty)).collect();
+        let result = inst.results.first().copied();
+        let out = result.map(|value| {
+            let ty = self.vector_ty(self.ty(value));
+            let zero = crate::back::llvm::Builder::bits(ty, 0);
+            (value, self.spill(wanted, &zero), ty)
+        });
+        let service = self.service(match call {
+            Syscall::Vprintf => 0,
+            Syscall::Malloc => 1,
+            Syscall::Free => 2,
+            Syscall::AssertFail => 3,
+        });
+        let into = out.as_ref().map(|(_, buffer, _)| buffer.clone());
+        self.for_lanes(|me, lane| {
+            let mut args: Vec<Val> = buffers.iter().map(|(buffer, ty)| me.item(buffer, *ty, lane)).collect();
+            let pointers = match call {
+                Syscall::Vprintf => 2,
+                Syscall::Malloc => 0,
+                Syscall::Free => 1,
+                Syscall::AssertFail => 3,
+            };
+            let mut words = vec!["ptr %launch".to_owned()];
+            // message, file, line, function, char size: the line stands between pointers.
+            for (nth, arg) in args.iter_mut().enumerate() {
+                let is_pointer = if call == Syscall::AssertFail { nth != 2 && nth != 4 } else { nth < pointers };
+                if is_pointer {
+                    *arg = me.b.cast("inttoptr", arg, Type::ptr());
+                } else {
+                    let bits = if call == Syscall::AssertFail && nth == 2 { 32 } else { 64 };
+                    *arg = me.b.resize(arg, bits, false);
+                }
+                words.push(arg.typed());
+            }
+            let list = words.join(", ");
+            match call {
+                Syscall::Vprintf => {
+                    let val = me.b.assign(Type::int(32, 1), format_args!("call i32 {service}({list})"));
+                    if let Some(into) = &into {
+                        me.set_item(into, lane, &val);
+                    }
+                }
+                Syscall::Malloc => {
+                    let val = me.b.assign(Type::ptr(), format_args!("call ptr {service}({list})"));
+                    let val = me.b.cast("ptrtoint", &val, Type::int(64, 1));
+                    if let Some(into) = &into {
+                        me.set_item(into, lane, &val);
+                    }
+                }
+                Syscall::Free => me.b.inst(format_args!("call void {service}({list})")),
+                Syscall::AssertFail => {
+                    me.b.inst(format_args!("call void {service}({list})"));
+                    me.b.inst("ret i32 -2");
+                    let dead = me.b.label("dead");
+                    me.b.start_block(&dead);
+                }
+            }
+        });
+        if let Some((value, buffer, ty)) = out {
+            let val = self.reload(&buffer, ty);
+            self.define_vector(value, val);
+        }
+        Ok(())
+    }
+
+    /// Whether a memory window belongs to one thread.
+    pub(super) fn is_private(space: Space) -> bool {
+        space == Space::Local
+    }
+}

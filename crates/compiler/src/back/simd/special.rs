@@ -1,0 +1,268 @@
+//! Special registers, and addresses of the windows of a block and of a thread.
+
+use super::Emitter;
+use crate::back::llvm::{Builder, Type, Val};
+use crate::ir::{Inst, Op, Space, Special};
+use crate::pass::shape::Shape;
+
+fn i32_ty() -> Type {
+    Type::int(32, 1)
+}
+
+fn named(text: &str) -> Val {
+    Val::new(i32_ty(), text)
+}
+
+fn number(value: u64) -> Val {
+    named(&value.to_string())
+}
+
+impl Emitter<'_> {
+    /// A register or address that is the same for the whole block.
+    pub(super) fn block_special(&mut self, op: &Op, arg: Option<&Val>) -> Result<Val, String> {
+        let wide = Type::int(64, 1);
+        Ok(match op {
+            Op::Special(register) => self.block_register(*register)?,
+            Op::ParamAddr(offset) => self.i64(u64::from(*offset)),
+            Op::SharedAddr(id) => {
+                let found = self.kernel.shared.offsets.iter().find(|(known, _)| known == id);
+                let (_, offset) = found.ok_or("a shared variable has no place")?;
+                self.i64(*offset)
+            }
+            Op::LocalAddr(id) => {
+                let offset = self.locals.get(id.index()).copied().ok_or("a local variable has no place")?;
+                self.i64(offset)
+            }
+            Op::GlobalAddr(id) => self.table("%globals", id.index()),
+            Op::FuncAddr(id) => self.table("%functions", id.index()),
+            Op::Cvta { space, to_generic } => {
+                let arg = arg.ok_or("cvta of nothing")?.clone();
+                let op = if *to_generic { "add" } else { "sub" };
+                match space {
+                    Space::Shared => {
+                        let base = self.b.assign(wide, "ptrtoint ptr %shared to i64");
+                        self.b.bin(op, &arg, &base)
+                    }
+                    Space::Param => {
+                        let base = self.b.assign(wide, "ptrtoint ptr %params to i64");
+                        self.b.bin(op, &arg, &base)
+                    }
+                    _ => arg,
+                }
+            }
+            _ => return Err(format!("setting S does not have {op:?}")),
+        })
+    }
+
+    fn table(&mut self, table: &str, index: usize) -> Val {
+        let at = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {table}, i64 {}", index * 8));
+        self.b.assign(Type::int(64, 1), format_args!("load i64, ptr {}, !invariant.load !0", at.text))
+    }
+
+    fn block_register(&mut self, register: Special) -> Result<Val, String> {
+        let [bx, by, bz] = self.threads.block;
+        let total = self.threads.total();
+        Ok(match register {
+            Special::Ntid(d) => number([bx, by, bz].get(usize::from(d)).copied().unwrap_or(0).into()),
+            Special::Tid(_) | Special::LaneId | Special::WarpId => return Err("not one for the block".to_owned()),
+            Special::Ctaid(0) | Special::ClusterId(0) => named("%ctaid.x"),
+            Special::Ctaid(1) | Special::ClusterId(1) => named("%ctaid.y"),
+            Special::Ctaid(2) | Special::ClusterId(2) => named("%ctaid.z"),
+            Special::Nctaid(0) | Special::NClusterId(0) => named("%grid.x"),
+            Special::Nctaid(1) | Special::NClusterId(1) => named("%grid.y"),
+            Special::Nctaid(2) | Special::NClusterId(2) => named("%grid.z"),
+            Special::Ctaid(_) | Special::ClusterId(_) => number(0),
+            Special::Nctaid(_) | Special::NClusterId(_) => number(0),
+            Special::NWarpId => number(total.div_ceil(32)),
+            Special::SmId => named("%smid"),
+            Special::NSmId => named("%workers"),
+            Special::GridId => Val::new(Type::int(64, 1), "%gridid"),
+            Special::DynamicSmemSize => named("%dynamic"),
+            Special::TotalSmemSize | Special::AggrSmemSize => named("%shared.bytes"),
+            Special::ClusterCtaid(_) | Special::ClusterCtaRank => number(0),
+            Special::ClusterNctaid(_) | Special::ClusterNctaRank => number(1),
+            Special::IsExplicitCluster => Val::new(Type::int(1, 1), "false"),
+            Special::EnvReg(_) => number(0),
+            other => return Err(format!("setting S does not have {other:?}")),
+        })
+    }
+
+    /// Registers and addresses that depend on the thread or the time.
+    pub(super) fn special(&mut self, inst: &Inst) -> Result<(), String> {
+        let result = inst.results[0];
+        match &inst.op {
+            Op::Special(register) => self.register(*register, inst),
+            Op::Cvta { space: Space::Local, to_generic } => {
+                // Thread t's window starts at t × local_bytes.
+                let bytes = self.local_bytes;
+                let base = self.b.assign(Type::int(64, 1), "ptrtoint ptr %local to i64");
+                let step = self
+                    .b
+                    .assign(Type::int(64, 1), format_args!("mul i64 %first{}, {bytes}", self.region));
+                let start = self.b.add(&base, &step);
+                let op = if *to_generic { "add" } else { "sub" };
+                if self.shape(result).is_varying() || self.shape(result).is_assumed() {
+                    let arg = self.vector(inst.args[0]);
+                    let starts = self.splat(&start);
+                    let steps = self.iota(64, bytes as i64);
+                    let starts = self.b.add(&starts, &steps);
+                    let val = self.b.bin(op, &arg, &starts);
+                    self.define_vector(result, val);
+                }
+                if !self.shape(result).is_varying() {
+                    let arg = self.scalar(inst.args[0]);
+                    let val = self.b.bin(op, &arg, &start);
+                    self.define_scalar(result, val);
+                }
+                Ok(())
+            }
+            Op::Cvta { .. } => {
+                let arg = inst.args[0];
+                if self.shape(result).is_varying() || self.shape(result).is_assumed() {
+                    let vector = self.vector(arg);
+                    let zero = Builder::bits(Type::int(64, 1), 0);
+                    let base = self.block_special(&inst.op, Some(&zero))?;
+                    let base = self.splat(&base);
+                    let val = self.b.add(&vector, &base);
+                    self.define_vector(result, val);
+                }
+                if !self.shape(result).is_varying() {
+                    let scalar = self.scalar(arg);
+                    let val = self.block_special(&inst.op, Some(&scalar))?;
+                    self.define_scalar(result, val);
+                }
+                Ok(())
+            }
+            Op::LocalAddr(_) => {
+                let val = self.block_special(&inst.op, None)?;
+                self.define_scalar(result, val);
+                Ok(())
+            }
+            Op::IsSpace(space) => {
+                let (start, end) = match space {
+                    Space::Shared => ("%shared", "shared"),
+                    Space::Local => ("%local", "local"),
+                    _ => ("", "other"),
+                };
+                let address = self.vector(inst.args[0]);
+                let inside = |me: &mut Self, window: &str, bytes: Val| {
+                    let base = me.b.assign(Type::int(64, 1), format_args!("ptrtoint ptr {window} to i64"));
+                    let (base, bytes) = (me.splat(&base), me.splat(&bytes));
+                    let offset = me.b.sub(&address, &base);
+                    me.b.icmp("ult", &offset, &bytes)
+                };
+                let shared_bytes = self.b.assign(Type::int(64, 1), "zext i32 %shared.bytes to i64");
+                let local_bytes = self.i64(self.local_bytes * self.threads.total());
+                let val = match end {
+                    "shared" => inside(self, start, shared_bytes),
+                    "local" => inside(self, start, local_bytes),
+                    _ if matches!(space, Space::Global | Space::Generic) => {
+                        let shared = inside(self, "%shared", shared_bytes);
+                        let local = inside(self, "%local", local_bytes);
+                        let either = self.b.or(&shared, &local);
+                        self.b.not(&either)
+                    }
+                    _ => return Err(format!("setting S does not have {:?}", inst.op)),
+                };
+                if self.shape(result).is_varying() {
+                    self.define_vector(result, val);
+                } else {
+                    let first = self.extract(&val, "0");
+                    self.define_scalar(result, first);
+                }
+                Ok(())
+            }
+            op => Err(format!("setting S does not have {op:?}")),
+        }
+    }
+
+    fn linear(&self) -> Val {
+        named(&format!("%lin{}", self.region))
+    }
+
+    /// Linear thread numbers of all lanes.
+    fn linears(&mut self) -> Val {
+        let first = self.linear();
+        let first = self.splat(&first);
+        let steps = self.iota(32, 1);
+        self.b.add(&first, &steps)
+    }
+
+    fn register(&mut self, register: Special, inst: &Inst) -> Result<(), String> {
+        let result = inst.results[0];
+        let [bx, by, _] = self.threads.block;
+        let varying = self.shape(result).is_varying();
+        let start = if varying { self.linears() } else { self.linear() };
+        let lane = |me: &mut Self| {
+            let linear = me.linears();
+            me.b.bin_int("and", &linear, 31)
+        };
+        let val = match register {
+            Special::Tid(d) => {
+                if matches!(self.shape(result), Shape::Uniform) && self.threads.block.get(usize::from(d)) == Some(&1) {
+                    number(0)
+                } else {
+                    let (below, size) = match d {
+                        0 => (1, bx),
+                        1 => (bx, by),
+                        _ => (bx * by, self.threads.block[2]),
+                    };
+                    let over = if below == 1 { start } else { self.b.bin_int("udiv", &start, below.into()) };
+                    // The last dimension needs no remainder; lanes beyond the block are never alive.
+                    let is_last = u64::from(below) * u64::from(size) == self.threads.total();
+                    if is_last { over } else { self.b.bin_int("urem", &over, size.into()) }
+                }
+            }
+            Special::LaneId => self.b.bin_int("and", &start, 31),
+            Special::WarpId => self.b.bin_int("lshr", &start, 5),
+            Special::LaneMaskEq | Special::LaneMaskLt | Special::LaneMaskLe | Special::LaneMaskGe
+            | Special::LaneMaskGt => {
+                let lane = lane(self);
+                let one = Builder::int(lane.ty, 1);
+                let bit = self.b.bin("shl", &one, &lane);
+                let below = self.b.bin_int("sub", &bit, 1);
+                match register {
+                    Special::LaneMaskEq => bit,
+                    Special::LaneMaskLt => below,
+                    Special::LaneMaskLe => self.b.or(&bit, &below),
+                    Special::LaneMaskGe => self.b.not(&below),
+                    _ => {
+                        let up_to = self.b.or(&bit, &below);
+                        self.b.not(&up_to)
+                    }
+                }
+            }
+            Special::Clock | Special::ClockHi | Special::Clock64 => {
+                let now = self.b.intrinsic("readcyclecounter", &[], Type::int(64, 1), &[]);
+                self.part(now, register == Special::Clock, register == Special::ClockHi)
+            }
+            Special::GlobalTimer | Special::GlobalTimerLo | Special::GlobalTimerHi => {
+                let service = self.service(4);
+                let now = self.b.assign(Type::int(64, 1), format_args!("call i64 {service}()"));
+                self.part(now, register == Special::GlobalTimerLo, register == Special::GlobalTimerHi)
+            }
+            other => {
+                let val = self.block_register(other)?;
+                self.define_from_scalar(result, val);
+                return Ok(());
+            }
+        };
+        if val.ty.lanes > 1 {
+            self.define_vector(result, val);
+        } else {
+            self.define_from_scalar(result, val);
+        }
+        Ok(())
+    }
+
+    fn part(&mut self, now: Val, low: bool, high: bool) -> Val {
+        if high {
+            let shifted = self.b.bin_int("lshr", &now, 32);
+            self.b.resize(&shifted, 32, false)
+        } else if low {
+            self.b.resize(&now, 32, false)
+        } else {
+            now
+        }
+    }
+}

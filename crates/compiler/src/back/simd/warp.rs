@@ -1,0 +1,211 @@
+//! Warp collectives: a group is a warp, its lanes are in registers. `classify` has proved that the active lanes are the
+//! members, so a member mask is not looked at again.
+
+use super::Emitter;
+use crate::back::llvm::{Builder, Type, Val};
+use crate::ir::{Inst, Op, ReduxOp, ShflMode, Value, VoteMode};
+use crate::pass::number::Numbers;
+
+impl Emitter<'_> {
+    pub(super) fn collective(&mut self, inst: &Inst) -> Result<(), String> {
+        if self.lanes != 32 {
+            return Err("warp collectives need groups of 32".to_owned());
+        }
+        match &inst.op {
+            Op::Shfl(mode) => self.shfl(*mode, inst),
+            Op::Vote(mode) => self.vote(*mode, inst),
+            Op::ActiveMask => {
+                let mask = self.active();
+                let bits = self.bits_of(&mask);
+                self.define_from_scalar(inst.results[0], bits);
+            }
+            Op::WarpSync => {}
+            Op::Redux(op, int) => self.redux(*op, int.signed, inst),
+            Op::Elect => {
+                let leader = self.first_active();
+                let leader = self.b.resize(&leader, 32, false);
+                self.define_from_scalar(inst.results[0], leader.clone());
+                if let Some(&is_leader) = inst.results.get(1) {
+                    let (lanes, leaders) = (self.iota(32, 1), self.splat(&leader));
+                    let val = self.b.icmp("eq", &lanes, &leaders);
+                    self.define_vector(is_leader, val);
+                }
+            }
+            Op::Match { all, .. } => self.matches(*all, inst),
+            op => return Err(format!("setting S does not have {op:?}")),
+        }
+        Ok(())
+    }
+
+    fn constant(&self, value: Value) -> Option<u32> {
+        let numbers = Numbers::new(&self.here().function, self.threads);
+        numbers.constant(value).and_then(|bits| u32::try_from(bits).ok())
+    }
+
+    /// `shfl.sync.mode d|p, a, b, c, members`
+    fn shfl(&mut self, mode: ShflMode, inst: &Inst) {
+        let a = self.vector(inst.args[0]);
+        let known = self.constant(inst.args[1]).zip(self.constant(inst.args[2]));
+        let (val, in_range) = match known {
+            Some((b, c)) => {
+                let sources: Vec<(u32, bool)> = (0..32).map(|lane| source(mode, lane, b, c)).collect();
+                let picks: Vec<String> = sources.iter().map(|(from, _)| format!("i32 {from}")).collect();
+                let flags: Vec<String> = sources.iter().map(|(_, ok)| format!("i1 {ok}")).collect();
+                let val = self.b.assign(
+                    a.ty,
+                    format_args!("shufflevector {}, {} poison, <32 x i32> <{}>", a.typed(), a.ty, picks.join(", ")),
+                );
+                (val, Val::new(self.mask_ty(), format!("<{}>", flags.join(", "))))
+            }
+            None => self.shfl_by(mode, &a, inst),
+        };
+        self.define_vector(inst.results[0], val);
+        if let Some(&flag) = inst.results.get(1) {
+            self.define_vector(flag, in_range);
+        }
+    }
+
+    /// The lane to read is computed.
+    fn shfl_by(&mut self, mode: ShflMode, a: &Val, inst: &Inst) -> (Val, Val) {
+        let (b, c) = (self.vector(inst.args[1]), self.vector(inst.args[2]));
+        let lanes = self.iota(32, 1);
+        let b = self.b.bin_int("and", &b, 31);
+        let clamp = self.b.bin_int("and", &c, 31);
+        let segment = self.b.bin_int("lshr", &c, 8);
+        let segment = self.b.bin_int("and", &segment, 31);
+        let outside = self.b.not(&segment);
+        let low = self.b.and(&lanes, &segment);
+        let top = self.b.and(&clamp, &outside);
+        let limit = self.b.or(&low, &top);
+        let from = match mode {
+            ShflMode::Up => self.b.sub(&lanes, &b),
+            ShflMode::Down => self.b.add(&lanes, &b),
+            ShflMode::Bfly => self.b.xor(&lanes, &b),
+            ShflMode::Idx => {
+                let inner = self.b.and(&b, &outside);
+                self.b.or(&low, &inner)
+            }
+        };
+        let in_range = self.b.icmp(if mode == ShflMode::Up { "sge" } else { "sle" }, &from, &limit);
+        let from = self.b.select(&in_range, &from, &lanes);
+        let from = self.b.bin_int("and", &from, 31);
+        let buffer = self.spill(0, a);
+        let mut val = Val::new(a.ty, "poison");
+        for lane in 0..32u32 {
+            let lane = lane.to_string();
+            let index = self.extract(&from, &lane);
+            let item = self.item(&buffer, a.ty, &index);
+            val = self.insert(&val, &lane, &item);
+        }
+        (val, in_range)
+    }
+
+    fn vote(&mut self, mode: VoteMode, inst: &Inst) {
+        let predicate = self.vector(inst.args[0]);
+        let active = self.active();
+        let holds = self.b.and(&predicate, &active);
+        let against = self.b.not(&predicate);
+        let fails = self.b.and(&against, &active);
+        let val = match mode {
+            VoteMode::Ballot => self.bits_of(&holds),
+            VoteMode::Any => self.any(&holds),
+            VoteMode::All => {
+                let some = self.any(&fails);
+                self.b.not(&some)
+            }
+            VoteMode::Uni => {
+                let (yes, no) = (self.any(&holds), self.any(&fails));
+                let both = self.b.and(&yes, &no);
+                self.b.not(&both)
+            }
+        };
+        self.define_from_scalar(inst.results[0], val);
+    }
+
+    fn redux(&mut self, op: ReduxOp, signed: bool, inst: &Inst) {
+        let vals = self.vector(inst.args[0]);
+        let (name, neutral) = match (op, signed) {
+            (ReduxOp::Add, _) => ("add", 0),
+            (ReduxOp::And, _) => ("and", 0xffff_ffff),
+            (ReduxOp::Or, _) => ("or", 0),
+            (ReduxOp::Xor, _) => ("xor", 0),
+            (ReduxOp::Min, false) => ("umin", 0xffff_ffff),
+            (ReduxOp::Max, false) => ("umax", 0),
+            (ReduxOp::Min, true) => ("smin", 0x7fff_ffff),
+            (ReduxOp::Max, true) => ("smax", 0x8000_0000),
+        };
+        let active = self.active();
+        let neutral = Builder::bits(vals.ty, neutral);
+        let vals = self.blend(&active, &vals, &neutral);
+        let val =
+            self.b.intrinsic(&format!("vector.reduce.{name}"), &[vals.ty], Type::new(vals.ty.scalar, 1), &[&vals]);
+        self.define_from_scalar(inst.results[0], val);
+    }
+
+    fn matches(&mut self, all: bool, inst: &Inst) {
+        let vals = self.vector(inst.args[0]);
+        let active = self.active();
+        if all {
+            let first = self.first_active();
+            let one = self.extract(&vals, &first.text.clone());
+            let ones = self.splat(&one);
+            let differ = self.b.icmp("ne", &vals, &ones);
+            let differ = self.b.and(&differ, &active);
+            let some = self.any(&differ);
+            let same = self.b.not(&some);
+            let bits = self.bits_of(&active);
+            let mask = self.b.select(&same, &bits, &Builder::bits(bits.ty, 0));
+            self.define_from_scalar(inst.results[0], mask);
+            if let Some(&flag) = inst.results.get(1) {
+                self.define_from_scalar(flag, same);
+            }
+            return;
+        }
+        let mask_ty = Type::int(32, self.lanes);
+        let buffer = self.spill(0, &vals);
+        let zero = Builder::bits(mask_ty, 0);
+        let out = self.spill(1, &zero);
+        let vals_ty = vals.ty;
+        self.for_lanes(|me, lane| {
+            let one = me.item(&buffer, vals_ty, lane);
+            let ones = me.splat(&one);
+            let same = me.b.icmp("eq", &vals, &ones);
+            let same = me.b.and(&same, &active);
+            let bits = me.bits_of(&same);
+            me.set_item(&out, lane, &bits);
+        });
+        let val = self.reload(&out, mask_ty);
+        self.define_vector(inst.results[0], val);
+    }
+}
+
+/// The lane that lane `lane` reads from, and whether it lies in its segment.
+fn source(mode: ShflMode, lane: u32, b: u32, c: u32) -> (u32, bool) {
+    let (b, clamp, segment) = (b & 31, c & 31, c >> 8 & 31);
+    let low = lane & segment;
+    let limit = (low | (clamp & !segment)) as i32;
+    let from = match mode {
+        ShflMode::Up => lane as i32 - b as i32,
+        ShflMode::Down => (lane + b) as i32,
+        ShflMode::Bfly => (lane ^ b) as i32,
+        ShflMode::Idx => (low | (b & !segment)) as i32,
+    };
+    let ok = if mode == ShflMode::Up { from >= limit } else { from <= limit };
+    (if ok { from as u32 & 31 } else { lane }, ok)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shuffle_down_stops_at_its_segment() {
+        // Width 8: c = (32 - 8) << 8 | 31
+        let c = 24 << 8 | 31;
+        assert_eq!(source(ShflMode::Down, 6, 1, c), (7, true));
+        assert_eq!(source(ShflMode::Down, 7, 1, c), (7, false));
+        assert_eq!(source(ShflMode::Up, 8, 1, 24 << 8), (8, false));
+        assert_eq!(source(ShflMode::Idx, 13, 2, c), (10, true));
+        assert_eq!(source(ShflMode::Bfly, 3, 16, 31), (19, true));
+    }
+}

@@ -1,0 +1,371 @@
+//! Cuts a kernel at its barriers: each region runs from the start or from behind one barrier to the next barriers.
+//!
+//! A region is a function of its own. Its entry block's parameters are the values saved at the barrier; a block that
+//! ends in a barrier returns what the next region needs. Values that are the same for the whole block and cheap
+//! functions of the thread are not saved.
+
+use super::bits::BitSet;
+use super::cfg;
+use super::classify::{View, classify};
+use super::dominators::{Dominators, successors};
+use super::invariant::Invariant;
+use super::layout::Layout;
+use super::lcssa;
+use super::liveness::live_in;
+use super::loops::Loops;
+use super::number::Threads;
+use super::shape::{Among, Shape, analyse, structure};
+use super::ssa::{Graph, rebuild};
+use super::visit::{Definition, definitions, term_values_mut};
+use crate::ir::*;
+use std::collections::HashMap;
+
+/// A value that lives across a barrier.
+#[derive(Clone, Debug)]
+pub struct Saved {
+    /// Its name in the whole kernel.
+    pub value: Value,
+    pub ty: Ty,
+    pub shape: Shape,
+    /// The same for all threads of the block.
+    pub is_block_uniform: bool,
+}
+
+pub struct Region {
+    pub function: Function,
+    pub dominators: Dominators,
+    pub loops: Loops,
+    pub layout: Layout,
+    pub shapes: Vec<Shape>,
+    pub divergent: Vec<bool>,
+    /// In the order of the entry block's parameters.
+    pub saved: Vec<Saved>,
+    /// Per block: the region behind the barrier it ends in.
+    pub next: Vec<Option<usize>>,
+}
+
+pub struct Plan {
+    /// Instructions for values that are the same for a whole block, in order.
+    pub prologue: Vec<Inst>,
+    /// Types of values by their name in the whole kernel.
+    pub types: Vec<Ty>,
+    pub is_prologue: BitSet,
+    pub regions: Vec<Region>,
+}
+
+/// `Err` is the reason why the kernel cannot run in setting S.
+pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64) -> Result<Plan, String> {
+    let irreducible = || "its control flow is irreducible".to_owned();
+    let mut body = kernel.clone();
+    cfg::lower_switches(&mut body);
+    cfg::clean(&mut body);
+    cfg::isolate_barriers(&mut body);
+    cfg::canonical_loops(&mut body).ok_or_else(irreducible)?;
+    let invariant = Invariant::of(&body);
+    lcssa::run(&mut body, &invariant.thread).ok_or_else(irreducible)?;
+
+    let graph = successors(&body);
+    let (dominators, loops, layout) = structure(&body).ok_or_else(irreducible)?;
+    let none = HashMap::new();
+    let group = analyse(&body, &loops, &layout, threads, Among::Group, local_bytes, &none);
+    let block = analyse(&body, &loops, &layout, threads, Among::Block, local_bytes, &none);
+    let view = View {
+        function: &body,
+        graph: &graph,
+        dominators: &dominators,
+        loops: &loops,
+        layout: &layout,
+        group: &group,
+        block: &block,
+        total_threads: threads.total(),
+    };
+    classify(&view)?;
+
+    let mut prologue = vec![];
+    for id in body.reverse_post_order() {
+        for inst in &body.block(id).insts {
+            if !inst.results.is_empty() && inst.results.iter().all(|result| invariant.block.contains(result.index())) {
+                prologue.push(inst.clone());
+            }
+        }
+    }
+    // Region k > 0 starts at the k-th block behind a barrier.
+    let mut entries = vec![0];
+    let mut behind: Vec<Option<usize>> = vec![None; graph.len()];
+    for (at, block) in body.blocks.iter().enumerate() {
+        let ends = block.insts.last().is_some_and(|inst| matches!(inst.op, Op::Barrier { .. }));
+        if ends && dominators.is_reachable(at) {
+            behind[at] = Some(entries.len());
+            entries.push(graph[at][0]);
+        }
+    }
+    let live = live_in(&body);
+    let places = definitions(&body);
+    let needs: Vec<Needs> = entries
+        .iter()
+        .map(|&entry| Needs::at(&body, &live[entry], &invariant, &places, &group.of, &block.of))
+        .collect();
+    let mut regions = vec![];
+    for (&entry, need) in entries.iter().zip(&needs) {
+        regions.push(cut(&body, &graph, &behind, entry, need, &needs, &invariant, &prologue, threads, local_bytes)?);
+    }
+    Ok(Plan { prologue, types: body.values.clone(), is_prologue: invariant.block, regions })
+}
+
+/// What a region has to find at its start.
+struct Needs {
+    saved: Vec<Saved>,
+    /// Instructions computed again, in order.
+    again: Vec<Inst>,
+}
+
+/// More operations than this are saved rather than done again.
+const CHEAP: usize = 12;
+
+impl Needs {
+    fn at(
+        body: &Function,
+        live: &BitSet,
+        invariant: &Invariant,
+        places: &[Definition],
+        group: &[Shape],
+        block: &[Shape],
+    ) -> Needs {
+        let mut needs = Needs { saved: vec![], again: vec![] };
+        let mut done = BitSet::new(body.values.len());
+        for index in live.iter().filter(|&index| !invariant.block.contains(index)) {
+            let value = Value(index as u32);
+            let mut chain = vec![];
+            if invariant.thread.contains(index)
+                && collect(body, invariant, places, value, &mut chain)
+                && chain.len() <= CHEAP
+            {
+                for (at, nth) in chain {
+                    if done.insert(body.blocks[at].insts[nth].results[0].index()) {
+                        needs.again.push(body.blocks[at].insts[nth].clone());
+                    }
+                }
+                continue;
+            }
+            needs.saved.push(Saved {
+                value,
+                ty: body.ty(value),
+                shape: group[index],
+                is_block_uniform: block[index].is_uniform() || is_reduction(body, places, value),
+            });
+        }
+        needs
+    }
+}
+
+fn is_reduction(body: &Function, places: &[Definition], value: Value) -> bool {
+    matches!(places[value.index()], Definition::Inst(at, nth, _)
+        if matches!(body.blocks[at].insts[nth].op, Op::Barrier { .. }))
+}
+
+/// The cheap instructions that make `value` from the thread's number; false when one is not cheap.
+fn collect(
+    body: &Function,
+    invariant: &Invariant,
+    places: &[Definition],
+    value: Value,
+    chain: &mut Vec<(usize, usize)>,
+) -> bool {
+    if invariant.block.contains(value.index()) {
+        return true;
+    }
+    let Definition::Inst(at, nth, _) = places[value.index()] else { return false };
+    if chain.contains(&(at, nth)) {
+        return true;
+    }
+    let inst = &body.blocks[at].insts[nth];
+    let cheap = match &inst.op {
+        Op::Int(op, _) => !matches!(op, IntBin::Div | IntBin::Rem),
+        Op::Special(_) | Op::Cvta { .. } | Op::Bitcast | Op::Zext | Op::Sext | Op::Trunc => true,
+        Op::IntUn(..) | Op::MulWide(_) | Op::Icmp(..) | Op::Bool(_) | Op::Not | Op::Select | Op::Lop3(_) => true,
+        Op::Shf { .. } | Op::Bfe(_) => true,
+        _ => false,
+    };
+    if !cheap || chain.len() > CHEAP {
+        return false;
+    }
+    if !inst.args.iter().all(|&arg| collect(body, invariant, places, arg, chain)) {
+        return false;
+    }
+    chain.push((at, nth));
+    true
+}
+
+#[expect(clippy::too_many_arguments, reason = "all parts of one plan")]
+fn cut(
+    body: &Function,
+    graph: &[Vec<usize>],
+    behind: &[Option<usize>],
+    entry: usize,
+    need: &Needs,
+    needs: &[Needs],
+    invariant: &Invariant,
+    prologue: &[Inst],
+    threads: Threads,
+    local_bytes: u64,
+) -> Result<Region, String> {
+    // Blocks up to the next barriers.
+    let mut chosen: Vec<usize> = vec![entry];
+    let mut at = 0;
+    while let Some(&block) = chosen.get(at) {
+        at += 1;
+        if behind[block].is_some() {
+            continue;
+        }
+        for &to in &graph[block] {
+            if !chosen.contains(&to) {
+                chosen.push(to);
+            }
+        }
+    }
+    let index: HashMap<usize, usize> = chosen.iter().enumerate().map(|(new, &old)| (old, new + 1)).collect();
+    let mut function = Function { blocks: vec![], ..body.clone() };
+    let start = function.new_block();
+    for &old in &chosen {
+        let mut block = body.blocks[old].clone();
+        block.insts.retain(|inst| {
+            inst.results.is_empty() || !inst.results.iter().all(|result| invariant.block.contains(result.index()))
+        });
+        match behind[old] {
+            Some(next) => {
+                // The barrier itself stays as a mark, with the region behind it as its position.
+                if let Some(barrier) = block.insts.last_mut() {
+                    barrier.pos = Pos { source: u32::MAX, offset: next as u32 };
+                }
+                block.term = Term::Return(needs[next].saved.iter().map(|saved| saved.value).collect());
+            }
+            None => {
+                for edge in block.term.edges_mut() {
+                    edge.block = BlockId(index[&edge.block.index()] as u32);
+                }
+            }
+        }
+        function.blocks.push(block);
+    }
+    function.blocks[start.index()].term = Term::Jump(Edge { block: BlockId(1), args: vec![] });
+    if entry != 0 {
+        debug_assert!(body.blocks[entry].params.is_empty());
+    }
+    // What the whole block has in common stays for the analyses; it is emitted once per block.
+    // New names for what comes in, and SSA form where the region also defines it.
+    function.blocks[0].insts = prologue.to_vec();
+    let mut thread = invariant.thread.clone();
+    let mut renamed: HashMap<Value, Value> = HashMap::new();
+    for inst in &need.again {
+        let mut inst = inst.clone();
+        for arg in &mut inst.args {
+            *arg = renamed.get(arg).copied().unwrap_or(*arg);
+        }
+        for result in &mut inst.results {
+            let new = function.new_value(body.ty(*result));
+            thread.insert(new.index());
+            renamed.insert(*result, new);
+            *result = new;
+        }
+        function.blocks[0].insts.push(inst);
+    }
+    for block in &mut function.blocks[1..] {
+        let rename = |value: &mut Value| {
+            if let Some(new) = renamed.get(value) {
+                *value = *new;
+            }
+        };
+        for inst in &mut block.insts {
+            inst.args.iter_mut().for_each(rename);
+        }
+        term_values_mut(&mut block.term, rename);
+    }
+    let incoming: Vec<(Value, Value)> =
+        need.saved.iter().map(|saved| (saved.value, function.new_value(saved.ty))).collect();
+    function.blocks[0].params = incoming.iter().map(|&(_, new)| new).collect();
+    let ssa = Graph::of(&function);
+    for &(old, new) in &incoming {
+        rebuild(&mut function, &ssa, old, &[(0, new)], &[]);
+    }
+    remove_dead(&mut function);
+    cfg::clean(&mut function);
+    let irreducible = || "a region between barriers has irreducible control flow".to_owned();
+    cfg::canonical_loops(&mut function).ok_or_else(irreducible)?;
+    lcssa::run(&mut function, &thread).ok_or_else(irreducible)?;
+    let given: HashMap<Value, Shape> =
+        function.blocks[0].params.iter().zip(&need.saved).map(|(&param, saved)| (param, saved.shape)).collect();
+    loop {
+        let (dominators, loops, layout) = structure(&function).ok_or_else(irreducible)?;
+        let shapes = analyse(&function, &loops, &layout, threads, Among::Group, local_bytes, &given);
+        if split_checks(&mut function, &shapes.of) {
+            continue;
+        }
+        let next = function
+            .blocks
+            .iter()
+            .map(|block| {
+                let last = block.insts.last().filter(|inst| matches!(inst.op, Op::Barrier { .. }));
+                last.map(|inst| inst.pos.offset as usize)
+            })
+            .collect();
+        return Ok(Region {
+            dominators,
+            loops,
+            layout,
+            shapes: shapes.of,
+            divergent: shapes.divergent,
+            saved: need.saved.clone(),
+            next,
+            function,
+        });
+    }
+}
+
+/// Widenings whose result is a straight line only if the narrow one did not wrap.
+pub fn is_checked(inst: &Inst, shapes: &[Shape]) -> bool {
+    matches!(inst.op, Op::Zext | Op::Sext | Op::MulWide(_)) && shapes[inst.results[0].index()].is_assumed()
+}
+
+/// A checked widening stands before every effect of its block, so the block can be started again.
+fn split_checks(function: &mut Function, shapes: &[Shape]) -> bool {
+    for at in 0..function.blocks.len() {
+        let mut effects = false;
+        let position = function.blocks[at].insts.iter().position(|inst| {
+            effects |= !inst.op.is_pure() && !matches!(inst.op, Op::Load { order: Order::Weak, .. } | Op::Special(_));
+            effects && is_checked(inst, shapes)
+        });
+        if let Some(position) = position {
+            let rest = function.new_block();
+            let block = &mut function.blocks[at];
+            let tail = block.insts.split_off(position);
+            let term = std::mem::replace(&mut block.term, Term::Jump(Edge { block: rest, args: vec![] }));
+            function.blocks[rest.index()] = Block { params: vec![], insts: tail, term };
+            return true;
+        }
+    }
+    false
+}
+
+/// Drops pure instructions nobody uses.
+fn remove_dead(function: &mut Function) {
+    let places = definitions(function);
+    let mut live = BitSet::new(function.values.len());
+    let mut work: Vec<Value> = vec![];
+    let removable = |op: &Op| op.is_pure() || matches!(op, Op::Special(_) | Op::Load { order: Order::Weak, .. });
+    for block in &function.blocks {
+        for inst in block.insts.iter().filter(|inst| !removable(&inst.op)) {
+            work.extend(&inst.args);
+        }
+        work.extend(super::visit::term_values(&block.term));
+    }
+    while let Some(value) = work.pop() {
+        if live.insert(value.index()) {
+            if let Definition::Inst(at, nth, _) = places[value.index()] {
+                work.extend(&function.blocks[at].insts[nth].args);
+            }
+        }
+    }
+    for block in &mut function.blocks {
+        block.insts.retain(|inst| !removable(&inst.op) || inst.results.iter().any(|it| live.contains(it.index())));
+    }
+}

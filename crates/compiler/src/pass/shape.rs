@@ -1,0 +1,559 @@
+//! What the lanes of a group hold: one value for all, a straight line, or anything; and where control diverges.
+//!
+//! Lanes that share a mask are in the same trip of every loop around them, so a value is compared only among lanes that
+//! execute its definition together. Values that leave a loop lanes leave one by one, or meet behind a divergent branch,
+//! vary. Loops must be canonical and values loop-closed.
+
+use super::bits::BitSet;
+use super::dominators::{Dominators, successors};
+use super::invariant::{Same, special};
+use super::layout::{Item, Layout};
+use super::loops::Loops;
+use super::number::{Numbers, Threads};
+use crate::ir::*;
+use std::collections::{BTreeMap, HashMap};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    Uniform,
+    /// Lane `k` holds lane 0's value + `stride` × k, modulo 2^bits. `assumed`: true only where a 32-bit index did not
+    /// wrap, which code has to check.
+    Affine { stride: i64, assumed: bool },
+    Varying,
+}
+
+impl Shape {
+    fn affine(stride: i64, assumed: bool) -> Shape {
+        match (stride, assumed) {
+            (0, false) => Shape::Uniform,
+            (0, true) => Shape::Varying,
+            _ => Shape::Affine { stride, assumed },
+        }
+    }
+
+    /// Stride and whether it is assumed, 0 for uniform.
+    fn line(self) -> Option<(i64, bool)> {
+        match self {
+            Shape::Uniform => Some((0, false)),
+            Shape::Affine { stride, assumed } => Some((stride, assumed)),
+            Shape::Varying => None,
+        }
+    }
+
+    pub fn is_varying(self) -> bool {
+        self == Shape::Varying
+    }
+
+    pub fn is_uniform(self) -> bool {
+        self == Shape::Uniform
+    }
+
+    pub fn is_assumed(self) -> bool {
+        matches!(self, Shape::Affine { assumed: true, .. })
+    }
+
+    fn join(self, other: Shape) -> Shape {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Shape::Affine { stride: a, .. }, Shape::Affine { stride: b, .. }) if a == b => Shape::affine(a, true),
+            _ => Shape::Varying,
+        }
+    }
+}
+
+/// Whose values are compared: the lanes of a group, or all threads of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Among {
+    Group,
+    Block,
+}
+
+pub struct Shapes {
+    pub of: Vec<Shape>,
+    /// Branches whose lanes may go both ways, by block.
+    pub divergent: Vec<bool>,
+}
+
+pub struct Analysis<'a> {
+    function: &'a Function,
+    graph: Vec<Vec<usize>>,
+    loops: &'a Loops,
+    layout: &'a Layout,
+    numbers: Numbers<'a>,
+    threads: Threads,
+    among: Among,
+    local_bytes: i64,
+    /// Values that are only used as addresses in the shared or local window.
+    offsets: BitSet,
+    known: Vec<Option<Shape>>,
+    /// Blocks where lanes with different values for a parameter meet.
+    mixed: Vec<bool>,
+    divergent: Vec<bool>,
+}
+
+/// A strided access is only worth its check when the lanes stay close together.
+const FAR: i64 = 1 << 16;
+
+/// `given` are shapes of the entry block's parameters.
+pub fn analyse(
+    function: &Function,
+    loops: &Loops,
+    layout: &Layout,
+    threads: Threads,
+    among: Among,
+    local_bytes: u64,
+    given: &HashMap<Value, Shape>,
+) -> Shapes {
+    let mut known = vec![None; function.values.len()];
+    for (value, shape) in given {
+        known[value.index()] = Some(*shape);
+    }
+    let mut analysis = Analysis {
+        function,
+        graph: successors(function),
+        loops,
+        layout,
+        numbers: Numbers::new(function, threads),
+        threads,
+        among,
+        local_bytes: local_bytes as i64,
+        offsets: window_offsets(function),
+        known,
+        mixed: vec![false; function.blocks.len()],
+        divergent: vec![false; function.blocks.len()],
+    };
+    analysis.run();
+    let of = analysis.known.iter().map(|shape| shape.unwrap_or(Shape::Uniform)).collect();
+    Shapes { of, divergent: analysis.divergent }
+}
+
+impl Analysis<'_> {
+    fn run(&mut self) {
+        let order: Vec<usize> = self
+            .layout
+            .items
+            .iter()
+            .filter_map(|item| if let Item::Block(block) = item { Some(*block) } else { None })
+            .collect();
+        let mut incoming: Vec<Vec<(usize, usize)>> = vec![vec![]; self.function.blocks.len()];
+        for &from in &order {
+            for (nth, &to) in self.graph[from].iter().enumerate() {
+                incoming[to].push((from, nth));
+            }
+        }
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for &at in &order {
+                let block = &self.function.blocks[at];
+                if at != 0 {
+                    for (nth, &param) in block.params.iter().enumerate() {
+                        let mut shape: Option<Shape> = None;
+                        for &(from, edge) in &incoming[at] {
+                            let arg = self.function.blocks[from].term.edges()[edge].args[nth];
+                            shape = match (shape, self.known[arg.index()]) {
+                                (shape, None) => shape,
+                                (None, Some(other)) => Some(other),
+                                (Some(shape), Some(other)) => Some(shape.join(other)),
+                            };
+                        }
+                        if self.mixed[at] && shape.is_some() {
+                            shape = Some(Shape::Varying);
+                        }
+                        changed |= self.set(param, shape);
+                    }
+                }
+                for inst in &block.insts {
+                    for (nth, &result) in inst.results.iter().enumerate() {
+                        let shape = self.result(inst, nth);
+                        changed |= self.set(result, shape);
+                    }
+                }
+                if let Term::Branch { cond, .. } = block.term {
+                    let varies = self.known[cond.index()].is_some_and(|shape| !shape.is_uniform());
+                    if varies && !self.divergent[at] {
+                        self.divergent[at] = true;
+                        let spread = Spread::of(&self.graph, self.loops, self.layout, at, |_| true);
+                        for join in spread.joins {
+                            self.mixed[join] = true;
+                        }
+                        changed = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Shapes only ever go down: uniform or affine to varying.
+    fn set(&mut self, value: Value, shape: Option<Shape>) -> bool {
+        let Some(mut shape) = shape else { return false };
+        let old = self.known[value.index()];
+        if old == Some(shape) || old == Some(Shape::Varying) {
+            return false;
+        }
+        if let Some(old) = old {
+            shape = match (old, shape) {
+                (Shape::Affine { stride: a, .. }, Shape::Affine { stride: b, .. }) if a == b => {
+                    if old.is_assumed() {
+                        return false;
+                    }
+                    shape
+                }
+                _ => Shape::Varying,
+            };
+        }
+        self.known[value.index()] = Some(shape);
+        true
+    }
+
+    /// `None` while an argument is not known.
+    fn result(&self, inst: &Inst, nth: usize) -> Option<Shape> {
+        let mut args = Vec::with_capacity(inst.args.len());
+        for arg in &inst.args {
+            args.push(self.known[arg.index()]?);
+        }
+        let shape = match self.among {
+            Among::Block => self.in_block(inst, &args),
+            Among::Group => self.in_group(inst, nth, &args),
+        };
+        Some(shape)
+    }
+
+    fn in_block(&self, inst: &Inst, args: &[Shape]) -> Shape {
+        let uniform = match &inst.op {
+            Op::Special(register) => special(*register) == Same::Block || self.threads.total() == 1,
+            Op::Cvta { space: Space::Local, .. } => false,
+            Op::Load { space, order, .. } => {
+                matches!(space, Space::Param) || (*space != Space::Local && *order == Order::Weak)
+            }
+            op => op.is_pure(),
+        };
+        if uniform && args.iter().all(|shape| shape.is_uniform()) { Shape::Uniform } else { Shape::Varying }
+    }
+
+    fn in_group(&self, inst: &Inst, nth: usize, args: &[Shape]) -> Shape {
+        let all_uniform = args.iter().all(|shape| shape.is_uniform());
+        let width = i64::from(self.threads.width);
+        match &inst.op {
+            Op::Special(register) => match register {
+                Special::Tid(d) => match self.threads.tid_stride(usize::from(*d)) {
+                    Some(stride) => Shape::affine(stride, false),
+                    None => Shape::Varying,
+                },
+                Special::LaneId if width <= 32 => Shape::affine(1, false),
+                Special::WarpId if width <= 32 => Shape::Uniform,
+                register if special(*register) == Same::Thread => Shape::Varying,
+                _ => Shape::Uniform,
+            },
+            Op::Cvta { space: Space::Local, to_generic } => {
+                let bytes = if *to_generic { self.local_bytes } else { -self.local_bytes };
+                args[0].line().map_or(Shape::Varying, |(stride, assumed)| Shape::affine(stride + bytes, assumed))
+            }
+            Op::Cvta { .. } => args[0],
+            Op::Load { space: Space::Local, .. } => Shape::Varying,
+            Op::Load { .. } if all_uniform => Shape::Uniform,
+            Op::Vote(_) | Op::Redux(..) | Op::ActiveMask => Shape::Uniform,
+            Op::Elect if nth == 0 => Shape::Uniform,
+            Op::Barrier { .. } => Shape::Uniform,
+            op if op.is_pure() && all_uniform => Shape::Uniform,
+            op if op.is_pure() && inst.results.len() == 1 => {
+                let result = inst.results[0];
+                if self.function.ty(result).bits() <= 64
+                    && self.numbers.range(result).is_some_and(|(low, high)| low == high)
+                {
+                    return Shape::Uniform;
+                }
+                self.line(inst, args)
+            }
+            _ => Shape::Varying,
+        }
+    }
+
+    /// Operations that keep a straight line straight. Not all arguments are uniform.
+    fn line(&self, inst: &Inst, args: &[Shape]) -> Shape {
+        let width = i64::from(self.threads.width);
+        let bits = inst.results.first().map_or(0, |&result| self.function.ty(result).bits());
+        let small = |stride: i128, assumed: bool| {
+            // The same modulo 2^bits, nearest to zero.
+            let shift = 128 - bits.clamp(1, 64);
+            let stride = (stride << shift) >> shift;
+            Shape::affine(stride as i64, assumed)
+        };
+        let lines: Option<Vec<(i64, bool)>> = args.iter().map(|shape| shape.line()).collect();
+        let assumed = args.iter().any(|shape| shape.is_assumed());
+        let constant = |index: usize| self.numbers.signed_constant(inst.args[index]);
+        if matches!(inst.op, Op::Select) {
+            return if args[0].is_uniform() { args[1].join(args[2]) } else { Shape::Varying };
+        }
+        let Some(lines) = lines else { return Shape::Varying };
+        // Lane 0's value is a multiple of the whole group's span: adding a lane's part never carries.
+        let aligned = |index: usize| {
+            let stride = lines[index].0;
+            let span = stride.checked_mul(width)?;
+            let ok = !lines[index].1
+                && stride > 0
+                && stride & (stride - 1) == 0
+                && self.numbers.divisor(inst.args[index]) >= span.trailing_zeros();
+            ok.then_some(span)
+        };
+        match &inst.op {
+            Op::Bitcast => args[0],
+            Op::Trunc => small(lines[0].0.into(), assumed),
+            // A 32-bit offset in a window cannot wrap: the access would be out of bounds.
+            Op::Zext if self.offsets.contains(inst.results[0].index()) => Shape::affine(lines[0].0, assumed),
+            Op::Zext | Op::Sext => self.widened(inst.args[0], lines[0], matches!(inst.op, Op::Sext), 1),
+            Op::MulWide(int) => {
+                let (line, other) = if args[0].is_uniform() { (1, 0) } else { (0, 1) };
+                let by = if int.signed {
+                    constant(other)
+                } else {
+                    self.numbers.constant(inst.args[other]).and_then(|by| i64::try_from(by).ok())
+                };
+                match by {
+                    Some(by) => self.widened(inst.args[line], lines[line], int.signed, by),
+                    None => Shape::Varying,
+                }
+            }
+            Op::IntUn(IntUn::Neg | IntUn::Not, _) => small(-i128::from(lines[0].0), assumed),
+            Op::Int(op, int) => match op {
+                IntBin::Add => small(i128::from(lines[0].0) + i128::from(lines[1].0), assumed),
+                IntBin::Sub => small(i128::from(lines[0].0) - i128::from(lines[1].0), assumed),
+                IntBin::Mul => match (constant(0), constant(1)) {
+                    (Some(by), _) => small(i128::from(lines[1].0) * i128::from(by), assumed),
+                    (_, Some(by)) => small(i128::from(lines[0].0) * i128::from(by), assumed),
+                    _ => Shape::Varying,
+                },
+                IntBin::Shl => match constant(1) {
+                    Some(by) if (0..i64::from(int.bits)).contains(&by) => small(i128::from(lines[0].0) << by, assumed),
+                    _ => Shape::Varying,
+                },
+                IntBin::Or | IntBin::Xor | IntBin::And => {
+                    let (line, other) = if args[1].is_uniform() { (0, 1) } else { (1, 0) };
+                    if !args[other].is_uniform() {
+                        return Shape::Varying;
+                    }
+                    match (op, aligned(line), self.numbers.constant(inst.args[other])) {
+                        (IntBin::And, Some(span), Some(mask)) => {
+                            // The bits in which lanes differ are all kept, or all cleared.
+                            let differing = (span - lines[line].0) as u128;
+                            match mask & differing {
+                                0 => Shape::Uniform,
+                                kept if kept == differing => args[line],
+                                _ => Shape::Varying,
+                            }
+                        }
+                        // No bit of the constant meets one that the line sets: or and xor add.
+                        (IntBin::Or | IntBin::Xor, Some(span), Some(bits)) if bits & (span - 1) as u128 & !(lines[line].0 as u128 - 1) == 0 => {
+                            args[line]
+                        }
+                        (IntBin::Or | IntBin::Xor, None, Some(bits)) => {
+                            let stride = lines[line].0;
+                            let common = stride.trailing_zeros().min(self.numbers.divisor(inst.args[line]));
+                            if !assumed && common < 64 && bits < 1u128 << common { args[line] } else { Shape::Varying }
+                        }
+                        _ => Shape::Varying,
+                    }
+                }
+                IntBin::Shr | IntBin::Div | IntBin::Rem if args[1].is_uniform() => {
+                    let non_negative = !int.signed || {
+                        let limit = u64::MAX >> (65 - u32::from(int.bits).clamp(1, 64));
+                        self.numbers.range(inst.args[0]).is_some_and(|(_, high)| high <= limit)
+                    };
+                    let (Some(span), Some(by)) = (aligned(0), constant(1)) else { return Shape::Varying };
+                    let by = match op {
+                        IntBin::Shr if (0..i64::from(int.bits).min(62)).contains(&by) => 1i64 << by,
+                        IntBin::Div | IntBin::Rem if non_negative && by > 0 && by & (by - 1) == 0 => by,
+                        _ => return Shape::Varying,
+                    };
+                    let stride = lines[0].0;
+                    match op {
+                        IntBin::Rem if by >= span => args[0],
+                        IntBin::Rem if by <= stride => Shape::Uniform,
+                        IntBin::Shr | IntBin::Div if by >= span => Shape::Uniform,
+                        IntBin::Shr | IntBin::Div if by <= stride => Shape::affine(stride / by, false),
+                        _ => Shape::Varying,
+                    }
+                }
+                _ => Shape::Varying,
+            },
+            // A whole group is on one side of a bound that is a multiple of its span.
+            Op::Icmp(cmp, _) => {
+                let (line, other, cmp) = match (args[0].is_uniform(), args[1].is_uniform()) {
+                    (false, true) => (0, 1, *cmp),
+                    (true, false) => (1, 0, mirrored(*cmp)),
+                    _ => return Shape::Varying,
+                };
+                let Some(span) = aligned(line) else { return Shape::Varying };
+                let multiple = |exact: bool| {
+                    let low = if exact {
+                        self.numbers.divisor(inst.args[other])
+                    } else {
+                        self.numbers.constant(inst.args[other]).map_or(0, |bits| (bits + 1).trailing_zeros())
+                    };
+                    low >= span.trailing_zeros()
+                };
+                match cmp {
+                    Cmp::Lt | Cmp::Ge if multiple(true) => Shape::Uniform,
+                    Cmp::Gt | Cmp::Le if multiple(false) => Shape::Uniform,
+                    _ => Shape::Varying,
+                }
+            }
+            _ => Shape::Varying,
+        }
+    }
+
+    /// A line made wider and multiplied by a constant: straight where it does not wrap before.
+    fn widened(&self, arg: Value, (stride, assumed): (i64, bool), signed: bool, by: i64) -> Shape {
+        let bits = self.function.ty(arg).bits();
+        if !(16..=32).contains(&bits) || stride.abs() > FAR {
+            return Shape::Varying;
+        }
+        let Some(new) = stride.checked_mul(by) else { return Shape::Varying };
+        let span = stride.unsigned_abs() * u64::from(self.threads.width);
+        let limit = if signed { 1u64 << (bits - 1) } else { 1u64 << bits };
+        let proven = self
+            .numbers
+            .range(arg)
+            .is_some_and(|(low, high)| high < limit && (high - low).saturating_add(span) < 1u64 << bits);
+        Shape::affine(new, assumed || !proven)
+    }
+}
+
+fn window_offsets(function: &Function) -> BitSet {
+    let mut offsets = BitSet::new(function.values.len());
+    let mut others = BitSet::new(function.values.len());
+    for block in &function.blocks {
+        for inst in &block.insts {
+            let window = matches!(
+                inst.op,
+                Op::Load { space: Space::Shared | Space::Local, .. }
+                    | Op::Store { space: Space::Shared | Space::Local, .. }
+                    | Op::Atomic { space: Space::Shared | Space::Local, .. }
+            );
+            for (nth, arg) in inst.args.iter().enumerate() {
+                if window && nth == 0 { offsets.insert(arg.index()) } else { others.insert(arg.index()) };
+            }
+        }
+        for value in super::visit::term_values(&block.term) {
+            others.insert(value.index());
+        }
+    }
+    for value in others.iter() {
+        offsets.remove(value);
+    }
+    offsets
+}
+
+fn mirrored(cmp: Cmp) -> Cmp {
+    match cmp {
+        Cmp::Lt => Cmp::Gt,
+        Cmp::Gt => Cmp::Lt,
+        Cmp::Le => Cmp::Ge,
+        Cmp::Ge => Cmp::Le,
+        Cmp::Eq | Cmp::Ne => cmp,
+    }
+}
+
+/// What a divergent branch does: where its lanes meet again, and the blocks they run apart.
+pub struct Spread {
+    /// Blocks where lanes from different sides, or different trips, come together.
+    pub joins: Vec<usize>,
+    /// Blocks that a part of the lanes runs while the others are elsewhere.
+    pub apart: BitSet,
+}
+
+impl Spread {
+    /// Follows the lanes that leave the branch of block `at` until all are in one place again. Blocks that do not
+    /// `count` are left out, as if threads ended there.
+    pub fn of(graph: &[Vec<usize>], loops: &Loops, layout: &Layout, at: usize, count: impl Fn(usize) -> bool) -> Spread {
+        let mut spread = Spread { joins: vec![], apart: BitSet::new(graph.len()) };
+        // Where lanes are, by position in the layout: (block, which way they came).
+        let mut front: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        // Loops some lanes go round again in.
+        let mut again: Vec<usize> = vec![];
+        let step = |from: usize, label: Option<usize>, front: &mut BTreeMap<usize, (usize, usize)>, again: &mut Vec<usize>, joins: &mut Vec<usize>| {
+            for &to in &graph[from] {
+                if !count(to) {
+                    continue;
+                }
+                let position = layout.position[to];
+                if position <= layout.position[from] {
+                    if let Some(index) = loops.of[to] {
+                        if !again.contains(&index) {
+                            again.push(index);
+                        }
+                    }
+                    continue;
+                }
+                let label = label.unwrap_or(to);
+                match front.get(&position).copied() {
+                    None => {
+                        front.insert(position, (to, label));
+                    }
+                    Some((_, other)) if other != label => {
+                        front.insert(position, (to, to));
+                        joins.push(to);
+                    }
+                    Some(_) => {}
+                }
+            }
+        };
+        step(at, None, &mut front, &mut again, &mut spread.joins);
+        loop {
+            let first = front.iter().next().map(|(_, &(block, _))| block);
+            // Loops that are behind us: lanes have left them one by one.
+            let done: Vec<usize> = again
+                .iter()
+                .copied()
+                .filter(|&index| first.is_none_or(|block| !loops.contains(index, block)))
+                .collect();
+            again.retain(|index| !done.contains(index));
+            let left = first.is_some();
+            for index in done {
+                if !left {
+                    // All lanes go round: nobody left.
+                    continue;
+                }
+                for &block in &loops.all[index].blocks {
+                    spread.apart.insert(block);
+                }
+                for &from in &loops.all[index].blocks {
+                    for &to in &graph[from] {
+                        if loops.contains(index, to) || !count(to) {
+                            continue;
+                        }
+                        spread.joins.push(to);
+                        let position = layout.position[to];
+                        if position > layout.position[from] {
+                            front.insert(position, (to, to));
+                        } else if let Some(outer) = loops.of[to] {
+                            if !again.contains(&outer) {
+                                again.push(outer);
+                            }
+                        }
+                    }
+                }
+            }
+            if again.is_empty() && front.len() <= 1 {
+                return spread;
+            }
+            let Some((_, (block, label))) = front.pop_first() else {
+                if again.is_empty() {
+                    return spread;
+                }
+                continue;
+            };
+            spread.apart.insert(block);
+            step(block, Some(label), &mut front, &mut again, &mut spread.joins);
+        }
+    }
+}
+
+/// Whether a function's loops can be found; `None` when it is irreducible.
+pub fn structure(function: &Function) -> Option<(Dominators, Loops, Layout)> {
+    let graph = successors(function);
+    let dominators = Dominators::of_graph(&graph, 0);
+    let loops = Loops::of_graph(&graph, &dominators)?;
+    let layout = Layout::of(&graph, &loops, |block| dominators.is_reachable(block));
+    Some((dominators, loops, layout))
+}
