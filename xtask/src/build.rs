@@ -118,6 +118,10 @@ fn link(object: &Object, debug: bool) -> Result<PathBuf> {
         // Every symbol resolved, tables read-only after start, never unmapped: code of ours may run until the end.
         "-Wl,-z,defs,-z,relro,-z,now,-z,nodelete".to_owned(),
     ];
+    if object.name == "libcuda.so.1" {
+        // Its constructor comes before those of the program's libraries, which may carry a static runtime to take over.
+        arguments.push("-Wl,-z,initfirst".to_owned());
+    }
     if let Some(script) = object.version_script {
         arguments.push(format!("-Wl,--version-script={}", root().join("cmake/exports").join(script).display()));
     }
@@ -135,23 +139,18 @@ fn link(object: &Object, debug: bool) -> Result<PathBuf> {
         .output()
         .with_context(|| format!("could not start {command:?}"))?;
     ensure!(output.status.success(), "{} did not build: {command:?}", object.name);
-    cdylib_of(object.package, &String::from_utf8_lossy(&output.stdout))
+    last_cdylib(&String::from_utf8_lossy(&output.stdout))
         .with_context(|| format!("cargo named no cdylib of {}", object.package))
 }
 
-/// The path cargo reported for the package's cdylib.
-fn cdylib_of(package: &str, messages: &str) -> Option<PathBuf> {
-    let lib = package.replace('-', "_");
-    let mut found = None;
-    for line in messages.lines() {
-        let Ok(message) = serde_json::from_str::<serde_json::Value>(line) else { continue };
-        if message["reason"] != "compiler-artifact" || message["target"]["name"] != lib.as_str() {
-            continue;
-        }
-        let files = message["filenames"].as_array()?;
-        found = files.iter().filter_map(|file| file.as_str()).find(|file| file.ends_with(".so")).map(PathBuf::from);
-    }
-    found
+/// The path of the cdylib that cargo reported last: the package's own comes after all that it uses.
+fn last_cdylib(messages: &str) -> Option<PathBuf> {
+    let files = messages.lines().rev().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        let kinds = message["target"]["crate_types"].as_array()?;
+        kinds.iter().any(|kind| kind == "cdylib").then(|| message["filenames"].clone())
+    })?;
+    files.as_array()?.iter().filter_map(|file| file.as_str()).find(|file| file.ends_with(".so")).map(PathBuf::from)
 }
 
 /// Never in place: a program that has the old file mapped keeps it.

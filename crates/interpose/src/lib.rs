@@ -23,16 +23,23 @@ pub use record::{Outcome, Record, records};
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 
-/// An ELF constructor: redirects the static CUDA runtimes of the program and of its libraries, and of libraries opened later.
+/// An ELF constructor. The object that has it is linked with `-z initfirst`, so that it runs before the constructors of the
+/// program's own libraries, which may carry a static runtime too. It redirects the static CUDA runtimes of the program and of
+/// its libraries, and of libraries opened later.
 ///
 /// # Safety
 /// To be called by the loader as an `.init_array` entry (glibc passes it the program's arguments and environment), once.
 pub unsafe extern "C" fn at_load(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
     // SAFETY: glibc passes the environment, a list of strings that ends with a null pointer.
-    if unsafe { is_turned_off(environment) } || !pin() {
+    if unsafe { is_turned_off(environment) } {
         return;
     }
-    watch::start(is_global());
+    let from_the_start = is_global();
+    // What is loaded at the start is never unloaded. (And before libc's own constructor, dlopen would break it: after one,
+    // `environ` stays NULL, measured on glibc 2.36.)
+    if from_the_start || pin() {
+        watch::start(from_the_start);
+    }
 }
 
 /// # Safety

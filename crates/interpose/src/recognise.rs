@@ -53,26 +53,27 @@ pub fn functions(file: File, kind: Kind) -> impl Iterator<Item = Symbol> {
 
 /// The major whose ABI the file's runtime has.
 ///
-/// `ask` calls the copy's own cudaRuntimeGetVersion where that is possible. Otherwise the names tell: the major that knows
-/// the most of them; and where that leaves a choice, the PTX version that the compiler wrote.
+/// The names tell: the major that knows the most of them. Where that leaves a choice, the PTX version that the compiler wrote,
+/// and last `ask`, which calls the copy's own cudaRuntimeGetVersion where that is possible.
 pub fn major<'a>(file: File<'a>, kind: Kind, ask: impl FnOnce(Symbol<'a>) -> Option<u32>) -> Option<&'static Runtime> {
     if kind == Kind::Shared {
         return Runtime::of_major(shared_major(file)?);
     }
-    let version_function = functions(file, kind).find(|symbol| symbol.name == b"cudaRuntimeGetVersion");
-    if let Some(runtime) = version_function.and_then(ask).and_then(|version| Runtime::of_major(version / 1000)) {
+    let n_unknown = RUNTIMES
+        .each_ref()
+        .map(|runtime| functions(file, kind).filter(|symbol| runtime.index_of(symbol.name).is_none()).count());
+    let fewest = n_unknown.iter().min()?;
+    let fits = RUNTIMES.iter().zip(n_unknown).filter(|(_, n)| n == fewest).map(|(runtime, _)| runtime);
+    let mut only = fits.clone();
+    if let (Some(runtime), None) = (only.next(), only.next()) {
         return Some(runtime);
     }
-    let unknown_to = |runtime: &Runtime| functions(file, kind).filter(|symbol| runtime.index_of(symbol.name).is_none()).count();
-    let n_unknown = [unknown_to(&RUNTIMES[0]), unknown_to(&RUNTIMES[1]), unknown_to(&RUNTIMES[2])];
-    let fewest = n_unknown.iter().min()?;
-    let mut best = RUNTIMES.iter().zip(n_unknown).filter(|(_, n)| n == fewest).map(|(runtime, _)| runtime);
-    let by_ptx = ptx_major(file).and_then(|major| RUNTIMES.iter().find(|runtime| runtime.major == major));
-    let mut fits = best.clone();
-    match by_ptx {
-        Some(runtime) if fits.any(|fit| fit.major == runtime.major) => Some(runtime),
-        _ => best.next_back(),
-    }
+    let told_by_version = || {
+        let function = functions(file, kind).find(|symbol| symbol.name == b"cudaRuntimeGetVersion")?;
+        Some(ask(function)? / 1000)
+    };
+    let major = ptx_major(file).or_else(told_by_version);
+    fits.clone().find(|runtime| Some(runtime.major) == major).or_else(|| fits.last())
 }
 
 fn looks_public(name: &[u8]) -> bool {

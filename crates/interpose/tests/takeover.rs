@@ -111,13 +111,30 @@ fn a_program_started_through_the_loader_is_redirected_too() {
 }
 
 #[test]
-fn without_a_version_to_ask_the_names_tell_the_major() {
+fn names_that_one_major_alone_has_tell_it_whatever_the_version_says() {
     for (major, _, own_name) in OWN_NAMES {
-        let hide = "-DcudaRuntimeGetVersion=not_the_public_name";
-        let program = with_runtime("program.c", 0, own_name, &[hide], &format!("unversioned{major}"));
-        let out = text(&Installed::get().run(&program, &[]));
-        assert!(out.contains(&format!("own={major} ")), "{out}");
+        let program = with_runtime("program.c", 0, own_name, &[], &format!("unversioned{major}"));
+        assert_eq!(text(&Installed::get().run(&program, &[])), ours(major));
     }
+}
+
+#[test]
+fn where_the_names_leave_a_choice_the_copy_is_asked_for_its_version() {
+    for (major, _, _) in OWN_NAMES {
+        let program = with_runtime("program.c", major * 1000 + 20, "cudaGetLastError", &[], &format!("asked{major}"));
+        let out = text(&Installed::get().run(&program, &[]));
+        assert!(out.contains(&format!("version={} ", major * 1000 + 1)), "{out}");
+    }
+}
+
+#[test]
+fn a_library_that_the_program_is_linked_with_is_redirected_before_its_constructors_run() {
+    let installed = Installed::get();
+    let library = with_runtime("plugin.c", 13000, OWN_NAMES[2].2, &["-shared", "-fPIC"], "libneeded.so");
+    let program = installed.path("needs");
+    let folder = library.parent().unwrap().display();
+    cc(&[&format!("-L{folder}"), "-lneeded", &format!("-Wl,-rpath,{folder}")], &["linked.c"], &program);
+    assert_eq!(text(&installed.run(&program, &[])), ours(13));
 }
 
 #[test]
@@ -185,8 +202,9 @@ fn without_our_runtime_library_calls_fail_and_nothing_crashes() {
 #[test]
 fn programs_without_cuda_run_as_before() {
     let installed = Installed::get();
-    for (program, arguments) in [("/bin/true", &[][..]), ("/bin/sh", &["-c", "echo hello | cat"]), ("python3", &["-c", "import json, ctypes; print('hello')"])] {
+    for (program, arguments) in [("/bin/true", &[][..]), ("/bin/sh", &["-c", "echo hello $PATH | cat"]), ("env", &["-u", "LD_PRELOAD"]), ("python3", &["-c", "import json, ctypes; print('hello')"])] {
         let mut plain = Command::new(program);
+        plain.env_remove("LD_PRELOAD");
         let Ok(expected) = plain.args(arguments).output() else { continue };
         let output = installed.command(Path::new(program)).args(arguments).output().unwrap();
         assert_eq!(output, expected, "{program}");
