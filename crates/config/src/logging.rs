@@ -27,9 +27,11 @@ pub fn init() {
         let installed = match file {
             Some(file) => tracing_subscriber::registry()
                 .with(layer.with_writer(Mutex::new(file)).with_filter(filter))
+                .with(WhileThreadLives)
                 .try_init(),
             None => tracing_subscriber::registry()
                 .with(layer.with_writer(std::io::stderr).with_filter(filter))
+                .with(WhileThreadLives)
                 .try_init(),
         };
         if installed.is_err() {
@@ -45,6 +47,33 @@ pub fn init() {
             tracing::warn!(target: "cudaway::config", "{complaint}; using the default");
         }
     });
+}
+
+/// Silences a thread whose thread-local values are gone. A program may call CUDA from an exit handler or a static
+/// destructor, which run after them, and `tracing` would panic there.
+struct WhileThreadLives;
+
+impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for WhileThreadLives {
+    fn register_callsite(&self, _: &'static tracing::Metadata<'static>) -> tracing::subscriber::Interest {
+        // Asked anew each time: the answer changes.
+        tracing::subscriber::Interest::sometimes()
+    }
+
+    fn enabled(&self, _: &tracing::Metadata<'_>, _: tracing_subscriber::layer::Context<'_, S>) -> bool {
+        thread_lives()
+    }
+}
+
+fn thread_lives() -> bool {
+    struct Noticed;
+    impl Drop for Noticed {
+        // Having a destructor is what makes the value go away with the thread.
+        fn drop(&mut self) {}
+    }
+    thread_local! {
+        static LIVES: Noticed = const { Noticed };
+    }
+    LIVES.try_with(|_| ()).is_ok()
 }
 
 /// `debug`, or `driver=debug,cpu=trace`: an area is the part behind `cudaway::`.
