@@ -2,7 +2,7 @@
 //! body answers `CUDA_ERROR_NOT_SUPPORTED` and logs itself once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
+use std::sync::{Once, OnceLock};
 
 use cuda_abi::CUresult;
 use parking_lot::Mutex;
@@ -32,8 +32,24 @@ pub fn entry_per_thread(name: &'static str, body: impl FnOnce() -> Result) -> CU
     entry(name, || with_per_thread_default(body))
 }
 
+/// What `on_news` was given.
+static NEWS: OnceLock<fn()> = OnceLock::new();
+
+/// Gives the function that logs what happened outside any call (taken-over runtimes). It is called at the process's first
+/// call and at each failure. May itself be called before `main`.
+pub fn on_news(tell: fn()) {
+    _ = NEWS.set(tell);
+}
+
+fn tell_news() {
+    if let Some(tell) = NEWS.get() {
+        tell();
+    }
+}
+
 #[cold]
 fn failed(name: &'static str, error: Error) -> CUresult {
+    tell_news();
     match error {
         // An answer, not a failure.
         Error::NotReady => {}
@@ -69,6 +85,7 @@ fn start() {
         std::panic::set_hook(Box::new(|panic| {
             tracing::error!(target: "cudaway::driver", "internal error: {panic}");
         }));
+        tell_news();
     });
 }
 

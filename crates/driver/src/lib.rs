@@ -23,5 +23,5 @@ mod jit;
 pub mod object;
 pub mod process;
 
-pub use entry::{entry, entry_per_thread, missing};
+pub use entry::{entry, entry_per_thread, missing, on_news};
 pub use error::{Error, Result, describe};

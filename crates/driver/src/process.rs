@@ -75,7 +75,13 @@ fn open_devices() -> Result<Driver> {
         for hip_ordinal in 0..provider.n_devices {
             let Ok(ordinal) = CUdevice::try_from(devices.len()) else { break };
             match Device::open(provider, hip_ordinal, ordinal) {
-                Ok(device) => devices.push(device),
+                Ok(mut device) => {
+                    // A provider that is listed twice gives the same device twice; the copies need names of their own.
+                    while devices.iter().any(|known: &Device| known.uuid == device.uuid) {
+                        device.uuid[15] = device.uuid[15].wrapping_add(1);
+                    }
+                    devices.push(device);
+                }
                 Err(error) => {
                     tracing::error!(
                         target: "cudaway::driver",

@@ -31,7 +31,7 @@ pub struct KernelInfo {
     pub is_broken: bool,
 }
 
-/// A visible variable.
+/// A variable the host can ask for.
 pub struct GlobalInfo {
     pub name: String,
     pub len_bytes: usize,
@@ -68,16 +68,20 @@ impl Linked {
                 is_broken: kernel.body.is_err(),
             }));
         }
-        let globals = program
-            .globals
-            .into_iter()
-            .filter(|global| global.visible)
-            .map(|global| GlobalInfo {
-                name: global.name,
-                len_bytes: global.bytes as usize,
-                is_managed: global.managed,
-            })
-            .collect();
+        let mut globals: Vec<GlobalInfo> = Vec::with_capacity(program.globals.len());
+        // A visible variable goes before a private one of the same name; nvcc leaves `.visible` out altogether when it
+        // compiles a whole program.
+        let (visible, private): (Vec<_>, Vec<_>) =
+            program.globals.into_iter().partition(|global| global.visible);
+        for global in visible.into_iter().chain(private) {
+            if !globals.iter().any(|known| known.name == global.name) {
+                globals.push(GlobalInfo {
+                    name: global.name,
+                    len_bytes: global.bytes as usize,
+                    is_managed: global.managed,
+                });
+            }
+        }
         // Without a kernel that works there is nothing a module could be used for but its variables.
         let usable = kernels.is_empty() || kernels.iter().any(|kernel| !kernel.is_broken);
         if !usable {
