@@ -64,12 +64,12 @@ int main()
     int devices = 0;
     CHECK(cudaGetDeviceCount(&devices));  // a managed variable has no address without a device
     volatile long long *const managed = ADDRESS_OF_MANAGED(total);
-    std::vector<int> results(N);
+    std::vector<int> got(N);
     const auto compare = [&](const char *when) {
         CHECK(cudaGetLastError());
         CHECK(cudaDeviceSynchronize());
-        CHECK(cudaMemcpyFromSymbol(results.data(), SYMBOL(results), N * sizeof(int)));
-        expect_equal(when, results, model.results);
+        CHECK(cudaMemcpyFromSymbol(got.data(), SYMBOL(results), N * sizeof(int)));
+        expect_equal(when, got, model.results);
         expect_equal("the managed total", *managed, model.total);
     };
 

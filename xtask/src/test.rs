@@ -8,6 +8,7 @@ mod providers;
 mod report;
 mod unit;
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -32,6 +33,9 @@ pub struct Args {
     /// Test target/cudaway/lib as it is.
     #[arg(long)]
     no_build: bool,
+    /// Test the objects in another folder, as they are.
+    #[arg(long)]
+    lib: Option<PathBuf>,
     #[command(flatten)]
     setup: setup::Args,
 }
@@ -47,7 +51,7 @@ pub fn run(args: &Args) -> Result<()> {
     let started = Instant::now();
     let mut report = Report::default();
     setup::build_packages()?;
-    if !args.no_build {
+    if !args.no_build && args.lib.is_none() {
         heading("build: target/cudaway/lib");
         let built = build::shipped();
         let failed = built.is_err();
@@ -57,7 +61,8 @@ pub fn run(args: &Args) -> Result<()> {
             return Ok(());
         }
     }
-    let installed = Installed::at(setup::lib_dir());
+    let lib = args.lib.as_deref().map(std::path::absolute).transpose()?;
+    let installed = Installed::at(lib.unwrap_or_else(setup::lib_dir));
     for part in PARTS.iter().filter(|part| args.only.is_empty() || args.only.iter().any(|only| only == *part)) {
         heading(part);
         match *part {

@@ -100,7 +100,7 @@ pub fn matrix(toolchain: &Toolchain, installed: &Installed, filter: &[String], r
                 loop {
                     let job = jobs.lock().expect("no worker panics").pop_front();
                     let Some((form, name, label)) = job else { return };
-                    let built = build(toolchain, form, name).context("building it");
+                    let built = build(toolchain, form, name, installed).context("building it");
                     let note = |label: &str, outcome: Result<()>| report.lock().expect("no worker panics").note(label, outcome);
                     let program = match built {
                         Ok(program) => program,
@@ -175,8 +175,8 @@ fn out_dir() -> PathBuf {
 }
 
 /// Builds one example in one form and returns the program; nothing is done when nothing changed.
-pub fn build(toolchain: &Toolchain, form: Form, name: &str) -> Result<PathBuf> {
-    let build = Build { toolchain, form, name, dir: out_dir().join(toolchain.release.version()).join(form.name()) };
+pub fn build(toolchain: &Toolchain, form: Form, name: &str, installed: &Installed) -> Result<PathBuf> {
+    let build = Build { toolchain, form, name, installed, dir: out_dir().join(toolchain.release.version()).join(form.name()) };
     let program = build.dir.join(name);
     let stamp = build.dir.join(format!("{name}.stamp"));
     let fingerprint = build.fingerprint()?;
@@ -194,6 +194,8 @@ struct Build<'a> {
     toolchain: &'a Toolchain,
     form: Form,
     name: &'a str,
+    /// What `-lcuda` is where the toolkit has no stub.
+    installed: &'a Installed,
     dir: PathBuf,
 }
 
@@ -318,7 +320,7 @@ impl Build<'_> {
     /// What `-lcuda` means: the toolkit's link stub where it has one, else our own library, which answers to the same names.
     fn stub(&self) -> Result<PathBuf> {
         let stubs = self.toolchain.dir.join("lib/stubs/libcuda.so");
-        let library = if stubs.exists() { stubs } else { setup::lib_dir().join("libcuda.so.1") };
+        let library = if stubs.exists() { stubs } else { self.installed.lib().join("libcuda.so.1") };
         ensure!(library.exists(), "there is no libcuda to link against: cargo xtask build");
         Ok(library)
     }

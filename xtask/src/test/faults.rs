@@ -17,7 +17,7 @@ const RELEASE: Release = Release::V13_5;
 
 /// Second starts compile nothing; a damaged entry costs time, never correctness.
 pub fn cache(installed: &Installed, report: &mut Report) {
-    let program = match vector_add() {
+    let program = match vector_add(installed) {
         Ok(program) => program,
         Err(error) => return report.note("cache", Outcome::Failed(format!("{error:#}"))),
     };
@@ -110,8 +110,8 @@ pub fn run(installed: &Installed, report: &mut Report) {
     report.note("preloading the driver alone serves a static build", driver_alone(installed, dir.path()));
 }
 
-fn vector_add() -> Result<PathBuf> {
-    examples::build(&RELEASE.get()?, Form::Static, "vector_add")
+fn vector_add(installed: &Installed) -> Result<PathBuf> {
+    examples::build(&RELEASE.get()?, Form::Static, "vector_add", installed)
 }
 
 fn module_loader(dir: &Path) -> Result<PathBuf> {
@@ -143,7 +143,7 @@ fn unknown_instruction(installed: &Installed, loader: &Path, dir: &Path) -> Resu
 /// Bits flipped and tails cut from a real nvcc fat binary, loaded from memory that ends where it ends.
 fn damaged_images(installed: &Installed, loader: &Path, dir: &Path) -> Result<()> {
     let toolchain = RELEASE.get()?;
-    examples::build(&toolchain, Form::Dlopen, "matmul_tiled")?;
+    examples::build(&toolchain, Form::Dlopen, "matmul_tiled", installed)?;
     let image = fs::read(setup::root().join("target/examples/13.5/dlopen/matmul_tiled.fatbin"))?;
     let cache = dir.join("damaged");
     let check = |what: String, bytes: &[u8]| -> Result<()> {
@@ -182,7 +182,7 @@ fn damaged_images(installed: &Installed, loader: &Path, dir: &Path) -> Result<()
 
 /// The same inside a static program: whatever its fat binary says, the program ends by itself.
 fn damaged_programs(installed: &Installed, dir: &Path) -> Result<()> {
-    let program = vector_add()?;
+    let program = vector_add(installed)?;
     let original = fs::read(&program)?;
     let (offset, size) = section(&program, ".nv_fatbin")?;
     let cache = dir.join("damaged-programs");
@@ -210,7 +210,7 @@ fn damaged_programs(installed: &Installed, dir: &Path) -> Result<()> {
 }
 
 fn library_path_alone(installed: &Installed, dir: &Path) -> Result<()> {
-    let program = examples::build(&RELEASE.get()?, Form::Shared, "vector_add")?;
+    let program = examples::build(&RELEASE.get()?, Form::Shared, "vector_add", installed)?;
     let ended = installed.found(program).env("CUDAWAY_CACHE_DIR", dir.join("plain")).run()?;
     ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
     Ok(())
@@ -219,7 +219,7 @@ fn library_path_alone(installed: &Installed, dir: &Path) -> Result<()> {
 /// Without names there is nothing to take over: the program's own runtime speaks, and the log says why.
 fn stripped(installed: &Installed, dir: &Path) -> Result<()> {
     let (program, log) = (dir.join("stripped"), dir.join("stripped.log"));
-    setup::run(Command::new("strip").arg("-o").arg(&program).arg(vector_add()?))?;
+    setup::run(Command::new("strip").arg("-o").arg(&program).arg(vector_add(installed)?))?;
     let run = installed.preloaded(&program, RELEASE.cudart()).env("CUDAWAY_CACHE_DIR", dir.join("plain"));
     let ended = run.env("CUDAWAY_LOG", "warn").env("CUDAWAY_LOG_FILE", &log).run()?;
     ensure!(!ended.crashed() && !ended.timed_out, "{}", ended.describe());
@@ -229,7 +229,7 @@ fn stripped(installed: &Installed, dir: &Path) -> Result<()> {
 }
 
 fn driver_alone(installed: &Installed, dir: &Path) -> Result<()> {
-    let program = vector_add()?;
+    let program = vector_add(installed)?;
     let run = installed.found(program).env("LD_PRELOAD", installed.lib().join("libcuda.so.1"));
     let ended = run.env("CUDAWAY_CACHE_DIR", dir.join("plain")).run()?;
     ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());

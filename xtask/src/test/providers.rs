@@ -27,7 +27,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
 }
 
 fn hip(installed: &Installed) -> Result<()> {
-    let program = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add")?;
+    let program = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add", installed)?;
     let dir = testkit::temporary()?;
     let log = dir.path().join("log");
     let run = || installed.preloaded(&program, Release::V13_5.cudart()).env("CUDAWAY_DEVICE", "hip");
@@ -45,7 +45,7 @@ fn hip(installed: &Installed) -> Result<()> {
 
 /// The CPU provider and a copy of it under another name: two HIP libraries, one device list.
 fn two_devices(installed: &Installed, name: &str) -> Result<()> {
-    let program = examples::build(&Release::V13_5.get()?, Form::Static, name)?;
+    let program = examples::build(&Release::V13_5.get()?, Form::Static, name, installed)?;
     let dir = testkit::temporary()?;
     let copy = dir.path().join("libanother_hip.so");
     fs::copy(installed.lib().join("libcudaway_cpu.so"), &copy)?;
@@ -59,7 +59,7 @@ fn two_devices(installed: &Installed, name: &str) -> Result<()> {
 }
 
 fn auto(installed: &Installed) -> Result<()> {
-    let program = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add")?;
+    let program = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add", installed)?;
     let dir = testkit::temporary()?;
     let run = installed.preloaded(&program, Release::V13_5.cudart()).env("CUDAWAY_DEVICE", "auto");
     let ended = run.env("CUDAWAY_CACHE_DIR", dir.path()).run()?;
