@@ -6,7 +6,7 @@
 //! no locks, no threads, and no library is opened (the first call into the runtime does that).
 //!
 //! - [`at_load`]: the constructor.
-//! - [`records`]: what was found and done, for the log and for diagnosis.
+//! - [`records`], [`news`]: what was found and done, for diagnosis and for the log.
 //!
 //! `CUDAWAY_TAKEOVER=0` turns all of it off.
 
@@ -19,7 +19,7 @@ mod slots;
 mod takeover;
 mod watch;
 
-pub use record::{Outcome, Record, records};
+pub use record::{Outcome, Record, news, records};
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 

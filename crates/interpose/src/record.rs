@@ -151,3 +151,11 @@ pub fn records() -> impl Iterator<Item = &'static Record> {
     // SAFETY: entries before `n_written` are never written again.
     LOG.entries.iter().take(n).filter_map(|entry| unsafe { (*entry.get()).as_ref() })
 }
+
+/// The records that no earlier call of this function gave.
+pub fn news() -> impl Iterator<Item = &'static Record> {
+    static TOLD: AtomicUsize = AtomicUsize::new(0);
+    let n = LOG.n_written.load(Ordering::Acquire);
+    let told = TOLD.fetch_max(n, Ordering::AcqRel);
+    records().take(n).skip(told)
+}

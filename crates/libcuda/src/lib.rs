@@ -17,7 +17,27 @@ pub use generated::exports::*;
 #[cfg(not(test))]
 #[used]
 #[unsafe(link_section = ".init_array")]
-static AT_LOAD: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = interpose::at_load;
+static AT_LOAD: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = at_load;
+
+/// # Safety
+/// As [`interpose::at_load`].
+#[cfg_attr(test, expect(dead_code, reason = "tests have no constructor"))]
+unsafe extern "C" fn at_load(argc: c_int, argv: *const *const c_char, environment: *const *const c_char) {
+    driver::on_news(tell_takeovers);
+    // SAFETY: the caller's promise.
+    unsafe { interpose::at_load(argc, argv, environment) };
+}
+
+/// Logs the runtimes that were found in the program since the last time.
+fn tell_takeovers() {
+    for record in interpose::news() {
+        if record.is_trouble() {
+            tracing::warn!(target: "cudaway::takeover", "{record}");
+        } else {
+            tracing::info!(target: "cudaway::takeover", "{record}");
+        }
+    }
+}
 
 /// Takes the library at `path` as a HIP provider; `clear` forgets those chosen before; with `verbose` a refusal is also
 /// printed to stderr. Gives the number of HIP functions found, 0 when it was not taken.
