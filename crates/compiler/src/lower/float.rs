@@ -58,6 +58,10 @@ pub(super) fn min_max<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, is_min: 
     let xorsign_abs = i.take("xorsign") && i.take("abs");
     let mode = FloatMode { ftz: i.take("ftz"), ..FloatMode::default() };
     let op = if is_min { FloatBin::Min { nan, xorsign_abs } } else { FloatBin::Max { nan, xorsign_abs } };
+    // The form with three sources is new on sm_100.
+    if i.count() == 4 {
+        return Err(Failure::Unsupported);
+    }
     binary_with(l, i, op, mode)
 }
 

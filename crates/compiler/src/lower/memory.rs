@@ -43,31 +43,53 @@ fn mov_vector<'a>(l: &mut L<'_, '_, 'a>, d: &Operand<'a>, a: &Operand<'a>, ty: T
     Ok(())
 }
 
-fn part_type(bits: u32, parts: usize, span: ptx::Span) -> Lower<Ty> {
-    match bits.checked_div(parts as u32) {
-        Some(16) => Ok(Ty::B16),
-        Some(32) => Ok(Ty::B32),
-        Some(64) => Ok(Ty::B64),
+/// The type of one of `parts` equal parts; 8-bit parts are handled apart.
+fn part_type(bits: u32, parts: usize, span: ptx::Span) -> Lower<Type> {
+    match u32::try_from(parts).ok().and_then(|parts| bits.checked_div(parts).filter(|part| part * parts == bits)) {
+        Some(8) => Ok(Type::B8),
+        Some(16) => Ok(Type::B16),
+        Some(32) => Ok(Type::B32),
+        Some(64) => Ok(Type::B64),
         _ => fail(span, "the parts do not make up the type"),
     }
 }
 
 fn pack<'a>(l: &mut L<'_, '_, 'a>, a: &Operand<'a>, list: &[Operand<'a>], ty: Type) -> Lower<Value> {
     let part = part_type(ty.bits(), list.len(), a.span)?;
-    let part_ty = match part {
-        Ty::B16 => Type::B16,
-        Ty::B32 => Type::B32,
-        _ => Type::B64,
+    let mut parts: Vec<Value> = list.iter().map(|it| l.value(it, part)).collect::<Lower<_>>()?;
+    if part == Type::B8 {
+        // Two bytes make a 16-bit part.
+        let bytes = std::mem::take(&mut parts);
+        for pair in bytes.chunks(2) {
+            let [low, high] = pair else { return fail(a.span, "the parts do not make up the type") };
+            let low = l.extend_byte(*low, false);
+            let count = l.b.constant(Ty::B32, 8);
+            let high = l.b.emit1(Op::Int(crate::ir::IntBin::Shl, crate::ir::U16), &[*high, count], Ty::B16);
+            parts.push(l.bitwise(crate::ir::IntBin::Or, Ty::B16, low, high));
+        }
+    }
+    let packed = match parts.as_slice() {
+        [single] => *single,
+        _ => l.b.emit1(Op::Pack, &parts, Ty::of_bits(ty.bits())),
     };
-    let parts: Vec<Value> = list.iter().map(|it| l.value(it, part_ty)).collect::<Lower<_>>()?;
-    let packed = l.b.emit1(Op::Pack, &parts, Ty::of_bits(ty.bits()));
     Ok(l.resize(packed, register_ty(ty), false))
 }
 
 fn unpack<'a>(l: &mut L<'_, '_, 'a>, d: &Operand<'a>, list: &[Operand<'a>], value: Value) -> Lower {
     let value = l.untyped(value);
-    let part = part_type(l.b.ty(value).bits(), list.len(), d.span)?;
-    let parts = l.b.emit(Op::Unpack, &[value], &vec![part; list.len()]);
+    let bits = l.b.ty(value).bits();
+    let part = part_type(bits, list.len(), d.span)?;
+    let halves = if part == Type::B8 { list.len() / 2 } else { list.len() };
+    let part_ty = if part == Type::B8 { Ty::B16 } else { register_ty(part) };
+    let mut parts =
+        if halves == 1 { vec![value] } else { l.b.emit(Op::Unpack, &[value], &vec![part_ty; halves]) };
+    if part == Type::B8 {
+        for half in std::mem::take(&mut parts) {
+            parts.push(l.extend_byte(half, false));
+            let count = l.b.constant(Ty::B32, 8);
+            parts.push(l.b.emit1(Op::Int(crate::ir::IntBin::Shr, crate::ir::U16), &[half, count], Ty::B16));
+        }
+    }
     for (operand, part) in list.iter().zip(parts) {
         l.write(operand, part)?;
     }

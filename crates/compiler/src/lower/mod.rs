@@ -19,6 +19,7 @@ mod integer;
 mod layout;
 mod link;
 mod logic;
+mod matrix;
 mod memory;
 mod operand;
 mod print;

@@ -57,6 +57,14 @@ pub(super) fn find(name: &str, member: Option<&str>) -> Option<Special> {
     })
 }
 
+/// Registers that are zero here: performance counters, whose contents the manual leaves undefined, and the shared memory
+/// that the system keeps for itself, of which there is none.
+pub(super) fn is_zero(name: &str) -> bool {
+    let counter = name.strip_prefix("%pm").map(|it| it.strip_suffix("_64").unwrap_or(it));
+    counter.is_some_and(|number| matches!(number, "0" | "1" | "2" | "3" | "4" | "5" | "6" | "7"))
+        || name.starts_with("%reserved_smem_offset_")
+}
+
 /// The type of a special register.
 pub(super) fn ty(special: Special) -> Ty {
     match special {

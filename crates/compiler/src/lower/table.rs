@@ -5,7 +5,7 @@
 
 use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
-use super::{atomic, barrier, call, compare, control, convert, copy, float, integer, logic, memory, special, video, warp};
+use super::{atomic, barrier, call, compare, control, convert, copy, float, integer, logic, matrix, memory, special, video, warp};
 
 /// What a guard predicate does to an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,7 @@ table! {
     "griddepcontrol" Effect control::griddepcontrol,
     "isspacep"      Pure   memory::isspacep,
     "ld"            Effect memory::ld,
+    "ldmatrix"      Effect matrix::ldmatrix,
     "ldu"           Effect memory::ld,
     "lg2"           Pure   float::lg2,
     "lop3"          Pure   logic::lop3,
@@ -91,6 +92,7 @@ table! {
     "membar"        Effect barrier::membar,
     "min"           Pure   integer::min,
     "mov"           Pure   memory::mov,
+    "movmatrix"     Effect matrix::movmatrix,
     "mul"           Pure   integer::mul,
     "mul24"         Pure   integer::mul24,
     "nanosleep"     Effect control::nanosleep,
@@ -120,6 +122,7 @@ table! {
     "slct"          Pure   compare::slct,
     "sqrt"          Pure   float::sqrt,
     "st"            Effect memory::st,
+    "stmatrix"      Effect matrix::stmatrix,
     "sub"           Pure   integer::sub,
     "subc"          Pure   integer::subc,
     "szext"         Pure   integer::szext,

@@ -1,0 +1,209 @@
+//! Moving 8×8 matrices of 16-bit elements between shared memory and a warp's registers. Lane l holds the elements
+//! (l / 4, 2·(l mod 4)) and the one right of it. The addresses of the rows come from the lanes that hold them.
+
+use ptx::ast::{Operand, OperandKind, Type};
+
+use super::function::Lowerer;
+use super::instruction::{Failure, Instr, Lower, fail};
+use super::operand::{Place, space};
+use crate::ir::{IntBin, Mem, Op, Order, Scope, ShflMode, Space, Special, Ty, U32, U64, Value};
+
+type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
+type I<'i, 'a> = Instr<'i, 'a>;
+
+/// The lane's row (or column) number and the first of its two columns (or rows).
+struct Position {
+    row: Value,
+    column: Value,
+}
+
+/// The base of the rows: a value per lane, wide or narrow, and what is added to all of them.
+struct Rows {
+    space: Space,
+    base: Value,
+    offset: i64,
+}
+
+impl Lowerer<'_, '_, '_> {
+    fn word(&mut self, value: u32) -> Value {
+        self.b.constant(Ty::B32, value.into())
+    }
+
+    fn word_op(&mut self, op: IntBin, a: Value, b: u32) -> Value {
+        let b = self.word(b);
+        self.b.emit1(Op::Int(op, U32), &[a, b], Ty::B32)
+    }
+
+    fn position(&mut self) -> Position {
+        let lane = self.b.emit1(Op::Special(Special::LaneId), &[], Ty::B32);
+        let row = self.word_op(IntBin::Shr, lane, 2);
+        let column = self.word_op(IntBin::And, lane, 3);
+        let column = self.word_op(IntBin::Shl, column, 1);
+        Position { row, column }
+    }
+
+    /// `value` of lane `lane`, every lane taking part.
+    fn from_lane(&mut self, value: Value, lane: Value) -> Value {
+        let (all, clamp) = (self.word(u32::MAX), self.word(31));
+        self.b.emit(Op::Shfl(ShflMode::Idx), &[value, lane, clamp, all], &[Ty::B32, Ty::Pred])[0]
+    }
+
+    /// The address that lane `lane` gives.
+    fn row_address(&mut self, rows: &Rows, lane: Value) -> Value {
+        let halves = self.b.emit(Op::Unpack, &[rows.base], &[Ty::B32, Ty::B32]);
+        let low = self.from_lane(halves[0], lane);
+        if rows.space == Space::Shared {
+            // An offset in the shared window fits 32 bits.
+            return self.b.emit1(Op::Zext, &[low], Ty::B64);
+        }
+        let high = self.from_lane(halves[1], lane);
+        self.b.emit1(Op::Pack, &[low, high], Ty::B64)
+    }
+
+    /// `address + 2·index`
+    fn element_address(&mut self, address: Value, index: Value) -> Value {
+        let bytes = self.word_op(IntBin::Shl, index, 1);
+        let bytes = self.b.emit1(Op::Zext, &[bytes], Ty::B64);
+        self.b.emit1(Op::Int(IntBin::Add, U64), &[address, bytes], Ty::B64)
+    }
+
+    fn matrix_load(&mut self, rows: &Rows, address: Value, bits: u8) -> Value {
+        let op = Op::Load {
+            space: rows.space,
+            mem: Mem { bits, signed: false },
+            offset: rows.offset,
+            order: Order::Weak,
+            scope: Scope::Sys,
+        };
+        self.b.emit1(op, &[address], Ty::of_bits(bits.into()))
+    }
+
+    fn matrix_store(&mut self, rows: &Rows, address: Value, value: Value, bits: u8) {
+        let op = Op::Store {
+            space: rows.space,
+            mem: Mem { bits, signed: false },
+            offset: rows.offset,
+            order: Order::Weak,
+            scope: Scope::Sys,
+        };
+        self.b.emit(op, &[address, value], &[]);
+    }
+}
+
+/// Modifiers that both directions have; the number of matrices and whether they are transposed.
+fn shape(i: &mut I<'_, '_>) -> Lower<(usize, bool, Option<Space>)> {
+    i.need_one(&[("sync", ())])?;
+    i.need_one(&[("aligned", ())])?;
+    i.need_one(&[("m8n8", ())])?;
+    let count = i.need_one(&[("x1", 1), ("x2", 2), ("x4", 4)])?;
+    let trans = i.take("trans");
+    let space = i.take_map(space);
+    i.need_one(&[("b16", ())])?;
+    i.done()?;
+    if !matches!(space, None | Some(Space::Shared)) {
+        return Err(Failure::Unsupported);
+    }
+    Ok((count, trans, space))
+}
+
+fn rows<'i, 'a>(l: &mut L<'_, 'i, 'a>, address: &Operand<'a>, space: Option<Space>) -> Lower<Rows> {
+    match l.place(address, space)? {
+        Place::Memory { space, base, offset } => Ok(Rows { space, base, offset }),
+        Place::Buffer { .. } => fail(address.span, "a parameter is not in shared memory"),
+    }
+}
+
+/// The list, which may be a single register for `.x1`.
+fn registers<'o, 'a>(operand: &'o Operand<'a>, count: usize) -> Lower<Vec<&'o Operand<'a>>> {
+    let list: Vec<&Operand<'a>> = match &operand.kind {
+        OperandKind::Vector(list) => list.iter().collect(),
+        _ => vec![operand],
+    };
+    if list.len() == count { Ok(list) } else { fail(operand.span, format!("expected {count} registers")) }
+}
+
+/// `ldmatrix.sync.aligned.m8n8.num{.trans}{.shared}.b16 r, [p]`
+pub(super) fn ldmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let (count, trans, space) = shape(i)?;
+    let [d, address] = i.operands()?;
+    let rows = rows(l, address, space)?;
+    let position = l.position();
+    let mut values = Vec::new();
+    for matrix in 0..count as u32 {
+        let value = if trans {
+            // Element (row, column) of the transposed matrix is (column, row) of the one in memory.
+            let mut halves = Vec::new();
+            for half in 0..2 {
+                let lane = l.word_op(IntBin::Add, position.column, matrix * 8 + half);
+                let address = l.row_address(&rows, lane);
+                let address = l.element_address(address, position.row);
+                halves.push(l.matrix_load(&rows, address, 16));
+            }
+            l.b.emit1(Op::Pack, &halves, Ty::B32)
+        } else {
+            let lane = l.word_op(IntBin::Add, position.row, matrix * 8);
+            let address = l.row_address(&rows, lane);
+            let address = l.element_address(address, position.column);
+            l.matrix_load(&rows, address, 32)
+        };
+        values.push(value);
+    }
+    for (operand, value) in registers(d, count)?.into_iter().zip(values) {
+        l.write(operand, value)?;
+    }
+    Ok(())
+}
+
+/// `stmatrix.sync.aligned.m8n8.num{.trans}{.shared}.b16 [p], r`
+pub(super) fn stmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let (count, trans, space) = shape(i)?;
+    let [address, a] = i.operands()?;
+    let rows = rows(l, address, space)?;
+    let position = l.position();
+    let values: Vec<Value> = registers(a, count)?.into_iter().map(|it| l.value(it, Type::B32)).collect::<Lower<_>>()?;
+    for (matrix, value) in values.into_iter().enumerate() {
+        let matrix = matrix as u32;
+        if !trans {
+            let lane = l.word_op(IntBin::Add, position.row, matrix * 8);
+            let address = l.row_address(&rows, lane);
+            let address = l.element_address(address, position.column);
+            l.matrix_store(&rows, address, value, 32);
+            continue;
+        }
+        let halves = l.b.emit(Op::Unpack, &[value], &[Ty::B16, Ty::B16]);
+        for (half, element) in halves.into_iter().enumerate() {
+            let lane = l.word_op(IntBin::Add, position.column, matrix * 8 + half as u32);
+            let address = l.row_address(&rows, lane);
+            let address = l.element_address(address, position.row);
+            l.matrix_store(&rows, address, element, 16);
+        }
+    }
+    Ok(())
+}
+
+/// `movmatrix.sync.aligned.m8n8.trans.b16 d, a`
+pub(super) fn movmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    for word in ["sync", "aligned", "m8n8", "trans", "b16"] {
+        i.need_one(&[(word, ())])?;
+    }
+    i.done()?;
+    let [d, a] = i.operands()?;
+    let a = l.value(a, Type::B32)?;
+    let position = l.position();
+    // Element (column, row) is in lane 4·column + row / 2, in the half that row's last bit says.
+    let in_row = l.word_op(IntBin::Shr, position.row, 1);
+    let odd = l.word_op(IntBin::And, position.row, 1);
+    let zero = l.word(0);
+    let is_odd = l.b.emit1(Op::Icmp(crate::ir::Cmp::Ne, U32), &[odd, zero], Ty::Pred);
+    let mut halves = Vec::new();
+    for half in 0..2 {
+        let row = l.word_op(IntBin::Add, position.column, half);
+        let first = l.word_op(IntBin::Shl, row, 2);
+        let lane = l.b.emit1(Op::Int(IntBin::Add, U32), &[first, in_row], Ty::B32);
+        let pair = l.from_lane(a, lane);
+        let elements = l.b.emit(Op::Unpack, &[pair], &[Ty::B16, Ty::B16]);
+        halves.push(l.b.emit1(Op::Select, &[is_odd, elements[1], elements[0]], Ty::B16));
+    }
+    let result = l.b.emit1(Op::Pack, &halves, Ty::B32);
+    l.write(d, result)
+}

@@ -1,0 +1,107 @@
+//! `docs/ptx.md` says which instructions work. It is written from `tools/data/ptx/opcodes.tsv` by lowering every
+//! example there, so it cannot claim what is not so. `BLESS=1` rewrites it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use compiler::back::cpu::{Options, Setting, emit};
+use compiler::lower::verify::verify;
+use compiler::{Program, Source};
+
+/// `a{b,c}d` is `abd` and `acd`. Braces with blanks inside are PTX's own.
+fn expand(text: &str) -> Vec<String> {
+    let alternatives = text.match_indices('{').find_map(|(open, _)| {
+        let close = open + text[open..].find('}')?;
+        (!text[open..close].contains(", ")).then_some((open, close))
+    });
+    let Some((open, close)) = alternatives else { return vec![text.to_owned()] };
+    text[open + 1..close]
+        .split(',')
+        .flat_map(|choice| expand(&format!("{}{choice}{}", &text[..open], &text[close + 1..])))
+        .collect()
+}
+
+/// How far an example comes.
+#[derive(Clone, Copy, PartialEq)]
+enum Reach {
+    Nothing,
+    /// The IR has it; the reference setting of the CPU does not emit it.
+    Lowered,
+    Emitted,
+}
+
+/// How far the example comes, in a kernel that has everything it names.
+fn reach(example: &str) -> Reach {
+    let text = format!(
+        ".version 9.0\n.target sm_90\n.address_size 64\n\
+         .visible .global .u32 variable;\n.visible .func function() {{ ret; }}\n\
+         .visible .entry kernel() {{\n.shared .align 16 .b8 tile[64];\n.local .align 16 .b8 local[64];\n\
+         .reg .pred %p<10>;\n.reg .b8 %b<10>;\n.reg .b16 %h<10>;\n.reg .b32 %r<10>;\n.reg .b64 %rd<10>;\n.reg .b128 %q<10>;\n\
+         .reg .f32 %f<10>;\n.reg .f64 %fd<10>;\n\
+         targets: .branchtargets OUT, OUT;\nprototype: .callprototype _ ();\n{example};\nOUT:\nret;\n}}\n"
+    );
+    let sources = [Source { name: "example.ptx".to_owned(), text }];
+    let program = Program::load(&sources).unwrap_or_else(|diagnostics| panic!("{example}: {diagnostics:?}"));
+    match &program.kernels[0].body {
+        Ok(body) => {
+            if let Err(error) = verify(body) {
+                panic!("{example}: {error}");
+            }
+            let options =
+                Options { block: [64, 1, 1], setting: Some(Setting::Lane), width: None, vector_bits: 256 };
+            match emit(&program, &program.kernels[0], &options) {
+                Ok(_) => Reach::Emitted,
+                Err(_) => Reach::Lowered,
+            }
+        }
+        Err(diagnostics) => {
+            // An example that is wrong itself would count as a missing instruction.
+            for diagnostic in diagnostics {
+                assert!(diagnostic.message.contains("is not supported"), "{example}: {diagnostic}");
+            }
+            Reach::Nothing
+        }
+    }
+}
+
+#[test]
+fn the_list_of_instructions_is_what_the_lowering_does() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let table = std::fs::read_to_string(root.join("tools/data/ptx/opcodes.tsv")).unwrap();
+    let mut page = String::from(
+        "<!-- Written by `BLESS=1 cargo test -p compiler --test coverage` from tools/data/ptx/opcodes.tsv. -->\n\
+         # PTX instructions\n\n\
+         Every example is lowered to IR and emitted in setting L by the test that writes this page: yes, no, or how many of\n\
+         the alternatives. Values are the business of the tests beside the back ends.\n\
+         What is a no makes the kernel that uses it fail alone, with file, line and column in the JIT log.\n",
+    );
+    let (mut chapter, mut all, mut good) = ("", 0, 0);
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let &[name, target, example] = fields.as_slice() else { panic!("three fields: {line}") };
+        if name != chapter {
+            chapter = name;
+            write!(page, "\n## {chapter}\n\n| instruction | from | works |\n|---|---|---|\n").unwrap();
+        }
+        let examples = expand(example);
+        let reached: Vec<Reach> = examples.iter().map(|it| reach(it)).collect();
+        let working = reached.iter().filter(|&&it| it == Reach::Emitted).count();
+        let lowered = reached.iter().filter(|&&it| it != Reach::Nothing).count();
+        all += examples.len();
+        good += working;
+        let state = match (working, lowered) {
+            (0, 0) => "no".to_owned(),
+            (0, n) if n == examples.len() => "IR only".to_owned(),
+            (n, _) if n == examples.len() => "yes".to_owned(),
+            (n, _) => format!("{n} of {}", examples.len()),
+        };
+        writeln!(page, "| `{}` | {target} | {state} |", example.replace('|', "\\|")).unwrap();
+    }
+    write!(page, "\n{good} of {all} forms work.\n").unwrap();
+    let golden = root.join("docs/ptx.md");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&golden, &page).unwrap();
+    }
+    let committed = std::fs::read_to_string(&golden).unwrap_or_default();
+    assert!(committed == page, "docs/ptx.md is old: BLESS=1 cargo test -p compiler --test coverage");
+}
