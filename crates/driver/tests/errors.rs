@@ -516,3 +516,41 @@ fn stream_ordered_memory_is_freed_by_either_call() {
     assert!(matches!(pool::cuMemPoolDestroy(default), Err(Error::InvalidValue(_))));
     pool::cuMemPoolTrimTo(default, 0).unwrap();
 }
+
+#[test]
+fn the_oldest_launch_calls_set_shape_and_parameters_one_by_one() {
+    let _one = exclusive();
+    let _scope = scope();
+    let module = load(null::PTX).unwrap();
+    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good".as_ptr())).unwrap();
+    assert_eq!(execution::cuLaunch(good), Err(Error::InvalidValue("f")), "no shape yet");
+    execution::cuFuncSetBlockShape(good, 16, 1, 1).unwrap();
+    execution::cuParamSetSize(good, 8).unwrap();
+    execution::cuParamSeti(good, 4, 7).unwrap();
+    let before = null::LAUNCHES.load(Ordering::Relaxed);
+    execution::cuLaunchGrid(good, 2, 2).unwrap();
+    assert_eq!(null::LAUNCHES.load(Ordering::Relaxed), before + 1);
+    assert!(matches!(execution::cuLaunchGrid(good, 0, 2), Err(Error::InvalidValue(_))));
+}
+
+#[test]
+fn a_streams_hints_are_kept_until_it_goes() {
+    let _one = exclusive();
+    let _scope = scope();
+    let a = out_pointer(|s| stream::cuStreamCreate(s, 0)).unwrap();
+    let b = out_pointer(|s| stream::cuStreamCreate(s, 0)).unwrap();
+    let policy = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
+    let get = |stream| {
+        let mut value = CUstreamAttrValue::default();
+        stream::cuStreamGetAttribute(stream, policy, (&mut value).into()).unwrap();
+        // SAFETY: the member that belongs to the attribute.
+        unsafe { value.syncPolicy.0 }
+    };
+    let spin = CUstreamAttrValue { syncPolicy: CUsynchronizationPolicy(2) };
+    stream::cuStreamSetAttribute(a, policy, &spin).unwrap();
+    assert_eq!((get(a), get(b)), (2, 0));
+    stream::cuStreamCopyAttributes(b, a).unwrap();
+    assert_eq!(get(b), 2);
+    let cluster = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    assert_eq!(stream::cuStreamSetAttribute(a, cluster, &spin), Err(Error::InvalidValue("attr")));
+}

@@ -266,13 +266,26 @@ pub fn cuCtxResetPersistingL2Cache() -> Result {
     Context::current().map(|_| ())
 }
 
+/// Deprecated: one more `cuCtxDetach` until the context ends.
 pub fn cuCtxAttach(pctx: Out<'_, CUcontext>, flags: c_uint) -> Result {
-    // CUDA: deprecated; flags must be 0.
+    // CUDA: flags must be 0.
     if flags != 0 {
         return Err(Error::InvalidValue("flags"));
     }
-    pctx.write(Context::current()?.handle());
+    let context = Context::current()?;
+    context.attach();
+    pctx.write(context.handle());
     Ok(())
+}
+
+/// Deprecated: destroys the context when it was detached as often as created and attached.
+pub fn cuCtxDetach(ctx: CUcontext) -> Result {
+    let context = Context::from_handle(ctx)?;
+    // CUDA: only the current context can be detached.
+    if !Context::current_raw()?.is_some_and(|current| core::ptr::eq(current, context)) {
+        return Err(Error::InvalidContext);
+    }
+    if context.detach() { context.destroy() } else { Ok(()) }
 }
 
 pub fn cuCtxEnablePeerAccess(peerContext: CUcontext, Flags: c_uint) -> Result {

@@ -303,7 +303,120 @@ pub fn cuLaunchHostFunc_v2(
     cuLaunchHostFunc(hStream, fn_, userData)
 }
 
-/// Deprecated since CUDA 4: the shape and parameters set on the function before. Nothing sets them.
-pub fn cuLaunchGrid(_f: CUfunction, _grid_width: c_int, _grid_height: c_int) -> Result {
-    Err(Error::NotSupported("cuLaunchGrid: use cuLaunchKernel"))
+/// The launch calls from before CUDA 4: shape and parameters are set on the function, one by one.
+mod legacy {
+    use std::collections::HashMap;
+
+    use cuda_abi::CUfunction;
+    use parking_lot::Mutex;
+
+    use crate::handle::Handle;
+
+    #[derive(Clone, Default)]
+    pub struct Setup {
+        pub block: [u32; 3],
+        pub shared_bytes: u32,
+        pub parameters: Vec<u8>,
+    }
+
+    /// By function handle; as many entries as a program has functions that it launches in this way.
+    static SETUPS: Mutex<Option<HashMap<u64, Setup>>> = Mutex::new(None);
+
+    pub fn change(function: CUfunction, change: impl FnOnce(&mut Setup)) {
+        let mut setups = SETUPS.lock();
+        change(setups.get_or_insert_default().entry(function.bits()).or_default());
+    }
+
+    pub fn get(function: CUfunction) -> Option<Setup> {
+        SETUPS.lock().as_ref()?.get(&function.bits()).cloned()
+    }
+}
+
+/// Deprecated since CUDA 4.
+pub fn cuFuncSetBlockShape(hfunc: CUfunction, x: c_int, y: c_int, z: c_int) -> Result {
+    Function::from_handle(hfunc)?;
+    let size =
+        |value: c_int| u32::try_from(value).ok().filter(|&n| n > 0).ok_or(Error::InvalidValue("block shape"));
+    let block = [size(x)?, size(y)?, size(z)?];
+    legacy::change(hfunc, |setup| setup.block = block);
+    Ok(())
+}
+
+/// Deprecated since CUDA 4.
+pub fn cuFuncSetSharedSize(hfunc: CUfunction, bytes: c_uint) -> Result {
+    Function::from_handle(hfunc)?;
+    legacy::change(hfunc, |setup| setup.shared_bytes = bytes);
+    Ok(())
+}
+
+/// Deprecated since CUDA 4.
+pub fn cuParamSetSize(hfunc: CUfunction, numbytes: c_uint) -> Result {
+    Function::from_handle(hfunc)?;
+    // PTX's parameter space ends at 32 KiB.
+    if numbytes > 32764 {
+        return Err(Error::InvalidValue("numbytes"));
+    }
+    legacy::change(hfunc, |setup| setup.parameters.resize(numbytes as usize, 0));
+    Ok(())
+}
+
+/// Deprecated since CUDA 4.
+pub fn cuParamSetv(hfunc: CUfunction, offset: c_int, ptr: *mut c_void, numbytes: c_uint) -> Result {
+    Function::from_handle(hfunc)?;
+    let offset = usize::try_from(offset).map_err(|_| Error::InvalidValue("offset"))?;
+    let end = offset + numbytes as usize;
+    if ptr.is_null() || end > 32764 {
+        return Err(Error::InvalidValue("ptr, offset or numbytes"));
+    }
+    // SAFETY: CUDA's contract: `numbytes` bytes at `ptr`.
+    let bytes = unsafe { core::slice::from_raw_parts(ptr.cast::<u8>(), numbytes as usize) };
+    legacy::change(hfunc, |setup| {
+        let len_bytes = setup.parameters.len().max(end);
+        setup.parameters.resize(len_bytes, 0);
+        setup.parameters[offset..end].copy_from_slice(bytes);
+    });
+    Ok(())
+}
+
+/// Deprecated since CUDA 4.
+pub fn cuParamSeti(hfunc: CUfunction, offset: c_int, mut value: c_uint) -> Result {
+    cuParamSetv(hfunc, offset, (&raw mut value).cast(), 4)
+}
+
+/// Deprecated since CUDA 4.
+pub fn cuParamSetf(hfunc: CUfunction, offset: c_int, mut value: f32) -> Result {
+    cuParamSetv(hfunc, offset, (&raw mut value).cast(), 4)
+}
+
+/// Deprecated since CUDA 4.
+pub fn cuLaunchGridAsync(f: CUfunction, grid_width: c_int, grid_height: c_int, hStream: CUstream) -> Result {
+    Function::from_handle(f)?;
+    // CUDA: the block shape must have been set.
+    let mut setup = legacy::get(f).filter(|setup| setup.block[0] > 0).ok_or(Error::InvalidValue("f"))?;
+    let size =
+        |value: c_int| u32::try_from(value).map_err(|_| Error::InvalidValue("grid_width or grid_height"));
+    let shape = Shape {
+        grid: [size(grid_width)?, size(grid_height)?, 1],
+        block: setup.block,
+        shared_bytes: setup.shared_bytes,
+    };
+    let mut len_bytes = setup.parameters.len();
+    let mut extra = [
+        CU_LAUNCH_PARAM_BUFFER_POINTER,
+        setup.parameters.as_mut_ptr().cast(),
+        CU_LAUNCH_PARAM_BUFFER_SIZE,
+        (&raw mut len_bytes).cast(),
+        CU_LAUNCH_PARAM_END,
+    ];
+    launch(f, shape, hStream, core::ptr::null_mut(), extra.as_mut_ptr(), false)
+}
+
+/// Deprecated since CUDA 4.
+pub fn cuLaunchGrid(f: CUfunction, grid_width: c_int, grid_height: c_int) -> Result {
+    cuLaunchGridAsync(f, grid_width, grid_height, core::ptr::null_mut())
+}
+
+/// Deprecated since CUDA 4.
+pub fn cuLaunch(f: CUfunction) -> Result {
+    cuLaunchGrid(f, 1, 1)
 }

@@ -404,3 +404,47 @@ pub fn cuMemGetHandleForAddressRange(
     Context::current()?;
     Err(Error::NotSupported("cuMemGetHandleForAddressRange"))
 }
+
+/// Where managed memory was advised to live and last moved.
+pub fn cuMemRangeGetAttribute(
+    data: *mut c_void,
+    dataSize: usize,
+    attribute: cuda_abi::CUmem_range_attribute,
+    devPtr: CUdeviceptr,
+    count: usize,
+) -> Result {
+    let range = managed(devPtr, count)?;
+    if data.is_null() || dataSize == 0 {
+        return Err(Error::InvalidValue("data or dataSize"));
+    }
+    // HIP has the four attributes that give device numbers, with CUDA's numbers.
+    let number = match attribute.0 {
+        number @ 1..=4 => number as c_int,
+        5..=8 => return Err(Error::NotSupported("cuMemRangeGetAttribute: locations by type")),
+        _ => return Err(Error::InvalidValue("attribute")),
+    };
+    range.context.bind()?;
+    let hip = range.context.hip();
+    // SAFETY: CUDA's contract: `dataSize` bytes at `data`; the range is managed memory of the provider's.
+    Ok(unsafe { hip.hipMemRangeGetAttribute(data, dataSize, number, raw(devPtr), count) }?)
+}
+
+pub fn cuMemRangeGetAttributes(
+    data: *mut *mut c_void,
+    dataSizes: *mut usize,
+    attributes: *mut cuda_abi::CUmem_range_attribute,
+    numAttributes: usize,
+    devPtr: CUdeviceptr,
+    count: usize,
+) -> Result {
+    if data.is_null() || dataSizes.is_null() || attributes.is_null() || numAttributes == 0 {
+        return Err(Error::InvalidValue("data, dataSizes, attributes or numAttributes"));
+    }
+    for index in 0..numAttributes {
+        // SAFETY: CUDA's contract: `numAttributes` entries in each array.
+        let (data, size, attribute) =
+            unsafe { (*data.add(index), *dataSizes.add(index), *attributes.add(index)) };
+        cuMemRangeGetAttribute(data, size, attribute, devPtr, count)?;
+    }
+    Ok(())
+}

@@ -148,3 +148,19 @@ pub fn cuOccupancyMaxPotentialClusterSize(
     clusterSize.write(1);
     Ok(())
 }
+
+/// As many clusters of one block as there are resident blocks.
+pub fn cuOccupancyMaxActiveClusters(
+    numClusters: Out<'_, c_int>,
+    func: CUfunction,
+    config: &CUlaunchConfig,
+) -> Result {
+    let function = Function::from_handle(func)?;
+    let n_threads = config.blockDimX.saturating_mul(config.blockDimY).saturating_mul(config.blockDimZ);
+    let n_threads = c_int::try_from(n_threads).map_err(|_| Error::InvalidValue("config.blockDim"))?;
+    let n_blocks = active_blocks(&function, n_threads, config.sharedMemBytes as usize)?;
+    let device = function.context.device;
+    numClusters
+        .write(n_blocks * device.hip_attribute(hip::hipDeviceAttributeMultiprocessorCount).unwrap_or(1));
+    Ok(())
+}

@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use cuda_abi::out::Out;
 use cuda_abi::{
-    CUdevice, CUdeviceptr, CUmemAccessDesc, CUmemAllocationType, CUmemLocationType, CUmemPool_attribute,
-    CUmemPoolProps, CUmemoryPool, CUstream,
+    CUdevice, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationType, CUmemLocation,
+    CUmemLocationType, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool, CUstream,
 };
 use hip_sys::{HipError, hipErrorNotReady, hipEvent_t, hipEventDisableTiming};
 use parking_lot::Mutex;
@@ -215,6 +215,71 @@ pub fn cuMemPoolSetAccess(pool: CUmemoryPool, map: *const CUmemAccessDesc, count
         }
     }
     Ok(())
+}
+
+pub fn cuMemPoolGetAccess(
+    flags: Out<'_, CUmemAccess_flags>,
+    memPool: CUmemoryPool,
+    location: &CUmemLocation,
+) -> Result {
+    let pool = Pool::from_handle(memPool)?;
+    let device = device_of(location)?;
+    flags.write(if core::ptr::eq(device, pool.device) {
+        CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE
+    } else {
+        CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE
+    });
+    Ok(())
+}
+
+/// The device a location names.
+fn device_of(location: &CUmemLocation) -> Result<&'static Device> {
+    match location.type_ {
+        // SAFETY: a device location has its number in this member.
+        CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => {
+            Device::get(unsafe { location.__bindgen_anon_1.id })
+        }
+        CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST
+        | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA
+        | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => {
+            Err(Error::NotSupported("memory pools of host memory"))
+        }
+        _ => Err(Error::InvalidValue("location")),
+    }
+}
+
+/// Pools hold plain device memory.
+fn pinned(kind: CUmemAllocationType) -> Result {
+    match kind {
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => Ok(()),
+        CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => {
+            Err(Error::NotSupported("pools of managed memory"))
+        }
+        _ => Err(Error::InvalidValue("type")),
+    }
+}
+
+pub fn cuMemGetDefaultMemPool(
+    pool_out: Out<'_, CUmemoryPool>,
+    location: &CUmemLocation,
+    type_: CUmemAllocationType,
+) -> Result {
+    pinned(type_)?;
+    cuDeviceGetDefaultMemPool(pool_out, device_of(location)?.ordinal)
+}
+
+pub fn cuMemGetMemPool(
+    pool: Out<'_, CUmemoryPool>,
+    location: &CUmemLocation,
+    type_: CUmemAllocationType,
+) -> Result {
+    pinned(type_)?;
+    cuDeviceGetMemPool(pool, device_of(location)?.ordinal)
+}
+
+pub fn cuMemSetMemPool(location: &CUmemLocation, type_: CUmemAllocationType, pool: CUmemoryPool) -> Result {
+    pinned(type_)?;
+    cuDeviceSetMemPool(device_of(location)?.ordinal, pool)
 }
 
 pub fn cuMemAllocAsync(dptr: Out<'_, CUdeviceptr>, bytesize: usize, hStream: CUstream) -> Result {

@@ -4,7 +4,8 @@ use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 
 use cuda_abi::out::{OptOut, Out};
 use cuda_abi::{
-    CUcontext, CUdevice, CUdeviceptr, CUevent, CUgreenCtx, CUresult, CUstream, CUstreamCallback,
+    CUcontext, CUdevice, CUdeviceptr, CUevent, CUgreenCtx, CUlaunchAttributeID, CUresult, CUstream,
+    CUstreamAttrID, CUstreamAttrValue, CUstreamBatchMemOpParams, CUstreamBatchMemOpType, CUstreamCallback,
     CUstreamCaptureStatus, cuuint32_t, cuuint64_t,
 };
 use hip_sys::{HipError, hipError_t, hipStream_t, hipStreamCaptureStatus};
@@ -25,11 +26,12 @@ pub fn cuStreamCreateWithPriority(phStream: Out<'_, CUstream>, flags: c_uint, pr
 }
 
 pub fn cuStreamDestroy_v2(hStream: CUstream) -> Result {
-    Stream::destroy(hStream)
+    attributes::forget(&Stream::destroy(hStream)?);
+    Ok(())
 }
 
 pub fn cuStreamDestroy(hStream: CUstream) -> Result {
-    Stream::destroy(hStream)
+    cuStreamDestroy_v2(hStream)
 }
 
 pub fn cuStreamSynchronize(hStream: CUstream) -> Result {
@@ -218,4 +220,186 @@ pub fn cuStreamWriteValue32(stream: CUstream, addr: CUdeviceptr, value: cuuint32
 
 pub fn cuStreamWriteValue64(stream: CUstream, addr: CUdeviceptr, value: cuuint64_t, flags: c_uint) -> Result {
     cuStreamWriteValue64_v2(stream, addr, value, flags)
+}
+
+/// A batch is its operations, one after the other.
+pub fn cuStreamBatchMemOp_v2(
+    stream: CUstream,
+    count: c_uint,
+    paramArray: *mut CUstreamBatchMemOpParams,
+    flags: c_uint,
+) -> Result {
+    Stream::from_handle(stream)?;
+    // CUDA: at most 256 operations, and no flags.
+    if paramArray.is_null() || count == 0 || count > 256 || flags != 0 {
+        return Err(Error::InvalidValue("paramArray, count or flags"));
+    }
+    for index in 0..count as usize {
+        // SAFETY: CUDA's contract: `count` entries.
+        let params = unsafe { &*paramArray.add(index) };
+        // SAFETY (all unions): the member that belongs to the operation is the one set.
+        match unsafe { params.operation } {
+            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
+                let wait = unsafe { params.waitValue };
+                cuStreamWaitValue32_v2(
+                    stream,
+                    wait.address,
+                    unsafe { wait.__bindgen_anon_1.value },
+                    wait.flags,
+                )?;
+            }
+            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
+                let wait = unsafe { params.waitValue };
+                cuStreamWaitValue64_v2(
+                    stream,
+                    wait.address,
+                    unsafe { wait.__bindgen_anon_1.value64 },
+                    wait.flags,
+                )?;
+            }
+            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
+                let write = unsafe { params.writeValue };
+                cuStreamWriteValue32_v2(
+                    stream,
+                    write.address,
+                    unsafe { write.__bindgen_anon_1.value },
+                    write.flags,
+                )?;
+            }
+            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
+                let write = unsafe { params.writeValue };
+                let value = unsafe { write.__bindgen_anon_1.value64 };
+                cuStreamWriteValue64_v2(stream, write.address, value, write.flags)?;
+            }
+            // A stream's operations already see all that went before them.
+            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER => {}
+            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => {
+                return Err(Error::NotSupported("cuStreamBatchMemOp: remote writes"));
+            }
+            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => {
+                return Err(Error::NotSupported("cuStreamBatchMemOp: atomic reductions"));
+            }
+            _ => return Err(Error::InvalidValue("paramArray: operation")),
+        }
+    }
+    Ok(())
+}
+
+pub fn cuStreamBatchMemOp(
+    stream: CUstream,
+    count: c_uint,
+    paramArray: *mut CUstreamBatchMemOpParams,
+    flags: c_uint,
+) -> Result {
+    cuStreamBatchMemOp_v2(stream, count, paramArray, flags)
+}
+
+/// Attributes a stream can have. All but the priority are hints that are kept and given back.
+fn is_stream_attribute(attribute: CUstreamAttrID) -> bool {
+    matches!(
+        attribute,
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
+    )
+}
+
+pub fn cuStreamGetAttribute(
+    hStream: CUstream,
+    attr: CUstreamAttrID,
+    value: Out<'_, CUstreamAttrValue>,
+) -> Result {
+    let stream = Stream::from_handle(hStream)?;
+    if !is_stream_attribute(attr) {
+        return Err(Error::InvalidValue("attr"));
+    }
+    if attr == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY {
+        value.write(CUstreamAttrValue { priority: stream.priority });
+        return Ok(());
+    }
+    value.write(attributes::get(&stream, attr).unwrap_or_default());
+    Ok(())
+}
+
+pub fn cuStreamSetAttribute(hStream: CUstream, attr: CUstreamAttrID, param: &CUstreamAttrValue) -> Result {
+    let stream = Stream::from_handle(hStream)?;
+    if !is_stream_attribute(attr) {
+        return Err(Error::InvalidValue("attr"));
+    }
+    if attr == CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY {
+        // HIP differs: a stream's priority is fixed when it is made.
+        // SAFETY: the member that belongs to the id.
+        return match unsafe { param.priority } == stream.priority {
+            true => Ok(()),
+            false => Err(Error::NotSupported("cuStreamSetAttribute: changing the priority")),
+        };
+    }
+    attributes::set(&stream, attr, *param);
+    Ok(())
+}
+
+pub fn cuStreamCopyAttributes(dstStream: CUstream, srcStream: CUstream) -> Result {
+    let (target, source) = (Stream::from_handle(dstStream)?, Stream::from_handle(srcStream)?);
+    // CUDA: both streams belong to one context.
+    if !core::ptr::eq(target.context, source.context) {
+        return Err(Error::InvalidValue("dst or src"));
+    }
+    attributes::copy(&target, &source);
+    Ok(())
+}
+
+mod attributes {
+    //! Hints of streams, by stream id. Few streams have any, and they go with their stream.
+
+    use std::collections::HashMap;
+
+    use cuda_abi::{CUstreamAttrID, CUstreamAttrValue};
+    use parking_lot::Mutex;
+
+    use crate::object::Stream;
+
+    /// Context, stream and attribute.
+    type Key = (u64, u64, u32);
+
+    struct Hint(CUstreamAttrValue);
+
+    // SAFETY: plain data for us; pointers inside are never followed.
+    unsafe impl Send for Hint {}
+
+    static HINTS: Mutex<Option<HashMap<Key, Hint>>> = Mutex::new(None);
+
+    fn key(stream: &Stream, attribute: u32) -> Key {
+        (stream.context.id(), stream.id, attribute)
+    }
+
+    pub fn get(stream: &Stream, attribute: CUstreamAttrID) -> Option<CUstreamAttrValue> {
+        HINTS.lock().as_ref()?.get(&key(stream, attribute.0)).map(|hint| hint.0)
+    }
+
+    pub fn set(stream: &Stream, attribute: CUstreamAttrID, value: CUstreamAttrValue) {
+        HINTS.lock().get_or_insert_default().insert(key(stream, attribute.0), Hint(value));
+    }
+
+    pub fn copy(target: &Stream, source: &Stream) {
+        let mut hints = HINTS.lock();
+        let Some(hints) = hints.as_mut() else { return };
+        let (context, id, _) = key(source, 0);
+        let copied: Vec<(u32, CUstreamAttrValue)> = hints
+            .iter()
+            .filter(|((of, stream, _), _)| (*of, *stream) == (context, id))
+            .map(|((_, _, attribute), hint)| (*attribute, hint.0))
+            .collect();
+        for (attribute, value) in copied {
+            hints.insert(key(target, attribute), Hint(value));
+        }
+    }
+
+    pub fn forget(stream: &Stream) {
+        if let Some(hints) = HINTS.lock().as_mut() {
+            let (context, id, _) = key(stream, 0);
+            hints.retain(|(of, stream, _), _| (*of, *stream) != (context, id));
+        }
+    }
 }

@@ -30,6 +30,8 @@ pub struct Context {
     cache_config: AtomicU32,
     shared_config: AtomicU32,
     api_version: c_uint,
+    /// How often a created context was attached to, its creation included.
+    attached: AtomicU32,
     /// `CUlimit`s that were set, by number; the provider or CUDA's defaults answer for the rest.
     limits: Mutex<Vec<(c_uint, usize)>>,
 }
@@ -102,6 +104,7 @@ impl Context {
             cache_config: AtomicU32::new(0),
             shared_config: AtomicU32::new(0),
             api_version,
+            attached: AtomicU32::new(1),
             limits: Mutex::new(Vec::new()),
         }));
         let handle = CONTEXTS.insert(context).ok_or(Error::OutOfMemory)?;
@@ -306,6 +309,15 @@ impl Context {
         if let Some(below) = CURRENT.replace(Some(self)) {
             BELOW.with_borrow_mut(|stack| stack.push(below));
         }
+    }
+
+    pub fn attach(&self) {
+        self.attached.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether that was the last one.
+    pub fn detach(&self) -> bool {
+        self.attached.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
     /// Waits for everything in the context.

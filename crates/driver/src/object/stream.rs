@@ -125,12 +125,13 @@ impl Stream {
     }
 
     /// `cuStreamDestroy`: returns at once; queued work still runs.
-    pub fn destroy(handle: CUstream) -> Result {
+    pub fn destroy(handle: CUstream) -> Result<Stream> {
         let stream = Stream::created(handle)?;
         stream.context.bind()?;
         STREAMS.remove(handle).ok_or(Error::InvalidHandle("hStream"))?;
         // SAFETY: the handle is out of the registry, so this is the only destroy of it.
-        Ok(unsafe { stream.hip().hipStreamDestroy(stream.hip.0) }?)
+        unsafe { stream.hip().hipStreamDestroy(stream.hip.0) }?;
+        Ok(stream)
     }
 
     #[inline]

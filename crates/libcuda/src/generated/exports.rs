@@ -219,32 +219,21 @@ pub unsafe extern "C" fn cuCoredumpSetAttributeGlobal(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxAttach(pctx: *mut CUcontext, flags: c_uint) -> CUresult {
     ::driver::entry("cuCtxAttach", || {
-        ::driver::api::context::cuCtxAttach(
-            unsafe { Out::new(pctx, "pctx") }?,
-            flags,
-        )
+        ::driver::api::context::cuCtxAttach(unsafe { Out::new(pctx, "pctx") }?, flags)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) -> CUresult {
     ::driver::entry("cuCtxCreate", || {
-        ::driver::api::context::cuCtxCreate(
-            unsafe { Out::new(pctx, "pctx") }?,
-            flags,
-            dev,
-        )
+        ::driver::api::context::cuCtxCreate(unsafe { Out::new(pctx, "pctx") }?, flags, dev)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate_v2(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) -> CUresult {
     ::driver::entry("cuCtxCreate_v2", || {
-        ::driver::api::context::cuCtxCreate_v2(
-            unsafe { Out::new(pctx, "pctx") }?,
-            flags,
-            dev,
-        )
+        ::driver::api::context::cuCtxCreate_v2(unsafe { Out::new(pctx, "pctx") }?, flags, dev)
     })
 }
 
@@ -295,8 +284,8 @@ pub unsafe extern "C" fn cuCtxDestroy_v2(ctx: CUcontext) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxDetach(_ctx: CUcontext) -> CUresult {
-    ::driver::missing("cuCtxDetach")
+pub unsafe extern "C" fn cuCtxDetach(ctx: CUcontext) -> CUresult {
+    ::driver::entry("cuCtxDetach", || ::driver::api::context::cuCtxDetach(ctx))
 }
 
 #[unsafe(no_mangle)]
@@ -307,10 +296,7 @@ pub unsafe extern "C" fn cuCtxDisablePeerAccess(peerContext: CUcontext) -> CUres
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxEnablePeerAccess(peerContext: CUcontext, Flags: c_uint) -> CUresult {
     ::driver::entry("cuCtxEnablePeerAccess", || {
-        ::driver::api::context::cuCtxEnablePeerAccess(
-            peerContext,
-            Flags,
-        )
+        ::driver::api::context::cuCtxEnablePeerAccess(peerContext, Flags)
     })
 }
 
@@ -322,28 +308,21 @@ pub unsafe extern "C" fn cuCtxFromGreenCtx(_pContext: *mut CUcontext, _hCtx: CUg
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetApiVersion(ctx: CUcontext, version: *mut c_uint) -> CUresult {
     ::driver::entry("cuCtxGetApiVersion", || {
-        ::driver::api::context::cuCtxGetApiVersion(
-            ctx,
-            unsafe { Out::new(version, "version") }?,
-        )
+        ::driver::api::context::cuCtxGetApiVersion(ctx, unsafe { Out::new(version, "version") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetCacheConfig(pconfig: *mut CUfunc_cache) -> CUresult {
     ::driver::entry("cuCtxGetCacheConfig", || {
-        ::driver::api::context::cuCtxGetCacheConfig(
-            unsafe { Out::new(pconfig, "pconfig") }?,
-        )
+        ::driver::api::context::cuCtxGetCacheConfig(unsafe { Out::new(pconfig, "pconfig") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetCurrent(pctx: *mut CUcontext) -> CUresult {
     ::driver::entry("cuCtxGetCurrent", || {
-        ::driver::api::context::cuCtxGetCurrent(
-            unsafe { Out::new(pctx, "pctx") }?,
-        )
+        ::driver::api::context::cuCtxGetCurrent(unsafe { Out::new(pctx, "pctx") }?)
     })
 }
 
@@ -359,19 +338,14 @@ pub unsafe extern "C" fn cuCtxGetDevResource(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetDevice(device: *mut CUdevice) -> CUresult {
     ::driver::entry("cuCtxGetDevice", || {
-        ::driver::api::context::cuCtxGetDevice(
-            unsafe { Out::new(device, "device") }?,
-        )
+        ::driver::api::context::cuCtxGetDevice(unsafe { Out::new(device, "device") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetDevice_v2(device: *mut CUdevice, ctx: CUcontext) -> CUresult {
     ::driver::entry("cuCtxGetDevice_v2", || {
-        ::driver::api::context::cuCtxGetDevice_v2(
-            unsafe { Out::new(device, "device") }?,
-            ctx,
-        )
+        ::driver::api::context::cuCtxGetDevice_v2(unsafe { Out::new(device, "device") }?, ctx)
     })
 }
 
@@ -386,38 +360,28 @@ pub unsafe extern "C" fn cuCtxGetExecAffinity(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetFlags(flags: *mut c_uint) -> CUresult {
     ::driver::entry("cuCtxGetFlags", || {
-        ::driver::api::context::cuCtxGetFlags(
-            unsafe { Out::new(flags, "flags") }?,
-        )
+        ::driver::api::context::cuCtxGetFlags(unsafe { Out::new(flags, "flags") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetId(ctx: CUcontext, ctxId: *mut c_ulonglong) -> CUresult {
     ::driver::entry("cuCtxGetId", || {
-        ::driver::api::context::cuCtxGetId(
-            ctx,
-            unsafe { Out::new(ctxId, "ctxId") }?,
-        )
+        ::driver::api::context::cuCtxGetId(ctx, unsafe { Out::new(ctxId, "ctxId") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetLimit(pvalue: *mut usize, limit: CUlimit) -> CUresult {
     ::driver::entry("cuCtxGetLimit", || {
-        ::driver::api::context::cuCtxGetLimit(
-            unsafe { Out::new(pvalue, "pvalue") }?,
-            limit,
-        )
+        ::driver::api::context::cuCtxGetLimit(unsafe { Out::new(pvalue, "pvalue") }?, limit)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetSharedMemConfig(pConfig: *mut CUsharedconfig) -> CUresult {
     ::driver::entry("cuCtxGetSharedMemConfig", || {
-        ::driver::api::context::cuCtxGetSharedMemConfig(
-            unsafe { Out::new(pConfig, "pConfig") }?,
-        )
+        ::driver::api::context::cuCtxGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?)
     })
 }
 
@@ -437,18 +401,14 @@ pub unsafe extern "C" fn cuCtxGetStreamPriorityRange(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPopCurrent(pctx: *mut CUcontext) -> CUresult {
     ::driver::entry("cuCtxPopCurrent", || {
-        ::driver::api::context::cuCtxPopCurrent(
-            unsafe { OptOut::new(pctx) },
-        )
+        ::driver::api::context::cuCtxPopCurrent(unsafe { OptOut::new(pctx) })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPopCurrent_v2(pctx: *mut CUcontext) -> CUresult {
     ::driver::entry("cuCtxPopCurrent_v2", || {
-        ::driver::api::context::cuCtxPopCurrent_v2(
-            unsafe { OptOut::new(pctx) },
-        )
+        ::driver::api::context::cuCtxPopCurrent_v2(unsafe { OptOut::new(pctx) })
     })
 }
 
@@ -588,10 +548,7 @@ pub unsafe extern "C" fn cuDeviceComputeCapability(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> CUresult {
     ::driver::entry("cuDeviceGet", || {
-        ::driver::api::device::cuDeviceGet(
-            unsafe { Out::new(device, "device") }?,
-            ordinal,
-        )
+        ::driver::api::device::cuDeviceGet(unsafe { Out::new(device, "device") }?, ordinal)
     })
 }
 
@@ -602,21 +559,14 @@ pub unsafe extern "C" fn cuDeviceGetAttribute(
     dev: CUdevice,
 ) -> CUresult {
     ::driver::entry("cuDeviceGetAttribute", || {
-        ::driver::api::device::cuDeviceGetAttribute(
-            unsafe { Out::new(pi, "pi") }?,
-            attrib,
-            dev,
-        )
+        ::driver::api::device::cuDeviceGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, dev)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetByPCIBusId(dev: *mut CUdevice, pciBusId: *const c_char) -> CUresult {
     ::driver::entry("cuDeviceGetByPCIBusId", || {
-        ::driver::api::device::cuDeviceGetByPCIBusId(
-            unsafe { Out::new(dev, "dev") }?,
-            pciBusId,
-        )
+        ::driver::api::device::cuDeviceGetByPCIBusId(unsafe { Out::new(dev, "dev") }?, pciBusId)
     })
 }
 
@@ -637,19 +587,14 @@ pub unsafe extern "C" fn cuDeviceGetCliqueInfo(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
     ::driver::entry("cuDeviceGetCount", || {
-        ::driver::api::device::cuDeviceGetCount(
-            unsafe { Out::new(count, "count") }?,
-        )
+        ::driver::api::device::cuDeviceGetCount(unsafe { Out::new(count, "count") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetDefaultMemPool(pool_out: *mut CUmemoryPool, dev: CUdevice) -> CUresult {
     ::driver::entry("cuDeviceGetDefaultMemPool", || {
-        ::driver::api::pool::cuDeviceGetDefaultMemPool(
-            unsafe { Out::new(pool_out, "pool_out") }?,
-            dev,
-        )
+        ::driver::api::pool::cuDeviceGetDefaultMemPool(unsafe { Out::new(pool_out, "pool_out") }?, dev)
     })
 }
 
@@ -669,11 +614,7 @@ pub unsafe extern "C" fn cuDeviceGetExecAffinitySupport(
     dev: CUdevice,
 ) -> CUresult {
     ::driver::entry("cuDeviceGetExecAffinitySupport", || {
-        ::driver::api::device::cuDeviceGetExecAffinitySupport(
-            unsafe { Out::new(pi, "pi") }?,
-            type_,
-            dev,
-        )
+        ::driver::api::device::cuDeviceGetExecAffinitySupport(unsafe { Out::new(pi, "pi") }?, type_, dev)
     })
 }
 
@@ -708,21 +649,14 @@ pub unsafe extern "C" fn cuDeviceGetLuid(
     dev: CUdevice,
 ) -> CUresult {
     ::driver::entry("cuDeviceGetLuid", || {
-        ::driver::api::device::cuDeviceGetLuid(
-            luid,
-            unsafe { OptOut::new(deviceNodeMask) },
-            dev,
-        )
+        ::driver::api::device::cuDeviceGetLuid(luid, unsafe { OptOut::new(deviceNodeMask) }, dev)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetMemPool(pool: *mut CUmemoryPool, dev: CUdevice) -> CUresult {
     ::driver::entry("cuDeviceGetMemPool", || {
-        ::driver::api::pool::cuDeviceGetMemPool(
-            unsafe { Out::new(pool, "pool") }?,
-            dev,
-        )
+        ::driver::api::pool::cuDeviceGetMemPool(unsafe { Out::new(pool, "pool") }?, dev)
     })
 }
 
@@ -776,10 +710,7 @@ pub unsafe extern "C" fn cuDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetProperties(prop: *mut CUdevprop, dev: CUdevice) -> CUresult {
     ::driver::entry("cuDeviceGetProperties", || {
-        ::driver::api::device::cuDeviceGetProperties(
-            unsafe { Out::new(prop, "prop") }?,
-            dev,
-        )
+        ::driver::api::device::cuDeviceGetProperties(unsafe { Out::new(prop, "prop") }?, dev)
     })
 }
 
@@ -796,20 +727,14 @@ pub unsafe extern "C" fn cuDeviceGetTexture1DLinearMaxWidth(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid(uuid: *mut CUuuid, dev: CUdevice) -> CUresult {
     ::driver::entry("cuDeviceGetUuid", || {
-        ::driver::api::device::cuDeviceGetUuid(
-            unsafe { Out::new(uuid, "uuid") }?,
-            dev,
-        )
+        ::driver::api::device::cuDeviceGetUuid(unsafe { Out::new(uuid, "uuid") }?, dev)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, dev: CUdevice) -> CUresult {
     ::driver::entry("cuDeviceGetUuid_v2", || {
-        ::driver::api::device::cuDeviceGetUuid_v2(
-            unsafe { Out::new(uuid, "uuid") }?,
-            dev,
-        )
+        ::driver::api::device::cuDeviceGetUuid_v2(unsafe { Out::new(uuid, "uuid") }?, dev)
     })
 }
 
@@ -841,9 +766,7 @@ pub unsafe extern "C" fn cuDevicePrimaryCtxRelease(dev: CUdevice) -> CUresult {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxRelease_v2(dev: CUdevice) -> CUresult {
     ::driver::entry("cuDevicePrimaryCtxRelease_v2", || {
-        ::driver::api::device::cuDevicePrimaryCtxRelease_v2(
-            dev,
-        )
+        ::driver::api::device::cuDevicePrimaryCtxRelease_v2(dev)
     })
 }
 
@@ -860,30 +783,21 @@ pub unsafe extern "C" fn cuDevicePrimaryCtxReset_v2(dev: CUdevice) -> CUresult {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) -> CUresult {
     ::driver::entry("cuDevicePrimaryCtxRetain", || {
-        ::driver::api::device::cuDevicePrimaryCtxRetain(
-            unsafe { Out::new(pctx, "pctx") }?,
-            dev,
-        )
+        ::driver::api::device::cuDevicePrimaryCtxRetain(unsafe { Out::new(pctx, "pctx") }?, dev)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags(dev: CUdevice, flags: c_uint) -> CUresult {
     ::driver::entry("cuDevicePrimaryCtxSetFlags", || {
-        ::driver::api::device::cuDevicePrimaryCtxSetFlags(
-            dev,
-            flags,
-        )
+        ::driver::api::device::cuDevicePrimaryCtxSetFlags(dev, flags)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags_v2(dev: CUdevice, flags: c_uint) -> CUresult {
     ::driver::entry("cuDevicePrimaryCtxSetFlags_v2", || {
-        ::driver::api::device::cuDevicePrimaryCtxSetFlags_v2(
-            dev,
-            flags,
-        )
+        ::driver::api::device::cuDevicePrimaryCtxSetFlags_v2(dev, flags)
     })
 }
 
@@ -914,20 +828,14 @@ pub unsafe extern "C" fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) -
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceTotalMem(bytes: *mut c_uint, dev: CUdevice) -> CUresult {
     ::driver::entry("cuDeviceTotalMem", || {
-        ::driver::api::device::cuDeviceTotalMem(
-            unsafe { Out::new(bytes, "bytes") }?,
-            dev,
-        )
+        ::driver::api::device::cuDeviceTotalMem(unsafe { Out::new(bytes, "bytes") }?, dev)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, dev: CUdevice) -> CUresult {
     ::driver::entry("cuDeviceTotalMem_v2", || {
-        ::driver::api::device::cuDeviceTotalMem_v2(
-            unsafe { Out::new(bytes, "bytes") }?,
-            dev,
-        )
+        ::driver::api::device::cuDeviceTotalMem_v2(unsafe { Out::new(bytes, "bytes") }?, dev)
     })
 }
 
@@ -947,9 +855,7 @@ pub unsafe extern "C" fn cuDriverGetGpuCodeIsaVersion() -> CUresult {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDriverGetVersion(driverVersion: *mut c_int) -> CUresult {
     ::driver::entry("cuDriverGetVersion", || {
-        ::driver::api::init::cuDriverGetVersion(
-            unsafe { Out::new(driverVersion, "driverVersion") }?,
-        )
+        ::driver::api::init::cuDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?)
     })
 }
 
@@ -1035,10 +941,7 @@ pub unsafe extern "C" fn cuEGLStreamProducerReturnFrame(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventCreate(phEvent: *mut CUevent, Flags: c_uint) -> CUresult {
     ::driver::entry("cuEventCreate", || {
-        ::driver::api::event::cuEventCreate(
-            unsafe { Out::new(phEvent, "phEvent") }?,
-            Flags,
-        )
+        ::driver::api::event::cuEventCreate(unsafe { Out::new(phEvent, "phEvent") }?, Flags)
     })
 }
 
@@ -1099,11 +1002,7 @@ pub unsafe extern "C" fn cuEventRecordWithFlags(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuEventRecordWithFlags", || {
-        ::driver::api::event::cuEventRecordWithFlags(
-            hEvent,
-            hStream,
-            flags,
-        )
+        ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags)
     })
 }
 
@@ -1114,11 +1013,7 @@ pub unsafe extern "C" fn cuEventRecordWithFlags_ptsz(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuEventRecordWithFlags_ptsz", || {
-        ::driver::api::event::cuEventRecordWithFlags(
-            hEvent,
-            hStream,
-            flags,
-        )
+        ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags)
     })
 }
 
@@ -1176,10 +1071,7 @@ pub unsafe extern "C" fn cuFlushGPUDirectRDMAWrites(
     scope: CUflushGPUDirectRDMAWritesScope,
 ) -> CUresult {
     ::driver::entry("cuFlushGPUDirectRDMAWrites", || {
-        ::driver::api::memory::cuFlushGPUDirectRDMAWrites(
-            target,
-            scope,
-        )
+        ::driver::api::memory::cuFlushGPUDirectRDMAWrites(target, scope)
     })
 }
 
@@ -1190,41 +1082,28 @@ pub unsafe extern "C" fn cuFuncGetAttribute(
     hfunc: CUfunction,
 ) -> CUresult {
     ::driver::entry("cuFuncGetAttribute", || {
-        ::driver::api::module::cuFuncGetAttribute(
-            unsafe { Out::new(pi, "pi") }?,
-            attrib,
-            hfunc,
-        )
+        ::driver::api::module::cuFuncGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, hfunc)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetModule(hmod: *mut CUmodule, hfunc: CUfunction) -> CUresult {
     ::driver::entry("cuFuncGetModule", || {
-        ::driver::api::module::cuFuncGetModule(
-            unsafe { Out::new(hmod, "hmod") }?,
-            hfunc,
-        )
+        ::driver::api::module::cuFuncGetModule(unsafe { Out::new(hmod, "hmod") }?, hfunc)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetName(name: *mut *const c_char, hfunc: CUfunction) -> CUresult {
     ::driver::entry("cuFuncGetName", || {
-        ::driver::api::module::cuFuncGetName(
-            unsafe { OptOut::new(name) },
-            hfunc,
-        )
+        ::driver::api::module::cuFuncGetName(unsafe { OptOut::new(name) }, hfunc)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetParamCount(func: CUfunction, paramCount: *mut usize) -> CUresult {
     ::driver::entry("cuFuncGetParamCount", || {
-        ::driver::api::module::cuFuncGetParamCount(
-            func,
-            unsafe { Out::new(paramCount, "paramCount") }?,
-        )
+        ::driver::api::module::cuFuncGetParamCount(func, unsafe { Out::new(paramCount, "paramCount") }?)
     })
 }
 
@@ -1251,10 +1130,7 @@ pub unsafe extern "C" fn cuFuncIsLoaded(
     function: CUfunction,
 ) -> CUresult {
     ::driver::entry("cuFuncIsLoaded", || {
-        ::driver::api::module::cuFuncIsLoaded(
-            unsafe { Out::new(state, "state") }?,
-            function,
-        )
+        ::driver::api::module::cuFuncIsLoaded(unsafe { Out::new(state, "state") }?, function)
     })
 }
 
@@ -1273,13 +1149,8 @@ pub unsafe extern "C" fn cuFuncSetAttribute(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncSetBlockShape(
-    _hfunc: CUfunction,
-    _x: c_int,
-    _y: c_int,
-    _z: c_int,
-) -> CUresult {
-    ::driver::missing("cuFuncSetBlockShape")
+pub unsafe extern "C" fn cuFuncSetBlockShape(hfunc: CUfunction, x: c_int, y: c_int, z: c_int) -> CUresult {
+    ::driver::entry("cuFuncSetBlockShape", || ::driver::api::execution::cuFuncSetBlockShape(hfunc, x, y, z))
 }
 
 #[unsafe(no_mangle)]
@@ -1290,16 +1161,13 @@ pub unsafe extern "C" fn cuFuncSetCacheConfig(hfunc: CUfunction, config: CUfunc_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetSharedMemConfig(hfunc: CUfunction, config: CUsharedconfig) -> CUresult {
     ::driver::entry("cuFuncSetSharedMemConfig", || {
-        ::driver::api::module::cuFuncSetSharedMemConfig(
-            hfunc,
-            config,
-        )
+        ::driver::api::module::cuFuncSetSharedMemConfig(hfunc, config)
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuFuncSetSharedSize(_hfunc: CUfunction, _bytes: c_uint) -> CUresult {
-    ::driver::missing("cuFuncSetSharedSize")
+pub unsafe extern "C" fn cuFuncSetSharedSize(hfunc: CUfunction, bytes: c_uint) -> CUresult {
+    ::driver::entry("cuFuncSetSharedSize", || ::driver::api::execution::cuFuncSetSharedSize(hfunc, bytes))
 }
 
 #[unsafe(no_mangle)]
@@ -1426,20 +1294,14 @@ pub unsafe extern "C" fn cuGLUnregisterBufferObject(_buffer: GLuint) -> CUresult
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetErrorName(error: CUresult, pStr: *mut *const c_char) -> CUresult {
     ::driver::entry("cuGetErrorName", || {
-        ::driver::api::errors::cuGetErrorName(
-            error,
-            unsafe { Out::new(pStr, "pStr") }?,
-        )
+        ::driver::api::errors::cuGetErrorName(error, unsafe { Out::new(pStr, "pStr") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetErrorString(error: CUresult, pStr: *mut *const c_char) -> CUresult {
     ::driver::entry("cuGetErrorString", || {
-        ::driver::api::errors::cuGetErrorString(
-            error,
-            unsafe { Out::new(pStr, "pStr") }?,
-        )
+        ::driver::api::errors::cuGetErrorString(error, unsafe { Out::new(pStr, "pStr") }?)
     })
 }
 
@@ -2586,30 +2448,21 @@ pub unsafe extern "C" fn cuIpcCloseMemHandle(dptr: CUdeviceptr) -> CUresult {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcGetEventHandle(pHandle: *mut CUipcEventHandle, event: CUevent) -> CUresult {
     ::driver::entry("cuIpcGetEventHandle", || {
-        ::driver::api::memory::cuIpcGetEventHandle(
-            unsafe { Out::new(pHandle, "pHandle") }?,
-            event,
-        )
+        ::driver::api::memory::cuIpcGetEventHandle(unsafe { Out::new(pHandle, "pHandle") }?, event)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcGetMemHandle(pHandle: *mut CUipcMemHandle, dptr: CUdeviceptr) -> CUresult {
     ::driver::entry("cuIpcGetMemHandle", || {
-        ::driver::api::memory::cuIpcGetMemHandle(
-            unsafe { Out::new(pHandle, "pHandle") }?,
-            dptr,
-        )
+        ::driver::api::memory::cuIpcGetMemHandle(unsafe { Out::new(pHandle, "pHandle") }?, dptr)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcOpenEventHandle(phEvent: *mut CUevent, handle: CUipcEventHandle) -> CUresult {
     ::driver::entry("cuIpcOpenEventHandle", || {
-        ::driver::api::memory::cuIpcOpenEventHandle(
-            unsafe { Out::new(phEvent, "phEvent") }?,
-            handle,
-        )
+        ::driver::api::memory::cuIpcOpenEventHandle(unsafe { Out::new(phEvent, "phEvent") }?, handle)
     })
 }
 
@@ -2629,11 +2482,7 @@ pub unsafe extern "C" fn cuIpcOpenMemHandle_v2(
     Flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuIpcOpenMemHandle_v2", || {
-        ::driver::api::memory::cuIpcOpenMemHandle_v2(
-            unsafe { Out::new(pdptr, "pdptr") }?,
-            handle,
-            Flags,
-        )
+        ::driver::api::memory::cuIpcOpenMemHandle_v2(unsafe { Out::new(pdptr, "pdptr") }?, handle, Flags)
     })
 }
 
@@ -2645,52 +2494,35 @@ pub unsafe extern "C" fn cuKernelGetAttribute(
     dev: CUdevice,
 ) -> CUresult {
     ::driver::entry("cuKernelGetAttribute", || {
-        ::driver::api::library::cuKernelGetAttribute(
-            unsafe { Out::new(pi, "pi") }?,
-            attrib,
-            kernel,
-            dev,
-        )
+        ::driver::api::library::cuKernelGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, kernel, dev)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetFunction(pFunc: *mut CUfunction, kernel: CUkernel) -> CUresult {
     ::driver::entry("cuKernelGetFunction", || {
-        ::driver::api::library::cuKernelGetFunction(
-            unsafe { Out::new(pFunc, "pFunc") }?,
-            kernel,
-        )
+        ::driver::api::library::cuKernelGetFunction(unsafe { Out::new(pFunc, "pFunc") }?, kernel)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetLibrary(pLib: *mut CUlibrary, kernel: CUkernel) -> CUresult {
     ::driver::entry("cuKernelGetLibrary", || {
-        ::driver::api::library::cuKernelGetLibrary(
-            unsafe { Out::new(pLib, "pLib") }?,
-            kernel,
-        )
+        ::driver::api::library::cuKernelGetLibrary(unsafe { Out::new(pLib, "pLib") }?, kernel)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetName(name: *mut *const c_char, hfunc: CUkernel) -> CUresult {
     ::driver::entry("cuKernelGetName", || {
-        ::driver::api::library::cuKernelGetName(
-            unsafe { Out::new(name, "name") }?,
-            hfunc,
-        )
+        ::driver::api::library::cuKernelGetName(unsafe { Out::new(name, "name") }?, hfunc)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetParamCount(kernel: CUkernel, paramCount: *mut usize) -> CUresult {
     ::driver::entry("cuKernelGetParamCount", || {
-        ::driver::api::library::cuKernelGetParamCount(
-            kernel,
-            unsafe { Out::new(paramCount, "paramCount") }?,
-        )
+        ::driver::api::library::cuKernelGetParamCount(kernel, unsafe { Out::new(paramCount, "paramCount") }?)
     })
 }
 
@@ -2719,12 +2551,7 @@ pub unsafe extern "C" fn cuKernelSetAttribute(
     dev: CUdevice,
 ) -> CUresult {
     ::driver::entry("cuKernelSetAttribute", || {
-        ::driver::api::library::cuKernelSetAttribute(
-            attrib,
-            val,
-            kernel,
-            dev,
-        )
+        ::driver::api::library::cuKernelSetAttribute(attrib, val, kernel, dev)
     })
 }
 
@@ -2735,17 +2562,13 @@ pub unsafe extern "C" fn cuKernelSetCacheConfig(
     dev: CUdevice,
 ) -> CUresult {
     ::driver::entry("cuKernelSetCacheConfig", || {
-        ::driver::api::library::cuKernelSetCacheConfig(
-            kernel,
-            config,
-            dev,
-        )
+        ::driver::api::library::cuKernelSetCacheConfig(kernel, config, dev)
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLaunch(_f: CUfunction) -> CUresult {
-    ::driver::missing("cuLaunch")
+pub unsafe extern "C" fn cuLaunch(f: CUfunction) -> CUresult {
+    ::driver::entry("cuLaunch", || ::driver::api::execution::cuLaunch(f))
 }
 
 #[unsafe(no_mangle)]
@@ -2822,12 +2645,14 @@ pub unsafe extern "C" fn cuLaunchGrid(f: CUfunction, grid_width: c_int, grid_hei
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchGridAsync(
-    _f: CUfunction,
-    _grid_width: c_int,
-    _grid_height: c_int,
-    _hStream: CUstream,
+    f: CUfunction,
+    grid_width: c_int,
+    grid_height: c_int,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuLaunchGridAsync")
+    ::driver::entry("cuLaunchGridAsync", || {
+        ::driver::api::execution::cuLaunchGridAsync(f, grid_width, grid_height, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2846,11 +2671,7 @@ pub unsafe extern "C" fn cuLaunchHostFunc_ptsz(
     userData: *mut c_void,
 ) -> CUresult {
     ::driver::entry_per_thread("cuLaunchHostFunc_ptsz", || {
-        ::driver::api::execution::cuLaunchHostFunc(
-            hStream,
-            fn_,
-            userData,
-        )
+        ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData)
     })
 }
 
@@ -2862,12 +2683,7 @@ pub unsafe extern "C" fn cuLaunchHostFunc_v2(
     syncMode: c_uint,
 ) -> CUresult {
     ::driver::entry("cuLaunchHostFunc_v2", || {
-        ::driver::api::execution::cuLaunchHostFunc_v2(
-            hStream,
-            fn_,
-            userData,
-            syncMode,
-        )
+        ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
     })
 }
 
@@ -2879,12 +2695,7 @@ pub unsafe extern "C" fn cuLaunchHostFunc_v2_ptsz(
     syncMode: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuLaunchHostFunc_v2_ptsz", || {
-        ::driver::api::execution::cuLaunchHostFunc_v2(
-            hStream,
-            fn_,
-            userData,
-            syncMode,
-        )
+        ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
     })
 }
 
@@ -2927,12 +2738,7 @@ pub unsafe extern "C" fn cuLaunchKernelEx(
     extra: *mut *mut c_void,
 ) -> CUresult {
     ::driver::entry("cuLaunchKernelEx", || {
-        ::driver::api::execution::cuLaunchKernelEx(
-            config,
-            f,
-            kernelParams,
-            extra,
-        )
+        ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra)
     })
 }
 
@@ -2944,12 +2750,7 @@ pub unsafe extern "C" fn cuLaunchKernelEx_ptsz(
     extra: *mut *mut c_void,
 ) -> CUresult {
     ::driver::entry_per_thread("cuLaunchKernelEx_ptsz", || {
-        ::driver::api::execution::cuLaunchKernelEx(
-            config,
-            f,
-            kernelParams,
-            extra,
-        )
+        ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra)
     })
 }
 
@@ -2991,11 +2792,7 @@ pub unsafe extern "C" fn cuLibraryEnumerateKernels(
     lib: CUlibrary,
 ) -> CUresult {
     ::driver::entry("cuLibraryEnumerateKernels", || {
-        ::driver::api::library::cuLibraryEnumerateKernels(
-            kernels,
-            numKernels,
-            lib,
-        )
+        ::driver::api::library::cuLibraryEnumerateKernels(kernels, numKernels, lib)
     })
 }
 
@@ -3023,21 +2820,14 @@ pub unsafe extern "C" fn cuLibraryGetKernel(
     name: *const c_char,
 ) -> CUresult {
     ::driver::entry("cuLibraryGetKernel", || {
-        ::driver::api::library::cuLibraryGetKernel(
-            unsafe { Out::new(pKernel, "pKernel") }?,
-            library,
-            name,
-        )
+        ::driver::api::library::cuLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetKernelCount(count: *mut c_uint, lib: CUlibrary) -> CUresult {
     ::driver::entry("cuLibraryGetKernelCount", || {
-        ::driver::api::library::cuLibraryGetKernelCount(
-            unsafe { Out::new(count, "count") }?,
-            lib,
-        )
+        ::driver::api::library::cuLibraryGetKernelCount(unsafe { Out::new(count, "count") }?, lib)
     })
 }
 
@@ -3061,10 +2851,7 @@ pub unsafe extern "C" fn cuLibraryGetManaged(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetModule(pMod: *mut CUmodule, library: CUlibrary) -> CUresult {
     ::driver::entry("cuLibraryGetModule", || {
-        ::driver::api::library::cuLibraryGetModule(
-            unsafe { Out::new(pMod, "pMod") }?,
-            library,
-        )
+        ::driver::api::library::cuLibraryGetModule(unsafe { Out::new(pMod, "pMod") }?, library)
     })
 }
 
@@ -3150,16 +2937,7 @@ pub unsafe extern "C" fn cuLinkAddData(
     optionValues: *mut *mut c_void,
 ) -> CUresult {
     ::driver::entry("cuLinkAddData", || {
-        ::driver::api::link::cuLinkAddData(
-            state,
-            type_,
-            data,
-            size,
-            name,
-            numOptions,
-            options,
-            optionValues,
-        )
+        ::driver::api::link::cuLinkAddData(state, type_, data, size, name, numOptions, options, optionValues)
     })
 }
 
@@ -3198,14 +2976,7 @@ pub unsafe extern "C" fn cuLinkAddFile(
     optionValues: *mut *mut c_void,
 ) -> CUresult {
     ::driver::entry("cuLinkAddFile", || {
-        ::driver::api::link::cuLinkAddFile(
-            state,
-            type_,
-            path,
-            numOptions,
-            options,
-            optionValues,
-        )
+        ::driver::api::link::cuLinkAddFile(state, type_, path, numOptions, options, optionValues)
     })
 }
 
@@ -3219,14 +2990,7 @@ pub unsafe extern "C" fn cuLinkAddFile_v2(
     optionValues: *mut *mut c_void,
 ) -> CUresult {
     ::driver::entry("cuLinkAddFile_v2", || {
-        ::driver::api::link::cuLinkAddFile_v2(
-            state,
-            type_,
-            path,
-            numOptions,
-            options,
-            optionValues,
-        )
+        ::driver::api::link::cuLinkAddFile_v2(state, type_, path, numOptions, options, optionValues)
     })
 }
 
@@ -3461,12 +3225,7 @@ pub unsafe extern "C" fn cuMemAdvise_v2(
     location: CUmemLocation,
 ) -> CUresult {
     ::driver::entry("cuMemAdvise_v2", || {
-        ::driver::api::memory::cuMemAdvise_v2(
-            devPtr,
-            count,
-            advice,
-            location,
-        )
+        ::driver::api::memory::cuMemAdvise_v2(devPtr, count, advice, location)
     })
 }
 
@@ -3482,11 +3241,7 @@ pub unsafe extern "C" fn cuMemAllocAsync(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemAllocAsync", || {
-        ::driver::api::pool::cuMemAllocAsync(
-            unsafe { Out::new(dptr, "dptr") }?,
-            bytesize,
-            hStream,
-        )
+        ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream)
     })
 }
 
@@ -3497,11 +3252,7 @@ pub unsafe extern "C" fn cuMemAllocAsync_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemAllocAsync_ptsz", || {
-        ::driver::api::pool::cuMemAllocAsync(
-            unsafe { Out::new(dptr, "dptr") }?,
-            bytesize,
-            hStream,
-        )
+        ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream)
     })
 }
 
@@ -3547,10 +3298,7 @@ pub unsafe extern "C" fn cuMemAllocHost(_pp: *mut *mut c_void, _bytesize: c_uint
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocHost_v2(pp: *mut *mut c_void, bytesize: usize) -> CUresult {
     ::driver::entry("cuMemAllocHost_v2", || {
-        ::driver::api::memory::cuMemAllocHost_v2(
-            unsafe { Out::new(pp, "pp") }?,
-            bytesize,
-        )
+        ::driver::api::memory::cuMemAllocHost_v2(unsafe { Out::new(pp, "pp") }?, bytesize)
     })
 }
 
@@ -3561,11 +3309,7 @@ pub unsafe extern "C" fn cuMemAllocManaged(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuMemAllocManaged", || {
-        ::driver::api::memory::cuMemAllocManaged(
-            unsafe { Out::new(dptr, "dptr") }?,
-            bytesize,
-            flags,
-        )
+        ::driver::api::memory::cuMemAllocManaged(unsafe { Out::new(dptr, "dptr") }?, bytesize, flags)
     })
 }
 
@@ -3602,10 +3346,7 @@ pub unsafe extern "C" fn cuMemAllocPitch_v2(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc_v2(dptr: *mut CUdeviceptr, bytesize: usize) -> CUresult {
     ::driver::entry("cuMemAlloc_v2", || {
-        ::driver::api::memory::cuMemAlloc_v2(
-            unsafe { Out::new(dptr, "dptr") }?,
-            bytesize,
-        )
+        ::driver::api::memory::cuMemAlloc_v2(unsafe { Out::new(dptr, "dptr") }?, bytesize)
     })
 }
 
@@ -3788,11 +3529,17 @@ pub unsafe extern "C" fn cuMemGetAttribute_v2() -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetDefaultMemPool(
-    _pool_out: *mut CUmemoryPool,
-    _location: *mut CUmemLocation,
-    _type_: CUmemAllocationType,
+    pool_out: *mut CUmemoryPool,
+    location: *mut CUmemLocation,
+    type_: CUmemAllocationType,
 ) -> CUresult {
-    ::driver::missing("cuMemGetDefaultMemPool")
+    ::driver::entry("cuMemGetDefaultMemPool", || {
+        ::driver::api::pool::cuMemGetDefaultMemPool(
+            unsafe { Out::new(pool_out, "pool_out") }?,
+            unsafe { borrow(location, "location") }?,
+            type_,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3804,13 +3551,7 @@ pub unsafe extern "C" fn cuMemGetHandleForAddressRange(
     flags: c_ulonglong,
 ) -> CUresult {
     ::driver::entry("cuMemGetHandleForAddressRange", || {
-        ::driver::api::memory::cuMemGetHandleForAddressRange(
-            handle,
-            dptr,
-            size,
-            handleType,
-            flags,
-        )
+        ::driver::api::memory::cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags)
     })
 }
 
@@ -3842,21 +3583,23 @@ pub unsafe extern "C" fn cuMemGetLocationInfo(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetMemPool(
-    _pool: *mut CUmemoryPool,
-    _location: *mut CUmemLocation,
-    _type_: CUmemAllocationType,
+    pool: *mut CUmemoryPool,
+    location: *mut CUmemLocation,
+    type_: CUmemAllocationType,
 ) -> CUresult {
-    ::driver::missing("cuMemGetMemPool")
+    ::driver::entry("cuMemGetMemPool", || {
+        ::driver::api::pool::cuMemGetMemPool(
+            unsafe { Out::new(pool, "pool") }?,
+            unsafe { borrow(location, "location") }?,
+            type_,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostAlloc(pp: *mut *mut c_void, bytesize: usize, Flags: c_uint) -> CUresult {
     ::driver::entry("cuMemHostAlloc", || {
-        ::driver::api::memory::cuMemHostAlloc(
-            unsafe { Out::new(pp, "pp") }?,
-            bytesize,
-            Flags,
-        )
+        ::driver::api::memory::cuMemHostAlloc(unsafe { Out::new(pp, "pp") }?, bytesize, Flags)
     })
 }
 
@@ -3876,21 +3619,14 @@ pub unsafe extern "C" fn cuMemHostGetDevicePointer_v2(
     Flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuMemHostGetDevicePointer_v2", || {
-        ::driver::api::memory::cuMemHostGetDevicePointer_v2(
-            unsafe { Out::new(pdptr, "pdptr") }?,
-            p,
-            Flags,
-        )
+        ::driver::api::memory::cuMemHostGetDevicePointer_v2(unsafe { Out::new(pdptr, "pdptr") }?, p, Flags)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostGetFlags(pFlags: *mut c_uint, p: *mut c_void) -> CUresult {
     ::driver::entry("cuMemHostGetFlags", || {
-        ::driver::api::memory::cuMemHostGetFlags(
-            unsafe { Out::new(pFlags, "pFlags") }?,
-            p,
-        )
+        ::driver::api::memory::cuMemHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, p)
     })
 }
 
@@ -3902,11 +3638,7 @@ pub unsafe extern "C" fn cuMemHostRegister(p: *mut c_void, bytesize: usize, Flag
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostRegister_v2(p: *mut c_void, bytesize: usize, Flags: c_uint) -> CUresult {
     ::driver::entry("cuMemHostRegister_v2", || {
-        ::driver::api::memory::cuMemHostRegister_v2(
-            p,
-            bytesize,
-            Flags,
-        )
+        ::driver::api::memory::cuMemHostRegister_v2(p, bytesize, Flags)
     })
 }
 
@@ -3991,11 +3723,17 @@ pub unsafe extern "C" fn cuMemPoolExportToShareableHandle(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolGetAccess(
-    _flags: *mut CUmemAccess_flags,
-    _memPool: CUmemoryPool,
-    _location: *mut CUmemLocation,
+    flags: *mut CUmemAccess_flags,
+    memPool: CUmemoryPool,
+    location: *mut CUmemLocation,
 ) -> CUresult {
-    ::driver::missing("cuMemPoolGetAccess")
+    ::driver::entry("cuMemPoolGetAccess", || {
+        ::driver::api::pool::cuMemPoolGetAccess(
+            unsafe { Out::new(flags, "flags") }?,
+            memPool,
+            unsafe { borrow(location, "location") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4057,12 +3795,7 @@ pub unsafe extern "C" fn cuMemPrefetchAsync(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemPrefetchAsync", || {
-        ::driver::api::memory::cuMemPrefetchAsync(
-            devPtr,
-            count,
-            dstDevice,
-            hStream,
-        )
+        ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream)
     })
 }
 
@@ -4074,12 +3807,7 @@ pub unsafe extern "C" fn cuMemPrefetchAsync_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemPrefetchAsync_ptsz", || {
-        ::driver::api::memory::cuMemPrefetchAsync(
-            devPtr,
-            count,
-            dstDevice,
-            hStream,
-        )
+        ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream)
     })
 }
 
@@ -4092,13 +3820,7 @@ pub unsafe extern "C" fn cuMemPrefetchAsync_v2(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemPrefetchAsync_v2", || {
-        ::driver::api::memory::cuMemPrefetchAsync_v2(
-            devPtr,
-            count,
-            location,
-            flags,
-            hStream,
-        )
+        ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream)
     })
 }
 
@@ -4111,13 +3833,7 @@ pub unsafe extern "C" fn cuMemPrefetchAsync_v2_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemPrefetchAsync_v2_ptsz", || {
-        ::driver::api::memory::cuMemPrefetchAsync_v2(
-            devPtr,
-            count,
-            location,
-            flags,
-            hStream,
-        )
+        ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream)
     })
 }
 
@@ -4151,25 +3867,36 @@ pub unsafe extern "C" fn cuMemPrefetchBatchAsync_ptsz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemRangeGetAttribute(
-    _data: *mut c_void,
-    _dataSize: usize,
-    _attribute: CUmem_range_attribute,
-    _devPtr: CUdeviceptr,
-    _count: usize,
+    data: *mut c_void,
+    dataSize: usize,
+    attribute: CUmem_range_attribute,
+    devPtr: CUdeviceptr,
+    count: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemRangeGetAttribute")
+    ::driver::entry("cuMemRangeGetAttribute", || {
+        ::driver::api::memory::cuMemRangeGetAttribute(data, dataSize, attribute, devPtr, count)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemRangeGetAttributes(
-    _data: *mut *mut c_void,
-    _dataSizes: *mut usize,
-    _attributes: *mut CUmem_range_attribute,
-    _numAttributes: usize,
-    _devPtr: CUdeviceptr,
-    _count: usize,
+    data: *mut *mut c_void,
+    dataSizes: *mut usize,
+    attributes: *mut CUmem_range_attribute,
+    numAttributes: usize,
+    devPtr: CUdeviceptr,
+    count: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemRangeGetAttributes")
+    ::driver::entry("cuMemRangeGetAttributes", || {
+        ::driver::api::memory::cuMemRangeGetAttributes(
+            data,
+            dataSizes,
+            attributes,
+            numAttributes,
+            devPtr,
+            count,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4197,11 +3924,13 @@ pub unsafe extern "C" fn cuMemSetAccess(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemSetMemPool(
-    _location: *mut CUmemLocation,
-    _type_: CUmemAllocationType,
-    _pool: CUmemoryPool,
+    location: *mut CUmemLocation,
+    type_: CUmemAllocationType,
+    pool: CUmemoryPool,
 ) -> CUresult {
-    ::driver::missing("cuMemSetMemPool")
+    ::driver::entry("cuMemSetMemPool", || {
+        ::driver::api::pool::cuMemSetMemPool(unsafe { borrow(location, "location") }?, type_, pool)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4232,10 +3961,7 @@ pub unsafe extern "C" fn cuMemcpy2DAsync_v2(pCopy: *const CUDA_MEMCPY2D, hStream
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> CUresult {
     ::driver::entry_per_thread("cuMemcpy2DAsync_v2_ptsz", || {
-        ::driver::api::copy::cuMemcpy2DAsync_v2(
-            pCopy,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpy2DAsync_v2(pCopy, hStream)
     })
 }
 
@@ -4252,9 +3978,7 @@ pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2(pCopy: *const CUDA_MEMCPY2D) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2_ptds(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
     ::driver::entry_per_thread("cuMemcpy2DUnaligned_v2_ptds", || {
-        ::driver::api::copy::cuMemcpy2DUnaligned_v2(
-            pCopy,
-        )
+        ::driver::api::copy::cuMemcpy2DUnaligned_v2(pCopy)
     })
 }
 
@@ -4286,10 +4010,7 @@ pub unsafe extern "C" fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> CUresult {
     ::driver::entry_per_thread("cuMemcpy3DAsync_v2_ptsz", || {
-        ::driver::api::copy::cuMemcpy3DAsync_v2(
-            pCopy,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpy3DAsync_v2(pCopy, hStream)
     })
 }
 
@@ -4354,10 +4075,7 @@ pub unsafe extern "C" fn cuMemcpy3DPeerAsync_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpy3DPeerAsync_ptsz", || {
-        ::driver::api::copy::cuMemcpy3DPeerAsync(
-            pCopy,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream)
     })
 }
 
@@ -4412,12 +4130,7 @@ pub unsafe extern "C" fn cuMemcpyAsync_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyAsync_ptsz", || {
-        ::driver::api::copy::cuMemcpyAsync(
-            dst,
-            src,
-            ByteCount,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpyAsync(dst, src, ByteCount, hStream)
     })
 }
 
@@ -4708,12 +4421,7 @@ pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemcpyDtoDAsync_v2", || {
-        ::driver::api::copy::cuMemcpyDtoDAsync_v2(
-            dstDevice,
-            srcDevice,
-            ByteCount,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream)
     })
 }
 
@@ -4725,12 +4433,7 @@ pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyDtoDAsync_v2_ptsz", || {
-        ::driver::api::copy::cuMemcpyDtoDAsync_v2(
-            dstDevice,
-            srcDevice,
-            ByteCount,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream)
     })
 }
 
@@ -4741,11 +4444,7 @@ pub unsafe extern "C" fn cuMemcpyDtoD_v2(
     ByteCount: usize,
 ) -> CUresult {
     ::driver::entry("cuMemcpyDtoD_v2", || {
-        ::driver::api::copy::cuMemcpyDtoD_v2(
-            dstDevice,
-            srcDevice,
-            ByteCount,
-        )
+        ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount)
     })
 }
 
@@ -4756,11 +4455,7 @@ pub unsafe extern "C" fn cuMemcpyDtoD_v2_ptds(
     ByteCount: usize,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyDtoD_v2_ptds", || {
-        ::driver::api::copy::cuMemcpyDtoD_v2(
-            dstDevice,
-            srcDevice,
-            ByteCount,
-        )
+        ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount)
     })
 }
 
@@ -4791,12 +4486,7 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemcpyDtoHAsync_v2", || {
-        ::driver::api::copy::cuMemcpyDtoHAsync_v2(
-            dstHost,
-            srcDevice,
-            ByteCount,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream)
     })
 }
 
@@ -4808,12 +4498,7 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyDtoHAsync_v2_ptsz", || {
-        ::driver::api::copy::cuMemcpyDtoHAsync_v2(
-            dstHost,
-            srcDevice,
-            ByteCount,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream)
     })
 }
 
@@ -4833,11 +4518,7 @@ pub unsafe extern "C" fn cuMemcpyDtoH_v2_ptds(
     ByteCount: usize,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyDtoH_v2_ptds", || {
-        ::driver::api::copy::cuMemcpyDtoH_v2(
-            dstHost,
-            srcDevice,
-            ByteCount,
-        )
+        ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount)
     })
 }
 
@@ -4931,12 +4612,7 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemcpyHtoDAsync_v2", || {
-        ::driver::api::copy::cuMemcpyHtoDAsync_v2(
-            dstDevice,
-            srcHost,
-            ByteCount,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream)
     })
 }
 
@@ -4948,12 +4624,7 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyHtoDAsync_v2_ptsz", || {
-        ::driver::api::copy::cuMemcpyHtoDAsync_v2(
-            dstDevice,
-            srcHost,
-            ByteCount,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream)
     })
 }
 
@@ -4973,11 +4644,7 @@ pub unsafe extern "C" fn cuMemcpyHtoD_v2_ptds(
     ByteCount: usize,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyHtoD_v2_ptds", || {
-        ::driver::api::copy::cuMemcpyHtoD_v2(
-            dstDevice,
-            srcHost,
-            ByteCount,
-        )
+        ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount)
     })
 }
 
@@ -4990,13 +4657,7 @@ pub unsafe extern "C" fn cuMemcpyPeer(
     ByteCount: usize,
 ) -> CUresult {
     ::driver::entry("cuMemcpyPeer", || {
-        ::driver::api::copy::cuMemcpyPeer(
-            dstDevice,
-            dstContext,
-            srcDevice,
-            srcContext,
-            ByteCount,
-        )
+        ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount)
     })
 }
 
@@ -5051,13 +4712,7 @@ pub unsafe extern "C" fn cuMemcpyPeer_ptds(
     ByteCount: usize,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyPeer_ptds", || {
-        ::driver::api::copy::cuMemcpyPeer(
-            dstDevice,
-            dstContext,
-            srcDevice,
-            srcContext,
-            ByteCount,
-        )
+        ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount)
     })
 }
 
@@ -5070,13 +4725,7 @@ pub unsafe extern "C" fn cuMemcpyWithAttributesAsync(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemcpyWithAttributesAsync", || {
-        ::driver::api::copy::cuMemcpyWithAttributesAsync(
-            dst,
-            src,
-            size,
-            attr,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
     })
 }
 
@@ -5089,13 +4738,7 @@ pub unsafe extern "C" fn cuMemcpyWithAttributesAsync_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyWithAttributesAsync_ptsz", || {
-        ::driver::api::copy::cuMemcpyWithAttributesAsync(
-            dst,
-            src,
-            size,
-            attr,
-            hStream,
-        )
+        ::driver::api::copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
     })
 }
 
@@ -5127,12 +4770,7 @@ pub unsafe extern "C" fn cuMemsetD16Async_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD16Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD16Async(
-            dstDevice,
-            us,
-            N,
-            hStream,
-        )
+        ::driver::api::memset::cuMemsetD16Async(dstDevice, us, N, hStream)
     })
 }
 
@@ -5144,11 +4782,7 @@ pub unsafe extern "C" fn cuMemsetD16_v2(dstDevice: CUdeviceptr, us: c_ushort, N:
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD16_v2_ptds(dstDevice: CUdeviceptr, us: c_ushort, N: usize) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD16_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD16_v2(
-            dstDevice,
-            us,
-            N,
-        )
+        ::driver::api::memset::cuMemsetD16_v2(dstDevice, us, N)
     })
 }
 
@@ -5173,14 +4807,7 @@ pub unsafe extern "C" fn cuMemsetD2D16Async(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemsetD2D16Async", || {
-        ::driver::api::memset::cuMemsetD2D16Async(
-            dstDevice,
-            dstPitch,
-            us,
-            Width,
-            Height,
-            hStream,
-        )
+        ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream)
     })
 }
 
@@ -5194,14 +4821,7 @@ pub unsafe extern "C" fn cuMemsetD2D16Async_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD2D16Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD2D16Async(
-            dstDevice,
-            dstPitch,
-            us,
-            Width,
-            Height,
-            hStream,
-        )
+        ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream)
     })
 }
 
@@ -5214,13 +4834,7 @@ pub unsafe extern "C" fn cuMemsetD2D16_v2(
     Height: usize,
 ) -> CUresult {
     ::driver::entry("cuMemsetD2D16_v2", || {
-        ::driver::api::memset::cuMemsetD2D16_v2(
-            dstDevice,
-            dstPitch,
-            us,
-            Width,
-            Height,
-        )
+        ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height)
     })
 }
 
@@ -5233,13 +4847,7 @@ pub unsafe extern "C" fn cuMemsetD2D16_v2_ptds(
     Height: usize,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD2D16_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD2D16_v2(
-            dstDevice,
-            dstPitch,
-            us,
-            Width,
-            Height,
-        )
+        ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height)
     })
 }
 
@@ -5264,14 +4872,7 @@ pub unsafe extern "C" fn cuMemsetD2D32Async(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemsetD2D32Async", || {
-        ::driver::api::memset::cuMemsetD2D32Async(
-            dstDevice,
-            dstPitch,
-            ui,
-            Width,
-            Height,
-            hStream,
-        )
+        ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream)
     })
 }
 
@@ -5285,14 +4886,7 @@ pub unsafe extern "C" fn cuMemsetD2D32Async_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD2D32Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD2D32Async(
-            dstDevice,
-            dstPitch,
-            ui,
-            Width,
-            Height,
-            hStream,
-        )
+        ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream)
     })
 }
 
@@ -5305,13 +4899,7 @@ pub unsafe extern "C" fn cuMemsetD2D32_v2(
     Height: usize,
 ) -> CUresult {
     ::driver::entry("cuMemsetD2D32_v2", || {
-        ::driver::api::memset::cuMemsetD2D32_v2(
-            dstDevice,
-            dstPitch,
-            ui,
-            Width,
-            Height,
-        )
+        ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height)
     })
 }
 
@@ -5324,13 +4912,7 @@ pub unsafe extern "C" fn cuMemsetD2D32_v2_ptds(
     Height: usize,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD2D32_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD2D32_v2(
-            dstDevice,
-            dstPitch,
-            ui,
-            Width,
-            Height,
-        )
+        ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height)
     })
 }
 
@@ -5355,14 +4937,7 @@ pub unsafe extern "C" fn cuMemsetD2D8Async(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemsetD2D8Async", || {
-        ::driver::api::memset::cuMemsetD2D8Async(
-            dstDevice,
-            dstPitch,
-            uc,
-            Width,
-            Height,
-            hStream,
-        )
+        ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream)
     })
 }
 
@@ -5376,14 +4951,7 @@ pub unsafe extern "C" fn cuMemsetD2D8Async_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD2D8Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD2D8Async(
-            dstDevice,
-            dstPitch,
-            uc,
-            Width,
-            Height,
-            hStream,
-        )
+        ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream)
     })
 }
 
@@ -5396,13 +4964,7 @@ pub unsafe extern "C" fn cuMemsetD2D8_v2(
     Height: usize,
 ) -> CUresult {
     ::driver::entry("cuMemsetD2D8_v2", || {
-        ::driver::api::memset::cuMemsetD2D8_v2(
-            dstDevice,
-            dstPitch,
-            uc,
-            Width,
-            Height,
-        )
+        ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height)
     })
 }
 
@@ -5415,13 +4977,7 @@ pub unsafe extern "C" fn cuMemsetD2D8_v2_ptds(
     Height: usize,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD2D8_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD2D8_v2(
-            dstDevice,
-            dstPitch,
-            uc,
-            Width,
-            Height,
-        )
+        ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height)
     })
 }
 
@@ -5448,12 +5004,7 @@ pub unsafe extern "C" fn cuMemsetD32Async_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD32Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD32Async(
-            dstDevice,
-            ui,
-            N,
-            hStream,
-        )
+        ::driver::api::memset::cuMemsetD32Async(dstDevice, ui, N, hStream)
     })
 }
 
@@ -5465,11 +5016,7 @@ pub unsafe extern "C" fn cuMemsetD32_v2(dstDevice: CUdeviceptr, ui: c_uint, N: u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD32_v2_ptds(dstDevice: CUdeviceptr, ui: c_uint, N: usize) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD32_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD32_v2(
-            dstDevice,
-            ui,
-            N,
-        )
+        ::driver::api::memset::cuMemsetD32_v2(dstDevice, ui, N)
     })
 }
 
@@ -5496,12 +5043,7 @@ pub unsafe extern "C" fn cuMemsetD8Async_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD8Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD8Async(
-            dstDevice,
-            uc,
-            N,
-            hStream,
-        )
+        ::driver::api::memset::cuMemsetD8Async(dstDevice, uc, N, hStream)
     })
 }
 
@@ -5513,11 +5055,7 @@ pub unsafe extern "C" fn cuMemsetD8_v2(dstDevice: CUdeviceptr, uc: c_uchar, N: u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8_v2_ptds(dstDevice: CUdeviceptr, uc: c_uchar, N: usize) -> CUresult {
     ::driver::entry_per_thread("cuMemsetD8_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD8_v2(
-            dstDevice,
-            uc,
-            N,
-        )
+        ::driver::api::memset::cuMemsetD8_v2(dstDevice, uc, N)
     })
 }
 
@@ -5568,11 +5106,7 @@ pub unsafe extern "C" fn cuModuleEnumerateFunctions(
     mod_: CUmodule,
 ) -> CUresult {
     ::driver::entry("cuModuleEnumerateFunctions", || {
-        ::driver::api::module::cuModuleEnumerateFunctions(
-            functions,
-            numFunctions,
-            mod_,
-        )
+        ::driver::api::module::cuModuleEnumerateFunctions(functions, numFunctions, mod_)
     })
 }
 
@@ -5583,21 +5117,14 @@ pub unsafe extern "C" fn cuModuleGetFunction(
     name: *const c_char,
 ) -> CUresult {
     ::driver::entry("cuModuleGetFunction", || {
-        ::driver::api::module::cuModuleGetFunction(
-            unsafe { Out::new(hfunc, "hfunc") }?,
-            hmod,
-            name,
-        )
+        ::driver::api::module::cuModuleGetFunction(unsafe { Out::new(hfunc, "hfunc") }?, hmod, name)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetFunctionCount(count: *mut c_uint, mod_: CUmodule) -> CUresult {
     ::driver::entry("cuModuleGetFunctionCount", || {
-        ::driver::api::module::cuModuleGetFunctionCount(
-            unsafe { Out::new(count, "count") }?,
-            mod_,
-        )
+        ::driver::api::module::cuModuleGetFunctionCount(unsafe { Out::new(count, "count") }?, mod_)
     })
 }
 
@@ -5631,9 +5158,7 @@ pub unsafe extern "C" fn cuModuleGetGlobal_v2(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetLoadingMode(mode: *mut CUmoduleLoadingMode) -> CUresult {
     ::driver::entry("cuModuleGetLoadingMode", || {
-        ::driver::api::module::cuModuleGetLoadingMode(
-            unsafe { Out::new(mode, "mode") }?,
-        )
+        ::driver::api::module::cuModuleGetLoadingMode(unsafe { Out::new(mode, "mode") }?)
     })
 }
 
@@ -5658,20 +5183,14 @@ pub unsafe extern "C" fn cuModuleGetTexRef(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoad(module: *mut CUmodule, fname: *const c_char) -> CUresult {
     ::driver::entry("cuModuleLoad", || {
-        ::driver::api::module::cuModuleLoad(
-            unsafe { Out::new(module, "module") }?,
-            fname,
-        )
+        ::driver::api::module::cuModuleLoad(unsafe { Out::new(module, "module") }?, fname)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> CUresult {
     ::driver::entry("cuModuleLoadData", || {
-        ::driver::api::module::cuModuleLoadData(
-            unsafe { Out::new(module, "module") }?,
-            image,
-        )
+        ::driver::api::module::cuModuleLoadData(unsafe { Out::new(module, "module") }?, image)
     })
 }
 
@@ -5697,10 +5216,7 @@ pub unsafe extern "C" fn cuModuleLoadDataEx(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadFatBinary(module: *mut CUmodule, fatCubin: *const c_void) -> CUresult {
     ::driver::entry("cuModuleLoadFatBinary", || {
-        ::driver::api::module::cuModuleLoadFatBinary(
-            unsafe { Out::new(module, "module") }?,
-            fatCubin,
-        )
+        ::driver::api::module::cuModuleLoadFatBinary(unsafe { Out::new(module, "module") }?, fatCubin)
     })
 }
 
@@ -5847,11 +5363,17 @@ pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuOccupancyMaxActiveClusters(
-    _numClusters: *mut c_int,
-    _func: CUfunction,
-    _config: *const CUlaunchConfig,
+    numClusters: *mut c_int,
+    func: CUfunction,
+    config: *const CUlaunchConfig,
 ) -> CUresult {
-    ::driver::missing("cuOccupancyMaxActiveClusters")
+    ::driver::entry("cuOccupancyMaxActiveClusters", || {
+        ::driver::api::occupancy::cuOccupancyMaxActiveClusters(
+            unsafe { Out::new(numClusters, "numClusters") }?,
+            func,
+            unsafe { borrow(config, "config") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5914,8 +5436,8 @@ pub unsafe extern "C" fn cuOccupancyMaxPotentialClusterSize(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuParamSetSize(_hfunc: CUfunction, _numbytes: c_uint) -> CUresult {
-    ::driver::missing("cuParamSetSize")
+pub unsafe extern "C" fn cuParamSetSize(hfunc: CUfunction, numbytes: c_uint) -> CUresult {
+    ::driver::entry("cuParamSetSize", || ::driver::api::execution::cuParamSetSize(hfunc, numbytes))
 }
 
 #[unsafe(no_mangle)]
@@ -5928,23 +5450,23 @@ pub unsafe extern "C" fn cuParamSetTexRef(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuParamSetf(_hfunc: CUfunction, _offset: c_int, _value: f32) -> CUresult {
-    ::driver::missing("cuParamSetf")
+pub unsafe extern "C" fn cuParamSetf(hfunc: CUfunction, offset: c_int, value: f32) -> CUresult {
+    ::driver::entry("cuParamSetf", || ::driver::api::execution::cuParamSetf(hfunc, offset, value))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuParamSeti(_hfunc: CUfunction, _offset: c_int, _value: c_uint) -> CUresult {
-    ::driver::missing("cuParamSeti")
+pub unsafe extern "C" fn cuParamSeti(hfunc: CUfunction, offset: c_int, value: c_uint) -> CUresult {
+    ::driver::entry("cuParamSeti", || ::driver::api::execution::cuParamSeti(hfunc, offset, value))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSetv(
-    _hfunc: CUfunction,
-    _offset: c_int,
-    _ptr: *mut c_void,
-    _numbytes: c_uint,
+    hfunc: CUfunction,
+    offset: c_int,
+    ptr: *mut c_void,
+    numbytes: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuParamSetv")
+    ::driver::entry("cuParamSetv", || ::driver::api::execution::cuParamSetv(hfunc, offset, ptr, numbytes))
 }
 
 #[unsafe(no_mangle)]
@@ -5954,11 +5476,7 @@ pub unsafe extern "C" fn cuPointerGetAttribute(
     ptr: CUdeviceptr,
 ) -> CUresult {
     ::driver::entry("cuPointerGetAttribute", || {
-        ::driver::api::pointer::cuPointerGetAttribute(
-            data,
-            attribute,
-            ptr,
-        )
+        ::driver::api::pointer::cuPointerGetAttribute(data, attribute, ptr)
     })
 }
 
@@ -5970,12 +5488,7 @@ pub unsafe extern "C" fn cuPointerGetAttributes(
     ptr: CUdeviceptr,
 ) -> CUresult {
     ::driver::entry("cuPointerGetAttributes", || {
-        ::driver::api::pointer::cuPointerGetAttributes(
-            numAttributes,
-            attributes,
-            data,
-            ptr,
-        )
+        ::driver::api::pointer::cuPointerGetAttributes(numAttributes, attributes, data, ptr)
     })
 }
 
@@ -5986,11 +5499,7 @@ pub unsafe extern "C" fn cuPointerSetAttribute(
     ptr: CUdeviceptr,
 ) -> CUresult {
     ::driver::entry("cuPointerSetAttribute", || {
-        ::driver::api::pointer::cuPointerSetAttribute(
-            value,
-            attribute,
-            ptr,
-        )
+        ::driver::api::pointer::cuPointerSetAttribute(value, attribute, ptr)
     })
 }
 
@@ -6001,11 +5510,7 @@ pub unsafe extern "C" fn cuProfilerInitialize(
     outputMode: CUoutput_mode,
 ) -> CUresult {
     ::driver::entry("cuProfilerInitialize", || {
-        ::driver::api::profiler::cuProfilerInitialize(
-            configFile,
-            outputFile,
-            outputMode,
-        )
+        ::driver::api::profiler::cuProfilerInitialize(configFile, outputFile, outputMode)
     })
 }
 
@@ -6047,12 +5552,7 @@ pub unsafe extern "C" fn cuStreamAddCallback(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuStreamAddCallback", || {
-        ::driver::api::stream::cuStreamAddCallback(
-            hStream,
-            callback,
-            userData,
-            flags,
-        )
+        ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags)
     })
 }
 
@@ -6064,12 +5564,7 @@ pub unsafe extern "C" fn cuStreamAddCallback_ptsz(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamAddCallback_ptsz", || {
-        ::driver::api::stream::cuStreamAddCallback(
-            hStream,
-            callback,
-            userData,
-            flags,
-        )
+        ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags)
     })
 }
 
@@ -6081,12 +5576,7 @@ pub unsafe extern "C" fn cuStreamAttachMemAsync(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuStreamAttachMemAsync", || {
-        ::driver::api::memory::cuStreamAttachMemAsync(
-            hStream,
-            dptr,
-            length,
-            flags,
-        )
+        ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags)
     })
 }
 
@@ -6098,53 +5588,56 @@ pub unsafe extern "C" fn cuStreamAttachMemAsync_ptsz(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamAttachMemAsync_ptsz", || {
-        ::driver::api::memory::cuStreamAttachMemAsync(
-            hStream,
-            dptr,
-            length,
-            flags,
-        )
+        ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBatchMemOp(
-    _stream: CUstream,
-    _count: c_uint,
-    _paramArray: *mut CUstreamBatchMemOpParams,
-    _flags: c_uint,
+    stream: CUstream,
+    count: c_uint,
+    paramArray: *mut CUstreamBatchMemOpParams,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuStreamBatchMemOp")
+    ::driver::entry("cuStreamBatchMemOp", || {
+        ::driver::api::stream::cuStreamBatchMemOp(stream, count, paramArray, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBatchMemOp_ptsz(
-    _stream: CUstream,
-    _count: c_uint,
-    _paramArray: *mut CUstreamBatchMemOpParams,
-    _flags: c_uint,
+    stream: CUstream,
+    count: c_uint,
+    paramArray: *mut CUstreamBatchMemOpParams,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuStreamBatchMemOp_ptsz")
+    ::driver::entry_per_thread("cuStreamBatchMemOp_ptsz", || {
+        ::driver::api::stream::cuStreamBatchMemOp(stream, count, paramArray, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBatchMemOp_v2(
-    _stream: CUstream,
-    _count: c_uint,
-    _paramArray: *mut CUstreamBatchMemOpParams,
-    _flags: c_uint,
+    stream: CUstream,
+    count: c_uint,
+    paramArray: *mut CUstreamBatchMemOpParams,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuStreamBatchMemOp_v2")
+    ::driver::entry("cuStreamBatchMemOp_v2", || {
+        ::driver::api::stream::cuStreamBatchMemOp_v2(stream, count, paramArray, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBatchMemOp_v2_ptsz(
-    _stream: CUstream,
-    _count: c_uint,
-    _paramArray: *mut CUstreamBatchMemOpParams,
-    _flags: c_uint,
+    stream: CUstream,
+    count: c_uint,
+    paramArray: *mut CUstreamBatchMemOpParams,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuStreamBatchMemOp_v2_ptsz")
+    ::driver::entry_per_thread("cuStreamBatchMemOp_v2_ptsz", || {
+        ::driver::api::stream::cuStreamBatchMemOp_v2(stream, count, paramArray, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6233,22 +5726,23 @@ pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph_ptsz(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamCopyAttributes(_dstStream: CUstream, _srcStream: CUstream) -> CUresult {
-    ::driver::missing("cuStreamCopyAttributes")
+pub unsafe extern "C" fn cuStreamCopyAttributes(dstStream: CUstream, srcStream: CUstream) -> CUresult {
+    ::driver::entry("cuStreamCopyAttributes", || {
+        ::driver::api::stream::cuStreamCopyAttributes(dstStream, srcStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamCopyAttributes_ptsz(_dst: CUstream, _src: CUstream) -> CUresult {
-    ::driver::missing("cuStreamCopyAttributes_ptsz")
+pub unsafe extern "C" fn cuStreamCopyAttributes_ptsz(dst: CUstream, src: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuStreamCopyAttributes_ptsz", || {
+        ::driver::api::stream::cuStreamCopyAttributes(dst, src)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamCreate(phStream: *mut CUstream, Flags: c_uint) -> CUresult {
     ::driver::entry("cuStreamCreate", || {
-        ::driver::api::stream::cuStreamCreate(
-            unsafe { Out::new(phStream, "phStream") }?,
-            Flags,
-        )
+        ::driver::api::stream::cuStreamCreate(unsafe { Out::new(phStream, "phStream") }?, Flags)
     })
 }
 
@@ -6299,20 +5793,28 @@ pub unsafe extern "C" fn cuStreamEndCapture_ptsz(_hStream: CUstream, _phGraph: *
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetAttribute(
-    _hStream: CUstream,
-    _attr: CUstreamAttrID,
-    _value: *mut CUstreamAttrValue,
+    hStream: CUstream,
+    attr: CUstreamAttrID,
+    value: *mut CUstreamAttrValue,
 ) -> CUresult {
-    ::driver::missing("cuStreamGetAttribute")
+    ::driver::entry("cuStreamGetAttribute", || {
+        ::driver::api::stream::cuStreamGetAttribute(hStream, attr, unsafe { Out::new(value, "value") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetAttribute_ptsz(
-    _hStream: CUstream,
-    _attr: CUstreamAttrID,
-    _value_out: *mut CUstreamAttrValue,
+    hStream: CUstream,
+    attr: CUstreamAttrID,
+    value_out: *mut CUstreamAttrValue,
 ) -> CUresult {
-    ::driver::missing("cuStreamGetAttribute_ptsz")
+    ::driver::entry_per_thread("cuStreamGetAttribute_ptsz", || {
+        ::driver::api::stream::cuStreamGetAttribute(
+            hStream,
+            attr,
+            unsafe { Out::new(value_out, "value_out") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6386,20 +5888,14 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3_ptsz(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCtx(hStream: CUstream, pctx: *mut CUcontext) -> CUresult {
     ::driver::entry("cuStreamGetCtx", || {
-        ::driver::api::stream::cuStreamGetCtx(
-            hStream,
-            unsafe { Out::new(pctx, "pctx") }?,
-        )
+        ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCtx_ptsz(hStream: CUstream, pctx: *mut CUcontext) -> CUresult {
     ::driver::entry_per_thread("cuStreamGetCtx_ptsz", || {
-        ::driver::api::stream::cuStreamGetCtx(
-            hStream,
-            unsafe { Out::new(pctx, "pctx") }?,
-        )
+        ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?)
     })
 }
 
@@ -6454,40 +5950,28 @@ pub unsafe extern "C" fn cuStreamGetDevResource_ptsz(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevice(hStream: CUstream, device: *mut CUdevice) -> CUresult {
     ::driver::entry("cuStreamGetDevice", || {
-        ::driver::api::stream::cuStreamGetDevice(
-            hStream,
-            unsafe { Out::new(device, "device") }?,
-        )
+        ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevice_ptsz(hStream: CUstream, device: *mut CUdevice) -> CUresult {
     ::driver::entry_per_thread("cuStreamGetDevice_ptsz", || {
-        ::driver::api::stream::cuStreamGetDevice(
-            hStream,
-            unsafe { Out::new(device, "device") }?,
-        )
+        ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetFlags(hStream: CUstream, flags: *mut c_uint) -> CUresult {
     ::driver::entry("cuStreamGetFlags", || {
-        ::driver::api::stream::cuStreamGetFlags(
-            hStream,
-            unsafe { Out::new(flags, "flags") }?,
-        )
+        ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetFlags_ptsz(hStream: CUstream, flags: *mut c_uint) -> CUresult {
     ::driver::entry_per_thread("cuStreamGetFlags_ptsz", || {
-        ::driver::api::stream::cuStreamGetFlags(
-            hStream,
-            unsafe { Out::new(flags, "flags") }?,
-        )
+        ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
     })
 }
 
@@ -6499,40 +5983,28 @@ pub unsafe extern "C" fn cuStreamGetGreenCtx(_hStream: CUstream, _phCtx: *mut CU
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetId(hStream: CUstream, streamId: *mut c_ulonglong) -> CUresult {
     ::driver::entry("cuStreamGetId", || {
-        ::driver::api::stream::cuStreamGetId(
-            hStream,
-            unsafe { Out::new(streamId, "streamId") }?,
-        )
+        ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetId_ptsz(hStream: CUstream, streamId: *mut c_ulonglong) -> CUresult {
     ::driver::entry_per_thread("cuStreamGetId_ptsz", || {
-        ::driver::api::stream::cuStreamGetId(
-            hStream,
-            unsafe { Out::new(streamId, "streamId") }?,
-        )
+        ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetPriority(hStream: CUstream, priority: *mut c_int) -> CUresult {
     ::driver::entry("cuStreamGetPriority", || {
-        ::driver::api::stream::cuStreamGetPriority(
-            hStream,
-            unsafe { Out::new(priority, "priority") }?,
-        )
+        ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetPriority_ptsz(hStream: CUstream, priority: *mut c_int) -> CUresult {
     ::driver::entry_per_thread("cuStreamGetPriority_ptsz", || {
-        ::driver::api::stream::cuStreamGetPriority(
-            hStream,
-            unsafe { Out::new(priority, "priority") }?,
-        )
+        ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
     })
 }
 
@@ -6574,20 +6046,24 @@ pub unsafe extern "C" fn cuStreamQuery_ptsz(hStream: CUstream) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamSetAttribute(
-    _hStream: CUstream,
-    _attr: CUstreamAttrID,
-    _param: *const CUstreamAttrValue,
+    hStream: CUstream,
+    attr: CUstreamAttrID,
+    param: *const CUstreamAttrValue,
 ) -> CUresult {
-    ::driver::missing("cuStreamSetAttribute")
+    ::driver::entry("cuStreamSetAttribute", || {
+        ::driver::api::stream::cuStreamSetAttribute(hStream, attr, unsafe { borrow(param, "param") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamSetAttribute_ptsz(
-    _hStream: CUstream,
-    _attr: CUstreamAttrID,
-    _value: *const CUstreamAttrValue,
+    hStream: CUstream,
+    attr: CUstreamAttrID,
+    value: *const CUstreamAttrValue,
 ) -> CUresult {
-    ::driver::missing("cuStreamSetAttribute_ptsz")
+    ::driver::entry_per_thread("cuStreamSetAttribute_ptsz", || {
+        ::driver::api::stream::cuStreamSetAttribute(hStream, attr, unsafe { borrow(value, "value") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6598,9 +6074,7 @@ pub unsafe extern "C" fn cuStreamSynchronize(hStream: CUstream) -> CUresult {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamSynchronize_ptsz(hStream: CUstream) -> CUresult {
     ::driver::entry_per_thread("cuStreamSynchronize_ptsz", || {
-        ::driver::api::stream::cuStreamSynchronize(
-            hStream,
-        )
+        ::driver::api::stream::cuStreamSynchronize(hStream)
     })
 }
 
@@ -6658,11 +6132,7 @@ pub unsafe extern "C" fn cuStreamWaitEvent_ptsz(
     Flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamWaitEvent_ptsz", || {
-        ::driver::api::stream::cuStreamWaitEvent(
-            hStream,
-            hEvent,
-            Flags,
-        )
+        ::driver::api::stream::cuStreamWaitEvent(hStream, hEvent, Flags)
     })
 }
 
@@ -6674,12 +6144,7 @@ pub unsafe extern "C" fn cuStreamWaitValue32(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuStreamWaitValue32", || {
-        ::driver::api::stream::cuStreamWaitValue32(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags)
     })
 }
 
@@ -6691,12 +6156,7 @@ pub unsafe extern "C" fn cuStreamWaitValue32_ptsz(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamWaitValue32_ptsz", || {
-        ::driver::api::stream::cuStreamWaitValue32(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags)
     })
 }
 
@@ -6708,12 +6168,7 @@ pub unsafe extern "C" fn cuStreamWaitValue32_v2(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuStreamWaitValue32_v2", || {
-        ::driver::api::stream::cuStreamWaitValue32_v2(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags)
     })
 }
 
@@ -6725,12 +6180,7 @@ pub unsafe extern "C" fn cuStreamWaitValue32_v2_ptsz(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamWaitValue32_v2_ptsz", || {
-        ::driver::api::stream::cuStreamWaitValue32_v2(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags)
     })
 }
 
@@ -6742,12 +6192,7 @@ pub unsafe extern "C" fn cuStreamWaitValue64(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuStreamWaitValue64", || {
-        ::driver::api::stream::cuStreamWaitValue64(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags)
     })
 }
 
@@ -6759,12 +6204,7 @@ pub unsafe extern "C" fn cuStreamWaitValue64_ptsz(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamWaitValue64_ptsz", || {
-        ::driver::api::stream::cuStreamWaitValue64(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags)
     })
 }
 
@@ -6776,12 +6216,7 @@ pub unsafe extern "C" fn cuStreamWaitValue64_v2(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuStreamWaitValue64_v2", || {
-        ::driver::api::stream::cuStreamWaitValue64_v2(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags)
     })
 }
 
@@ -6793,12 +6228,7 @@ pub unsafe extern "C" fn cuStreamWaitValue64_v2_ptsz(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamWaitValue64_v2_ptsz", || {
-        ::driver::api::stream::cuStreamWaitValue64_v2(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags)
     })
 }
 
@@ -6810,12 +6240,7 @@ pub unsafe extern "C" fn cuStreamWriteValue32(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuStreamWriteValue32", || {
-        ::driver::api::stream::cuStreamWriteValue32(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags)
     })
 }
 
@@ -6827,12 +6252,7 @@ pub unsafe extern "C" fn cuStreamWriteValue32_ptsz(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamWriteValue32_ptsz", || {
-        ::driver::api::stream::cuStreamWriteValue32(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags)
     })
 }
 
@@ -6844,12 +6264,7 @@ pub unsafe extern "C" fn cuStreamWriteValue32_v2(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuStreamWriteValue32_v2", || {
-        ::driver::api::stream::cuStreamWriteValue32_v2(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags)
     })
 }
 
@@ -6861,12 +6276,7 @@ pub unsafe extern "C" fn cuStreamWriteValue32_v2_ptsz(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamWriteValue32_v2_ptsz", || {
-        ::driver::api::stream::cuStreamWriteValue32_v2(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags)
     })
 }
 
@@ -6878,12 +6288,7 @@ pub unsafe extern "C" fn cuStreamWriteValue64(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuStreamWriteValue64", || {
-        ::driver::api::stream::cuStreamWriteValue64(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags)
     })
 }
 
@@ -6895,12 +6300,7 @@ pub unsafe extern "C" fn cuStreamWriteValue64_ptsz(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamWriteValue64_ptsz", || {
-        ::driver::api::stream::cuStreamWriteValue64(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags)
     })
 }
 
@@ -6912,12 +6312,7 @@ pub unsafe extern "C" fn cuStreamWriteValue64_v2(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuStreamWriteValue64_v2", || {
-        ::driver::api::stream::cuStreamWriteValue64_v2(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags)
     })
 }
 
@@ -6929,12 +6324,7 @@ pub unsafe extern "C" fn cuStreamWriteValue64_v2_ptsz(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamWriteValue64_v2_ptsz", || {
-        ::driver::api::stream::cuStreamWriteValue64_v2(
-            stream,
-            addr,
-            value,
-            flags,
-        )
+        ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags)
     })
 }
 
