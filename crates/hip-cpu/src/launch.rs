@@ -155,7 +155,7 @@ impl Launched {
             dynamic_shared: self.dynamic_shared,
             workers: pool::workers() as u32,
             grid_id: GRID_ID.fetch_add(1, Ordering::Relaxed),
-            functions: std::ptr::null(),
+            functions: module.function_tokens(),
         };
         let grid = Grid { kernel: code, launch: &launch, shared_bytes: self.shared_bytes };
         if let Err(fault) = exec::run(&grid) {

@@ -1,7 +1,7 @@
 //! Modules: a linked program whose variables have memory; functions: its kernels, compiled per block shape.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
 use compiler::program::{Kernel, Target};
@@ -23,6 +23,9 @@ pub struct Module {
     globals: Vec<Allocation>,
     /// The same by address, as kernels read them.
     addresses: Vec<usize>,
+    /// What stands for the address of each device function, by `FuncId`: distinct and not null. Code that calls
+    /// through an address does not compile yet, so they are only stored and compared.
+    function_tokens: Vec<usize>,
     /// Function handles given out, by name.
     functions: Mutex<HashMap<String, usize>>,
 }
@@ -115,6 +118,7 @@ pub fn function_of_handle(handle: hipFunction_t) -> Result<Arc<Function>> {
 impl Module {
     fn place(program: Program, digest: [u8; 32]) -> Result<Module> {
         let mut module = Module {
+            function_tokens: (1..=program.functions.len()).map(|n| 16 * n).collect(),
             program,
             digest,
             globals: vec![],
@@ -145,8 +149,7 @@ impl Module {
             for relocation in &variable.relocations {
                 let value = match relocation.target {
                     Target::Global(id) => self.addresses[id.index()] as u64,
-                    // Device functions are known by number; an indirect call looks the number up.
-                    Target::Function(id) => u64::from(id.0),
+                    Target::Function(id) => self.function_tokens[id.index()] as u64,
                 };
                 let value = value.wrapping_add_signed(relocation.addend) >> relocation.shift;
                 let bytes = usize::from(relocation.bytes).min(8);
@@ -164,6 +167,11 @@ impl Module {
     /// Addresses of the variables, by `GlobalId`.
     pub fn addresses(&self) -> *const *mut u8 {
         self.addresses.as_ptr().cast()
+    }
+
+    /// As kernels read them, by `FuncId`.
+    pub fn function_tokens(&self) -> *const *const c_void {
+        self.function_tokens.as_ptr().cast()
     }
 
     pub fn global(&self, name: &str) -> Result<Allocation> {

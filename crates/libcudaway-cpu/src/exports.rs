@@ -41,6 +41,8 @@ exports! {
     hipDeviceGetAttribute(pi: *mut c_int, attr: hipDeviceAttribute_t, deviceId: c_int);
     hipDeviceGetP2PAttribute(value: *mut c_int, attr: hipDeviceP2PAttr, src: c_int, dst: c_int);
     hipDeviceCanAccessPeer(canAccessPeer: *mut c_int, deviceId: c_int, peerDeviceId: c_int);
+    hipDeviceEnablePeerAccess(peerDeviceId: c_int, flags: c_uint);
+    hipDeviceDisablePeerAccess(peerDeviceId: c_int);
     hipDeviceSynchronize();
     hipDeviceReset();
     hipDeviceSetCacheConfig(cacheConfig: hipFuncCache_t);

@@ -151,6 +151,23 @@ pub fn hipDeviceCanAccessPeer(canAccessPeer: *mut c_int, deviceId: c_int, peerDe
     Ok(())
 }
 
+/// The only other device would be this one, which is not its own peer.
+fn peer(peerDeviceId: c_int) -> Result {
+    check(peerDeviceId)?;
+    Err(hipErrorInvalidDevice)
+}
+
+pub fn hipDeviceEnablePeerAccess(peerDeviceId: c_int, flags: c_uint) -> Result {
+    if flags != 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    peer(peerDeviceId)
+}
+
+pub fn hipDeviceDisablePeerAccess(peerDeviceId: c_int) -> Result {
+    peer(peerDeviceId)
+}
+
 pub fn hipDeviceSynchronize() -> Result {
     stream::synchronize_all();
     printf::flush();

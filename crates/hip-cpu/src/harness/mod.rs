@@ -191,6 +191,7 @@ pub fn run_compiled(
             at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
     }
+    let functions: Vec<usize> = (1..=program.functions.len()).map(|n| 16 * n).collect();
     let launch = Launch {
         params: params.as_ptr().cast(),
         globals: globals.addresses.as_ptr(),
@@ -200,7 +201,7 @@ pub fn run_compiled(
         dynamic_shared: how.dynamic_shared,
         workers: exec::pool::workers() as u32,
         grid_id: 1,
-        functions: std::ptr::null(),
+        functions: functions.as_ptr().cast(),
     };
     let shared_bytes = exec::shared_bytes(&kernel.shared, how.dynamic_shared);
     exec::run(&Grid { kernel: &code, launch: &launch, shared_bytes }).map_err(Error::Fault)

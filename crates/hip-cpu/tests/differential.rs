@@ -1,0 +1,175 @@
+//! Every kernel of `tests/kernels` gives the same bits in setting L and in setting S, at several widths, vector
+//! lengths, block shapes and sizes that fill groups only partly.
+//! `KERNEL=name` runs the cases of one kernel.
+
+use compiler::back::cpu::Setting;
+use hip_cpu::harness::{Arg, Error, How, load, run};
+
+const KERNELS: &str = include_str!("kernels/kernels.ptx");
+
+/// A parameter of a case: a value, or the words of a buffer.
+#[derive(Clone, Debug)]
+enum Given {
+    I(i32),
+    F(f32),
+    /// Words made from their index by the function.
+    Words(usize, fn(usize) -> u32),
+    Bytes(usize, fn(usize) -> u8),
+}
+use Given::*;
+
+struct Case {
+    kernel: &'static str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    given: Vec<Given>,
+    /// S has to take it.
+    simd: bool,
+}
+
+fn case(kernel: &'static str, grid: [u32; 3], block: [u32; 3], given: Vec<Given>) -> Case {
+    Case { kernel, grid, block, given, simd: true }
+}
+
+fn random(i: usize) -> u32 {
+    let mut x = (i as u32).wrapping_mul(0x9e37_79b9) ^ 0x85eb_ca6b;
+    x ^= x >> 16;
+    x = x.wrapping_mul(0x7feb_352d);
+    x ^= x >> 15;
+    x = x.wrapping_mul(0x846c_a68b);
+    x ^ x >> 16
+}
+
+fn float(i: usize) -> u32 {
+    ((random(i) % 20000) as f32 / 1000.0 - 10.0).to_bits()
+}
+
+fn small(i: usize) -> u32 {
+    random(i) % 1000
+}
+
+fn zero(_: usize) -> u32 {
+    0
+}
+
+fn any_byte(i: usize) -> u8 {
+    random(i) as u8
+}
+
+/// A permutation of 0..1024.
+fn shuffled(i: usize) -> u32 {
+    (i as u32 * 389 + 17) % 1024
+}
+
+fn cases() -> Vec<Case> {
+    let mut all = vec![];
+    for block in [1, 32, 40, 64, 100, 256] {
+        let grid = [5, 1, 1];
+        let n = (5 * block - 3.min(block - 1)) as i32;
+        let len = 5 * block as usize;
+        let b = [block, 1, 1];
+        all.push(case("vecadd", grid, b, vec![Words(len, float), Words(len, float), Words(len, zero), I(n)]));
+        all.push(case("saxpy_stride", grid, b, vec![F(1.5), Words(4 * len, float), Words(4 * len, float), I(4 * n)]));
+        all.push(case("early_return", grid, b, vec![Words(len, random), Words(len, zero), I(n)]));
+        all.push(case("nested", grid, b, vec![Words(len, small), Words(len, zero), I(n)]));
+        all.push(case("vec4", grid, b, vec![Words(4 * len, float), Words(4 * len, zero), I(n)]));
+        let bytes = vec![Bytes(len, any_byte), Bytes(2 * len, |_| 0), Bytes(len, |_| 0), I(n)];
+        all.push(case("bytes", grid, b, bytes));
+        all.push(case("local_array", grid, b, vec![Words(len, random), Words(len, zero), I(n)]));
+        all.push(case("histogram", grid, b, vec![Bytes(4000, any_byte), Words(256, zero), I(3999)]));
+        let offset = |off: u32| vec![Words(len.max(8), random), Words(len, zero), I(off as i32), I(n)];
+        for off in [0, 0x7fff_ffff - 37, 0xffff_ffff - 21] {
+            all.push(case("wrap", grid, b, offset(off)));
+        }
+        let back = vec![Words(len + 64, random), Words(len, zero), I(-64), I(n)];
+        all.push(case("wrap_load", grid, b, back));
+        let back = vec![Words(len + 64, random), Words(len, zero), I(-30), I(n)];
+        all.push(case("wrap_load", grid, b, back));
+    }
+    for block in [32, 64, 256, 512] {
+        let len = 3 * block as usize;
+        let n = len as i32 - 7;
+        all.push(case("reduce_tree", [3, 1, 1], [block, 1, 1], vec![Words(len, random), Words(3, zero), I(n)]));
+    }
+    for block in [64, 256] {
+        let n = 3 * block;
+        let given = vec![Words(2 * n as usize, float), Words(2 * n as usize, zero), I(n as i32)];
+        all.push(case("nbody", [3, 1, 1], [block, 1, 1], given));
+    }
+    let square = |n: usize| vec![Words(n * n, float), Words(n * n, float), Words(n * n, zero), I(n as i32)];
+    all.push(case("matmul", [3, 3, 1], [16, 16, 1], square(48)));
+    for block in [[32, 8, 1], [16, 16, 1], [8, 8, 1], [5, 7, 1]] {
+        let grid = [60u32.div_ceil(block[0]), 37u32.div_ceil(block[1]), 1];
+        all.push(case("mandel", grid, block, vec![Words(60 * 37, zero), I(60), I(37), I(50)]));
+        all.push(case("stencil", grid, block, vec![Words(60 * 37, float), Words(60 * 37, zero), I(60), I(37)]));
+    }
+    let given = vec![Words(60 * 37, float), Words(60 * 37, zero), I(60), I(37)];
+    all.push(case("transpose", [2, 2, 1], [32, 8, 1], given));
+    all.push(case("scatter", [4, 1, 1], [256, 1, 1], vec![Words(1024, shuffled), Words(1024, zero), I(1000)]));
+    all
+}
+
+/// The buffers afterwards.
+fn result(case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
+    let program = load(KERNELS)?;
+    let mut buffers: Vec<Vec<u8>> = case
+        .given
+        .iter()
+        .map(|given| match given {
+            Words(n, make) => (0..*n).flat_map(|i| make(i).to_le_bytes()).collect(),
+            Bytes(n, make) => (0..*n).map(make).collect(),
+            _ => vec![],
+        })
+        .collect();
+    let mut args: Vec<Arg<'_>> = case
+        .given
+        .iter()
+        .zip(&mut buffers)
+        .map(|(given, buffer)| match given {
+            I(value) => Arg::u32(*value as u32),
+            F(value) => Arg::f32(*value),
+            Words(..) | Bytes(..) => Arg::Buffer(buffer),
+        })
+        .collect();
+    run(&program, case.kernel, how, &mut args)?;
+    Ok(buffers)
+}
+
+#[test]
+fn settings_l_and_s_give_the_same_bits() {
+    let wanted = std::env::var("KERNEL").unwrap_or_default();
+    let mut failures: Vec<String> = vec![];
+    let mut n_compared = 0;
+    for case in cases().iter().filter(|case| case.kernel.contains(&wanted)) {
+        let mut how = How::new(1, 1);
+        (how.grid, how.block) = (case.grid, case.block);
+        let label = format!("{} {:?}×{:?}", case.kernel, case.grid, case.block);
+        let expected = match result(case, &how.clone().lane()) {
+            Ok(expected) => expected,
+            Err(error) => {
+                failures.push(format!("{label} in L: {error}"));
+                continue;
+            }
+        };
+        for (width, bits) in [(None, None), (Some(4), None), (Some(16), Some(256)), (Some(32), Some(256)), (Some(8), Some(128))] {
+            let mut how = how.clone();
+            (how.setting, how.width, how.vector_bits) = (Some(Setting::Simd), width, bits);
+            let label = format!("{label} width {width:?} bits {bits:?}");
+            match result(case, &how) {
+                Ok(found) => {
+                    n_compared += 1;
+                    for (nth, (e, f)) in expected.iter().zip(&found).enumerate() {
+                        if let Some(at) = (0..e.len()).find(|&at| e[at] != f[at]) {
+                            let count = (0..e.len()).filter(|&at| e[at] != f[at]).count();
+                            failures.push(format!("{label}: buffer {nth} differs in {count} bytes, first {at}"));
+                        }
+                    }
+                }
+                Err(Error::NotSimd(reason)) if !case.simd || reason.contains("groups of 32") => {}
+                Err(error) => failures.push(format!("{label}: {error}")),
+            }
+        }
+    }
+    println!("{n_compared} runs compared");
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
