@@ -104,8 +104,12 @@ pub fn lg2(b: &mut Builder, x: &Val) -> Val {
     b.select(&negative, &Builder::bits(ty, 0x7fff_ffff), &value)
 }
 
-pub fn sin_cos(b: &mut Builder, x: &Val, cosine: bool) -> Val {
+pub fn sin_cos(b: &mut Builder, x: &Val, is_cosine: bool) -> Val {
     let ty = x.ty;
+    // Both are computed from |x|; the sine takes x's sign in the end, and so keeps that of zero.
+    let x_bits = b.to_bits(x);
+    let x_sign = b.bin_int("and", &x_bits, 0x8000_0000);
+    let x = &b.fabs(x);
     let turns = b.fmul(x, &constant(x, TWO_OVER_PI));
     let n = b.same("roundeven", &[&turns]);
     let minus = b.fneg(&n);
@@ -123,7 +127,7 @@ pub fn sin_cos(b: &mut Builder, x: &Val, cosine: bool) -> Val {
     let quadrant = b.fma(&whole, &minus_four, &n);
     let quadrant = b.fadd(&quadrant, &Builder::fp(ty, MAGIC));
     let quadrant = b.to_bits(&quadrant);
-    let quadrant = if cosine { b.bin_int("add", &quadrant, 1) } else { quadrant };
+    let quadrant = if is_cosine { b.bin_int("add", &quadrant, 1) } else { quadrant };
 
     let square = b.fmul(&r, &r);
     let sine = polynomial(b, &square, &SIN);
@@ -138,6 +142,7 @@ pub fn sin_cos(b: &mut Builder, x: &Val, cosine: bool) -> Val {
     let value = b.select(&is_sine, &sine, &cosine);
     let sign = b.bin_int("and", &quadrant, 2);
     let sign = b.bin_int("shl", &sign, 30);
+    let sign = if is_cosine { sign } else { b.xor(&sign, &x_sign) };
     let bits = b.to_bits(&value);
     let bits = b.xor(&bits, &sign);
     b.bitcast(&bits, ty)
