@@ -567,7 +567,8 @@ pub enum Op {
 
     // ---- the rest ----
     Call(FuncId),
-    /// `[function address, argument…]`
+    /// `[function address, argument…]`. `lower` resolves it into comparisons and direct calls (and [`Op::FuncAddr`] into
+    /// a number), so no pass and no back end sees either.
     CallIndirect,
     Syscall(Syscall),
     /// `[nanoseconds]`

@@ -190,10 +190,10 @@ fn initialisers_become_bytes_and_relocations() {
     let global = |name: &str| program.global(name).unwrap().1;
     let p = global("p");
     assert_eq!(p.bytes, 24);
-    assert_eq!(p.relocations.len(), 2);
+    assert_eq!(p.relocations.len(), 1);
     assert_eq!((p.relocations[0].offset, p.relocations[0].addend), (8, 8));
-    assert!(matches!(p.relocations[1].target, Target::Function(_)));
-    assert_eq!(program.functions.len(), 1);
+    assert!(matches!(p.relocations[0].target, Target::Global(_)));
+    assert_ne!(p.init[16..24], [0; 8], "a function's address is a number, and not null");
     assert_eq!(global("x").init, [1, 0, 0, 0, 2, 0, 3, 0]);
     assert_eq!((global("bytes").relocations[1].bytes, global("bytes").relocations[1].shift), (1, 8));
     assert_eq!(global("y").init, 1.5f32.to_le_bytes());
@@ -223,6 +223,28 @@ fn shared_variables_are_placed_per_kernel() {
     assert_eq!(offsets, [0, 8, 16]);
     assert_eq!((layout("k").bytes, layout("k").align), (16, 16));
     assert_eq!((layout("l").bytes, layout("l").offsets.len()), (6, 1));
+}
+
+#[test]
+fn a_call_through_a_pointer_tries_the_functions_that_fit() {
+    let function = |name: &str, add: u32| {
+        format!(
+            ".func (.param .b32 r) {name}(.param .b32 a) {{ .reg .b32 %r<3>; ld.param.b32 %r1, [a]; add.s32 %r2, %r1, {add}; st.param.b32 [r], %r2; ret; }}\n"
+        )
+    };
+    let program = works(&[&format!(
+        "{}{}.func other(.param .b64 a) {{ ret; }}\n.global .u64 table[2] = {{one, other}};\n\
+         .visible .entry k(.param .u64 p) {{ .reg .b64 %rd<4>; .reg .b32 %r<3>; .reg .pred %p;\n\
+         ld.param.u64 %rd1, [p]; ld.global.u64 %rd2, [table]; ld.global.u32 %r1, [%rd1];\n\
+         setp.eq.s32 %p, %r1, 0; @%p mov.u64 %rd2, two;\n\
+         proto: .callprototype (.param .b32 _) _ (.param .b32 _); call (%r2), %rd2, (%r1), proto; st.global.u32 [%rd1], %r2; ret; }}",
+        function("one", 111),
+        function("two", 222)
+    )]);
+    let body = program.kernel("k").unwrap().body.as_ref().unwrap().to_string();
+    assert!(body.contains("Const(111)") && body.contains("Const(222)") && body.contains("Trap"), "{body}");
+    assert!(!body.contains("Call"), "{body}");
+    assert!(program.functions.is_empty());
 }
 
 #[test]

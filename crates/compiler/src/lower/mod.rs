@@ -13,6 +13,7 @@ mod convert;
 mod copy;
 mod float;
 mod function;
+mod indirect;
 mod inline;
 mod instruction;
 mod integer;
@@ -31,12 +32,13 @@ pub mod verify;
 mod video;
 mod warp;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use ptx::ast::Directive;
 
 use crate::ir::{FuncId, Function, Op, SharedId, SharedLayout};
-use crate::program::{Diagnostic, Kernel, Program, Source, Target};
+use crate::program::{Diagnostic, Global, Kernel, Program, Source, Target};
+use indirect::Candidate;
 use link::{Defined, Linked, Unit};
 
 /// Every opcode that is lowered, for the list in `docs/ptx.md`.
@@ -83,14 +85,19 @@ impl<'i, 'a> Lowering<'i, 'a> {
             kernels.iter().map(|kernel| function::lower(&mut self.linked, kernel.unit, kernel.ast)).collect();
         self.lower_reachable(&bodies);
 
-        // By-name calls are inlined from here on; only what lowered can be a callee.
+        // From here on a function that did not lower is a placeholder that nobody who would run it gets to see.
         let count = self.linked.functions.len();
-        let table: Vec<Function> = (0..count as u32)
+        let mut table: Vec<Function> = (0..count as u32)
             .map(|id| match self.functions.get(&FuncId(id)) {
                 Some(Ok(function)) => function.clone(),
                 _ => self.placeholder(FuncId(id)),
             })
             .collect();
+        let candidates = self.candidates(&table, &bodies);
+        for function in bodies.iter_mut().flatten().chain(&mut table) {
+            indirect::resolve(function, &candidates);
+            indirect::number_addresses(function);
+        }
         let recursive = inline::recursive(&table);
         for (kernel, body) in kernels.iter().zip(&mut bodies) {
             let Ok(function) = body else { continue };
@@ -98,7 +105,7 @@ impl<'i, 'a> Lowering<'i, 'a> {
                 *body = Err(diagnostics);
             }
         }
-        let (functions, ids) = self.remaining(table, &bodies, &recursive)?;
+        let (functions, ids) = self.remaining(table, &bodies, &recursive);
         Ok(self.assemble(kernels, bodies, functions, &ids))
     }
 
@@ -127,6 +134,24 @@ impl<'i, 'a> Lowering<'i, 'a> {
         }
     }
 
+    /// The functions whose address a pointer can hold.
+    fn candidates(&self, table: &[Function], bodies: &[Result<Function, Vec<Diagnostic>>]) -> Vec<Candidate> {
+        let code = bodies.iter().flatten().chain(table).flat_map(|function| &function.blocks).flat_map(|it| &it.insts);
+        let in_code = code.filter_map(|inst| if let Op::FuncAddr(id) = inst.op { Some(id) } else { None });
+        let variables = self.linked.storage.globals.iter().flat_map(|global| &global.relocations);
+        let in_variables = variables.filter_map(|it| match it.target {
+            Target::Function(id) => Some(id),
+            Target::Global(_) => None,
+        });
+        let ids: BTreeSet<FuncId> = in_code.chain(in_variables).collect();
+        ids.into_iter()
+            .map(|id| {
+                let Function { args, results, .. } = &table[id.index()];
+                Candidate { id, args: args.clone(), results: results.clone() }
+            })
+            .collect()
+    }
+
     /// Stands where a function could not be lowered; nobody who would run it gets a body.
     fn placeholder(&self, id: FuncId) -> Function {
         let ast = self.linked.functions[id.index()].ast;
@@ -140,35 +165,19 @@ impl<'i, 'a> Lowering<'i, 'a> {
         function: &mut Function,
         table: &[Function],
         kernel: &Defined<'i, 'a>,
-        recursive: &std::collections::HashSet<FuncId>,
+        recursive: &HashSet<FuncId>,
     ) -> Result<(), Vec<Diagnostic>> {
-        let mut work: Vec<FuncId> = named(function).collect();
+        let mut work: Vec<FuncId> = inline::callees(function).collect();
         let mut seen = vec![false; table.len()];
-        let mut indirect = calls_indirectly(function);
         let mut diagnostics = Vec::new();
-        loop {
-            while let Some(id) = work.pop() {
-                if std::mem::replace(&mut seen[id.index()], true) {
-                    continue;
-                }
-                if let Some(Err(own)) = self.functions.get(&id) {
-                    diagnostics.extend(own.iter().cloned());
-                }
-                indirect |= calls_indirectly(&table[id.index()]);
-                work.extend(named(&table[id.index()]));
+        while let Some(id) = work.pop() {
+            if std::mem::replace(&mut seen[id.index()], true) {
+                continue;
             }
-            if !indirect {
-                break;
+            if let Some(Err(own)) = self.functions.get(&id) {
+                diagnostics.extend(own.iter().cloned());
             }
-            // A call through a pointer can reach whatever has its address in a variable.
-            let globals = self.linked.storage.globals.iter().flat_map(|global| &global.relocations);
-            work.extend(globals.filter_map(|it| match it.target {
-                Target::Function(id) if !seen[id.index()] => Some(id),
-                _ => None,
-            }));
-            if work.is_empty() {
-                break;
-            }
+            work.extend(inline::callees(&table[id.index()]));
         }
         if !diagnostics.is_empty() {
             return Err(diagnostics);
@@ -183,15 +192,10 @@ impl<'i, 'a> Lowering<'i, 'a> {
         &self,
         mut table: Vec<Function>,
         bodies: &[Result<Function, Vec<Diagnostic>>],
-        recursive: &std::collections::HashSet<FuncId>,
-    ) -> Result<(Vec<Function>, BTreeMap<FuncId, FuncId>), Vec<Diagnostic>> {
+        recursive: &HashSet<FuncId>,
+    ) -> (Vec<Function>, BTreeMap<FuncId, FuncId>) {
         let mut ids: BTreeMap<FuncId, FuncId> = BTreeMap::new();
-        let mut work: Vec<FuncId> = bodies.iter().flatten().flat_map(named).collect();
-        let globals = self.linked.storage.globals.iter().flat_map(|global| &global.relocations);
-        work.extend(globals.filter_map(|it| match it.target {
-            Target::Function(id) => Some(id),
-            Target::Global(_) => None,
-        }));
+        let mut work: Vec<FuncId> = bodies.iter().flatten().flat_map(inline::callees).collect();
         let original = table.clone();
         while let Some(id) = work.pop() {
             if ids.contains_key(&id) {
@@ -202,7 +206,7 @@ impl<'i, 'a> Lowering<'i, 'a> {
             if inline::inline(function, &original, |it| !recursive.contains(&it)).is_err() {
                 *function = self.placeholder(id);
             }
-            work.extend(named(&table[id.index()]));
+            work.extend(inline::callees(&table[id.index()]));
         }
         for (new, id) in ids.values_mut().enumerate() {
             *id = FuncId(new as u32);
@@ -213,7 +217,7 @@ impl<'i, 'a> Lowering<'i, 'a> {
             rename(&mut function, &ids);
             functions.push(function);
         }
-        Ok((functions, ids))
+        (functions, ids)
     }
 
     fn assemble(
@@ -229,13 +233,7 @@ impl<'i, 'a> Lowering<'i, 'a> {
             functions,
             ..Program::default()
         };
-        for relocation in program.globals.iter_mut().flat_map(|global| &mut global.relocations) {
-            if let Target::Function(id) = &mut relocation.target
-                && let Some(&new) = ids.get(id)
-            {
-                *id = new;
-            }
-        }
+        program.globals.iter_mut().for_each(write_function_addresses);
         for (defined, mut body) in kernels.into_iter().zip(bodies) {
             if let Ok(function) = &mut body {
                 rename(function, ids);
@@ -314,13 +312,26 @@ fn named(function: &Function) -> impl Iterator<Item = FuncId> {
     })
 }
 
-fn calls_indirectly(function: &Function) -> bool {
-    function.blocks.iter().flat_map(|block| &block.insts).any(|inst| inst.op == Op::CallIndirect)
+/// Addresses of functions are numbers that are known now, so they are bytes and no relocations.
+fn write_function_addresses(global: &mut Global) {
+    let relocations = std::mem::take(&mut global.relocations);
+    for relocation in relocations {
+        let Target::Function(id) = relocation.target else {
+            global.relocations.push(relocation);
+            continue;
+        };
+        let value = indirect::address(id).wrapping_add_signed(relocation.addend) >> relocation.shift.min(63);
+        let (start, length) = (relocation.offset as usize, usize::from(relocation.bytes));
+        // The initialiser reserved the place.
+        if let Some(place) = global.init.get_mut(start..start + length) {
+            place.copy_from_slice(&value.to_le_bytes()[..length]);
+        }
+    }
 }
 
 fn rename(function: &mut Function, ids: &BTreeMap<FuncId, FuncId>) {
     for inst in function.blocks.iter_mut().flat_map(|block| &mut block.insts) {
-        if let Op::Call(id) | Op::FuncAddr(id) = &mut inst.op
+        if let Op::Call(id) = &mut inst.op
             && let Some(&new) = ids.get(id)
         {
             *id = new;
