@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use cuda_abi::{CUcontext, CUctx_flags, CUfunc_cache, CUsharedconfig};
 use hip_sys::Hip;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::{Device, event, library, memory, module, stream};
 use crate::handle::Registry;
@@ -39,15 +39,27 @@ pub struct Context {
 /// A device's primary context and how often it was retained.
 pub struct Primary {
     context: OnceLock<&'static Context>,
-    /// Held over no HIP call that runs kernels.
-    retained: Mutex<u32>,
+    state: Mutex<PrimaryState>,
+    /// Signalled when the context has been emptied; no lock is held while it is.
+    emptied: Condvar,
     flags: AtomicU32,
+}
+
+#[derive(Default)]
+struct PrimaryState {
+    retained: u32,
+    is_emptying: bool,
 }
 
 impl Primary {
     #[must_use]
     pub fn new() -> Primary {
-        Primary { context: OnceLock::new(), retained: Mutex::new(0), flags: AtomicU32::new(0) }
+        Primary {
+            context: OnceLock::new(),
+            state: Mutex::default(),
+            emptied: Condvar::new(),
+            flags: AtomicU32::new(0),
+        }
     }
 
     pub fn flags(&self) -> c_uint {
@@ -63,7 +75,27 @@ impl Primary {
     }
 
     pub fn is_active(&self) -> bool {
-        *self.retained.lock() > 0
+        self.state.lock().retained > 0
+    }
+
+    /// The state, once nobody is emptying the context.
+    fn settled(&self) -> MutexGuard<'_, PrimaryState> {
+        let mut state = self.state.lock();
+        self.emptied.wait_while(&mut state, |state| state.is_emptying);
+        state
+    }
+
+    /// Empties the context while retains and releases of other threads wait.
+    fn empty(&self, context: &'static Context, mut state: MutexGuard<'_, PrimaryState>) {
+        state.is_emptying = true;
+        drop(state);
+        context.empty();
+        let mut state = self.state.lock();
+        if state.retained > 0 {
+            context.revive();
+        }
+        state.is_emptying = false;
+        self.emptied.notify_all();
     }
 }
 
@@ -126,7 +158,7 @@ impl Context {
         if let Some(context) = device.primary.context.get() {
             return Ok(context);
         }
-        let _only_one = device.primary.retained.lock();
+        let _only_one = device.primary.settled();
         if let Some(context) = device.primary.context.get() {
             return Ok(context);
         }
@@ -136,23 +168,18 @@ impl Context {
 
     pub fn retain_primary(device: &'static Device) -> Result<&'static Context> {
         let context = Context::primary(device)?;
-        let mut retained = device.primary.retained.lock();
-        *retained += 1;
-        if !context.alive.swap(true, Ordering::AcqRel) {
-            context.id.store(next_id(), Ordering::Relaxed);
-        }
+        let mut state = device.primary.settled();
+        state.retained += 1;
+        context.revive();
         Ok(context)
     }
 
     pub fn release_primary(device: &'static Device) -> Result {
         let context = Context::primary(device)?;
-        let last = {
-            let mut retained = device.primary.retained.lock();
-            *retained = retained.checked_sub(1).ok_or(Error::InvalidContext)?;
-            *retained == 0
-        };
-        if last {
-            context.empty(false);
+        let mut state = device.primary.settled();
+        state.retained = state.retained.checked_sub(1).ok_or(Error::InvalidContext)?;
+        if state.retained == 0 {
+            device.primary.empty(context, state);
         }
         Ok(())
     }
@@ -160,9 +187,15 @@ impl Context {
     /// `cuDevicePrimaryCtxReset`: the context loses everything in it; retains stay as they are.
     pub fn reset_primary(device: &'static Device) -> Result {
         let context = Context::primary(device)?;
-        let retained = device.primary.is_active();
-        context.empty(retained);
+        device.primary.empty(context, device.primary.settled());
         Ok(())
+    }
+
+    /// Makes an empty context usable (again).
+    fn revive(&self) {
+        if !self.alive.swap(true, Ordering::AcqRel) {
+            self.id.store(next_id(), Ordering::Relaxed);
+        }
     }
 
     /// `cuCtxDestroy`: takes it off this thread's stack if it is on top, then destroys everything in it.
@@ -174,12 +207,12 @@ impl Context {
         if CURRENT.get().is_some_and(|current| core::ptr::eq(current, self)) {
             pop();
         }
-        self.empty(false);
+        self.empty();
         Ok(())
     }
 
-    /// Waits for the device, then destroys the context's resources. Stays usable if `revive`.
-    fn empty(&'static self, revive: bool) {
+    /// Waits for the device, then destroys the context's resources.
+    fn empty(&'static self) {
         let bound = self.bind();
         if !self.alive.swap(false, Ordering::AcqRel) {
             return;
@@ -195,10 +228,6 @@ impl Context {
         module::unload_all(id);
         memory::free_all(id);
         self.limits.lock().clear();
-        self.id.store(next_id(), Ordering::Relaxed);
-        if revive {
-            self.alive.store(true, Ordering::Release);
-        }
     }
 
     /// The context behind a handle, if it is alive.
