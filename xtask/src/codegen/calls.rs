@@ -1,4 +1,5 @@
-//! Which HIP functions a driver body reaches: read from the calls in the source, through the crate's own functions.
+//! Which functions of the layer below a body reaches (HIP's for the driver, the driver's for the runtime): read from the
+//! calls in the source, through the crate's own functions. Set-up is left out.
 //!
 //! A name is followed when it is clear which function is meant: `Type::method`, a function of the same file, `stream.method()`
 //! where the crate has a type `Stream`, a method that only one type of the crate has and the standard library has not. What a trait object or a closure hides is not seen; a `HIP:` line in the doc comment adds it.
@@ -20,26 +21,47 @@ enum Call {
     Method(Option<String>, String),
 }
 
+/// What every runtime call does first, so that it says nothing about any of them: binding the thread to its context.
+const SET_UP: &[&str] = &["attach"];
+
 /// Methods of the standard library that our types also have: the name alone says nothing.
 const EVERYWHERE: &[&str] = &[
     "load", "store", "get", "get_mut", "set", "insert", "remove", "push", "pop", "len", "iter", "lock", "take", "write",
     "read", "replace", "name", "find", "next", "call", "wait", "contains", "clear", "as_ptr", "cast", "map", "drop",
 ];
 
-#[derive(Default)]
+/// The layer below, by the prefix of its names.
+#[derive(Clone, Copy, Debug)]
+pub enum Below {
+    Hip,
+    Driver,
+}
+
+impl Below {
+    fn owns(self, name: &str) -> bool {
+        let prefix = match self {
+            Self::Hip => "hip",
+            Self::Driver => "cu",
+        };
+        name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+    }
+}
+
 struct Function {
     file: usize,
     owner: Option<String>,
     name: String,
-    hip: BTreeSet<String>,
+    below: Below,
+    /// Calls into the layer below.
+    reached: BTreeSet<String>,
     calls: BTreeSet<Call>,
 }
 
-/// C name of a body → the HIP functions it reaches, sorted.
-pub fn hip_of_bodies(krate: &str) -> Result<BTreeMap<String, Vec<String>>> {
+/// C name of a body → the functions of the layer below that it reaches, sorted.
+pub fn reached_by_bodies(krate: &str, below: Below) -> Result<BTreeMap<String, Vec<String>>> {
     let mut functions = Vec::new();
     let mut n_files = 0;
-    read_folder(&root().join(krate).join("src"), &mut n_files, &mut functions)?;
+    read_folder(&root().join(krate).join("src"), below, &mut n_files, &mut functions)?;
 
     let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, function) in functions.iter().enumerate() {
@@ -74,15 +96,18 @@ pub fn hip_of_bodies(krate: &str) -> Result<BTreeMap<String, Vec<String>>> {
 
     let mut reached = BTreeMap::new();
     for (start, function) in functions.iter().enumerate() {
-        if function.owner.is_some() || !function.name.starts_with("cu") {
+        if function.owner.is_some() || !function.name.trim_start_matches('_').starts_with("cu") {
             continue;
         }
         let (mut seen, mut at) = (vec![start], 0);
-        let mut hip = BTreeSet::new();
+        let mut below = BTreeSet::new();
         while at < seen.len() {
             let current = &functions[seen[at]];
-            hip.extend(current.hip.iter().cloned());
+            below.extend(current.reached.iter().cloned());
             for call in &current.calls {
+                if matches!(call, Call::Function(name) if SET_UP.contains(&name.as_str())) {
+                    continue;
+                }
                 if let Some(next) = resolve(current, call)
                     && !seen.contains(&next)
                 {
@@ -91,12 +116,12 @@ pub fn hip_of_bodies(krate: &str) -> Result<BTreeMap<String, Vec<String>>> {
             }
             at += 1;
         }
-        reached.insert(function.name.clone(), hip.into_iter().collect());
+        reached.insert(function.name.clone(), below.into_iter().collect());
     }
     Ok(reached)
 }
 
-fn read_folder(folder: &Path, n_files: &mut usize, functions: &mut Vec<Function>) -> Result<()> {
+fn read_folder(folder: &Path, below: Below, n_files: &mut usize, functions: &mut Vec<Function>) -> Result<()> {
     if !folder.is_dir() {
         return Ok(());
     }
@@ -105,22 +130,22 @@ fn read_folder(folder: &Path, n_files: &mut usize, functions: &mut Vec<Function>
     paths.sort();
     for path in paths {
         if path.is_dir() && path.file_name().is_some_and(|name| name != "generated") {
-            read_folder(&path, n_files, functions)?;
+            read_folder(&path, below, n_files, functions)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let file = syn::parse_file(&std::fs::read_to_string(&path)?)
                 .with_context(|| format!("{} is not Rust yet", path.display()))?;
             *n_files += 1;
-            read_items(&file.items, *n_files, functions);
+            read_items(&file.items, below, *n_files, functions);
         }
     }
     Ok(())
 }
 
-fn read_items(items: &[Item], file: usize, functions: &mut Vec<Function>) {
+fn read_items(items: &[Item], below: Below, file: usize, functions: &mut Vec<Function>) {
     for item in items {
         match item {
             Item::Fn(function) => {
-                functions.push(read_block(file, None, &function.sig.ident.to_string(), &function.block));
+                functions.push(read_block(below, file, None, &function.sig.ident.to_string(), &function.block));
             }
             Item::Impl(block) => {
                 let Type::Path(path) = &*block.self_ty else { continue };
@@ -128,7 +153,7 @@ fn read_items(items: &[Item], file: usize, functions: &mut Vec<Function>) {
                 for item in &block.items {
                     if let ImplItem::Fn(method) = item {
                         let name = method.sig.ident.to_string();
-                        functions.push(read_block(file, owner.clone(), &name, &method.block));
+                        functions.push(read_block(below, file, owner.clone(), &name, &method.block));
                     }
                 }
             }
@@ -137,8 +162,15 @@ fn read_items(items: &[Item], file: usize, functions: &mut Vec<Function>) {
     }
 }
 
-fn read_block(file: usize, owner: Option<String>, name: &str, block: &syn::Block) -> Function {
-    let mut function = Function { file, owner, name: name.to_owned(), ..Function::default() };
+fn read_block(below: Below, file: usize, owner: Option<String>, name: &str, block: &syn::Block) -> Function {
+    let mut function = Function {
+        file,
+        owner,
+        name: name.to_owned(),
+        below,
+        reached: BTreeSet::new(),
+        calls: BTreeSet::new(),
+    };
     function.visit_block(block);
     function
 }
@@ -165,15 +197,14 @@ fn camel(name: &str) -> String {
         .collect()
 }
 
-fn is_hip(name: &str) -> bool {
-    name.strip_prefix("hip").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
-}
-
 impl<'ast> Visit<'ast> for Function {
     fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
         let name = call.method.to_string();
-        if is_hip(&name) {
-            self.hip.insert(name);
+        if matches!(name.as_str(), "get_or_init" | "get_or_try_init" | "call_once" | "call_once_force") {
+            return self.visit_expr(&call.receiver);
+        }
+        if self.below.owns(&name) {
+            self.reached.insert(name);
         } else {
             self.calls.insert(Call::Method(receiver(&call.receiver), name));
         }
@@ -203,11 +234,11 @@ mod tests {
     #[test]
     fn hip_calls_are_found_in_a_block() {
         let item: syn::ItemFn = syn::parse_str(
-            "fn cuMemFree_v2(p: u64) -> Result { let c = Context::current()?; unsafe { c.hip().hipFree(p) }?; forget(p); Ok(()) }",
+            "fn cuMemFree_v2(p: u64) -> Result { let c = Context::current()?; unsafe { c.hip().hipFree(p) }?; ONCE.get_or_init(|| c.hipInit(0)); forget(p); Ok(()) }",
         )
         .unwrap();
-        let function = read_block(1, None, "cuMemFree_v2", &item.block);
-        assert_eq!(function.hip.iter().collect::<Vec<_>>(), ["hipFree"]);
+        let function = read_block(Below::Hip, 1, None, "cuMemFree_v2", &item.block);
+        assert_eq!(function.reached.iter().collect::<Vec<_>>(), ["hipFree"]);
         assert!(function.calls.contains(&Call::Associated("Context".into(), "current".into())));
         assert!(function.calls.contains(&Call::Function("forget".into())));
     }

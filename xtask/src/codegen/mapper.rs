@@ -1,17 +1,17 @@
 //! `tools/data/cuda-mapper.json`: CUDA call → HIP call(s), and whether a body exists.
 //!
-//! Where a driver body exists, the HIP functions are those that its source reaches (`calls.rs`) and its `HIP:` line names.
-//! Where there is none, and for the runtime (which sits on the driver), the HIP function of the same name is the likely way.
+//! Where a body exists, the functions are those that its source reaches (`calls.rs`) and its `HIP:` line names; the
+//! runtime's go through the driver's. Where there is none, the HIP function of the same name is the likely way.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use anyhow::Result;
+use serde_json::json;
 
 use super::bodies::Bodies;
-use super::calls;
-use super::facts::{DriverExport, RuntimeExport, read, without_flavour};
-use super::shells::has_body;
+use super::calls::{self, Below};
+use super::facts::{DriverExport, MAJORS, RuntimeExport, read, without_flavour};
+use super::shells::{body_name, has_body};
 
 pub fn json(
     driver: &BTreeMap<String, DriverExport>,
@@ -23,7 +23,10 @@ pub fn json(
         .lines()
         .filter_map(|line| Some(line.split(' ').next()?.to_owned()))
         .collect();
-    let reached = calls::hip_of_bodies("crates/driver")?;
+    let reached_hip = calls::reached_by_bodies("crates/driver", Below::Hip)?;
+    let reached_driver = calls::reached_by_bodies("crates/runtime", Below::Driver)?;
+
+    let mut hip_of: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut rows = Vec::new();
     for (name, export) in driver {
         let own = driver_bodies
@@ -31,43 +34,45 @@ pub fn json(
             .or_else(|| driver_bodies.get_key_value(without_flavour(name)?));
         let status = if has_body(driver_bodies, name, None) { "implemented" } else { "not-supported" };
         let calls = match own {
-            Some((name, body)) => {
-                let mut calls = body.hip.clone();
-                calls.extend(reached.get(name).into_iter().flatten().filter(|call| !body.hip.contains(call)).cloned());
-                calls
-            }
+            Some((name, body)) => union([&body.hip, reached_hip.get(name).unwrap_or(&Vec::new())]),
             None => likely(&export.base, "cu", &hip),
         };
-        rows.push(row(name, &calls, own.is_none(), status)?);
+        let from = if own.is_some() { "body" } else { "spelling" };
+        rows.push(row(name, json!({ "hip": calls, "from": from, "status": status }))?);
+        hip_of.insert(name, calls);
     }
     for (name, export) in runtime {
-        let have: Vec<&str> = ["11", "12", "13"]
+        let plain = without_flavour(name).unwrap_or(name);
+        let bodies: Vec<&str> = MAJORS
             .into_iter()
-            .filter(|major| export.has(major) && has_body(runtime_bodies, name, Some(major)))
+            .filter(|major| export.has(major))
+            .filter_map(|major| body_name(runtime_bodies, name, Some(major)))
             .collect();
-        let all = ["11", "12", "13"].into_iter().filter(|major| export.has(major)).count();
-        let status = match have.len() {
+        let majors = MAJORS.into_iter().filter(|major| export.has(major)).count();
+        let status = match bodies.len() {
             0 => "not-supported",
-            n if n == all => "implemented",
+            n if n == majors => "implemented",
             _ => "partly",
         };
-        let base = without_flavour(name).unwrap_or(name);
-        rows.push(row(name, &likely(base, "cuda", &hip), true, status)?);
+        if bodies.is_empty() {
+            let calls = likely(plain, "cuda", &hip);
+            rows.push(row(name, json!({ "hip": calls, "from": "spelling", "status": status }))?);
+            continue;
+        }
+        let driver_calls = union(bodies.iter().filter_map(|name| reached_driver.get(*name)));
+        let calls = union(driver_calls.iter().filter_map(|name| hip_of.get(name.as_str())));
+        rows.push(row(name, json!({ "driver": driver_calls, "hip": calls, "from": "body", "status": status }))?);
     }
     Ok(format!("{{\n{}\n}}\n", rows.join(",\n")))
 }
 
-/// `guessed`: the HIP names come from the spelling, not from a body.
-fn row(name: &str, calls: &[String], guessed: bool, status: &str) -> Result<String> {
-    let mut text = String::new();
-    let from = if guessed { "spelling" } else { "body" };
-    write!(
-        text,
-        "{}: {}",
-        serde_json::to_string(name)?,
-        serde_json::json!({ "hip": calls, "from": from, "status": status })
-    )?;
-    Ok(text)
+fn union<'a>(lists: impl IntoIterator<Item = &'a Vec<String>>) -> Vec<String> {
+    lists.into_iter().flatten().cloned().collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// `from`: whether the names come from a body's source or from the spelling.
+fn row(name: &str, value: serde_json::Value) -> Result<String> {
+    Ok(format!("{}: {value}", serde_json::to_string(name)?))
 }
 
 /// Driver names that HIP spells differently, by base name.

@@ -22,13 +22,25 @@ const PROMISE: &str = "\
 
 /// Looks for the body of a name: its own, else the plain spelling's for a per-thread one.
 fn body<'b>(bodies: &'b Bodies, name: &str, major: Option<&str>) -> Option<(&'b Body, bool)> {
+    let (_, body, per_thread) = find_body(bodies, name, major)?;
+    Some((body, per_thread))
+}
+
+fn find_body<'b>(bodies: &'b Bodies, name: &str, major: Option<&str>) -> Option<(&'b str, &'b Body, bool)> {
     let own = |name: &str| {
-        major.and_then(|major| bodies.get(&format!("{name}_v{major}"))).or_else(|| bodies.get(name))
+        major
+            .and_then(|major| bodies.get_key_value(&format!("{name}_v{major}")))
+            .or_else(|| bodies.get_key_value(name))
     };
-    if let Some(body) = own(name) {
-        return Some((body, false));
+    if let Some((found, body)) = own(name) {
+        return Some((found, body, false));
     }
-    own(without_flavour(name)?).map(|body| (body, true))
+    own(without_flavour(name)?).map(|(found, body)| (found.as_str(), body, true))
+}
+
+/// The name of the body that an export runs.
+pub fn body_name<'b>(bodies: &'b Bodies, name: &str, major: Option<&str>) -> Option<&'b str> {
+    find_body(bodies, name, major).map(|(found, ..)| found)
 }
 
 /// The bodies that no export calls: a misspelt name, or a `_vN` for a major without the name.
