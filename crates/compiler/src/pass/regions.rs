@@ -13,7 +13,7 @@ use super::layout::Layout;
 use super::lcssa;
 use super::liveness::live_in;
 use super::loops::Loops;
-use super::number::Threads;
+use super::number::{Numbers, Threads};
 use super::shape::{Among, Shape, analyse, structure};
 use super::ssa::{Graph, rebuild};
 use super::visit::{Definition, definitions, term_values_mut};
@@ -37,6 +37,7 @@ pub struct Region {
     pub loops: Loops,
     pub layout: Layout,
     pub shapes: Vec<Shape>,
+    pub numbers: Numbers,
     pub divergent: Vec<bool>,
     /// In the order of the entry block's parameters.
     pub saved: Vec<Saved>,
@@ -67,8 +68,9 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64) -> Result<Pla
     let graph = successors(&body);
     let (dominators, loops, layout) = structure(&body).ok_or_else(irreducible)?;
     let none = HashMap::new();
-    let group = analyse(&body, &loops, &layout, threads, Among::Group, local_bytes, &none);
-    let block = analyse(&body, &loops, &layout, threads, Among::Block, local_bytes, &none);
+    let numbers = Numbers::of(&body, threads);
+    let group = analyse(&body, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &none);
+    let block = analyse(&body, &loops, &layout, &numbers, threads, Among::Block, local_bytes, &none);
     let view = View {
         function: &body,
         graph: &graph,
@@ -296,7 +298,8 @@ fn cut(
         function.blocks[0].params.iter().zip(&need.saved).map(|(&param, saved)| (param, saved.shape)).collect();
     loop {
         let (dominators, loops, layout) = structure(&function).ok_or_else(irreducible)?;
-        let shapes = analyse(&function, &loops, &layout, threads, Among::Group, local_bytes, &given);
+        let numbers = Numbers::of(&function, threads);
+        let shapes = analyse(&function, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &given);
         if split_checks(&mut function, &shapes.of) {
             continue;
         }
@@ -313,6 +316,7 @@ fn cut(
             loops,
             layout,
             shapes: shapes.of,
+            numbers,
             divergent: shapes.divergent,
             saved: need.saved.clone(),
             next,

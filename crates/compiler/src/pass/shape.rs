@@ -9,7 +9,7 @@ use super::dominators::{Dominators, successors};
 use super::invariant::{Same, special};
 use super::layout::{Item, Layout};
 use super::loops::Loops;
-use super::number::{Numbers, Threads};
+use super::number::{Numbers, Threads, signed};
 use crate::ir::*;
 use std::collections::{BTreeMap, HashMap};
 
@@ -79,7 +79,7 @@ pub struct Analysis<'a> {
     graph: Vec<Vec<usize>>,
     loops: &'a Loops,
     layout: &'a Layout,
-    numbers: Numbers<'a>,
+    numbers: &'a Numbers,
     threads: Threads,
     among: Among,
     local_bytes: i64,
@@ -95,10 +95,12 @@ pub struct Analysis<'a> {
 const FAR: i64 = 1 << 16;
 
 /// `given` are shapes of the entry block's parameters.
+#[expect(clippy::too_many_arguments, reason = "the function and what is known of it")]
 pub fn analyse(
     function: &Function,
     loops: &Loops,
     layout: &Layout,
+    numbers: &Numbers,
     threads: Threads,
     among: Among,
     local_bytes: u64,
@@ -113,7 +115,7 @@ pub fn analyse(
         graph: successors(function),
         loops,
         layout,
-        numbers: Numbers::new(function, threads),
+        numbers,
         threads,
         among,
         local_bytes: local_bytes as i64,
@@ -281,7 +283,10 @@ impl Analysis<'_> {
         };
         let lines: Option<Vec<(i64, bool)>> = args.iter().map(|shape| shape.line()).collect();
         let assumed = args.iter().any(|shape| shape.is_assumed());
-        let constant = |index: usize| self.numbers.signed_constant(inst.args[index]);
+        let constant = |index: usize| {
+            let bits = self.numbers.constant(inst.args[index])?;
+            Some(signed(bits, self.function.ty(inst.args[index]).bits()) as i64)
+        };
         if matches!(inst.op, Op::Select) {
             return if args[0].is_uniform() { args[1].join(args[2]) } else { Shape::Varying };
         }

@@ -2,7 +2,7 @@
 
 use super::{Copy, Emitter};
 use crate::back::llvm::{Type, Val, emit_pure};
-use crate::ir::{Inst, Op, Space, Ty, Value};
+use crate::ir::{Inst, Op, Ty, Value};
 use crate::pass::regions::is_checked;
 use crate::pass::shape::Shape;
 
@@ -216,10 +216,5 @@ impl Emitter<'_> {
             self.define_vector(value, val);
         }
         Ok(())
-    }
-
-    /// Whether a memory window belongs to one thread.
-    pub(super) fn is_private(space: Space) -> bool {
-        space == Space::Local
     }
 }

@@ -4,7 +4,6 @@
 use super::Emitter;
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Op, ReduxOp, ShflMode, Value, VoteMode};
-use crate::pass::number::Numbers;
 
 impl Emitter<'_> {
     pub(super) fn collective(&mut self, inst: &Inst) -> Result<(), String> {
@@ -38,8 +37,7 @@ impl Emitter<'_> {
     }
 
     fn constant(&self, value: Value) -> Option<u32> {
-        let numbers = Numbers::new(&self.here().function, self.threads);
-        numbers.constant(value).and_then(|bits| u32::try_from(bits).ok())
+        self.here().numbers.constant(value).and_then(|bits| u32::try_from(bits).ok())
     }
 
     /// `shfl.sync.mode d|p, a, b, c, members`
