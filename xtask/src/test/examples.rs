@@ -236,13 +236,13 @@ impl Build<'_> {
 
     fn program(&self, program: &Path) -> Result<()> {
         let mut inputs = Vec::new();
-        let mut libraries: Vec<PathBuf> = Vec::new();
+        let mut libraries: Vec<String> = Vec::new();
         match self.name {
             "vector_add_driver" => {
                 let ptx = self.part(".ptx");
                 quiet(self.nvcc().arg("-ptx").arg("-o").arg(ptx).arg(self.source("parts/vector_add_kernel.cu")))?;
                 if self.form != Form::Dlopen {
-                    libraries.push(self.stub()?);
+                    libraries = vec!["-L".to_owned(), self.stub()?.display().to_string(), "-lcuda".to_owned()];
                 }
             }
             "constant_and_globals" if self.form == Form::Rdc => inputs.push(self.source("parts/second_unit.cu")),
@@ -317,12 +317,12 @@ impl Build<'_> {
         Ok(object)
     }
 
-    /// What `-lcuda` means: the toolkit's link stub where it has one, else our own library, which answers to the same names.
+    /// Where `-lcuda` is: the toolkit's link stub where it has one, else our own library, which answers to the same names.
     fn stub(&self) -> Result<PathBuf> {
-        let stubs = self.toolchain.dir.join("lib/stubs/libcuda.so");
-        let library = if stubs.exists() { stubs } else { self.installed.lib().join("libcuda.so.1") };
-        ensure!(library.exists(), "there is no libcuda to link against: cargo xtask build");
-        Ok(library)
+        let stubs = self.toolchain.dir.join("lib/stubs");
+        let dir = if stubs.exists() { stubs } else { self.installed.lib().to_path_buf() };
+        ensure!(dir.join("libcuda.so").exists(), "there is no libcuda to link against: cargo xtask build");
+        Ok(dir)
     }
 }
 
