@@ -16,20 +16,20 @@ fn forward(criterion: &mut Criterion) {
     let hip = null::hip();
     let mut ctx: CUcontext = core::ptr::null_mut();
     context::cuCtxCreate_v2((&mut ctx).into(), 0, 0).unwrap();
-    let mut loaded = core::ptr::null_mut();
+    let mut loaded: cuda_abi::CUmodule = core::ptr::null_mut();
     module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()).unwrap();
-    let mut function = core::ptr::null_mut();
+    let mut function: cuda_abi::CUfunction = core::ptr::null_mut();
     module::cuModuleGetFunction((&mut function).into(), loaded, c"good".as_ptr()).unwrap();
-    let mut own_stream = core::ptr::null_mut();
+    let mut own_stream: cuda_abi::CUstream = core::ptr::null_mut();
     stream::cuStreamCreate((&mut own_stream).into(), 1).unwrap();
-    let mut own_event = core::ptr::null_mut();
+    let mut own_event: cuda_abi::CUevent = core::ptr::null_mut();
     event::cuEventCreate((&mut own_event).into(), 2).unwrap();
     let mut dptr = 0;
     memory::cuMemAlloc_v2((&mut dptr).into(), 4096).unwrap();
     let host = [0u8; 8];
     let mut argument = dptr;
     let mut parameters = [(&raw mut argument).cast::<c_void>()];
-    let none = core::ptr::null_mut();
+    let none: *mut *mut c_void = core::ptr::null_mut();
 
     let mut launch = criterion.benchmark_group("launch");
     launch.bench_function("hipModuleLaunchKernel", |bencher| {

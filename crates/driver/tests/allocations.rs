@@ -1,0 +1,143 @@
+//! Launches, asynchronous copies, fills and events allocate nothing after their first call. One test: the counter is
+//! the process's.
+
+mod null;
+
+use core::ffi::c_void;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use driver::api::{context, copy, event, execution, library, memory, memset, module, stream};
+use driver::{entry, entry_per_thread};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: passes everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn hot_calls_allocate_nothing_after_the_first() {
+    null::start();
+    let none = core::ptr::null_mut();
+    let mut ctx: cuda_abi::CUcontext = core::ptr::null_mut();
+    context::cuCtxCreate_v2((&mut ctx).into(), 0, 0).unwrap();
+    let mut loaded: cuda_abi::CUmodule = core::ptr::null_mut();
+    module::cuModuleLoadData((&mut loaded).into(), null::PTX.as_ptr().cast()).unwrap();
+    let mut function: cuda_abi::CUfunction = core::ptr::null_mut();
+    module::cuModuleGetFunction((&mut function).into(), loaded, c"good".as_ptr()).unwrap();
+    let mut lib: cuda_abi::CUlibrary = core::ptr::null_mut();
+    let (no_options, no_values) = (core::ptr::null_mut(), core::ptr::null_mut());
+    let image = null::PTX.as_ptr().cast();
+    let (no_library_options, n) = (core::ptr::null_mut(), 0);
+    library::cuLibraryLoadData(
+        (&mut lib).into(),
+        image,
+        no_options,
+        no_values,
+        n,
+        no_library_options,
+        no_values,
+        n,
+    )
+    .unwrap();
+    let mut kernel: cuda_abi::CUkernel = core::ptr::null_mut();
+    library::cuLibraryGetKernel((&mut kernel).into(), lib, c"good".as_ptr()).unwrap();
+    let mut own_stream: cuda_abi::CUstream = core::ptr::null_mut();
+    stream::cuStreamCreate((&mut own_stream).into(), 1).unwrap();
+    let mut own_event: cuda_abi::CUevent = core::ptr::null_mut();
+    event::cuEventCreate((&mut own_event).into(), 0).unwrap();
+    let mut dptr = 0;
+    memory::cuMemAlloc_v2((&mut dptr).into(), 256).unwrap();
+    let mut host = [0u8; 64];
+    let at = host.as_mut_ptr().cast::<c_void>();
+    let mut argument = dptr;
+    let mut parameters = [(&raw mut argument).cast::<c_void>()];
+    let parameters = parameters.as_mut_ptr();
+
+    let calls: [(&str, &dyn Fn() -> driver::Result); 9] = [
+        ("cuLaunchKernel", &|| {
+            execution::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters, none)
+        }),
+        ("cuLaunchKernel of a CUkernel", &|| {
+            execution::cuLaunchKernel(
+                kernel.cast(),
+                1,
+                1,
+                1,
+                32,
+                1,
+                1,
+                0,
+                core::ptr::null_mut(),
+                parameters,
+                none,
+            )
+        }),
+        ("cuMemcpyHtoDAsync_v2", &|| copy::cuMemcpyHtoDAsync_v2(dptr, at, 64, own_stream)),
+        ("cuMemcpyDtoHAsync_v2", &|| copy::cuMemcpyDtoHAsync_v2(at, dptr, 64, own_stream)),
+        ("cuMemsetD32Async", &|| memset::cuMemsetD32Async(dptr, 5, 16, own_stream)),
+        ("cuEventRecord", &|| event::cuEventRecord(own_event, own_stream)),
+        ("cuStreamWaitEvent", &|| stream::cuStreamWaitEvent(own_stream, own_event, 0)),
+        ("cuStreamSynchronize", &|| stream::cuStreamSynchronize(own_stream)),
+        ("cuCtxSynchronize", &|| context::cuCtxSynchronize()),
+    ];
+    for (name, call) in calls {
+        call().unwrap();
+        let before = ALLOCATIONS.get();
+        for _ in 0..10 {
+            assert_eq!(entry("test", call).0, 0);
+            assert_eq!(entry_per_thread("test", call).0, 0);
+        }
+        assert_eq!(ALLOCATIONS.get() - before, 0, "{name} allocates");
+    }
+}
+
+/// Threads share one context, its stream and its kernel; each has memory of its own.
+#[test]
+fn threads_that_share_everything_lose_nothing() {
+    null::start();
+    let mut primary: cuda_abi::CUcontext = core::ptr::null_mut();
+    driver::api::device::cuDevicePrimaryCtxRetain((&mut primary).into(), 1).unwrap();
+    let primary = primary.addr();
+    let threads: Vec<_> = (0..8u8)
+        .map(|number| {
+            std::thread::spawn(move || {
+                context::cuCtxSetCurrent(core::ptr::without_provenance_mut(primary)).unwrap();
+                for round in 0..200u8 {
+                    let mut dptr = 0;
+                    memory::cuMemAlloc_v2((&mut dptr).into(), 128).unwrap();
+                    let mut own: cuda_abi::CUstream = core::ptr::null_mut();
+                    stream::cuStreamCreate((&mut own).into(), 0).unwrap();
+                    memset::cuMemsetD8Async(dptr, number ^ round, 128, own).unwrap();
+                    let mut host = [0u8; 128];
+                    copy::cuMemcpyDtoHAsync_v2(host.as_mut_ptr().cast(), dptr, 128, own).unwrap();
+                    stream::cuStreamSynchronize(own).unwrap();
+                    assert_eq!(host, [number ^ round; 128]);
+                    stream::cuStreamDestroy_v2(own).unwrap();
+                    memory::cuMemFree_v2(dptr).unwrap();
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    driver::api::device::cuDevicePrimaryCtxRelease_v2(1).unwrap();
+}
