@@ -5,6 +5,7 @@ use std::sync::{Mutex, Once};
 
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
+use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::prelude::*;
 
 /// Starts logging as `CUDAWAY_LOG` and `CUDAWAY_LOG_FILE` say; does nothing when `CUDAWAY_LOG` is unset.
@@ -17,7 +18,8 @@ pub fn init() {
             Some(filter) => (filter, None),
             None => (Targets::new().with_default(tracing::Level::WARN), Some(text)),
         };
-        let layer = fmt::layer().with_ansi(false).with_target(true);
+        // At `trace` every CUDA call is a line when it returns, with its time.
+        let layer = fmt::layer().with_ansi(false).with_target(true).with_span_events(FmtSpan::CLOSE);
         let file = config.log_file.as_ref().map(|path| (path, OpenOptions::new().create(true).append(true).open(path)));
         let (file, file_error) = match file {
             Some((_, Ok(file))) => (Some(file), None),
