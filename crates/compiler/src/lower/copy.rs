@@ -14,6 +14,15 @@ type I<'i, 'a> = Instr<'i, 'a>;
 /// `cp.async.wait_group n`, `cp.async.wait_all`
 pub(super) fn cp<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.need_one(&[("async", ())])?;
+    if i.ast.has("reduce") {
+        return Err(Failure::Unsupported);
+    }
+    if i.take("bulk") {
+        return super::mbarrier::bulk(l, i);
+    }
+    if i.take("mbarrier") {
+        return super::mbarrier::copy_arrive(l, i);
+    }
     if i.take("commit_group") || i.take("wait_all") {
         i.done()?;
         let [] = i.operands()?;
@@ -22,9 +31,6 @@ pub(super) fn cp<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     if i.take("wait_group") {
         i.done()?;
         return i.operands::<1>().map(|_| ());
-    }
-    if i.ast.has("bulk") || i.ast.has("mbarrier") {
-        return Err(Failure::Unsupported);
     }
     let policy = i.cache_hints();
     i.take_map(|word| matches!(word, "shared" | "shared::cta" | "shared::cluster").then_some(()))

@@ -21,6 +21,7 @@ mod layout;
 mod link;
 mod logic;
 mod matrix;
+mod mbarrier;
 mod memory;
 mod operand;
 mod print;
@@ -262,6 +263,14 @@ fn kernel(unit: &Unit<'_>, defined: Defined<'_, '_>, body: Result<Function, Vec<
             *size = layout::number(argument).ok().and_then(|it| u32::try_from(it).ok()).unwrap_or(1);
         }
         sizes
+    };
+    // A launch has clusters of one block; a kernel that must have more fails alone.
+    let body = match ast.directive("reqnctapercluster") {
+        Some(directive) if dimensions(directive) != [1; 3] => {
+            let message = "clusters of more than one block are not supported".to_owned();
+            Err(vec![unit.diagnostic(directive.span, Some(&name), message)])
+        }
+        _ => body,
     };
     let first = |name: &str| ast.directive(name).map(|it| dimensions(it)[0]);
     let shared = body.as_ref().map(|body| shared_layout(body, program)).unwrap_or_default();

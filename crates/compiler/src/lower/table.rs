@@ -5,7 +5,7 @@
 
 use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
-use super::{atomic, barrier, call, compare, control, convert, copy, float, integer, logic, matrix, memory, special, video, warp};
+use super::{atomic, barrier, call, compare, control, convert, copy, float, integer, logic, matrix, mbarrier, memory, special, video, warp};
 
 /// What a guard predicate does to an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +77,7 @@ table! {
     "fence"         Effect barrier::fence,
     "fma"           Pure   float::fma,
     "fns"           Pure   integer::fns,
+    "getctarank"    Pure   memory::getctarank,
     "griddepcontrol" Effect control::griddepcontrol,
     "isspacep"      Pure   memory::isspacep,
     "ld"            Effect memory::ld,
@@ -87,8 +88,10 @@ table! {
     "mad"           Pure   integer::mad,
     "mad24"         Pure   integer::mad24,
     "madc"          Pure   integer::madc,
+    "mapa"          Pure   memory::mapa,
     "match"         Effect warp::match_,
     "max"           Pure   integer::max,
+    "mbarrier"      Effect mbarrier::mbarrier,
     "membar"        Effect barrier::membar,
     "min"           Pure   integer::min,
     "mov"           Pure   memory::mov,
