@@ -44,6 +44,11 @@ fn float(i: usize) -> u32 {
     ((random(i) % 20000) as f32 / 1000.0 - 10.0).to_bits()
 }
 
+/// Halves of doubles near 1.
+fn double(i: usize) -> u32 {
+    if i % 2 == 0 { random(i) } else { 0x3ff0_0000 | random(i) >> 12 }
+}
+
 fn small(i: usize) -> u32 {
     random(i) % 1000
 }
@@ -105,8 +110,56 @@ fn cases() -> Vec<Case> {
     }
     let given = vec![Words(60 * 37, float), Words(60 * 37, zero), I(60), I(37)];
     all.push(case("transpose", [2, 2, 1], [32, 8, 1], given));
+    for block in [32, 64, 96, 256] {
+        let (grid, b, len) = ([3, 1, 1], [block, 1, 1], 3 * block as usize);
+        let n = len as i32 - 9;
+        for kernel in ["shfl_modes", "scan", "votes", "ballot_branch", "matches", "reduxes", "early_shfl", "warp_role", "loop_exit_barrier", "counts", "switches", "calls"] {
+            all.push(case(kernel, grid, b, vec![Words(len, small), Words(len, zero), I(n)]));
+        }
+        // A collective that every lane of a part of a warp's block runs; which lanes are active is up to the machine.
+        all.push(case("active", grid, b, vec![Words(len, small), Words(len, zero), I(n)]));
+        all.push(case("shfl_reduce", grid, b, vec![Words(len, random), Words(3, zero), I(n)]));
+        let given = vec![Words(len, small), Words(len, zero), Words(1, zero), I(n)];
+        all.push(case("compact", [1, 1, 1], [32, 1, 1], given));
+        all.push(case("cas_add", grid, b, vec![Words(len, small), Words(4, zero), I(n)]));
+        all.push(case("tickets", grid, b, vec![Words(1, zero), Words(len, zero), I(n)]));
+        let given = vec![Words(len, random), Words(len, zero), Words(9, random), I(9)];
+        all.push(case("uniform_barrier", grid, b, given));
+        all.push(case("doubles", grid, b, vec![Words(2 * len, double), Words(2 * len, zero), I(n)]));
+        all.push(case("gen_shared", grid, b, vec![Words(len, random), Words(len, zero), I(n)]));
+        all.push(Case { simd: false, ..case("spin_lock", grid, b, vec![Words(1, zero), Words(1, zero), I(n)]) });
+        let given = vec![Words(len, random), Words(len, zero), I(n)];
+        all.push(Case { simd: false, ..case("divergent_barrier", grid, b, given.clone()) });
+        all.push(Case { simd: false, ..case("tid_barrier", grid, b, given) });
+    }
+    for block in [[4, 4, 4], [32, 2, 3], [3, 5, 7], [1, 64, 1], [2, 1, 33]] {
+        let len = 2 * block.iter().product::<u32>() as usize;
+        all.push(case("cube", [2, 1, 1], block, vec![Words(len, random), Words(len, zero), I(0)]));
+    }
+    all.push(case("bitonic", [2, 1, 1], [256, 1, 1], vec![Words(512, random), I(0)]));
     all.push(case("scatter", [4, 1, 1], [256, 1, 1], vec![Words(1024, shuffled), Words(1024, zero), I(1000)]));
     all
+}
+
+/// Old code counts on the lanes of a warp storing together; S keeps that for volatile shared memory.
+#[test]
+fn volatile_shared_memory_is_in_lockstep_within_a_warp() {
+    let case = case("volatile_reduce", [3, 1, 1], [64, 1, 1], vec![Words(192, random), Words(192, zero), I(0)]);
+    let mut how = How::new(3, 64);
+    how.setting = Some(Setting::Simd);
+    let found = result(&case, &how).unwrap();
+    let mut expected = vec![];
+    for block in 0..3 {
+        let mut s: Vec<u32> = (0..64).map(|t| random(block * 64 + t)).collect();
+        for step in [32, 16] {
+            let before = s.clone();
+            for t in 0..32 {
+                s[t] = before[t].wrapping_add(before[(t + step) % 64]);
+            }
+        }
+        expected.extend(s.iter().flat_map(|word| word.to_le_bytes()));
+    }
+    assert_eq!(found[1], expected);
 }
 
 /// The buffers afterwards.
@@ -132,6 +185,14 @@ fn result(case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
         })
         .collect();
     run(&program, case.kernel, how, &mut args)?;
+    // DUMP=folder keeps the LLVM IR that was run.
+    if let (Ok(folder), Some(Setting::Simd)) = (std::env::var("DUMP"), how.setting) {
+        let text = hip_cpu::harness::emit(&program, case.kernel, how)?.text;
+        let [x, y, z] = case.block;
+        let (width, bits) = (how.width.unwrap_or(0), how.vector_bits.unwrap_or(0));
+        let name = format!("{folder}/{}-{x}x{y}x{z}-w{width}-v{bits}.ll", case.kernel);
+        std::fs::write(name, text).expect("DUMP is a folder that can be written");
+    }
     Ok(buffers)
 }
 

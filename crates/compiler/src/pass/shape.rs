@@ -225,6 +225,7 @@ impl Analysis<'_> {
         let uniform = match &inst.op {
             Op::Special(register) => special(*register) == Same::Block || self.threads.total() == 1,
             Op::Cvta { space: Space::Local, .. } => false,
+            Op::Barrier { .. } => return Shape::Uniform,
             Op::Load { space, order, .. } => {
                 matches!(space, Space::Param) || (*space != Space::Local && *order == Order::Weak)
             }

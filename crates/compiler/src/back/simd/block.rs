@@ -2,7 +2,7 @@
 
 use super::{Copy, Emitter, Place};
 use crate::back::llvm::{Builder, Type, Val};
-use crate::ir::{Op, Space, Term, Ty, Value};
+use crate::ir::{BarrierKind, Op, Space, Term, Ty, Value};
 use crate::pass::liveness::crosses_blocks;
 use crate::pass::regions::Saved;
 use crate::pass::shape::Shape;
@@ -163,6 +163,15 @@ impl Emitter<'_> {
         if many {
             self.b.inst("store i32 -1, ptr %next");
         }
+        let mut targets: Vec<usize> = self.here().next.iter().copied().flatten().collect();
+        targets.sort_unstable();
+        targets.dedup();
+        for &target in &targets {
+            if self.reduction(target).is_some() {
+                self.alloca(&format!("%red{region}_{target}"), Type::int(32, 1));
+                self.b.inst(format_args!("store i32 0, ptr %red{region}_{target}"));
+            }
+        }
         let saved = self.here().saved.clone();
         self.b.br(&format!("r{region}.group"));
         self.b.start_block(&format!("r{region}.group"));
@@ -213,9 +222,6 @@ impl Emitter<'_> {
         self.b.inst(format_args!("%g{region}.more = icmp ult i64 %g{region}.after, {}", self.groups));
         self.b.inst(format_args!("br i1 %g{region}.more, label %r{region}.group, label %r{region}.end"));
         self.b.start_block(&format!("r{region}.end"));
-        let mut targets: Vec<usize> = self.here().next.iter().copied().flatten().collect();
-        targets.sort_unstable();
-        targets.dedup();
         if targets.is_empty() {
             self.b.br("block.next");
             return Ok(());
@@ -231,9 +237,47 @@ impl Emitter<'_> {
                 let val = self.b.assign(ty, format_args!("load {ty}, ptr {}", next_slot(each.value)));
                 self.b.inst(format_args!("store {}, ptr {}", val.typed(), block_slot(each.value)));
             }
+            if let Some((kind, result)) = self.reduction(target) {
+                let i32_ty = Type::int(32, 1);
+                let count = self.b.assign(i32_ty, format_args!("load i32, ptr %red{region}_{target}"));
+                let val = match kind {
+                    BarrierKind::RedAnd => self.b.icmp_int("eq", &count, 0),
+                    BarrierKind::RedOr => self.b.icmp_int("ne", &count, 0),
+                    _ => count,
+                };
+                if self.places.contains_key(&result) {
+                    self.b.inst(format_args!("store {}, ptr {}", val.typed(), block_slot(result)));
+                }
+            }
             self.b.br(&format!("r{target}.start"));
         }
         Ok(())
+    }
+
+    /// What the barrier in front of region `target` reduces, and the result's name.
+    fn reduction(&self, target: usize) -> Option<(BarrierKind, Value)> {
+        let here = self.here();
+        let at = here.next.iter().position(|&next| next == Some(target))?;
+        let inst = here.function.blocks[at].insts.last()?;
+        match (&inst.op, inst.results.first()) {
+            (Op::Barrier { kind, .. }, Some(&result)) => Some((*kind, result)),
+            _ => None,
+        }
+    }
+
+    /// Counts the active lanes whose predicate decides a reduction.
+    fn contribute(&mut self, target: usize, kind: BarrierKind, predicate: Value) {
+        let predicate = self.vector(predicate);
+        let active = self.active();
+        let decides = if kind == BarrierKind::RedAnd { self.b.not(&predicate) } else { predicate };
+        let decides = self.b.and(&decides, &active);
+        let bits = self.bits_of(&decides);
+        let count = self.b.same("ctpop", &[&bits]);
+        let count = self.b.resize(&count, 32, false);
+        let slot = format!("%red{}_{target}", self.region);
+        let before = self.b.assign(Type::int(32, 1), format_args!("load i32, ptr {slot}"));
+        let sum = self.b.add(&before, &count);
+        self.b.inst(format_args!("store {}, ptr {slot}", sum.typed()));
     }
 
     /// Makes the slots of the region and gives each a defined content.
@@ -363,10 +407,20 @@ impl Emitter<'_> {
     }
 
     /// The block being written ends in the barrier in front of region `target`, with these values for it.
-    pub(super) fn save(&mut self, target: usize, values: &[Value]) {
+    pub(super) fn save(&mut self, at: usize, target: usize, values: &[Value]) {
         let saved = self.plan.regions[target].saved.clone();
+        let barrier = self.here().function.blocks[at].insts.last().cloned();
+        let results = barrier.as_ref().map(|inst| inst.results.clone()).unwrap_or_default();
+        if let (Some((kind, _)), Some(&predicate)) =
+            (self.reduction(target), barrier.as_ref().and_then(|inst| inst.args.last()))
+        {
+            self.contribute(target, kind, predicate);
+        }
         let mut assumed = false;
         for (each, &value) in saved.iter().zip(values) {
+            if results.contains(&value) {
+                continue;
+            }
             if each.is_block_uniform {
                 let val = self.any_lanes(value, 0);
                 self.b.inst(format_args!("store {}, ptr {}", val.typed(), next_slot(each.value)));

@@ -2,7 +2,7 @@
 
 use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
-use crate::ir::{BarrierKind, Block, Edge, Op, Term, Value};
+use crate::ir::{Block, Edge, Op, Term, Value};
 use crate::pass::layout::Item;
 use crate::pass::shape::Shape;
 
@@ -115,7 +115,7 @@ impl Emitter<'_> {
             }
             Term::Return(values) => {
                 if let Some(target) = self.here().next[at] {
-                    self.save(target, values);
+                    self.save(at, target, values);
                 }
                 self.b.br(&latch);
             }
@@ -209,7 +209,7 @@ impl Emitter<'_> {
             }
             Term::Return(values) => {
                 if let Some(target) = self.here().next[at] {
-                    self.save(target, values);
+                    self.save(at, target, values);
                 }
             }
             Term::Exit | Term::Switch { .. } => {}
@@ -332,13 +332,5 @@ impl Emitter<'_> {
         self.b.inst(format_args!("store i1 false, ptr {flag}"));
         self.b.br(&keep);
         self.b.start_block(&keep);
-    }
-
-    /// Barriers themselves do nothing: the region ends behind them.
-    pub(super) fn barrier(&self, kind: BarrierKind) -> Result<(), String> {
-        match kind {
-            BarrierKind::Sync => Ok(()),
-            _ => Err("it reduces at a barrier".to_owned()),
-        }
     }
 }

@@ -41,7 +41,8 @@ impl Emitter<'_> {
                 Ok(())
             }
             op if op.is_warp_collective() => self.collective(inst),
-            Op::Barrier { kind, .. } => self.barrier(*kind),
+            // The region ends behind it.
+            Op::Barrier { .. } => Ok(()),
             Op::Syscall(call) => self.syscall(*call, inst),
             Op::NanoSleep => {
                 self.sleep(inst);
