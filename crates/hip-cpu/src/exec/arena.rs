@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::Fault;
-use super::lane::Lanes;
+use super::lane::Resident;
 
 /// An anonymous mapping with an unreadable page on either side, so that a wild offset faults instead of corrupting.
 #[derive(Default)]
@@ -72,7 +72,8 @@ pub struct Arena {
     pub shared: Mapping,
     pub context: Mapping,
     pub local: Mapping,
-    pub lanes: Lanes,
+    /// Setting L's blocks, which have memory of their own.
+    pub residents: Vec<Resident>,
 }
 
 /// Lends this thread's arena. A kernel run from inside a kernel's service gets a fresh one.

@@ -3,8 +3,12 @@
 //! Threads are independent, as on NVIDIA since Volta: a lane may wait for another lane of its warp. A collective is
 //! complete when every live lane of its member mask asks for the same thing with the same mask; a barrier when its
 //! threads have arrived. When every live thread waits and nothing completes, the block is stuck and the grid fails.
+//!
+//! A block whose threads only spin waits for another block: its OS thread keeps it and begins the next one beside it,
+//! so blocks that wait for each other advance however few cores there are.
 
-use super::{Fault, Kernel, Launch, StepFn, Thread, Worker};
+use super::arena::Mapping;
+use super::{Fault, Grid, StepFn, Thread, Worker, block_index};
 
 /// What the threads of a stuck block wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,14 +76,145 @@ impl Barrier {
     }
 }
 
-/// Scheduling state, kept by the OS thread from block to block.
+/// Scheduling state of a block.
 #[derive(Default)]
-pub struct Lanes {
+struct Lanes {
     states: Vec<State>,
     /// Lanes that ended, per warp.
     ended: [u32; MAX_WARPS],
     n_ended: u32,
+    /// Passes in which something moved.
+    n_steps: u64,
     barriers: Vec<Barrier>,
+}
+
+/// One block's memory and state, kept by the OS thread from block to block.
+#[derive(Default)]
+pub struct Resident {
+    shared: Mapping,
+    context: Mapping,
+    local: Mapping,
+    lanes: Lanes,
+}
+
+/// Blocks that one OS thread holds at most.
+const MAX_RESIDENT: usize = 1024;
+/// Passes in which nothing moved before the OS thread begins another block.
+const PATIENCE: u32 = 64;
+
+/// Runs blocks until `next` gives no more and all have ended, or `stopped` says that the grid failed elsewhere.
+pub fn run_blocks(
+    step: StepFn,
+    grid: &Grid<'_>,
+    number: u32,
+    residents: &mut Vec<Resident>,
+    mut next: impl FnMut() -> Option<u64>,
+    stopped: impl Fn() -> bool,
+) -> Result<(), Fault> {
+    // Blocks that wait for other blocks; one block that runs through is the common case and stays out of here.
+    let mut waiting: Vec<(Resident, Worker, u64)> = vec![];
+    loop {
+        let Some(linear) = next() else { break };
+        let mut resident = residents.pop().unwrap_or_default();
+        let worker = resident.begin(grid, number, linear)?;
+        let mut block = Block::of(&mut resident, grid, &worker);
+        let patience = if waiting.len() < MAX_RESIDENT { PATIENCE } else { u32::MAX };
+        match block.run(step, grid, &worker, patience, &stopped)? {
+            Turn::Ended => residents.push(resident),
+            Turn::Waits => waiting.push((resident, worker, linear)),
+        }
+        if stopped() {
+            return Ok(());
+        }
+    }
+    let mut idle_rounds = 0u32;
+    while !waiting.is_empty() {
+        let mut advanced = false;
+        let mut i = 0;
+        while i < waiting.len() {
+            let (resident, worker, _) = &mut waiting[i];
+            let mut block = Block::of(resident, grid, worker);
+            let before = block.lanes.n_steps;
+            match block.run(step, grid, worker, 1, &stopped)? {
+                Turn::Ended => {
+                    residents.push(waiting.swap_remove(i).0);
+                    advanced = true;
+                }
+                Turn::Waits => {
+                    advanced |= block.lanes.n_steps != before;
+                    i += 1;
+                }
+            }
+        }
+        if stopped() {
+            return Ok(());
+        }
+        idle_rounds = if advanced { 0 } else { idle_rounds + 1 };
+        pause(idle_rounds);
+    }
+    Ok(())
+}
+
+/// Waits a little for another block, another stream or the host; longer the longer it lasts.
+fn pause(idle: u32) {
+    match idle {
+        0..16 => std::hint::spin_loop(),
+        16..4096 => std::thread::yield_now(),
+        _ => std::thread::sleep(std::time::Duration::from_micros(50)),
+    }
+}
+
+impl Resident {
+    /// Prepares the memory and the thread records for block `linear`.
+    fn begin(&mut self, grid: &Grid<'_>, number: u32, linear: u64) -> Result<Worker, Fault> {
+        let Grid { kernel, launch, shared_bytes } = *grid;
+        let [bx, by, bz] = launch.block;
+        let n_threads = (bx * by * bz) as usize;
+        let stride = kernel.context_bytes.next_multiple_of(16) as usize;
+        let local_bytes = kernel.local_bytes * n_threads as u64;
+        self.shared.ensure(u64::from(shared_bytes))?;
+        self.context.ensure((stride * n_threads) as u64)?;
+        self.local.ensure(local_bytes)?;
+        let lanes = &mut self.lanes;
+        lanes.states.clear();
+        lanes.states.resize(n_threads, State::Ready);
+        lanes.ended = [0; MAX_WARPS];
+        lanes.n_ended = 0;
+        lanes.barriers.resize_with(N_BARRIERS, Barrier::default);
+        lanes.barriers.iter_mut().filter(|b| b.in_use).for_each(Barrier::reset);
+        let worker = Worker {
+            shared: self.shared.base(),
+            context: self.context.base(),
+            local: self.local.base(),
+            number,
+            shared_bytes,
+            block: block_index(linear, launch.grid),
+            linear: linear as u32,
+            local_bytes,
+        };
+        let mut block = Block::of(self, grid, &worker);
+        // SAFETY: the mapping has `stride` bytes for each thread.
+        unsafe { block.records.write_bytes(0, stride * n_threads) };
+        let mut linear = 0;
+        for z in 0..bz {
+            for y in 0..by {
+                for x in 0..bx {
+                    let thread = block.thread(linear);
+                    thread.tid = [x, y, z];
+                    thread.linear = linear as u32;
+                    thread.local = worker.local.wrapping_add(linear * kernel.local_bytes as usize);
+                    linear += 1;
+                }
+            }
+        }
+        Ok(worker)
+    }
+}
+
+enum Turn {
+    Ended,
+    /// Nothing moved for as many passes as patience allowed.
+    Waits,
 }
 
 struct Block<'a> {
@@ -89,43 +224,15 @@ struct Block<'a> {
     n_threads: usize,
 }
 
-/// Runs one block to its end.
-pub fn run_block(
-    step: StepFn,
-    kernel: &Kernel,
-    launch: &Launch,
-    worker: &Worker,
-    lanes: &mut Lanes,
-) -> Result<(), Fault> {
-    let [bx, by, bz] = launch.block;
-    let n_threads = (bx * by * bz) as usize;
-    let stride = kernel.context_bytes.next_multiple_of(16) as usize;
-    lanes.states.clear();
-    lanes.states.resize(n_threads, State::Ready);
-    lanes.ended = [0; MAX_WARPS];
-    lanes.n_ended = 0;
-    lanes.barriers.resize_with(N_BARRIERS, Barrier::default);
-    lanes.barriers.iter_mut().filter(|b| b.in_use).for_each(Barrier::reset);
-
-    let mut block = Block { lanes, records: worker.context, stride, n_threads };
-    // SAFETY: the arena has `stride` bytes for each thread.
-    unsafe { block.records.write_bytes(0, stride * n_threads) };
-    let mut linear = 0;
-    for z in 0..bz {
-        for y in 0..by {
-            for x in 0..bx {
-                let thread = block.thread(linear);
-                thread.tid = [x, y, z];
-                thread.linear = linear as u32;
-                thread.local = worker.local.wrapping_add(linear * kernel.local_bytes as usize);
-                linear += 1;
-            }
+impl<'a> Block<'a> {
+    fn of(resident: &'a mut Resident, grid: &Grid<'_>, worker: &Worker) -> Block<'a> {
+        Block {
+            records: worker.context,
+            stride: grid.kernel.context_bytes.next_multiple_of(16) as usize,
+            n_threads: resident.lanes.states.len(),
+            lanes: &mut resident.lanes,
         }
     }
-    block.run(step, launch, worker)
-}
-
-impl Block<'_> {
     fn thread(&mut self, t: usize) -> &mut Thread {
         debug_assert!(t < self.n_threads);
         // SAFETY: `t` is below the number of records; `&mut self` keeps the reference alone.
@@ -144,7 +251,15 @@ impl Block<'_> {
         }
     }
 
-    fn run(&mut self, step: StepFn, launch: &Launch, worker: &Worker) -> Result<(), Fault> {
+    /// Runs until the block has ended, or nothing moved in `patience` passes.
+    fn run(
+        &mut self,
+        step: StepFn,
+        grid: &Grid<'_>,
+        worker: &Worker,
+        patience: u32,
+        stopped: &impl Fn() -> bool,
+    ) -> Result<Turn, Fault> {
         let mut idle_passes = 0u32;
         loop {
             let mut advanced = false;
@@ -152,7 +267,7 @@ impl Block<'_> {
             for warp in 0..self.n_warps() {
                 // A warp goes on while it meets only itself; the bound lets other warps run too.
                 for _ in 0..64 {
-                    advanced |= self.step_warp(step, launch, worker, warp, &mut spinning)?;
+                    advanced |= self.step_warp(step, grid, worker, warp, &mut spinning)?;
                     if !self.complete_collectives(warp) {
                         break;
                     }
@@ -161,20 +276,19 @@ impl Block<'_> {
             }
             advanced |= self.complete_barriers();
             if self.lanes.n_ended as usize == self.n_threads {
-                return Ok(());
+                return Ok(Turn::Ended);
             }
             if advanced {
+                self.lanes.n_steps += 1;
                 idle_passes = 0;
-            } else if spinning {
-                // Waits for another block, another stream or the host.
-                idle_passes += 1;
-                match idle_passes {
-                    0..16 => std::hint::spin_loop(),
-                    16..4096 => std::thread::yield_now(),
-                    _ => std::thread::sleep(std::time::Duration::from_micros(50)),
-                }
-            } else {
+            } else if !spinning {
                 return Err(Fault::Deadlock(self.stuck()));
+            } else {
+                idle_passes += 1;
+                if idle_passes >= patience || stopped() {
+                    return Ok(Turn::Waits);
+                }
+                pause(idle_passes);
             }
         }
     }
@@ -192,7 +306,7 @@ impl Block<'_> {
     fn step_warp(
         &mut self,
         step: StepFn,
-        launch: &Launch,
+        grid: &Grid<'_>,
         worker: &Worker,
         warp: usize,
         spinning: &mut bool,
@@ -204,7 +318,7 @@ impl Block<'_> {
                 continue;
             }
             // SAFETY: the emitter's code with the structures it was made for.
-            let status = unsafe { step(launch, worker, self.thread(t)) };
+            let status = unsafe { step(grid.launch, worker, self.thread(t)) };
             match status {
                 0 => {
                     self.lanes.states[t] = State::Ended;

@@ -205,16 +205,28 @@ impl Job<'_> {
     }
 
     fn work_in(&self, arena: &mut Arena, number: u32) -> Result<(), Fault> {
+        let _rounding = Rounding::ptx();
+        match self.grid.kernel.entry {
+            Entry::Simd(run) => self.run_chunks(run, arena, number),
+            Entry::Lane(step) => {
+                let next = || {
+                    let linear = self.next.fetch_add(1, Ordering::Relaxed);
+                    (linear < self.total).then_some(linear)
+                };
+                let stopped = || self.status.load(Ordering::Relaxed) != 0;
+                lane::run_blocks(step, self.grid, number, &mut arena.residents, next, stopped)
+            }
+        }
+    }
+
+    fn run_chunks(&self, run: RunFn, arena: &mut Arena, number: u32) -> Result<(), Fault> {
         let Grid { kernel, launch, shared_bytes } = *self.grid;
-        let [bx, by, bz] = launch.block.map(u64::from);
-        let n_threads = bx * by * bz;
-        let lane = matches!(kernel.entry, Entry::Lane(_));
-        let context = if lane { kernel.context_bytes.next_multiple_of(16) * n_threads } else { kernel.context_bytes };
+        let n_threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
         let local_bytes = kernel.local_bytes * n_threads;
         arena.shared.ensure(u64::from(shared_bytes))?;
-        arena.context.ensure(context)?;
+        arena.context.ensure(kernel.context_bytes)?;
         arena.local.ensure(local_bytes)?;
-        let mut worker = Worker {
+        let worker = Worker {
             shared: arena.shared.base(),
             context: arena.context.base(),
             local: arena.local.base(),
@@ -224,28 +236,16 @@ impl Job<'_> {
             linear: 0,
             local_bytes,
         };
-        let _rounding = Rounding::ptx();
         loop {
             let first = self.next.fetch_add(self.chunk, Ordering::Relaxed);
             if first >= self.total {
                 return Ok(());
             }
             let count = self.chunk.min(self.total - first);
-            match kernel.entry {
-                Entry::Simd(run) => {
-                    // SAFETY: the emitter's code with the structures it was made for, alive for the call.
-                    let status = unsafe { run(launch, &raw const worker, first as i64, count as i64) };
-                    if status != 0 {
-                        return Err(Fault::of_status(status));
-                    }
-                }
-                Entry::Lane(step) => {
-                    for linear in first..first + count {
-                        worker.block = block_index(linear, launch.grid);
-                        worker.linear = linear as u32;
-                        lane::run_block(step, kernel, launch, &worker, &mut arena.lanes)?;
-                    }
-                }
+            // SAFETY: the emitter's code with the structures it was made for, alive for the call.
+            let status = unsafe { run(launch, &raw const worker, first as i64, count as i64) };
+            if status != 0 {
+                return Err(Fault::of_status(status));
             }
         }
     }

@@ -286,3 +286,46 @@ fn kernels_round_to_nearest_with_subnormals_whatever_the_host_does() {
     assert_eq!(value.to_bits(), 0x0040_0000);
     assert_eq!(after & 0x8040, 0x8040, "the host's mode came back");
 }
+
+#[test]
+fn blocks_may_wait_for_later_blocks_however_few_cores_there_are() {
+    // Every block's only thread counts itself in, then spins until all 200 have.
+    let text = "define i32 @cudaway_step(ptr %launch, ptr %worker, ptr %thread) {
+           %params = load ptr, ptr %launch
+           %count = load ptr, ptr %params
+           %resume = load i32, ptr %thread
+           %new = icmp eq i32 %resume, 0
+           br i1 %new, label %start, label %spin
+         start:
+           store i32 1, ptr %thread
+           %before = atomicrmw add ptr %count, i32 1 seq_cst
+           br label %spin
+         spin:
+           %seen = load atomic i32, ptr %count monotonic, align 4
+           %all = icmp eq i32 %seen, 200
+           br i1 %all, label %end, label %again
+         again:
+           ret i32 2
+         end:
+           ret i32 0
+         }";
+    let kernel = kernel(text, Setting::Lane);
+    for _ in 0..3 {
+        let mut count = 0u32;
+        launch(&kernel, [200, 1, 1], [1, 1, 1], &[(&raw mut count) as u64]).unwrap();
+        assert_eq!(count, 200);
+    }
+}
+
+#[test]
+fn a_fault_in_one_block_ends_blocks_that_spin_for_ever() {
+    let text = "define i32 @cudaway_step(ptr %launch, ptr %worker, ptr %thread) {
+           %bp = getelementptr i8, ptr %worker, i64 44
+           %b = load i32, ptr %bp
+           %last = icmp eq i32 %b, 9
+           %status = select i1 %last, i32 -1, i32 2
+           ret i32 %status
+         }";
+    let kernel = kernel(text, Setting::Lane);
+    assert_eq!(launch(&kernel, [10, 1, 1], [1, 1, 1], &[0]), Err(Fault::Trap));
+}
