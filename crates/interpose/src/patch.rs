@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 /// `jmp rel32`
 pub const JUMP_BYTES: usize = 5;
+pub const JUMP_OPCODE: u8 = 0xe9;
 const PAGE_BYTES: usize = 4096;
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 /// How far a `jmp rel32` may go, with room for the object's and the island's own sizes to spare.
@@ -131,7 +132,7 @@ pub unsafe fn write_jump(at: usize, target: usize) {
     // SAFETY: the caller's promise.
     unsafe { ptr::write_volatile((at + 1) as *mut [u8; 4], distance.to_le_bytes()) };
     // SAFETY: the caller's promise; an AtomicU8 has no alignment to keep.
-    unsafe { AtomicU8::from_ptr(at as *mut u8) }.store(0xe9, Ordering::Release);
+    unsafe { AtomicU8::from_ptr(at as *mut u8) }.store(JUMP_OPCODE, Ordering::Release);
 }
 
 /// The pages of a range with another protection while this value lives.

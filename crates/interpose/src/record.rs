@@ -38,6 +38,8 @@ pub struct Record {
     pub n_found: usize,
     pub n_redirected: usize,
     pub n_too_short: usize,
+    /// Functions whose code in memory was not the file's any more.
+    pub n_changed: usize,
 }
 
 impl Record {
@@ -50,6 +52,7 @@ impl Record {
             n_found: 0,
             n_redirected: 0,
             n_too_short: 0,
+            n_changed: 0,
         };
         record.set_path(path.to_bytes());
         record
@@ -82,7 +85,7 @@ impl Record {
 
     /// Something the user should know about, rather than a success.
     pub fn is_trouble(&self) -> bool {
-        self.outcome != Outcome::Redirected || self.n_too_short > 0
+        self.outcome != Outcome::Redirected || self.n_too_short > 0 || self.n_changed > 0
     }
 }
 
@@ -93,8 +96,8 @@ impl fmt::Display for Record {
         match self.outcome {
             Outcome::Redirected => write!(
                 f,
-                "{path}: CUDA {major} runtime taken over, {} of {} functions redirected ({} too short)",
-                self.n_redirected, self.n_found, self.n_too_short
+                "{path}: CUDA {major} runtime taken over, {} of {} functions redirected ({} too short, {} changed by somebody else)",
+                self.n_redirected, self.n_found, self.n_too_short, self.n_changed
             ),
             Outcome::Stripped => write!(
                 f,

@@ -28,6 +28,7 @@ pub unsafe extern "C" fn cudaway_runtime_table(major: u32, n: *mut usize) -> *co
         13 => &table_13::TABLE,
         _ => &[],
     };
+    runtime::use_major(major);
     // SAFETY: the caller's promise.
     if let Some(n) = unsafe { n.as_mut() } {
         *n = table.len();

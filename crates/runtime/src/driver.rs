@@ -5,6 +5,7 @@ use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_abi::*;
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -46,7 +47,6 @@ driver! {
     cuDriverGetVersion(driverVersion: *mut c_int);
     cuInit(Flags: c_uint);
     cuGetProcAddress_v2(symbol: *const c_char, pfn: *mut *mut c_void, cudaVersion: c_int, flags: cuuint64_t, symbolStatus: *mut CUdriverProcAddressQueryResult);
-    cuGetErrorName(error: CUresult, pStr: *mut *const c_char);
 
     cuDeviceGetCount(count: *mut c_int);
     cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
@@ -96,9 +96,7 @@ driver! {
     cuLibraryGetUnifiedFunction(fptr: *mut *mut c_void, library: CUlibrary, symbol: *const c_char);
 
     cuKernelGetFunction(pFunc: *mut CUfunction, kernel: CUkernel);
-    cuKernelGetAttribute(pi: *mut c_int, attrib: CUfunction_attribute, kernel: CUkernel, dev: CUdevice);
     cuKernelSetAttribute(attrib: CUfunction_attribute, val: c_int, kernel: CUkernel, dev: CUdevice);
-    cuKernelSetCacheConfig(kernel: CUkernel, config: CUfunc_cache, dev: CUdevice);
     cuKernelGetName(name: *mut *const c_char, hfunc: CUkernel);
     cuKernelGetParamInfo(kernel: CUkernel, paramIndex: usize, paramOffset: *mut usize, paramSize: *mut usize);
 
@@ -131,11 +129,8 @@ driver! {
     cuMemAllocFromPoolAsync(dptr: *mut CUdeviceptr, bytesize: usize, pool: CUmemoryPool, hStream: CUstream);
     cuMemFreeAsync(dptr: CUdeviceptr, hStream: CUstream);
     cuMemAdvise_v2(devPtr: CUdeviceptr, count: usize, advice: CUmem_advise, location: CUmemLocation);
-    cuMemAdvise(devPtr: CUdeviceptr, count: usize, advice: CUmem_advise, device: CUdevice);
-    cuMemPrefetchAsync(devPtr: CUdeviceptr, count: usize, dstDevice: CUdevice, hStream: CUstream);
     cuMemPrefetchAsync_v2(devPtr: CUdeviceptr, count: usize, location: CUmemLocation, flags: c_uint, hStream: CUstream);
     cuMemRangeGetAttribute(data: *mut c_void, dataSize: usize, attribute: CUmem_range_attribute, devPtr: CUdeviceptr, count: usize);
-    cuMemRangeGetAttributes(data: *mut *mut c_void, dataSizes: *mut usize, attributes: *mut CUmem_range_attribute, numAttributes: usize, devPtr: CUdeviceptr, count: usize);
 
     cuMemcpyHtoD_v2(dstDevice: CUdeviceptr, srcHost: *const c_void, ByteCount: usize);
     cuMemcpyDtoH_v2(dstHost: *mut c_void, srcDevice: CUdeviceptr, ByteCount: usize);
@@ -151,14 +146,11 @@ driver! {
     cuMemcpyPeerAsync(dstDevice: CUdeviceptr, dstContext: CUcontext, srcDevice: CUdeviceptr, srcContext: CUcontext, ByteCount: usize, hStream: CUstream);
     cuMemcpy3D_v2(pCopy: *const CUDA_MEMCPY3D);
     cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream);
-    cuMemcpy3DPeer(pCopy: *const CUDA_MEMCPY3D_PEER);
-    cuMemcpy3DPeerAsync(pCopy: *const CUDA_MEMCPY3D_PEER, hStream: CUstream);
 
     cuMemsetD8_v2(dstDevice: CUdeviceptr, uc: c_uchar, N: usize);
     cuMemsetD8Async(dstDevice: CUdeviceptr, uc: c_uchar, N: usize, hStream: CUstream);
     cuMemsetD2D8_v2(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize);
     cuMemsetD2D8Async(dstDevice: CUdeviceptr, dstPitch: usize, uc: c_uchar, Width: usize, Height: usize, hStream: CUstream);
-    cuPointerGetAttribute(data: *mut c_void, attribute: CUpointer_attribute, ptr: CUdeviceptr);
     cuPointerGetAttributes(numAttributes: c_uint, attributes: *mut CUpointer_attribute, data: *mut *mut c_void, ptr: CUdeviceptr);
 
     cuMemPoolCreate(pool: *mut CUmemoryPool, poolProps: *const CUmemPoolProps);
@@ -187,10 +179,6 @@ driver! {
     cuStreamCopyAttributes(dstStream: CUstream, srcStream: CUstream);
     cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode);
 
-    cuStreamBeginCapture_v2(hStream: CUstream, mode: CUstreamCaptureMode);
-    cuStreamEndCapture(hStream: CUstream, phGraph: *mut CUgraph);
-    cuStreamGetCaptureInfo_v2(hStream: CUstream, captureStatus_out: *mut CUstreamCaptureStatus, id_out: *mut cuuint64_t, graph_out: *mut CUgraph, dependencies_out: *mut *const CUgraphNode, numDependencies_out: *mut usize);
-
     cuEventCreate(phEvent: *mut CUevent, Flags: c_uint);
     cuEventDestroy_v2(hEvent: CUevent);
     cuEventRecord(hEvent: CUevent, hStream: CUstream);
@@ -207,19 +195,6 @@ driver! {
 
     cuProfilerStart();
     cuProfilerStop();
-
-    cuGraphCreate(phGraph: *mut CUgraph, flags: c_uint);
-    cuGraphDestroy(hGraph: CUgraph);
-    cuGraphInstantiateWithFlags(phGraphExec: *mut CUgraphExec, hGraph: CUgraph, flags: c_ulonglong);
-    cuGraphLaunch(hGraph: CUgraphExec, hStream: CUstream);
-    cuGraphExecDestroy(hGraphExec: CUgraphExec);
-    cuGraphUpload(hGraph: CUgraphExec, hStream: CUstream);
-
-    cuArray3DCreate_v2(pHandle: *mut CUarray, pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR);
-    cuArrayDestroy(hArray: CUarray);
-    cuArray3DGetDescriptor_v2(pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR, hArray: CUarray);
-    cuTexObjectCreate(pTexObject: *mut CUtexObject, pResDesc: *const CUDA_RESOURCE_DESC, pTexDesc: *const CUDA_TEXTURE_DESC, pResViewDesc: *const CUDA_RESOURCE_VIEW_DESC);
-    cuTexObjectDestroy(texObject: CUtexObject);
 }
 
 /// The driver, opened but not initialised.
@@ -234,6 +209,14 @@ pub fn open() -> Result<&'static Driver> {
     })
 }
 
+/// The newest runtime major of which the process uses functions, as 13.
+static NEWEST_MAJOR: AtomicU32 = AtomicU32::new(0);
+
+/// Says that the process uses functions of this major, before its first call.
+pub fn use_major(major: u32) {
+    NEWEST_MAJOR.fetch_max(major, Ordering::Relaxed);
+}
+
 /// The driver after cuInit. A failure is an answer for good, as in CUDA.
 pub fn get() -> Result<&'static Driver> {
     static READY: OnceCell<Result<&'static Driver>> = OnceCell::new();
@@ -242,6 +225,10 @@ pub fn get() -> Result<&'static Driver> {
         let mut version = 0;
         driver.cuDriverGetVersion(&mut version)?;
         tracing::debug!(target: "cudaway::runtime", "driver version {version}");
+        // CUDA: a driver serves runtimes of its own major and older ones.
+        if u32::try_from(version / 1000).unwrap_or(0) < NEWEST_MAJOR.load(Ordering::Relaxed) {
+            return Err(Error::NoDriver("it is older than the runtime"));
+        }
         driver.cuInit(0)?;
         Ok(driver)
     })

@@ -15,5 +15,6 @@ mod error_names;
 mod registry;
 mod stream;
 
+pub use driver::use_major;
 pub use entry::{entry, entry_per_thread, entry_value, missing};
 pub use error::{Error, Result};

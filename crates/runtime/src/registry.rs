@@ -251,10 +251,6 @@ impl Function {
         })?;
         Ok(kernel.0)
     }
-
-    pub fn name(&self) -> &CStr {
-        &self.name
-    }
 }
 
 impl Variable {

@@ -256,14 +256,15 @@ unsafe extern "C" fn cudaChooseDevice(device: *mut c_int, prop: *const cudaDevic
 }
 
 unsafe extern "C" fn cudaCreateChannelDesc(
-    _x: c_int,
-    _y: c_int,
-    _z: c_int,
-    _w: c_int,
-    _f: cudaChannelFormatKind,
+    x: c_int,
+    y: c_int,
+    z: c_int,
+    w: c_int,
+    f: cudaChannelFormatKind,
 ) -> cudaChannelFormatDesc {
-    _ = ::runtime::missing("cudaCreateChannelDesc");
-    unsafe { core::mem::zeroed() }
+    ::runtime::entry_value("cudaCreateChannelDesc", unsafe { core::mem::zeroed() }, || {
+        ::runtime::api::channel::cudaCreateChannelDesc(x, y, z, w, f)
+    })
 }
 
 unsafe extern "C" fn cudaCreateSurfaceObject(
@@ -2009,10 +2010,15 @@ unsafe extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cuda
 }
 
 unsafe extern "C" fn cudaMemPoolCreate(
-    _memPool: *mut cudaMemPool_t,
-    _poolProps: *const cudaMemPoolProps,
+    memPool: *mut cudaMemPool_t,
+    poolProps: *const cudaMemPoolProps,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolCreate")
+    ::runtime::entry("cudaMemPoolCreate", || {
+        ::runtime::api::memory_pool::cudaMemPoolCreate(
+            unsafe { Out::new(memPool, "memPool") }?,
+            unsafe { borrow(poolProps, "poolProps") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolDestroy(memPool: cudaMemPool_t) -> cudaError_t {
@@ -2036,11 +2042,17 @@ unsafe extern "C" fn cudaMemPoolExportToShareableHandle(
 }
 
 unsafe extern "C" fn cudaMemPoolGetAccess(
-    _flags: *mut cudaMemAccessFlags,
-    _memPool: cudaMemPool_t,
-    _location: *mut cudaMemLocation,
+    flags: *mut cudaMemAccessFlags,
+    memPool: cudaMemPool_t,
+    location: *mut cudaMemLocation,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolGetAccess")
+    ::runtime::entry("cudaMemPoolGetAccess", || {
+        ::runtime::api::memory_pool::cudaMemPoolGetAccess(
+            unsafe { Out::new(flags, "flags") }?,
+            memPool,
+            location,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolGetAttribute(
@@ -2071,11 +2083,13 @@ unsafe extern "C" fn cudaMemPoolImportPointer(
 }
 
 unsafe extern "C" fn cudaMemPoolSetAccess(
-    _memPool: cudaMemPool_t,
-    _descList: *const cudaMemAccessDesc,
-    _count: usize,
+    memPool: cudaMemPool_t,
+    descList: *const cudaMemAccessDesc,
+    count: usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolSetAccess")
+    ::runtime::entry("cudaMemPoolSetAccess", || {
+        ::runtime::api::memory_pool::cudaMemPoolSetAccess(memPool, descList, count)
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolSetAttribute(
@@ -2855,19 +2869,31 @@ unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 }
 
 unsafe extern "C" fn cudaOccupancyMaxActiveClusters(
-    _numClusters: *mut c_int,
-    _func: *const c_void,
-    _launchConfig: *const cudaLaunchConfig_t,
+    numClusters: *mut c_int,
+    func: *const c_void,
+    launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaOccupancyMaxActiveClusters")
+    ::runtime::entry("cudaOccupancyMaxActiveClusters", || {
+        ::runtime::api::execution::cudaOccupancyMaxActiveClusters_v11(
+            unsafe { Out::new(numClusters, "numClusters") }?,
+            func,
+            unsafe { borrow(launchConfig, "launchConfig") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(
-    _clusterSize: *mut c_int,
-    _func: *const c_void,
-    _launchConfig: *const cudaLaunchConfig_t,
+    clusterSize: *mut c_int,
+    func: *const c_void,
+    launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaOccupancyMaxPotentialClusterSize")
+    ::runtime::entry("cudaOccupancyMaxPotentialClusterSize", || {
+        ::runtime::api::execution::cudaOccupancyMaxPotentialClusterSize_v11(
+            unsafe { Out::new(clusterSize, "clusterSize") }?,
+            func,
+            unsafe { borrow(launchConfig, "launchConfig") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaPeekAtLastError() -> cudaError_t {
@@ -3083,19 +3109,27 @@ unsafe extern "C" fn cudaStreamEndCapture_ptsz(
 }
 
 unsafe extern "C" fn cudaStreamGetAttribute(
-    _stream: cudaStream_t,
-    _attr: cudaLaunchAttributeID,
-    _value: *mut cudaLaunchAttributeValue,
+    stream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    value: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetAttribute")
+    ::runtime::entry("cudaStreamGetAttribute", || {
+        ::runtime::api::stream::cudaStreamGetAttribute(stream, attr, unsafe { Out::new(value, "value") }?)
+    })
 }
 
 unsafe extern "C" fn cudaStreamGetAttribute_ptsz(
-    _hStream: cudaStream_t,
-    _attr: cudaLaunchAttributeID,
-    _value_out: *mut cudaLaunchAttributeValue,
+    hStream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    value_out: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetAttribute_ptsz")
+    ::runtime::entry_per_thread("cudaStreamGetAttribute_ptsz", || {
+        ::runtime::api::stream::cudaStreamGetAttribute(
+            hStream,
+            attr,
+            unsafe { Out::new(value_out, "value_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamGetCaptureInfo(
@@ -3193,19 +3227,23 @@ unsafe extern "C" fn cudaStreamQuery_ptsz(stream: cudaStream_t) -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaStreamSetAttribute(
-    _stream: cudaStream_t,
-    _attr: cudaLaunchAttributeID,
-    _param: *const cudaLaunchAttributeValue,
+    stream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    param: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamSetAttribute")
+    ::runtime::entry("cudaStreamSetAttribute", || {
+        ::runtime::api::stream::cudaStreamSetAttribute(stream, attr, unsafe { borrow(param, "param") }?)
+    })
 }
 
 unsafe extern "C" fn cudaStreamSetAttribute_ptsz(
-    _hStream: cudaStream_t,
-    _attr: cudaLaunchAttributeID,
-    _value: *const cudaLaunchAttributeValue,
+    hStream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    value: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamSetAttribute_ptsz")
+    ::runtime::entry_per_thread("cudaStreamSetAttribute_ptsz", || {
+        ::runtime::api::stream::cudaStreamSetAttribute(hStream, attr, unsafe { borrow(value, "value") }?)
+    })
 }
 
 unsafe extern "C" fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {

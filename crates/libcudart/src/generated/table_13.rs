@@ -227,14 +227,15 @@ unsafe extern "C" fn cudaChooseDevice(device: *mut c_int, prop: *const cudaDevic
 }
 
 unsafe extern "C" fn cudaCreateChannelDesc(
-    _x: c_int,
-    _y: c_int,
-    _z: c_int,
-    _w: c_int,
-    _f: cudaChannelFormatKind,
+    x: c_int,
+    y: c_int,
+    z: c_int,
+    w: c_int,
+    f: cudaChannelFormatKind,
 ) -> cudaChannelFormatDesc {
-    _ = ::runtime::missing("cudaCreateChannelDesc");
-    unsafe { core::mem::zeroed() }
+    ::runtime::entry_value("cudaCreateChannelDesc", unsafe { core::mem::zeroed() }, || {
+        ::runtime::api::channel::cudaCreateChannelDesc(x, y, z, w, f)
+    })
 }
 
 unsafe extern "C" fn cudaCreateSurfaceObject(
@@ -2012,12 +2013,14 @@ unsafe extern "C" fn cudaIpcOpenMemHandle(
 }
 
 unsafe extern "C" fn cudaKernelSetAttributeForDevice(
-    _kernel: cudaKernel_t,
-    _attr: cudaFuncAttribute,
-    _value: c_int,
-    _device: c_int,
+    kernel: cudaKernel_t,
+    attr: cudaFuncAttribute,
+    value: c_int,
+    device: c_int,
 ) -> cudaError_t {
-    ::runtime::missing("cudaKernelSetAttributeForDevice")
+    ::runtime::entry("cudaKernelSetAttributeForDevice", || {
+        ::runtime::api::library::cudaKernelSetAttributeForDevice(kernel, attr, value, device)
+    })
 }
 
 unsafe extern "C" fn cudaLaunchCooperativeKernel(
@@ -2145,79 +2148,131 @@ unsafe extern "C" fn cudaLaunchKernel_ptsz(
 }
 
 unsafe extern "C" fn cudaLibraryEnumerateKernels(
-    _kernels: *mut cudaKernel_t,
-    _numKernels: c_uint,
-    _lib: cudaLibrary_t,
+    kernels: *mut cudaKernel_t,
+    numKernels: c_uint,
+    lib: cudaLibrary_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLibraryEnumerateKernels")
+    ::runtime::entry("cudaLibraryEnumerateKernels", || {
+        ::runtime::api::library::cudaLibraryEnumerateKernels(
+            unsafe { Out::new(kernels, "kernels") }?,
+            numKernels,
+            lib,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaLibraryGetGlobal(
-    _dptr: *mut *mut c_void,
-    _bytes: *mut usize,
-    _library: cudaLibrary_t,
-    _name: *const c_char,
+    dptr: *mut *mut c_void,
+    bytes: *mut usize,
+    library: cudaLibrary_t,
+    name: *const c_char,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLibraryGetGlobal")
+    ::runtime::entry("cudaLibraryGetGlobal", || {
+        ::runtime::api::library::cudaLibraryGetGlobal(
+            unsafe { OptOut::new(dptr) },
+            unsafe { OptOut::new(bytes) },
+            library,
+            name,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaLibraryGetKernel(
-    _pKernel: *mut cudaKernel_t,
-    _library: cudaLibrary_t,
-    _name: *const c_char,
+    pKernel: *mut cudaKernel_t,
+    library: cudaLibrary_t,
+    name: *const c_char,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLibraryGetKernel")
+    ::runtime::entry("cudaLibraryGetKernel", || {
+        ::runtime::api::library::cudaLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name)
+    })
 }
 
-unsafe extern "C" fn cudaLibraryGetKernelCount(_count: *mut c_uint, _lib: cudaLibrary_t) -> cudaError_t {
-    ::runtime::missing("cudaLibraryGetKernelCount")
+unsafe extern "C" fn cudaLibraryGetKernelCount(count: *mut c_uint, lib: cudaLibrary_t) -> cudaError_t {
+    ::runtime::entry("cudaLibraryGetKernelCount", || {
+        ::runtime::api::library::cudaLibraryGetKernelCount(unsafe { Out::new(count, "count") }?, lib)
+    })
 }
 
 unsafe extern "C" fn cudaLibraryGetManaged(
-    _dptr: *mut *mut c_void,
-    _bytes: *mut usize,
-    _library: cudaLibrary_t,
-    _name: *const c_char,
+    dptr: *mut *mut c_void,
+    bytes: *mut usize,
+    library: cudaLibrary_t,
+    name: *const c_char,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLibraryGetManaged")
+    ::runtime::entry("cudaLibraryGetManaged", || {
+        ::runtime::api::library::cudaLibraryGetManaged(
+            unsafe { OptOut::new(dptr) },
+            unsafe { OptOut::new(bytes) },
+            library,
+            name,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaLibraryGetUnifiedFunction(
-    _fptr: *mut *mut c_void,
-    _library: cudaLibrary_t,
-    _symbol: *const c_char,
+    fptr: *mut *mut c_void,
+    library: cudaLibrary_t,
+    symbol: *const c_char,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLibraryGetUnifiedFunction")
+    ::runtime::entry("cudaLibraryGetUnifiedFunction", || {
+        ::runtime::api::library::cudaLibraryGetUnifiedFunction(
+            unsafe { Out::new(fptr, "fptr") }?,
+            library,
+            symbol,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaLibraryLoadData(
-    _library: *mut cudaLibrary_t,
-    _code: *const c_void,
-    _jitOptions: *mut cudaJitOption,
-    _jitOptionsValues: *mut *mut c_void,
-    _numJitOptions: c_uint,
-    _libraryOptions: *mut cudaLibraryOption,
-    _libraryOptionValues: *mut *mut c_void,
-    _numLibraryOptions: c_uint,
+    library: *mut cudaLibrary_t,
+    code: *const c_void,
+    jitOptions: *mut cudaJitOption,
+    jitOptionsValues: *mut *mut c_void,
+    numJitOptions: c_uint,
+    libraryOptions: *mut cudaLibraryOption,
+    libraryOptionValues: *mut *mut c_void,
+    numLibraryOptions: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLibraryLoadData")
+    ::runtime::entry("cudaLibraryLoadData", || {
+        ::runtime::api::library::cudaLibraryLoadData(
+            unsafe { Out::new(library, "library") }?,
+            code,
+            jitOptions,
+            jitOptionsValues,
+            numJitOptions,
+            libraryOptions,
+            libraryOptionValues,
+            numLibraryOptions,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaLibraryLoadFromFile(
-    _library: *mut cudaLibrary_t,
-    _fileName: *const c_char,
-    _jitOptions: *mut cudaJitOption,
-    _jitOptionsValues: *mut *mut c_void,
-    _numJitOptions: c_uint,
-    _libraryOptions: *mut cudaLibraryOption,
-    _libraryOptionValues: *mut *mut c_void,
-    _numLibraryOptions: c_uint,
+    library: *mut cudaLibrary_t,
+    fileName: *const c_char,
+    jitOptions: *mut cudaJitOption,
+    jitOptionsValues: *mut *mut c_void,
+    numJitOptions: c_uint,
+    libraryOptions: *mut cudaLibraryOption,
+    libraryOptionValues: *mut *mut c_void,
+    numLibraryOptions: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLibraryLoadFromFile")
+    ::runtime::entry("cudaLibraryLoadFromFile", || {
+        ::runtime::api::library::cudaLibraryLoadFromFile(
+            unsafe { Out::new(library, "library") }?,
+            fileName,
+            jitOptions,
+            jitOptionsValues,
+            numJitOptions,
+            libraryOptions,
+            libraryOptionValues,
+            numLibraryOptions,
+        )
+    })
 }
 
-unsafe extern "C" fn cudaLibraryUnload(_library: cudaLibrary_t) -> cudaError_t {
-    ::runtime::missing("cudaLibraryUnload")
+unsafe extern "C" fn cudaLibraryUnload(library: cudaLibrary_t) -> cudaError_t {
+    ::runtime::entry("cudaLibraryUnload", || ::runtime::api::library::cudaLibraryUnload(library))
 }
 
 unsafe extern "C" fn cudaLogsCurrent(_iterator_out: *mut cudaLogIterator, _flags: c_uint) -> cudaError_t {
@@ -2467,10 +2522,15 @@ unsafe extern "C" fn cudaMemGetMemPool(
 }
 
 unsafe extern "C" fn cudaMemPoolCreate(
-    _memPool: *mut cudaMemPool_t,
-    _poolProps: *const cudaMemPoolProps,
+    memPool: *mut cudaMemPool_t,
+    poolProps: *const cudaMemPoolProps,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolCreate")
+    ::runtime::entry("cudaMemPoolCreate", || {
+        ::runtime::api::memory_pool::cudaMemPoolCreate(
+            unsafe { Out::new(memPool, "memPool") }?,
+            unsafe { borrow(poolProps, "poolProps") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolDestroy(memPool: cudaMemPool_t) -> cudaError_t {
@@ -2494,11 +2554,17 @@ unsafe extern "C" fn cudaMemPoolExportToShareableHandle(
 }
 
 unsafe extern "C" fn cudaMemPoolGetAccess(
-    _flags: *mut cudaMemAccessFlags,
-    _memPool: cudaMemPool_t,
-    _location: *mut cudaMemLocation,
+    flags: *mut cudaMemAccessFlags,
+    memPool: cudaMemPool_t,
+    location: *mut cudaMemLocation,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolGetAccess")
+    ::runtime::entry("cudaMemPoolGetAccess", || {
+        ::runtime::api::memory_pool::cudaMemPoolGetAccess(
+            unsafe { Out::new(flags, "flags") }?,
+            memPool,
+            location,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolGetAttribute(
@@ -2529,11 +2595,13 @@ unsafe extern "C" fn cudaMemPoolImportPointer(
 }
 
 unsafe extern "C" fn cudaMemPoolSetAccess(
-    _memPool: cudaMemPool_t,
-    _descList: *const cudaMemAccessDesc,
-    _count: usize,
+    memPool: cudaMemPool_t,
+    descList: *const cudaMemAccessDesc,
+    count: usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolSetAccess")
+    ::runtime::entry("cudaMemPoolSetAccess", || {
+        ::runtime::api::memory_pool::cudaMemPoolSetAccess(memPool, descList, count)
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolSetAttribute(
@@ -3429,19 +3497,31 @@ unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 }
 
 unsafe extern "C" fn cudaOccupancyMaxActiveClusters(
-    _numClusters: *mut c_int,
-    _func: *const c_void,
-    _launchConfig: *const cudaLaunchConfig_t,
+    numClusters: *mut c_int,
+    func: *const c_void,
+    launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaOccupancyMaxActiveClusters")
+    ::runtime::entry("cudaOccupancyMaxActiveClusters", || {
+        ::runtime::api::execution::cudaOccupancyMaxActiveClusters_v13(
+            unsafe { Out::new(numClusters, "numClusters") }?,
+            func,
+            unsafe { borrow(launchConfig, "launchConfig") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(
-    _clusterSize: *mut c_int,
-    _func: *const c_void,
-    _launchConfig: *const cudaLaunchConfig_t,
+    clusterSize: *mut c_int,
+    func: *const c_void,
+    launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaOccupancyMaxPotentialClusterSize")
+    ::runtime::entry("cudaOccupancyMaxPotentialClusterSize", || {
+        ::runtime::api::execution::cudaOccupancyMaxPotentialClusterSize_v13(
+            unsafe { Out::new(clusterSize, "clusterSize") }?,
+            func,
+            unsafe { borrow(launchConfig, "launchConfig") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaPeekAtLastError() -> cudaError_t {
@@ -3663,19 +3743,27 @@ unsafe extern "C" fn cudaStreamEndCapture_ptsz(
 }
 
 unsafe extern "C" fn cudaStreamGetAttribute(
-    _stream: cudaStream_t,
-    _attr: cudaLaunchAttributeID,
-    _value: *mut cudaLaunchAttributeValue,
+    stream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    value: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetAttribute")
+    ::runtime::entry("cudaStreamGetAttribute", || {
+        ::runtime::api::stream::cudaStreamGetAttribute(stream, attr, unsafe { Out::new(value, "value") }?)
+    })
 }
 
 unsafe extern "C" fn cudaStreamGetAttribute_ptsz(
-    _hStream: cudaStream_t,
-    _attr: cudaLaunchAttributeID,
-    _value_out: *mut cudaLaunchAttributeValue,
+    hStream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    value_out: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetAttribute_ptsz")
+    ::runtime::entry_per_thread("cudaStreamGetAttribute_ptsz", || {
+        ::runtime::api::stream::cudaStreamGetAttribute(
+            hStream,
+            attr,
+            unsafe { Out::new(value_out, "value_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamGetCaptureInfo(
@@ -3799,19 +3887,23 @@ unsafe extern "C" fn cudaStreamQuery_ptsz(stream: cudaStream_t) -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaStreamSetAttribute(
-    _stream: cudaStream_t,
-    _attr: cudaLaunchAttributeID,
-    _param: *const cudaLaunchAttributeValue,
+    stream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    param: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamSetAttribute")
+    ::runtime::entry("cudaStreamSetAttribute", || {
+        ::runtime::api::stream::cudaStreamSetAttribute(stream, attr, unsafe { borrow(param, "param") }?)
+    })
 }
 
 unsafe extern "C" fn cudaStreamSetAttribute_ptsz(
-    _hStream: cudaStream_t,
-    _attr: cudaLaunchAttributeID,
-    _value: *const cudaLaunchAttributeValue,
+    hStream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    value: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamSetAttribute_ptsz")
+    ::runtime::entry_per_thread("cudaStreamSetAttribute_ptsz", || {
+        ::runtime::api::stream::cudaStreamSetAttribute(hStream, attr, unsafe { borrow(value, "value") }?)
+    })
 }
 
 unsafe extern "C" fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {

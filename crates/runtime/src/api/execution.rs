@@ -10,6 +10,7 @@ use cuda_abi::runtime::{
 };
 use cuda_abi::{CUfunction, CUfunction_attribute, CUkernel, CUlaunchAttribute, CUlaunchConfig};
 
+use crate::driver::Driver;
 use crate::{Error, Result, device, registry, stream};
 
 /// Runs a kernel. Bad dimensions are cudaErrorInvalidConfiguration (the driver would say invalid value).
@@ -64,27 +65,47 @@ impl Launch {
         let driver = device::attach()?;
         let kernel = registry::kernel(func)?;
         check_dimensions(self.grid, self.block)?;
-        let shared_bytes = u32::try_from(self.shared_bytes).map_err(|_| Error::InvalidValue("config.dynamicSmemBytes"))?;
-        let (grid, block) = (self.grid, self.block);
-        let stream = stream::meant(self.stream);
         if self.n_attributes == 0 {
+            let config = self.driver_config()?;
             return driver.cuLaunchKernel(
-                as_function(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes, stream, args, ptr::null_mut(),
+                as_function(kernel),
+                config.gridDimX,
+                config.gridDimY,
+                config.gridDimZ,
+                config.blockDimX,
+                config.blockDimY,
+                config.blockDimZ,
+                config.sharedMemBytes,
+                config.hStream,
+                args,
+                ptr::null_mut(),
             );
         }
-        let config = CUlaunchConfig {
+        driver.cuLaunchKernelEx(&self.driver_config()?, as_function(kernel), args, ptr::null_mut())
+    }
+
+    fn driver_config(self) -> Result<CUlaunchConfig> {
+        let (grid, block) = (self.grid, self.block);
+        Ok(CUlaunchConfig {
             gridDimX: grid.x,
             gridDimY: grid.y,
             gridDimZ: grid.z,
             blockDimX: block.x,
             blockDimY: block.y,
             blockDimZ: block.z,
-            sharedMemBytes: shared_bytes,
-            hStream: stream,
+            sharedMemBytes: u32::try_from(self.shared_bytes).map_err(|_| Error::InvalidValue("config.dynamicSmemBytes"))?,
+            hStream: stream::meant(self.stream),
             attrs: self.attributes,
             numAttrs: self.n_attributes,
-        };
-        driver.cuLaunchKernelEx(&config, as_function(kernel), args, ptr::null_mut())
+        })
+    }
+
+    /// A question about a launch that is not made: `cuOccupancyMax…Clusters…`.
+    fn ask(self, func: *const c_void, question: impl FnOnce(&Driver, &mut c_int, CUfunction, &CUlaunchConfig) -> Result) -> Result<c_int> {
+        let function = function(func)?;
+        let mut answer = 0;
+        question(crate::driver::get()?, &mut answer, function, &self.driver_config()?)?;
+        Ok(answer)
     }
 }
 
@@ -280,7 +301,9 @@ pub fn cudaFuncGetParamInfo(func: *const c_void, paramIndex: usize, paramOffset:
 /// The driver's kernel handle, which may be given to driver calls.
 pub fn cudaGetKernel(kernelPtr: Out<'_, cudaKernel_t>, entryFuncAddr: *const c_void) -> Result {
     device::attach()?;
-    kernelPtr.write(registry::kernel(entryFuncAddr)?);
+    let kernel = registry::kernel(entryFuncAddr)?;
+    super::library::remember_kernel(kernel);
+    kernelPtr.write(kernel);
     Ok(())
 }
 
@@ -295,5 +318,65 @@ pub fn cudaSetDoubleForDevice(_d: *mut f64) -> Result {
 }
 
 pub fn cudaSetDoubleForHost(_d: *mut f64) -> Result {
+    Ok(())
+}
+
+macro_rules! clusters_of {
+    ($launch:expr, $func:expr, $call:ident) => {
+        Launch::from($launch).ask($func, |driver, answer, function, config| driver.$call(answer, function, config))?
+    };
+}
+
+pub fn cudaOccupancyMaxActiveClusters_v11(
+    numClusters: Out<'_, c_int>,
+    func: *const c_void,
+    launchConfig: &v11::cudaLaunchConfig_t,
+) -> Result {
+    numClusters.write(clusters_of!(launchConfig, func, cuOccupancyMaxActiveClusters));
+    Ok(())
+}
+
+pub fn cudaOccupancyMaxActiveClusters_v12(
+    numClusters: Out<'_, c_int>,
+    func: *const c_void,
+    launchConfig: &v12::cudaLaunchConfig_t,
+) -> Result {
+    numClusters.write(clusters_of!(launchConfig, func, cuOccupancyMaxActiveClusters));
+    Ok(())
+}
+
+pub fn cudaOccupancyMaxActiveClusters_v13(
+    numClusters: Out<'_, c_int>,
+    func: *const c_void,
+    launchConfig: &v13::cudaLaunchConfig_t,
+) -> Result {
+    numClusters.write(clusters_of!(launchConfig, func, cuOccupancyMaxActiveClusters));
+    Ok(())
+}
+
+pub fn cudaOccupancyMaxPotentialClusterSize_v11(
+    clusterSize: Out<'_, c_int>,
+    func: *const c_void,
+    launchConfig: &v11::cudaLaunchConfig_t,
+) -> Result {
+    clusterSize.write(clusters_of!(launchConfig, func, cuOccupancyMaxPotentialClusterSize));
+    Ok(())
+}
+
+pub fn cudaOccupancyMaxPotentialClusterSize_v12(
+    clusterSize: Out<'_, c_int>,
+    func: *const c_void,
+    launchConfig: &v12::cudaLaunchConfig_t,
+) -> Result {
+    clusterSize.write(clusters_of!(launchConfig, func, cuOccupancyMaxPotentialClusterSize));
+    Ok(())
+}
+
+pub fn cudaOccupancyMaxPotentialClusterSize_v13(
+    clusterSize: Out<'_, c_int>,
+    func: *const c_void,
+    launchConfig: &v13::cudaLaunchConfig_t,
+) -> Result {
+    clusterSize.write(clusters_of!(launchConfig, func, cuOccupancyMaxPotentialClusterSize));
     Ok(())
 }

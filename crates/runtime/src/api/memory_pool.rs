@@ -3,9 +3,9 @@
 use core::ffi::{c_int, c_void};
 use std::ptr;
 
-use cuda_abi::CUmemPool_attribute;
 use cuda_abi::out::Out;
-use cuda_abi::runtime::{cudaMemPool_t, cudaMemPoolAttr, cudaStream_t};
+use cuda_abi::runtime::{cudaMemAccessFlags, cudaMemPool_t, cudaMemPoolAttr, cudaStream_t};
+use cuda_abi::{CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemPool_attribute, CUmemPoolProps};
 
 use super::memory::{address, pointer};
 use crate::{Result, device, driver, stream};
@@ -55,6 +55,30 @@ pub fn cudaDeviceGetMemPool(memPool: Out<'_, cudaMemPool_t>, device: c_int) -> R
 pub fn cudaDeviceSetMemPool(device: c_int, memPool: cudaMemPool_t) -> Result {
     let device = device::at(device)?;
     driver::get()?.cuDeviceSetMemPool(device.handle, memPool)
+}
+
+/// `Props` is the major's cudaMemPoolProps, which has the driver's layout in all of them.
+pub fn cudaMemPoolCreate<Props>(memPool: Out<'_, cudaMemPool_t>, poolProps: &Props) -> Result {
+    const { assert!(size_of::<Props>() == size_of::<CUmemPoolProps>()) };
+    let mut pool = ptr::null_mut();
+    device::attach()?.cuMemPoolCreate(&mut pool, ptr::from_ref(poolProps).cast())?;
+    memPool.write(pool);
+    Ok(())
+}
+
+/// `Desc` is the major's cudaMemAccessDesc, which has the driver's layout in all of them.
+pub fn cudaMemPoolSetAccess<Desc>(memPool: cudaMemPool_t, descList: *const Desc, count: usize) -> Result {
+    const { assert!(size_of::<Desc>() == size_of::<CUmemAccessDesc>()) };
+    device::attach()?.cuMemPoolSetAccess(memPool, descList.cast(), count)
+}
+
+/// `Location` is the major's cudaMemLocation, which has the driver's layout in all of them.
+pub fn cudaMemPoolGetAccess<Location>(flags: Out<'_, cudaMemAccessFlags>, memPool: cudaMemPool_t, location: *mut Location) -> Result {
+    const { assert!(size_of::<Location>() == size_of::<CUmemLocation>()) };
+    let mut found = CUmemAccess_flags(0);
+    device::attach()?.cuMemPoolGetAccess(&mut found, memPool, location.cast())?;
+    flags.write(cudaMemAccessFlags(found.0));
+    Ok(())
 }
 
 pub fn cudaMemPoolDestroy(memPool: cudaMemPool_t) -> Result {

@@ -3,6 +3,7 @@
 // Parameters are what C has; codegen matches them by position.
 #![allow(non_snake_case, clippy::too_many_arguments, reason = "the C names and signatures")]
 
+pub mod channel;
 pub mod device;
 pub mod driver_entry;
 pub mod error;

@@ -4,8 +4,10 @@ use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::ptr;
 
 use cuda_abi::out::Out;
-use cuda_abi::runtime::{cudaEvent_t, cudaStream_t, cudaStreamCallback_t, cudaStreamCaptureMode, cudaStreamCaptureStatus};
-use cuda_abi::{CUresult, CUstream, CUstreamCallback, CUstreamCaptureMode, CUstreamCaptureStatus};
+use cuda_abi::runtime::{
+    cudaEvent_t, cudaLaunchAttributeID, cudaStream_t, cudaStreamCallback_t, cudaStreamCaptureMode, cudaStreamCaptureStatus,
+};
+use cuda_abi::{CUlaunchAttributeID, CUlaunchAttributeValue, CUresult, CUstream, CUstreamCallback, CUstreamCaptureMode, CUstreamCaptureStatus};
 
 use super::memory::address;
 use crate::{Result, device, stream};
@@ -107,4 +109,16 @@ pub fn cudaThreadExchangeStreamCaptureMode(mode: Out<'_, cudaStreamCaptureMode>)
     device::attach()?.cuThreadExchangeStreamCaptureMode(&mut exchanged)?;
     mode.write(cudaStreamCaptureMode(exchanged.0));
     Ok(())
+}
+
+/// `Value` is the major's cudaLaunchAttributeValue, which has the driver's layout in all of them.
+pub fn cudaStreamGetAttribute<Value>(stream: cudaStream_t, attr: cudaLaunchAttributeID, value: Out<'_, Value>) -> Result {
+    const { assert!(size_of::<Value>() == size_of::<CUlaunchAttributeValue>()) };
+    device::attach()?.cuStreamGetAttribute(stream::meant(stream), CUlaunchAttributeID(attr.0), value.as_ptr().cast())
+}
+
+/// `Value` as in cudaStreamGetAttribute.
+pub fn cudaStreamSetAttribute<Value>(stream: cudaStream_t, attr: cudaLaunchAttributeID, param: &Value) -> Result {
+    const { assert!(size_of::<Value>() == size_of::<CUlaunchAttributeValue>()) };
+    device::attach()?.cuStreamSetAttribute(stream::meant(stream), CUlaunchAttributeID(attr.0), ptr::from_ref(param).cast())
 }
