@@ -54,11 +54,12 @@ impl Layout {
     pub fn identity(hip: &Hip, device: c_int) -> Result<DeviceIdentity, HipError> {
         let mut buffer = Box::new(PropertiesBuffer([0; PROPERTIES_BYTES]));
         let at = buffer.0.as_mut_ptr().cast::<c_void>();
-        // SAFETY (both calls): the buffer is larger than every layout of the structure.
+        // SAFETY: the buffer is larger than every layout of the structure.
         let offsets = match unsafe { hip.hipGetDevicePropertiesR0600(at, device) } {
             Ok(()) => R0600,
             // HIP differs: the plain name fills the old layout even in a 6.x library, so it is the second choice.
             Err(HipError::Missing(_)) => {
+                // SAFETY: as above.
                 unsafe { hip.hipGetDeviceProperties(at, device) }?;
                 R0000
             }
@@ -131,8 +132,9 @@ impl Layout {
         copy.srcMemoryType = self.memory_type_to_provider(copy.srcMemoryType);
         copy.dstMemoryType = self.memory_type_to_provider(copy.dstMemoryType);
         match stream {
-            // SAFETY (both): `copy` is the provider's 128-byte descriptor; the caller promised the ranges.
+            // SAFETY: `copy` is the provider's 128-byte descriptor; the caller promised the ranges.
             None => unsafe { hip.hipMemcpyParam2D(&copy) },
+            // SAFETY: as above.
             Some(stream) => unsafe { hip.hipMemcpyParam2DAsync(&copy, stream) },
         }
     }
@@ -159,8 +161,9 @@ impl Layout {
             }
         };
         match stream {
-            // SAFETY (both): `at` is the descriptor in the provider's own layout; the caller promised the ranges.
+            // SAFETY: `at` is the descriptor in the provider's own layout; the caller promised the ranges.
             None => unsafe { hip.hipDrvMemcpy3D(at) },
+            // SAFETY: as above.
             Some(stream) => unsafe { hip.hipDrvMemcpy3DAsync(at, stream) },
         }
     }

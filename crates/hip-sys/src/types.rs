@@ -149,9 +149,9 @@ pub const hipCpuDeviceId: c_int = -1;
 pub const hipInvalidDeviceId: c_int = -2;
 
 /// The tags of `hipModuleLaunchKernel`'s `extra` list. HIP differs: its end tag is 3, CUDA's is 0.
-pub const HIP_LAUNCH_PARAM_BUFFER_POINTER: *mut c_void = 1 as *mut c_void;
-pub const HIP_LAUNCH_PARAM_BUFFER_SIZE: *mut c_void = 2 as *mut c_void;
-pub const HIP_LAUNCH_PARAM_END: *mut c_void = 3 as *mut c_void;
+pub const HIP_LAUNCH_PARAM_BUFFER_POINTER: *mut c_void = core::ptr::without_provenance_mut(1);
+pub const HIP_LAUNCH_PARAM_BUFFER_SIZE: *mut c_void = core::ptr::without_provenance_mut(2);
+pub const HIP_LAUNCH_PARAM_END: *mut c_void = core::ptr::without_provenance_mut(3);
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

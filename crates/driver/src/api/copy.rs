@@ -302,10 +302,11 @@ impl Block {
             let to = raw(target.base + slice * (target.pitch * target.height) as u64);
             let from = raw(source.base + slice * (source.pitch * source.height) as u64);
             let is_dense = height == 1 || (target.pitch == width_bytes && source.pitch == width_bytes);
-            // SAFETY (both): device ranges were checked; CUDA's contract for the host's.
             if is_dense {
+                // SAFETY: device ranges were checked; CUDA's contract for the host's.
                 unsafe { hip.hipMemcpyAsync(to, from, width_bytes * height, kind, stream.hip.0) }?;
             } else {
+                // SAFETY: device ranges were checked; CUDA's contract for the host's.
                 unsafe {
                     hip.hipMemcpy2DAsync(
                         to,

@@ -225,21 +225,24 @@ impl Wishes {
     fn read(attributes: &[CUlaunchAttribute]) -> Result<Wishes> {
         let mut wishes = Wishes::default();
         for attribute in attributes {
-            // SAFETY (all unions): CUDA's contract: the member that belongs to the id is the one set.
             match attribute.id {
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => {
+                    // SAFETY: the member that belongs to the id is the one set.
                     wishes.is_cooperative = unsafe { attribute.value.cooperative } != 0;
                 }
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => {
+                    // SAFETY: the member that belongs to the id is the one set.
                     let cluster = unsafe { attribute.value.clusterDim };
                     if (cluster.x.max(1), cluster.y.max(1), cluster.z.max(1)) != (1, 1, 1) {
                         return Err(Error::NotSupported("cuLaunchKernelEx: clusters of more than one block"));
                     }
                 }
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
+                    // SAFETY: the member that belongs to the id is the one set.
                     wishes.event = Some(unsafe { attribute.value.launchCompletionEvent.event });
                 }
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT => {
+                    // SAFETY: the member that belongs to the id is the one set.
                     wishes.event = Some(unsafe { attribute.value.programmaticEvent.event });
                 }
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE => {

@@ -34,11 +34,13 @@ fn default_stream() -> CUstream {
 
 fn row(stream: &Stream, at: CUdeviceptr, fill: Fill, n: usize) -> Result {
     let hip = stream.hip();
-    // SAFETY (all): the range was checked; the stream is alive.
     match fill {
+        // SAFETY: the range was checked; the stream is alive.
         Fill::Byte(value) => unsafe { hip.hipMemsetD8Async(raw(at), value, n, stream.hip.0) }?,
+        // SAFETY: the range was checked; the stream is alive.
         Fill::Half(value) => unsafe { hip.hipMemsetD16Async(raw(at), value, n, stream.hip.0) }?,
         // HIP differs: the word is signed there.
+        // SAFETY: the range was checked; the stream is alive.
         Fill::Word(value) => unsafe { hip.hipMemsetD32Async(raw(at), value.cast_signed(), n, stream.hip.0) }?,
     }
     Ok(())

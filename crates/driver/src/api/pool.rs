@@ -145,8 +145,9 @@ pub fn cuMemPoolSetAttribute(pool: CUmemoryPool, attr: CUmemPool_attribute, valu
     if value.is_null() {
         return Err(Error::InvalidValue("value"));
     }
-    // SAFETY (both): CUDA's contract: the value has the attribute's type.
+    // SAFETY: CUDA's contract: the value has the attribute's type.
     let int = || u64::from(unsafe { *value.cast::<c_int>() } != 0);
+    // SAFETY: CUDA's contract: the value has the attribute's type.
     let long = || unsafe { *value.cast::<u64>() };
     match attr {
         CUmemPool_attribute(number @ 1..=3) => {
@@ -235,8 +236,8 @@ pub fn cuMemPoolGetAccess(
 /// The device a location names.
 fn device_of(location: &CUmemLocation) -> Result<&'static Device> {
     match location.type_ {
-        // SAFETY: a device location has its number in this member.
         CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => {
+            // SAFETY: a device location has its number in this member.
             Device::get(unsafe { location.__bindgen_anon_1.id })
         }
         CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST

@@ -237,37 +237,45 @@ pub fn cuStreamBatchMemOp_v2(
     for index in 0..count as usize {
         // SAFETY: CUDA's contract: `count` entries.
         let params = unsafe { &*paramArray.add(index) };
-        // SAFETY (all unions): the member that belongs to the operation is the one set.
+        // SAFETY: the member that belongs to the operation is the one set.
         match unsafe { params.operation } {
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
+                // SAFETY: the member that belongs to the operation is the one set.
                 let wait = unsafe { params.waitValue };
                 cuStreamWaitValue32_v2(
                     stream,
                     wait.address,
+                    // SAFETY: the member that belongs to the operation is the one set.
                     unsafe { wait.__bindgen_anon_1.value },
                     wait.flags,
                 )?;
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
+                // SAFETY: the member that belongs to the operation is the one set.
                 let wait = unsafe { params.waitValue };
                 cuStreamWaitValue64_v2(
                     stream,
                     wait.address,
+                    // SAFETY: the member that belongs to the operation is the one set.
                     unsafe { wait.__bindgen_anon_1.value64 },
                     wait.flags,
                 )?;
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
+                // SAFETY: the member that belongs to the operation is the one set.
                 let write = unsafe { params.writeValue };
                 cuStreamWriteValue32_v2(
                     stream,
                     write.address,
+                    // SAFETY: the member that belongs to the operation is the one set.
                     unsafe { write.__bindgen_anon_1.value },
                     write.flags,
                 )?;
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
+                // SAFETY: the member that belongs to the operation is the one set.
                 let write = unsafe { params.writeValue };
+                // SAFETY: the member that belongs to the operation is the one set.
                 let value = unsafe { write.__bindgen_anon_1.value64 };
                 cuStreamWriteValue64_v2(stream, write.address, value, write.flags)?;
             }

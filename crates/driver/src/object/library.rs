@@ -18,9 +18,12 @@ pub struct Library {
     pub linked: Arc<Linked>,
     handle: Shared<CUlibrary>,
     /// The module in each context, by the context's id.
-    modules: Mutex<Vec<(u64, Shared<CUmodule>, Arc<Module>)>>,
+    modules: Mutex<Vec<InContext>>,
     kernels: Mutex<Vec<(Arc<KernelInfo>, Shared<CUkernel>)>>,
 }
+
+/// A context's id and the library's module there.
+type InContext = (u64, Shared<CUmodule>, Arc<Module>);
 
 pub struct Kernel {
     library: Weak<Library>,
@@ -66,7 +69,7 @@ impl Library {
     /// The library's module in `context`, loaded there on the first call.
     pub fn module(&self, context: &'static Context) -> Result<(CUmodule, Arc<Module>)> {
         let id = context.id();
-        let known = |modules: &[(u64, Shared<CUmodule>, Arc<Module>)]| {
+        let known = |modules: &[InContext]| {
             modules.iter().find(|entry| entry.0 == id).map(|entry| (entry.1.0, Arc::clone(&entry.2)))
         };
         if let Some(found) = known(&self.modules.lock()) {

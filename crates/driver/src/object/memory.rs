@@ -137,12 +137,14 @@ pub fn free_all(context_id: u64) {
 pub fn release(range: &Allocation) -> Result {
     let hip = range.context.hip();
     let at = raw(range.base);
-    // SAFETY (all calls): the range came from the matching allocation call and left the registry, so this is the
-    // only release of it.
     match range.kind {
+        // SAFETY: the range left the registry, so this is its only release.
         Kind::Device | Kind::Managed | Kind::Pooled => unsafe { hip.hipFree(at) }?,
+        // SAFETY: the range left the registry, so this is its only release.
         Kind::Host => unsafe { hip.hipHostFree(at) }?,
+        // SAFETY: the range left the registry, so this is its only release.
         Kind::Registered => unsafe { hip.hipHostUnregister(at) }?,
+        // SAFETY: the range left the registry, so this is its only release.
         Kind::Ipc => unsafe { hip.hipIpcCloseMemHandle(at) }?,
         Kind::Global { .. } => {}
     }

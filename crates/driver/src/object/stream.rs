@@ -65,6 +65,7 @@ impl Stream {
         match made {
             // SAFETY: as above.
             Err(hip_sys::HipError::Missing(_)) => {
+                // SAFETY: the member that belongs to the operation is the one set.
                 unsafe { context.hip().hipStreamCreateWithFlags(&mut stream, flags) }?
             }
             other => other?,
