@@ -2,7 +2,8 @@
 
 #[used]
 #[unsafe(link_section = ".init_array")]
-static AT_LOAD: unsafe extern "C" fn(i32, *const *const core::ffi::c_char, *const *const core::ffi::c_char) = interpose::at_load;
+static AT_LOAD: unsafe extern "C" fn(i32, *const *const core::ffi::c_char, *const *const core::ffi::c_char) =
+    interpose::at_load;
 
 /// The name by which the takeover finds out whether its object was there from the start.
 #[unsafe(no_mangle)]

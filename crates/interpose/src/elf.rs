@@ -148,7 +148,9 @@ impl<'a> File<'a> {
 
     fn dynamic_strings(self, tag: u64) -> impl Iterator<Item = &'a [u8]> {
         let dynamic = self.section_of_kind(SHT_DYNAMIC);
-        let strings = dynamic.and_then(|dynamic| self.raw_section(usize::try_from(dynamic.link).ok()?)).map_or(&[][..], |section| section.bytes);
+        let strings = dynamic
+            .and_then(|dynamic| self.raw_section(usize::try_from(dynamic.link).ok()?))
+            .map_or(&[][..], |section| section.bytes);
         let entries = dynamic.map_or(&[][..], |section| section.bytes);
         entries
             .chunks_exact(16)
@@ -228,7 +230,12 @@ mod tests {
         assert!(file.needed().any(|name| name == b"libc.so.6"));
         assert!(file.section_named(b".text").is_some());
         assert!(file.segments().any(|segment| segment.kind == PT_LOAD && segment.flags & PF_X != 0));
-        assert!(file.symbols(SHT_SYMTAB).unwrap().iter().any(|symbol| symbol.name == b"main" && symbol.kind == STT_FUNC));
+        assert!(
+            file.symbols(SHT_SYMTAB)
+                .unwrap()
+                .iter()
+                .any(|symbol| symbol.name == b"main" && symbol.kind == STT_FUNC)
+        );
     }
 
     #[test]

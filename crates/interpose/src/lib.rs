@@ -29,7 +29,11 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 ///
 /// # Safety
 /// To be called by the loader as an `.init_array` entry (glibc passes it the program's arguments and environment), once.
-pub unsafe extern "C" fn at_load(_argc: c_int, _argv: *const *const c_char, environment: *const *const c_char) {
+pub unsafe extern "C" fn at_load(
+    _argc: c_int,
+    _argv: *const *const c_char,
+    environment: *const *const c_char,
+) {
     // SAFETY: glibc passes the environment, a list of strings that ends with a null pointer.
     if unsafe { is_turned_off(environment) } {
         return;
@@ -62,7 +66,8 @@ unsafe fn is_turned_off(environment: *const *const c_char) -> bool {
 fn pin() -> bool {
     let Some(info) = own_info() else { return false };
     // SAFETY: dladdr's name is a string; NOLOAD only finds the object that is running this.
-    !unsafe { libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) }.is_null()
+    !unsafe { libc::dlopen(info.dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE) }
+        .is_null()
 }
 
 /// Whether this object is in the program's own scope (preloaded or linked), so that it was loaded before the program began.

@@ -72,7 +72,8 @@ fn map_near(low: usize, high: usize, len_bytes: usize) -> Option<usize> {
     const STEP: usize = 2 << 20;
     let low = low & !(PAGE_BYTES - 1);
     // Below first: above a program is its heap, which wants to grow. So above, the farthest place is the best one.
-    let below = (1..REACH_BYTES / STEP).map_while(|step| low.checked_sub(step * STEP)).filter(|&at| at >= 1 << 20);
+    let below =
+        (1..REACH_BYTES / STEP).map_while(|step| low.checked_sub(step * STEP)).filter(|&at| at >= 1 << 20);
     let above = (1..REACH_BYTES / STEP).rev().map(|step| high.next_multiple_of(PAGE_BYTES) + step * STEP);
     below.chain(above).filter(|&at| within_reach(at, len_bytes, low, high)).find(|&at| map_at(at, len_bytes))
 }
@@ -80,7 +81,8 @@ fn map_near(low: usize, high: usize, len_bytes: usize) -> Option<usize> {
 fn map_at(at: usize, len_bytes: usize) -> bool {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
     // SAFETY: NOREPLACE never touches an existing mapping; old kernels take the address as a hint, which is checked below.
-    let got = unsafe { libc::mmap(at as *mut c_void, len_bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    let got =
+        unsafe { libc::mmap(at as *mut c_void, len_bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
     if got == libc::MAP_FAILED {
         return false;
     }
@@ -95,11 +97,10 @@ fn map_at(at: usize, len_bytes: usize) -> bool {
 /// Where the jump goes in a function: after `endbr64` when the function has one and room behind it, so that a call
 /// under Intel CET still lands on one. `None`: too short for a jump.
 pub fn place(function: &[u8]) -> Option<usize> {
-    match function {
-        [head @ .., ] if head.len() >= ENDBR64.len() + JUMP_BYTES && head[..4] == ENDBR64 => Some(ENDBR64.len()),
-        _ if function.len() >= JUMP_BYTES => Some(0),
-        _ => None,
+    if function.starts_with(&ENDBR64) && function.len() >= ENDBR64.len() + JUMP_BYTES {
+        return Some(ENDBR64.len());
     }
+    (function.len() >= JUMP_BYTES).then_some(0)
 }
 
 /// Bytes that only fill the gap to the next function: nops of any length that assemblers use, and int3.
@@ -176,7 +177,8 @@ impl Islands {
     /// The callers hold the loader's lock or are alone, so nobody else writes the entries.
     pub fn get(&self, low: usize, high: usize, make: impl FnOnce() -> Option<Island>) -> Option<Island> {
         for [at, len_bytes] in &self.entries {
-            let found = Island { at: at.load(Ordering::Acquire), len_bytes: len_bytes.load(Ordering::Acquire) };
+            let found =
+                Island { at: at.load(Ordering::Acquire), len_bytes: len_bytes.load(Ordering::Acquire) };
             if found.at == 0 {
                 let island = make()?;
                 len_bytes.store(island.len_bytes, Ordering::Release);

@@ -55,15 +55,19 @@ pub fn functions(file: File, kind: Kind) -> impl Iterator<Item = Symbol> {
 ///
 /// The names tell: the major that knows the most of them. Where that leaves a choice, the PTX version that the compiler wrote,
 /// and last `ask`, which calls the copy's own cudaRuntimeGetVersion where that is possible.
-pub fn major<'a>(file: File<'a>, kind: Kind, ask: impl FnOnce(Symbol<'a>) -> Option<u32>) -> Option<&'static Runtime> {
+pub fn major<'a>(
+    file: File<'a>,
+    kind: Kind,
+    ask: impl FnOnce(Symbol<'a>) -> Option<u32>,
+) -> Option<&'static Runtime> {
     if kind == Kind::Shared {
         return Runtime::of_major(shared_major(file)?);
     }
-    let n_unknown = RUNTIMES
-        .each_ref()
-        .map(|runtime| functions(file, kind).filter(|symbol| runtime.index_of(symbol.name).is_none()).count());
+    let n_unknown = RUNTIMES.each_ref().map(|runtime| {
+        functions(file, kind).filter(|symbol| runtime.index_of(symbol.name).is_none()).count()
+    });
     let fewest = n_unknown.iter().min()?;
-    let fits = RUNTIMES.iter().zip(n_unknown).filter(|(_, n)| n == fewest).map(|(runtime, _)| runtime);
+    let mut fits = RUNTIMES.iter().zip(n_unknown).filter(|(_, n)| n == fewest).map(|(runtime, _)| runtime);
     let mut only = fits.clone();
     if let (Some(runtime), None) = (only.next(), only.next()) {
         return Some(runtime);
@@ -73,7 +77,7 @@ pub fn major<'a>(file: File<'a>, kind: Kind, ask: impl FnOnce(Symbol<'a>) -> Opt
         Some(ask(function)? / 1000)
     };
     let major = ptx_major(file).or_else(told_by_version);
-    fits.clone().find(|runtime| Some(runtime.major) == major).or_else(|| fits.last())
+    fits.clone().find(|runtime| Some(runtime.major) == major).or_else(|| fits.next_back())
 }
 
 fn looks_public(name: &[u8]) -> bool {
@@ -83,12 +87,14 @@ fn looks_public(name: &[u8]) -> bool {
 fn mentions_cuda(strings: &[u8]) -> bool {
     const NEEDLE: &[u8] = b"cuda";
     // SAFETY: both ranges are slices.
-    let found = unsafe { libc::memmem(strings.as_ptr().cast(), strings.len(), NEEDLE.as_ptr().cast(), NEEDLE.len()) };
+    let found =
+        unsafe { libc::memmem(strings.as_ptr().cast(), strings.len(), NEEDLE.as_ptr().cast(), NEEDLE.len()) };
     !found.is_null()
 }
 
 fn has_fat_binaries(file: File) -> bool {
-    file.sections().any(|section| matches!(section.name, b".nv_fatbin" | b".nvFatBinSegment" | b"__nv_relfatbin"))
+    file.sections()
+        .any(|section| matches!(section.name, b".nv_fatbin" | b".nvFatBinSegment" | b"__nv_relfatbin"))
 }
 
 fn shared_major(file: File) -> Option<u32> {
@@ -108,7 +114,8 @@ fn ptx_major(file: File) -> Option<u32> {
     let mut at = 0usize;
     while elf::u32_at(bytes, at)? == MAGIC {
         let header_bytes = usize::from(elf::u16_at(bytes, at + 6)?);
-        let end = at.checked_add(header_bytes)?.checked_add(usize::try_from(elf::u64_at(bytes, at + 8)?).ok()?)?;
+        let end =
+            at.checked_add(header_bytes)?.checked_add(usize::try_from(elf::u64_at(bytes, at + 8)?).ok()?)?;
         let mut entry = at + header_bytes;
         while entry < end {
             if elf::u16_at(bytes, entry)? == KIND_PTX {

@@ -109,10 +109,18 @@ impl fmt::Display for Record {
                 "{path}: its static CUDA runtime was in use before libcuda.so.1 was loaded; start the program with \
                  LD_PRELOAD=<directory>/libcuda.so.1"
             ),
-            Outcome::UnknownMajor => write!(f, "{path}: a CUDA runtime of an unknown major version, left alone"),
-            Outcome::NoCode => write!(f, "{path}: the CUDA runtime's functions are in no code segment, left alone"),
-            Outcome::NoIsland => write!(f, "{path}: no free address space within 2 GiB for the jumps, left alone"),
-            Outcome::Protected => write!(f, "{path}: the system does not allow changing its code pages, left alone"),
+            Outcome::UnknownMajor => {
+                write!(f, "{path}: a CUDA runtime of an unknown major version, left alone")
+            }
+            Outcome::NoCode => {
+                write!(f, "{path}: the CUDA runtime's functions are in no code segment, left alone")
+            }
+            Outcome::NoIsland => {
+                write!(f, "{path}: no free address space within 2 GiB for the jumps, left alone")
+            }
+            Outcome::Protected => {
+                write!(f, "{path}: the system does not allow changing its code pages, left alone")
+            }
             Outcome::UnknownLoader => write!(
                 f,
                 "{path}: the loader's notification function has an unknown form; static CUDA runtimes in libraries that are \
@@ -132,7 +140,8 @@ struct Log {
 // SAFETY: an entry is written once, by the holder of the loader's lock, before `n_written` passes it; then only read.
 unsafe impl Sync for Log {}
 
-static LOG: Log = Log { entries: [const { UnsafeCell::new(None) }; CAPACITY], n_written: AtomicUsize::new(0) };
+static LOG: Log =
+    Log { entries: [const { UnsafeCell::new(None) }; CAPACITY], n_written: AtomicUsize::new(0) };
 
 /// The caller holds the loader's lock or is alone. Past the capacity records are dropped.
 pub fn add(record: Record) {

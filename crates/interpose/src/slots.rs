@@ -37,7 +37,12 @@ impl Runtime {
     /// Gives every slot that has none yet its first address: the one that binds the table.
     pub fn arm(&self) {
         for slot in self.slots {
-            let _ = slot.compare_exchange(0, bind_and_jump as *const () as usize, Ordering::Relaxed, Ordering::Relaxed);
+            let _ = slot.compare_exchange(
+                0,
+                bind_and_jump as *const () as usize,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
         }
     }
 
@@ -112,7 +117,10 @@ extern "C" fn bind(ticket: u32) -> usize {
         let address = library.and_then(|library| find(library, name)).unwrap_or_else(|| unavailable(name));
         slot.store(address, Ordering::Release);
     }
-    runtime.slots.get(index).map_or(answer_initialization_error as *const () as usize, |slot| slot.load(Ordering::Acquire))
+    runtime
+        .slots
+        .get(index)
+        .map_or(answer_initialization_error as *const () as usize, |slot| slot.load(Ordering::Acquire))
 }
 
 const NAME_BYTES: usize = 96;

@@ -45,7 +45,9 @@ pub fn consider(object: Loaded) -> Option<Record> {
 
 fn is_the_mapped_one(file: File, object: Loaded) -> bool {
     const PT_DYNAMIC: u32 = 2;
-    file.segments().any(|segment| segment.kind == PT_DYNAMIC && object.bias.wrapping_add(segment.address as usize) == object.dynamic)
+    file.segments().any(|segment| {
+        segment.kind == PT_DYNAMIC && object.bias.wrapping_add(segment.address as usize) == object.dynamic
+    })
 }
 
 /// Our own forwarders have the same SONAMEs and names.
@@ -71,7 +73,10 @@ fn has_registered(file: File, object: Loaded) -> bool {
                 && handle.value.saturating_add(8) <= segment.address.saturating_add(segment.memory_bytes)
         });
         // SAFETY: inside a writable segment that the loader has mapped from this very file.
-        inside && unsafe { core::ptr::read_unaligned(object.bias.wrapping_add(handle.value as usize) as *const usize) } != 0
+        inside
+            && unsafe {
+                core::ptr::read_unaligned(object.bias.wrapping_add(handle.value as usize) as *const usize)
+            } != 0
     })
 }
 
@@ -91,7 +96,9 @@ fn redirect(file: File, kind: Kind, object: Loaded, record: &mut Record) -> Outc
     let restore = protection(segment.flags);
     // SAFETY: the loader mapped the segment with these flags. Its code is not run yet: the program's own has not begun, a newly
     // mapped object's constructors come later, and `has_registered` turned the others away.
-    let Some(_writable) = (unsafe { Unprotected::new(low, high, libc::PROT_READ | libc::PROT_WRITE, restore) }) else {
+    let Some(_writable) =
+        (unsafe { Unprotected::new(low, high, libc::PROT_READ | libc::PROT_WRITE, restore) })
+    else {
         return Outcome::Protected;
     };
     for symbol in recognise::functions(file, kind) {
@@ -105,7 +112,8 @@ fn redirect(file: File, kind: Kind, object: Loaded, record: &mut Record) -> Outc
         let end = place + patch::JUMP_BYTES;
         let expected = code_bytes(file, segment, symbol.value).and_then(|code| code.get(..end));
         // SAFETY: `code_bytes` found the range inside the mapped segment.
-        let found = expected.map(|expected| unsafe { core::slice::from_raw_parts(at as *const u8, expected.len()) });
+        let found =
+            expected.map(|expected| unsafe { core::slice::from_raw_parts(at as *const u8, expected.len()) });
         if found != expected {
             // A second name of a function that already jumps is fine. Anything else, such as a debugger's breakpoint, is not.
             let jumps = found.and_then(|found| found.get(place)) == Some(&patch::JUMP_OPCODE);
@@ -136,7 +144,10 @@ fn ask_version(file: File, object: Loaded, symbol: elf::Symbol) -> Option<u32> {
 fn code_segment(file: File, kind: Kind) -> Option<Segment> {
     let first = recognise::functions(file, kind).next()?;
     file.segments().find(|segment| {
-        segment.kind == elf::PT_LOAD && segment.flags & elf::PF_X != 0 && segment.address <= first.value && first.value - segment.address < segment.file_bytes
+        segment.kind == elf::PT_LOAD
+            && segment.flags & elf::PF_X != 0
+            && segment.address <= first.value
+            && first.value - segment.address < segment.file_bytes
     })
 }
 
@@ -155,12 +166,17 @@ fn jump_place(file: File, segment: Segment, symbol: elf::Symbol) -> Option<usize
 }
 
 fn island_for(runtime: &'static Runtime, low: usize, high: usize) -> Option<Island> {
-    let islands = crate::slots::RUNTIMES.iter().position(|one| one.major == runtime.major).and_then(|at| ISLANDS.get(at))?;
+    let islands = crate::slots::RUNTIMES
+        .iter()
+        .position(|one| one.major == runtime.major)
+        .and_then(|at| ISLANDS.get(at))?;
     islands.get(low, high, || {
         runtime.arm();
         let len_bytes = runtime.names.len() * patch::STUB_BYTES;
         Island::near(low, high, len_bytes, |bytes| {
-            for (index, stub) in bytes.chunks_exact_mut(patch::STUB_BYTES).take(runtime.names.len()).enumerate() {
+            for (index, stub) in
+                bytes.chunks_exact_mut(patch::STUB_BYTES).take(runtime.names.len()).enumerate()
+            {
                 if let (Some(ticket), Some(slot)) = (runtime.ticket(index), runtime.slot_address(index)) {
                     stub.copy_from_slice(&patch::slot_stub(ticket, slot));
                 }
@@ -171,7 +187,9 @@ fn island_for(runtime: &'static Runtime, low: usize, high: usize) -> Option<Isla
 
 fn protection(flags: u32) -> i32 {
     let mut protection = 0;
-    for (flag, bit) in [(elf::PF_R, libc::PROT_READ), (elf::PF_W, libc::PROT_WRITE), (elf::PF_X, libc::PROT_EXEC)] {
+    for (flag, bit) in
+        [(elf::PF_R, libc::PROT_READ), (elf::PF_W, libc::PROT_WRITE), (elf::PF_X, libc::PROT_EXEC)]
+    {
         if flags & flag != 0 {
             protection |= bit;
         }
@@ -195,12 +213,26 @@ impl Mapping {
         }
         let mut stat = MaybeUninit::<libc::stat>::uninit();
         // SAFETY: an open descriptor, and a buffer that fstat fills when it succeeds.
-        let stat = (unsafe { libc::fstat(descriptor, stat.as_mut_ptr()) } == 0).then(|| unsafe { stat.assume_init() });
+        let stat = (unsafe { libc::fstat(descriptor, stat.as_mut_ptr()) } == 0)
+            .then(|| unsafe { stat.assume_init() });
         let mapping = stat.filter(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFREG).and_then(|stat| {
             let len_bytes = usize::try_from(stat.st_size).ok().filter(|&len_bytes| len_bytes > 0)?;
             // SAFETY: a fresh private mapping at an address of the kernel's choice.
-            let at = unsafe { libc::mmap(core::ptr::null_mut(), len_bytes, libc::PROT_READ, libc::MAP_PRIVATE, descriptor, 0) };
-            (at != libc::MAP_FAILED).then_some(Mapping { at, len_bytes, identity: (stat.st_dev, stat.st_ino) })
+            let at = unsafe {
+                libc::mmap(
+                    core::ptr::null_mut(),
+                    len_bytes,
+                    libc::PROT_READ,
+                    libc::MAP_PRIVATE,
+                    descriptor,
+                    0,
+                )
+            };
+            (at != libc::MAP_FAILED).then_some(Mapping {
+                at,
+                len_bytes,
+                identity: (stat.st_dev, stat.st_ino),
+            })
         });
         // SAFETY: opened above; the mapping does not need it.
         unsafe { libc::close(descriptor) };

@@ -77,7 +77,8 @@ fn hook(notify: usize) -> Option<()> {
     // Other threads may run the loader's code right now, so its page stays executable.
     let during = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
     // SAFETY: a page of the loader's text, which glibc maps readable and executable.
-    let _writable = unsafe { Unprotected::new(at, at + patch::JUMP_BYTES, during, libc::PROT_READ | libc::PROT_EXEC) }?;
+    let _writable =
+        unsafe { Unprotected::new(at, at + patch::JUMP_BYTES, during, libc::PROT_READ | libc::PROT_EXEC) }?;
     // SAFETY: over a return and the nops behind it; whoever runs it meanwhile returns or arrives at `on_change`.
     unsafe { patch::write_jump(at, island.at) };
     Some(())
@@ -203,7 +204,16 @@ impl Seen {
         let capacity = (self.capacity * 2).max(512);
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a fresh anonymous mapping.
-        let memory = unsafe { libc::mmap(ptr::null_mut(), capacity * 16, protection, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0) };
+        let memory = unsafe {
+            libc::mmap(
+                ptr::null_mut(),
+                capacity * 16,
+                protection,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+                -1,
+                0,
+            )
+        };
         if memory == libc::MAP_FAILED {
             return None;
         }
@@ -225,7 +235,8 @@ impl Pass<'_> {
     fn knows(&mut self, bias: usize, dynamic: usize) -> bool {
         let key = [bias, dynamic];
         let (next, n_last) = (self.next, self.n_last);
-        let ahead = self.seen.slice().get(next..n_last).and_then(|rest| rest.iter().position(|&entry| entry == key));
+        let ahead =
+            self.seen.slice().get(next..n_last).and_then(|rest| rest.iter().position(|&entry| entry == key));
         let known = ahead.is_some();
         if let Some(ahead) = ahead {
             self.next += ahead + 1;

@@ -11,8 +11,11 @@ struct Installed {
 }
 
 /// Names that one major alone has, or two of the three.
-const OWN_NAMES: [(u32, &str, &str); 3] =
-    [(11, "libcudart.so.11.0", "cudaBindTexture"), (12, "libcudart.so.12", "cudaGetDeviceProperties_v2"), (13, "libcudart.so.13", "cudaLogsRegisterCallback")];
+const OWN_NAMES: [(u32, &str, &str); 3] = [
+    (11, "libcudart.so.11.0", "cudaBindTexture"),
+    (12, "libcudart.so.12", "cudaGetDeviceProperties_v2"),
+    (13, "libcudart.so.13", "cudaLogsRegisterCallback"),
+];
 
 impl Installed {
     fn get() -> &'static Installed {
@@ -22,7 +25,11 @@ impl Installed {
             std::fs::copy(takeover_library(), directory.path().join("libcuda.so.1")).unwrap();
             for (major, name, own_name) in OWN_NAMES {
                 let defines = [format!("-DMAJOR={major}"), format!("-DMAJORS_OWN={own_name}")];
-                cc(&["-shared", "-fPIC", &defines[0], &defines[1]], &["ours.c"], &directory.path().join(name));
+                cc(
+                    &["-shared", "-fPIC", &defines[0], &defines[1]],
+                    &["ours.c"],
+                    &directory.path().join(name),
+                );
             }
             Installed { directory }
         })
@@ -55,7 +62,11 @@ fn takeover_library() -> PathBuf {
 fn cc(options: &[&str], sources: &[&str], out: &Path) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
     let mut command = Command::new("cc");
-    command.args(["-w", "-O1", "-o"]).arg(out).args(sources.iter().map(|source| folder.join(source))).args(options);
+    command
+        .args(["-w", "-O1", "-o"])
+        .arg(out)
+        .args(sources.iter().map(|source| folder.join(source)))
+        .args(options);
     let output = command.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -77,7 +88,10 @@ fn text(output: &Output) -> String {
 }
 
 fn ours(major: u32) -> String {
-    format!("name=ours malloc=0 pointer=0x2a version={} own={major} mixed=36.75 short=5 handle=ours\n", major * 1000 + 1)
+    format!(
+        "name=ours malloc=0 pointer=0x2a version={} own={major} mixed=36.75 short=5 handle=ours\n",
+        major * 1000 + 1
+    )
 }
 
 #[test]
@@ -99,7 +113,13 @@ fn a_program_at_a_fixed_address_is_redirected_too() {
 
 #[test]
 fn functions_with_endbr64_and_a_read_only_got_are_redirected_too() {
-    let program = with_runtime("program.c", 13000, OWN_NAMES[2].2, &["-fcf-protection=full", "-Wl,-z,now,-z,relro"], "cet");
+    let program = with_runtime(
+        "program.c",
+        13000,
+        OWN_NAMES[2].2,
+        &["-fcf-protection=full", "-Wl,-z,now,-z,relro"],
+        "cet",
+    );
     assert_eq!(text(&Installed::get().run(&program, &[])), ours(13));
 }
 
@@ -121,7 +141,8 @@ fn names_that_one_major_alone_has_tell_it_whatever_the_version_says() {
 #[test]
 fn where_the_names_leave_a_choice_the_copy_is_asked_for_its_version() {
     for (major, _, _) in OWN_NAMES {
-        let program = with_runtime("program.c", major * 1000 + 20, "cudaGetLastError", &[], &format!("asked{major}"));
+        let program =
+            with_runtime("program.c", major * 1000 + 20, "cudaGetLastError", &[], &format!("asked{major}"));
         let out = text(&Installed::get().run(&program, &[]));
         assert!(out.contains(&format!("version={} ", major * 1000 + 1)), "{out}");
     }
@@ -144,7 +165,13 @@ fn a_library_opened_later_is_redirected_before_its_constructors_run_every_time()
     cc(&["-ldl", "-lpthread"], &["host.c"], &host);
     let plugin = |major: usize| {
         let version = u32::try_from(major).unwrap() * 1000;
-        with_runtime("plugin.c", version, OWN_NAMES[major - 11].2, &["-shared", "-fPIC"], &format!("plugin{major}.so"))
+        with_runtime(
+            "plugin.c",
+            version,
+            OWN_NAMES[major - 11].2,
+            &["-shared", "-fPIC"],
+            &format!("plugin{major}.so"),
+        )
     };
     let (eleven, thirteen) = (plugin(11), plugin(13));
     let out = text(&installed.run(&host, &[&eleven, &thirteen]));
@@ -157,7 +184,10 @@ fn a_stripped_runtime_is_left_alone_and_reported() {
     let program = with_runtime("program.c", 12040, OWN_NAMES[1].2, &["-s"], "stripped");
     let mut command = Installed::get().command(&program);
     let reporter = reporter();
-    command.env("LD_PRELOAD", format!("{}:{}", reporter.display(), Installed::get().path("libcuda.so.1").display()));
+    command.env(
+        "LD_PRELOAD",
+        format!("{}:{}", reporter.display(), Installed::get().path("libcuda.so.1").display()),
+    );
     let out = text(&command.output().unwrap());
     assert!(out.contains("name=static"), "{out}");
     assert!(out.contains("stripped") && out.contains("nvcc -cudart shared"), "{out}");
@@ -167,9 +197,17 @@ fn a_stripped_runtime_is_left_alone_and_reported() {
 fn the_report_counts_what_was_redirected_and_what_was_too_short() {
     let program = with_runtime("program.c", 12040, OWN_NAMES[1].2, &[], "counted");
     let mut command = Installed::get().command(&program);
-    command.env("LD_PRELOAD", format!("{}:{}", reporter().display(), Installed::get().path("libcuda.so.1").display()));
+    command.env(
+        "LD_PRELOAD",
+        format!("{}:{}", reporter().display(), Installed::get().path("libcuda.so.1").display()),
+    );
     let out = text(&command.output().unwrap());
-    assert!(out.contains("counted: CUDA 12 runtime taken over, 8 of 9 functions redirected (1 too short, 0 changed"), "{out}");
+    assert!(
+        out.contains(
+            "counted: CUDA 12 runtime taken over, 8 of 9 functions redirected (1 too short, 0 changed"
+        ),
+        "{out}"
+    );
 }
 
 #[test]
@@ -202,7 +240,12 @@ fn without_our_runtime_library_calls_fail_and_nothing_crashes() {
 #[test]
 fn programs_without_cuda_run_as_before() {
     let installed = Installed::get();
-    for (program, arguments) in [("/bin/true", &[][..]), ("/bin/sh", &["-c", "echo hello $PATH | cat"]), ("env", &["-u", "LD_PRELOAD"]), ("python3", &["-c", "import json, ctypes; print('hello')"])] {
+    for (program, arguments) in [
+        ("/bin/true", &[][..]),
+        ("/bin/sh", &["-c", "echo hello $PATH | cat"]),
+        ("env", &["-u", "LD_PRELOAD"]),
+        ("python3", &["-c", "import json, ctypes; print('hello')"]),
+    ] {
         let mut plain = Command::new(program);
         plain.env_remove("LD_PRELOAD");
         let Ok(expected) = plain.args(arguments).output() else { continue };

@@ -60,7 +60,10 @@ pub fn all() -> Result<&'static [Device]> {
 }
 
 pub fn at(ordinal: c_int) -> Result<&'static Device> {
-    usize::try_from(ordinal).ok().and_then(|index| all().map(|all| all.get(index)).transpose()).unwrap_or(Err(Error::InvalidDevice(ordinal)))
+    usize::try_from(ordinal)
+        .ok()
+        .and_then(|index| all().map(|all| all.get(index)).transpose())
+        .unwrap_or(Err(Error::InvalidDevice(ordinal)))
 }
 
 impl Device {
@@ -73,7 +76,8 @@ impl Device {
     pub fn limits(&self) -> Result<LaunchLimits> {
         self.limits
             .get_or_try_init(|| {
-                let limit = |attribute| Ok::<u32, Error>(u32::try_from(self.attribute(attribute)?).unwrap_or(0));
+                let limit =
+                    |attribute| Ok::<u32, Error>(u32::try_from(self.attribute(attribute)?).unwrap_or(0));
                 Ok(LaunchLimits {
                     threads_per_block: limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
                     block: [

@@ -246,8 +246,10 @@ fn library() -> Result<Library> {
         return Ok(library);
     }
     let own = own_directory().map(|directory| directory.join(NAME)).filter(|path| path.exists());
-    own.and_then(|path| open(path.as_os_str(), 0).ok())
-        .map_or_else(|| open(OsStr::new(NAME), 0).map_err(|_| Error::NoDriver("libcuda.so.1 cannot be opened")), Ok)
+    own.and_then(|path| open(path.as_os_str(), 0).ok()).map_or_else(
+        || open(OsStr::new(NAME), 0).map_err(|_| Error::NoDriver("libcuda.so.1 cannot be opened")),
+        Ok,
+    )
 }
 
 fn own_directory() -> Option<PathBuf> {

@@ -70,7 +70,9 @@ fn failed(name: &'static str, error: Error) -> cudaError_t {
     match error {
         // An answer, not a failure.
         _ if code == cudaError_t::cudaErrorNotReady => {}
-        Error::NotSupported(what) => tracing::warn!(target: "cudaway::runtime", "{name}: not supported: {what}"),
+        Error::NotSupported(what) => {
+            tracing::warn!(target: "cudaway::runtime", "{name}: not supported: {what}")
+        }
         _ => tracing::info!(target: "cudaway::runtime", "{name}: {error}"),
     }
     code

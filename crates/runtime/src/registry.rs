@@ -95,10 +95,10 @@ pub fn remove_binary(handle: *mut *mut c_void) {
     registry.variables.retain(|_, variable| !Arc::ptr_eq(&variable.binary, &binary));
     drop(registry);
     binary.managed.lock().clear();
-    if let (Some(library), Ok(driver)) = (binary.library.get(), crate::driver::get()) {
-        if let Err(error) = driver.cuLibraryUnload(library.0) {
-            tracing::debug!(target: "cudaway::runtime", "unloading a fat binary: {error}");
-        }
+    if let (Some(library), Ok(driver)) = (binary.library.get(), crate::driver::get())
+        && let Err(error) = driver.cuLibraryUnload(library.0)
+    {
+        tracing::debug!(target: "cudaway::runtime", "unloading a fat binary: {error}");
     }
 }
 
@@ -210,11 +210,14 @@ pub fn kernel(function: *const c_void) -> Result<CUkernel> {
         return Err(Error::InvalidDeviceFunction);
     }
     let registry = REGISTRY.read();
-    let found = registry.functions.get(&function.addr()).or_else(|| registry.handles.get(&function.addr())).cloned();
+    let found =
+        registry.functions.get(&function.addr()).or_else(|| registry.handles.get(&function.addr())).cloned();
     drop(registry);
     match found {
         Some(function) => function.kernel(),
-        None => crate::api::library::known_kernel(function.cast_mut().cast()).ok_or(Error::InvalidDeviceFunction),
+        None => {
+            crate::api::library::known_kernel(function.cast_mut().cast()).ok_or(Error::InvalidDeviceFunction)
+        }
     }
 }
 
@@ -231,7 +234,16 @@ impl Binary {
         let driver = crate::driver::get()?;
         let library = self.library.get_or_try_init(|| {
             let mut library: CUlibrary = ptr::null_mut();
-            driver.cuLibraryLoadData(&mut library, self.wrapper, ptr::null_mut(), ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut(), 0)?;
+            driver.cuLibraryLoadData(
+                &mut library,
+                self.wrapper,
+                ptr::null_mut(),
+                ptr::null_mut(),
+                0,
+                ptr::null_mut(),
+                ptr::null_mut(),
+                0,
+            )?;
             Ok::<_, Error>(Library(library))
         })?;
         Ok(library.0)
@@ -243,10 +255,12 @@ impl Function {
         let kernel = self.kernel.get_or_try_init(|| {
             let library = self.binary.library()?;
             let mut kernel: CUkernel = ptr::null_mut();
-            crate::driver::get()?.cuLibraryGetKernel(&mut kernel, library, self.name.as_ptr()).map_err(|error| match error {
-                Error::Driver(CUresult::CUDA_ERROR_NOT_FOUND) => Error::InvalidDeviceFunction,
-                other => other,
-            })?;
+            crate::driver::get()?.cuLibraryGetKernel(&mut kernel, library, self.name.as_ptr()).map_err(
+                |error| match error {
+                    Error::Driver(CUresult::CUDA_ERROR_NOT_FOUND) => Error::InvalidDeviceFunction,
+                    other => other,
+                },
+            )?;
             Ok::<_, Error>(Kernel(kernel))
         })?;
         Ok(kernel.0)

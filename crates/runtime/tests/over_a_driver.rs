@@ -28,7 +28,10 @@ impl Driver {
             let object = directory.path().join("libcuda.so.1");
             let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/driver.c");
             let mut compile = Command::new("cc");
-            compile.args(["-w", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o"]).arg(&object).arg(source);
+            compile
+                .args(["-w", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o"])
+                .arg(&object)
+                .arg(source);
             assert!(compile.status().unwrap().success());
             // SAFETY: the library of tests/c/driver.c has no constructors.
             let library = unsafe { libloading::Library::new(&object) }.unwrap();
@@ -77,11 +80,27 @@ impl Program {
     fn register() -> Program {
         let wrapper = Box::new([0x1_4662_43b1, 0, 0]);
         let handle = registration::__cudaRegisterFatBinary(ptr::from_ref(&*wrapper).cast());
-        let program =
-            Program { _wrapper: wrapper, handle, kernel: Box::new(0), unknown_kernel: Box::new(0), word: Box::new(0) };
+        let program = Program {
+            _wrapper: wrapper,
+            handle,
+            kernel: Box::new(0),
+            unknown_kernel: Box::new(0),
+            word: Box::new(0),
+        };
         let function = |host: &u8, name: &CStr| {
             let (host, null) = (ptr::from_ref(host).cast(), ptr::null_mut());
-            registration::__cudaRegisterFunction(handle, host, null, name.as_ptr(), -1, ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+            registration::__cudaRegisterFunction(
+                handle,
+                host,
+                null,
+                name.as_ptr(),
+                -1,
+                ptr::null_mut(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+                ptr::null_mut(),
+            );
         };
         function(&program.kernel, c"add");
         function(&program.unknown_kernel, c"not_in_the_image");
@@ -119,8 +138,11 @@ fn malloc(bytes: usize) -> *mut c_void {
 /// Launches `add` on 4 elements, so that its arguments are good.
 fn launch(function: *const c_void, grid: dim3, block: dim3) -> cudaError_t {
     let (mut a, mut b, mut c, mut n) = (malloc(16), malloc(16), malloc(16), 4i32);
-    let mut args: [*mut c_void; 4] = [(&raw mut a).cast(), (&raw mut b).cast(), (&raw mut c).cast(), (&raw mut n).cast()];
-    let code = entry("cudaLaunchKernel", || execution::cudaLaunchKernel(function, grid, block, args.as_mut_ptr(), 0, ptr::null_mut()));
+    let mut args: [*mut c_void; 4] =
+        [(&raw mut a).cast(), (&raw mut b).cast(), (&raw mut c).cast(), (&raw mut n).cast()];
+    let code = entry("cudaLaunchKernel", || {
+        execution::cudaLaunchKernel(function, grid, block, args.as_mut_ptr(), 0, ptr::null_mut())
+    });
     for pointer in [a, b, c] {
         assert_eq!(memory::cudaFree(pointer), Ok(()));
     }
@@ -135,7 +157,10 @@ fn vector_add_as_nvcc_generates_it_computes_the_sum() {
     let mut c = [0i32; 4];
     let (mut device_a, mut device_b, mut device_c, mut n) = (malloc(16), malloc(16), malloc(16), 4i32);
     for (to, from) in [(device_a, &a), (device_b, &b)] {
-        assert_eq!(memory::cudaMemcpy(to, from.as_ptr().cast(), 16, cudaMemcpyKind::cudaMemcpyHostToDevice), Ok(()));
+        assert_eq!(
+            memory::cudaMemcpy(to, from.as_ptr().cast(), 16, cudaMemcpyKind::cudaMemcpyHostToDevice),
+            Ok(())
+        );
     }
     assert_eq!(registration::__cudaPushCallConfiguration(dim(1), dim(32), 0, ptr::null_mut()), 0);
     let mut kernel: cudaKernel_t = ptr::null_mut();
@@ -148,10 +173,20 @@ fn vector_add_as_nvcc_generates_it_computes_the_sum() {
         (&raw mut stream).cast(),
     );
     assert_eq!(popped, Ok(()));
-    let mut args: [*mut c_void; 4] =
-        [(&raw mut device_a).cast(), (&raw mut device_b).cast(), (&raw mut device_c).cast(), (&raw mut n).cast()];
-    assert_eq!(registration::__cudaLaunchKernel(kernel, grid, block, args.as_mut_ptr(), shared, stream.cast()), Ok(()));
-    assert_eq!(memory::cudaMemcpy(c.as_mut_ptr().cast(), device_c, 16, cudaMemcpyKind::cudaMemcpyDeviceToHost), Ok(()));
+    let mut args: [*mut c_void; 4] = [
+        (&raw mut device_a).cast(),
+        (&raw mut device_b).cast(),
+        (&raw mut device_c).cast(),
+        (&raw mut n).cast(),
+    ];
+    assert_eq!(
+        registration::__cudaLaunchKernel(kernel, grid, block, args.as_mut_ptr(), shared, stream.cast()),
+        Ok(())
+    );
+    assert_eq!(
+        memory::cudaMemcpy(c.as_mut_ptr().cast(), device_c, 16, cudaMemcpyKind::cudaMemcpyDeviceToHost),
+        Ok(())
+    );
     assert_eq!(c, [11, 22, 33, 44]);
 }
 
@@ -176,14 +211,26 @@ fn launch_errors_have_the_documented_numbers() {
     let driver = Driver::get();
     let program = Program::register();
     let never_registered = 0u8;
-    assert_eq!(launch(ptr::from_ref(&never_registered).cast(), dim(1), dim(1)), cudaError_t::cudaErrorInvalidDeviceFunction);
+    assert_eq!(
+        launch(ptr::from_ref(&never_registered).cast(), dim(1), dim(1)),
+        cudaError_t::cudaErrorInvalidDeviceFunction
+    );
     assert_eq!(error::cudaGetLastError(), cudaError_t::cudaErrorInvalidDeviceFunction);
     assert_eq!(error::cudaGetLastError(), cudaError_t::cudaSuccess);
     assert_eq!(launch(ptr::null(), dim(1), dim(1)), cudaError_t::cudaErrorInvalidDeviceFunction);
-    assert_eq!(launch(ptr::from_ref(&*program.unknown_kernel).cast(), dim(1), dim(1)), cudaError_t::cudaErrorInvalidDeviceFunction);
-    for (grid, block) in [(dim(1), dim(1025)), (dim(0), dim(1)), (dim(1), dim(0)), (dim(1), dim3 { x: 64, y: 64, z: 1 })] {
+    assert_eq!(
+        launch(ptr::from_ref(&*program.unknown_kernel).cast(), dim(1), dim(1)),
+        cudaError_t::cudaErrorInvalidDeviceFunction
+    );
+    for (grid, block) in
+        [(dim(1), dim(1025)), (dim(0), dim(1)), (dim(1), dim(0)), (dim(1), dim3 { x: 64, y: 64, z: 1 })]
+    {
         driver.calls();
-        assert_eq!(launch(program.kernel(), grid, block), cudaError_t::cudaErrorInvalidConfiguration, "{grid:?} {block:?}");
+        assert_eq!(
+            launch(program.kernel(), grid, block),
+            cudaError_t::cudaErrorInvalidConfiguration,
+            "{grid:?} {block:?}"
+        );
         assert!(!driver.calls().contains(&"cuLaunchKernel".to_owned()));
     }
     let grid = dim3 { x: 1, y: 65536, z: 1 };
@@ -210,14 +257,32 @@ fn symbols_are_copied_within_their_bounds() {
     let _driver = Driver::get();
     let program = Program::register();
     let (value, mut back) = (77u32, 0u32);
-    let to = |symbol, count, offset, kind| symbol::cudaMemcpyToSymbol(symbol, ptr::from_ref(&value).cast(), count, offset, kind).map_err(|e| e.code());
+    let to = |symbol, count, offset, kind| {
+        symbol::cudaMemcpyToSymbol(symbol, ptr::from_ref(&value).cast(), count, offset, kind)
+            .map_err(|e| e.code())
+    };
     assert_eq!(to(program.word(), 4, 0, cudaMemcpyKind::cudaMemcpyHostToDevice), Ok(()));
-    let from = symbol::cudaMemcpyFromSymbol((&raw mut back).cast(), program.word(), 4, 0, cudaMemcpyKind::cudaMemcpyDeviceToHost);
+    let from = symbol::cudaMemcpyFromSymbol(
+        (&raw mut back).cast(),
+        program.word(),
+        4,
+        0,
+        cudaMemcpyKind::cudaMemcpyDeviceToHost,
+    );
     assert_eq!((from, back), (Ok(()), 77));
     let stranger = 0u32;
-    assert_eq!(to(ptr::from_ref(&stranger).cast(), 4, 0, cudaMemcpyKind::cudaMemcpyHostToDevice), Err(cudaError_t::cudaErrorInvalidSymbol));
-    assert_eq!(to(program.word(), 4, 1, cudaMemcpyKind::cudaMemcpyHostToDevice), Err(cudaError_t::cudaErrorInvalidValue));
-    assert_eq!(to(program.word(), 4, 0, cudaMemcpyKind::cudaMemcpyDeviceToHost), Err(cudaError_t::cudaErrorInvalidMemcpyDirection));
+    assert_eq!(
+        to(ptr::from_ref(&stranger).cast(), 4, 0, cudaMemcpyKind::cudaMemcpyHostToDevice),
+        Err(cudaError_t::cudaErrorInvalidSymbol)
+    );
+    assert_eq!(
+        to(program.word(), 4, 1, cudaMemcpyKind::cudaMemcpyHostToDevice),
+        Err(cudaError_t::cudaErrorInvalidValue)
+    );
+    assert_eq!(
+        to(program.word(), 4, 0, cudaMemcpyKind::cudaMemcpyDeviceToHost),
+        Err(cudaError_t::cudaErrorInvalidMemcpyDirection)
+    );
 }
 
 #[test]
@@ -225,7 +290,16 @@ fn a_managed_variables_pointer_is_set_before_host_code_uses_it() {
     let _driver = Driver::get();
     let program = Program::register();
     let mut pointer: *mut c_void = ptr::null_mut();
-    registration::__cudaRegisterManagedVar(program.handle, &mut pointer, ptr::null_mut(), c"managed".as_ptr(), 0, 4, 0, 0);
+    registration::__cudaRegisterManagedVar(
+        program.handle,
+        &mut pointer,
+        ptr::null_mut(),
+        c"managed".as_ptr(),
+        0,
+        4,
+        0,
+        0,
+    );
     assert_eq!(registration::__cudaInitModule(program.handle), 1);
     assert!(!pointer.is_null());
     let mut address = ptr::null_mut();
@@ -244,7 +318,10 @@ fn memory_calls_keep_the_runtimes_own_rules() {
     driver.calls();
     let word = 1u32;
     let copy = |to, kind| memory::cudaMemcpy(to, ptr::from_ref(&word).cast(), 4, kind).map_err(|e| e.code());
-    assert_eq!(copy(ptr::null_mut(), cudaMemcpyKind::cudaMemcpyHostToDevice), Err(cudaError_t::cudaErrorInvalidValue));
+    assert_eq!(
+        copy(ptr::null_mut(), cudaMemcpyKind::cudaMemcpyHostToDevice),
+        Err(cudaError_t::cudaErrorInvalidValue)
+    );
     assert_eq!(copy(ptr::null_mut(), cudaMemcpyKind(9)), Err(cudaError_t::cudaErrorInvalidMemcpyDirection));
     assert_eq!(driver.calls(), ["cuMemcpyHtoD_v2"]);
 }
@@ -255,12 +332,19 @@ fn per_thread_spellings_use_the_threads_own_stream() {
     let program = Program::register();
     let (to, word) = (malloc(4), 1u32);
     driver.calls();
-    let code = entry_per_thread("cudaMemcpy_ptds", || memory::cudaMemcpy(to, ptr::from_ref(&word).cast(), 4, cudaMemcpyKind::cudaMemcpyHostToDevice));
+    let code = entry_per_thread("cudaMemcpy_ptds", || {
+        memory::cudaMemcpy(to, ptr::from_ref(&word).cast(), 4, cudaMemcpyKind::cudaMemcpyHostToDevice)
+    });
     assert_eq!(code, cudaError_t::cudaSuccess);
     assert_eq!(driver.calls(), ["cuMemcpyHtoDAsync_v2(per-thread)", "cuStreamSynchronize"]);
     let mut n = 0i32;
     let mut pointer = to;
-    let mut args: [*mut c_void; 4] = [(&raw mut pointer).cast(), (&raw mut pointer).cast(), (&raw mut pointer).cast(), (&raw mut n).cast()];
+    let mut args: [*mut c_void; 4] = [
+        (&raw mut pointer).cast(),
+        (&raw mut pointer).cast(),
+        (&raw mut pointer).cast(),
+        (&raw mut n).cast(),
+    ];
     let code = entry_per_thread("cudaLaunchKernel_ptsz", || {
         execution::cudaLaunchKernel(program.kernel(), dim(1), dim(1), args.as_mut_ptr(), 0, ptr::null_mut())
     });

@@ -134,7 +134,10 @@ pub fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -> Result {
     device::attach()?.cuCtxSetSharedMemConfig(CUsharedconfig(config.0))
 }
 
-pub fn cudaDeviceGetStreamPriorityRange(leastPriority: Out<'_, c_int>, greatestPriority: Out<'_, c_int>) -> Result {
+pub fn cudaDeviceGetStreamPriorityRange(
+    leastPriority: Out<'_, c_int>,
+    greatestPriority: Out<'_, c_int>,
+) -> Result {
     let (mut least, mut greatest) = (0, 0);
     device::attach()?.cuCtxGetStreamPriorityRange(&mut least, &mut greatest)?;
     leastPriority.write(least);
@@ -150,7 +153,8 @@ pub fn cudaDeviceGetPCIBusId(pciBusId: Out<'_, c_char>, len: c_int, device: c_in
 pub fn cudaDeviceGetByPCIBusId(device: Out<'_, c_int>, pciBusId: *const c_char) -> Result {
     let mut handle = 0;
     driver::get()?.cuDeviceGetByPCIBusId(&mut handle, pciBusId)?;
-    let found = device::all()?.iter().find(|device| device.handle == handle).ok_or(Error::InvalidDevice(handle))?;
+    let found =
+        device::all()?.iter().find(|device| device.handle == handle).ok_or(Error::InvalidDevice(handle))?;
     device.write(found.ordinal);
     Ok(())
 }

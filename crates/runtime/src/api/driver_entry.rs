@@ -13,7 +13,11 @@ use crate::{Error, Result, driver};
 /// `CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM`, and the runtime's flag of the same meaning.
 const PER_THREAD: c_ulonglong = 2;
 
-pub fn cudaGetDriverEntryPoint_v11(symbol: *const c_char, funcPtr: Out<'_, *mut c_void>, flags: c_ulonglong) -> Result {
+pub fn cudaGetDriverEntryPoint_v11(
+    symbol: *const c_char,
+    funcPtr: Out<'_, *mut c_void>,
+    flags: c_ulonglong,
+) -> Result {
     let mut status = cudaDriverEntryPointQueryResult(0);
     let mut function = ptr::null_mut();
     look_up(symbol, Out::from(&mut function), 11080, flags, Some(&mut status).into())?;

@@ -28,7 +28,17 @@ pub fn cudaLaunchKernel(
     let shared_bytes = u32::try_from(sharedMem).map_err(|_| Error::InvalidValue("sharedMem"))?;
     let (grid, block) = (gridDim, blockDim);
     driver.cuLaunchKernel(
-        as_function(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes, stream::meant(stream), args, ptr::null_mut(),
+        as_function(kernel),
+        grid.x,
+        grid.y,
+        grid.z,
+        block.x,
+        block.y,
+        block.z,
+        shared_bytes,
+        stream::meant(stream),
+        args,
+        ptr::null_mut(),
     )
 }
 
@@ -46,7 +56,16 @@ pub fn cudaLaunchCooperativeKernel(
     let shared_bytes = u32::try_from(sharedMem).map_err(|_| Error::InvalidValue("sharedMem"))?;
     let (grid, block) = (gridDim, blockDim);
     driver.cuLaunchCooperativeKernel(
-        as_function(kernel), grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes, stream::meant(stream), args,
+        as_function(kernel),
+        grid.x,
+        grid.y,
+        grid.z,
+        block.x,
+        block.y,
+        block.z,
+        shared_bytes,
+        stream::meant(stream),
+        args,
     )
 }
 
@@ -93,7 +112,8 @@ impl Launch {
             blockDimX: block.x,
             blockDimY: block.y,
             blockDimZ: block.z,
-            sharedMemBytes: u32::try_from(self.shared_bytes).map_err(|_| Error::InvalidValue("config.dynamicSmemBytes"))?,
+            sharedMemBytes: u32::try_from(self.shared_bytes)
+                .map_err(|_| Error::InvalidValue("config.dynamicSmemBytes"))?,
             hStream: stream::meant(self.stream),
             attrs: self.attributes,
             numAttrs: self.n_attributes,
@@ -101,7 +121,11 @@ impl Launch {
     }
 
     /// A question about a launch that is not made: `cuOccupancyMax…Clusters…`.
-    fn ask(self, func: *const c_void, question: impl FnOnce(&Driver, &mut c_int, CUfunction, &CUlaunchConfig) -> Result) -> Result<c_int> {
+    fn ask(
+        self,
+        func: *const c_void,
+        question: impl FnOnce(&Driver, &mut c_int, CUfunction, &CUlaunchConfig) -> Result,
+    ) -> Result<c_int> {
         let function = function(func)?;
         let mut answer = 0;
         question(crate::driver::get()?, &mut answer, function, &self.driver_config()?)?;
@@ -129,15 +153,27 @@ macro_rules! launch_of {
 }
 launch_of!(v11::cudaLaunchConfig_t, v12::cudaLaunchConfig_t, v13::cudaLaunchConfig_t);
 
-pub fn cudaLaunchKernelExC_v11(config: &v11::cudaLaunchConfig_t, func: *const c_void, args: *mut *mut c_void) -> Result {
+pub fn cudaLaunchKernelExC_v11(
+    config: &v11::cudaLaunchConfig_t,
+    func: *const c_void,
+    args: *mut *mut c_void,
+) -> Result {
     Launch::from(config).run(func, args)
 }
 
-pub fn cudaLaunchKernelExC_v12(config: &v12::cudaLaunchConfig_t, func: *const c_void, args: *mut *mut c_void) -> Result {
+pub fn cudaLaunchKernelExC_v12(
+    config: &v12::cudaLaunchConfig_t,
+    func: *const c_void,
+    args: *mut *mut c_void,
+) -> Result {
     Launch::from(config).run(func, args)
 }
 
-pub fn cudaLaunchKernelExC_v13(config: &v13::cudaLaunchConfig_t, func: *const c_void, args: *mut *mut c_void) -> Result {
+pub fn cudaLaunchKernelExC_v13(
+    config: &v13::cudaLaunchConfig_t,
+    func: *const c_void,
+    args: *mut *mut c_void,
+) -> Result {
     Launch::from(config).run(func, args)
 }
 
@@ -208,8 +244,10 @@ pub fn cudaFuncGetAttributes_v11(attr: Out<'_, v11::cudaFuncAttributes>, func: *
         ptxVersion: of.get(CUfunction_attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
         binaryVersion: of.get(CUfunction_attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
         cacheModeCA: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA),
-        maxDynamicSharedSizeBytes: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES),
-        preferredShmemCarveout: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT),
+        maxDynamicSharedSizeBytes: of
+            .newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES),
+        preferredShmemCarveout: of
+            .newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT),
     });
     Ok(())
 }
@@ -225,14 +263,18 @@ pub fn cudaFuncGetAttributes_v12(attr: Out<'_, v12::cudaFuncAttributes>, func: *
         ptxVersion: of.get(CUfunction_attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
         binaryVersion: of.get(CUfunction_attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
         cacheModeCA: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA),
-        maxDynamicSharedSizeBytes: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES),
-        preferredShmemCarveout: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT),
+        maxDynamicSharedSizeBytes: of
+            .newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES),
+        preferredShmemCarveout: of
+            .newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT),
         clusterDimMustBeSet: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET),
         requiredClusterWidth: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH),
         requiredClusterHeight: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT),
         requiredClusterDepth: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH),
-        clusterSchedulingPolicyPreference: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE),
-        nonPortableClusterSizeAllowed: of.newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED),
+        clusterSchedulingPolicyPreference: of
+            .newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE),
+        nonPortableClusterSizeAllowed: of
+            .newer(CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED),
         ..Default::default()
     });
     Ok(())
@@ -288,7 +330,12 @@ pub fn cudaFuncGetName(name: Out<'_, *const c_char>, func: *const c_void) -> Res
     Ok(())
 }
 
-pub fn cudaFuncGetParamInfo(func: *const c_void, paramIndex: usize, paramOffset: Out<'_, usize>, paramSize: OptOut<'_, usize>) -> Result {
+pub fn cudaFuncGetParamInfo(
+    func: *const c_void,
+    paramIndex: usize,
+    paramOffset: Out<'_, usize>,
+    paramSize: OptOut<'_, usize>,
+) -> Result {
     let driver = device::attach()?;
     let kernel = registry::kernel(func)?;
     let (mut offset, mut size) = (0, 0);
@@ -323,7 +370,8 @@ pub fn cudaSetDoubleForHost(_d: *mut f64) -> Result {
 
 macro_rules! clusters_of {
     ($launch:expr, $func:expr, $call:ident) => {
-        Launch::from($launch).ask($func, |driver, answer, function, config| driver.$call(answer, function, config))?
+        Launch::from($launch)
+            .ask($func, |driver, answer, function, config| driver.$call(answer, function, config))?
     };
 }
 

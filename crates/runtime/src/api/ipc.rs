@@ -17,9 +17,17 @@ pub fn cudaIpcGetMemHandle(handle: Out<'_, cudaIpcMemHandle_t>, devPtr: *mut c_v
     Ok(())
 }
 
-pub fn cudaIpcOpenMemHandle(devPtr: Out<'_, *mut c_void>, handle: cudaIpcMemHandle_t, flags: c_uint) -> Result {
+pub fn cudaIpcOpenMemHandle(
+    devPtr: Out<'_, *mut c_void>,
+    handle: cudaIpcMemHandle_t,
+    flags: c_uint,
+) -> Result {
     let mut mapped = 0;
-    device::attach()?.cuIpcOpenMemHandle_v2(&mut mapped, CUipcMemHandle { reserved: handle.reserved }, flags)?;
+    device::attach()?.cuIpcOpenMemHandle_v2(
+        &mut mapped,
+        CUipcMemHandle { reserved: handle.reserved },
+        flags,
+    )?;
     devPtr.write(pointer(mapped));
     Ok(())
 }

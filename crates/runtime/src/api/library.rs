@@ -7,7 +7,9 @@ use std::sync::LazyLock;
 
 use cuda_abi::out::{OptOut, Out};
 use cuda_abi::runtime::{cudaFuncAttribute, cudaJitOption, cudaKernel_t, cudaLibrary_t, cudaLibraryOption};
-use cuda_abi::{CUdevice, CUfunction_attribute, CUjit_option, CUkernel, CUlibrary, CUlibraryOption, CUresult};
+use cuda_abi::{
+    CUdevice, CUfunction_attribute, CUjit_option, CUkernel, CUlibrary, CUlibraryOption, CUresult,
+};
 use parking_lot::RwLock;
 
 use super::memory::pointer;
@@ -79,7 +81,11 @@ pub fn cudaLibraryUnload(library: cudaLibrary_t) -> Result {
     device::attach()?.cuLibraryUnload(library)
 }
 
-pub fn cudaLibraryGetKernel(pKernel: Out<'_, cudaKernel_t>, library: cudaLibrary_t, name: *const c_char) -> Result {
+pub fn cudaLibraryGetKernel(
+    pKernel: Out<'_, cudaKernel_t>,
+    library: cudaLibrary_t,
+    name: *const c_char,
+) -> Result {
     let mut kernel = ptr::null_mut();
     device::attach()?.cuLibraryGetKernel(&mut kernel, library, name)?;
     remember_kernel(kernel);
@@ -94,7 +100,11 @@ pub fn cudaLibraryGetKernelCount(count: Out<'_, c_uint>, lib: cudaLibrary_t) -> 
     Ok(())
 }
 
-pub fn cudaLibraryEnumerateKernels(kernels: Out<'_, cudaKernel_t>, numKernels: c_uint, lib: cudaLibrary_t) -> Result {
+pub fn cudaLibraryEnumerateKernels(
+    kernels: Out<'_, cudaKernel_t>,
+    numKernels: c_uint,
+    lib: cudaLibrary_t,
+) -> Result {
     let mut found = vec![ptr::null_mut(); usize::try_from(numKernels).unwrap_or(0)];
     device::attach()?.cuLibraryEnumerateKernels(found.as_mut_ptr(), numKernels, lib)?;
     for (index, kernel) in found.into_iter().enumerate() {
@@ -114,7 +124,9 @@ pub fn cudaLibraryGetGlobal(
     name: *const c_char,
 ) -> Result {
     let (mut address, mut len_bytes) = (0, 0);
-    device::attach()?.cuLibraryGetGlobal(&mut address, &mut len_bytes, library, name).map_err(symbol_not_found)?;
+    device::attach()?
+        .cuLibraryGetGlobal(&mut address, &mut len_bytes, library, name)
+        .map_err(symbol_not_found)?;
     dptr.write(pointer(address));
     bytes.write(len_bytes);
     Ok(())
@@ -127,20 +139,33 @@ pub fn cudaLibraryGetManaged(
     name: *const c_char,
 ) -> Result {
     let (mut address, mut len_bytes) = (0, 0);
-    device::attach()?.cuLibraryGetManaged(&mut address, &mut len_bytes, library, name).map_err(symbol_not_found)?;
+    device::attach()?
+        .cuLibraryGetManaged(&mut address, &mut len_bytes, library, name)
+        .map_err(symbol_not_found)?;
     dptr.write(pointer(address));
     bytes.write(len_bytes);
     Ok(())
 }
 
-pub fn cudaLibraryGetUnifiedFunction(fptr: Out<'_, *mut c_void>, library: cudaLibrary_t, symbol: *const c_char) -> Result {
+pub fn cudaLibraryGetUnifiedFunction(
+    fptr: Out<'_, *mut c_void>,
+    library: cudaLibrary_t,
+    symbol: *const c_char,
+) -> Result {
     let mut function = ptr::null_mut();
-    device::attach()?.cuLibraryGetUnifiedFunction(&mut function, library, symbol).map_err(symbol_not_found)?;
+    device::attach()?
+        .cuLibraryGetUnifiedFunction(&mut function, library, symbol)
+        .map_err(symbol_not_found)?;
     fptr.write(function);
     Ok(())
 }
 
-pub fn cudaKernelSetAttributeForDevice(kernel: cudaKernel_t, attr: cudaFuncAttribute, value: c_int, device: c_int) -> Result {
+pub fn cudaKernelSetAttributeForDevice(
+    kernel: cudaKernel_t,
+    attr: cudaFuncAttribute,
+    value: c_int,
+    device: c_int,
+) -> Result {
     let driver = device::attach()?;
     let device: CUdevice = device::at(device)?.handle;
     let kernel = registry::kernel(kernel.cast_const().cast())?;

@@ -90,7 +90,12 @@ pub fn cudaMallocManaged(devPtr: Out<'_, *mut c_void>, size: usize, flags: c_uin
     Ok(())
 }
 
-pub fn cudaMallocPitch(devPtr: Out<'_, *mut c_void>, pitch: Out<'_, usize>, width: usize, height: usize) -> Result {
+pub fn cudaMallocPitch(
+    devPtr: Out<'_, *mut c_void>,
+    pitch: Out<'_, usize>,
+    width: usize,
+    height: usize,
+) -> Result {
     let driver = device::attach()?;
     let (mut allocated, mut pitch_bytes) = (0, 0);
     if width != 0 && height != 0 {
@@ -133,12 +138,20 @@ pub fn cudaMemcpy(dst: *mut c_void, src: *const c_void, count: usize, kind: cuda
         cudaMemcpyKind::cudaMemcpyHostToDevice => driver.cuMemcpyHtoD_v2(address(dst), src, count),
         cudaMemcpyKind::cudaMemcpyDeviceToHost => driver.cuMemcpyDtoH_v2(dst, address(src), count),
         cudaMemcpyKind::cudaMemcpyDeviceToDevice => driver.cuMemcpyDtoD_v2(address(dst), address(src), count),
-        cudaMemcpyKind::cudaMemcpyHostToHost => driver.cuMemcpy2DUnaligned_v2(&rows(dst, count, src, count, count, 1, kind)),
+        cudaMemcpyKind::cudaMemcpyHostToHost => {
+            driver.cuMemcpy2DUnaligned_v2(&rows(dst, count, src, count, count, 1, kind))
+        }
         _ => driver.cuMemcpy(address(dst), address(src), count),
     }
 }
 
-pub fn cudaMemcpyAsync(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind, stream: cudaStream_t) -> Result {
+pub fn cudaMemcpyAsync(
+    dst: *mut c_void,
+    src: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
+) -> Result {
     let driver = device::attach()?;
     check_kind(kind)?;
     if count == 0 {
@@ -147,12 +160,27 @@ pub fn cudaMemcpyAsync(dst: *mut c_void, src: *const c_void, count: usize, kind:
     copy_async(driver, dst, src, count, kind, stream::meant(stream))
 }
 
-fn copy_async(driver: &Driver, dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind, stream: cudaStream_t) -> Result {
+fn copy_async(
+    driver: &Driver,
+    dst: *mut c_void,
+    src: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
+) -> Result {
     match kind {
-        cudaMemcpyKind::cudaMemcpyHostToDevice => driver.cuMemcpyHtoDAsync_v2(address(dst), src, count, stream),
-        cudaMemcpyKind::cudaMemcpyDeviceToHost => driver.cuMemcpyDtoHAsync_v2(dst, address(src), count, stream),
-        cudaMemcpyKind::cudaMemcpyDeviceToDevice => driver.cuMemcpyDtoDAsync_v2(address(dst), address(src), count, stream),
-        cudaMemcpyKind::cudaMemcpyHostToHost => driver.cuMemcpy2DAsync_v2(&rows(dst, count, src, count, count, 1, kind), stream),
+        cudaMemcpyKind::cudaMemcpyHostToDevice => {
+            driver.cuMemcpyHtoDAsync_v2(address(dst), src, count, stream)
+        }
+        cudaMemcpyKind::cudaMemcpyDeviceToHost => {
+            driver.cuMemcpyDtoHAsync_v2(dst, address(src), count, stream)
+        }
+        cudaMemcpyKind::cudaMemcpyDeviceToDevice => {
+            driver.cuMemcpyDtoDAsync_v2(address(dst), address(src), count, stream)
+        }
+        cudaMemcpyKind::cudaMemcpyHostToHost => {
+            driver.cuMemcpy2DAsync_v2(&rows(dst, count, src, count, count, 1, kind), stream)
+        }
         _ => driver.cuMemcpyAsync(address(dst), address(src), count, stream),
     }
 }
@@ -308,7 +336,11 @@ pub fn cudaMemset(devPtr: *mut c_void, value: c_int, count: usize) -> Result {
 
 pub fn cudaMemsetAsync(devPtr: *mut c_void, value: c_int, count: usize, stream: cudaStream_t) -> Result {
     let driver = device::attach()?;
-    if count == 0 { Ok(()) } else { driver.cuMemsetD8Async(address(devPtr), low_byte(value), count, stream::meant(stream)) }
+    if count == 0 {
+        Ok(())
+    } else {
+        driver.cuMemsetD8Async(address(devPtr), low_byte(value), count, stream::meant(stream))
+    }
 }
 
 pub fn cudaMemset2D(devPtr: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) -> Result {
@@ -317,12 +349,26 @@ pub fn cudaMemset2D(devPtr: *mut c_void, pitch: usize, value: c_int, width: usiz
         return Ok(());
     }
     if !stream::default().is_null() {
-        return driver.cuMemsetD2D8Async(address(devPtr), pitch, low_byte(value), width, height, stream::default());
+        return driver.cuMemsetD2D8Async(
+            address(devPtr),
+            pitch,
+            low_byte(value),
+            width,
+            height,
+            stream::default(),
+        );
     }
     driver.cuMemsetD2D8_v2(address(devPtr), pitch, low_byte(value), width, height)
 }
 
-pub fn cudaMemset2DAsync(devPtr: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: cudaStream_t) -> Result {
+pub fn cudaMemset2DAsync(
+    devPtr: *mut c_void,
+    pitch: usize,
+    value: c_int,
+    width: usize,
+    height: usize,
+    stream: cudaStream_t,
+) -> Result {
     let driver = device::attach()?;
     if width == 0 || height == 0 {
         return Ok(());
@@ -331,10 +377,17 @@ pub fn cudaMemset2DAsync(devPtr: *mut c_void, pitch: usize, value: c_int, width:
 }
 
 pub fn cudaMemset3D(pitchedDevPtr: cudaPitchedPtr, value: c_int, extent: cudaExtent) -> Result {
-    for_each_slice(pitchedDevPtr, extent, |slice| cudaMemset2D(slice, pitchedDevPtr.pitch, value, extent.width, extent.height))
+    for_each_slice(pitchedDevPtr, extent, |slice| {
+        cudaMemset2D(slice, pitchedDevPtr.pitch, value, extent.width, extent.height)
+    })
 }
 
-pub fn cudaMemset3DAsync(pitchedDevPtr: cudaPitchedPtr, value: c_int, extent: cudaExtent, stream: cudaStream_t) -> Result {
+pub fn cudaMemset3DAsync(
+    pitchedDevPtr: cudaPitchedPtr,
+    value: c_int,
+    extent: cudaExtent,
+    stream: cudaStream_t,
+) -> Result {
     for_each_slice(pitchedDevPtr, extent, |slice| {
         cudaMemset2DAsync(slice, pitchedDevPtr.pitch, value, extent.width, extent.height, stream)
     })

@@ -21,7 +21,12 @@ pub fn cudaMallocAsync(devPtr: Out<'_, *mut c_void>, size: usize, hStream: cudaS
     Ok(())
 }
 
-pub fn cudaMallocFromPoolAsync(ptr: Out<'_, *mut c_void>, size: usize, memPool: cudaMemPool_t, stream: cudaStream_t) -> Result {
+pub fn cudaMallocFromPoolAsync(
+    ptr: Out<'_, *mut c_void>,
+    size: usize,
+    memPool: cudaMemPool_t,
+    stream: cudaStream_t,
+) -> Result {
     let driver = device::attach()?;
     let mut allocated = 0;
     if size != 0 {
@@ -73,7 +78,11 @@ pub fn cudaMemPoolSetAccess<Desc>(memPool: cudaMemPool_t, descList: *const Desc,
 }
 
 /// `Location` is the major's cudaMemLocation, which has the driver's layout in all of them.
-pub fn cudaMemPoolGetAccess<Location>(flags: Out<'_, cudaMemAccessFlags>, memPool: cudaMemPool_t, location: *mut Location) -> Result {
+pub fn cudaMemPoolGetAccess<Location>(
+    flags: Out<'_, cudaMemAccessFlags>,
+    memPool: cudaMemPool_t,
+    location: *mut Location,
+) -> Result {
     const { assert!(size_of::<Location>() == size_of::<CUmemLocation>()) };
     let mut found = CUmemAccess_flags(0);
     device::attach()?.cuMemPoolGetAccess(&mut found, memPool, location.cast())?;

@@ -1,8 +1,5 @@
 //! The bodies, one file per chapter of the manual. A `_v11`, `_v12` or `_v13` at the end of a name is that major's ABI.
 
-// Parameters are what C has; codegen matches them by position.
-#![allow(non_snake_case, clippy::too_many_arguments, reason = "the C names and signatures")]
-
 pub mod channel;
 pub mod device;
 pub mod driver_entry;

@@ -25,7 +25,13 @@ pub fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 ) -> Result {
     let function = function(func)?;
     let mut found = 0;
-    driver::get()?.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&mut found, function, blockSize, dynamicSMemSize, flags)?;
+    driver::get()?.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        &mut found,
+        function,
+        blockSize,
+        dynamicSMemSize,
+        flags,
+    )?;
     numBlocks.write(found);
     Ok(())
 }

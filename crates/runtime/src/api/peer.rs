@@ -17,10 +17,20 @@ pub fn cudaDeviceCanAccessPeer(canAccessPeer: Out<'_, c_int>, device: c_int, pee
     Ok(())
 }
 
-pub fn cudaDeviceGetP2PAttribute(value: Out<'_, c_int>, attr: cudaDeviceP2PAttr, srcDevice: c_int, dstDevice: c_int) -> Result {
+pub fn cudaDeviceGetP2PAttribute(
+    value: Out<'_, c_int>,
+    attr: cudaDeviceP2PAttr,
+    srcDevice: c_int,
+    dstDevice: c_int,
+) -> Result {
     let (from, to) = (device::at(srcDevice)?, device::at(dstDevice)?);
     let mut found = 0;
-    driver::get()?.cuDeviceGetP2PAttribute(&mut found, CUdevice_P2PAttribute(attr.0), from.handle, to.handle)?;
+    driver::get()?.cuDeviceGetP2PAttribute(
+        &mut found,
+        CUdevice_P2PAttribute(attr.0),
+        from.handle,
+        to.handle,
+    )?;
     value.write(found);
     Ok(())
 }
@@ -35,7 +45,13 @@ pub fn cudaDeviceDisablePeerAccess(peerDevice: c_int) -> Result {
     driver.cuCtxDisablePeerAccess(device::at(peerDevice)?.context()?)
 }
 
-pub fn cudaMemcpyPeer(dst: *mut c_void, dstDevice: c_int, src: *const c_void, srcDevice: c_int, count: usize) -> Result {
+pub fn cudaMemcpyPeer(
+    dst: *mut c_void,
+    dstDevice: c_int,
+    src: *const c_void,
+    srcDevice: c_int,
+    count: usize,
+) -> Result {
     let driver = device::attach()?;
     let (to, from) = contexts(dstDevice, srcDevice)?;
     if count == 0 { Ok(()) } else { driver.cuMemcpyPeer(address(dst), to, address(src), from, count) }
@@ -51,7 +67,11 @@ pub fn cudaMemcpyPeerAsync(
 ) -> Result {
     let driver = device::attach()?;
     let (to, from) = contexts(dstDevice, srcDevice)?;
-    if count == 0 { Ok(()) } else { driver.cuMemcpyPeerAsync(address(dst), to, address(src), from, count, stream::meant(stream)) }
+    if count == 0 {
+        Ok(())
+    } else {
+        driver.cuMemcpyPeerAsync(address(dst), to, address(src), from, count, stream::meant(stream))
+    }
 }
 
 fn contexts(to: c_int, from: c_int) -> Result<(CUcontext, CUcontext)> {

@@ -1,4 +1,5 @@
-//! Device properties: one struct per ABI, all filled from the driver's attributes, so that they agree with each other and with it.
+//! Device properties: one struct per ABI, all filled from the driver's attributes, so that they agree with each other and
+//! with it.
 
 use core::ffi::{c_char, c_int, c_uint};
 
@@ -42,7 +43,8 @@ fn choose(wish: &Wish) -> Result<c_int> {
             device.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR).unwrap_or(0),
             device.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR).unwrap_or(0),
         );
-        capability >= wish.capability && Identity::of(device).is_ok_and(|identity| identity.memory_bytes >= wish.memory_bytes)
+        capability >= wish.capability
+            && Identity::of(device).is_ok_and(|identity| identity.memory_bytes >= wish.memory_bytes)
     };
     let all = device::all()?;
     Ok(all.iter().find(fits).map_or(0, |device| device.ordinal))
@@ -120,10 +122,13 @@ struct Identity {
 impl Identity {
     fn of(device: &Device) -> Result<Self> {
         let driver = driver::get()?;
-        let mut identity = Identity { name: [0; 256], uuid: CUuuid::default(), luid: [0; 8], luid_mask: 0, memory_bytes: 0 };
+        let mut identity =
+            Identity { name: [0; 256], uuid: CUuuid::default(), luid: [0; 8], luid_mask: 0, memory_bytes: 0 };
         driver.cuDeviceGetName(identity.name.as_mut_ptr(), 256, device.handle)?;
         driver.cuDeviceTotalMem_v2(&mut identity.memory_bytes, device.handle)?;
-        driver.cuDeviceGetUuid_v2(&mut identity.uuid, device.handle).or_else(|_| driver.cuDeviceGetUuid(&mut identity.uuid, device.handle))?;
+        driver
+            .cuDeviceGetUuid_v2(&mut identity.uuid, device.handle)
+            .or_else(|_| driver.cuDeviceGetUuid(&mut identity.uuid, device.handle))?;
         // Only Windows has these: 0 elsewhere.
         let luid = driver.cuDeviceGetLuid(identity.luid.as_mut_ptr(), &mut identity.luid_mask, device.handle);
         if luid.is_err() {
@@ -133,106 +138,108 @@ impl Identity {
     }
 }
 
+use CUdevice_attribute as A;
+
 /// Field by field: the attributes it is read from.
 macro_rules! attributes {
     ($device:ident, $field:ident) => {
         read($device, attributes!(@ $field))
     };
-    (@ sharedMemPerBlock) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK] };
-    (@ regsPerBlock) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK] };
-    (@ warpSize) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE] };
-    (@ memPitch) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_PITCH] };
-    (@ maxThreadsPerBlock) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK] };
-    (@ maxThreadsDim) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z] };
-    (@ maxGridSize) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z] };
-    (@ clockRate) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE] };
-    (@ totalConstMem) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY] };
-    (@ major) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] };
-    (@ minor) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR] };
-    (@ textureAlignment) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT] };
-    (@ texturePitchAlignment) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT] };
-    (@ deviceOverlap) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_OVERLAP] };
-    (@ multiProcessorCount) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] };
-    (@ kernelExecTimeoutEnabled) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT] };
-    (@ integrated) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_INTEGRATED] };
-    (@ canMapHostMemory) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY] };
-    (@ computeMode) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE] };
-    (@ maxTexture1D) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH] };
-    (@ maxTexture1DMipmap) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH] };
-    (@ maxTexture1DLinear) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH] };
-    (@ maxTexture2D) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT] };
-    (@ maxTexture2DMipmap) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT] };
-    (@ maxTexture2DLinear) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH] };
-    (@ maxTexture2DGather) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT] };
-    (@ maxTexture3D) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH] };
-    (@ maxTexture3DAlt) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE] };
-    (@ maxTextureCubemap) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH] };
-    (@ maxTexture1DLayered) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS] };
-    (@ maxTexture2DLayered) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS] };
-    (@ maxTextureCubemapLayered) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS] };
-    (@ maxSurface1D) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH] };
-    (@ maxSurface2D) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT] };
-    (@ maxSurface3D) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH] };
-    (@ maxSurface1DLayered) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS] };
-    (@ maxSurface2DLayered) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS] };
-    (@ maxSurfaceCubemap) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH] };
-    (@ maxSurfaceCubemapLayered) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS] };
-    (@ surfaceAlignment) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT] };
-    (@ concurrentKernels) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS] };
-    (@ ECCEnabled) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_ECC_ENABLED] };
-    (@ pciBusID) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID] };
-    (@ pciDeviceID) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID] };
-    (@ pciDomainID) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID] };
-    (@ tccDriver) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TCC_DRIVER] };
-    (@ asyncEngineCount) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT] };
-    (@ unifiedAddressing) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING] };
-    (@ memoryClockRate) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE] };
-    (@ memoryBusWidth) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH] };
-    (@ l2CacheSize) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE] };
-    (@ persistingL2CacheMaxSize) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE] };
-    (@ maxThreadsPerMultiProcessor) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR] };
-    (@ streamPrioritiesSupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED] };
-    (@ globalL1CacheSupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED] };
-    (@ localL1CacheSupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED] };
-    (@ sharedMemPerMultiprocessor) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR] };
-    (@ regsPerMultiprocessor) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR] };
-    (@ managedMemory) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY] };
-    (@ isMultiGpuBoard) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD] };
-    (@ multiGpuBoardGroupID) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID] };
-    (@ hostNativeAtomicSupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED] };
-    (@ singleToDoublePrecisionPerfRatio) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO] };
-    (@ pageableMemoryAccess) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS] };
-    (@ concurrentManagedAccess) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS] };
-    (@ computePreemptionSupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED] };
-    (@ canUseHostPointerForRegisteredMem) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM] };
-    (@ cooperativeLaunch) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH] };
-    (@ cooperativeMultiDeviceLaunch) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH] };
-    (@ sharedMemPerBlockOptin) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN] };
-    (@ pageableMemoryAccessUsesHostPageTables) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES] };
-    (@ directManagedMemAccessFromHost) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST] };
-    (@ maxBlocksPerMultiProcessor) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR] };
-    (@ accessPolicyMaxWindowSize) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE] };
-    (@ reservedSharedMemPerBlock) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK] };
-    (@ hostRegisterSupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED] };
-    (@ sparseCudaArraySupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED] };
-    (@ hostRegisterReadOnlySupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED] };
-    (@ timelineSemaphoreInteropSupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED] };
-    (@ memoryPoolsSupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED] };
-    (@ gpuDirectRDMASupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED] };
-    (@ gpuDirectRDMAFlushWritesOptions) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS] };
-    (@ gpuDirectRDMAWritesOrdering) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING] };
-    (@ memoryPoolSupportedHandleTypes) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] };
-    (@ deferredMappingCudaArraySupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED] };
-    (@ ipcEventSupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED] };
-    (@ clusterLaunch) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH] };
-    (@ unifiedFunctionPointers) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS] };
-    (@ deviceNumaConfig) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_NUMA_CONFIG] };
-    (@ deviceNumaId) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_NUMA_ID] };
-    (@ mpsEnabled) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MPS_ENABLED] };
-    (@ hostNumaId) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID] };
-    (@ gpuPciDeviceID) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID] };
-    (@ gpuPciSubsystemID) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID] };
-    (@ hostNumaMultinodeIpcSupported) => { [CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED] };
+    (@ sharedMemPerBlock) => { [A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK] };
+    (@ regsPerBlock) => { [A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK] };
+    (@ warpSize) => { [A::CU_DEVICE_ATTRIBUTE_WARP_SIZE] };
+    (@ memPitch) => { [A::CU_DEVICE_ATTRIBUTE_MAX_PITCH] };
+    (@ maxThreadsPerBlock) => { [A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK] };
+    (@ maxThreadsDim) => { [A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, A::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z] };
+    (@ maxGridSize) => { [A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, A::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z] };
+    (@ clockRate) => { [A::CU_DEVICE_ATTRIBUTE_CLOCK_RATE] };
+    (@ totalConstMem) => { [A::CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY] };
+    (@ major) => { [A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] };
+    (@ minor) => { [A::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR] };
+    (@ textureAlignment) => { [A::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT] };
+    (@ texturePitchAlignment) => { [A::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT] };
+    (@ deviceOverlap) => { [A::CU_DEVICE_ATTRIBUTE_GPU_OVERLAP] };
+    (@ multiProcessorCount) => { [A::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT] };
+    (@ kernelExecTimeoutEnabled) => { [A::CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT] };
+    (@ integrated) => { [A::CU_DEVICE_ATTRIBUTE_INTEGRATED] };
+    (@ canMapHostMemory) => { [A::CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY] };
+    (@ computeMode) => { [A::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE] };
+    (@ maxTexture1D) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_WIDTH] };
+    (@ maxTexture1DMipmap) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_MIPMAPPED_WIDTH] };
+    (@ maxTexture1DLinear) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH] };
+    (@ maxTexture2D) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_HEIGHT] };
+    (@ maxTexture2DMipmap) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT] };
+    (@ maxTexture2DLinear) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH] };
+    (@ maxTexture2DGather) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT] };
+    (@ maxTexture3D) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH] };
+    (@ maxTexture3DAlt) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE] };
+    (@ maxTextureCubemap) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_WIDTH] };
+    (@ maxTexture1DLayered) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS] };
+    (@ maxTexture2DLayered) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS] };
+    (@ maxTextureCubemapLayered) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS] };
+    (@ maxSurface1D) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_WIDTH] };
+    (@ maxSurface2D) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT] };
+    (@ maxSurface3D) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH] };
+    (@ maxSurface1DLayered) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS] };
+    (@ maxSurface2DLayered) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS] };
+    (@ maxSurfaceCubemap) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH] };
+    (@ maxSurfaceCubemapLayered) => { [A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH, A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS] };
+    (@ surfaceAlignment) => { [A::CU_DEVICE_ATTRIBUTE_SURFACE_ALIGNMENT] };
+    (@ concurrentKernels) => { [A::CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS] };
+    (@ ECCEnabled) => { [A::CU_DEVICE_ATTRIBUTE_ECC_ENABLED] };
+    (@ pciBusID) => { [A::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID] };
+    (@ pciDeviceID) => { [A::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID] };
+    (@ pciDomainID) => { [A::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID] };
+    (@ tccDriver) => { [A::CU_DEVICE_ATTRIBUTE_TCC_DRIVER] };
+    (@ asyncEngineCount) => { [A::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT] };
+    (@ unifiedAddressing) => { [A::CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING] };
+    (@ memoryClockRate) => { [A::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE] };
+    (@ memoryBusWidth) => { [A::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH] };
+    (@ l2CacheSize) => { [A::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE] };
+    (@ persistingL2CacheMaxSize) => { [A::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE] };
+    (@ maxThreadsPerMultiProcessor) => { [A::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR] };
+    (@ streamPrioritiesSupported) => { [A::CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED] };
+    (@ globalL1CacheSupported) => { [A::CU_DEVICE_ATTRIBUTE_GLOBAL_L1_CACHE_SUPPORTED] };
+    (@ localL1CacheSupported) => { [A::CU_DEVICE_ATTRIBUTE_LOCAL_L1_CACHE_SUPPORTED] };
+    (@ sharedMemPerMultiprocessor) => { [A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR] };
+    (@ regsPerMultiprocessor) => { [A::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR] };
+    (@ managedMemory) => { [A::CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY] };
+    (@ isMultiGpuBoard) => { [A::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD] };
+    (@ multiGpuBoardGroupID) => { [A::CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID] };
+    (@ hostNativeAtomicSupported) => { [A::CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED] };
+    (@ singleToDoublePrecisionPerfRatio) => { [A::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO] };
+    (@ pageableMemoryAccess) => { [A::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS] };
+    (@ concurrentManagedAccess) => { [A::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS] };
+    (@ computePreemptionSupported) => { [A::CU_DEVICE_ATTRIBUTE_COMPUTE_PREEMPTION_SUPPORTED] };
+    (@ canUseHostPointerForRegisteredMem) => { [A::CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM] };
+    (@ cooperativeLaunch) => { [A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH] };
+    (@ cooperativeMultiDeviceLaunch) => { [A::CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH] };
+    (@ sharedMemPerBlockOptin) => { [A::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN] };
+    (@ pageableMemoryAccessUsesHostPageTables) => { [A::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES] };
+    (@ directManagedMemAccessFromHost) => { [A::CU_DEVICE_ATTRIBUTE_DIRECT_MANAGED_MEM_ACCESS_FROM_HOST] };
+    (@ maxBlocksPerMultiProcessor) => { [A::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR] };
+    (@ accessPolicyMaxWindowSize) => { [A::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE] };
+    (@ reservedSharedMemPerBlock) => { [A::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK] };
+    (@ hostRegisterSupported) => { [A::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED] };
+    (@ sparseCudaArraySupported) => { [A::CU_DEVICE_ATTRIBUTE_SPARSE_CUDA_ARRAY_SUPPORTED] };
+    (@ hostRegisterReadOnlySupported) => { [A::CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED] };
+    (@ timelineSemaphoreInteropSupported) => { [A::CU_DEVICE_ATTRIBUTE_TIMELINE_SEMAPHORE_INTEROP_SUPPORTED] };
+    (@ memoryPoolsSupported) => { [A::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED] };
+    (@ gpuDirectRDMASupported) => { [A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_SUPPORTED] };
+    (@ gpuDirectRDMAFlushWritesOptions) => { [A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS] };
+    (@ gpuDirectRDMAWritesOrdering) => { [A::CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING] };
+    (@ memoryPoolSupportedHandleTypes) => { [A::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES] };
+    (@ deferredMappingCudaArraySupported) => { [A::CU_DEVICE_ATTRIBUTE_DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED] };
+    (@ ipcEventSupported) => { [A::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED] };
+    (@ clusterLaunch) => { [A::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH] };
+    (@ unifiedFunctionPointers) => { [A::CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS] };
+    (@ deviceNumaConfig) => { [A::CU_DEVICE_ATTRIBUTE_NUMA_CONFIG] };
+    (@ deviceNumaId) => { [A::CU_DEVICE_ATTRIBUTE_NUMA_ID] };
+    (@ mpsEnabled) => { [A::CU_DEVICE_ATTRIBUTE_MPS_ENABLED] };
+    (@ hostNumaId) => { [A::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID] };
+    (@ gpuPciDeviceID) => { [A::CU_DEVICE_ATTRIBUTE_GPU_PCI_DEVICE_ID] };
+    (@ gpuPciSubsystemID) => { [A::CU_DEVICE_ATTRIBUTE_GPU_PCI_SUBSYSTEM_ID] };
+    (@ hostNumaMultinodeIpcSupported) => { [A::CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED] };
 }
 
 /// Writes out the reading of one properties struct: identity, then the named fields from their attributes; what is reserved is 0.

@@ -90,7 +90,12 @@ thread_local! {
 }
 
 /// 0 when the launch may go on. The values are looked at by the launch itself.
-pub fn __cudaPushCallConfiguration(gridDim: dim3, blockDim: dim3, sharedMem: usize, stream: cudaStream_t) -> c_uint {
+pub fn __cudaPushCallConfiguration(
+    gridDim: dim3,
+    blockDim: dim3,
+    sharedMem: usize,
+    stream: cudaStream_t,
+) -> c_uint {
     let configuration = CallConfiguration { grid: gridDim, block: blockDim, shared_bytes: sharedMem, stream };
     let pushed = CONFIGURATIONS.try_with(|stack| stack.borrow_mut().push(configuration));
     c_uint::from(pushed.is_err())
@@ -147,7 +152,12 @@ mod tests {
         for (x, shared) in [(2, 16), (1, 8)] {
             let (mut grid, mut bytes) = (dim(0), 0);
             let mut stream: cudaStream_t = core::ptr::null_mut();
-            let popped = __cudaPopCallConfiguration(Some(&mut grid).into(), None.into(), Some(&mut bytes).into(), (&raw mut stream).cast());
+            let popped = __cudaPopCallConfiguration(
+                Some(&mut grid).into(),
+                None.into(),
+                Some(&mut bytes).into(),
+                (&raw mut stream).cast(),
+            );
             assert_eq!(popped, Ok(()));
             assert_eq!((grid.x, bytes), (x, shared));
         }

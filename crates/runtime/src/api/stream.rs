@@ -5,9 +5,13 @@ use std::ptr;
 
 use cuda_abi::out::Out;
 use cuda_abi::runtime::{
-    cudaEvent_t, cudaLaunchAttributeID, cudaStream_t, cudaStreamCallback_t, cudaStreamCaptureMode, cudaStreamCaptureStatus,
+    cudaEvent_t, cudaLaunchAttributeID, cudaStream_t, cudaStreamCallback_t, cudaStreamCaptureMode,
+    cudaStreamCaptureStatus,
 };
-use cuda_abi::{CUlaunchAttributeID, CUlaunchAttributeValue, CUresult, CUstream, CUstreamCallback, CUstreamCaptureMode, CUstreamCaptureStatus};
+use cuda_abi::{
+    CUlaunchAttributeID, CUlaunchAttributeValue, CUresult, CUstream, CUstreamCallback, CUstreamCaptureMode,
+    CUstreamCaptureStatus,
+};
 
 use super::memory::address;
 use crate::{Result, device, stream};
@@ -23,7 +27,11 @@ pub fn cudaStreamCreateWithFlags(pStream: Out<'_, cudaStream_t>, flags: c_uint) 
     Ok(())
 }
 
-pub fn cudaStreamCreateWithPriority(pStream: Out<'_, cudaStream_t>, flags: c_uint, priority: c_int) -> Result {
+pub fn cudaStreamCreateWithPriority(
+    pStream: Out<'_, cudaStream_t>,
+    flags: c_uint,
+    priority: c_int,
+) -> Result {
     let mut created = ptr::null_mut();
     device::attach()?.cuStreamCreateWithPriority(&mut created, flags, priority)?;
     pStream.write(created);
@@ -70,12 +78,18 @@ pub fn cudaStreamGetId(hStream: cudaStream_t, streamId: Out<'_, c_ulonglong>) ->
 pub fn cudaStreamGetDevice(hStream: cudaStream_t, device: Out<'_, c_int>) -> Result {
     let mut found = 0;
     device::attach()?.cuStreamGetDevice(stream::meant(hStream), &mut found)?;
-    let ordinal = device::all()?.iter().find(|device| device.handle == found).map_or(found, |device| device.ordinal);
+    let ordinal =
+        device::all()?.iter().find(|device| device.handle == found).map_or(found, |device| device.ordinal);
     device.write(ordinal);
     Ok(())
 }
 
-pub fn cudaStreamAttachMemAsync(stream: cudaStream_t, devPtr: *mut c_void, length: usize, flags: c_uint) -> Result {
+pub fn cudaStreamAttachMemAsync(
+    stream: cudaStream_t,
+    devPtr: *mut c_void,
+    length: usize,
+    flags: c_uint,
+) -> Result {
     device::attach()?.cuStreamAttachMemAsync(stream::meant(stream), address(devPtr), length, flags)
 }
 
@@ -84,7 +98,12 @@ pub fn cudaStreamCopyAttributes(dstStream: cudaStream_t, srcStream: cudaStream_t
 }
 
 /// Runs the callback on a host thread after the stream's earlier work, and lets later work wait for it.
-pub fn cudaStreamAddCallback(stream: cudaStream_t, callback: cudaStreamCallback_t, userData: *mut c_void, flags: c_uint) -> Result {
+pub fn cudaStreamAddCallback(
+    stream: cudaStream_t,
+    callback: cudaStreamCallback_t,
+    userData: *mut c_void,
+    flags: c_uint,
+) -> Result {
     let driver = device::attach()?;
     // SAFETY: the two function types differ only in the name of the status enum, which has the same numbers and size.
     let callback = unsafe {
@@ -96,7 +115,10 @@ pub fn cudaStreamAddCallback(stream: cudaStream_t, callback: cudaStreamCallback_
     driver.cuStreamAddCallback(stream::meant(stream), callback as CUstreamCallback, userData, flags)
 }
 
-pub fn cudaStreamIsCapturing(stream: cudaStream_t, pCaptureStatus: Out<'_, cudaStreamCaptureStatus>) -> Result {
+pub fn cudaStreamIsCapturing(
+    stream: cudaStream_t,
+    pCaptureStatus: Out<'_, cudaStreamCaptureStatus>,
+) -> Result {
     let mut status = CUstreamCaptureStatus(0);
     device::attach()?.cuStreamIsCapturing(stream::meant(stream), &mut status)?;
     pCaptureStatus.write(cudaStreamCaptureStatus(status.0));
@@ -112,13 +134,29 @@ pub fn cudaThreadExchangeStreamCaptureMode(mode: Out<'_, cudaStreamCaptureMode>)
 }
 
 /// `Value` is the major's cudaLaunchAttributeValue, which has the driver's layout in all of them.
-pub fn cudaStreamGetAttribute<Value>(stream: cudaStream_t, attr: cudaLaunchAttributeID, value: Out<'_, Value>) -> Result {
+pub fn cudaStreamGetAttribute<Value>(
+    stream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    value: Out<'_, Value>,
+) -> Result {
     const { assert!(size_of::<Value>() == size_of::<CUlaunchAttributeValue>()) };
-    device::attach()?.cuStreamGetAttribute(stream::meant(stream), CUlaunchAttributeID(attr.0), value.as_ptr().cast())
+    device::attach()?.cuStreamGetAttribute(
+        stream::meant(stream),
+        CUlaunchAttributeID(attr.0),
+        value.as_ptr().cast(),
+    )
 }
 
 /// `Value` as in cudaStreamGetAttribute.
-pub fn cudaStreamSetAttribute<Value>(stream: cudaStream_t, attr: cudaLaunchAttributeID, param: &Value) -> Result {
+pub fn cudaStreamSetAttribute<Value>(
+    stream: cudaStream_t,
+    attr: cudaLaunchAttributeID,
+    param: &Value,
+) -> Result {
     const { assert!(size_of::<Value>() == size_of::<CUlaunchAttributeValue>()) };
-    device::attach()?.cuStreamSetAttribute(stream::meant(stream), CUlaunchAttributeID(attr.0), ptr::from_ref(param).cast())
+    device::attach()?.cuStreamSetAttribute(
+        stream::meant(stream),
+        CUlaunchAttributeID(attr.0),
+        ptr::from_ref(param).cast(),
+    )
 }

@@ -20,7 +20,13 @@ pub fn cudaGetSymbolSize(size: Out<'_, usize>, symbol: *const c_void) -> Result 
     Ok(())
 }
 
-pub fn cudaMemcpyToSymbol(symbol: *const c_void, src: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind) -> Result {
+pub fn cudaMemcpyToSymbol(
+    symbol: *const c_void,
+    src: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
+) -> Result {
     cudaMemcpy(part(symbol, offset, count, kind, Side::Target)?, src, count, kind)
 }
 
@@ -35,7 +41,13 @@ pub fn cudaMemcpyToSymbolAsync(
     cudaMemcpyAsync(part(symbol, offset, count, kind, Side::Target)?, src, count, kind, stream)
 }
 
-pub fn cudaMemcpyFromSymbol(dst: *mut c_void, symbol: *const c_void, count: usize, offset: usize, kind: cudaMemcpyKind) -> Result {
+pub fn cudaMemcpyFromSymbol(
+    dst: *mut c_void,
+    symbol: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
+) -> Result {
     cudaMemcpy(dst, part(symbol, offset, count, kind, Side::Source)?, count, kind)
 }
 
@@ -57,10 +69,18 @@ enum Side {
 }
 
 /// The part of a variable that a copy touches. CUDA: the symbol's side of the copy is the device.
-fn part(symbol: *const c_void, offset: usize, count: usize, kind: cudaMemcpyKind, side: Side) -> Result<*mut c_void> {
+fn part(
+    symbol: *const c_void,
+    offset: usize,
+    count: usize,
+    kind: cudaMemcpyKind,
+    side: Side,
+) -> Result<*mut c_void> {
     let (address, len_bytes) = registry::symbol(symbol)?;
-    let to_host = matches!(kind, cudaMemcpyKind::cudaMemcpyDeviceToHost | cudaMemcpyKind::cudaMemcpyHostToHost);
-    let from_host = matches!(kind, cudaMemcpyKind::cudaMemcpyHostToDevice | cudaMemcpyKind::cudaMemcpyHostToHost);
+    let to_host =
+        matches!(kind, cudaMemcpyKind::cudaMemcpyDeviceToHost | cudaMemcpyKind::cudaMemcpyHostToHost);
+    let from_host =
+        matches!(kind, cudaMemcpyKind::cudaMemcpyHostToDevice | cudaMemcpyKind::cudaMemcpyHostToHost);
     if (side == Side::Target && to_host) || (side == Side::Source && from_host) {
         return Err(Error::InvalidMemcpyDirection);
     }

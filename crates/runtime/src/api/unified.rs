@@ -4,9 +4,12 @@ use core::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
 use cuda_abi::out::Out;
-use cuda_abi::runtime::{cudaMemLocationType, cudaMemRangeAttribute, cudaMemoryAdvise, cudaMemoryType, cudaStream_t, v11, v12, v13};
+use cuda_abi::runtime::{
+    cudaMemLocationType, cudaMemRangeAttribute, cudaMemoryAdvise, cudaMemoryType, cudaStream_t, v11, v12, v13,
+};
 use cuda_abi::{
-    CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUmemorytype, CUpointer_attribute,
+    CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUmemorytype,
+    CUpointer_attribute,
 };
 
 use super::memory::{address, pointer};
@@ -50,7 +53,9 @@ impl Pointer {
         let kind = match memory_type {
             _ if is_managed & 0xff != 0 => cudaMemoryType::cudaMemoryTypeManaged,
             CUmemorytype::CU_MEMORYTYPE_HOST => cudaMemoryType::cudaMemoryTypeHost,
-            CUmemorytype::CU_MEMORYTYPE_DEVICE | CUmemorytype::CU_MEMORYTYPE_ARRAY => cudaMemoryType::cudaMemoryTypeDevice,
+            CUmemorytype::CU_MEMORYTYPE_DEVICE | CUmemorytype::CU_MEMORYTYPE_ARRAY => {
+                cudaMemoryType::cudaMemoryTypeDevice
+            }
             _ => {
                 return Ok(Pointer {
                     kind: cudaMemoryType::cudaMemoryTypeUnregistered,
@@ -65,7 +70,10 @@ impl Pointer {
     }
 }
 
-pub fn cudaPointerGetAttributes_v11(attributes: Out<'_, v11::cudaPointerAttributes>, ptr: *const c_void) -> Result {
+pub fn cudaPointerGetAttributes_v11(
+    attributes: Out<'_, v11::cudaPointerAttributes>,
+    ptr: *const c_void,
+) -> Result {
     let found = Pointer::look_up(ptr)?;
     attributes.write(v11::cudaPointerAttributes {
         type_: found.kind,
@@ -76,19 +84,24 @@ pub fn cudaPointerGetAttributes_v11(attributes: Out<'_, v11::cudaPointerAttribut
     Ok(())
 }
 
-pub fn cudaPointerGetAttributes_v12(attributes: Out<'_, v12::cudaPointerAttributes>, ptr: *const c_void) -> Result {
+pub fn cudaPointerGetAttributes_v12(
+    attributes: Out<'_, v12::cudaPointerAttributes>,
+    ptr: *const c_void,
+) -> Result {
     let found = Pointer::look_up(ptr)?;
     attributes.write(v12::cudaPointerAttributes {
         type_: found.kind,
         device: found.device,
         devicePointer: found.device_pointer,
         hostPointer: found.host_pointer,
-        ..Default::default()
     });
     Ok(())
 }
 
-pub fn cudaPointerGetAttributes_v13(attributes: Out<'_, v13::cudaPointerAttributes>, ptr: *const c_void) -> Result {
+pub fn cudaPointerGetAttributes_v13(
+    attributes: Out<'_, v13::cudaPointerAttributes>,
+    ptr: *const c_void,
+) -> Result {
     let found = Pointer::look_up(ptr)?;
     attributes.write(v13::cudaPointerAttributes {
         type_: found.kind,
@@ -119,8 +132,7 @@ impl Location {
     }
 
     fn driver(self) -> CUmemLocation {
-        let mut location = CUmemLocation::default();
-        location.type_ = CUmemLocationType(self.kind.0);
+        let mut location = CUmemLocation { type_: CUmemLocationType(self.kind.0), ..Default::default() };
         location.__bindgen_anon_1.id = self.id;
         location
     }
@@ -144,25 +156,51 @@ fn advise(devPtr: *const c_void, count: usize, advice: cudaMemoryAdvise, locatio
     driver.cuMemAdvise_v2(address(devPtr), count, CUmem_advise(advice.0), location.driver())
 }
 
-fn prefetch(devPtr: *const c_void, count: usize, location: Location, flags: c_uint, stream: cudaStream_t) -> Result {
+fn prefetch(
+    devPtr: *const c_void,
+    count: usize,
+    location: Location,
+    flags: c_uint,
+    stream: cudaStream_t,
+) -> Result {
     let driver = device::attach()?;
     driver.cuMemPrefetchAsync_v2(address(devPtr), count, location.driver(), flags, stream::meant(stream))
 }
 
-pub fn cudaMemAdvise_v12(devPtr: *const c_void, count: usize, advice: cudaMemoryAdvise, device: c_int) -> Result {
+pub fn cudaMemAdvise_v12(
+    devPtr: *const c_void,
+    count: usize,
+    advice: cudaMemoryAdvise,
+    device: c_int,
+) -> Result {
     advise(devPtr, count, advice, Location::of_device(device))
 }
 pub use cudaMemAdvise_v12 as cudaMemAdvise_v11;
 
-pub fn cudaMemAdvise_v13(devPtr: *const c_void, count: usize, advice: cudaMemoryAdvise, location: v13::cudaMemLocation) -> Result {
+pub fn cudaMemAdvise_v13(
+    devPtr: *const c_void,
+    count: usize,
+    advice: cudaMemoryAdvise,
+    location: v13::cudaMemLocation,
+) -> Result {
     advise(devPtr, count, advice, location.into())
 }
 
-pub fn cudaMemAdvise_v2(devPtr: *const c_void, count: usize, advice: cudaMemoryAdvise, location: v12::cudaMemLocation) -> Result {
+pub fn cudaMemAdvise_v2(
+    devPtr: *const c_void,
+    count: usize,
+    advice: cudaMemoryAdvise,
+    location: v12::cudaMemLocation,
+) -> Result {
     advise(devPtr, count, advice, location.into())
 }
 
-pub fn cudaMemPrefetchAsync_v12(devPtr: *const c_void, count: usize, dstDevice: c_int, stream: cudaStream_t) -> Result {
+pub fn cudaMemPrefetchAsync_v12(
+    devPtr: *const c_void,
+    count: usize,
+    dstDevice: c_int,
+    stream: cudaStream_t,
+) -> Result {
     prefetch(devPtr, count, Location::of_device(dstDevice), 0, stream)
 }
 pub use cudaMemPrefetchAsync_v12 as cudaMemPrefetchAsync_v11;
