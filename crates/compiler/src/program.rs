@@ -93,6 +93,8 @@ pub struct Kernel {
     pub req_ntid: Option<[u32; 3]>,
     pub min_nctapersm: Option<u32>,
     pub max_nreg: Option<u32>,
+    /// Architecture its source was written for: 75 of `.target sm_75`; 0 when the source names none.
+    pub target: u32,
     /// The body with every direct call inlined, or why there is none.
     pub body: Result<Function, Vec<Diagnostic>>,
 }

@@ -210,7 +210,7 @@ fn kernel_parameters_are_laid_out_as_c_does() {
     assert_eq!(layout, [(0, 1, 1), (8, 8, 8), (16, 6, 4), (24, 4, 4)]);
     assert_eq!(kernel.params_bytes, 28);
     assert_eq!(kernel.max_ntid, Some([128, 2, 1]));
-    assert_eq!((kernel.min_nctapersm, kernel.max_nreg, kernel.req_ntid), (Some(3), Some(64), None));
+    assert_eq!((kernel.min_nctapersm, kernel.max_nreg, kernel.req_ntid, kernel.target), (Some(3), Some(64), None, 80));
 }
 
 #[test]

@@ -26,6 +26,14 @@ pub(crate) struct Unit<'a> {
 }
 
 impl<'a> Unit<'a> {
+    /// 75 of `.target sm_75`; 0 without one.
+    pub(crate) fn target(&self) -> u32 {
+        let digits = |word: &str| -> Option<u32> {
+            word.strip_prefix("sm_")?.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok()
+        };
+        self.parsed.module.targets.iter().find_map(|word| digits(word.value)).unwrap_or(0)
+    }
+
     pub(crate) fn new(source: &'a Source) -> Self {
         Unit {
             name: &source.name,

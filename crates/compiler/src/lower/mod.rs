@@ -282,6 +282,7 @@ fn kernel(unit: &Unit<'_>, defined: Defined<'_, '_>, body: Result<Function, Vec<
         req_ntid: ast.directive("reqntid").map(dimensions),
         min_nctapersm: first("minnctapersm"),
         max_nreg: first("maxnreg"),
+        target: unit.target(),
         name,
         body,
     }

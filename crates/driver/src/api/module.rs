@@ -209,11 +209,11 @@ pub(crate) fn attribute(function: &Function, attrib: CUfunction_attribute) -> Re
     match attrib {
         // The architecture that runs is the one reported for the device, whatever the PTX was written for.
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => Ok(capability() as c_int),
-        CUfunction_attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => Ok(function
-            .attribute(attrib.0)
-            .ok()
-            .filter(|&version| version > 0)
-            .unwrap_or(capability() as c_int)),
+        // Programs choose tunings by it that must match what the PTX was compiled for.
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => Ok(match function.info.target {
+            0 => capability() as c_int,
+            target => target as c_int,
+        }),
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => {
             let bound = function.attribute(attrib.0)?;
             let asked = function.info.max_threads.and_then(|n| c_int::try_from(n).ok()).unwrap_or(c_int::MAX);

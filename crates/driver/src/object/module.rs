@@ -26,6 +26,8 @@ pub struct KernelInfo {
     /// (offset, size) of each parameter in the parameter buffer.
     pub params: Vec<(usize, usize)>,
     pub max_threads: Option<u32>,
+    /// Architecture its PTX was written for, such as 75.
+    pub target: u32,
     pub required_block: Option<[u32; 3]>,
     /// It has something in it that cannot be translated.
     pub is_broken: bool,
@@ -63,6 +65,7 @@ impl Linked {
                     .iter()
                     .map(|param| (param.offset as usize, param.bytes as usize))
                     .collect(),
+                target: kernel.target,
                 max_threads: kernel.max_ntid.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z)),
                 required_block: kernel.req_ntid,
                 is_broken: kernel.body.is_err(),
