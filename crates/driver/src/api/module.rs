@@ -219,6 +219,10 @@ pub(crate) fn attribute(function: &Function, attrib: CUfunction_attribute) -> Re
             let asked = function.info.max_threads.and_then(|n| c_int::try_from(n).ok()).unwrap_or(c_int::MAX);
             Ok(bound.min(asked))
         }
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => {
+            let own = function.attribute(attrib.0).unwrap_or(0);
+            Ok(own.max(c_int::try_from(function.const_bytes()).unwrap_or(c_int::MAX)))
+        }
         CUfunction_attribute(0..=9) => function.attribute(attrib.0),
         CUfunction_attribute(number) if number < CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX.0 => Ok(0),
         _ => Err(Error::InvalidValue("attrib")),

@@ -45,6 +45,8 @@ pub struct Linked {
     pub sources: Vec<Source>,
     pub kernels: Vec<Arc<KernelInfo>>,
     pub globals: Vec<GlobalInfo>,
+    /// All `.const` variables together.
+    pub const_bytes: usize,
     /// The diagnostics of kernels that cannot be had, one per line.
     pub complaints: String,
 }
@@ -71,6 +73,9 @@ impl Linked {
                 is_broken: kernel.body.is_err(),
             }));
         }
+        let is_const =
+            |global: &&compiler::program::Global| global.space == compiler::program::GlobalSpace::Const;
+        let const_bytes = program.globals.iter().filter(is_const).map(|global| global.bytes as usize).sum();
         let mut globals: Vec<GlobalInfo> = Vec::with_capacity(program.globals.len());
         // A visible variable goes before a private one of the same name; nvcc leaves `.visible` out altogether when it
         // compiles a whole program.
@@ -90,7 +95,7 @@ impl Linked {
         if !usable {
             return Err(Failure { error: Error::InvalidPtx, message: complaints });
         }
-        Ok(Linked { sources, kernels, globals, complaints })
+        Ok(Linked { sources, kernels, globals, const_bytes, complaints })
     }
 
     pub fn kernel(&self, name: &CStr) -> Option<&Arc<KernelInfo>> {
@@ -125,6 +130,13 @@ pub struct Function {
     pub context: &'static Context,
     pub module: Shared<CUmodule>,
     pub info: Arc<KernelInfo>,
+}
+
+impl Function {
+    /// What its module keeps in constant memory; which kernel uses which variable is not told apart.
+    pub fn const_bytes(&self) -> usize {
+        MODULES.with(self.module.0, |module| module.linked.const_bytes).unwrap_or(0)
+    }
 }
 
 /// The part of a function that a launch needs; no reference is counted for it.
