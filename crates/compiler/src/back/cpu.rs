@@ -44,6 +44,7 @@ pub const ENTRY_LANE: &str = "cudaway_step";
 /// Emits `kernel`. `Err` holds the kernel's own diagnostics or what the back end lacks.
 pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
+    let body = &super::llvm::nan::canonical(body);
     let why_not_simd = match options.setting {
         Some(Setting::Lane) => Some("setting L was asked for".to_owned()),
         _ => match super::simd::emit(program, kernel, body, options) {

@@ -5,7 +5,7 @@ use super::plan::{Plan, Suspension, is_invariant};
 use super::{request, special};
 use crate::back::cpu::Options;
 use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory};
-use crate::ir::{BlockId, Edge, Function, Inst, Op, Space, Syscall, Term, Value};
+use crate::ir::{BlockId, Edge, FuncId, Function, Inst, Op, Space, Syscall, Term, Value};
 use crate::program::{GlobalSpace, Kernel, Program};
 
 type Result<T = ()> = std::result::Result<T, Unsupported>;
@@ -30,31 +30,37 @@ impl Locals {
     }
 }
 
-pub fn write(
-    program: &Program,
-    kernel: &Kernel,
-    function: &Function,
-    options: &Options,
-    plan: &Plan,
-    locals: &Locals,
-    name: &str,
-) -> Result<String> {
-    let mut code = Code {
-        b: Builder::new(),
-        program,
-        kernel,
-        function,
-        options,
-        plan,
-        locals,
-        names: vec![None; function.values.len()],
-        bases: None,
-        resumes: vec![],
-        n_sites: 0,
-    };
-    code.write(name)?;
-    Ok(code.b.finish())
+/// What all functions of a module share.
+#[derive(Clone, Copy)]
+pub struct Module<'a> {
+    pub program: &'a Program,
+    pub kernel: &'a Kernel,
+    pub options: &'a Options,
 }
+
+/// The kernel's `cudaway_step`.
+pub fn write_step(b: &mut Builder, module: Module<'_>, body: Body<'_>, name: &str) -> Result {
+    Code::write(b, module, body, None, |code| code.step(name))
+}
+
+/// A device function that could not be inlined: it calls itself, and lives on the OS thread's stack.
+pub fn write_function(b: &mut Builder, module: Module<'_>, body: Body<'_>, id: FuncId) -> Result {
+    if body.plan.n_suspensions > 0 {
+        return Err(Unsupported(format!("waiting for other threads in the recursive function {}", body.function.name)));
+    }
+    Code::write(b, module, body, Some(id), |code| code.device_function(id))
+}
+
+/// A function and what was decided about it.
+#[derive(Clone, Copy)]
+pub struct Body<'a> {
+    pub function: &'a Function,
+    pub plan: &'a Plan,
+    pub locals: &'a Locals,
+}
+
+/// Bytes of the OS thread's stack that recursion may take.
+const STACK_LIMIT: i128 = 512 << 10;
 
 /// Pointers every thread needs, loaded once at entry.
 #[derive(Clone)]
@@ -66,12 +72,20 @@ struct Bases {
 
 pub struct Code<'a> {
     pub b: Builder,
-    pub program: &'a Program,
-    pub kernel: &'a Kernel,
+    program: &'a Program,
+    kernel: &'a Kernel,
     pub function: &'a Function,
     pub options: &'a Options,
     plan: &'a Plan,
     locals: &'a Locals,
+    /// `None` in `cudaway_step`.
+    device_function: Option<FuncId>,
+    /// The OS thread's stack at entry of the step, if anything is called.
+    stack_base: Option<Val>,
+    /// A device function's local variables.
+    frame: Option<Val>,
+    /// Where called functions write their results.
+    call_results: Option<Val>,
     /// The operand that holds each value: an SSA name or constant, or the pointer of its slot.
     names: Vec<Option<String>>,
     bases: Option<Bases>,
@@ -80,23 +94,98 @@ pub struct Code<'a> {
     n_sites: u32,
 }
 
-impl Code<'_> {
-    fn write(&mut self, name: &str) -> Result {
+impl<'a> Code<'a> {
+    fn write(
+        b: &mut Builder,
+        module: Module<'a>,
+        body: Body<'a>,
+        device_function: Option<FuncId>,
+        write: impl FnOnce(&mut Code<'a>) -> Result,
+    ) -> Result {
+        let mut code = Code {
+            b: std::mem::take(b),
+            program: module.program,
+            kernel: module.kernel,
+            function: body.function,
+            options: module.options,
+            plan: body.plan,
+            locals: body.locals,
+            device_function,
+            stack_base: None,
+            frame: None,
+            call_results: None,
+            names: vec![None; body.function.values.len()],
+            bases: None,
+            resumes: vec![],
+            n_sites: 0,
+        };
+        let result = write(&mut code);
+        *b = code.b;
+        result
+    }
+
+    fn step(&mut self, name: &str) -> Result {
         self.b.line(format_args!("define i32 @{name}(ptr %launch, ptr %worker, ptr %thread) {{"));
         self.b.start_block("entry");
         self.entry()?;
         self.b.br("dispatch");
+        self.blocks()?;
+        self.dispatch();
+        self.b.line("}");
+        Ok(())
+    }
+
+    /// `i32 (launch, worker, thread, ptr stack base, ptr results, arguments…)`: [`status::RETURNED`], or what the step
+    /// is to return.
+    fn device_function(&mut self, id: FuncId) -> Result {
+        let function = self.function;
+        let entry_params = &function.block(BlockId(0)).params;
+        let mut params = String::new();
+        let mut args = vec![];
+        for param in entry_params {
+            let arg = Val::new(Type::of(function.ty(*param), 1), self.b.fresh());
+            params += &format!(", {}", arg.typed());
+            args.push(arg);
+        }
+        self.b.line(format_args!(
+            "define internal i32 @f{}(ptr %launch, ptr %worker, ptr %thread, ptr %stack, ptr %results{params}) {{",
+            id.0
+        ));
+        self.b.start_block("entry");
+        self.entry()?;
+        for (param, arg) in entry_params.iter().zip(&args) {
+            self.set(*param, arg);
+        }
+        self.b.br(&block_label(BlockId(0)));
+        self.blocks()?;
+        self.b.line("}");
+        Ok(())
+    }
+
+    fn blocks(&mut self) -> Result {
         for id in self.function.reverse_post_order() {
             self.block(id)?;
         }
-        self.dispatch();
-        self.b.line("}");
         Ok(())
     }
 
     /// Slots, the windows, and every invariant value: they dominate all the rest.
     fn entry(&mut self) -> Result {
         let function = self.function;
+        let n_results = function
+            .blocks
+            .iter()
+            .flat_map(|block| &block.insts)
+            .filter_map(|inst| matches!(inst.op, Op::Call(_)).then_some(inst.results.len().max(1)))
+            .max();
+        if let Some(n_results) = n_results {
+            let buffer = self.b.assign(Type::ptr(), format_args!("alloca [{n_results} x i128], align 16"));
+            self.stack_base = Some(match self.device_function {
+                None => buffer.clone(),
+                Some(_) => Val::new(Type::ptr(), "%stack"),
+            });
+            self.call_results = Some(buffer);
+        }
         for (index, ty) in function.values.iter().enumerate() {
             if self.plan.in_slot.contains(index) && !self.plan.invariant.contains(index) {
                 let slot = self.b.assign(Type::ptr(), format_args!("alloca {}", Type::of(*ty, 1)));
@@ -108,6 +197,10 @@ impl Code<'_> {
             shared: self.load_field("%worker", worker::SHARED, Type::ptr()),
             local: self.load_field("%thread", thread::LOCAL, Type::ptr()),
         });
+        if self.device_function.is_some() && self.locals.bytes > 0 {
+            let frame = self.b.assign(Type::ptr(), format_args!("alloca [{} x i8], align 16", self.locals.bytes));
+            self.frame = Some(frame);
+        }
         for inst in function.blocks.iter().flat_map(|block| &block.insts) {
             if let (true, Some(result)) = (is_invariant(&inst.op), inst.results.first()) {
                 let value = self.invariant(&inst.op, Type::of(function.ty(*result), 1))?;
@@ -130,7 +223,13 @@ impl Code<'_> {
                     .ok_or_else(|| Unsupported(format!("shared variable {id} outside the kernel's layout")))?;
                 address(*offset)
             }
-            Op::LocalAddr(id) => address(self.locals.offsets[id.index()]),
+            Op::LocalAddr(id) => {
+                let offset = self.locals.offsets[id.index()];
+                let Some(frame) = self.frame.clone() else { return address(offset) };
+                // On the stack; the offset from the window's start reaches it all the same.
+                let at = memory::offset_pointer(&mut self.b, &frame, offset as i64);
+                Ok(self.convert_address(Space::Local, false, &at, to))
+            }
             Op::ParamAddr(offset) => address(u64::from(*offset)),
             _ => Err(Unsupported(format!("{op:?}"))),
         }
@@ -225,9 +324,60 @@ impl Code<'_> {
                 }
             }
             Term::Switch { index, targets } => self.switch(*index, targets, yields)?,
+            Term::Return(values) if self.device_function.is_some() => self.returns(values)?,
             Term::Return(_) | Term::Exit => self.leave(status::DONE),
         }
         Ok(())
+    }
+
+    fn returns(&mut self, values: &[Value]) -> Result {
+        for (place, value) in values.iter().enumerate() {
+            let value = self.get(*value)?;
+            let bits = self.b.to_bits(&value);
+            let wide = self.b.resize(&bits, 128, false);
+            let results = Val::new(Type::ptr(), "%results");
+            let at = memory::offset_pointer(&mut self.b, &results, 16 * place as i64);
+            self.b.inst(format_args!("store {}, {}, align 16", wide.typed(), at.typed()));
+        }
+        self.leave(status::RETURNED);
+        Ok(())
+    }
+
+    fn call(&mut self, id: FuncId, args: &[Val], results: &[Type]) -> Result<Vec<Val>> {
+        let (Some(base), Some(buffer)) = (self.stack_base.clone(), self.call_results.clone()) else {
+            return Err(Unsupported("a call in an unreachable block".to_owned()));
+        };
+        // The stack grows down.
+        let wide = Type::int(64, 1);
+        let (top, here) = (self.b.cast("ptrtoint", &base, wide), self.b.cast("ptrtoint", &buffer, wide));
+        let depth = self.b.sub(&top, &here);
+        let fits = self.b.icmp_int("ult", &depth, STACK_LIMIT);
+        let [deep, call, stop, returned] = ["deep", "call", "stop", "returned"].map(|hint| self.b.label(hint));
+        self.b.cond_br(&fits, &call, &deep);
+        self.b.start_block(&deep);
+        self.leave(status::NO_MEMORY);
+        self.b.start_block(&call);
+        let arguments: String = args.iter().map(|arg| format!(", {}", arg.typed())).collect();
+        let line = format!(
+            "call i32 @f{}(ptr %launch, ptr %worker, ptr %thread, {}, {}{arguments})",
+            id.0,
+            base.typed(),
+            buffer.typed()
+        );
+        let status = self.b.assign(Type::int(32, 1), line);
+        let normal = self.b.icmp_int("eq", &status, i128::from(status::RETURNED));
+        self.b.cond_br(&normal, &returned, &stop);
+        self.b.start_block(&stop);
+        self.b.inst(format_args!("ret {}", status.typed()));
+        self.b.start_block(&returned);
+        let mut values = vec![];
+        for (place, to) in results.iter().enumerate() {
+            let at = memory::offset_pointer(&mut self.b, &buffer, 16 * place as i64);
+            let raw = self.b.assign(Type::int(128, 1), format_args!("load i128, {}, align 16", at.typed()));
+            let bits = self.b.resize(&raw, to.bits(), false);
+            values.push(self.b.bitcast(&bits, *to));
+        }
+        Ok(values)
     }
 
     fn switch(&mut self, index: Value, targets: &[Edge], yields: &[Option<Suspension>]) -> Result {
@@ -354,7 +504,7 @@ impl Code<'_> {
                 self.stop(status::TRAP);
                 vec![]
             }
-            Op::Call(_) => return Err(Unsupported("a call that could not be inlined (recursion)".to_owned())),
+            Op::Call(id) => self.call(*id, &args, &results)?,
             Op::CallIndirect => return Err(Unsupported("indirect calls".to_owned())),
             op => {
                 let names: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
@@ -394,7 +544,10 @@ impl Code<'_> {
     }
 
     fn convert_address(&mut self, space: Space, to_generic: bool, address: &Val, to: Type) -> Val {
-        let wide = self.b.resize(address, 64, false);
+        let wide = match address.ty.is_int() {
+            true => self.b.resize(address, 64, false),
+            false => self.b.cast("ptrtoint", address, Type::int(64, 1)),
+        };
         let converted = match self.base(space) {
             None => wide,
             Some(base) => {

@@ -48,4 +48,7 @@ pub mod status {
     pub const YIELDS: i32 = 2;
     pub const TRAP: i32 = -1;
     pub const ASSERTION: i32 = -2;
+    pub const NO_MEMORY: i32 = -4;
+    /// Between functions of one step only: the callee came to its end.
+    pub const RETURNED: i32 = 3;
 }

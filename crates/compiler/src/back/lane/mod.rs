@@ -10,8 +10,10 @@ mod request;
 mod special;
 
 use super::cpu::{Compiled, ENTRY_LANE, Options, Setting};
-use crate::ir::Function;
+use super::llvm::{Builder, Unsupported, nan};
+use crate::ir::{FuncId, Function, Op};
 use crate::program::{Diagnostic, Kernel, Program};
+use code::{Body, Locals, Module};
 
 pub fn emit(
     program: &Program,
@@ -19,9 +21,7 @@ pub fn emit(
     body: &Function,
     options: &Options,
 ) -> Result<Compiled, Vec<Diagnostic>> {
-    let plan = plan::plan(body);
-    let locals = code::Locals::of(body);
-    let text = code::write(program, kernel, body, options, &plan, &locals, ENTRY_LANE).map_err(|reason| {
+    write(program, kernel, body, options).map_err(|reason| {
         vec![Diagnostic {
             source: String::new(),
             line: 0,
@@ -29,13 +29,44 @@ pub fn emit(
             function: Some(kernel.name.clone()),
             message: reason.to_string(),
         }]
-    })?;
+    })
+}
+
+fn write(program: &Program, kernel: &Kernel, body: &Function, options: &Options) -> Result<Compiled, Unsupported> {
+    let module = Module { program, kernel, options };
+    let mut b = Builder::new();
+    for id in called(program, body) {
+        let function = program.functions.get(id.index());
+        let function = function.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
+        let function = &nan::canonical(function);
+        let (plan, locals) = (&plan::plan(function), &Locals::of(function));
+        code::write_function(&mut b, module, Body { function, plan, locals }, id)?;
+    }
+    let (plan, locals) = (plan::plan(body), Locals::of(body));
+    code::write_step(&mut b, module, Body { function: body, plan: &plan, locals: &locals }, ENTRY_LANE)?;
     Ok(Compiled {
-        text,
+        text: b.finish(),
         setting: Setting::Lane,
         width: 1,
         context_bytes: plan.context_bytes,
         local_bytes: locals.bytes,
         why_not_simd: None,
     })
+}
+
+/// The device functions reached by calls that are still there.
+fn called(program: &Program, body: &Function) -> Vec<FuncId> {
+    let mut found: Vec<FuncId> = vec![];
+    let mut work = vec![body];
+    while let Some(function) = work.pop() {
+        for inst in function.blocks.iter().flat_map(|block| &block.insts) {
+            if let Op::Call(id) = inst.op
+                && !found.contains(&id)
+            {
+                found.push(id);
+                work.extend(program.functions.get(id.index()));
+            }
+        }
+    }
+    found
 }

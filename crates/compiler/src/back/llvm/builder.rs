@@ -136,6 +136,11 @@ impl Builder {
         }
     }
 
+    /// Whether an operand is written out instead of named.
+    pub fn is_constant(value: &Val) -> bool {
+        !value.text.starts_with('%')
+    }
+
     /// An integer constant, negative ones in two's complement.
     pub fn int(ty: Type, value: i128) -> Val {
         Builder::bits(ty, value as u128)

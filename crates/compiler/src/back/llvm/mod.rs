@@ -6,6 +6,7 @@
 mod builder;
 pub mod inst;
 pub mod memory;
+pub mod nan;
 mod ty;
 
 pub use builder::{Builder, Val};

@@ -112,10 +112,10 @@ fn float_to_int(b: &mut Builder, from: Float, to: Int, mode: FloatMode, x: &Val,
     if mode.ftz {
         value = float::flush(b, &value);
     }
-    let value = to_integral(b, mode.round, &value);
-    let int = value.ty.ints(u32::from(to.bits));
-    let name = if to.signed { "fptosi.sat" } else { "fptoui.sat" };
-    let mut result = b.intrinsic(name, &[int, value.ty], int, &[&value]);
+    // The conversion itself rounds to zero.
+    let value = if mode.round == Round::Zero { value } else { to_integral(b, mode.round, &value) };
+    let mut result = saturate(b, to, &value);
+    let int = result.ty;
     // PTX differs: NaN gives 0 only from formats smaller than f64 to less than 64 bits, else the top bit alone.
     if from == Float::F64 || to.bits == 64 {
         let is_nan = b.fcmp("uno", &value, &value);
@@ -124,6 +124,34 @@ fn float_to_int(b: &mut Builder, from: Float, to: Int, mode: FloatMode, x: &Val,
     }
     let sized = b.resize(&result, ty.bits(), to.signed);
     Ok(b.bitcast(&sized, ty))
+}
+
+/// To an integer, rounding to zero; what is beyond its range gives the range's end, NaN gives 0.
+fn saturate(b: &mut Builder, to: Int, x: &Val) -> Val {
+    let bits = u32::from(to.bits);
+    let int = x.ty.ints(bits);
+    if bits == 64 {
+        return b.intrinsic(if to.signed { "fptosi.sat" } else { "fptoui.sat" }, &[int, x.ty], int, &[x]);
+    }
+    // LLVM takes its own saturating conversion of vectors apart lane by lane; comparisons stay vectors.
+    let (least, end) = match to.signed {
+        true => (-2f64.powi(bits as i32 - 1), 2f64.powi(bits as i32 - 1)),
+        false => (0.0, 2f64.powi(bits as i32)),
+    };
+    let (least, end) = (Builder::fp(x.ty, least), Builder::fp(x.ty, end));
+    let above = b.fcmp("ogt", x, &least);
+    let inside = b.select(&above, x, &least);
+    let beyond = b.fcmp("oge", x, &end);
+    let inside = b.select(&beyond, &least, &inside);
+    // From 32 bits down to 8 the intermediate is i32, which every CPU converts to.
+    let wide = x.ty.ints(32);
+    let op = if to.signed || bits < 32 { "fptosi" } else { "fptoui" };
+    let converted = b.cast(op, &inside, wide);
+    let most = if to.signed { (1i128 << (bits - 1)) - 1 } else { (1i128 << bits) - 1 };
+    let converted = b.select(&beyond, &Builder::int(wide, most), &converted);
+    let is_nan = b.fcmp("uno", x, x);
+    let converted = b.select(&is_nan, &Builder::int(wide, 0), &converted);
+    b.resize(&converted, bits, false)
 }
 
 fn to_integral(b: &mut Builder, rounding: Round, x: &Val) -> Val {

@@ -77,6 +77,10 @@ fn mul_hi(b: &mut Builder, int: Int, x: &Val, y: &Val) -> Val {
 
 /// The divisor with the values x86 traps on replaced by 1.
 fn safe_divisor(b: &mut Builder, int: Int, x: &Val, y: &Val, is_zero: &Val) -> Val {
+    // LLVM sees for itself what a constant divides by, if it is neither of the two.
+    if is_harmless_constant(y) {
+        return y.clone();
+    }
     let one = Builder::int(y.ty, 1);
     if !int.signed {
         return b.select(is_zero, &one, y);
@@ -88,11 +92,31 @@ fn safe_divisor(b: &mut Builder, int: Int, x: &Val, y: &Val, is_zero: &Val) -> V
     b.select(&replace, &one, y)
 }
 
+/// A constant other than 0 and -1, as [`Builder::bits`] writes it.
+fn is_harmless_constant(y: &Val) -> bool {
+    let scalar = y.text.strip_prefix("splat (").and_then(|text| text.strip_suffix(')')?.split(' ').nth(1));
+    let value = scalar.unwrap_or(&y.text).parse::<u128>();
+    value.is_ok_and(|value| value != 0 && value != (1 << y.ty.bits().min(127)) - 1)
+}
+
+/// x / y, which neither traps nor overflows.
+fn quotient(b: &mut Builder, signed: bool, x: &Val, y: &Val) -> Val {
+    if x.ty.lanes == 1 || x.ty.bits() > 32 || Builder::is_constant(y) {
+        return b.bin(if signed { "sdiv" } else { "udiv" }, x, y);
+    }
+    // No CPU divides integer vectors. In f64 the quotient of 32-bit numbers is never rounded up to an integer.
+    let double = x.ty.double();
+    let (to, from) = if signed { ("sitofp", "fptosi") } else { ("uitofp", "fptoui") };
+    let (xf, yf) = (b.cast(to, x, double), b.cast(to, y, double));
+    let quotient = b.bin("fdiv", &xf, &yf);
+    b.cast(from, &quotient, x.ty)
+}
+
 /// PTX differs: dividing by zero gives all ones and `MIN / -1` gives `MIN`. LLVM would be undefined, x86 would trap.
 fn div(b: &mut Builder, int: Int, x: &Val, y: &Val) -> Val {
     let is_zero = b.icmp_int("eq", y, 0);
     let divisor = safe_divisor(b, int, x, y, &is_zero);
-    let quotient = b.bin(if int.signed { "sdiv" } else { "udiv" }, x, &divisor);
+    let quotient = quotient(b, int.signed, x, &divisor);
     let ones = Builder::int(x.ty, -1);
     b.select(&is_zero, &ones, &quotient)
 }
@@ -101,7 +125,9 @@ fn div(b: &mut Builder, int: Int, x: &Val, y: &Val) -> Val {
 fn rem(b: &mut Builder, int: Int, x: &Val, y: &Val) -> Val {
     let is_zero = b.icmp_int("eq", y, 0);
     let divisor = safe_divisor(b, int, x, y, &is_zero);
-    let remainder = b.bin(if int.signed { "srem" } else { "urem" }, x, &divisor);
+    let quotient = quotient(b, int.signed, x, &divisor);
+    let product = b.mul(&quotient, &divisor);
+    let remainder = b.sub(x, &product);
     b.select(&is_zero, x, &remainder)
 }
 
