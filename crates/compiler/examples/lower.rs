@@ -22,7 +22,9 @@ fn main() -> ExitCode {
     }
     match Program::load(&sources) {
         Ok(program) => {
-            for kernel in program.kernels.iter().filter(|it| only.as_ref().is_none_or(|only| it.name.contains(only))) {
+            for kernel in
+                program.kernels.iter().filter(|it| only.as_ref().is_none_or(|only| it.name.contains(only)))
+            {
                 if let Ok(body) = &kernel.body
                     && let Err(error) = compiler::lower::verify::verify(body)
                 {

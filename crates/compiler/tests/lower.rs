@@ -112,7 +112,10 @@ fn a_bad_kernel_fails_alone() {
 
 #[test]
 fn a_kernel_that_calls_a_bad_function_fails_with_the_functions_reason() {
-    let program = load(&[".func f() { foo; ret; }\n.visible .entry k() { call f; ret; }\n.visible .entry l() { ret; }"]).unwrap();
+    let program = load(&[
+        ".func f() { foo; ret; }\n.visible .entry k() { call f; ret; }\n.visible .entry l() { ret; }",
+    ])
+    .unwrap();
     let diagnostics = program.kernel("k").unwrap().body.as_ref().unwrap_err();
     assert_eq!(diagnostics[0].function.as_deref(), Some("f"));
     assert!(program.kernel("l").unwrap().body.is_ok());
@@ -176,7 +179,10 @@ fn common_variables_are_one_of_the_larger_size() {
 
 #[test]
 fn what_nobody_defines_fails_its_user_only() {
-    let program = load(&[".extern .func gone();\n.visible .entry k() { call gone; ret; }\n.visible .entry l() { ret; }"]).unwrap();
+    let program = load(&[
+        ".extern .func gone();\n.visible .entry k() { call gone; ret; }\n.visible .entry l() { ret; }",
+    ])
+    .unwrap();
     let diagnostics = program.kernel("k").unwrap().body.as_ref().unwrap_err();
     assert!(diagnostics[0].message.contains("'gone' is not defined in any source"));
     assert!(program.kernel("l").unwrap().body.is_ok());
@@ -184,9 +190,11 @@ fn what_nobody_defines_fails_its_user_only() {
 
 #[test]
 fn initialisers_become_bytes_and_relocations() {
-    let program = works(&[".global .align 8 .u64 p[3] = {0, generic(x)+8, f};\n.global .u16 x[2][2] = {{1}, {2, 3}};\n\
+    let program = works(&[
+        ".global .align 8 .u64 p[3] = {0, generic(x)+8, f};\n.global .u16 x[2][2] = {{1}, {2, 3}};\n\
         .global .u8 bytes[2] = {0xff(x), 0xff00(x)};\n.global .f32 y = 1.5;\n.func f() { ret; }\n\
-        .global .attribute(.managed) .s64 m = -1;"]);
+        .global .attribute(.managed) .s64 m = -1;",
+    ]);
     let global = |name: &str| program.global(name).unwrap().1;
     let p = global("p");
     assert_eq!(p.bytes, 24);
@@ -203,14 +211,18 @@ fn initialisers_become_bytes_and_relocations() {
 
 #[test]
 fn kernel_parameters_are_laid_out_as_c_does() {
-    let program = works(&[".visible .entry k(.param .u8 a, .param .u64 b, .param .align 4 .b8 c[6], .param .f32 d)\n\
+    let program =
+        works(&[".visible .entry k(.param .u8 a, .param .u64 b, .param .align 4 .b8 c[6], .param .f32 d)\n\
         .maxntid 128, 2\n.minnctapersm 3\n.maxnreg 64\n{ ret; }"]);
     let kernel = program.kernel("k").unwrap();
     let layout: Vec<_> = kernel.params.iter().map(|it| (it.offset, it.bytes, it.align)).collect();
     assert_eq!(layout, [(0, 1, 1), (8, 8, 8), (16, 6, 4), (24, 4, 4)]);
     assert_eq!(kernel.params_bytes, 28);
     assert_eq!(kernel.max_ntid, Some([128, 2, 1]));
-    assert_eq!((kernel.min_nctapersm, kernel.max_nreg, kernel.req_ntid, kernel.target), (Some(3), Some(64), None, 80));
+    assert_eq!(
+        (kernel.min_nctapersm, kernel.max_nreg, kernel.req_ntid, kernel.target),
+        (Some(3), Some(64), None, 80)
+    );
 }
 
 #[test]
@@ -249,13 +261,15 @@ fn a_call_through_a_pointer_tries_the_functions_that_fit() {
 
 #[test]
 fn recursion_stays_a_call() {
-    let program = works(&[".func (.param .b32 r) fact(.param .b32 n) { .reg .b32 %r<5>; .reg .pred %p; ld.param.b32 %r1, [n];\n\
+    let program = works(&[
+        ".func (.param .b32 r) fact(.param .b32 n) { .reg .b32 %r<5>; .reg .pred %p; ld.param.b32 %r1, [n];\n\
         setp.eq.s32 %p, %r1, 0; @%p bra DONE; sub.s32 %r2, %r1, 1;\n\
         { .param .b32 a; st.param.b32 [a], %r2; .param .b32 b; call (b), fact, (a); ld.param.b32 %r3, [b]; }\n\
         mul.lo.s32 %r4, %r3, %r1; st.param.b32 [r], %r4; ret;\nDONE: st.param.b32 [r], 1; ret; }\n\
         .visible .entry k(.param .u64 p) { .reg .b32 %r<2>; .reg .b64 %rd<2>;\n\
         { .param .b32 a; st.param.b32 [a], 5; .param .b32 b; call (b), fact, (a); ld.param.b32 %r1, [b]; }\n\
-        ld.param.u64 %rd1, [p]; st.global.u32 [%rd1], %r1; ret; }"]);
+        ld.param.u64 %rd1, [p]; st.global.u32 [%rd1], %r1; ret; }",
+    ]);
     assert_eq!(program.functions.len(), 1);
     assert!(program.kernel("k").unwrap().body.as_ref().unwrap().to_string().contains("Call(@f0)"));
 }

@@ -136,9 +136,9 @@ impl Lexer<'_> {
 
     /// `%` after a value is the remainder operator, elsewhere it begins a name.
     fn after_value(&self) -> bool {
-        self.tokens.last().is_some_and(|token| {
-            matches!(token.kind, Kind::Int | Kind::Float | Kind::Op(Op::RightParen))
-        })
+        self.tokens
+            .last()
+            .is_some_and(|token| matches!(token.kind, Kind::Int | Kind::Float | Kind::Op(Op::RightParen)))
     }
 
     fn block_comment(&mut self) {

@@ -17,7 +17,9 @@ fn instruction(text: &str) -> ptx::ast::Instruction<'static> {
     let text: &'static str = format!(".entry k() {{ {text} }}").leak();
     let module = clean(text);
     let body = module.functions().next().unwrap().body.clone().unwrap();
-    let [Statement::Instruction(instruction)] = body.statements.as_slice() else { panic!("{:?}", body.statements) };
+    let [Statement::Instruction(instruction)] = body.statements.as_slice() else {
+        panic!("{:?}", body.statements)
+    };
     instruction.clone()
 }
 
@@ -110,7 +112,8 @@ fn statements_of_a_body() {
             Statement::Invalid(_) => "invalid",
         })
         .collect();
-    let expected = ["variable", "variable", "loc", "label", "block", "prototype", "branches", "calls", "pragma"];
+    let expected =
+        ["variable", "variable", "loc", "label", "block", "prototype", "branches", "calls", "pragma"];
     assert_eq!(kinds, expected);
 }
 
@@ -119,7 +122,9 @@ fn an_unknown_instruction_is_kept_as_written() {
     let it = instruction("@%p frobnicate.wild::card.2d.x4 {%a, _}|%q, [%rd1+8, {1, 2}].unified, !%p, -%r;");
     assert_eq!(it.full_name(), "frobnicate.wild::card.2d.x4");
     assert_eq!(it.guard.unwrap().register.value, "%p");
-    assert!(matches!(&it.operands[0].kind, OperandKind::Pair(a, _) if matches!(a.kind, OperandKind::Vector(_))));
+    assert!(
+        matches!(&it.operands[0].kind, OperandKind::Pair(a, _) if matches!(a.kind, OperandKind::Vector(_)))
+    );
     let OperandKind::Address(address) = &it.operands[1].kind else { panic!() };
     assert_eq!((address.more.len(), address.suffix.unwrap().value), (1, "unified"));
     assert!(matches!(it.operands[2].kind, OperandKind::Not(_)));
@@ -132,7 +137,9 @@ fn calls_have_lists() {
     assert_eq!(it.operands.len(), 4);
     assert!(matches!(&it.operands[0].kind, OperandKind::List(list) if list.len() == 1));
     assert!(matches!(&it.operands[2].kind, OperandKind::List(list) if list.len() == 2));
-    assert!(matches!(&instruction("call f, ();").operands[1].kind, OperandKind::List(list) if list.is_empty()));
+    assert!(
+        matches!(&instruction("call f, ();").operands[1].kind, OperandKind::List(list) if list.is_empty())
+    );
 }
 
 #[test]

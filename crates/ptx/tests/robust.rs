@@ -29,7 +29,9 @@ fn every_truncation_is_survived() {
 
 #[test]
 fn deep_nesting_is_an_error_and_no_stack_overflow() {
-    for (open, close) in [("{", "}"), ("(", ")"), ("[", "]"), ("-", ""), ("!", ""), ("1+(", ")"), ("1?", ":1"), ("0xff(", ")")] {
+    for (open, close) in
+        [("{", "}"), ("(", ")"), ("[", "]"), ("-", ""), ("!", ""), ("1+(", ")"), ("1?", ":1"), ("0xff(", ")")]
+    {
         let deep = 100_000;
         for frame in ["", ".global .u32 a = ", ".entry k() { mov.u32 %r, ", ".entry k() "] {
             survive(&format!("{frame}{}1{}", open.repeat(deep), close.repeat(deep)));
@@ -67,7 +69,53 @@ proptest! {
 }
 
 const WORDS: &[&str] = &[
-    ".entry", ".func", "k", "(", ")", "{", "}", "[", "]", ";", ",", ":", ".reg", ".b32", "%r<10>", "%r1", "@", "!", "|", "+",
-    "-", "1", "0f3f800000", "1.5", "\"s\"", ".loc", ".file", ".section", ".pragma", ".global", ".param", "=", "generic", "?",
-    "add", ".s32", "_", ".version", "9.5", ".alias", ".callprototype", "<", ">", "\n", "/*", "*/", "//", ".align", "16",
+    ".entry",
+    ".func",
+    "k",
+    "(",
+    ")",
+    "{",
+    "}",
+    "[",
+    "]",
+    ";",
+    ",",
+    ":",
+    ".reg",
+    ".b32",
+    "%r<10>",
+    "%r1",
+    "@",
+    "!",
+    "|",
+    "+",
+    "-",
+    "1",
+    "0f3f800000",
+    "1.5",
+    "\"s\"",
+    ".loc",
+    ".file",
+    ".section",
+    ".pragma",
+    ".global",
+    ".param",
+    "=",
+    "generic",
+    "?",
+    "add",
+    ".s32",
+    "_",
+    ".version",
+    "9.5",
+    ".alias",
+    ".callprototype",
+    "<",
+    ">",
+    "\n",
+    "/*",
+    "*/",
+    "//",
+    ".align",
+    "16",
 ];

@@ -54,7 +54,10 @@ fn atomic<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, has_result: bool) ->
     };
     let expected = usize::from(has_result) + if op == AtomOp::Cas { 3 } else { 2 } + usize::from(policy);
     if i.count() != expected {
-        return fail(i.ast.span, format!("'{}' takes {expected} operands, not {}", i.ast.full_name(), i.count()));
+        return fail(
+            i.ast.span,
+            format!("'{}' takes {expected} operands, not {}", i.ast.full_name(), i.count()),
+        );
     }
     let first = usize::from(has_result);
     let address = i.operand(first)?;

@@ -35,7 +35,11 @@ pub(super) fn barrier<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower
 fn block_barrier<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, aligned: bool) -> Lower {
     i.take("cta");
     let kind = if i.take("red") {
-        i.need_one(&[("popc", BarrierKind::RedPopc), ("and", BarrierKind::RedAnd), ("or", BarrierKind::RedOr)])?
+        i.need_one(&[
+            ("popc", BarrierKind::RedPopc),
+            ("and", BarrierKind::RedAnd),
+            ("or", BarrierKind::RedOr),
+        ])?
     } else {
         i.need_one(&[("sync", BarrierKind::Sync), ("arrive", BarrierKind::Arrive)])?
     };
@@ -116,7 +120,8 @@ fn proxy<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower<Option<()>> 
         return Ok(None);
     }
     i.take_map(|word| {
-        let known = matches!(word, "alias" | "async" | "async.global" | "async.shared::cta" | "tensormap::generic");
+        let known =
+            matches!(word, "alias" | "async" | "async.global" | "async.shared::cta" | "tensormap::generic");
         known.then_some(())
     })
     .ok_or(Failure::Unsupported)?;

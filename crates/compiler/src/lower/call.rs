@@ -64,7 +64,9 @@ fn indirect<'i, 'a>(
     arguments: &[Operand<'a>],
     prototype: &Operand<'a>,
 ) -> Lower {
-    let OperandKind::Name(name) = &prototype.kind else { return fail(prototype.span, "expected a prototype") };
+    let OperandKind::Name(name) = &prototype.kind else {
+        return fail(prototype.span, "expected a prototype");
+    };
     let problem = |(span, message): layout::Problem| Failure::At(span, message);
     let (parameters, results) = match l.entity(name) {
         Some(Entity::Prototype(prototype)) => (
@@ -111,7 +113,10 @@ fn syscall<'i, 'a>(
     let bits = |types: &[Ty]| types.iter().map(|ty| ty.bits()).collect::<Vec<_>>();
     let declared_results = layout::types(&results);
     if bits(&layout::types(&parameters)) != bits(takes) || bits(&declared_results) != bits(gives) {
-        return fail(i.ast.span, format!("'{name}' is declared with other parameters than the device runtime's"));
+        return fail(
+            i.ast.span,
+            format!("'{name}' is declared with other parameters than the device runtime's"),
+        );
     }
     let args = l.arguments(arguments, &parameters, i.ast.span)?;
     let args: Vec<Value> = args.into_iter().map(|arg| l.untyped(arg)).collect();
@@ -128,7 +133,10 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
     /// The chunks of all arguments, as the callee's parameters want them.
     fn arguments(&mut self, operands: &[Operand<'a>], shapes: &[Shape], span: Span) -> Lower<Vec<Value>> {
         if operands.len() != shapes.len() {
-            return fail(span, format!("the function takes {} arguments, not {}", shapes.len(), operands.len()));
+            return fail(
+                span,
+                format!("the function takes {} arguments, not {}", shapes.len(), operands.len()),
+            );
         }
         let mut values = Vec::new();
         for (operand, shape) in operands.iter().zip(shapes) {
@@ -172,7 +180,10 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
     /// Puts what came back where the call says.
     fn results(&mut self, operands: &[Operand<'a>], shapes: &[Shape], values: &[Value], span: Span) -> Lower {
         if operands.len() != shapes.len() && !operands.is_empty() {
-            return fail(span, format!("the function gives {} results, not {}", shapes.len(), operands.len()));
+            return fail(
+                span,
+                format!("the function gives {} results, not {}", shapes.len(), operands.len()),
+            );
         }
         let mut rest = values;
         for (operand, shape) in operands.iter().zip(shapes) {

@@ -45,7 +45,14 @@ const COMBINATIONS: &[(&str, Bool)] = &[("and", Bool::And), ("or", Bool::Or), ("
 
 impl<'i, 'a> Lowerer<'_, 'i, 'a> {
     /// One comparison; two results (low half, high half) for packed types.
-    fn compare(&mut self, comparison: Comparison, ty: Type, ftz: bool, a: &Operand<'a>, b: &Operand<'a>) -> Lower<Vec<Value>> {
+    fn compare(
+        &mut self,
+        comparison: Comparison,
+        ty: Type,
+        ftz: bool,
+        a: &Operand<'a>,
+        b: &Operand<'a>,
+    ) -> Lower<Vec<Value>> {
         let (a, b) = (self.value(a, ty)?, self.value(b, ty)?);
         if let Some(float) = float(ty) {
             let cmp = match comparison {

@@ -35,7 +35,9 @@ pub(super) fn brx<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.done()?;
     let [index, list] = i.operands()?;
     let index = l.value(index, Type::U32)?;
-    let OperandKind::Name(name) = &list.kind else { return fail(list.span, "expected a list of branch targets") };
+    let OperandKind::Name(name) = &list.kind else {
+        return fail(list.span, "expected a list of branch targets");
+    };
     let Some(Entity::Targets(names)) = l.entity(name) else {
         return fail(list.span, format!("'{name}' is not a list of branch targets"));
     };

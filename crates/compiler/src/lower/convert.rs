@@ -62,8 +62,13 @@ pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         }
         // A conversion to a narrower float, or from an integer, names its rounding, as NVIDIA's assembler demands.
         (Num::Float(_), Num::Int(_)) if integral.is_none() => return Err(Failure::Unsupported),
-        (Num::Float(from), Num::Float(to)) if integral.is_some() && from != to => return Err(Failure::Unsupported),
-        _ => (l.b.emit1(Op::Cvt { from, to, mode }, &[a], register_ty(target)), matches!(to, Num::Int(to) if to.signed)),
+        (Num::Float(from), Num::Float(to)) if integral.is_some() && from != to => {
+            return Err(Failure::Unsupported);
+        }
+        _ => (
+            l.b.emit1(Op::Cvt { from, to, mode }, &[a], register_ty(target)),
+            matches!(to, Num::Int(to) if to.signed),
+        ),
     };
     let var = l.destination(d)?;
     l.write_extended(var, result, signed, d.span)

@@ -67,7 +67,11 @@ fn fill<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &I<'i, 'a>) -> Lower<Fill> {
         OperandKind::Not(_) => true,
         _ => false,
     };
-    if is_predicate { Ok(Fill::Ignore(l.predicate(operand)?)) } else { Ok(Fill::Bytes(l.value(operand, Type::U32)?)) }
+    if is_predicate {
+        Ok(Fill::Ignore(l.predicate(operand)?))
+    } else {
+        Ok(Fill::Bytes(l.value(operand, Type::U32)?))
+    }
 }
 
 fn copy<'i, 'a>(
@@ -91,7 +95,11 @@ fn copy<'i, 'a>(
     let ty = if step == 1 { Ty::B16 } else { Ty::B32 };
     let access = |offset: i64, load: bool, space| {
         let (order, scope) = (Order::Weak, Scope::Sys);
-        if load { Op::Load { space, mem, offset, order, scope } } else { Op::Store { space, mem, offset, order, scope } }
+        if load {
+            Op::Load { space, mem, offset, order, scope }
+        } else {
+            Op::Store { space, mem, offset, order, scope }
+        }
     };
     for at in (0..size).step_by(step as usize) {
         let zero = l.b.constant(ty, 0);

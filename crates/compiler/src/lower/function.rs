@@ -45,7 +45,9 @@ pub(super) enum Returned {
 }
 
 /// A kernel's parameters: names, offsets, sizes.
-pub(crate) fn kernel_params(function: &Function<'_>) -> Result<(Vec<crate::program::Param>, u32), layout::Problem> {
+pub(crate) fn kernel_params(
+    function: &Function<'_>,
+) -> Result<(Vec<crate::program::Param>, u32), layout::Problem> {
     let mut params = Vec::new();
     let mut end = 0u64;
     for variable in &function.parameters {
@@ -120,7 +122,13 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         self.diagnostics.push(diagnostic);
     }
 
-    fn function(&mut self, function: &'i Function<'a>, parameters: &[Shape], returns: &[Shape], arguments: &[Value]) {
+    fn function(
+        &mut self,
+        function: &'i Function<'a>,
+        parameters: &[Shape],
+        returns: &[Shape],
+        arguments: &[Value],
+    ) {
         self.scopes.push();
         if self.is_kernel {
             match kernel_params(function) {
@@ -198,7 +206,12 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         }
     }
 
-    fn parameter_in_memory(&mut self, variable: &Variable<'a>, shape: &Shape, values: &[Value]) -> Entity<'i, 'a> {
+    fn parameter_in_memory(
+        &mut self,
+        variable: &Variable<'a>,
+        shape: &Shape,
+        values: &[Value],
+    ) -> Entity<'i, 'a> {
         let name = variable.names.first().map_or("", |name| name.name.value);
         let bytes = u64::from(shape.chunk) * u64::from(shape.count);
         let local = self.new_local(name, bytes, shape.align);
@@ -290,8 +303,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             }
             Statement::Block(block) => self.block(block),
             Statement::Instruction(instruction) => {
-                self.b.pos =
-                    Pos { source: self.unit as u32, offset: instruction.opcode.span.start };
+                self.b.pos = Pos { source: self.unit as u32, offset: instruction.opcode.span.start };
                 if let Err(failure) = self.guarded(instruction) {
                     self.guard = None;
                     self.report(instruction, failure);

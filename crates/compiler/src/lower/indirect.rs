@@ -62,8 +62,14 @@ fn chain(function: &mut Function, at: BlockId, call: &Inst, tail: Vec<Inst>, can
             Term::Branch { cond, then: block, otherwise: Edge { block: next, args: vec![] } };
         current = next;
     }
-    function.blocks[current.index()].insts.push(Inst { op: Op::Trap, args: vec![], results: vec![], pos: call.pos });
-    let zeros = result_types.iter().map(|&ty| emit(function, current, Op::Const(0), &[], ty, call.pos)).collect();
+    function.blocks[current.index()].insts.push(Inst {
+        op: Op::Trap,
+        args: vec![],
+        results: vec![],
+        pos: call.pos,
+    });
+    let zeros =
+        result_types.iter().map(|&ty| emit(function, current, Op::Const(0), &[], ty, call.pos)).collect();
     function.blocks[current.index()].term = Term::Jump(Edge { block: behind, args: zeros });
 }
 
@@ -81,7 +87,8 @@ fn call_block(
     let results: Vec<Value> = candidate.results.iter().map(|&ty| function.new_value(ty)).collect();
     let inst = Inst { op: Op::Call(candidate.id), args, results: results.clone(), pos };
     function.blocks[block.index()].insts.push(inst);
-    let results = results.into_iter().zip(result_types).map(|(it, &ty)| cast(function, block, it, ty, pos)).collect();
+    let results =
+        results.into_iter().zip(result_types).map(|(it, &ty)| cast(function, block, it, ty, pos)).collect();
     (block, results)
 }
 

@@ -10,7 +10,8 @@ const MAX_INSTRUCTIONS: usize = 2_000_000;
 
 /// The functions that can call themselves, directly or through others.
 pub(crate) fn recursive(functions: &[Function]) -> HashSet<FuncId> {
-    let callees: Vec<Vec<usize>> = functions.iter().map(|it| callees(it).map(|id| id.index()).collect()).collect();
+    let callees: Vec<Vec<usize>> =
+        functions.iter().map(|it| callees(it).map(|id| id.index()).collect()).collect();
     let mut recursive = HashSet::new();
     for start in 0..functions.len() {
         let mut seen = vec![false; functions.len()];
@@ -61,7 +62,10 @@ pub(crate) fn inline(
         let callee = &functions[id.index()];
         size += callee.blocks.iter().map(|block| block.insts.len()).sum::<usize>();
         if size > MAX_INSTRUCTIONS {
-            return Err(format!("'{}' grows beyond {MAX_INSTRUCTIONS} instructions when calls are inlined", function.name));
+            return Err(format!(
+                "'{}' grows beyond {MAX_INSTRUCTIONS} instructions when calls are inlined",
+                function.name
+            ));
         }
         splice(function, BlockId(at as u32), tail, &inst, callee);
         changed = true;

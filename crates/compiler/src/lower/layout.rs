@@ -88,8 +88,13 @@ pub(crate) fn shape(variable: &Variable<'_>) -> Result<Shape, Problem> {
         Some(name) => name,
         None => {
             let ident = ptx::Spanned::new("_", variable.span);
-            unnamed =
-                Declarator { name: ident, range: None, dimensions: vec![], initializer: None, span: variable.span };
+            unnamed = Declarator {
+                name: ident,
+                range: None,
+                dimensions: vec![],
+                initializer: None,
+                span: variable.span,
+            };
             &unnamed
         }
     };
@@ -100,12 +105,15 @@ pub(crate) fn shape(variable: &Variable<'_>) -> Result<Shape, Problem> {
         (scalar, register_ty(variable.ty.value))
     } else {
         let chunk = align.clamp(1, 8);
-        (chunk, register_ty(match chunk {
-            1 => Type::B8,
-            2 => Type::B16,
-            4 => Type::B32,
-            _ => Type::B64,
-        }))
+        (
+            chunk,
+            register_ty(match chunk {
+                1 => Type::B8,
+                2 => Type::B16,
+                4 => Type::B32,
+                _ => Type::B64,
+            }),
+        )
     };
     let count = bytes.div_ceil(chunk.max(1));
     if count > MAX_CHUNKS {

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use ptx::ast::{
-    BinaryOperator, Declarator, Expression, ExpressionKind, Function, FunctionKind, Initializer, Item, Linkage, Space,
-    Type, Variable,
+    BinaryOperator, Declarator, Expression, ExpressionKind, Function, FunctionKind, Initializer, Item,
+    Linkage, Space, Type, Variable,
 };
 use ptx::{Constant, LineIndex, Parsed, Span};
 
@@ -35,11 +35,7 @@ impl<'a> Unit<'a> {
     }
 
     pub(crate) fn new(source: &'a Source) -> Self {
-        Unit {
-            name: &source.name,
-            parsed: ptx::parse(&source.text),
-            lines: LineIndex::new(&source.text),
-        }
+        Unit { name: &source.name, parsed: ptx::parse(&source.text), lines: LineIndex::new(&source.text) }
     }
 
     pub(crate) fn diagnostic(&self, span: Span, function: Option<&str>, message: String) -> Diagnostic {
@@ -140,7 +136,9 @@ impl<'i, 'a> Linked<'i, 'a> {
         for (index, unit) in units.iter().enumerate() {
             for item in &unit.parsed.module.items {
                 match item {
-                    Item::Variable(variable) if variable.linkage != Linkage::Extern || is_shared(variable) => {
+                    Item::Variable(variable)
+                        if variable.linkage != Linkage::Extern || is_shared(variable) =>
+                    {
                         linked.define_variable(index, variable, &mut exports, &mut initialised);
                     }
                     Item::Function(function) if function.body.is_some() => {
@@ -213,7 +211,11 @@ impl<'i, 'a> Linked<'i, 'a> {
                     Symbol::Global(id)
                 }
                 _ => {
-                    self.error(unit, name.name.span, format!("'{text}': state space not allowed at module scope"));
+                    self.error(
+                        unit,
+                        name.name.span,
+                        format!("'{text}': state space not allowed at module scope"),
+                    );
                     continue;
                 }
             };
@@ -335,7 +337,9 @@ impl<'i, 'a> Linked<'i, 'a> {
                 Some(symbol) => {
                     self.names[unit].insert(alias.name.value, symbol);
                 }
-                None => self.error(unit, alias.target.span, format!("'{}' is not defined", alias.target.value)),
+                None => {
+                    self.error(unit, alias.target.span, format!("'{}' is not defined", alias.target.value))
+                }
             },
             _ => {}
         }
@@ -396,12 +400,18 @@ impl Image {
         let element = layout::scalar_bytes(self.ty);
         match initializer {
             Initializer::Value(value) => self.value(linked, unit, value, offset),
-            Initializer::Field(name, _) => Err((name.span, "only textures and samplers have fields".to_owned())),
+            Initializer::Field(name, _) => {
+                Err((name.span, "only textures and samplers have fields".to_owned()))
+            }
             Initializer::List(list, span) => {
                 let inner = dimensions.get(1..).unwrap_or(&[]);
                 // PTX also takes a flat list for an array of several dimensions.
                 let is_flat = !list.iter().any(|it| matches!(it, Initializer::List(..)));
-                let stride = if is_flat { element } else { inner.iter().fold(element, |bytes, &n| bytes.saturating_mul(n)) };
+                let stride = if is_flat {
+                    element
+                } else {
+                    inner.iter().fold(element, |bytes, &n| bytes.saturating_mul(n))
+                };
                 for (index, value) in list.iter().enumerate() {
                     let at = (index as u64).checked_mul(stride).and_then(|at| at.checked_add(offset));
                     let Some(at) = at else { return Err((*span, "too many initialisers".to_owned())) };
@@ -455,7 +465,9 @@ impl Image {
         let target = match linked.symbol(unit, address.name) {
             Some(Symbol::Global(id)) => Target::Global(id),
             Some(Symbol::Function(id)) => Target::Function(id),
-            Some(_) => return Err((value.span, format!("the address of '{}' is not constant", address.name))),
+            Some(_) => {
+                return Err((value.span, format!("the address of '{}' is not constant", address.name)));
+            }
             None => return Err((value.span, format!("'{}' is not defined", address.name))),
         };
         let (bytes, shift) = match address.mask {
@@ -486,8 +498,11 @@ impl<'e> Address<'e> {
                 Ok(Address { mask: Some(*mask), ..Address::of(inner, sign)? })
             }
             ExpressionKind::Binary(BinaryOperator::Add, left, right) => {
-                let (inner, addend) =
-                    if right.constant().is_ok() { (left, constant(right)?) } else { (right, constant(left)?) };
+                let (inner, addend) = if right.constant().is_ok() {
+                    (left, constant(right)?)
+                } else {
+                    (right, constant(left)?)
+                };
                 let inner = Address::of(inner, sign)?;
                 Ok(Address { addend: inner.addend.wrapping_add(addend), ..inner })
             }

@@ -160,7 +160,8 @@ pub(super) fn stmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
     let [address, a] = i.operands()?;
     let rows = rows(l, address, space)?;
     let position = l.position();
-    let values: Vec<Value> = registers(a, count)?.into_iter().map(|it| l.value(it, Type::B32)).collect::<Lower<_>>()?;
+    let values: Vec<Value> =
+        registers(a, count)?.into_iter().map(|it| l.value(it, Type::B32)).collect::<Lower<_>>()?;
     for (matrix, value) in values.into_iter().enumerate() {
         let matrix = matrix as u32;
         if !trans {

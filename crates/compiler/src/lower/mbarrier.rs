@@ -119,7 +119,14 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
 pub(super) fn mbarrier<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let operation = i.take_map(|word| {
         let known = [
-            "init", "inval", "arrive", "arrive_drop", "test_wait", "try_wait", "pending_count", "complete_tx",
+            "init",
+            "inval",
+            "arrive",
+            "arrive_drop",
+            "test_wait",
+            "try_wait",
+            "pending_count",
+            "complete_tx",
         ];
         known.into_iter().find(|it| *it == word)
     });
@@ -159,7 +166,11 @@ fn init<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &I<'i, 'a>, space: Option<Space>) -> L
     let bits = l.long_op(IntBin::Or, counts, bias);
     let mem = Mem { bits: 64, signed: false };
     let (order, scope) = (Order::Relaxed, Scope::Cta);
-    l.b.emit(Op::Store { space: object.space, mem, offset: object.offset, order, scope }, &[object.base, bits], &[]);
+    l.b.emit(
+        Op::Store { space: object.space, mem, offset: object.offset, order, scope },
+        &[object.base, bits],
+        &[],
+    );
     Ok(())
 }
 
@@ -195,7 +206,12 @@ fn arrive<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &I<'i, 'a>, space: Option<Space>, ho
 }
 
 /// `mbarrier.expect_tx… [a], bytes`, `mbarrier.complete_tx… [a], bytes`
-fn change_transactions<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &I<'i, 'a>, space: Option<Space>, complete: bool) -> Lower {
+fn change_transactions<'i, 'a>(
+    l: &mut L<'_, 'i, 'a>,
+    i: &I<'i, 'a>,
+    space: Option<Space>,
+    complete: bool,
+) -> Lower {
     let [address, bytes] = i.operands()?;
     let object = l.object(address, space)?;
     let bytes = l.count(Some(bytes))?;
@@ -279,7 +295,10 @@ pub(super) fn bulk<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.done()?;
     let expected = 3 + usize::from(reports) + usize::from(policy);
     if i.count() != expected {
-        return fail(i.ast.span, format!("'{}' takes {expected} operands, not {}", i.ast.full_name(), i.count()));
+        return fail(
+            i.ast.span,
+            format!("'{}' takes {expected} operands, not {}", i.ast.full_name(), i.count()),
+        );
     }
     let target = l.object(i.operand(0)?, Some(to))?;
     let source = l.object(i.operand(1)?, Some(from))?;

@@ -45,7 +45,10 @@ fn mov_vector<'a>(l: &mut L<'_, '_, 'a>, d: &Operand<'a>, a: &Operand<'a>, ty: T
 
 /// The type of one of `parts` equal parts; 8-bit parts are handled apart.
 fn part_type(bits: u32, parts: usize, span: ptx::Span) -> Lower<Type> {
-    match u32::try_from(parts).ok().and_then(|parts| bits.checked_div(parts).filter(|part| part * parts == bits)) {
+    match u32::try_from(parts)
+        .ok()
+        .and_then(|parts| bits.checked_div(parts).filter(|part| part * parts == bits))
+    {
         Some(8) => Ok(Type::B8),
         Some(16) => Ok(Type::B16),
         Some(32) => Ok(Type::B32),
@@ -116,7 +119,10 @@ fn access(i: &mut I<'_, '_>) -> Lower<Access> {
     let lanes = i.take_one(&[("v2", 2usize), ("v4", 4), ("v8", 8)]).unwrap_or(1);
     let ty = i.ty()?;
     let is_memory_type = int(ty).is_some()
-        || matches!(ty, Type::B128 | Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2 | Type::F32 | Type::F64);
+        || matches!(
+            ty,
+            Type::B128 | Type::F16 | Type::F16x2 | Type::Bf16 | Type::Bf16x2 | Type::F32 | Type::F64
+        );
     if !is_memory_type {
         return Err(Failure::Unsupported);
     }
@@ -233,7 +239,9 @@ pub(super) fn isspacep<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
     i.done()?;
     let [p, a] = i.operands()?;
     let a = match &a.kind {
-        OperandKind::Name(name) if l.register(name, a.span).is_ok_and(|it| it.ty.bits() == 32) => l.value(a, Type::U32)?,
+        OperandKind::Name(name) if l.register(name, a.span).is_ok_and(|it| it.ty.bits() == 32) => {
+            l.value(a, Type::U32)?
+        }
         _ => l.value(a, Type::U64)?,
     };
     let a = l.resize(a, Ty::B64, false);

@@ -70,7 +70,10 @@ fn module_errors(unit: &Unit<'_>) -> Vec<Diagnostic> {
         behind.checked_sub(1).is_some_and(|at| spans[at].contains(span))
     };
     let errors = unit.parsed.diagnostics.iter().filter(|it| it.severity == ptx::Severity::Error);
-    errors.filter(|it| !inside(it.span)).map(|it| unit.diagnostic(it.span, None, it.message.clone())).collect()
+    errors
+        .filter(|it| !inside(it.span))
+        .map(|it| unit.diagnostic(it.span, None, it.message.clone()))
+        .collect()
 }
 
 struct Lowering<'i, 'a> {
@@ -117,10 +120,12 @@ impl<'i, 'a> Lowering<'i, 'a> {
         loop {
             // Functions can bring variables with them, and variables functions.
             let globals = &self.linked.storage.globals[seen_globals..];
-            work.extend(globals.iter().flat_map(|global| &global.relocations).filter_map(|it| match it.target {
-                Target::Function(id) => Some(id),
-                Target::Global(_) => None,
-            }));
+            work.extend(globals.iter().flat_map(|global| &global.relocations).filter_map(
+                |it| match it.target {
+                    Target::Function(id) => Some(id),
+                    Target::Global(_) => None,
+                },
+            ));
             seen_globals = self.linked.storage.globals.len();
             let Some(id) = work.pop() else { break };
             if self.functions.contains_key(&id) {
@@ -137,7 +142,12 @@ impl<'i, 'a> Lowering<'i, 'a> {
 
     /// The functions whose address a pointer can hold.
     fn candidates(&self, table: &[Function], bodies: &[Result<Function, Vec<Diagnostic>>]) -> Vec<Candidate> {
-        let code = bodies.iter().flatten().chain(table).flat_map(|function| &function.blocks).flat_map(|it| &it.insts);
+        let code = bodies
+            .iter()
+            .flatten()
+            .chain(table)
+            .flat_map(|function| &function.blocks)
+            .flat_map(|it| &it.insts);
         let in_code = code.filter_map(|inst| if let Op::FuncAddr(id) = inst.op { Some(id) } else { None });
         let variables = self.linked.storage.globals.iter().flat_map(|global| &global.relocations);
         let in_variables = variables.filter_map(|it| match it.target {
@@ -184,7 +194,11 @@ impl<'i, 'a> Lowering<'i, 'a> {
             return Err(diagnostics);
         }
         inline::inline(function, table, |id| !recursive.contains(&id)).map_err(|message| {
-            vec![self.linked.units[kernel.unit].diagnostic(kernel.ast.name.span, Some(&function.name), message)]
+            vec![self.linked.units[kernel.unit].diagnostic(
+                kernel.ast.name.span,
+                Some(&function.name),
+                message,
+            )]
         })
     }
 
@@ -250,7 +264,12 @@ impl<'i, 'a> Lowering<'i, 'a> {
     }
 }
 
-fn kernel(unit: &Unit<'_>, defined: Defined<'_, '_>, body: Result<Function, Vec<Diagnostic>>, program: &Program) -> Kernel {
+fn kernel(
+    unit: &Unit<'_>,
+    defined: Defined<'_, '_>,
+    body: Result<Function, Vec<Diagnostic>>,
+    program: &Program,
+) -> Kernel {
     let ast = defined.ast;
     let name = ast.name.value.to_owned();
     let (params, params_bytes, body) = match function::kernel_params(ast) {
@@ -310,7 +329,9 @@ fn shared_layout(body: &Function, program: &Program) -> SharedLayout {
         }
     }
     let dynamic = layout.bytes.next_multiple_of(layout.align);
-    layout.offsets.extend(ids.into_iter().filter(|id| program.shared[id.index()].is_extern).map(|id| (id, dynamic)));
+    layout
+        .offsets
+        .extend(ids.into_iter().filter(|id| program.shared[id.index()].is_extern).map(|id| (id, dynamic)));
     layout
 }
 

@@ -14,9 +14,16 @@ use crate::ir::{Int, IntBin, Op, Space, Ty, Value};
 
 /// What a memory operand names.
 pub(super) enum Place {
-    Memory { space: Space, base: Value, offset: i64 },
+    Memory {
+        space: Space,
+        base: Value,
+        offset: i64,
+    },
     /// A parameter held in registers.
-    Buffer { index: usize, offset: i64 },
+    Buffer {
+        index: usize,
+        offset: i64,
+    },
 }
 
 impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
@@ -122,7 +129,9 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             Some(Entity::Local(id)) => (Space::Local, Op::LocalAddr(id)),
             Some(Entity::Global(id)) => (Space::Global, Op::GlobalAddr(id)),
             Some(Entity::Shared(id)) => (Space::Shared, Op::SharedAddr(id)),
-            Some(Entity::Buffer(_)) => return fail(span, format!("the address of parameter '{name}' is not supported")),
+            Some(Entity::Buffer(_)) => {
+                return fail(span, format!("the address of parameter '{name}' is not supported"));
+            }
             Some(_) => return fail(span, format!("'{name}' has no address")),
             None => match self.linked.symbol(self.unit, name) {
                 Some(Symbol::Global(id)) => {
@@ -138,9 +147,14 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                     return fail(span, format!("'{name}' is not defined in any source"));
                 }
                 Some(Symbol::Opaque) => {
-                    return fail(span, format!("'{name}': texture, sampler and surface references are not supported"));
+                    return fail(
+                        span,
+                        format!("'{name}': texture, sampler and surface references are not supported"),
+                    );
                 }
-                Some(Symbol::Kernel) => return fail(span, format!("the address of kernel '{name}' is not supported")),
+                Some(Symbol::Kernel) => {
+                    return fail(span, format!("the address of kernel '{name}' is not supported"));
+                }
                 None => return fail(span, format!("'{name}' is not declared")),
             },
         };
@@ -278,7 +292,10 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                     && register.vars.len() > 1
                 {
                     let values: Vec<Value> = register.vars.iter().map(|&var| self.b.read(var)).collect();
-                    return values.into_iter().map(|it| self.same_width(it, register_ty(ty), operand.span)).collect();
+                    return values
+                        .into_iter()
+                        .map(|it| self.same_width(it, register_ty(ty), operand.span))
+                        .collect();
                 }
                 Ok(vec![self.narrow_value(operand, ty)?])
             }
@@ -312,7 +329,13 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     }
 
     /// Writes `value` to a register that may be wider; the rest is filled with the sign or zeros.
-    pub(super) fn write_extended(&mut self, var: Option<Var>, value: Value, signed: bool, span: Span) -> Lower {
+    pub(super) fn write_extended(
+        &mut self,
+        var: Option<Var>,
+        value: Value,
+        signed: bool,
+        span: Span,
+    ) -> Lower {
         let Some(var) = var else { return Ok(()) };
         let want = self.b.var_ty(var);
         if want.bits() < self.b.ty(value).bits() || want == Ty::Pred && self.b.ty(value) != Ty::Pred {
@@ -385,7 +408,14 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     }
 
     /// Writes `bytes` bytes at `offset` of a parameter.
-    pub(super) fn write_buffer(&mut self, index: usize, offset: i64, bytes: u32, value: Value, span: Span) -> Lower {
+    pub(super) fn write_buffer(
+        &mut self,
+        index: usize,
+        offset: i64,
+        bytes: u32,
+        value: Value,
+        span: Span,
+    ) -> Lower {
         let buffer = self.buffers[index].clone();
         let chunk = i64::from(buffer.chunk);
         let size = i64::from(bytes);
@@ -462,16 +492,18 @@ pub(super) fn split<'a>(expression: &Expression<'a>) -> Lower<(Option<&'a str>, 
     match &expression.kind {
         ExpressionKind::Name(name) => Ok((Some(name), 0)),
         ExpressionKind::Generic(inner) => split(inner),
-        ExpressionKind::Binary(BinaryOperator::Add, left, right) => {
+        ExpressionKind::Binary(BinaryOperator::Add, left, right) => match (split(left)?, split(right)?) {
+            ((Some(name), a), (None, b)) | ((None, a), (Some(name), b)) => {
+                Ok((Some(name), a.wrapping_add(b)))
+            }
+            _ => fail(expression.span, "an address has one register or symbol"),
+        },
+        ExpressionKind::Binary(BinaryOperator::Subtract, left, right) => {
             match (split(left)?, split(right)?) {
-                ((Some(name), a), (None, b)) | ((None, a), (Some(name), b)) => Ok((Some(name), a.wrapping_add(b))),
+                ((Some(name), a), (None, b)) => Ok((Some(name), a.wrapping_sub(b))),
                 _ => fail(expression.span, "an address has one register or symbol"),
             }
         }
-        ExpressionKind::Binary(BinaryOperator::Subtract, left, right) => match (split(left)?, split(right)?) {
-            ((Some(name), a), (None, b)) => Ok((Some(name), a.wrapping_sub(b))),
-            _ => fail(expression.span, "an address has one register or symbol"),
-        },
         _ => fail(expression.span, "not an address"),
     }
 }

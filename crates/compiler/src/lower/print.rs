@@ -36,7 +36,11 @@ impl Function {
     fn block_text(&self, f: &mut fmt::Formatter<'_>, index: usize, block: &Block) -> fmt::Result {
         let typed = |value: &Value| format!("{value}: {}", self.ty(*value));
         let params = block.params.iter().map(typed).collect::<Vec<_>>().join(", ");
-        if params.is_empty() { writeln!(f, "bb{index}:")? } else { writeln!(f, "bb{index}({params}):")? }
+        if params.is_empty() {
+            writeln!(f, "bb{index}:")?
+        } else {
+            writeln!(f, "bb{index}({params}):")?
+        }
         for inst in &block.insts {
             self.inst_text(f, inst)?;
         }
@@ -70,8 +74,10 @@ fn tidy(text: &str) -> String {
     let mut text = text.to_owned();
     for bits in [8, 16, 32, 64] {
         for (signed, letter) in [("true", 's'), ("false", 'u')] {
-            text = text.replace(&format!("Int {{ bits: {bits}, signed: {signed} }}"), &format!("{letter}{bits}"));
-            text = text.replace(&format!("Mem {{ bits: {bits}, signed: {signed} }}"), &format!("{letter}{bits}"));
+            text = text
+                .replace(&format!("Int {{ bits: {bits}, signed: {signed} }}"), &format!("{letter}{bits}"));
+            text = text
+                .replace(&format!("Mem {{ bits: {bits}, signed: {signed} }}"), &format!("{letter}{bits}"));
         }
     }
     let default = "FloatMode { round: Nearest, ftz: false, sat: false, relu: false }";
@@ -83,5 +89,9 @@ fn list(values: &[Value]) -> String {
 }
 
 fn edge_text(edge: &Edge) -> String {
-    if edge.args.is_empty() { edge.block.to_string() } else { format!("{}({})", edge.block, list(&edge.args)) }
+    if edge.args.is_empty() {
+        edge.block.to_string()
+    } else {
+        format!("{}({})", edge.block, list(&edge.args))
+    }
 }

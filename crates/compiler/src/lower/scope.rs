@@ -61,7 +61,10 @@ pub(crate) struct Scopes<'i, 'a> {
 pub(crate) enum Found<'i, 'a> {
     Entity(Entity<'i, 'a>),
     /// A register of a range, read for the first time: declare it in that scope.
-    Undeclared { scope: usize, ty: Type },
+    Undeclared {
+        scope: usize,
+        ty: Type,
+    },
     Nothing,
 }
 

@@ -181,7 +181,9 @@ fn fold_conversions(function: &mut Function) {
             let arg = resolve(&mut replaced, arg);
             match (&inst.op, defined.get(&arg)) {
                 (Op::Zext, Some((Op::Trunc, origin)))
-                    if window[origin.index()] && function.ty(result) == Ty::B64 && function.ty(arg) == Ty::B32 =>
+                    if window[origin.index()]
+                        && function.ty(result) == Ty::B64
+                        && function.ty(arg) == Ty::B32 =>
                 {
                     replaced[result.index()] = Some(*origin);
                 }

@@ -5,7 +5,10 @@
 
 use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
-use super::{atomic, barrier, call, compare, control, convert, copy, float, integer, logic, matrix, mbarrier, memory, special, video, warp};
+use super::{
+    atomic, barrier, call, compare, control, convert, copy, float, integer, logic, matrix, mbarrier, memory,
+    special, video, warp,
+};
 
 /// What a guard predicate does to an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

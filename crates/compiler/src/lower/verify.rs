@@ -2,8 +2,8 @@
 //! that carry what their target takes. Tests and the fuzzers run it on everything that is lowered.
 
 use crate::ir::{
-    AtomOp, AtomTy, BarrierKind, Edge, Float, FloatBin, Function, Inst, Int, IntBin, IntUn, Num, Op, ReduxOp, Special, Syscall,
-    Term, Ty, Value, VoteMode,
+    AtomOp, AtomTy, BarrierKind, Edge, Float, FloatBin, Function, Inst, Int, IntBin, IntUn, Num, Op, ReduxOp,
+    Special, Syscall, Term, Ty, Value, VoteMode,
 };
 
 /// What is wrong with the function, if something is.
@@ -37,7 +37,11 @@ pub fn verify(function: &Function) -> Result<(), String> {
                 return Err(format!("bb{at}: {value} has no definition"));
             };
             let dominated = if home == at { place <= before } else { dominates(&dominators, home, at) };
-            if dominated { Ok(()) } else { Err(format!("bb{at}: {value} of bb{home} does not dominate its use")) }
+            if dominated {
+                Ok(())
+            } else {
+                Err(format!("bb{at}: {value} of bb{home} does not dominate its use"))
+            }
         };
         for (nth, inst) in block.insts.iter().enumerate() {
             for &arg in &inst.args {
@@ -74,7 +78,9 @@ pub fn verify(function: &Function) -> Result<(), String> {
 }
 
 fn edge_types(function: &Function, edge: &Edge) -> Result<(), String> {
-    let Some(block) = function.blocks.get(edge.block.index()) else { return Err(format!("{} does not exist", edge.block)) };
+    let Some(block) = function.blocks.get(edge.block.index()) else {
+        return Err(format!("{} does not exist", edge.block));
+    };
     let types = |values: &[Value]| values.iter().map(|&it| function.ty(it)).collect::<Vec<_>>();
     let (given, taken) = (types(&edge.args), types(&block.params));
     if given == taken { Ok(()) } else { Err(format!("{} takes {taken:?}, not {given:?}", edge.block)) }
@@ -165,14 +171,22 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
         Op::Special(Special::GridId | Special::Clock64 | Special::GlobalTimer) => expect(&[], &[B64]),
         Op::Special(Special::IsExplicitCluster) => expect(&[], &[Pred]),
         Op::Special(_) => expect(&[], &[B32]),
-        Op::GlobalAddr(_) | Op::SharedAddr(_) | Op::LocalAddr(_) | Op::ParamAddr(_) | Op::FuncAddr(_) => expect(&[], &[B64]),
+        Op::GlobalAddr(_) | Op::SharedAddr(_) | Op::LocalAddr(_) | Op::ParamAddr(_) | Op::FuncAddr(_) => {
+            expect(&[], &[B64])
+        }
         Op::Cvta { .. } => expect(&[B64], &[B64]),
         Op::IsSpace(_) => expect(&[B64], &[Pred]),
         Op::Bitcast => check(args.len() == 1 && results.len() == 1 && args[0].bits() == results[0].bits()),
-        Op::Zext | Op::Sext => check(args.len() == 1 && results.len() == 1 && args[0].bits() < results[0].bits()),
+        Op::Zext | Op::Sext => {
+            check(args.len() == 1 && results.len() == 1 && args[0].bits() < results[0].bits())
+        }
         Op::Trunc => check(args.len() == 1 && results.len() == 1 && args[0].bits() > results[0].bits()),
-        Op::Pack => check(results.len() == 1 && args.iter().map(|it| it.bits()).sum::<u32>() == results[0].bits()),
-        Op::Unpack => check(args.len() == 1 && results.iter().map(|it| it.bits()).sum::<u32>() == args[0].bits()),
+        Op::Pack => {
+            check(results.len() == 1 && args.iter().map(|it| it.bits()).sum::<u32>() == results[0].bits())
+        }
+        Op::Unpack => {
+            check(args.len() == 1 && results.iter().map(|it| it.bits()).sum::<u32>() == args[0].bits())
+        }
         Op::Int(IntBin::Shl | IntBin::Shr, int) => expect(&[bits(*int), B32], &[bits(*int)]),
         Op::Int(_, int) => expect(&[bits(*int), bits(*int)], &[bits(*int)]),
         Op::IntUn(IntUn::Popc | IntUn::Clz | IntUn::Bfind { .. }, int) => expect(&[bits(*int)], &[B32]),
@@ -197,13 +211,13 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
         Op::Fma(float, _) => expect(&[float.ty(); 3], &[float.ty()]),
         Op::TestP(_, float) => expect(&[float.ty()], &[Pred]),
         Op::Icmp(_, int) => expect(&[bits(*int); 2], &[Pred]),
-        Op::Fcmp { ty: Float::F16x2 | Float::Bf16x2, .. } => Err("pairs are compared half by half".to_owned()),
+        Op::Fcmp { ty: Float::F16x2 | Float::Bf16x2, .. } => {
+            Err("pairs are compared half by half".to_owned())
+        }
         Op::Fcmp { ty, .. } => expect(&[ty.ty(); 2], &[Pred]),
         Op::Bool(_) => expect(&[Pred; 2], &[Pred]),
         Op::Not => expect(&[Pred], &[Pred]),
-        Op::Select => {
-            check(args.len() == 3 && args[0] == Pred && args[1] == args[2] && results == [args[1]])
-        }
+        Op::Select => check(args.len() == 3 && args[0] == Pred && args[1] == args[2] && results == [args[1]]),
         Op::Cvt { from, to, .. } => expect(&[num_ty(*from)], &[num_ty(*to)]),
         Op::RoundInt { ty, .. } => expect(&[ty.ty()], &[ty.ty()]),
         Op::CvtPack { from, to, .. } => expect(&[from.ty(); 2], &[num_ty(*to)]),
@@ -235,9 +249,10 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
             let ty = if *bits == 64 { B64 } else { B32 };
             if *all { expect(&[ty, B32], &[B32, Pred]) } else { expect(&[ty, B32], &[B32]) }
         }
-        Op::Redux(ReduxOp::Add | ReduxOp::Min | ReduxOp::Max | ReduxOp::And | ReduxOp::Or | ReduxOp::Xor, _) => {
-            expect(&[B32, B32], &[B32])
-        }
+        Op::Redux(
+            ReduxOp::Add | ReduxOp::Min | ReduxOp::Max | ReduxOp::And | ReduxOp::Or | ReduxOp::Xor,
+            _,
+        ) => expect(&[B32, B32], &[B32]),
         Op::ActiveMask => expect(&[], &[B32]),
         Op::Elect => expect(&[B32], &[B32, Pred]),
         Op::WarpSync | Op::NanoSleep => expect(&[B32], &[]),
@@ -250,7 +265,12 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
                 BarrierKind::RedAnd | BarrierKind::RedOr => &[Pred],
             };
             let tail: &[Ty] = if predicate == 1 { &[Pred] } else { &[] };
-            check((1..=2).contains(&ids) && args[..ids].iter().all(|&it| it == B32) && args[ids..] == *tail && results == gives)
+            check(
+                (1..=2).contains(&ids)
+                    && args[..ids].iter().all(|&it| it == B32)
+                    && args[ids..] == *tail
+                    && results == gives,
+            )
         }
         Op::Call(_) => Ok(()),
         Op::CallIndirect => check(args.first() == Some(&B64)),

@@ -45,7 +45,9 @@ fn source<'o, 'a>(operand: &'o Operand<'a>) -> Lower<Source<'o, 'a>> {
         _ => (operand, false),
     };
     if let OperandKind::Member(name, selector) = &inner.kind {
-        let Some(part) = part(selector) else { return fail(inner.span, format!("'.{selector}' is not a part")) };
+        let Some(part) = part(selector) else {
+            return fail(inner.span, format!("'.{selector}' is not a part"));
+        };
         return Ok(Source { register: Some(name), operand: inner, part, negated });
     }
     Ok(Source { register: None, operand: inner, part: WHOLE, negated })
@@ -73,7 +75,9 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
         let word = match source.register {
             Some(name) => {
                 let register = self.register(name, source.operand.span)?;
-                let [var] = register.vars.as_slice() else { return fail(source.operand.span, "a vector has no parts") };
+                let [var] = register.vars.as_slice() else {
+                    return fail(source.operand.span, "a vector has no parts");
+                };
                 if register.ty.bits() != 32 {
                     return fail(source.operand.span, "parts are of 32-bit registers");
                 }
@@ -133,7 +137,8 @@ fn finish<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, value: Value, signed
     }
     let Some(part) = merge else { return l.write(d, result) };
     let c = l.value(i.operand(3)?, Type::B32)?;
-    let (position, length) = (l.b.constant(Ty::B32, part.shift.into()), l.b.constant(Ty::B32, part.bits.into()));
+    let (position, length) =
+        (l.b.constant(Ty::B32, part.shift.into()), l.b.constant(Ty::B32, part.bits.into()));
     let merged = l.b.emit1(Op::Bfi(crate::ir::U32), &[result, c, position, length], Ty::B32);
     let OperandKind::Member(name, _) = &d.kind else { return Err(Failure::Unsupported) };
     let register = l.register(name, d.span)?;

@@ -1,9 +1,7 @@
 //! Variables: registers, memory, parameters, and their initialisers.
 
 use super::{Parser, Read};
-use crate::ast::{
-    Attribute, Declarator, Expression, Initializer, Linkage, Pointer, Space, Type, Variable,
-};
+use crate::ast::{Attribute, Declarator, Expression, Initializer, Linkage, Pointer, Space, Type, Variable};
 use crate::lexer::{Kind, Op};
 use crate::span::{Span, Spanned};
 

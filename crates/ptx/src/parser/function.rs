@@ -2,8 +2,8 @@
 
 use super::{Parser, Read};
 use crate::ast::{
-    Attribute, Block, CallPrototype, Directive, Function, FunctionKind, Guard, Ident, Instruction, Linkage, Location,
-    Pragma, Statement, Targets,
+    Attribute, Block, CallPrototype, Directive, Function, FunctionKind, Guard, Ident, Instruction, Linkage,
+    Location, Pragma, Statement, Targets,
 };
 use crate::lexer::{Kind, Op};
 use crate::span::{Span, Spanned};
@@ -25,8 +25,17 @@ impl<'a> Parser<'a> {
         let name = self.ident("the name of the function")?;
         let parameters = if self.is(Op::LeftParen) { self.parameters()? } else { Vec::new() };
         let directives = self.directives()?;
-        let mut function =
-            Function { kind, linkage, attributes, returns, name, parameters, directives, body: None, span: start };
+        let mut function = Function {
+            kind,
+            linkage,
+            attributes,
+            returns,
+            name,
+            parameters,
+            directives,
+            body: None,
+            span: start,
+        };
         if !self.eat(Op::Semicolon) {
             if !self.is(Op::LeftBrace) {
                 return self.unexpected("`{` or `;`");
@@ -105,9 +114,11 @@ impl<'a> Parser<'a> {
             Kind::Word if self.look(1).kind == Kind::Op(Op::Colon) => Ok(Some(self.labelled()?)),
             Kind::Word => Ok(Some(Statement::Instruction(self.instruction()?))),
             Kind::Dot => match self.dot().unwrap_or("") {
-                _ if self.space().is_some() => {
-                    Ok(Some(Statement::Variable(self.variable_statement(Linkage::Local, Vec::new(), start)?)))
-                }
+                _ if self.space().is_some() => Ok(Some(Statement::Variable(self.variable_statement(
+                    Linkage::Local,
+                    Vec::new(),
+                    start,
+                )?))),
                 "loc" => Ok(Some(Statement::Location(self.location()?))),
                 "pragma" => Ok(Some(Statement::Pragma(self.pragma()?))),
                 "file" => self.file().map(|_| None),

@@ -176,7 +176,18 @@ impl<'a> Parser<'a> {
     fn begins_item(&self) -> bool {
         matches!(
             self.dot(),
-            Some("version" | "target" | "address_size" | "entry" | "func" | "visible" | "extern" | "weak" | "common" | "alias")
+            Some(
+                "version"
+                    | "target"
+                    | "address_size"
+                    | "entry"
+                    | "func"
+                    | "visible"
+                    | "extern"
+                    | "weak"
+                    | "common"
+                    | "alias"
+            )
         )
     }
 

@@ -107,7 +107,8 @@ impl<'a> Parser<'a> {
                     return Ok(Item::Variable(self.variable_statement(linkage, attributes, start)?));
                 }
                 Some(word) => {
-                    let (span, message) = (self.span(), format!("`.{word}` is not a directive of module scope"));
+                    let (span, message) =
+                        (self.span(), format!("`.{word}` is not a directive of module scope"));
                     return self.fail(span, message);
                 }
                 None => return self.unexpected("a directive"),

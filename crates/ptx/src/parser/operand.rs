@@ -95,7 +95,14 @@ impl<'a> Parser<'a> {
                 Ok(OperandKind::Element(name, index))
             }
             Kind::Op(
-                Op::Plus | Op::Minus | Op::Star | Op::Slash | Op::Percent | Op::ShiftLeft | Op::ShiftRight | Op::LeftParen,
+                Op::Plus
+                | Op::Minus
+                | Op::Star
+                | Op::Slash
+                | Op::Percent
+                | Op::ShiftLeft
+                | Op::ShiftRight
+                | Op::LeftParen,
             ) => Ok(OperandKind::Expression(self.expression()?)),
             _ => {
                 self.at += 1;
