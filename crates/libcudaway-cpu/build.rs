@@ -1,7 +1,7 @@
 //! LLVM's own libraries go in statically: the shipped object needs libc's family and nothing else.
 //!
 //! `llvm-sys` asks for libstdc++, libz and libzstd by name. A folder that holds only their archives, searched first,
-//! makes the linker take these.
+//! makes the linker take these. Their exit handlers are bound to `cudaway_no_exit_handler` (lib.rs).
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,6 +20,7 @@ fn main() {
         std::os::unix::fs::symlink(path, link).expect("OUT_DIR is writable");
     }
     println!("cargo:rustc-link-search=native={}", folder.display());
+    println!("cargo:rustc-link-arg-cdylib=-Wl,--defsym=__cxa_atexit=cudaway_no_exit_handler");
 }
 
 /// Where the C compiler finds an archive.

@@ -3,7 +3,11 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use hip_sys::{hipError_t, hipErrorInvalidValue, hipErrorNotReady, hipErrorUnknown, hipSuccess};
+use hip_sys::{
+    hipError_t, hipErrorInvalidValue, hipErrorNotInitialized, hipErrorNotReady, hipErrorUnknown, hipSuccess,
+};
+
+use crate::thread;
 
 pub type Result<T = ()> = std::result::Result<T, hipError_t>;
 
@@ -13,6 +17,9 @@ thread_local! {
 
 /// Every export goes through here: a panic becomes `hipErrorUnknown`, a failure is remembered and traced.
 pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
+    if thread::is_forked() {
+        return hipErrorNotInitialized;
+    }
     config::logging::init();
     let answer = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return hipSuccess,

@@ -29,6 +29,10 @@ impl<T> Registry<T> {
         self.0.write().remove(&handle).ok_or(hipErrorInvalidHandle)
     }
 
+    pub fn for_each(&self, visit: impl FnMut(&Arc<T>)) {
+        self.0.read().values().for_each(visit);
+    }
+
     pub fn all(&self) -> Vec<Arc<T>> {
         self.0.read().values().cloned().collect()
     }

@@ -1,12 +1,12 @@
 //! LLVM 19: IR text → object code → callable function. The only file that touches LLVM.
 //!
 //! LLVM starts at the first compile, nothing happens at load. Every compile has its own LLVM context, so any number
-//! of threads compile at once; `shut` stops new ones when the process ends.
+//! of threads compile at once. The process may end while they do: libcudaway-cpu links LLVM so that its destructors
+//! never run.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Once, OnceLock};
 
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
@@ -20,7 +20,6 @@ use llvm_sys::prelude::*;
 use llvm_sys::target::*;
 use llvm_sys::target_machine::*;
 use llvm_sys::transforms::pass_builder::*;
-use parking_lot::{RwLock, RwLockReadGuard};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -85,29 +84,6 @@ impl Target {
     }
 }
 
-/// Compiles hold it shared; `shut` waits for it.
-static GATE: RwLock<()> = RwLock::new(());
-
-static SHUT: AtomicBool = AtomicBool::new(false);
-
-/// Leave to use LLVM; none once the process ends.
-fn enter() -> Option<RwLockReadGuard<'static, ()>> {
-    start();
-    let guard = GATE.read_recursive();
-    (!SHUT.load(Ordering::Acquire)).then_some(guard)
-}
-
-/// Waits for running compiles and lets no other begin. Registered when LLVM starts, so it runs at process exit before
-/// LLVM's own destructors, which were registered when the library was loaded.
-extern "C" fn shut() {
-    SHUT.store(true, Ordering::Release);
-    drop(GATE.write());
-}
-
-fn ending() -> Error {
-    Error::Load("the process is ending".to_owned())
-}
-
 fn start() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -119,7 +95,6 @@ fn start() {
             LLVMInitializeX86TargetMC();
             LLVMInitializeX86AsmPrinter();
             LLVMInitializeX86AsmParser();
-            libc::atexit(shut);
         }
     });
 }
@@ -212,7 +187,7 @@ const PIPELINE: &CStr = c"default<O2>";
 
 /// Compiles IR text to an object file in memory.
 pub fn compile(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Error> {
-    let _gate = enter().ok_or_else(ending)?;
+    start();
     let name = CString::new(name.replace('\0', " ")).unwrap_or_default();
     let machine = machine(target)?;
     let mut complaints: Vec<String> = Vec::new();
@@ -277,7 +252,7 @@ unsafe impl Sync for Code {}
 impl Code {
     /// Links object code that [`compile`] made (now or in another run) into this process.
     pub fn load(object: &[u8]) -> Result<Code, Error> {
-        let _gate = enter().ok_or_else(ending)?;
+        start();
         // SAFETY: ORC's C API as documented; the builder and the buffer are consumed by the calls they go to.
         unsafe {
             let builder = LLVMOrcCreateLLJITBuilder();
@@ -305,7 +280,6 @@ impl Code {
 
     /// Address of an exported function.
     pub fn function(&self, name: &str) -> Result<*const c_void, Error> {
-        let _gate = enter().ok_or_else(ending)?;
         let symbol = CString::new(name).map_err(|e| Error::Load(e.to_string()))?;
         let mut address = MaybeUninit::<LLVMOrcExecutorAddress>::uninit();
         // SAFETY: `jit` is alive, `address` is written when there is no error.
@@ -318,8 +292,6 @@ impl Code {
 
 impl Drop for Code {
     fn drop(&mut self) {
-        // At the end of the process the code stays.
-        let Some(_gate) = enter() else { return };
         // SAFETY: the only owner; nobody runs the code any more (kernels hold an `Arc` while they run).
         let error = unsafe { check(LLVMOrcDisposeLLJIT(self.jit), Error::Load) };
         if let Err(error) = error {

@@ -10,8 +10,9 @@ use config::CpuSetting;
 use hip_sys::*;
 
 use crate::error::Result;
-use crate::exec::{self, CompiledShape, pool};
+use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Target};
+use crate::thread;
 
 /// What changes the code besides the program and the target (see build.rs).
 const TRANSLATOR: &str = env!("CUDAWAY_TRANSLATOR");
@@ -22,8 +23,11 @@ pub fn build(program: &Program, digest: &[u8; 32], kernel: &Kernel, block: [u32;
     let built = std::thread::scope(|scope| {
         std::thread::Builder::new()
             .name("cudaway-jit".to_owned())
-            .stack_size(pool::STACK_BYTES)
-            .spawn_scoped(scope, || build_here(program, digest, kernel, block))
+            .stack_size(thread::STACK_BYTES)
+            .spawn_scoped(scope, || {
+                thread::leave_signals_to_the_program();
+                build_here(program, digest, kernel, block)
+            })
             .map(std::thread::ScopedJoinHandle::join)
     });
     match built {

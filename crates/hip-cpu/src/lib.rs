@@ -18,5 +18,6 @@ pub mod launch;
 pub mod memory;
 pub mod module;
 pub mod stream;
+mod thread;
 
 pub use error::entry;

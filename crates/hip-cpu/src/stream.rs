@@ -1,7 +1,8 @@
 //! Streams: queues that run in order, beside each other and beside the program.
 //!
 //! Every stream has a thread of its own, started with its first work. Who waits for a stream runs its queue itself
-//! when the thread has not begun yet, so short work does not wait for a wake-up. The order between the legacy default
+//! when the thread has not begun yet, so short work does not wait for a wake-up (the program's own functions excepted).
+//! The order between the legacy default
 //! stream and the blocking streams is fixed at enqueue, under [`ORDER`].
 //!
 //! Lock order: `ORDER` → a stream's `inner`. No lock is held while an operation runs.
@@ -19,10 +20,11 @@ use parking_lot::{Condvar, Mutex};
 use crate::device;
 use crate::error::Result;
 use crate::event::Event;
-use crate::exec::{pool, printf};
+use crate::exec::printf;
 use crate::handle::Registry;
 use crate::launch::Launched;
 use crate::memory::Allocation;
+use crate::thread;
 
 /// A box of memory to copy or set: rows of `width` bytes, `height` rows, `depth` slices.
 #[derive(Clone, Copy, Debug)]
@@ -231,12 +233,11 @@ impl Stream {
         match self.class {
             Class::NonBlocking => {}
             Class::Legacy => {
-                for other in STREAMS.all() {
+                STREAMS.for_each(|other| {
                     if other.class == Class::Blocking && !other.is_idle() {
-                        let number = other.submitted.load(Ordering::Acquire);
-                        before.push((other, number));
+                        before.push((other.clone(), other.submitted.load(Ordering::Acquire)));
                     }
-                }
+                });
             }
             Class::Blocking => {
                 let legacy = &*LEGACY;
@@ -274,10 +275,7 @@ impl Stream {
         }
         if !inner.has_thread {
             let stream = self.clone();
-            let started = std::thread::Builder::new()
-                .name(format!("cudaway-s{}", self.id))
-                .stack_size(pool::STACK_BYTES)
-                .spawn(move || stream.serve());
+            let started = thread::spawn(format!("cudaway-s{}", self.id), move || stream.serve());
             match started {
                 Ok(_) => inner.has_thread = true,
                 // The next one who waits for the stream does the work.
@@ -293,8 +291,19 @@ impl Stream {
         self.is_idle()
     }
 
-    /// Waits for everything queued so far.
+    /// Waits for everything queued so far; the legacy stream stands for the blocking ones too.
     pub fn synchronize(self: &Arc<Stream>) {
+        if self.class == Class::Legacy {
+            let mut busy = Vec::new();
+            STREAMS.for_each(|other| {
+                if other.class == Class::Blocking && !other.is_idle() {
+                    busy.push((other.clone(), other.submitted.load(Ordering::Acquire)));
+                }
+            });
+            for (other, number) in busy {
+                other.wait_for(number);
+            }
+        }
         let number = self.submitted.load(Ordering::Acquire);
         self.wait_for(number);
         printf::flush();
@@ -307,7 +316,7 @@ impl Stream {
         }
         let mut inner = self.inner.lock();
         while inner.completed < number {
-            let mine = !inner.draining && inner.queue.front().is_some_and(|op| !op.is_foreign());
+            let mine = !inner.draining && thread::is_roomy() && inner.queue.front().is_some_and(|op| !op.is_foreign());
             if mine {
                 inner.draining = true;
                 while inner.completed < number {

@@ -19,7 +19,7 @@ enum Given {
 use Given::*;
 
 struct Case {
-    kernel: &'static str,
+    kernel: String,
     grid: [u32; 3],
     block: [u32; 3],
     given: Vec<Given>,
@@ -28,7 +28,7 @@ struct Case {
 }
 
 fn case(kernel: &'static str, grid: [u32; 3], block: [u32; 3], given: Vec<Given>) -> Case {
-    Case { kernel, grid, block, given, simd: true }
+    Case { kernel: kernel.to_owned(), grid, block, given, simd: true }
 }
 
 fn random(i: usize) -> u32 {
@@ -141,6 +141,20 @@ fn cases() -> Vec<Case> {
     all
 }
 
+/// `ANY=n` with `PTX=file`: kernels `fuzz0`, `fuzz1`, … that take (words, words, count), S or not.
+fn any_cases(count: &str) -> Vec<Case> {
+    let mut all = vec![];
+    for kernel in 0..count.parse().unwrap_or(0) {
+        for block in [32, 40, 128] {
+            let len = 2 * block as usize;
+            let given = vec![Words(len, small), Words(len, zero), I(len as i32 - 5)];
+            let simd = case("", [2, 1, 1], [block, 1, 1], given);
+            all.push(Case { kernel: format!("fuzz{kernel}"), simd: false, ..simd });
+        }
+    }
+    all
+}
+
 /// Old code counts on the lanes of a warp storing together; S keeps that for volatile shared memory.
 #[test]
 fn volatile_shared_memory_is_in_lockstep_within_a_warp() {
@@ -186,10 +200,10 @@ fn result(case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
             Words(..) | Bytes(..) => Arg::Buffer(buffer),
         })
         .collect();
-    run(&program, case.kernel, how, &mut args)?;
+    run(&program, &case.kernel, how, &mut args)?;
     // DUMP=folder keeps the LLVM IR that was run.
     if let (Ok(folder), Some(Setting::Simd)) = (std::env::var("DUMP"), how.setting) {
-        let text = hip_cpu::harness::emit(&program, case.kernel, how)?.text;
+        let text = hip_cpu::harness::emit(&program, &case.kernel, how)?.text;
         let [x, y, z] = case.block;
         let (width, bits) = (how.width.unwrap_or(0), how.vector_bits.unwrap_or(0));
         let name = format!("{folder}/{}-{x}x{y}x{z}-w{width}-v{bits}.ll", case.kernel);
@@ -203,7 +217,8 @@ fn settings_l_and_s_give_the_same_bits() {
     let wanted = std::env::var("KERNEL").unwrap_or_default();
     let mut failures: Vec<String> = vec![];
     let mut n_compared = 0;
-    for case in cases().iter().filter(|case| case.kernel.contains(&wanted)) {
+    let cases = std::env::var("ANY").map_or_else(|_| cases(), |count| any_cases(&count));
+    for case in cases.iter().filter(|case| case.kernel.contains(&wanted)) {
         let mut how = How::new(1, 1);
         (how.grid, how.block) = (case.grid, case.block);
         let label = format!("{} {:?}×{:?}", case.kernel, case.grid, case.block);

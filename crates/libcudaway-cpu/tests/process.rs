@@ -288,7 +288,9 @@ in_child!(
         unsafe {
             let child = fork();
             if child == 0 {
-                exit(5);
+                // As in CUDA, the device is not there in a forked child.
+                let answer = code(hip().hipMalloc(&mut std::ptr::null_mut(), 4));
+                exit(if answer == 3 { 5 } else { 6 });
             }
             let mut status = 0;
             waitpid(child, &mut status, 0);

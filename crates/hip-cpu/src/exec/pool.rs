@@ -10,9 +10,6 @@ use parking_lot::{Condvar, Mutex};
 
 use super::Job;
 
-/// Stack of our threads: kernels with calls and LLVM itself use more than Rust's default.
-pub const STACK_BYTES: usize = 64 << 20;
-
 /// How long an idle worker looks for work before it parks.
 const SPIN: Duration = Duration::from_micros(20);
 
@@ -49,10 +46,7 @@ fn pool() -> &'static Pool {
     let pool = POOL.get_or_init(Pool::default);
     STARTED.get_or_init(|| {
         for number in 1..workers() {
-            let started = std::thread::Builder::new()
-                .name(format!("cudaway-{number}"))
-                .stack_size(STACK_BYTES)
-                .spawn(move || serve(pool, number as u32));
+            let started = crate::thread::spawn(format!("cudaway-{number}"), move || serve(pool, number as u32));
             if let Err(error) = started {
                 tracing::warn!(target: "cudaway::cpu", "worker thread {number} did not start: {error}");
             }

@@ -172,11 +172,26 @@ pub fn run_compiled(
     args: &mut [Arg<'_>],
     globals: &mut Globals,
 ) -> Result<(), Error> {
-    let kernel = find(program, kernel)?;
-    let wrap = |error| Error::Jit { error, text: compiled.text.clone() };
-    let object = jit::compile(&kernel.name, &compiled.text, &how.target()).map_err(wrap)?;
-    let code = exec::Kernel::load(&object, &compiled.into()).map_err(wrap)?;
+    run_code(program, kernel, &code(kernel, compiled, how)?, how, args, globals)
+}
 
+/// Machine code of what [`emit`] gave.
+pub fn code(kernel: &str, compiled: &Compiled, how: &How) -> Result<exec::Kernel, Error> {
+    let wrap = |error| Error::Jit { error, text: compiled.text.clone() };
+    let object = jit::compile(kernel, &compiled.text, &how.target()).map_err(wrap)?;
+    exec::Kernel::load(&object, &compiled.into()).map_err(wrap)
+}
+
+/// Runs what [`code`] gave; the block must be the one it was made for.
+pub fn run_code(
+    program: &Program,
+    kernel: &str,
+    code: &exec::Kernel,
+    how: &How,
+    args: &mut [Arg<'_>],
+    globals: &mut Globals,
+) -> Result<(), Error> {
+    let kernel = find(program, kernel)?;
     let mut params = vec![0u128; (kernel.params_bytes as usize).div_ceil(16) + 1];
     assert_eq!(args.len(), kernel.params.len(), "{} takes {} arguments", kernel.name, kernel.params.len());
     for (arg, param) in args.iter_mut().zip(&kernel.params) {
@@ -204,7 +219,7 @@ pub fn run_compiled(
         functions: functions.as_ptr().cast(),
     };
     let shared_bytes = exec::shared_bytes(&kernel.shared, how.dynamic_shared);
-    exec::run(&Grid { kernel: &code, launch: &launch, shared_bytes }).map_err(Error::Fault)
+    exec::run(&Grid { kernel: code, launch: &launch, shared_bytes }).map_err(Error::Fault)
 }
 
 /// Kernels of one text by name, with the number of parameters: for tests that walk a file.

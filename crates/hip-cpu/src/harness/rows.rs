@@ -13,10 +13,13 @@
 //! ```
 //! A `*n` repeats a value. Text behind two spaces after the results is a remark.
 
+use std::collections::HashMap;
+
 use compiler::Program;
 use compiler::back::cpu::Setting;
 
-use super::{Arg, Error, How};
+use crate::exec;
+use super::{Arg, Error, Globals, How};
 
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -228,10 +231,11 @@ pub fn run(name: &str, text: &str) -> Report {
     if rows.is_empty() {
         report.failures.push(format!("{name}: no rows"));
     }
+    let mut codes = Codes::default();
     for row in &rows {
         report.n_rows += 1;
         let at = format!("{name}:{}: {}({})", row.line, row.kernel, row.arguments.join(", "));
-        if let Err(error) = run_row(&program, row, &row.how.clone().lane()) {
+        if let Err(error) = run_row(&program, row, &row.how.clone().lane(), &mut codes) {
             report.failures.push(format!("{at} in L: {error}"));
         }
         if row.lane_only {
@@ -241,12 +245,13 @@ pub fn run(name: &str, text: &str) -> Report {
         for width in WIDTHS {
             let mut ways = vec![row.how.clone().simd(width)];
             for bits in [128, 256] {
-                if bits < crate::jit::Target::host().vector_bits {
+                // One width is enough to see what narrower registers change.
+                if width == 16 && bits < crate::jit::Target::host().vector_bits {
                     ways.push(How { vector_bits: Some(bits), ..row.how.clone().simd(width) });
                 }
             }
             for how in ways {
-                match run_row(&program, row, &how) {
+                match run_row(&program, row, &how, &mut codes) {
                     Ok(()) => {}
                     Err(Failure::NotSimd(why)) => {
                         in_simd = false;
@@ -279,8 +284,23 @@ pub enum Failure {
     Differs { index: usize, got: String, expected: Expected },
 }
 
+/// Code by kernel and the part of [`How`] that it depends on: rows share it.
+type Codes = HashMap<(String, [u32; 3], Option<u32>, Option<u32>), exec::Kernel>;
+
+fn code<'c>(program: &Program, kernel: &str, how: &How, codes: &'c mut Codes) -> Result<&'c exec::Kernel, Error> {
+    use std::collections::hash_map::Entry;
+    // L has no width, S always has one here.
+    match codes.entry((kernel.to_owned(), how.block, how.width, how.vector_bits)) {
+        Entry::Occupied(found) => Ok(found.into_mut()),
+        Entry::Vacant(place) => {
+            let compiled = super::emit(program, kernel, how)?;
+            Ok(place.insert(super::code(kernel, &compiled, how)?))
+        }
+    }
+}
+
 /// Runs one row in one way.
-pub fn run_row(program: &Program, row: &Row, how: &How) -> Result<(), Failure> {
+fn run_row(program: &Program, row: &Row, how: &How, codes: &mut Codes) -> Result<(), Failure> {
     let kernel = super::find(program, &row.kernel).map_err(Failure::Run)?;
     let wrong = |what: &str| Failure::Row(what.to_owned());
     if kernel.params.len() != row.arguments.len() + 1 {
@@ -303,7 +323,9 @@ pub fn run_row(program: &Program, row: &Row, how: &How) -> Result<(), Failure> {
             let value = argument(text, param.bytes as usize).ok_or_else(|| wrong(&format!("argument {text}")))?;
             args.push(Arg::Value(value));
         }
-        match super::run(program, &row.kernel, how, &mut args) {
+        let ran = code(program, &row.kernel, how, codes)
+            .and_then(|code| super::run_code(program, &row.kernel, code, how, &mut args, &mut Globals::place(program)));
+        match ran {
             Ok(()) => {}
             Err(Error::NotSimd(why)) if how.setting == Some(Setting::Simd) => return Err(Failure::NotSimd(why)),
             Err(error) => return Err(Failure::Run(error)),

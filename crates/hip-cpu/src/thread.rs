@@ -1,0 +1,104 @@
+//! Threads of ours inside somebody else's process: large stacks, no signals of the program's, and what a fork means.
+
+use std::cell::Cell;
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// Stack of our threads: kernels with calls, and LLVM itself, use more than Rust's default. Only touched pages count.
+pub const STACK_BYTES: usize = 64 << 20;
+
+/// Below this a thread of the program's does not run kernels; the stream's own thread does.
+const ROOMY_BYTES: usize = 1 << 20;
+
+static STARTED: AtomicBool = AtomicBool::new(false);
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Starts a thread for the rest of the process's life.
+pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    begin();
+    std::thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(move || {
+        leave_signals_to_the_program();
+        work();
+    })
+}
+
+/// From now on a forked child lacks threads that it would need.
+pub fn begin() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: the handler only stores to a static.
+        unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+    });
+    STARTED.store(true, Ordering::Relaxed);
+}
+
+extern "C" fn in_child() {
+    FORKED.store(STARTED.load(Ordering::Relaxed), Ordering::Relaxed);
+}
+
+/// This process is a fork of one that had used the device: as in CUDA, the device is not there.
+pub fn is_forked() -> bool {
+    FORKED.load(Ordering::Relaxed)
+}
+
+/// The program's signal handlers run on the program's threads. Faults of the thread itself still arrive.
+pub fn leave_signals_to_the_program() {
+    let mut signals = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the set is filled before it is changed and used.
+    unsafe {
+        libc::sigfillset(signals.as_mut_ptr());
+        for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT] {
+            libc::sigdelset(signals.as_mut_ptr(), fault);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, signals.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// Whether kernels may run on this thread's stack; asked once per thread.
+pub fn is_roomy() -> bool {
+    thread_local! {
+        static ROOMY: Cell<Option<bool>> = const { Cell::new(None) };
+    }
+    ROOMY
+        .try_with(|roomy| match roomy.get() {
+            Some(known) => known,
+            None => {
+                let found = stack_bytes().is_some_and(|bytes| bytes >= ROOMY_BYTES);
+                roomy.set(Some(found));
+                found
+            }
+        })
+        .unwrap_or(false)
+}
+
+fn stack_bytes() -> Option<usize> {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    // SAFETY: the attributes are filled by the first call, read by the second and destroyed by the third.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return None;
+        }
+        let (mut base, mut bytes) = (std::ptr::null_mut(), 0);
+        let got = libc::pthread_attr_getstack(attributes.as_ptr(), &mut base, &mut bytes);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        (got == 0).then_some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_stack_is_not_roomy_and_ours_is() {
+        let small = std::thread::Builder::new().stack_size(128 << 10).spawn(is_roomy).unwrap();
+        assert!(!small.join().unwrap());
+        let (send, receive) = std::sync::mpsc::channel();
+        let ours = spawn("test".to_owned(), move || send.send(is_roomy()).unwrap()).unwrap();
+        assert!(receive.recv().unwrap());
+        ours.join().unwrap();
+    }
+}
