@@ -43,7 +43,7 @@ impl Lowerer<'_, '_, '_> {
     }
 
     /// `value` of lane `lane`, every lane taking part.
-    fn from_lane(&mut self, value: Value, lane: Value) -> Value {
+    fn value_of_lane(&mut self, value: Value, lane: Value) -> Value {
         let (all, clamp) = (self.word(u32::MAX), self.word(31));
         self.b.emit(Op::Shfl(ShflMode::Idx), &[value, lane, clamp, all], &[Ty::B32, Ty::Pred])[0]
     }
@@ -51,12 +51,12 @@ impl Lowerer<'_, '_, '_> {
     /// The address that lane `lane` gives.
     fn row_address(&mut self, rows: &Rows, lane: Value) -> Value {
         let halves = self.b.emit(Op::Unpack, &[rows.base], &[Ty::B32, Ty::B32]);
-        let low = self.from_lane(halves[0], lane);
+        let low = self.value_of_lane(halves[0], lane);
         if rows.space == Space::Shared {
             // An offset in the shared window fits 32 bits.
             return self.b.emit1(Op::Zext, &[low], Ty::B64);
         }
-        let high = self.from_lane(halves[1], lane);
+        let high = self.value_of_lane(halves[1], lane);
         self.b.emit1(Op::Pack, &[low, high], Ty::B64)
     }
 
@@ -201,7 +201,7 @@ pub(super) fn movmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Low
         let row = l.word_op(IntBin::Add, position.column, half);
         let first = l.word_op(IntBin::Shl, row, 2);
         let lane = l.b.emit1(Op::Int(IntBin::Add, U32), &[first, in_row], Ty::B32);
-        let pair = l.from_lane(a, lane);
+        let pair = l.value_of_lane(a, lane);
         let elements = l.b.emit(Op::Unpack, &[pair], &[Ty::B16, Ty::B16]);
         halves.push(l.b.emit1(Op::Select, &[is_odd, elements[1], elements[0]], Ty::B16));
     }
