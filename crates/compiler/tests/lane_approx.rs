@@ -60,7 +60,8 @@ fn add(suite: &mut Suite, s: Sweep) {
         // A subnormal result cannot be nearer than half its own last place.
         let allowed = (exact.abs() * s.relative + s.absolute).max(2f64.powi(-149));
         let error = (got - exact).abs();
-        (got.is_nan() || error > allowed).then(|| format!("expected {exact:e}, error {error:e} > {allowed:e}"))
+        (got.is_nan() || error > allowed)
+            .then(|| format!("expected {exact:e}, error {error:e} > {allowed:e}"))
     };
     suite.cases.push(Case {
         name: s.name.to_owned(),
@@ -87,7 +88,15 @@ fn approximations_stay_within_the_manuals_error() {
     function("ex2.approx", FloatUn::Ex2Approx, false, all, f64::exp2, 2.0 * ULP, 0.0);
     function("ex2.approx.ftz", FloatUn::Ex2Approx, true, all, f64::exp2, 2.0 * ULP, 0.0);
     function("ex2.approx near 0", FloatUn::Ex2Approx, false, (-2.0, 2.0), f64::exp2, 2.0 * ULP, 0.0);
-    function("ex2.approx integers' surroundings", FloatUn::Ex2Approx, false, (63.4, 64.6), f64::exp2, 2.0 * ULP, 0.0);
+    function(
+        "ex2.approx integers' surroundings",
+        FloatUn::Ex2Approx,
+        false,
+        (63.4, 64.6),
+        f64::exp2,
+        2.0 * ULP,
+        0.0,
+    );
     // Absolute 2^-22 between ½ and 2, relative 2^-22 beyond.
     function("lg2.approx", FloatUn::Lg2Approx, false, all, f64::log2, root22, 0.0);
     function("lg2.approx.ftz", FloatUn::Lg2Approx, true, all, f64::log2, root22, 0.0);
@@ -122,14 +131,34 @@ fn approximations_of_special_numbers() {
     const NEG: u32 = 0x8000_0000;
     let one = 1f32.to_bits();
     let tables: [(FloatUn, &[(u32, u32)]); 8] = [
-        (FloatUn::Ex2Approx, &[(INF | NEG, 0), (INF, INF), (0, one), (NEG, one), (NAN, NAN), (3f32.to_bits(), 8f32.to_bits())]),
-        (FloatUn::Lg2Approx, &[(INF, INF), (INF | NEG, NAN), (0, INF | NEG), (NEG, INF | NEG), (one, 0), (NAN, NAN), (8f32.to_bits(), 3f32.to_bits())]),
+        (
+            FloatUn::Ex2Approx,
+            &[(INF | NEG, 0), (INF, INF), (0, one), (NEG, one), (NAN, NAN), (3f32.to_bits(), 8f32.to_bits())],
+        ),
+        (
+            FloatUn::Lg2Approx,
+            &[
+                (INF, INF),
+                (INF | NEG, NAN),
+                (0, INF | NEG),
+                (NEG, INF | NEG),
+                (one, 0),
+                (NAN, NAN),
+                (8f32.to_bits(), 3f32.to_bits()),
+            ],
+        ),
         (FloatUn::SinApprox, &[(INF, NAN), (INF | NEG, NAN), (0, 0), (NEG, NEG), (NAN, NAN)]),
         (FloatUn::CosApprox, &[(INF, NAN), (INF | NEG, NAN), (0, one), (NEG, one), (NAN, NAN)]),
         (FloatUn::TanhApprox, &[(INF, one), (INF | NEG, one | NEG), (0, 0), (NEG, NEG), (NAN, NAN)]),
         (FloatUn::RcpApprox, &[(INF, 0), (INF | NEG, NEG), (0, INF), (NEG, INF | NEG), (NAN, NAN)]),
-        (FloatUn::RsqrtApprox, &[(INF, 0), (INF | NEG, NAN), (0, INF), (NEG, INF | NEG), (NAN, NAN), (one | NEG, NAN)]),
-        (FloatUn::SqrtApprox, &[(INF, INF), (INF | NEG, NAN), (0, 0), (NEG, NEG), (NAN, NAN), (one | NEG, NAN)]),
+        (
+            FloatUn::RsqrtApprox,
+            &[(INF, 0), (INF | NEG, NAN), (0, INF), (NEG, INF | NEG), (NAN, NAN), (one | NEG, NAN)],
+        ),
+        (
+            FloatUn::SqrtApprox,
+            &[(INF, INF), (INF | NEG, NAN), (0, 0), (NEG, NEG), (NAN, NAN), (one | NEG, NAN)],
+        ),
     ];
     let mut suite = Suite::default();
     for (op, table) in tables {
@@ -152,7 +181,8 @@ fn approximations_of_special_numbers() {
     // Between 2^126 and 2^128 the divisor counts as infinite.
     let two = |op, name: &str, judge: fn(f32, f32, f32) -> bool| {
         let mut random = Random::new(9);
-        let mut rows: Vec<Vec<u128>> = (0..4000).map(|_| vec![random.next() as u32 as u128, random.next() as u32 as u128]).collect();
+        let mut rows: Vec<Vec<u128>> =
+            (0..4000).map(|_| vec![random.next() as u32 as u128, random.next() as u32 as u128]).collect();
         let specials = lane_support::floats(8, 23);
         rows.extend(specials.iter().flat_map(|x| specials.iter().map(|y| vec![*x, *y])));
         Case {
@@ -177,7 +207,11 @@ fn approximations_of_special_numbers() {
     }
     suite.cases.push(two(FloatBin::DivApprox, "div.approx", |x, y, got| {
         if y.abs() > 2f32.powi(126) && y.is_finite() {
-            return if x.is_finite() { got == 0.0 && got.is_sign_negative() == (x.is_sign_negative() != y.is_sign_negative()) } else { got.is_nan() };
+            return if x.is_finite() {
+                got == 0.0 && got.is_sign_negative() == (x.is_sign_negative() != y.is_sign_negative())
+            } else {
+                got.is_nan()
+            };
         }
         near(f64::from(x) / f64::from(y), got)
     }));
@@ -246,7 +280,8 @@ fn to_mini(x: f32, fraction: u32, bias: i32) -> u128 {
     }
     let sign = if x.is_sign_negative() { 0x80 } else { 0 };
     let size = f64::from(x.abs()).min(1e9);
-    let finite = (0..0x7f).filter_map(|code| mini(code, fraction, bias).filter(|v| v.is_finite()).map(|v| (code, v)));
+    let finite =
+        (0..0x7f).filter_map(|code| mini(code, fraction, bias).filter(|v| v.is_finite()).map(|v| (code, v)));
     let (code, _) = finite
         .min_by(|(c, v), (d, w)| (v - size).abs().total_cmp(&(w - size).abs()).then((c & 1).cmp(&(d & 1))))
         .unwrap();
@@ -264,7 +299,8 @@ fn small_formats() {
         });
         let last = suite.cases.last_mut().unwrap();
         // Every code, the middle between neighbours, and one ulp beside that.
-        let values: Vec<f64> = (0..0x7f).filter_map(|code| mini(code, fraction, bias)).filter(|v| v.is_finite()).collect();
+        let values: Vec<f64> =
+            (0..0x7f).filter_map(|code| mini(code, fraction, bias)).filter(|v| v.is_finite()).collect();
         for pair in values.windows(2) {
             let middle = ((pair[0] + pair[1]) / 2.0) as f32;
             for x in [pair[0] as f32, middle, middle.next_up(), middle.next_down(), -middle] {

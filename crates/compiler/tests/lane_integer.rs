@@ -97,19 +97,33 @@ fn integer_arithmetic() {
             suite.rust(format!("add.cc {int:?}"), Op::AddCarry(int), &[ty, ty], &[ty, Ty::Pred], move |a| {
                 vec![cut((a[0] + a[1]) as i128, bits), a[0] + a[1] >> bits]
             });
-            suite.rust(format!("addc {int:?}"), Op::AddCarry(int), &[ty, ty, Ty::Pred], &[ty, Ty::Pred], move |a| {
-                vec![cut((a[0] + a[1] + a[2]) as i128, bits), a[0] + a[1] + a[2] >> bits]
-            });
+            suite.rust(
+                format!("addc {int:?}"),
+                Op::AddCarry(int),
+                &[ty, ty, Ty::Pred],
+                &[ty, Ty::Pred],
+                move |a| vec![cut((a[0] + a[1] + a[2]) as i128, bits), a[0] + a[1] + a[2] >> bits],
+            );
             suite.rust(format!("sub.cc {int:?}"), Op::SubBorrow(int), &[ty, ty], &[ty, Ty::Pred], move |a| {
                 vec![cut(a[0] as i128 - a[1] as i128, bits), u128::from(a[0] < a[1])]
             });
-            suite.rust(format!("subc {int:?}"), Op::SubBorrow(int), &[ty, ty, Ty::Pred], &[ty, Ty::Pred], move |a| {
-                vec![cut(a[0] as i128 - a[1] as i128 - a[2] as i128, bits), u128::from(a[0] < a[1] + a[2])]
-            });
+            suite.rust(
+                format!("subc {int:?}"),
+                Op::SubBorrow(int),
+                &[ty, ty, Ty::Pred],
+                &[ty, Ty::Pred],
+                move |a| {
+                    vec![
+                        cut(a[0] as i128 - a[1] as i128 - a[2] as i128, bits),
+                        u128::from(a[0] < a[1] + a[2]),
+                    ]
+                },
+            );
         }
     }
     for int in [U32, S32] {
-        let low = move |value: u128| if int.signed { sign(value, 24) } else { cut(value as i128, 24) as i128 };
+        let low =
+            move |value: u128| if int.signed { sign(value, 24) } else { cut(value as i128, 24) as i128 };
         let two = [Ty::B32, Ty::B32];
         suite.rust(format!("mul24.lo {int:?}"), Op::Int(IntBin::Mul24Lo, int), &two, &[Ty::B32], move |a| {
             vec![cut(low(a[0] & 0xff_ffff) * low(a[1] & 0xff_ffff), 32)]
@@ -124,10 +138,16 @@ fn integer_arithmetic() {
             let part = cut((value >> (bits * index)) as i128, bits);
             if signed { sign(part, bits) } else { part as i128 }
         };
-        suite.rust(format!("dp4a {a_signed} {b_signed}"), Op::Dp4a { a_signed, b_signed }, &three, &[Ty::B32], move |a| {
-            let sum: i128 = (0..4).map(|i| part(a[0], 8, i, a_signed) * part(a[1], 8, i, b_signed)).sum();
-            vec![cut(sum + a[2] as i128, 32)]
-        });
+        suite.rust(
+            format!("dp4a {a_signed} {b_signed}"),
+            Op::Dp4a { a_signed, b_signed },
+            &three,
+            &[Ty::B32],
+            move |a| {
+                let sum: i128 = (0..4).map(|i| part(a[0], 8, i, a_signed) * part(a[1], 8, i, b_signed)).sum();
+                vec![cut(sum + a[2] as i128, 32)]
+            },
+        );
         for hi in [false, true] {
             let op = Op::Dp2a { a_signed, b_signed, hi };
             suite.rust(format!("dp2a {a_signed} {b_signed} {hi}"), op, &three, &[Ty::B32], move |a| {
@@ -250,14 +270,26 @@ fn bit_fields_and_permutations() {
     let three = [Ty::B32; 3];
     for wrap in [false, true] {
         let count = move |c: u128| if wrap { c & 31 } else { c.min(32) };
-        suite.rust(format!("shf.l wrap={wrap}"), Op::Shf { left: true, wrap }, &three, &[Ty::B32], move |a| {
-            let n = count(a[2]);
-            vec![cut(((a[1] << 32 | a[0]) << n >> 32) as i128, 32)]
-        });
-        suite.rust(format!("shf.r wrap={wrap}"), Op::Shf { left: false, wrap }, &three, &[Ty::B32], move |a| {
-            let n = count(a[2]);
-            vec![cut(((a[1] << 32 | a[0]) >> n) as i128, 32)]
-        });
+        suite.rust(
+            format!("shf.l wrap={wrap}"),
+            Op::Shf { left: true, wrap },
+            &three,
+            &[Ty::B32],
+            move |a| {
+                let n = count(a[2]);
+                vec![cut(((a[1] << 32 | a[0]) << n >> 32) as i128, 32)]
+            },
+        );
+        suite.rust(
+            format!("shf.r wrap={wrap}"),
+            Op::Shf { left: false, wrap },
+            &three,
+            &[Ty::B32],
+            move |a| {
+                let n = count(a[2]);
+                vec![cut(((a[1] << 32 | a[0]) >> n) as i128, 32)]
+            },
+        );
         suite.rust(format!("bmsk wrap={wrap}"), Op::Bmsk { wrap }, &[Ty::B32; 2], &[Ty::B32], move |a| {
             vec![u128::from(bmsk(a[0] as u32, a[1] as u32, wrap))]
         });
@@ -297,7 +329,9 @@ fn packing_and_comparing() {
     });
     suite.rust("pack 2x64", Op::Pack, &[Ty::B64; 2], &[Ty::B128], |a| vec![a[0] | a[1] << 64]);
     suite.rust("unpack 64", Op::Unpack, &[Ty::B64], &[Ty::B32; 2], |a| vec![a[0] & 0xffff_ffff, a[0] >> 32]);
-    suite.rust("unpack 128", Op::Unpack, &[Ty::B128], &[Ty::B64; 2], |a| vec![cut(a[0] as i128, 64), a[0] >> 64]);
+    suite.rust("unpack 128", Op::Unpack, &[Ty::B128], &[Ty::B64; 2], |a| {
+        vec![cut(a[0] as i128, 64), a[0] >> 64]
+    });
     suite.rust("unpack f32", Op::Unpack, &[Ty::B64], &[Ty::F32; 2], |a| vec![a[0] & 0xffff_ffff, a[0] >> 32]);
     suite.rust("zext", Op::Zext, &[Ty::Pred], &[Ty::B32], |a| vec![a[0]]);
     suite.rust("sext", Op::Sext, &[Ty::B16], &[Ty::B64], |a| vec![cut(sign(a[0], 16), 64)]);
@@ -309,9 +343,13 @@ fn packing_and_comparing() {
     for int in INTS {
         let ty = Ty::of_bits(int.bits.into());
         for (cmp, holds) in comparisons() {
-            suite.rust(format!("icmp {cmp:?} {int:?}"), Op::Icmp(cmp, int), &[ty, ty], &[Ty::Pred], move |a| {
-                vec![u128::from(holds(read(int, a[0]).cmp(&read(int, a[1]))))]
-            });
+            suite.rust(
+                format!("icmp {cmp:?} {int:?}"),
+                Op::Icmp(cmp, int),
+                &[ty, ty],
+                &[Ty::Pred],
+                move |a| vec![u128::from(holds(read(int, a[0]).cmp(&read(int, a[1]))))],
+            );
         }
         for to in INTS {
             for sat in [false, true] {
@@ -328,7 +366,11 @@ fn packing_and_comparing() {
     }
     for signed in [false, true] {
         let byte = Int { bits: 8, signed };
-        let op = Op::Cvt { from: Num::Int(S32), to: Num::Int(byte), mode: FloatMode { sat: true, ..FloatMode::default() } };
+        let op = Op::Cvt {
+            from: Num::Int(S32),
+            to: Num::Int(byte),
+            mode: FloatMode { sat: true, ..FloatMode::default() },
+        };
         suite.rust(format!("cvt s32 to 8 bits {signed}"), op, &[Ty::B32], &[Ty::B32], move |a| {
             let (least, most) = range(byte);
             vec![cut(sign(a[0], 32).clamp(least, most), 32)]

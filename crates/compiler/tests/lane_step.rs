@@ -45,10 +45,15 @@ fn objects_of_setting_l_call_nothing_by_name() {
             let object = format!("{module}.o");
             run("clang-19", &["-w", "-O1", "-march=x86-64-v3", "-c", &module, "-o", &object], &folder);
             let defined = run("llvm-nm-19", &["--defined-only", "-g", &object], &folder);
-            assert!(defined.trim().ends_with(&format!("T {ENTRY_LANE}")) && defined.lines().count() == 1, "{defined}");
+            assert!(
+                defined.trim().ends_with(&format!("T {ENTRY_LANE}")) && defined.lines().count() == 1,
+                "{defined}"
+            );
             let undefined = run("llvm-nm-19", &["-u", &object], &folder);
-            let others: Vec<_> =
-                undefined.split_whitespace().filter(|w| !["U", "memset", "memcpy", "memmove"].contains(w)).collect();
+            let others: Vec<_> = undefined
+                .split_whitespace()
+                .filter(|w| !["U", "memset", "memcpy", "memmove"].contains(w))
+                .collect();
             assert!(others.is_empty(), "{module} calls {others:?}");
         }
     }
@@ -58,7 +63,9 @@ fn objects_of_setting_l_call_nothing_by_name() {
 const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
 
 fn step_of(body: &str) -> String {
-    let text = format!("{HEAD}.visible .entry k(.param .u64 p) {{ .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n{body}\nret; }}");
+    let text = format!(
+        "{HEAD}.visible .entry k(.param .u64 p) {{ .reg .pred %p<4>; .reg .b32 %r<8>; .reg .b64 %rd<4>;\n{body}\nret; }}"
+    );
     let program = Program::load(&[Source { name: "k.ptx".into(), text }]).unwrap_or_else(|d| panic!("{d:?}"));
     emit(&program, "k").text
 }
@@ -87,7 +94,9 @@ fn only_loops_that_may_wait_for_another_thread_yield() {
 #[test]
 fn a_value_that_is_not_live_at_the_barrier_is_not_saved() {
     let bytes = |body: &str| {
-        let text = format!("{HEAD}.visible .entry k(.param .u64 p) {{ .reg .b32 %r<40>; .reg .b64 %rd<4>;\n{body}\nret; }}");
+        let text = format!(
+            "{HEAD}.visible .entry k(.param .u64 p) {{ .reg .b32 %r<40>; .reg .b64 %rd<4>;\n{body}\nret; }}"
+        );
         let program = Program::load(&[Source { name: "k.ptx".into(), text }]).unwrap();
         emit(&program, "k").context_bytes
     };

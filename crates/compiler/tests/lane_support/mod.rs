@@ -74,7 +74,16 @@ pub fn integers(ty: Ty) -> Vec<u128> {
     let bits = ty.bits();
     let top = 1u128 << (bits - 1);
     let mut all = vec![0, 1, 2, 3, 7, 8, 15, 16, 24, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 257];
-    all.extend([top - 1, top, top + 1, mask(ty), mask(ty) - 1, mask(ty) >> 1, 0x5555_5555, 0x1234_5678_9abc_def0]);
+    all.extend([
+        top - 1,
+        top,
+        top + 1,
+        mask(ty),
+        mask(ty) - 1,
+        mask(ty) >> 1,
+        0x5555_5555,
+        0x1234_5678_9abc_def0,
+    ]);
     all.iter().map(|n| n & mask(ty)).collect()
 }
 
@@ -87,8 +96,19 @@ pub fn floats(exponent: u32, mantissa: u32) -> Vec<u128> {
     let mut all = vec![0, 1, 2, least - 1, least, least + 1, one, one + 1, one - 1, infinity, infinity - 1];
     all.extend([infinity + (least >> 1), infinity + least - 1, infinity + 1]);
     let unit = least;
-    all.extend([one + unit, one - unit, one + unit / 2, one + unit + unit / 2, one - unit - 1, one + 2 * unit]);
-    all.extend([one + mantissa as u128 * unit, one + (mantissa as u128 + 1) * unit, one + unit * 7 + unit / 4]);
+    all.extend([
+        one + unit,
+        one - unit,
+        one + unit / 2,
+        one + unit + unit / 2,
+        one - unit - 1,
+        one + 2 * unit,
+    ]);
+    all.extend([
+        one + mantissa as u128 * unit,
+        one + (mantissa as u128 + 1) * unit,
+        one + unit * 7 + unit / 4,
+    ]);
     let positive = all.clone();
     all.extend(positive.iter().map(|n| n | 1 << (bits - 1)));
     all
@@ -135,7 +155,9 @@ pub fn rows_of(columns: &[Vec<u128>], args: &[Ty], limit: usize, seed: u64) -> V
             for (value, ty) in row.iter_mut().zip(args) {
                 match ty {
                     Ty::F32 => *value = *value & 0x83ff_ffff | 0x3c00_0000,
-                    Ty::F64 => *value = *value & 0x800f_ffff_ffff_ffff | (0x3e0 + (*value >> 52 & 0x3f)) << 52,
+                    Ty::F64 => {
+                        *value = *value & 0x800f_ffff_ffff_ffff | (0x3e0 + (*value >> 52 & 0x3f)) << 52
+                    }
                     _ => {}
                 }
             }
@@ -167,7 +189,15 @@ impl Suite {
         });
     }
 
-    pub fn c(&mut self, name: impl Into<String>, op: Op, args: &[Ty], results: &[Ty], mode: &'static str, code: &str) {
+    pub fn c(
+        &mut self,
+        name: impl Into<String>,
+        op: Op,
+        args: &[Ty],
+        results: &[Ty],
+        mode: &'static str,
+        code: &str,
+    ) {
         let name = name.into();
         let rows = rows(args, 4000, 77 + name.len() as u64);
         self.cases.push(Case {
@@ -194,8 +224,11 @@ impl Suite {
         let module = self.module();
         std::fs::write(folder.join("ops.ll"), &module).unwrap();
         std::fs::write(folder.join("driver.c"), self.driver()).unwrap();
-        let input: Vec<u8> =
-            self.cases.iter().flat_map(|case| case.rows.iter().flatten().flat_map(|cell| cell.to_le_bytes())).collect();
+        let input: Vec<u8> = self
+            .cases
+            .iter()
+            .flat_map(|case| case.rows.iter().flatten().flat_map(|cell| cell.to_le_bytes()))
+            .collect();
         std::fs::write(folder.join("input"), input).unwrap();
         let run = |program: &str, args: &[&str]| {
             let output = Command::new(program).args(args).current_dir(&folder).output();
@@ -206,11 +239,23 @@ impl Suite {
         run("clang-19", &["-w", "-O2", "-march=x86-64-v3", "-mf16c", "-c", "ops.ll", "-o", "ops.o"]);
         // The object must stand alone in the cache: only what LLVM itself makes of loops is allowed.
         let undefined = run("llvm-nm-19", &["-u", "ops.o"]);
-        let calls: Vec<&str> = undefined.split_whitespace().filter(|w| !["U", "memset", "memcpy"].contains(w)).collect();
+        let calls: Vec<&str> =
+            undefined.split_whitespace().filter(|w| !["U", "memset", "memcpy"].contains(w)).collect();
         assert!(calls.is_empty(), "the emitted code calls {calls:?}");
         run(
             "clang-19",
-            &["-w", "-O1", "-march=x86-64-v3", "-frounding-math", "-ffp-contract=off", "driver.c", "ops.o", "-o", "ops", "-lm"],
+            &[
+                "-w",
+                "-O1",
+                "-march=x86-64-v3",
+                "-frounding-math",
+                "-ffp-contract=off",
+                "driver.c",
+                "ops.o",
+                "-o",
+                "ops",
+                "-lm",
+            ],
         );
         run("./ops", &[]);
         let output = std::fs::read(folder.join("output")).unwrap();
@@ -234,21 +279,31 @@ impl Suite {
             let (n_rows, n_args, n_results) = (case.rows.len(), case.args.len(), case.results.len());
             for lanes in [1, 8] {
                 let _ = writeln!(c, "void op_{number}_{lanes}(const cell *, cell *, long);");
-                let _ = writeln!(calls, "  op_{number}_{lanes}(in, out, {n_rows}); out += {};", n_rows * n_results);
+                let _ = writeln!(
+                    calls,
+                    "  op_{number}_{lanes}(in, out, {n_rows}); out += {};",
+                    n_rows * n_results
+                );
             }
             if let Reference::C { code, rounding } = &case.reference {
                 let _ = writeln!(c, "static void ref_{number}(const cell *in, cell *out, long n) {{");
                 let _ = writeln!(c, "  fesetround({rounding});\n  for (long i = 0; i < n; i++) {{");
                 for (at, ty) in case.args.iter().enumerate() {
                     let ty = c_type(*ty);
-                    let _ = writeln!(c, "    volatile {ty} v{at}; memcpy((void *)&v{at}, in + i * {n_args} + {at}, sizeof v{at}); {ty} a{at} = v{at};");
+                    let _ = writeln!(
+                        c,
+                        "    volatile {ty} v{at}; memcpy((void *)&v{at}, in + i * {n_args} + {at}, sizeof v{at}); {ty} a{at} = v{at};"
+                    );
                 }
                 for (at, ty) in case.results.iter().enumerate() {
                     let _ = writeln!(c, "    volatile {} r{at};", c_type(*ty));
                 }
                 let _ = writeln!(c, "    {code};");
                 for at in 0..n_results {
-                    let _ = writeln!(c, "    memcpy(out + i * {n_results} + {at}, (void *)&r{at}, sizeof r{at});");
+                    let _ = writeln!(
+                        c,
+                        "    memcpy(out + i * {n_results} + {at}, (void *)&r{at}, sizeof r{at});"
+                    );
                 }
                 let _ = writeln!(c, "  }}\n  fesetround(FE_TONEAREST);\n}}");
                 let _ = writeln!(calls, "  ref_{number}(in, out, {n_rows}); out += {};", n_rows * n_results);
@@ -293,7 +348,10 @@ impl Suite {
                     if let Some(wrong) = wrong {
                         n_wrong += 1;
                         if n_wrong <= 4 {
-                            failures.push(format!("{} ({lanes} lanes): {row:x?} gave {got:x?}, {wrong}", case.name));
+                            failures.push(format!(
+                                "{} ({lanes} lanes): {row:x?} gave {got:x?}, {wrong}",
+                                case.name
+                            ));
                         }
                     }
                 }
@@ -356,7 +414,8 @@ fn function(b: &mut Builder, case: &Case, number: usize, lanes: u32) {
             let cell = b.bin_int("add", &i, i128::from(lane));
             let cell = b.bin_int("mul", &cell, i128::from(n_args));
             let cell = b.bin_int("add", &cell, at as i128);
-            let pointer = b.assign(Type::ptr(), format_args!("getelementptr i128, ptr %in, i64 {}", cell.text));
+            let pointer =
+                b.assign(Type::ptr(), format_args!("getelementptr i128, ptr %in, i64 {}", cell.text));
             let bits = Type::int(ty.bits(), 1);
             let wide = b.assign(Type::int(128, 1), format_args!("load i128, {}", pointer.typed()));
             let value = b.cast("trunc", &wide, bits);
@@ -385,7 +444,8 @@ fn function(b: &mut Builder, case: &Case, number: usize, lanes: u32) {
             let cell = b.bin_int("add", &i, i128::from(lane));
             let cell = b.bin_int("mul", &cell, i128::from(n_results));
             let cell = b.bin_int("add", &cell, at as i128);
-            let pointer = b.assign(Type::ptr(), format_args!("getelementptr i128, ptr %out, i64 {}", cell.text));
+            let pointer =
+                b.assign(Type::ptr(), format_args!("getelementptr i128, ptr %out, i64 {}", cell.text));
             b.inst(format_args!("store {}, {}", wide.typed(), pointer.typed()));
         }
     }

@@ -46,7 +46,10 @@ pub fn write_step(b: &mut Builder, module: Module<'_>, body: Body<'_>, name: &st
 /// A device function that could not be inlined: it calls itself, and lives on the OS thread's stack.
 pub fn write_function(b: &mut Builder, module: Module<'_>, body: Body<'_>, id: FuncId) -> Result {
     if body.plan.n_suspensions > 0 {
-        return Err(Unsupported(format!("waiting for other threads in the recursive function {}", body.function.name)));
+        return Err(Unsupported(format!(
+            "waiting for other threads in the recursive function {}",
+            body.function.name
+        )));
     }
     Code::write(b, module, body, Some(id), |code| code.device_function(id))
 }
@@ -198,7 +201,8 @@ impl<'a> Code<'a> {
             local: self.load_field("%thread", thread::LOCAL, Type::ptr()),
         });
         if self.device_function.is_some() && self.locals.bytes > 0 {
-            let frame = self.b.assign(Type::ptr(), format_args!("alloca [{} x i8], align 16", self.locals.bytes));
+            let frame =
+                self.b.assign(Type::ptr(), format_args!("alloca [{} x i8], align 16", self.locals.bytes));
             self.frame = Some(frame);
         }
         for inst in function.blocks.iter().flat_map(|block| &block.insts) {
@@ -219,8 +223,9 @@ impl<'a> Code<'a> {
             Op::FuncAddr(id) => Ok(self.table_entry(launch::FUNCTIONS, id.0, to)),
             Op::SharedAddr(id) => {
                 let offset = self.kernel.shared.offsets.iter().find(|(shared, _)| shared == id);
-                let (_, offset) = offset
-                    .ok_or_else(|| Unsupported(format!("shared variable {id} outside the kernel's layout")))?;
+                let (_, offset) = offset.ok_or_else(|| {
+                    Unsupported(format!("shared variable {id} outside the kernel's layout"))
+                })?;
                 address(*offset)
             }
             Op::LocalAddr(id) => {
@@ -352,7 +357,8 @@ impl<'a> Code<'a> {
         let (top, here) = (self.b.cast("ptrtoint", &base, wide), self.b.cast("ptrtoint", &buffer, wide));
         let depth = self.b.sub(&top, &here);
         let fits = self.b.icmp_int("ult", &depth, STACK_LIMIT);
-        let [deep, call, stop, returned] = ["deep", "call", "stop", "returned"].map(|hint| self.b.label(hint));
+        let [deep, call, stop, returned] =
+            ["deep", "call", "stop", "returned"].map(|hint| self.b.label(hint));
         self.b.cond_br(&fits, &call, &deep);
         self.b.start_block(&deep);
         self.leave(status::NO_MEMORY);
@@ -443,10 +449,13 @@ impl<'a> Code<'a> {
         self.resumes.push((suspension.number, label));
         for saved in &suspension.saved {
             let ty = Type::of(self.function.ty(saved.value), 1);
-            let at = memory::offset_pointer(&mut self.b, &Val::new(Type::ptr(), "%thread"), saved.offset as i64);
+            let at =
+                memory::offset_pointer(&mut self.b, &Val::new(Type::ptr(), "%thread"), saved.offset as i64);
             let width = ty.bits().max(8);
             let bytes = (width / 8).min(8);
-            let raw = self.b.assign(Type::int(width, 1), format_args!("load i{width}, {}, align {bytes}", at.typed()));
+            let raw = self
+                .b
+                .assign(Type::int(width, 1), format_args!("load i{width}, {}, align {bytes}", at.typed()));
             let bits = self.b.resize(&raw, ty.bits(), false);
             let value = self.b.bitcast(&bits, ty);
             self.set(saved.value, &value);
@@ -475,10 +484,13 @@ impl<'a> Code<'a> {
 
     fn inst(&mut self, inst: &Inst) -> Result {
         let args = self.args(inst)?;
-        let results: Vec<Type> = inst.results.iter().map(|value| Type::of(self.function.ty(*value), 1)).collect();
+        let results: Vec<Type> =
+            inst.results.iter().map(|value| Type::of(self.function.ty(*value), 1)).collect();
         let values = match &inst.op {
             Op::Special(special) => vec![special::read_clock(self, *special, results[0])],
-            Op::Cvta { space, to_generic } => vec![self.convert_address(*space, *to_generic, &args[0], results[0])],
+            Op::Cvta { space, to_generic } => {
+                vec![self.convert_address(*space, *to_generic, &args[0], results[0])]
+            }
             Op::IsSpace(space) => vec![self.is_space(*space, &args[0])],
             Op::Load { space, mem, offset, order, .. } => {
                 let at = self.pointer(*space, &args[0], *offset);
@@ -534,10 +546,9 @@ impl<'a> Code<'a> {
     fn pointer(&mut self, space: Space, address: &Val, offset: i64) -> Val {
         let address = self.b.resize(address, 64, false);
         let at = match self.base(space) {
-            Some(base) => self.b.assign(
-                Type::ptr(),
-                format_args!("getelementptr i8, {}, {}", base.typed(), address.typed()),
-            ),
+            Some(base) => self
+                .b
+                .assign(Type::ptr(), format_args!("getelementptr i8, {}, {}", base.typed(), address.typed())),
             None => self.b.cast("inttoptr", &address, Type::ptr()),
         };
         memory::offset_pointer(&mut self.b, &at, offset)
@@ -639,7 +650,12 @@ impl<'a> Code<'a> {
             Syscall::Vprintf => {
                 let function = self.service(service::VPRINTF);
                 let (format, values) = (self.host_pointer(&args[0]), self.host_pointer(&args[1]));
-                let call = format!("call i32 {}(ptr %launch, {}, {})", function.text, format.typed(), values.typed());
+                let call = format!(
+                    "call i32 {}(ptr %launch, {}, {})",
+                    function.text,
+                    format.typed(),
+                    values.typed()
+                );
                 vec![self.b.assign(Type::int(32, 1), call)]
             }
             Syscall::Malloc => {

@@ -32,12 +32,18 @@ pub fn emit(
     })
 }
 
-fn write(program: &Program, kernel: &Kernel, body: &Function, options: &Options) -> Result<Compiled, Unsupported> {
+fn write(
+    program: &Program,
+    kernel: &Kernel,
+    body: &Function,
+    options: &Options,
+) -> Result<Compiled, Unsupported> {
     let module = Module { program, kernel, options };
     let mut b = Builder::new();
     for id in called(program, body) {
         let function = program.functions.get(id.index());
-        let function = function.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
+        let function =
+            function.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
         let function = &nan::canonical(function);
         let (plan, locals) = (&plan::plan(function), &Locals::of(function));
         code::write_function(&mut b, module, Body { function, plan, locals }, id)?;

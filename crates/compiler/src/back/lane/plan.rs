@@ -188,7 +188,8 @@ fn spinning_edges(function: &Function) -> Vec<Vec<usize>> {
     let mut found = vec![vec![]; function.blocks.len()];
     for (from, targets) in graph.iter().enumerate() {
         for (nth, &to) in targets.iter().enumerate() {
-            let closes = dominators.is_reachable(from) && dominators.position(to) <= dominators.position(from);
+            let closes =
+                dominators.is_reachable(from) && dominators.position(to) <= dominators.position(from);
             if closes && may_spin(function, &loop_blocks(&predecessors, from, to)) {
                 found[from].push(nth);
             }
@@ -211,7 +212,8 @@ fn loop_blocks(predecessors: &[Vec<usize>], from: usize, to: usize) -> Vec<bool>
 }
 
 fn may_spin(function: &Function, inside: &[bool]) -> bool {
-    let blocks: Vec<BlockId> = (0..inside.len()).filter(|at| inside[*at]).map(|at| BlockId(at as u32)).collect();
+    let blocks: Vec<BlockId> =
+        (0..inside.len()).filter(|at| inside[*at]).map(|at| BlockId(at as u32)).collect();
     let insts = || blocks.iter().flat_map(|id| &function.block(*id).insts);
     let has_fence = insts().any(|inst| matches!(inst.op, Op::Fence { .. } | Op::NanoSleep));
     let mut shared = BitSet::new(function.values.len());

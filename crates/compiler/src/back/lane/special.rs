@@ -29,9 +29,10 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         Special::Nctaid(axis) | Special::NClusterId(axis) => {
             code.load_field("%launch", launch::GRID + 4 * i64::from(axis), word)
         }
-        Special::ClusterCtaid(_) | Special::ClusterCtaRank | Special::IsExplicitCluster | Special::EnvReg(_) => {
-            number(0)
-        }
+        Special::ClusterCtaid(_)
+        | Special::ClusterCtaRank
+        | Special::IsExplicitCluster
+        | Special::EnvReg(_) => number(0),
         Special::ClusterNctaid(_) | Special::ClusterNctaRank => number(1),
         Special::LaneId => lane(code),
         Special::WarpId => {
@@ -48,7 +49,9 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         | Special::LaneMaskGe
         | Special::LaneMaskGt => lane_mask(code, special),
         Special::DynamicSmemSize => code.load_field("%launch", launch::DYNAMIC_SHARED, word),
-        Special::TotalSmemSize | Special::AggrSmemSize => code.load_field("%worker", worker::SHARED_BYTES, word),
+        Special::TotalSmemSize | Special::AggrSmemSize => {
+            code.load_field("%worker", worker::SHARED_BYTES, word)
+        }
         clock => return read_clock(code, clock, to),
     };
     code.b.resize(&value, to.bits(), false)
@@ -79,8 +82,7 @@ fn lane_mask(code: &mut Code<'_>, special: Special) -> Val {
 /// A register that is different each time.
 pub fn read_clock(code: &mut Code<'_>, special: Special, to: Type) -> Val {
     let wide = Type::int(64, 1);
-    let is_timer =
-        matches!(special, Special::GlobalTimer | Special::GlobalTimerLo | Special::GlobalTimerHi);
+    let is_timer = matches!(special, Special::GlobalTimer | Special::GlobalTimerLo | Special::GlobalTimerHi);
     let ticks = if is_timer {
         let function = code.service(service::GLOBAL_TIMER);
         code.b.assign(wide, format_args!("call i64 {}()", function.text))

@@ -29,7 +29,10 @@ pub fn load(b: &mut Builder, pointer: &Val, mem: Mem, order: Order, results: &[T
             Order::Weak => b.assign(element, format_args!("load {element}, {}, align {bytes}", at.typed())),
             _ => {
                 let llvm = load_order(order);
-                b.assign(element, format_args!("load atomic {volatile}{element}, {} {llvm}, align {bytes}", at.typed()))
+                b.assign(
+                    element,
+                    format_args!("load atomic {volatile}{element}, {} {llvm}, align {bytes}", at.typed()),
+                )
             }
         };
         let sized = b.resize(&value, to.bits(), mem.signed);
@@ -141,7 +144,8 @@ pub fn atomic(
             let result = float.ty();
             let addend = operands[0].clone();
             update_loop(b, pointer, order, int, |b, old| {
-                let names = emit_pure(b, &pure, &[&old.text, &addend.text], &[register, register], &[result], 1)?;
+                let names =
+                    emit_pure(b, &pure, &[&old.text, &addend.text], &[register, register], &[result], 1)?;
                 let value = Val::new(Type::of(result, 1), names[0].clone());
                 Ok(b.to_bits(&value))
             })?
@@ -172,7 +176,10 @@ pub fn atomic(
 fn read_modify_write(b: &mut Builder, op: &str, pointer: &Val, order: Order, value: &Val) -> Val {
     let bytes = value.ty.bits() / 8;
     let llvm = update_order(order);
-    b.assign(value.ty, format_args!("atomicrmw {op} {}, {} {llvm}, align {bytes}", pointer.typed(), value.typed()))
+    b.assign(
+        value.ty,
+        format_args!("atomicrmw {op} {}, {} {llvm}, align {bytes}", pointer.typed(), value.typed()),
+    )
 }
 
 /// The old value; it was replaced if it equals `compare`.

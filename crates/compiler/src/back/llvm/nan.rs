@@ -11,7 +11,8 @@ pub fn canonical(function: &Function) -> Function {
         let insts = std::mem::take(&mut function.blocks[at].insts);
         let mut out = Vec::with_capacity(insts.len());
         for mut inst in insts {
-            let wanted = inst.results.first().copied().filter(|result| observed[result.index()] && computes(&inst.op));
+            let wanted =
+                inst.results.first().copied().filter(|result| observed[result.index()] && computes(&inst.op));
             let Some(result) = wanted else {
                 out.push(inst);
                 continue;

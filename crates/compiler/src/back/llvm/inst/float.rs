@@ -187,15 +187,7 @@ fn core(b: &mut Builder, op: FloatBin, rounding: Round, x: &Val, y: &Val) -> Res
 }
 
 /// PTX differs: the number wins over NaN and -0 < +0; LLVM's `minnum` leaves the sign of zero open.
-fn min_max(
-    b: &mut Builder,
-    wins: &str,
-    join: &str,
-    nan: bool,
-    xorsign_abs: bool,
-    x: &Val,
-    y: &Val,
-) -> Val {
+fn min_max(b: &mut Builder, wins: &str, join: &str, nan: bool, xorsign_abs: bool, x: &Val, y: &Val) -> Val {
     let sign = xorsign_abs.then(|| xor_sign(b, x, y));
     let (x, y) = if xorsign_abs { (b.fabs(x), b.fabs(y)) } else { (x.clone(), y.clone()) };
     let first = b.fcmp(wins, &x, &y);
