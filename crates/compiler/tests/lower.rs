@@ -111,6 +111,16 @@ fn a_bad_kernel_fails_alone() {
 }
 
 #[test]
+fn text_that_is_no_module_is_refused() {
+    let message = |text: &str| Program::load(&[source("x", text)]).unwrap_err()[0].to_string();
+    assert_eq!(message(""), "x:1:1: error: the '.version' directive is missing");
+    assert_eq!(message(".version 8.0\n"), "x:1:1: error: the '.target' directive is missing");
+    assert_eq!(message("hello"), "x:1:1: error: expected a directive, found `hello`");
+    let narrow = ".version 8.0\n.target sm_80\n.address_size 32\n";
+    assert_eq!(message(narrow), "x:3:1: error: 32-bit addresses are not supported");
+}
+
+#[test]
 fn a_kernel_that_calls_a_bad_function_fails_with_the_functions_reason() {
     let program = load(&[
         ".func f() { foo; ret; }\n.visible .entry k() { call f; ret; }\n.visible .entry l() { ret; }",

@@ -70,10 +70,23 @@ fn module_errors(unit: &Unit<'_>) -> Vec<Diagnostic> {
         behind.checked_sub(1).is_some_and(|at| spans[at].contains(span))
     };
     let errors = unit.parsed.diagnostics.iter().filter(|it| it.severity == ptx::Severity::Error);
-    errors
+    let mut found: Vec<Diagnostic> = errors
         .filter(|it| !inside(it.span))
         .map(|it| unit.diagnostic(it.span, None, it.message.clone()))
-        .collect()
+        .collect();
+    let module = &unit.parsed.module;
+    let start = ptx::Span::default();
+    // With other errors about, a missing line is most likely one of them.
+    if found.is_empty() && module.version.is_none() {
+        found.push(unit.diagnostic(start, None, "the '.version' directive is missing".to_owned()));
+    }
+    if found.is_empty() && module.targets.is_empty() {
+        found.push(unit.diagnostic(start, None, "the '.target' directive is missing".to_owned()));
+    }
+    if let Some(size) = module.address_size.filter(|size| size.value != 64) {
+        found.push(unit.diagnostic(size.span, None, "32-bit addresses are not supported".to_owned()));
+    }
+    found
 }
 
 struct Lowering<'i, 'a> {
