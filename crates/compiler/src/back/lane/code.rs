@@ -1,14 +1,14 @@
 //! The body of `cudaway_step`.
 
-use super::layout::{launch, service, status, thread, worker};
+use super::layout::{launch, status, thread, worker};
 use super::plan::{Plan, Suspension, is_invariant};
 use super::{request, special};
 use crate::back::cpu::Options;
 use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory};
-use crate::ir::{BlockId, Edge, FuncId, Function, Inst, Op, Space, Syscall, Term, Value};
-use crate::program::{GlobalSpace, Kernel, Program};
+use crate::ir::{BlockId, Edge, FuncId, Function, Inst, Op, Space, Term, Value};
+use crate::program::{Kernel, Program};
 
-type Result<T = ()> = std::result::Result<T, Unsupported>;
+pub type Result<T = ()> = std::result::Result<T, Unsupported>;
 
 /// Where each local variable lies in the window.
 pub struct Locals {
@@ -62,36 +62,33 @@ pub struct Body<'a> {
     pub locals: &'a Locals,
 }
 
-/// Bytes of the OS thread's stack that recursion may take.
-const STACK_LIMIT: i128 = 512 << 10;
-
 /// Pointers every thread needs, loaded once at entry.
 #[derive(Clone)]
-struct Bases {
-    params: Val,
-    shared: Val,
-    local: Val,
+pub struct Bases {
+    pub params: Val,
+    pub shared: Val,
+    pub local: Val,
 }
 
 pub struct Code<'a> {
     pub b: Builder,
-    program: &'a Program,
-    kernel: &'a Kernel,
+    pub program: &'a Program,
+    pub kernel: &'a Kernel,
     pub function: &'a Function,
     pub options: &'a Options,
     plan: &'a Plan,
     locals: &'a Locals,
     /// `None` in `cudaway_step`.
-    device_function: Option<FuncId>,
+    pub device_function: Option<FuncId>,
     /// The OS thread's stack at entry of the step, if anything is called.
-    stack_base: Option<Val>,
+    pub stack_base: Option<Val>,
     /// A device function's local variables.
-    frame: Option<Val>,
+    pub frame: Option<Val>,
     /// Where called functions write their results.
-    call_results: Option<Val>,
+    pub call_results: Option<Val>,
     /// The operand that holds each value: an SSA name or constant, or the pointer of its slot.
     names: Vec<Option<String>>,
-    bases: Option<Bases>,
+    pub bases: Option<Bases>,
     /// Label of each resume point, in order of their writing.
     resumes: Vec<(u32, String)>,
     n_sites: u32,
@@ -138,34 +135,7 @@ impl<'a> Code<'a> {
         Ok(())
     }
 
-    /// `i32 (launch, worker, thread, ptr stack base, ptr results, arguments…)`: [`status::RETURNED`], or what the step
-    /// is to return.
-    fn device_function(&mut self, id: FuncId) -> Result {
-        let function = self.function;
-        let entry_params = &function.block(BlockId(0)).params;
-        let mut params = String::new();
-        let mut args = vec![];
-        for param in entry_params {
-            let arg = Val::new(Type::of(function.ty(*param), 1), self.b.fresh());
-            params += &format!(", {}", arg.typed());
-            args.push(arg);
-        }
-        self.b.line(format_args!(
-            "define internal i32 @f{}(ptr %launch, ptr %worker, ptr %thread, ptr %stack, ptr %results{params}) {{",
-            id.0
-        ));
-        self.b.start_block("entry");
-        self.entry()?;
-        for (param, arg) in entry_params.iter().zip(&args) {
-            self.set(*param, arg);
-        }
-        self.b.br(&block_label(BlockId(0)));
-        self.blocks()?;
-        self.b.line("}");
-        Ok(())
-    }
-
-    fn blocks(&mut self) -> Result {
+    pub fn blocks(&mut self) -> Result {
         for id in self.function.reverse_post_order() {
             self.block(id)?;
         }
@@ -173,7 +143,7 @@ impl<'a> Code<'a> {
     }
 
     /// Slots, the windows, and every invariant value: they dominate all the rest.
-    fn entry(&mut self) -> Result {
+    pub fn entry(&mut self) -> Result {
         let function = self.function;
         let n_results = function
             .blocks
@@ -240,7 +210,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    fn table_entry(&mut self, table: i64, index: u32, to: Type) -> Val {
+    pub fn table_entry(&mut self, table: i64, index: u32, to: Type) -> Val {
         let table = self.load_field("%launch", table, Type::ptr());
         let at = memory::offset_pointer(&mut self.b, &table, i64::from(index) * 8);
         let value = self.b.assign(Type::int(64, 1), format_args!("load i64, {}, align 8", at.typed()));
@@ -335,57 +305,6 @@ impl<'a> Code<'a> {
         Ok(())
     }
 
-    fn returns(&mut self, values: &[Value]) -> Result {
-        for (place, value) in values.iter().enumerate() {
-            let value = self.get(*value)?;
-            let bits = self.b.to_bits(&value);
-            let wide = self.b.resize(&bits, 128, false);
-            let results = Val::new(Type::ptr(), "%results");
-            let at = memory::offset_pointer(&mut self.b, &results, 16 * place as i64);
-            self.b.inst(format_args!("store {}, {}, align 16", wide.typed(), at.typed()));
-        }
-        self.leave(status::RETURNED);
-        Ok(())
-    }
-
-    fn call(&mut self, id: FuncId, args: &[Val], results: &[Type]) -> Result<Vec<Val>> {
-        let (Some(base), Some(buffer)) = (self.stack_base.clone(), self.call_results.clone()) else {
-            return Err(Unsupported("a call in an unreachable block".to_owned()));
-        };
-        // The stack grows down.
-        let wide = Type::int(64, 1);
-        let (top, here) = (self.b.cast("ptrtoint", &base, wide), self.b.cast("ptrtoint", &buffer, wide));
-        let depth = self.b.sub(&top, &here);
-        let fits = self.b.icmp_int("ult", &depth, STACK_LIMIT);
-        let [deep, call, stop, returned] =
-            ["deep", "call", "stop", "returned"].map(|hint| self.b.label(hint));
-        self.b.cond_br(&fits, &call, &deep);
-        self.b.start_block(&deep);
-        self.leave(status::NO_MEMORY);
-        self.b.start_block(&call);
-        let arguments: String = args.iter().map(|arg| format!(", {}", arg.typed())).collect();
-        let line = format!(
-            "call i32 @f{}(ptr %launch, ptr %worker, ptr %thread, {}, {}{arguments})",
-            id.0,
-            base.typed(),
-            buffer.typed()
-        );
-        let status = self.b.assign(Type::int(32, 1), line);
-        let normal = self.b.icmp_int("eq", &status, i128::from(status::RETURNED));
-        self.b.cond_br(&normal, &returned, &stop);
-        self.b.start_block(&stop);
-        self.b.inst(format_args!("ret {}", status.typed()));
-        self.b.start_block(&returned);
-        let mut values = vec![];
-        for (place, to) in results.iter().enumerate() {
-            let at = memory::offset_pointer(&mut self.b, &buffer, 16 * place as i64);
-            let raw = self.b.assign(Type::int(128, 1), format_args!("load i128, {}, align 16", at.typed()));
-            let bits = self.b.resize(&raw, to.bits(), false);
-            values.push(self.b.bitcast(&bits, *to));
-        }
-        Ok(values)
-    }
-
     fn switch(&mut self, index: Value, targets: &[Edge], yields: &[Option<Suspension>]) -> Result {
         let index = self.get(index)?;
         let labels: Vec<String> = targets.iter().map(|_| self.b.label("case")).collect();
@@ -423,12 +342,12 @@ impl<'a> Code<'a> {
         Ok(())
     }
 
-    fn leave(&mut self, status: i32) {
+    pub fn leave(&mut self, status: i32) {
         self.b.inst(format_args!("ret i32 {status}"));
     }
 
     /// Leaves, and begins a block that nothing reaches for the rest.
-    fn stop(&mut self, status: i32) {
+    pub fn stop(&mut self, status: i32) {
         self.leave(status);
         let label = self.b.label("unreachable");
         self.b.start_block(&label);
@@ -531,162 +450,8 @@ impl<'a> Code<'a> {
         }
         Ok(())
     }
-
-    /// The window's start; `None` for spaces whose addresses are the host's.
-    fn base(&self, space: Space) -> Option<Val> {
-        let bases = self.bases.as_ref()?;
-        match space {
-            Space::Shared => Some(bases.shared.clone()),
-            Space::Local => Some(bases.local.clone()),
-            Space::Param => Some(bases.params.clone()),
-            Space::Generic | Space::Global | Space::Const => None,
-        }
-    }
-
-    fn pointer(&mut self, space: Space, address: &Val, offset: i64) -> Val {
-        let address = self.b.resize(address, 64, false);
-        let at = match self.base(space) {
-            Some(base) => self
-                .b
-                .assign(Type::ptr(), format_args!("getelementptr i8, {}, {}", base.typed(), address.typed())),
-            None => self.b.cast("inttoptr", &address, Type::ptr()),
-        };
-        memory::offset_pointer(&mut self.b, &at, offset)
-    }
-
-    fn convert_address(&mut self, space: Space, to_generic: bool, address: &Val, to: Type) -> Val {
-        let wide = match address.ty.is_int() {
-            true => self.b.resize(address, 64, false),
-            false => self.b.cast("ptrtoint", address, Type::int(64, 1)),
-        };
-        let converted = match self.base(space) {
-            None => wide,
-            Some(base) => {
-                let base = self.b.cast("ptrtoint", &base, Type::int(64, 1));
-                if to_generic { self.b.add(&base, &wide) } else { self.b.sub(&wide, &base) }
-            }
-        };
-        self.b.resize(&converted, to.bits(), false)
-    }
-
-    /// Whether a generic address lies in `start .. start + bytes`.
-    fn within(&mut self, address: &Val, start: &Val, bytes: &Val) -> Val {
-        let start = self.b.cast("ptrtoint", start, Type::int(64, 1));
-        let distance = self.b.sub(address, &start);
-        self.b.icmp("ult", &distance, bytes)
-    }
-
-    fn is_space(&mut self, space: Space, address: &Val) -> Val {
-        let address = self.b.resize(address, 64, false);
-        let wide = Type::int(64, 1);
-        match space {
-            Space::Generic => Builder::int(Type::int(1, 1), 1),
-            Space::Shared => {
-                let start = self.load_field("%worker", worker::SHARED, Type::ptr());
-                let bytes = self.load_field("%worker", worker::SHARED_BYTES, Type::int(32, 1));
-                let bytes = self.b.resize(&bytes, 64, false);
-                self.within(&address, &start, &bytes)
-            }
-            Space::Local => {
-                let start = self.load_field("%worker", worker::LOCALS, Type::ptr());
-                let bytes = self.load_field("%worker", worker::LOCALS_BYTES, wide);
-                self.within(&address, &start, &bytes)
-            }
-            Space::Param => {
-                let start = self.load_field("%launch", launch::PARAMS, Type::ptr());
-                let bytes = Builder::int(wide, i128::from(self.kernel.params_bytes));
-                self.within(&address, &start, &bytes)
-            }
-            Space::Const => {
-                let program = self.program;
-                let mut any = Builder::int(Type::int(1, 1), 0);
-                for (index, global) in program.globals.iter().enumerate() {
-                    if global.space == GlobalSpace::Const {
-                        let start = self.table_entry(launch::GLOBALS, index as u32, wide);
-                        let distance = self.b.sub(&address, &start);
-                        let inside = self.b.icmp_int("ult", &distance, i128::from(global.bytes.max(1)));
-                        any = self.b.or(&any, &inside);
-                    }
-                }
-                any
-            }
-            // The parameters lie in the global window.
-            Space::Global => {
-                let mut elsewhere = self.is_space(Space::Const, &address);
-                for other in [Space::Shared, Space::Local] {
-                    let inside = self.is_space(other, &address);
-                    elsewhere = self.b.or(&elsewhere, &inside);
-                }
-                self.b.not(&elsewhere)
-            }
-        }
-    }
-
-    // ---- the host's side ----
-
-    /// The function in a slot of the services table.
-    pub fn service(&mut self, slot: i64) -> Val {
-        let table = self.load_field("%launch", launch::SERVICES, Type::ptr());
-        let at = memory::offset_pointer(&mut self.b, &table, slot * 8);
-        self.b.assign(Type::ptr(), format_args!("load ptr, {}, align 8", at.typed()))
-    }
-
-    fn host_pointer(&mut self, address: &Val) -> Val {
-        let address = self.b.resize(address, 64, false);
-        self.b.cast("inttoptr", &address, Type::ptr())
-    }
-
-    fn syscall(&mut self, syscall: Syscall, args: &[Val]) -> Result<Vec<Val>> {
-        let (wanted, name) = match syscall {
-            Syscall::Vprintf => (2, "vprintf"),
-            Syscall::Malloc => (1, "malloc"),
-            Syscall::Free => (1, "free"),
-            Syscall::AssertFail => (5, "__assertfail"),
-        };
-        if args.len() != wanted {
-            return Err(Unsupported(format!("{name} with {} arguments", args.len())));
-        }
-        Ok(match syscall {
-            Syscall::Vprintf => {
-                let function = self.service(service::VPRINTF);
-                let (format, values) = (self.host_pointer(&args[0]), self.host_pointer(&args[1]));
-                let call = format!(
-                    "call i32 {}(ptr %launch, {}, {})",
-                    function.text,
-                    format.typed(),
-                    values.typed()
-                );
-                vec![self.b.assign(Type::int(32, 1), call)]
-            }
-            Syscall::Malloc => {
-                let function = self.service(service::MALLOC);
-                let bytes = self.b.resize(&args[0], 64, false);
-                let call = format!("call ptr {}(ptr %launch, {})", function.text, bytes.typed());
-                let pointer = self.b.assign(Type::ptr(), call);
-                vec![self.b.cast("ptrtoint", &pointer, Type::int(64, 1))]
-            }
-            Syscall::Free => {
-                let function = self.service(service::FREE);
-                let pointer = self.host_pointer(&args[0]);
-                self.b.inst(format_args!("call void {}(ptr %launch, {})", function.text, pointer.typed()));
-                vec![]
-            }
-            Syscall::AssertFail => {
-                let texts = [0, 1, 3].map(|i| self.host_pointer(&args[i]).typed());
-                let [message, file, function_name] = texts;
-                let line = self.b.resize(&args[2], 32, false).typed();
-                let char_bytes = self.b.resize(&args[4], 64, false).typed();
-                let function = self.service(service::ASSERT_FAIL).text;
-                self.b.inst(format_args!(
-                    "call void {function}(ptr %launch, {message}, {file}, {line}, {function_name}, {char_bytes})"
-                ));
-                self.stop(status::ASSERTION);
-                vec![]
-            }
-        })
-    }
 }
 
-fn block_label(id: BlockId) -> String {
+pub fn block_label(id: BlockId) -> String {
     format!("bb{}", id.0)
 }

@@ -1,8 +1,10 @@
 //! Setting L: one thread at a time, from one meeting point to the next. The reference for every other setting.
 //!
 //! `cudaway_step` is a state machine: the record's resume point picks the place to go on at. [`plan`] decides what is
-//! saved where, `code` writes the function, `request` and `special` what they are named after.
+//! saved where, `code` writes the function, the other files what they are named after.
 
+mod address;
+mod call;
 mod code;
 pub(crate) mod layout;
 mod plan;

@@ -1,0 +1,151 @@
+//! Calls: of device functions that call themselves, and of the host's services.
+
+use super::code::{Code, Result, block_label};
+use super::layout::{launch, service, status};
+use crate::back::llvm::{Type, Unsupported, Val, memory};
+use crate::ir::{BlockId, FuncId, Syscall, Value};
+
+/// Bytes of the OS thread's stack that recursion may take.
+const STACK_LIMIT: i128 = 512 << 10;
+
+impl Code<'_> {
+    /// `i32 (launch, worker, thread, ptr stack base, ptr results, arguments…)`: [`status::RETURNED`], or what the step
+    /// is to return.
+    pub fn device_function(&mut self, id: FuncId) -> Result {
+        let function = self.function;
+        let entry_params = &function.block(BlockId(0)).params;
+        let mut params = String::new();
+        let mut args = vec![];
+        for param in entry_params {
+            let arg = Val::new(Type::of(function.ty(*param), 1), self.b.fresh());
+            params += &format!(", {}", arg.typed());
+            args.push(arg);
+        }
+        self.b.line(format_args!(
+            "define internal i32 @f{}(ptr %launch, ptr %worker, ptr %thread, ptr %stack, ptr %results{params}) {{",
+            id.0
+        ));
+        self.b.start_block("entry");
+        self.entry()?;
+        for (param, arg) in entry_params.iter().zip(&args) {
+            self.set(*param, arg);
+        }
+        self.b.br(&block_label(BlockId(0)));
+        self.blocks()?;
+        self.b.line("}");
+        Ok(())
+    }
+
+    pub fn returns(&mut self, values: &[Value]) -> Result {
+        for (place, value) in values.iter().enumerate() {
+            let value = self.get(*value)?;
+            let bits = self.b.to_bits(&value);
+            let wide = self.b.resize(&bits, 128, false);
+            let results = Val::new(Type::ptr(), "%results");
+            let at = memory::offset_pointer(&mut self.b, &results, 16 * place as i64);
+            self.b.inst(format_args!("store {}, {}, align 16", wide.typed(), at.typed()));
+        }
+        self.leave(status::RETURNED);
+        Ok(())
+    }
+
+    pub fn call(&mut self, id: FuncId, args: &[Val], results: &[Type]) -> Result<Vec<Val>> {
+        let (Some(base), Some(buffer)) = (self.stack_base.clone(), self.call_results.clone()) else {
+            return Err(Unsupported("a call in an unreachable block".to_owned()));
+        };
+        // The stack grows down.
+        let wide = Type::int(64, 1);
+        let (top, here) = (self.b.cast("ptrtoint", &base, wide), self.b.cast("ptrtoint", &buffer, wide));
+        let depth = self.b.sub(&top, &here);
+        let fits = self.b.icmp_int("ult", &depth, STACK_LIMIT);
+        let [deep, call, stop, returned] =
+            ["deep", "call", "stop", "returned"].map(|hint| self.b.label(hint));
+        self.b.cond_br(&fits, &call, &deep);
+        self.b.start_block(&deep);
+        self.leave(status::NO_MEMORY);
+        self.b.start_block(&call);
+        let arguments: String = args.iter().map(|arg| format!(", {}", arg.typed())).collect();
+        let line = format!(
+            "call i32 @f{}(ptr %launch, ptr %worker, ptr %thread, {}, {}{arguments})",
+            id.0,
+            base.typed(),
+            buffer.typed()
+        );
+        let status = self.b.assign(Type::int(32, 1), line);
+        let normal = self.b.icmp_int("eq", &status, i128::from(status::RETURNED));
+        self.b.cond_br(&normal, &returned, &stop);
+        self.b.start_block(&stop);
+        self.b.inst(format_args!("ret {}", status.typed()));
+        self.b.start_block(&returned);
+        let mut values = vec![];
+        for (place, to) in results.iter().enumerate() {
+            let at = memory::offset_pointer(&mut self.b, &buffer, 16 * place as i64);
+            let raw = self.b.assign(Type::int(128, 1), format_args!("load i128, {}, align 16", at.typed()));
+            let bits = self.b.resize(&raw, to.bits(), false);
+            values.push(self.b.bitcast(&bits, *to));
+        }
+        Ok(values)
+    }
+
+    /// The function in a slot of the services table.
+    pub fn service(&mut self, slot: i64) -> Val {
+        let table = self.load_field("%launch", launch::SERVICES, Type::ptr());
+        let at = memory::offset_pointer(&mut self.b, &table, slot * 8);
+        self.b.assign(Type::ptr(), format_args!("load ptr, {}, align 8", at.typed()))
+    }
+
+    fn host_pointer(&mut self, address: &Val) -> Val {
+        let address = self.b.resize(address, 64, false);
+        self.b.cast("inttoptr", &address, Type::ptr())
+    }
+
+    pub fn syscall(&mut self, syscall: Syscall, args: &[Val]) -> Result<Vec<Val>> {
+        let (wanted, name) = match syscall {
+            Syscall::Vprintf => (2, "vprintf"),
+            Syscall::Malloc => (1, "malloc"),
+            Syscall::Free => (1, "free"),
+            Syscall::AssertFail => (5, "__assertfail"),
+        };
+        if args.len() != wanted {
+            return Err(Unsupported(format!("{name} with {} arguments", args.len())));
+        }
+        Ok(match syscall {
+            Syscall::Vprintf => {
+                let function = self.service(service::VPRINTF);
+                let (format, values) = (self.host_pointer(&args[0]), self.host_pointer(&args[1]));
+                let call = format!(
+                    "call i32 {}(ptr %launch, {}, {})",
+                    function.text,
+                    format.typed(),
+                    values.typed()
+                );
+                vec![self.b.assign(Type::int(32, 1), call)]
+            }
+            Syscall::Malloc => {
+                let function = self.service(service::MALLOC);
+                let bytes = self.b.resize(&args[0], 64, false);
+                let call = format!("call ptr {}(ptr %launch, {})", function.text, bytes.typed());
+                let pointer = self.b.assign(Type::ptr(), call);
+                vec![self.b.cast("ptrtoint", &pointer, Type::int(64, 1))]
+            }
+            Syscall::Free => {
+                let function = self.service(service::FREE);
+                let pointer = self.host_pointer(&args[0]);
+                self.b.inst(format_args!("call void {}(ptr %launch, {})", function.text, pointer.typed()));
+                vec![]
+            }
+            Syscall::AssertFail => {
+                let texts = [0, 1, 3].map(|i| self.host_pointer(&args[i]).typed());
+                let [message, file, function_name] = texts;
+                let line = self.b.resize(&args[2], 32, false).typed();
+                let char_bytes = self.b.resize(&args[4], 64, false).typed();
+                let function = self.service(service::ASSERT_FAIL).text;
+                self.b.inst(format_args!(
+                    "call void {function}(ptr %launch, {message}, {file}, {line}, {function_name}, {char_bytes})"
+                ));
+                self.stop(status::ASSERTION);
+                vec![]
+            }
+        })
+    }
+}
