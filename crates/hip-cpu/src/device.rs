@@ -277,8 +277,14 @@ pub fn healthy() -> Result {
 pub fn fail(fault: Fault) {
     let code = match fault {
         Fault::Assert => hipErrorAssert,
+        Fault::Address(_) => hipErrorIllegalAddress,
         Fault::Memory(_) => hipErrorOutOfMemory,
-        Fault::Trap | Fault::Collective | Fault::Stack | Fault::Deadlock(_) | Fault::Status(_) => hipErrorLaunchFailure,
+        Fault::Trap
+        | Fault::Collective
+        | Fault::Stack
+        | Fault::Arithmetic
+        | Fault::Deadlock(_)
+        | Fault::Status(_) => hipErrorLaunchFailure,
     };
     let _ = FAULT.compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Acquire);
 }

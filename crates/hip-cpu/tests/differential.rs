@@ -27,7 +27,7 @@ struct Case {
     simd: bool,
 }
 
-fn case(kernel: &'static str, grid: [u32; 3], block: [u32; 3], given: Vec<Given>) -> Case {
+fn case(kernel: &str, grid: [u32; 3], block: [u32; 3], given: Vec<Given>) -> Case {
     Case { kernel: kernel.to_owned(), grid, block, given, simd: true }
 }
 
@@ -141,15 +141,15 @@ fn cases() -> Vec<Case> {
     all
 }
 
-/// `ANY=n` with `PTX=file`: kernels `fuzz0`, `fuzz1`, … that take (words, words, count), S or not.
-fn any_cases(count: &str) -> Vec<Case> {
+/// `ANY=1` with `PTX=file`: all its kernels, which take (words, words, count), whether S takes them or not. Those whose
+/// name has a `w` need whole warps.
+fn any_cases() -> Vec<Case> {
     let mut all = vec![];
-    for kernel in 0..count.parse().unwrap_or(0) {
-        for block in [32, 40, 128] {
+    for kernel in hip_cpu::harness::kernels(&program().unwrap()).into_keys() {
+        for block in if kernel.contains('w') { [32, 64, 96] } else { [32, 40, 100] } {
             let len = 2 * block as usize;
             let given = vec![Words(len, small), Words(len, zero), I(len as i32 - 5)];
-            let simd = case("", [2, 1, 1], [block, 1, 1], given);
-            all.push(Case { kernel: format!("fuzz{kernel}"), simd: false, ..simd });
+            all.push(Case { simd: false, ..case(&kernel, [2, 1, 1], [block, 1, 1], given) });
         }
     }
     all
@@ -176,11 +176,15 @@ fn volatile_shared_memory_is_in_lockstep_within_a_warp() {
     assert_eq!(found[1], expected);
 }
 
+/// PTX=file takes the kernels from another compiler's output.
+fn program() -> Result<compiler::Program, Error> {
+    let other = std::env::var("PTX").ok().and_then(|file| std::fs::read_to_string(file).ok());
+    load(other.as_deref().unwrap_or(KERNELS))
+}
+
 /// The buffers afterwards.
 fn result(case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
-    // PTX=file takes the kernels from another compiler's output.
-    let other = std::env::var("PTX").ok().and_then(|file| std::fs::read_to_string(file).ok());
-    let program = load(other.as_deref().unwrap_or(KERNELS))?;
+    let program = program()?;
     let mut buffers: Vec<Vec<u8>> = case
         .given
         .iter()
@@ -217,7 +221,7 @@ fn settings_l_and_s_give_the_same_bits() {
     let wanted = std::env::var("KERNEL").unwrap_or_default();
     let mut failures: Vec<String> = vec![];
     let mut n_compared = 0;
-    let cases = std::env::var("ANY").map_or_else(|_| cases(), |count| any_cases(&count));
+    let cases = if std::env::var("ANY").is_ok() { any_cases() } else { cases() };
     for case in cases.iter().filter(|case| case.kernel.contains(&wanted)) {
         let mut how = How::new(1, 1);
         (how.grid, how.block) = (case.grid, case.block);

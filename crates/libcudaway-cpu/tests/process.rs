@@ -25,6 +25,14 @@ const KERNELS: &str = r#"
     ret;
 }
 
+.visible .entry wild(.param .u64 out)
+{
+    .reg .b64 %rd<2>;
+    mov.u64 %rd1, 4096;
+    st.global.u32 [%rd1], 1;
+    ret;
+}
+
 .visible .entry asserting()
 {
     .reg .b64 %rd<5>;
@@ -153,6 +161,7 @@ macro_rules! in_child {
 }
 
 in_child!(a_trap_is_a_launch_failure_until_the_device_is_reset, faults("trapping", 1, 719));
+in_child!(a_wild_store_is_an_illegal_address_and_the_process_lives, faults("wild", 64, 700));
 in_child!(a_failed_assertion_is_reported_as_such, faults("asserting", 1, 710));
 in_child!(threads_that_wait_for_each_other_for_ever_are_a_launch_failure, faults("stuck", 64, 719));
 

@@ -8,6 +8,7 @@
 //! so blocks that wait for each other advance however few cores there are.
 
 use super::arena::Mapping;
+use super::guard::Guard;
 use super::{Fault, Grid, StepFn, Thread, Worker, block_index};
 
 /// What the threads of a stuck block wait for.
@@ -103,8 +104,9 @@ const MAX_RESIDENT: usize = 1024;
 const PATIENCE: u32 = 64;
 
 /// Runs blocks until `next` gives no more and all have ended, or `stopped` says that the grid failed elsewhere.
-pub fn run_blocks(
+pub(crate) fn run_blocks(
     step: StepFn,
+    guard: &Guard,
     grid: &Grid<'_>,
     number: u32,
     residents: &mut Vec<Resident>,
@@ -119,7 +121,7 @@ pub fn run_blocks(
         let worker = resident.begin(grid, number, linear)?;
         let mut block = Block::of(&mut resident, grid, &worker);
         let patience = if waiting.len() < MAX_RESIDENT { PATIENCE } else { u32::MAX };
-        match block.run(step, grid, &worker, patience, &stopped)? {
+        match block.run((step, guard), grid, &worker, patience, &stopped)? {
             Turn::Ended => residents.push(resident),
             Turn::Waits => waiting.push((resident, worker, linear)),
         }
@@ -135,7 +137,7 @@ pub fn run_blocks(
             let (resident, worker, _) = &mut waiting[i];
             let mut block = Block::of(resident, grid, worker);
             let before = block.lanes.n_steps;
-            match block.run(step, grid, worker, 1, &stopped)? {
+            match block.run((step, guard), grid, worker, 1, &stopped)? {
                 Turn::Ended => {
                     residents.push(waiting.swap_remove(i).0);
                     advanced = true;
@@ -254,7 +256,7 @@ impl<'a> Block<'a> {
     /// Runs until the block has ended, or nothing moved in `patience` passes.
     fn run(
         &mut self,
-        step: StepFn,
+        step: (StepFn, &Guard),
         grid: &Grid<'_>,
         worker: &Worker,
         patience: u32,
@@ -305,7 +307,7 @@ impl<'a> Block<'a> {
     /// Steps every lane that can run; true when one of them got anywhere.
     fn step_warp(
         &mut self,
-        step: StepFn,
+        step: (StepFn, &Guard),
         grid: &Grid<'_>,
         worker: &Worker,
         warp: usize,
@@ -318,7 +320,7 @@ impl<'a> Block<'a> {
                 continue;
             }
             // SAFETY: the emitter's code with the structures it was made for.
-            let status = unsafe { step(grid.launch, worker, self.thread(t)) };
+            let status = unsafe { step.0.call(step.1, grid.launch, worker, self.thread(t)) };
             match status {
                 0 => {
                     self.lanes.states[t] = State::Ended;

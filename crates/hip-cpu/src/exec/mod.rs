@@ -3,6 +3,7 @@
 //! The thread that calls [`run`] works on the grid itself; the pool's threads help. No lock is held while blocks run.
 
 pub mod arena;
+pub mod guard;
 pub mod lane;
 pub mod pool;
 pub mod printf;
@@ -18,6 +19,7 @@ use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, Setting};
 
 use crate::jit;
 use arena::Arena;
+use guard::Guard;
 
 /// What ended a grid early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -32,6 +34,10 @@ pub enum Fault {
     Stack,
     #[error("every thread of a block waits for another: {0}")]
     Deadlock(lane::Stuck),
+    #[error("the kernel accessed memory at {0:#x}, which it may not")]
+    Address(usize),
+    #[error("the kernel divided by zero or the like")]
+    Arithmetic,
     #[error("the arena for {0} bytes could not be mapped")]
     Memory(u64),
     #[error("the kernel answered the unknown status {0}")]
@@ -45,6 +51,8 @@ impl Fault {
             -2 => Fault::Assert,
             -3 => Fault::Collective,
             -4 => Fault::Stack,
+            guard::ILLEGAL_ADDRESS => Fault::Address(guard::address()),
+            guard::ARITHMETIC => Fault::Arithmetic,
             other => Fault::Status(other),
         }
     }
@@ -105,13 +113,43 @@ const _: () = {
     assert!(size_of::<Thread>() == 96);
 };
 
-type RunFn = unsafe extern "C" fn(*const Launch, *const Worker, i64, i64) -> i32;
-type StepFn = unsafe extern "C" fn(*const Launch, *const Worker, *mut Thread) -> i32;
+/// `i32 cudaway_run(ptr launch, ptr worker, i64 first, i64 count)`
+#[derive(Clone, Copy)]
+struct RunFn(*const c_void);
+
+/// `i32 cudaway_step(ptr launch, ptr worker, ptr thread)`
+#[derive(Clone, Copy)]
+pub(crate) struct StepFn(*const c_void);
+
+impl RunFn {
+    /// # Safety
+    /// The structures are those that the code was made for.
+    unsafe fn call(self, guard: &Guard, launch: &Launch, worker: &Worker, first: u64, count: u64) -> i32 {
+        let arguments = [std::ptr::from_ref(launch) as u64, std::ptr::from_ref(worker) as u64, first, count];
+        // SAFETY: the entry's signature; kernel code owns nothing.
+        unsafe { guard.call(self.0, arguments) }
+    }
+}
+
+impl StepFn {
+    /// # Safety
+    /// As for [`RunFn::call`].
+    unsafe fn call(self, guard: &Guard, launch: &Launch, worker: &Worker, thread: *mut Thread) -> i32 {
+        let arguments = [std::ptr::from_ref(launch) as u64, std::ptr::from_ref(worker) as u64, thread as u64, 0];
+        // SAFETY: as above.
+        unsafe { guard.call(self.0, arguments) }
+    }
+}
 
 enum Entry {
     Simd(RunFn),
     Lane(StepFn),
 }
+
+// SAFETY: code addresses, alive as long as the kernel's code.
+unsafe impl Send for Entry {}
+// SAFETY: as above.
+unsafe impl Sync for Entry {}
 
 /// A kernel ready to run for one block shape.
 pub struct Kernel {
@@ -131,10 +169,8 @@ impl Kernel {
     pub fn load(object: &[u8], compiled: &CompiledShape) -> Result<Kernel, jit::Error> {
         let code = jit::Code::load(object)?;
         let entry = match compiled.setting {
-            // SAFETY: the emitter gives `cudaway_run` this signature (docs/architecture.md).
-            Setting::Simd => Entry::Simd(unsafe { std::mem::transmute::<*const c_void, RunFn>(code.function(ENTRY_SIMD)?) }),
-            // SAFETY: the same for `cudaway_step`.
-            Setting::Lane => Entry::Lane(unsafe { std::mem::transmute::<*const c_void, StepFn>(code.function(ENTRY_LANE)?) }),
+            Setting::Simd => Entry::Simd(RunFn(code.function(ENTRY_SIMD)?)),
+            Setting::Lane => Entry::Lane(StepFn(code.function(ENTRY_LANE)?)),
         };
         Ok(Kernel {
             entry,
@@ -206,20 +242,21 @@ impl Job<'_> {
 
     fn work_in(&self, arena: &mut Arena, number: u32) -> Result<(), Fault> {
         let _rounding = Rounding::ptx();
+        let guard = Guard::new();
         match self.grid.kernel.entry {
-            Entry::Simd(run) => self.run_chunks(run, arena, number),
+            Entry::Simd(run) => self.run_chunks(run, &guard, arena, number),
             Entry::Lane(step) => {
                 let next = || {
                     let linear = self.next.fetch_add(1, Ordering::Relaxed);
                     (linear < self.total).then_some(linear)
                 };
                 let stopped = || self.status.load(Ordering::Relaxed) != 0;
-                lane::run_blocks(step, self.grid, number, &mut arena.residents, next, stopped)
+                lane::run_blocks(step, &guard, self.grid, number, &mut arena.residents, next, stopped)
             }
         }
     }
 
-    fn run_chunks(&self, run: RunFn, arena: &mut Arena, number: u32) -> Result<(), Fault> {
+    fn run_chunks(&self, run: RunFn, guard: &Guard, arena: &mut Arena, number: u32) -> Result<(), Fault> {
         let Grid { kernel, launch, shared_bytes } = *self.grid;
         let n_threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
         let local_bytes = kernel.local_bytes * n_threads;
@@ -243,7 +280,7 @@ impl Job<'_> {
             }
             let count = self.chunk.min(self.total - first);
             // SAFETY: the emitter's code with the structures it was made for, alive for the call.
-            let status = unsafe { run(launch, &raw const worker, first as i64, count as i64) };
+            let status = unsafe { run.call(guard, launch, &worker, first, count) };
             if status != 0 {
                 return Err(Fault::of_status(status));
             }

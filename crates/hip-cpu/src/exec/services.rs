@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::guard::Pause;
 use super::{Launch, printf};
 
 #[repr(C)]
@@ -24,6 +25,7 @@ unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments:
     if format.is_null() {
         return -1;
     }
+    let _pause = Pause::new();
     // SAFETY: the kernel passes a NUL-terminated format and the packed arguments that it describes.
     unsafe { printf::print(CStr::from_ptr(format), arguments) }
 }
@@ -34,6 +36,7 @@ static HEAP_USED: AtomicUsize = AtomicUsize::new(0);
 
 /// Ours, not the program's allocator: a device pointer given to the host's `free` is an error in CUDA too.
 unsafe extern "C" fn malloc(_: *const Launch, bytes: i64) -> *mut c_void {
+    let _pause = Pause::new();
     let Ok(bytes) = usize::try_from(bytes) else { return std::ptr::null_mut() };
     if bytes == 0 {
         return std::ptr::null_mut();
@@ -61,6 +64,7 @@ unsafe extern "C" fn free(_: *const Launch, pointer: *mut c_void) {
     if pointer.is_null() {
         return;
     }
+    let _pause = Pause::new();
     // SAFETY: CUDA's contract: the pointer came from device `malloc` and was not freed.
     unsafe {
         let at = pointer.cast::<u8>().sub(16);
@@ -96,6 +100,7 @@ unsafe extern "C" fn assert_failed(
     function: *const c_char,
     size: i64,
 ) {
+    let _pause = Pause::new();
     // SAFETY: three strings of the kernel's.
     let (message, file, function) = unsafe { (text(message, size), text(file, size), text(function, size)) };
     printf::queue_assertion(&format!("{file}:{line}: {function}: Assertion `{message}` failed.\n"));

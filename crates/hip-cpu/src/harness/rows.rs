@@ -201,7 +201,7 @@ fn argument(text: &str, bytes: usize) -> Option<Vec<u8>> {
 #[derive(Debug, Default)]
 pub struct Report {
     pub n_rows: usize,
-    /// Rows that also ran in setting S.
+    /// Rows that also ran in setting S, at one width at least.
     pub n_simd: usize,
     pub failures: Vec<String>,
     /// Why kernels do not run in S, one line per kernel.
@@ -241,7 +241,7 @@ pub fn run(name: &str, text: &str) -> Report {
         if row.lane_only {
             continue;
         }
-        let mut in_simd = true;
+        let mut in_simd = false;
         for width in WIDTHS {
             let mut ways = vec![row.how.clone().simd(width)];
             for bits in [128, 256] {
@@ -252,9 +252,8 @@ pub fn run(name: &str, text: &str) -> Report {
             }
             for how in ways {
                 match run_row(&program, row, &how, &mut codes) {
-                    Ok(()) => {}
+                    Ok(()) => in_simd = true,
                     Err(Failure::NotSimd(why)) => {
-                        in_simd = false;
                         let line = format!("{name}: {} in S{width}: {why}", row.kernel);
                         if !report.not_simd.contains(&line) {
                             report.not_simd.push(line);
