@@ -421,3 +421,26 @@ fn the_device_describes_this_machine() {
         assert_eq!(Layout::of_version(version), Layout::Rocm6);
     }
 }
+
+#[test]
+fn advice_about_managed_memory_is_kept() {
+    let hip = hip();
+    let mut p = std::ptr::null_mut();
+    unsafe {
+        hip.hipMallocManaged(&mut p, 4096, hipMemAttachGlobal).unwrap();
+        let ask = |attribute: c_int| {
+            let mut value: c_int = 99;
+            hip.hipMemRangeGetAttribute((&raw mut value).cast(), 4, attribute, p, 4096).unwrap();
+            value
+        };
+        assert_eq!([ask(1), ask(2), ask(3), ask(4)], [0, -2, -2, -2]);
+        hip.hipMemAdvise(p, 4096, hipMemAdviseSetReadMostly, 0).unwrap();
+        hip.hipMemAdvise(p, 4096, hipMemAdviseSetPreferredLocation, hipCpuDeviceId).unwrap();
+        hip.hipMemAdvise(p, 4096, hipMemAdviseSetAccessedBy, 0).unwrap();
+        hip.hipMemPrefetchAsync(p, 4096, 0, std::ptr::null_mut()).unwrap();
+        assert_eq!([ask(1), ask(2), ask(3), ask(4)], [1, -1, 0, 0]);
+        assert_eq!(code(hip.hipMemAdvise(p, 4097, hipMemAdviseSetReadMostly, 0)), 1);
+        assert_eq!(code(hip.hipMemPrefetchAsync(p, 4096, 3, std::ptr::null_mut())), 101);
+        hip.hipFree(p).unwrap();
+    }
+}

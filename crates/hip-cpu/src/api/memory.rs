@@ -1,8 +1,10 @@
 //! Allocation, registration, and what is known of a pointer.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
 
 use hip_sys::*;
+use parking_lot::Mutex;
 
 use crate::device::{self, PITCH_ALIGN, healthy};
 use crate::error::{Result, out};
@@ -110,6 +112,7 @@ fn free(ptr: *mut c_void, kinds: &[Kind]) -> Result {
     stream::quiesce();
     let taken = memory::take(ptr as usize, kinds).ok_or(hipErrorInvalidValue)?;
     super::pool::forget(&taken);
+    ADVICE.lock().remove(&taken.id);
     memory::release(&taken);
     Ok(())
 }
@@ -294,23 +297,99 @@ fn managed_range(pointer: *const c_void, count: usize) -> Result {
     }
 }
 
-/// All memory is where it has to be; only the arguments are checked.
+/// What a program said about a managed allocation. It moves nothing: memory is where it has to be.
+// CPU differs: kept per allocation, not per page.
+#[derive(Clone, Copy)]
+struct Advice {
+    read_mostly: bool,
+    preferred: c_int,
+    accessed_by: [bool; 2],
+    last_prefetch: c_int,
+}
+
+const NO_ADVICE: Advice = Advice {
+    read_mostly: false,
+    preferred: hipInvalidDeviceId,
+    accessed_by: [false; 2],
+    last_prefetch: hipInvalidDeviceId,
+};
+
+/// By `Allocation::id`. Bound: managed allocations that were advised about.
+static ADVICE: Mutex<BTreeMap<u64, Advice>> = Mutex::new(BTreeMap::new());
+
+fn advise(pointer: *const c_void, change: impl FnOnce(&mut Advice)) {
+    if let Some(found) = memory::find(pointer as usize) {
+        change(ADVICE.lock().entry(found.id).or_insert(NO_ADVICE));
+    }
+}
+
+/// The device, or the host as `hipCpuDeviceId`.
+fn location(device: c_int) -> Result {
+    if device == hipCpuDeviceId { Ok(()) } else { device::check(device) }
+}
+
 pub fn hipMemPrefetchAsync(dev_ptr: *const c_void, count: usize, device: c_int, stream: hipStream_t) -> Result {
     healthy()?;
     managed_range(dev_ptr, count)?;
-    if device != hipCpuDeviceId {
-        device::check(device)?;
-    }
-    stream::of_handle(stream).map(drop)
+    location(device)?;
+    stream::of_handle(stream)?;
+    advise(dev_ptr, |advice| advice.last_prefetch = device);
+    Ok(())
 }
 
-/// Advice about where memory should be, which it is.
 pub fn hipMemAdvise(dev_ptr: *const c_void, count: usize, advice: hipMemoryAdvise, device: c_int) -> Result {
     managed_range(dev_ptr, count)?;
-    if device != hipCpuDeviceId {
-        device::check(device)?;
+    // HIP: these two do not look at the device.
+    if !matches!(advice, hipMemAdviseSetReadMostly | hipMemAdviseUnsetReadMostly | hipMemAdviseUnsetPreferredLocation) {
+        location(device)?;
     }
-    if matches!(advice, 1..=6 | 100 | 101) { Ok(()) } else { Err(hipErrorInvalidValue) }
+    let by = usize::from(device == hipCpuDeviceId);
+    match advice {
+        hipMemAdviseSetReadMostly => advise(dev_ptr, |a| a.read_mostly = true),
+        hipMemAdviseUnsetReadMostly => advise(dev_ptr, |a| a.read_mostly = false),
+        hipMemAdviseSetPreferredLocation => advise(dev_ptr, |a| a.preferred = device),
+        hipMemAdviseUnsetPreferredLocation => advise(dev_ptr, |a| a.preferred = hipInvalidDeviceId),
+        hipMemAdviseSetAccessedBy => advise(dev_ptr, |a| a.accessed_by[by] = true),
+        hipMemAdviseUnsetAccessedBy => advise(dev_ptr, |a| a.accessed_by[by] = false),
+        // ROCm's coarse and fine grain: all memory is coherent.
+        100 | 101 => {}
+        _ => return Err(hipErrorInvalidValue),
+    }
+    Ok(())
+}
+
+pub fn hipMemRangeGetAttribute(
+    data: *mut c_void,
+    data_size: usize,
+    attribute: hipMemRangeAttribute,
+    dev_ptr: *const c_void,
+    count: usize,
+) -> Result {
+    if data.is_null() || data_size == 0 || data_size % 4 != 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    managed_range(dev_ptr, count)?;
+    let found = memory::find(dev_ptr as usize).filter(|found| found.kind == Kind::Managed).ok_or(hipErrorInvalidValue)?;
+    let advice = ADVICE.lock().get(&found.id).copied().unwrap_or(NO_ADVICE);
+    let mut values = vec![hipInvalidDeviceId; data_size / 4];
+    match attribute {
+        1 => values[0] = c_int::from(advice.read_mostly),
+        2 => values[0] = advice.preferred,
+        3 => {
+            let who = [0, hipCpuDeviceId].into_iter().zip(advice.accessed_by).filter(|(_, by)| *by);
+            for (value, (device, _)) in values.iter_mut().zip(who) {
+                *value = device;
+            }
+        }
+        4 => values[0] = advice.last_prefetch,
+        _ => return Err(hipErrorInvalidValue),
+    }
+    if attribute != 3 && data_size != 4 {
+        return Err(hipErrorInvalidValue);
+    }
+    // SAFETY: HIP's contract: `data_size` writable bytes.
+    unsafe { data.cast::<u8>().copy_from_nonoverlapping(values.as_ptr().cast(), data_size) };
+    Ok(())
 }
 
 /// Attachment restricts who may touch managed memory at a time; here everyone may always.
