@@ -31,6 +31,7 @@ mod special;
 mod table;
 pub mod verify;
 mod video;
+mod video_simd;
 mod warp;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
