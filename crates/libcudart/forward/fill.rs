@@ -105,3 +105,37 @@ extern "C" fn error_name() -> *const c_char {
 extern "C" fn error_string() -> *const c_char {
     c"initialization error".as_ptr()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(name: &str) -> *const c_void {
+        let index = NAMES.iter().position(|(known, _)| *known == name).unwrap();
+        SLOTS[index].load(Ordering::Acquire)
+    }
+
+    /// The test program has no implementation beside it.
+    #[test]
+    fn without_an_implementation_calls_fail_and_nothing_crashes() {
+        fill();
+        // SAFETY: without an implementation every slot holds one of the functions above.
+        let call =
+            |name| unsafe { core::mem::transmute::<*const c_void, extern "C" fn() -> usize>(bound(name)) }();
+        assert_eq!(call("cudaMalloc"), 3);
+        assert_eq!(call("cudaGetLastError"), 3);
+        assert_eq!(call("__cudaRegisterFatBinary"), 0);
+        assert_eq!(call("__cudaPushCallConfiguration"), 1);
+        let text = ptr::with_exposed_provenance(call("cudaGetErrorString"));
+        // SAFETY: the function gives a literal.
+        assert_eq!(unsafe { CStr::from_ptr(text) }, c"initialization error");
+    }
+
+    #[test]
+    fn names_are_told_apart() {
+        let mut names: Vec<_> = NAMES.iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), COUNT);
+    }
+}
