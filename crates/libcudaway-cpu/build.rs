@@ -12,7 +12,9 @@ fn main() {
     std::fs::create_dir_all(&folder).expect("OUT_DIR is writable");
     for name in ["libstdc++.a", "libz.a", "libzstd.a"] {
         let Some(path) = archive(name) else {
-            println!("cargo:warning={name} is not installed, so libcudaway_cpu.so will need the shared library");
+            println!(
+                "cargo:warning={name} is not installed, so libcudaway_cpu.so will need the shared library"
+            );
             continue;
         };
         let link = folder.join(name);

@@ -6,7 +6,8 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use hip_cpu::api::*;
 use hip_sys::*;
 
-const EMPTY: &str = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry empty(.param .u64 p)\n{\n ret;\n}\n";
+const EMPTY: &str =
+    ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry empty(.param .u64 p)\n{\n ret;\n}\n";
 
 struct Launcher {
     function: hipFunction_t,
@@ -16,7 +17,8 @@ struct Launcher {
 impl Launcher {
     fn new(flags: u32) -> Launcher {
         let text = CString::new(EMPTY).unwrap();
-        let (mut module, mut function, mut stream) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+        let (mut module, mut function, mut stream) =
+            (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
         hipModuleLoadData(&mut module, text.as_ptr().cast()).unwrap();
         hipModuleGetFunction(&mut function, module, c"empty".as_ptr()).unwrap();
         hipStreamCreateWithFlags(&mut stream, flags).unwrap();
@@ -27,7 +29,17 @@ impl Launcher {
         let mut argument = 0u64;
         let mut arguments = [(&raw mut argument).cast::<c_void>()];
         hipModuleLaunchKernel(
-            self.function, grid, 1, 1, 32, 1, 1, 0, self.stream, arguments.as_mut_ptr(), std::ptr::null_mut(),
+            self.function,
+            grid,
+            1,
+            1,
+            32,
+            1,
+            1,
+            0,
+            self.stream,
+            arguments.as_mut_ptr(),
+            std::ptr::null_mut(),
         )
         .unwrap();
     }
@@ -38,7 +50,9 @@ impl Launcher {
 }
 
 fn launches(c: &mut Criterion) {
-    for (name, flags) in [("blocking stream", hipStreamDefault), ("non-blocking stream", hipStreamNonBlocking)] {
+    for (name, flags) in
+        [("blocking stream", hipStreamDefault), ("non-blocking stream", hipStreamNonBlocking)]
+    {
         let own = Launcher::new(flags);
         own.launch(1);
         own.wait();

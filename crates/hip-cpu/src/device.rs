@@ -52,7 +52,8 @@ impl Device {
     fn read() -> Device {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let field = |name: &str| {
-            let line = cpuinfo.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
+            let line =
+                cpuinfo.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
             Some(line.split_once(':')?.1.trim().to_owned())
         };
         let model = field("model name").unwrap_or_else(|| std::env::consts::ARCH.to_owned());
@@ -173,7 +174,9 @@ impl Device {
             hipDeviceAttributeMultiGpuBoardGroupID => p.multiGpuBoardGroupID,
             hipDeviceAttributeMultiprocessorCount => p.multiProcessorCount,
             hipDeviceAttributePageableMemoryAccess => p.pageableMemoryAccess,
-            hipDeviceAttributePageableMemoryAccessUsesHostPageTables => p.pageableMemoryAccessUsesHostPageTables,
+            hipDeviceAttributePageableMemoryAccessUsesHostPageTables => {
+                p.pageableMemoryAccessUsesHostPageTables
+            }
             hipDeviceAttributePciBusId => p.pciBusID,
             hipDeviceAttributePciDeviceId => p.pciDeviceID,
             hipDeviceAttributePciDomainID => p.pciDomainID,
@@ -199,7 +202,9 @@ impl Device {
             hipDeviceAttributeHostRegisterSupported => p.hostRegisterSupported,
             hipDeviceAttributeMemoryPoolSupportedHandleTypes => 0,
             hipDeviceAttributeClockInstructionRate => p.clockInstructionRate,
-            hipDeviceAttributeMaxSharedMemoryPerMultiprocessor => saturate(p.maxSharedMemoryPerMultiProcessor),
+            hipDeviceAttributeMaxSharedMemoryPerMultiprocessor => {
+                saturate(p.maxSharedMemoryPerMultiProcessor)
+            }
             hipDeviceAttributeIsLargeBar => p.isLargeBar,
             hipDeviceAttributeAsicRevision => p.asicRevision,
             hipDeviceAttributeCanUseStreamWaitValue => 1,
@@ -241,7 +246,9 @@ fn memory_bytes() -> usize {
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let total = meminfo
             .lines()
-            .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<usize>().ok())
+            .find_map(|line| {
+                line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()
+            })
             .map_or(1 << 30, |kib| kib << 10);
         let limit = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
             .iter()

@@ -4,9 +4,11 @@
 //! of threads compile at once. The process may end while they do: libcudaway-cpu links LLVM so that its destructors
 //! never run.
 
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::mpsc::SyncSender;
 use std::sync::{Once, OnceLock};
 
 use llvm_sys::analysis::{LLVMVerifierFailureAction, LLVMVerifyModule};
@@ -20,6 +22,8 @@ use llvm_sys::prelude::*;
 use llvm_sys::target::*;
 use llvm_sys::target_machine::*;
 use llvm_sys::transforms::pass_builder::*;
+
+use crate::thread;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -99,10 +103,25 @@ fn start() {
     });
 }
 
+thread_local! {
+    /// Where this thread's compile answers.
+    static ANSWER: RefCell<Option<SyncSender<Result<Vec<u8>, Error>>>> = const { RefCell::new(None) };
+}
+
+/// LLVM would end the process after this ("cannot select …"). So it never returns: the compile fails, its thread stays.
 extern "C" fn fatal(reason: *const c_char) {
     // SAFETY: LLVM passes a C string.
-    let reason = unsafe { CStr::from_ptr(reason) }.to_string_lossy();
-    tracing::error!(target: "cudaway::cpu", "LLVM stops the process: {reason}");
+    let reason = unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned();
+    let answer = ANSWER.try_with(|answer| answer.take()).ok().flatten();
+    let Some(answer) = answer else {
+        tracing::error!(target: "cudaway::cpu", "LLVM stops the process: {reason}");
+        return;
+    };
+    let _ = answer.send(Err(Error::Generate(reason)));
+    drop(answer);
+    loop {
+        std::thread::park();
+    }
 }
 
 /// A message LLVM allocated with its own allocator; freed here.
@@ -185,8 +204,21 @@ extern "C" fn diagnosed(info: LLVMDiagnosticInfoRef, context: *mut c_void) {
 /// The pass pipeline: O2 without LLVM's own vectorisers, which find no parallelism the back end has not.
 const PIPELINE: &CStr = c"default<O2>";
 
-/// Compiles IR text to an object file in memory.
+/// Compiles IR text to an object file in memory, in a thread of its own: LLVM recurses deeply, and a fatal error in it
+/// ends that thread's work only.
 pub fn compile(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Error> {
+    let (send, receive) = std::sync::mpsc::sync_channel(1);
+    let (name, text, target) = (name.to_owned(), text.to_owned(), target.clone());
+    thread::spawn("cudaway-llvm".to_owned(), move || {
+        ANSWER.with(|answer| answer.replace(Some(send.clone())));
+        let result = compile_here(&name, &text, &target);
+        let _ = send.send(result);
+    })
+    .map_err(|error| Error::Generate(format!("no thread: {error}")))?;
+    receive.recv().unwrap_or_else(|_| Err(Error::Generate("the compile panicked".to_owned())))
+}
+
+fn compile_here(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Error> {
     start();
     let name = CString::new(name.replace('\0', " ")).unwrap_or_default();
     let machine = machine(target)?;
@@ -197,7 +229,8 @@ pub fn compile(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Error
         let context = Owned(LLVMContextCreate(), LLVMContextDispose);
         LLVMContextSetDiagnosticHandler(context.0, Some(diagnosed), (&raw mut complaints).cast());
         // The copy is NUL-terminated, as the reader wants; the reader frees it.
-        let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), name.as_ptr());
+        let buffer =
+            LLVMCreateMemoryBufferWithMemoryRangeCopy(text.as_ptr().cast(), text.len(), name.as_ptr());
         let mut module = ptr::null_mut();
         let mut message = ptr::null_mut();
         if LLVMParseIRInContext(context.0, buffer, &mut module, &mut message) != 0 {
@@ -234,7 +267,10 @@ pub fn compile(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Error
         if !complaints.is_empty() {
             return Err(Error::Generate(complaints.join("; ")));
         }
-        let bytes = std::slice::from_raw_parts(LLVMGetBufferStart(object.0).cast::<u8>(), LLVMGetBufferSize(object.0));
+        let bytes = std::slice::from_raw_parts(
+            LLVMGetBufferStart(object.0).cast::<u8>(),
+            LLVMGetBufferSize(object.0),
+        );
         Ok(bytes.to_vec())
     }
 }
@@ -271,8 +307,11 @@ impl Code {
             let mut symbols = library_symbols(jit);
             let unit = LLVMOrcAbsoluteSymbols(symbols.as_mut_ptr(), symbols.len());
             check(LLVMOrcJITDylibDefine(main, unit), Error::Load)?;
-            let buffer =
-                LLVMCreateMemoryBufferWithMemoryRangeCopy(object.as_ptr().cast(), object.len(), c"kernel".as_ptr());
+            let buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+                object.as_ptr().cast(),
+                object.len(),
+                c"kernel".as_ptr(),
+            );
             check(LLVMOrcLLJITAddObjectFile(jit, main, buffer), Error::Load)?;
             Ok(code)
         }
@@ -394,6 +433,15 @@ mod tests {
     fn text_that_breaks_ssa_is_an_error_of_the_verifier() {
         let text = "define i32 @f(i1 %c) {\n  br i1 %c, label %a, label %b\na:\n  %x = add i32 1, 2\n  br label %b\nb:\n  ret i32 %x\n}\n";
         assert!(matches!(build(text), Err(Error::Verify(_))));
+    }
+
+    #[test]
+    fn what_llvm_calls_fatal_fails_this_compile_only() {
+        // No selection pattern: an intrinsic of another target.
+        let text = "declare i32 @llvm.amdgcn.workitem.id.x()\ndefine i32 @f() {\n  %a = call i32 @llvm.amdgcn.workitem.id.x()\n  ret i32 %a\n}\n";
+        let error = compile("test", text, Target::host()).unwrap_err();
+        assert!(matches!(error, Error::Generate(_)), "{error}");
+        build("define i32 @f() {\n  ret i32 1\n}\n").unwrap();
     }
 
     #[test]

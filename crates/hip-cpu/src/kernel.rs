@@ -40,7 +40,12 @@ pub fn build(program: &Program, digest: &[u8; 32], kernel: &Kernel, block: [u32;
     }
 }
 
-fn build_here(program: &Program, digest: &[u8; 32], kernel: &Kernel, block: [u32; 3]) -> Result<exec::Kernel> {
+fn build_here(
+    program: &Program,
+    digest: &[u8; 32],
+    kernel: &Kernel,
+    block: [u32; 3],
+) -> Result<exec::Kernel> {
     let config = config::get();
     let target = Target::host();
     let setting = match config.cpu_setting {
@@ -58,7 +63,9 @@ fn build_here(program: &Program, digest: &[u8; 32], kernel: &Kernel, block: [u32
                 tracing::info!(target: "cudaway::cpu", "cache hit {name}, block {block:?}");
                 return Ok(code);
             }
-            Err(error) => tracing::warn!(target: "cudaway::cpu", "cached code of {name}: {error}; compiling again"),
+            Err(error) => {
+                tracing::warn!(target: "cudaway::cpu", "cached code of {name}: {error}; compiling again")
+            }
         }
     }
 
@@ -124,7 +131,8 @@ fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
     let u32_at = |at: usize| Some(u32::from_le_bytes(header[at..at + 4].try_into().ok()?));
     let u64_at = |at: usize| Some(u64::from_le_bytes(header[at..at + 8].try_into().ok()?));
     let setting = if u32_at(0)? == 1 { Setting::Simd } else { Setting::Lane };
-    let shape = CompiledShape { setting, width: u32_at(4)?, context_bytes: u64_at(8)?, local_bytes: u64_at(16)? };
+    let shape =
+        CompiledShape { setting, width: u32_at(4)?, context_bytes: u64_at(8)?, local_bytes: u64_at(16)? };
     Some((shape, object.to_vec()))
 }
 
@@ -145,7 +153,8 @@ mod tests {
 
     #[test]
     fn what_is_packed_comes_back() {
-        let shape = CompiledShape { setting: Setting::Simd, width: 16, context_bytes: 1 << 40, local_bytes: 48 };
+        let shape =
+            CompiledShape { setting: Setting::Simd, width: 16, context_bytes: 1 << 40, local_bytes: 48 };
         assert_eq!(unpack(&pack(shape, b"elf")), Some((shape, b"elf".to_vec())));
         assert_eq!(unpack(&[0; 23]), None);
     }

@@ -111,7 +111,10 @@ pub fn register(base: usize, bytes: usize, flags: u32) -> Result {
     }
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     let layout = Backing::Foreign;
-    all.insert(base, Allocation { base, bytes, kind: Kind::Registered, flags, id, pool: 0, is_global: false, layout });
+    all.insert(
+        base,
+        Allocation { base, bytes, kind: Kind::Registered, flags, id, pool: 0, is_global: false, layout },
+    );
     Ok(())
 }
 

@@ -67,7 +67,8 @@ pub unsafe fn sources(image: *const u8) -> std::result::Result<Vec<Source>, Refu
         // SAFETY: an image has a header, and as many bytes as it says.
         let bytes = unsafe {
             let header = image.cast::<[u8; HEADER_BYTES]>().read();
-            let total = total_bytes(&header).ok_or_else(|| Refusal::new(hipErrorInvalidImage, "no length"))?;
+            let total =
+                total_bytes(&header).ok_or_else(|| Refusal::new(hipErrorInvalidImage, "no length"))?;
             std::slice::from_raw_parts(image, total)
         };
         return decode(bytes).map_err(|error| Refusal::new(hipErrorInvalidImage, error.to_string()));
@@ -75,9 +76,13 @@ pub unsafe fn sources(image: *const u8) -> std::result::Result<Vec<Source>, Refu
     // SAFETY: then it is a C string.
     let text = unsafe { CStr::from_ptr(image.cast::<c_char>()) };
     if text.to_bytes().starts_with(b"\x7fELF") {
-        return Err(Refusal::new(hipErrorNoBinaryForGpu, "machine code of another device; this one takes PTX"));
+        return Err(Refusal::new(
+            hipErrorNoBinaryForGpu,
+            "machine code of another device; this one takes PTX",
+        ));
     }
-    let text = text.to_str().map_err(|_| Refusal::new(hipErrorInvalidImage, "neither an image nor PTX text"))?;
+    let text =
+        text.to_str().map_err(|_| Refusal::new(hipErrorInvalidImage, "neither an image nor PTX text"))?;
     if !text.contains(".version") {
         return Err(Refusal::new(hipErrorInvalidImage, "neither an image nor PTX text"));
     }
@@ -94,7 +99,8 @@ pub fn load(sources: &[Source]) -> std::result::Result<hipModule_t, Refusal> {
         tracing::warn!(target: "cudaway::cpu", "{diagnostic}");
     }
     let digest = cache::digest(&compiler::image::encode(sources));
-    let module = Module::place(program, digest).map_err(|error| Refusal::new(error, "no memory for its variables"))?;
+    let module =
+        Module::place(program, digest).map_err(|error| Refusal::new(error, "no memory for its variables"))?;
     Ok(MODULES.add(Arc::new(module)) as hipModule_t)
 }
 
@@ -153,7 +159,8 @@ impl Module {
                 };
                 let value = value.wrapping_add_signed(relocation.addend) >> relocation.shift;
                 let bytes = usize::from(relocation.bytes).min(8);
-                let inside = relocation.offset.checked_add(bytes as u64).is_some_and(|end| end <= variable.bytes);
+                let inside =
+                    relocation.offset.checked_add(bytes as u64).is_some_and(|end| end <= variable.bytes);
                 debug_assert!(inside, "a relocation of {} lies outside", variable.name);
                 if inside {
                     let at = allocation.base + relocation.offset as usize;
@@ -224,9 +231,10 @@ impl Function {
     /// Threads a block may have.
     pub fn max_threads(&self) -> u32 {
         let kernel = self.kernel();
-        let bound = kernel.req_ntid.or(kernel.max_ntid).map_or(device::MAX_THREADS, |[x, y, z]| {
-            x.saturating_mul(y).saturating_mul(z)
-        });
+        let bound = kernel
+            .req_ntid
+            .or(kernel.max_ntid)
+            .map_or(device::MAX_THREADS, |[x, y, z]| x.saturating_mul(y).saturating_mul(z));
         bound.min(device::MAX_THREADS)
     }
 

@@ -43,22 +43,52 @@ pub struct Place {
 }
 
 pub enum Op {
-    Copy { to: usize, from: usize, bytes: usize },
+    Copy {
+        to: usize,
+        from: usize,
+        bytes: usize,
+    },
     /// From a copy made at enqueue: the program may change its pageable memory at once.
-    Staged { to: usize, bytes: Box<[u8]> },
-    CopyBox { to: Place, from: Place, shape: Shape },
+    Staged {
+        to: usize,
+        bytes: Box<[u8]>,
+    },
+    CopyBox {
+        to: Place,
+        from: Place,
+        shape: Shape,
+    },
     /// `unit` bytes (1, 2 or 4) of `value`, repeated.
-    Set { to: Place, shape: Shape, value: u32, unit: usize },
+    Set {
+        to: Place,
+        shape: Shape,
+        value: u32,
+        unit: usize,
+    },
     Launch(Box<Launched>),
     Record(Arc<Event>, u64),
     AwaitEvent(Arc<Event>, u64),
     /// Another stream's work up to a number.
     After(Arc<Stream>, u64),
     Host(unsafe extern "C" fn(*mut c_void), usize),
-    Callback { call: unsafe extern "C" fn(hipStream_t, hipError_t, *mut c_void), stream: usize, data: usize },
+    Callback {
+        call: unsafe extern "C" fn(hipStream_t, hipError_t, *mut c_void),
+        stream: usize,
+        data: usize,
+    },
     Free(Allocation),
-    Write { to: usize, value: u64, bytes: usize },
-    AwaitValue { from: usize, value: u64, mask: u64, bytes: usize, flags: u32 },
+    Write {
+        to: usize,
+        value: u64,
+        bytes: usize,
+    },
+    AwaitValue {
+        from: usize,
+        value: u64,
+        mask: u64,
+        bytes: usize,
+        flags: u32,
+    },
 }
 
 impl Op {
@@ -279,7 +309,9 @@ impl Stream {
             match started {
                 Ok(_) => inner.has_thread = true,
                 // The next one who waits for the stream does the work.
-                Err(error) => tracing::error!(target: "cudaway::cpu", "no thread for stream {}: {error}", self.id),
+                Err(error) => {
+                    tracing::error!(target: "cudaway::cpu", "no thread for stream {}: {error}", self.id)
+                }
             }
         } else if inner.parked {
             self.work.notify_one();
@@ -316,7 +348,9 @@ impl Stream {
         }
         let mut inner = self.inner.lock();
         while inner.completed < number {
-            let mine = !inner.draining && thread::is_roomy() && inner.queue.front().is_some_and(|op| !op.is_foreign());
+            let mine = !inner.draining
+                && thread::is_roomy()
+                && inner.queue.front().is_some_and(|op| !op.is_foreign());
             if mine {
                 inner.draining = true;
                 while inner.completed < number {
@@ -391,7 +425,9 @@ impl Stream {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), to as *mut u8, bytes.len());
             },
             Op::CopyBox { to, from, shape } if healthy.is_ok() => unsafe { copy_box(to, from, shape) },
-            Op::Set { to, shape, value, unit } if healthy.is_ok() => unsafe { set_box(to, shape, value, unit) },
+            Op::Set { to, shape, value, unit } if healthy.is_ok() => unsafe {
+                set_box(to, shape, value, unit)
+            },
             Op::Launch(mut launched) => {
                 if healthy.is_ok() {
                     launched.execute();
@@ -425,7 +461,9 @@ impl Stream {
                     (*(to as *const AtomicU64)).store(value, Ordering::SeqCst);
                 }
             },
-            Op::AwaitValue { from, value, mask, bytes, flags } => await_value(from, value, mask, bytes, flags),
+            Op::AwaitValue { from, value, mask, bytes, flags } => {
+                await_value(from, value, mask, bytes, flags)
+            }
             Op::Copy { .. } | Op::Staged { .. } | Op::CopyBox { .. } | Op::Set { .. } | Op::Write { .. } => {}
         }
     }

@@ -74,7 +74,12 @@ fn cases() -> Vec<Case> {
         let len = 5 * block as usize;
         let b = [block, 1, 1];
         all.push(case("vecadd", grid, b, vec![Words(len, float), Words(len, float), Words(len, zero), I(n)]));
-        all.push(case("saxpy_stride", grid, b, vec![F(1.5), Words(4 * len, float), Words(4 * len, float), I(4 * n)]));
+        all.push(case(
+            "saxpy_stride",
+            grid,
+            b,
+            vec![F(1.5), Words(4 * len, float), Words(4 * len, float), I(4 * n)],
+        ));
         all.push(case("early_return", grid, b, vec![Words(len, random), Words(len, zero), I(n)]));
         all.push(case("nested", grid, b, vec![Words(len, small), Words(len, zero), I(n)]));
         all.push(case("vec4", grid, b, vec![Words(4 * len, float), Words(4 * len, zero), I(n)]));
@@ -94,7 +99,12 @@ fn cases() -> Vec<Case> {
     for block in [32, 64, 256, 512] {
         let len = 3 * block as usize;
         let n = len as i32 - 7;
-        all.push(case("reduce_tree", [3, 1, 1], [block, 1, 1], vec![Words(len, random), Words(3, zero), I(n)]));
+        all.push(case(
+            "reduce_tree",
+            [3, 1, 1],
+            [block, 1, 1],
+            vec![Words(len, random), Words(3, zero), I(n)],
+        ));
     }
     for block in [64, 256] {
         let n = 3 * block;
@@ -106,14 +116,32 @@ fn cases() -> Vec<Case> {
     for block in [[32, 8, 1], [16, 16, 1], [8, 8, 1], [5, 7, 1]] {
         let grid = [60u32.div_ceil(block[0]), 37u32.div_ceil(block[1]), 1];
         all.push(case("mandel", grid, block, vec![Words(60 * 37, zero), I(60), I(37), I(50)]));
-        all.push(case("stencil", grid, block, vec![Words(60 * 37, float), Words(60 * 37, zero), I(60), I(37)]));
+        all.push(case(
+            "stencil",
+            grid,
+            block,
+            vec![Words(60 * 37, float), Words(60 * 37, zero), I(60), I(37)],
+        ));
     }
     let given = vec![Words(60 * 37, float), Words(60 * 37, zero), I(60), I(37)];
     all.push(case("transpose", [2, 2, 1], [32, 8, 1], given));
     for block in [32, 64, 96, 256] {
         let (grid, b, len) = ([3, 1, 1], [block, 1, 1], 3 * block as usize);
         let n = len as i32 - 9;
-        for kernel in ["shfl_modes", "scan", "votes", "ballot_branch", "matches", "reduxes", "early_shfl", "warp_role", "loop_exit_barrier", "counts", "switches", "calls"] {
+        for kernel in [
+            "shfl_modes",
+            "scan",
+            "votes",
+            "ballot_branch",
+            "matches",
+            "reduxes",
+            "early_shfl",
+            "warp_role",
+            "loop_exit_barrier",
+            "counts",
+            "switches",
+            "calls",
+        ] {
             all.push(case(kernel, grid, b, vec![Words(len, small), Words(len, zero), I(n)]));
         }
         // A collective that every lane of a part of a warp's block runs; which lanes are active is up to the machine.
@@ -127,7 +155,10 @@ fn cases() -> Vec<Case> {
         all.push(case("uniform_barrier", grid, b, given));
         all.push(case("doubles", grid, b, vec![Words(2 * len, double), Words(2 * len, zero), I(n)]));
         all.push(case("gen_shared", grid, b, vec![Words(len, random), Words(len, zero), I(n)]));
-        all.push(Case { simd: false, ..case("spin_lock", grid, b, vec![Words(1, zero), Words(1, zero), I(n)]) });
+        all.push(Case {
+            simd: false,
+            ..case("spin_lock", grid, b, vec![Words(1, zero), Words(1, zero), I(n)])
+        });
         let given = vec![Words(len, random), Words(len, zero), I(n)];
         all.push(Case { simd: false, ..case("divergent_barrier", grid, b, given.clone()) });
         all.push(Case { simd: false, ..case("tid_barrier", grid, b, given) });
@@ -137,7 +168,12 @@ fn cases() -> Vec<Case> {
         all.push(case("cube", [2, 1, 1], block, vec![Words(len, random), Words(len, zero), I(0)]));
     }
     all.push(case("bitonic", [2, 1, 1], [256, 1, 1], vec![Words(512, random), I(0)]));
-    all.push(case("scatter", [4, 1, 1], [256, 1, 1], vec![Words(1024, shuffled), Words(1024, zero), I(1000)]));
+    all.push(case(
+        "scatter",
+        [4, 1, 1],
+        [256, 1, 1],
+        vec![Words(1024, shuffled), Words(1024, zero), I(1000)],
+    ));
     all
 }
 
@@ -158,7 +194,8 @@ fn any_cases() -> Vec<Case> {
 /// Old code counts on the lanes of a warp storing together; S keeps that for volatile shared memory.
 #[test]
 fn volatile_shared_memory_is_in_lockstep_within_a_warp() {
-    let case = case("volatile_reduce", [3, 1, 1], [64, 1, 1], vec![Words(192, random), Words(192, zero), I(0)]);
+    let case =
+        case("volatile_reduce", [3, 1, 1], [64, 1, 1], vec![Words(192, random), Words(192, zero), I(0)]);
     let mut how = How::new(3, 64);
     how.setting = Some(Setting::Simd);
     let found = result(&case, &how).unwrap();
@@ -233,7 +270,13 @@ fn settings_l_and_s_give_the_same_bits() {
                 continue;
             }
         };
-        for (width, bits) in [(None, None), (Some(4), None), (Some(16), Some(256)), (Some(32), Some(256)), (Some(8), Some(128))] {
+        for (width, bits) in [
+            (None, None),
+            (Some(4), None),
+            (Some(16), Some(256)),
+            (Some(32), Some(256)),
+            (Some(8), Some(128)),
+        ] {
             let mut how = how.clone();
             (how.setting, how.width, how.vector_bits) = (Some(Setting::Simd), width, bits);
             let label = format!("{label} width {width:?} bits {bits:?}");
@@ -243,7 +286,8 @@ fn settings_l_and_s_give_the_same_bits() {
                     for (nth, (e, f)) in expected.iter().zip(&found).enumerate() {
                         if let Some(at) = (0..e.len()).find(|&at| e[at] != f[at]) {
                             let count = (0..e.len()).filter(|&at| e[at] != f[at]).count();
-                            failures.push(format!("{label}: buffer {nth} differs in {count} bytes, first {at}"));
+                            failures
+                                .push(format!("{label}: buffer {nth} differs in {count} bytes, first {at}"));
                         }
                     }
                 }

@@ -179,7 +179,8 @@ in_child!(
     },
     |output: Output| {
         let text = String::from_utf8(output.stdout).unwrap();
-        let mut lines: Vec<_> = text.lines().filter(|l| l.starts_with("block") || ["first", "last"].contains(l)).collect();
+        let mut lines: Vec<_> =
+            text.lines().filter(|l| l.starts_with("block") || ["first", "last"].contains(l)).collect();
         assert_eq!((lines.first(), lines.last()), (Some(&"first"), Some(&"last")), "{text}");
         lines.sort_unstable();
         assert_eq!(lines, ["block 0", "block 1", "block 2", "first", "last"]);
@@ -225,7 +226,10 @@ fn a_second_start_compiles_nothing_and_damage_is_rebuilt() {
     let (cache, log) = (folder.join("cache"), folder.join("log"));
     std::fs::create_dir_all(&folder).unwrap();
     let first = run_logged(&cache, &log);
-    assert!(first.contains("cache miss vector_add") && first.contains("compiled kernel vector_add"), "{first}");
+    assert!(
+        first.contains("cache miss vector_add") && first.contains("compiled kernel vector_add"),
+        "{first}"
+    );
     let second = run_logged(&cache, &log);
     assert!(second.contains("cache hit vector_add") && !second.contains("compiled kernel"), "{second}");
     // One flipped byte in the stored code.
@@ -259,7 +263,12 @@ in_child!(
         // The harness would go on; a program's `exit` is what is meant.
         std::process::exit(17);
     },
-    |output: Output| assert_eq!(output.status.code(), Some(17), "{}", String::from_utf8_lossy(&output.stderr))
+    |output: Output| assert_eq!(
+        output.status.code(),
+        Some(17),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    )
 );
 
 in_child!(
@@ -279,7 +288,12 @@ in_child!(
         std::thread::sleep(std::time::Duration::from_millis(60));
         std::process::exit(18);
     },
-    |output: Output| assert_eq!(output.status.code(), Some(18), "{}", String::from_utf8_lossy(&output.stderr))
+    |output: Output| assert_eq!(
+        output.status.code(),
+        Some(18),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    )
 );
 
 in_child!(
@@ -310,4 +324,3 @@ in_child!(
     },
     |output: Output| assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr))
 );
-

@@ -42,12 +42,15 @@ fn the_packed_arguments_of_extra_do_the_same() {
         HIP_LAUNCH_PARAM_END,
     ];
     let none = std::ptr::null_mut();
-    unsafe { hip().hipModuleLaunchKernel(f, 1, 1, 1, 8, 1, 1, 0, none, std::ptr::null_mut(), extra.as_mut_ptr()) }
-        .unwrap();
+    unsafe {
+        hip().hipModuleLaunchKernel(f, 1, 1, 1, 8, 1, 1, 0, none, std::ptr::null_mut(), extra.as_mut_ptr())
+    }
+    .unwrap();
     assert_eq!(download::<f32>(c, 8), [3f32; 8]);
     size.set(27);
-    let answer =
-        unsafe { hip().hipModuleLaunchKernel(f, 1, 1, 1, 8, 1, 1, 0, none, std::ptr::null_mut(), extra.as_mut_ptr()) };
+    let answer = unsafe {
+        hip().hipModuleLaunchKernel(f, 1, 1, 1, 8, 1, 1, 0, none, std::ptr::null_mut(), extra.as_mut_ptr())
+    };
     assert_eq!(code(answer), 1, "a packed buffer that is too short");
 }
 
@@ -67,7 +70,21 @@ fn a_launch_beyond_the_devices_limits_is_refused() {
         let mut q = p;
         let q = (&raw mut q).cast::<c_void>();
         let mut arguments = [q, q, q, (&raw mut n).cast()];
-        code(unsafe { hip().hipModuleLaunchKernel(f, 1, y, 1, 1, 1, bz, shared, none, arguments.as_mut_ptr(), std::ptr::null_mut()) })
+        code(unsafe {
+            hip().hipModuleLaunchKernel(
+                f,
+                1,
+                y,
+                1,
+                1,
+                1,
+                bz,
+                shared,
+                none,
+                arguments.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        })
     };
     assert_eq!(launch(65536, 1, 0), 1);
     assert_eq!(launch(1, 65, 0), 1);
@@ -306,7 +323,11 @@ fn variables_are_initialised_relocated_and_reached_from_both_sides() {
     assert_eq!(download::<u32>(at, 1), [7]);
     let (mut at2, mut bytes2) = (std::ptr::null_mut(), 0);
     unsafe {
-        assert_eq!(code(hip().hipModuleGetGlobal(&mut at2, &mut bytes2, m, c"pointer".as_ptr())), 0, "static in CUDA C++");
+        assert_eq!(
+            code(hip().hipModuleGetGlobal(&mut at2, &mut bytes2, m, c"pointer".as_ptr())),
+            0,
+            "static in CUDA C++"
+        );
         assert_eq!(code(hip().hipModuleGetGlobal(&mut at2, &mut bytes2, m, c"nothing".as_ptr())), 500);
         assert_eq!(code(hip().hipFree(at)), 1, "a variable is not freed by hand");
         hip().hipModuleUnload(m).unwrap();

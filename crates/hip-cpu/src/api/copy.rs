@@ -29,7 +29,13 @@ struct Ends {
 
 impl Ends {
     /// Checks both ranges against the allocations and the direction the program names.
-    fn check(to: usize, to_bytes: usize, from: usize, from_bytes: usize, kind: hipMemcpyKind) -> Result<Ends> {
+    fn check(
+        to: usize,
+        to_bytes: usize,
+        from: usize,
+        from_bytes: usize,
+        kind: hipMemcpyKind,
+    ) -> Result<Ends> {
         if to == 0 || from == 0 {
             return Err(hipErrorInvalidValue);
         }
@@ -64,7 +70,14 @@ fn submit(stream: &Arc<Stream>, op: Op, when: When) -> Result {
     healthy()
 }
 
-fn copy(to: usize, from: usize, bytes: usize, kind: hipMemcpyKind, stream: hipStream_t, when: When) -> Result {
+fn copy(
+    to: usize,
+    from: usize,
+    bytes: usize,
+    kind: hipMemcpyKind,
+    stream: hipStream_t,
+    when: When,
+) -> Result {
     healthy()?;
     let stream = stream::of_handle(stream)?;
     if bytes == 0 {
@@ -120,20 +133,41 @@ pub fn hipMemcpyDtoD(dst: hipDeviceptr_t, src: hipDeviceptr_t, sizeBytes: usize)
     hipMemcpy(dst, src, sizeBytes, hipMemcpyDeviceToDevice)
 }
 
-pub fn hipMemcpyHtoDAsync(dst: hipDeviceptr_t, src: *mut c_void, sizeBytes: usize, stream: hipStream_t) -> Result {
+pub fn hipMemcpyHtoDAsync(
+    dst: hipDeviceptr_t,
+    src: *mut c_void,
+    sizeBytes: usize,
+    stream: hipStream_t,
+) -> Result {
     hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyHostToDevice, stream)
 }
 
-pub fn hipMemcpyDtoHAsync(dst: *mut c_void, src: hipDeviceptr_t, sizeBytes: usize, stream: hipStream_t) -> Result {
+pub fn hipMemcpyDtoHAsync(
+    dst: *mut c_void,
+    src: hipDeviceptr_t,
+    sizeBytes: usize,
+    stream: hipStream_t,
+) -> Result {
     hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDeviceToHost, stream)
 }
 
-pub fn hipMemcpyDtoDAsync(dst: hipDeviceptr_t, src: hipDeviceptr_t, sizeBytes: usize, stream: hipStream_t) -> Result {
+pub fn hipMemcpyDtoDAsync(
+    dst: hipDeviceptr_t,
+    src: hipDeviceptr_t,
+    sizeBytes: usize,
+    stream: hipStream_t,
+) -> Result {
     hipMemcpyAsync(dst, src, sizeBytes, hipMemcpyDeviceToDevice, stream)
 }
 
 /// One device, so a copy between peers is one on it.
-pub fn hipMemcpyPeer(dst: *mut c_void, dstDevice: c_int, src: *const c_void, srcDevice: c_int, size: usize) -> Result {
+pub fn hipMemcpyPeer(
+    dst: *mut c_void,
+    dstDevice: c_int,
+    src: *const c_void,
+    srcDevice: c_int,
+    size: usize,
+) -> Result {
     crate::device::check(dstDevice)?;
     crate::device::check(srcDevice)?;
     hipMemcpy(dst, src, size, hipMemcpyDeviceToDevice)
@@ -164,7 +198,14 @@ fn extent(place: &Place, shape: &Shape) -> Result<usize> {
         .ok_or(hipErrorInvalidValue)
 }
 
-fn copy_box(to: Place, from: Place, shape: Shape, kind: hipMemcpyKind, stream: hipStream_t, when: When) -> Result {
+fn copy_box(
+    to: Place,
+    from: Place,
+    shape: Shape,
+    kind: hipMemcpyKind,
+    stream: hipStream_t,
+    when: When,
+) -> Result {
     healthy()?;
     let stream = stream::of_handle(stream)?;
     if shape.width == 0 || shape.height == 0 || shape.depth == 0 {
@@ -295,9 +336,8 @@ fn copy_3d(pCopy: *const HIP_MEMCPY3D, stream: hipStream_t, when: When) -> Resul
     let dense = |given: usize, else_: usize| if given == 0 { else_ } else { given };
     let from_pitch = dense(c.srcPitch, c.WidthInBytes);
     let to_pitch = dense(c.dstPitch, c.WidthInBytes);
-    let slice = |pitch: usize, height: usize| {
-        pitch.checked_mul(dense(height, c.Height)).ok_or(hipErrorInvalidValue)
-    };
+    let slice =
+        |pitch: usize, height: usize| pitch.checked_mul(dense(height, c.Height)).ok_or(hipErrorInvalidValue);
     let (from_slice, to_slice) = (slice(from_pitch, c.srcHeight)?, slice(to_pitch, c.dstHeight)?);
     let from = end(c.srcMemoryType, c.srcHost as usize, c.srcDevice as usize)?;
     let to = end(c.dstMemoryType, c.dstHost as usize, c.dstDevice as usize)?;
@@ -329,7 +369,8 @@ fn set(to: Place, shape: Shape, value: u32, unit: usize, stream: hipStream_t, wh
     if shape.width == 0 || shape.height == 0 || shape.depth == 0 {
         return Ok(());
     }
-    if to.at == 0 || to.at % unit != 0 || shape.height > 1 && (to.pitch % unit != 0 || to.pitch < shape.width) {
+    if to.at == 0 || to.at % unit != 0 || shape.height > 1 && (to.pitch % unit != 0 || to.pitch < shape.width)
+    {
         return Err(hipErrorInvalidValue);
     }
     let found = memory::device_range(to.at, extent(&to, &shape)?)?;
@@ -338,7 +379,14 @@ fn set(to: Place, shape: Shape, value: u32, unit: usize, stream: hipStream_t, wh
     submit(&stream, Op::Set { to, shape, value, unit }, when)
 }
 
-fn set_row(dst: *mut c_void, value: u32, unit: usize, count: usize, stream: hipStream_t, when: When) -> Result {
+fn set_row(
+    dst: *mut c_void,
+    value: u32,
+    unit: usize,
+    count: usize,
+    stream: hipStream_t,
+    when: When,
+) -> Result {
     let width = count.checked_mul(unit).ok_or(hipErrorInvalidValue)?;
     let to = Place { at: dst as usize, pitch: width, slice: 0 };
     set(to, Shape { width, height: 1, depth: 1 }, value, unit, stream, when)
@@ -431,7 +479,13 @@ sets_2d! {
     hipMemsetD2D32 hipMemsetD2D32Async c_uint: 4;
 }
 
-fn set_3d(pitched: hipPitchedPtr, value: c_int, extent: hipExtent, stream: hipStream_t, when: When) -> Result {
+fn set_3d(
+    pitched: hipPitchedPtr,
+    value: c_int,
+    extent: hipExtent,
+    stream: hipStream_t,
+    when: When,
+) -> Result {
     let slice = pitched.pitch.checked_mul(pitched.ysize).ok_or(hipErrorInvalidValue)?;
     let to = Place { at: pitched.ptr as usize, pitch: pitched.pitch, slice };
     let shape = Shape { width: extent.width, height: extent.height, depth: extent.depth };

@@ -269,9 +269,7 @@ pub fn error_text(error: hipError_t) -> Option<&'static CStr> {
     use std::ffi::CString;
     use std::sync::LazyLock;
     static NAMES: LazyLock<HashMap<c_int, CString>> = LazyLock::new(|| {
-        (0..1100)
-            .filter_map(|code| Some((code, CString::new(error_name(hipError_t(code))?).ok()?)))
-            .collect()
+        (0..1100).filter_map(|code| Some((code, CString::new(error_name(hipError_t(code))?).ok()?))).collect()
     });
     NAMES.get(&error.0).map(CString::as_c_str)
 }

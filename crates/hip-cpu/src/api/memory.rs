@@ -232,7 +232,11 @@ pub fn hipPointerGetAttributes(attributes: *mut hipPointerAttribute_t, ptr: *con
     Ok(())
 }
 
-pub fn hipPointerGetAttribute(data: *mut c_void, attribute: hipPointer_attribute, ptr: hipDeviceptr_t) -> Result {
+pub fn hipPointerGetAttribute(
+    data: *mut c_void,
+    attribute: hipPointer_attribute,
+    ptr: hipDeviceptr_t,
+) -> Result {
     if data.is_null() || ptr.is_null() {
         return Err(hipErrorInvalidValue);
     }
@@ -328,7 +332,12 @@ fn location(device: c_int) -> Result {
     if device == hipCpuDeviceId { Ok(()) } else { device::check(device) }
 }
 
-pub fn hipMemPrefetchAsync(dev_ptr: *const c_void, count: usize, device: c_int, stream: hipStream_t) -> Result {
+pub fn hipMemPrefetchAsync(
+    dev_ptr: *const c_void,
+    count: usize,
+    device: c_int,
+    stream: hipStream_t,
+) -> Result {
     healthy()?;
     managed_range(dev_ptr, count)?;
     location(device)?;
@@ -340,7 +349,10 @@ pub fn hipMemPrefetchAsync(dev_ptr: *const c_void, count: usize, device: c_int, 
 pub fn hipMemAdvise(dev_ptr: *const c_void, count: usize, advice: hipMemoryAdvise, device: c_int) -> Result {
     managed_range(dev_ptr, count)?;
     // HIP: these two do not look at the device.
-    if !matches!(advice, hipMemAdviseSetReadMostly | hipMemAdviseUnsetReadMostly | hipMemAdviseUnsetPreferredLocation) {
+    if !matches!(
+        advice,
+        hipMemAdviseSetReadMostly | hipMemAdviseUnsetReadMostly | hipMemAdviseUnsetPreferredLocation
+    ) {
         location(device)?;
     }
     let by = usize::from(device == hipCpuDeviceId);
@@ -369,7 +381,9 @@ pub fn hipMemRangeGetAttribute(
         return Err(hipErrorInvalidValue);
     }
     managed_range(dev_ptr, count)?;
-    let found = memory::find(dev_ptr as usize).filter(|found| found.kind == Kind::Managed).ok_or(hipErrorInvalidValue)?;
+    let found = memory::find(dev_ptr as usize)
+        .filter(|found| found.kind == Kind::Managed)
+        .ok_or(hipErrorInvalidValue)?;
     let advice = ADVICE.lock().get(&found.id).copied().unwrap_or(NO_ADVICE);
     let mut values = vec![hipInvalidDeviceId; data_size / 4];
     match attribute {
@@ -393,7 +407,12 @@ pub fn hipMemRangeGetAttribute(
 }
 
 /// Attachment restricts who may touch managed memory at a time; here everyone may always.
-pub fn hipStreamAttachMemAsync(stream: hipStream_t, dev_ptr: *mut c_void, length: usize, flags: c_uint) -> Result {
+pub fn hipStreamAttachMemAsync(
+    stream: hipStream_t,
+    dev_ptr: *mut c_void,
+    length: usize,
+    flags: c_uint,
+) -> Result {
     stream::of_handle(stream)?;
     if !matches!(flags, hipMemAttachGlobal | hipMemAttachHost | hipMemAttachSingle) {
         return Err(hipErrorInvalidValue);

@@ -98,7 +98,11 @@ fn text<'a>(name: *const c_char) -> Result<&'a str> {
     unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| hipErrorNotFound)
 }
 
-pub fn hipModuleGetFunction(function: *mut hipFunction_t, module: hipModule_t, kname: *const c_char) -> Result {
+pub fn hipModuleGetFunction(
+    function: *mut hipFunction_t,
+    module: hipModule_t,
+    kname: *const c_char,
+) -> Result {
     let answer = out(function)?;
     let module = module::of_handle(module)?;
     answer.write(module.function(text(kname)?)?);

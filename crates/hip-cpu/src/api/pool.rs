@@ -207,7 +207,11 @@ pub fn hipMemPoolGetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, valu
 /// The only device has access, read and write.
 const READ_WRITE: hipMemAccessFlags = 3;
 
-pub fn hipMemPoolSetAccess(mem_pool: hipMemPool_t, desc_list: *const hipMemAccessDesc, count: usize) -> Result {
+pub fn hipMemPoolSetAccess(
+    mem_pool: hipMemPool_t,
+    desc_list: *const hipMemAccessDesc,
+    count: usize,
+) -> Result {
     pool(mem_pool)?;
     if count > 0 && desc_list.is_null() {
         return Err(hipErrorInvalidValue);

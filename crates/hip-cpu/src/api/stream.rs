@@ -152,11 +152,23 @@ pub fn hipStreamWriteValue64(stream: hipStream_t, ptr: *mut c_void, value: u64, 
     write_value(stream, ptr, value, 8, flags)
 }
 
-pub fn hipStreamWaitValue32(stream: hipStream_t, ptr: *mut c_void, value: u32, flags: c_uint, mask: u32) -> Result {
+pub fn hipStreamWaitValue32(
+    stream: hipStream_t,
+    ptr: *mut c_void,
+    value: u32,
+    flags: c_uint,
+    mask: u32,
+) -> Result {
     wait_value(stream, ptr, value.into(), mask.into(), 4, flags)
 }
 
-pub fn hipStreamWaitValue64(stream: hipStream_t, ptr: *mut c_void, value: u64, flags: c_uint, mask: u64) -> Result {
+pub fn hipStreamWaitValue64(
+    stream: hipStream_t,
+    ptr: *mut c_void,
+    value: u64,
+    flags: c_uint,
+    mask: u64,
+) -> Result {
     wait_value(stream, ptr, value, mask, 8, flags)
 }
 
@@ -167,5 +179,3 @@ pub fn hipStreamIsCapturing(stream: hipStream_t, pCaptureStatus: *mut hipStreamC
     status.write(hipStreamCaptureStatusNone);
     Ok(())
 }
-
-

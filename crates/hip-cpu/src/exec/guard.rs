@@ -166,9 +166,9 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
                 }
             }
             handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
-                std::mem::transmute::<usize, extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)>(handler)(
-                    signal, info, context,
-                );
+                std::mem::transmute::<usize, extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)>(
+                    handler,
+                )(signal, info, context);
             }
             handler => std::mem::transmute::<usize, extern "C" fn(c_int)>(handler)(signal),
         }
@@ -206,7 +206,9 @@ mod tests {
                         assert_eq!((status, address()), (ILLEGAL_ADDRESS, 8 * t as usize));
                         let value = 7 * t as i32;
                         // SAFETY: as above.
-                        let read = unsafe { guard.call(read as *const c_void, [(&raw const value) as u64, 0, 0, 0]) };
+                        let read = unsafe {
+                            guard.call(read as *const c_void, [(&raw const value) as u64, 0, 0, 0])
+                        };
                         assert_eq!(read, value);
                     }
                 });

@@ -346,7 +346,8 @@ impl<'a> Block<'a> {
         let thread = self.thread(t);
         match thread.kind {
             request::BARRIER => {
-                let (id, count, flags) = (thread.args[0] as u32 as usize, thread.args[1] as u32, thread.flags);
+                let (id, count, flags) =
+                    (thread.args[0] as u32 as usize, thread.args[1] as u32, thread.flags);
                 self.arrive(t, id, count, flags)?;
             }
             request::ACTIVE_MASK => self.lanes.states[t] = State::AtActiveMask,
@@ -454,7 +455,8 @@ impl<'a> Block<'a> {
         while waiting != 0 {
             let leader = waiting.trailing_zeros() as usize;
             let key = self.key(first + leader);
-            let group = bits(waiting).filter(|&l| self.key(first + l) == key).fold(0, |mask, l| mask | 1 << l);
+            let group =
+                bits(waiting).filter(|&l| self.key(first + l) == key).fold(0, |mask, l| mask | 1 << l);
             waiting &= !group;
             // Ended lanes count as arrived.
             if key.2 & alive & !group == 0 {
@@ -472,7 +474,8 @@ impl<'a> Block<'a> {
         // Every other live lane waits or spins: who is at the same instruction is active together.
         for l in bits(asking) {
             let site = self.thread(first + l).site;
-            let mask = bits(asking).filter(|&o| self.thread(first + o).site == site).fold(0u32, |m, o| m | 1 << o);
+            let mask =
+                bits(asking).filter(|&o| self.thread(first + o).site == site).fold(0u32, |m, o| m | 1 << o);
             self.thread(first + l).results[0] = u64::from(mask);
         }
         self.release(first, asking);
@@ -515,7 +518,8 @@ impl<'a> Block<'a> {
             request::SHFL => {
                 for l in bits(group) {
                     let thread = self.thread(first + l);
-                    let (from, in_range) = shfl_source(flags, l as u32, thread.args[1] as u32, thread.args[2] as u32);
+                    let (from, in_range) =
+                        shfl_source(flags, l as u32, thread.args[1] as u32, thread.args[2] as u32);
                     // PTX: the value of a lane that takes no part is undefined; here it is the own value.
                     let from = if members & (1 << from) != 0 { from as usize } else { l };
                     thread.results = [a[from] & 0xffff_ffff, u64::from(in_range)];

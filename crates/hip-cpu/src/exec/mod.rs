@@ -135,7 +135,8 @@ impl StepFn {
     /// # Safety
     /// As for [`RunFn::call`].
     unsafe fn call(self, guard: &Guard, launch: &Launch, worker: &Worker, thread: *mut Thread) -> i32 {
-        let arguments = [std::ptr::from_ref(launch) as u64, std::ptr::from_ref(worker) as u64, thread as u64, 0];
+        let arguments =
+            [std::ptr::from_ref(launch) as u64, std::ptr::from_ref(worker) as u64, thread as u64, 0];
         // SAFETY: as above.
         unsafe { guard.call(self.0, arguments) }
     }

@@ -46,7 +46,8 @@ fn pool() -> &'static Pool {
     let pool = POOL.get_or_init(Pool::default);
     STARTED.get_or_init(|| {
         for number in 1..workers() {
-            let started = crate::thread::spawn(format!("cudaway-{number}"), move || serve(pool, number as u32));
+            let started =
+                crate::thread::spawn(format!("cudaway-{number}"), move || serve(pool, number as u32));
             if let Err(error) = started {
                 tracing::warn!(target: "cudaway::cpu", "worker thread {number} did not start: {error}");
             }

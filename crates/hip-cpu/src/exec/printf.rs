@@ -153,15 +153,21 @@ unsafe fn conversion(start: &[u8], arguments: &mut Arguments, out: &mut Vec<u8>)
             b'%' if length == 2 => out.push(b'%'),
             b'd' | b'i' | b'o' | b'u' | b'x' | b'X' if long => {
                 let value = arguments.next::<i64>();
-                c_format(&format!("{spec}ll{}", char::from(kind)), out, |b, n, f| libc::snprintf(b, n, f, value));
+                c_format(&format!("{spec}ll{}", char::from(kind)), out, |b, n, f| {
+                    libc::snprintf(b, n, f, value)
+                });
             }
             b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'c' => {
                 let value = arguments.next::<i32>();
-                c_format(&format!("{spec}{size}{}", char::from(kind)), out, |b, n, f| libc::snprintf(b, n, f, value));
+                c_format(&format!("{spec}{size}{}", char::from(kind)), out, |b, n, f| {
+                    libc::snprintf(b, n, f, value)
+                });
             }
             b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => {
                 let value = arguments.next::<f64>();
-                c_format(&format!("{spec}{}", char::from(kind)), out, |b, n, f| libc::snprintf(b, n, f, value));
+                c_format(&format!("{spec}{}", char::from(kind)), out, |b, n, f| {
+                    libc::snprintf(b, n, f, value)
+                });
             }
             b'p' => {
                 let value = arguments.next::<usize>() as *const libc::c_void;

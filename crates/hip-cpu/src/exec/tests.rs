@@ -70,7 +70,10 @@ fn answers(ask: &str, threads: u32) -> Result<Vec<u64>, Fault> {
     let kernel = kernel(&asking(ask), Setting::Lane);
     let mut out = vec![u64::MAX; 64 * 8];
     launch(&kernel, [8, 1, 1], [threads, 1, 1], &[out.as_mut_ptr() as u64])?;
-    assert!(out.chunks(64).all(|block| block[..threads as usize] == out[..threads as usize]), "blocks differ");
+    assert!(
+        out.chunks(64).all(|block| block[..threads as usize] == out[..threads as usize]),
+        "blocks differ"
+    );
     Ok(out[..threads as usize].to_vec())
 }
 

@@ -139,7 +139,8 @@ impl Globals {
             bytes[..variable.init.len()].copy_from_slice(&variable.init);
             for relocation in &variable.relocations {
                 let Points::Global(id) = relocation.target else { continue };
-                let value = (globals.addresses[id.index()] as i64).wrapping_add(relocation.addend) >> relocation.shift;
+                let value = (globals.addresses[id.index()] as i64).wrapping_add(relocation.addend)
+                    >> relocation.shift;
                 let bytes = globals.bytes(i, variable.bytes as usize);
                 let at = relocation.offset as usize;
                 bytes[at..at + relocation.bytes as usize]

@@ -18,8 +18,8 @@ use std::collections::HashMap;
 use compiler::Program;
 use compiler::back::cpu::Setting;
 
-use crate::exec;
 use super::{Arg, Error, Globals, How};
+use crate::exec;
 
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -56,7 +56,9 @@ impl Expected {
             Expected::Int { bits: wanted, .. } => bits == wanted,
             Expected::F32 { value, ulp } => {
                 let got = f32::from_bits(bits as u32);
-                let ordered = |v: f32| i64::from(v.to_bits() as i32 & 0x7fff_ffff) * if v.is_sign_negative() { -1 } else { 1 };
+                let ordered = |v: f32| {
+                    i64::from(v.to_bits() as i32 & 0x7fff_ffff) * if v.is_sign_negative() { -1 } else { 1 }
+                };
                 if value.is_nan() || got.is_nan() || ulp == 0 {
                     return value.is_nan() && got.is_nan() || value.to_bits() == got.to_bits();
                 }
@@ -64,7 +66,9 @@ impl Expected {
             }
             Expected::F64 { value, ulp } => {
                 let got = f64::from_bits(bits);
-                let ordered = |v: f64| i128::from(v.to_bits() as i64 & i64::MAX) * if v.is_sign_negative() { -1 } else { 1 };
+                let ordered = |v: f64| {
+                    i128::from(v.to_bits() as i64 & i64::MAX) * if v.is_sign_negative() { -1 } else { 1 }
+                };
                 if value.is_nan() || got.is_nan() || ulp == 0 {
                     return value.is_nan() && got.is_nan() || value.to_bits() == got.to_bits();
                 }
@@ -128,7 +132,14 @@ fn row(line: usize, rest: &str) -> Option<Row> {
         let value = self::expected(value)?;
         expected.extend(std::iter::repeat_n(value, n));
     }
-    Some(Row { line, kernel: kernel.trim().to_owned(), arguments: list(arguments), results: expected, how, lane_only })
+    Some(Row {
+        line,
+        kernel: kernel.trim().to_owned(),
+        arguments: list(arguments),
+        results: expected,
+        how,
+        lane_only,
+    })
 }
 
 /// `64` or `8x4x2`.
@@ -146,7 +157,9 @@ fn expected(text: &str) -> Option<Expected> {
         None => (text, 0),
     };
     let hex = text.starts_with("0x");
-    for (suffix, bytes) in [("u8", 1), ("s8", 1), ("u16", 2), ("s16", 2), ("u32", 4), ("s32", 4), ("u64", 8), ("s64", 8)] {
+    for (suffix, bytes) in
+        [("u8", 1), ("s8", 1), ("u16", 2), ("s16", 2), ("u32", 4), ("s32", 4), ("u64", 8), ("s64", 8)]
+    {
         if let Some(digits) = text.strip_suffix(suffix) {
             return Some(Expected::Int { bytes, bits: truncated(int(digits)?, bytes) });
         }
@@ -286,7 +299,12 @@ pub enum Failure {
 /// Code by kernel and the part of [`How`] that it depends on: rows share it.
 type Codes = HashMap<(String, [u32; 3], Option<u32>, Option<u32>), exec::Kernel>;
 
-fn code<'c>(program: &Program, kernel: &str, how: &How, codes: &'c mut Codes) -> Result<&'c exec::Kernel, Error> {
+fn code<'c>(
+    program: &Program,
+    kernel: &str,
+    how: &How,
+    codes: &'c mut Codes,
+) -> Result<&'c exec::Kernel, Error> {
     use std::collections::hash_map::Entry;
     // L has no width, S always has one here.
     match codes.entry((kernel.to_owned(), how.block, how.width, how.vector_bits)) {
@@ -303,7 +321,9 @@ fn run_row(program: &Program, row: &Row, how: &How, codes: &mut Codes) -> Result
     let kernel = super::find(program, &row.kernel).map_err(Failure::Run)?;
     let wrong = |what: &str| Failure::Row(what.to_owned());
     if kernel.params.len() != row.arguments.len() + 1 {
-        return Err(wrong("the row's arguments do not fit the kernel's parameters (the first is the result pointer)"));
+        return Err(wrong(
+            "the row's arguments do not fit the kernel's parameters (the first is the result pointer)",
+        ));
     }
     // Canaries on both sides: a kernel that writes too far is caught here.
     const GUARD: usize = 64;
@@ -319,14 +339,18 @@ fn run_row(program: &Program, row: &Row, how: &How, codes: &mut Codes) -> Result
     {
         let mut args = vec![Arg::Buffer(&mut buffer[GUARD..])];
         for (text, param) in row.arguments.iter().zip(&kernel.params[1..]) {
-            let value = argument(text, param.bytes as usize).ok_or_else(|| wrong(&format!("argument {text}")))?;
+            let value =
+                argument(text, param.bytes as usize).ok_or_else(|| wrong(&format!("argument {text}")))?;
             args.push(Arg::Value(value));
         }
-        let ran = code(program, &row.kernel, how, codes)
-            .and_then(|code| super::run_code(program, &row.kernel, code, how, &mut args, &mut Globals::place(program)));
+        let ran = code(program, &row.kernel, how, codes).and_then(|code| {
+            super::run_code(program, &row.kernel, code, how, &mut args, &mut Globals::place(program))
+        });
         match ran {
             Ok(()) => {}
-            Err(Error::NotSimd(why)) if how.setting == Some(Setting::Simd) => return Err(Failure::NotSimd(why)),
+            Err(Error::NotSimd(why)) if how.setting == Some(Setting::Simd) => {
+                return Err(Failure::NotSimd(why));
+            }
             Err(error) => return Err(Failure::Run(error)),
         }
     }
