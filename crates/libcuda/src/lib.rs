@@ -1,7 +1,7 @@
-//! `libcuda.so.1`: the 729 generated exports, CUDAway's own two, and the constructor that takes static runtimes over.
+//! `libcuda.so.1`: the 729 generated exports, CUDAway's own three, and the constructor that takes static runtimes over.
 //! Nothing else: what calls mean is in `driver`.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
 
 use driver::api::cudaway::{CudawayConfig, config_now, forward};
 
@@ -54,4 +54,11 @@ pub unsafe extern "C" fn cudaway_forward(path: *const c_char, clear: c_int, verb
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaway_get_config() -> *const CudawayConfig {
     config_now()
+}
+
+/// The taken-over static runtime whose code holds `address`, as the address its object is mapped at; NULL for any other.
+/// Our runtime keeps the last error of each apart, as CUDA does.
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaway_runtime_instance(address: *const c_void) -> *const c_void {
+    interpose::instance_of(address.addr()).map_or(core::ptr::null(), core::ptr::without_provenance)
 }

@@ -3,19 +3,22 @@
 //! Synchronous copies go to the default stream; in their `_ptds` spellings to the thread's own.
 
 use core::ffi::c_void;
+use std::sync::Arc;
 
 use cuda_abi::out::borrow;
 use cuda_abi::{
-    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUcontext, CUdeviceptr, CUmemorytype, CUstream,
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUcontext, CUdeviceptr, CUgraphNodeType,
+    CUmemorytype, CUstream,
 };
 use hip_sys::{
     hipMemcpyDefault, hipMemcpyDeviceToDevice, hipMemcpyDeviceToHost, hipMemcpyHostToDevice,
     hipMemcpyHostToHost, hipMemcpyKind,
 };
 
+use crate::object::graph::{Op, captured};
 use crate::object::memory::{self, check, raw};
 use crate::object::stream::null_is_per_thread;
-use crate::object::{Context, Stream};
+use crate::object::{Context, Shared, Stream};
 use crate::{Error, Result};
 
 /// A copy that has ended when the call returns.
@@ -39,6 +42,17 @@ fn copy_on(
     len_bytes: usize,
     kind: hipMemcpyKind,
 ) -> Result {
+    let memcpy = CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY;
+    let (to, from) = (Shared(target), Shared(source.cast_mut()));
+    let later = move || {
+        Ok(Op::new(memcpy, move |stream| {
+            let (to, from) = (&to, &from);
+            copy_on(stream, to.0, from.0, len_bytes, kind)
+        }))
+    };
+    if captured(stream, later)? {
+        return Ok(());
+    }
     let stream = Stream::from_handle(stream)?;
     // SAFETY: CUDA's contract: both ranges stay valid until the stream has done the copy; device ranges were checked.
     Ok(unsafe { stream.hip().hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?)
@@ -332,6 +346,30 @@ impl Block {
     }
 }
 
+/// The copy on a stream, or in the graph the stream describes.
+fn enqueue(block: Option<Block>, stream: CUstream) -> Result {
+    let Some(block) = block else { return Stream::from_handle(stream).map(|_| ()) };
+    let block = Arc::new(block);
+    if captured(stream, || Ok(block_op(Arc::clone(&block))))? {
+        return Ok(());
+    }
+    block.enqueue(&Stream::from_handle(stream)?)
+}
+
+fn block_op(block: Arc<Block>) -> Arc<Op> {
+    Op::new(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY, move |stream| {
+        block.enqueue(&Stream::from_handle(stream)?)
+    })
+}
+
+/// The copy of a graph's memcpy node.
+pub(crate) fn node_op(copy: &CUDA_MEMCPY3D) -> Result<Arc<Op>> {
+    match block_3d(copy)? {
+        Some(block) => Ok(block_op(Arc::new(block))),
+        None => Err(Error::InvalidValue("copyParams")),
+    }
+}
+
 fn block_2d(copy: *const CUDA_MEMCPY2D) -> Result<Option<Block>> {
     Context::current()?;
     // SAFETY: CUDA's contract: a readable structure.
@@ -374,9 +412,7 @@ pub fn cuMemcpy2DUnaligned_v2(pCopy: *const CUDA_MEMCPY2D) -> Result {
 }
 
 pub fn cuMemcpy2DAsync_v2(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> Result {
-    let block = block_2d(pCopy)?;
-    let stream = Stream::from_handle(hStream)?;
-    block.map_or(Ok(()), |block| block.enqueue(&stream))
+    enqueue(block_2d(pCopy)?, hStream)
 }
 
 fn block_3d(copy: *const CUDA_MEMCPY3D) -> Result<Option<Block>> {
@@ -419,9 +455,7 @@ pub fn cuMemcpy3D_v2(pCopy: *const CUDA_MEMCPY3D) -> Result {
 }
 
 pub fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> Result {
-    let block = block_3d(pCopy)?;
-    let stream = Stream::from_handle(hStream)?;
-    block.map_or(Ok(()), |block| block.enqueue(&stream))
+    enqueue(block_3d(pCopy)?, hStream)
 }
 
 /// A 3-D copy that names the contexts of both sides; unified addresses need no such help.

@@ -5,6 +5,7 @@ use core::ffi::c_uint;
 use cuda_abi::out::Out;
 use cuda_abi::{CUevent, CUstream};
 
+use crate::object::graph::captured_event_record;
 use crate::object::{Event, Stream};
 use crate::{Error, Result};
 
@@ -23,6 +24,9 @@ pub fn cuEventDestroy(hEvent: CUevent) -> Result {
 
 pub fn cuEventRecord(hEvent: CUevent, hStream: CUstream) -> Result {
     let event = Event::from_handle(hEvent)?;
+    if captured_event_record(hEvent, hStream)? {
+        return Ok(());
+    }
     let stream = Stream::from_handle(hStream)?;
     // CUDA: event and stream belong to the same context.
     if !core::ptr::eq(event.context, stream.context) {

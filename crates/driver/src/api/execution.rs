@@ -1,15 +1,18 @@
 //! Execution Control: launches. These are the calls whose cost is measured (benches/forward.rs).
 
 use core::ffi::{c_int, c_uint, c_void};
+use std::sync::Arc;
 
 use cuda_abi::{
-    CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END, CUevent, CUfunction,
-    CUhostFn, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchConfig, CUstream,
+    CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END,
+    CUDA_KERNEL_NODE_PARAMS, CUevent, CUfunction, CUgraphNodeType, CUhostFn, CUlaunchAttribute,
+    CUlaunchAttributeID, CUlaunchConfig, CUstream,
 };
 use hip_sys::{HIP_LAUNCH_PARAM_BUFFER_POINTER, HIP_LAUNCH_PARAM_BUFFER_SIZE, HIP_LAUNCH_PARAM_END};
 
+use crate::object::graph::{Op, captured, captured_event_record};
 use crate::object::module::Launchable;
-use crate::object::{Event, Function, Stream};
+use crate::object::{Event, Function, Shared, Stream};
 use crate::{Error, Result};
 
 /// Shape of a launch.
@@ -94,6 +97,97 @@ impl Extra {
     }
 }
 
+/// A kernel's arguments, kept: each at its place in a buffer of ours.
+struct Arguments {
+    /// Words, so that every argument is aligned.
+    _buffer: Vec<u128>,
+    pointers: Vec<*mut c_void>,
+}
+
+// SAFETY: the pointers lead into the buffer, which nobody writes.
+unsafe impl Send for Arguments {}
+// SAFETY: as above.
+unsafe impl Sync for Arguments {}
+
+impl Arguments {
+    /// # Safety
+    /// `kernel_params` or `extra` are what a launch of a kernel with these parameters would take.
+    unsafe fn copy(
+        params: &[(usize, usize)],
+        kernel_params: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> Result<Arguments> {
+        let len_bytes = params.iter().map(|(offset, len)| offset + len).max().unwrap_or(0);
+        let mut buffer = vec![0u128; len_bytes.div_ceil(16)];
+        let start = buffer.as_mut_ptr().cast::<u8>();
+        let packed = if extra.is_null() {
+            None
+        } else {
+            // SAFETY: the caller's promise.
+            let Extra([_, from, _, size, _]) = unsafe { Extra::read(extra) }?;
+            // SAFETY: CUDA's contract: the size belongs to the buffer.
+            Some((from.cast::<u8>(), unsafe { *size.cast::<usize>() }))
+        };
+        if packed.is_none() && kernel_params.is_null() && !params.is_empty() {
+            return Err(Error::InvalidValue("kernelParams"));
+        }
+        let mut pointers = Vec::with_capacity(params.len());
+        for (index, &(offset, len)) in params.iter().enumerate() {
+            let from = match packed {
+                Some((_, size)) if offset + len > size => return Err(Error::InvalidValue("extra")),
+                // SAFETY: inside the program's buffer.
+                Some((from, _)) => unsafe { from.add(offset) },
+                // SAFETY: CUDA's contract: one pointer per parameter.
+                None => unsafe { *kernel_params.add(index) }.cast::<u8>(),
+            };
+            // SAFETY: `len` bytes of an argument, into the buffer that was made to hold them.
+            unsafe { core::ptr::copy_nonoverlapping(from, start.add(offset), len) };
+            // SAFETY: inside the buffer.
+            pointers.push(unsafe { start.add(offset) }.cast());
+        }
+        Ok(Arguments { _buffer: buffer, pointers })
+    }
+}
+
+/// A launch that happens later, with the arguments as they are now.
+fn kernel_op(
+    f: CUfunction,
+    shape: Shape,
+    kernel_params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+    is_cooperative: bool,
+) -> Result<Arc<Op>> {
+    let function = Function::from_handle(f)?;
+    shape.check(&Function::launchable(f)?)?;
+    // SAFETY: CUDA's contract for a launch's parameters.
+    let arguments = unsafe { Arguments::copy(&function.info.params, kernel_params, extra) }?;
+    let f = Shared(f);
+    Ok(Op::new(CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL, move |stream| {
+        // The whole structures move into the call, not their raw parts.
+        let (f, arguments) = (&f, &arguments);
+        launch(
+            f.0,
+            shape,
+            stream,
+            arguments.pointers.as_ptr().cast_mut(),
+            core::ptr::null_mut(),
+            is_cooperative,
+        )
+    }))
+}
+
+/// The launch of a graph's kernel node.
+pub(crate) fn node_op(node: &CUDA_KERNEL_NODE_PARAMS) -> Result<Arc<Op>> {
+    let shape = Shape {
+        grid: [node.gridDimX, node.gridDimY, node.gridDimZ],
+        block: [node.blockDimX, node.blockDimY, node.blockDimZ],
+        shared_bytes: node.sharedMemBytes,
+    };
+    // CUDA: the kernel is named by a function or, without one, by a CUkernel.
+    let f = if node.func.is_null() { node.kern.cast() } else { node.func };
+    kernel_op(f, shape, node.kernelParams, node.extra, false)
+}
+
 #[inline]
 fn launch(
     f: CUfunction,
@@ -103,6 +197,9 @@ fn launch(
     extra: *mut *mut c_void,
     is_cooperative: bool,
 ) -> Result {
+    if captured(stream, || kernel_op(f, shape, kernel_params, extra, is_cooperative))? {
+        return Ok(());
+    }
     let function = Function::launchable(f)?;
     let stream = Stream::from_handle(stream)?;
     // CUDA: function and stream belong to the same context.
@@ -278,6 +375,9 @@ pub fn cuLaunchKernelEx(
     };
     launch(f, shape, config.hStream, kernelParams, extra, wishes.is_cooperative)?;
     if let Some(event) = wishes.event {
+        if captured_event_record(event, config.hStream)? {
+            return Ok(());
+        }
         let event = Event::from_handle(event)?;
         let stream = Stream::from_handle(config.hStream)?;
         // SAFETY: both are alive.
@@ -286,10 +386,22 @@ pub fn cuLaunchKernelEx(
     Ok(())
 }
 
+/// A host function that is called later.
+pub(crate) fn host_op(function: CUhostFn, user_data: *mut c_void) -> Arc<Op> {
+    let user_data = Shared(user_data);
+    Op::new(CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST, move |stream| {
+        let user_data = &user_data;
+        cuLaunchHostFunc(stream, function, user_data.0)
+    })
+}
+
 /// Runs `fn_` on the host when the stream gets there. It may not call CUDA.
 pub fn cuLaunchHostFunc(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> Result {
     if fn_.is_none() {
         return Err(Error::InvalidValue("fn"));
+    }
+    if captured(hStream, || Ok(host_op(fn_, userData)))? {
+        return Ok(());
     }
     let stream = Stream::from_handle(hStream)?;
     // SAFETY: the stream is alive; both ABIs have the same function type.

@@ -1,9 +1,11 @@
 //! Memory Management: filling memory. The host does not wait, except that what it sees is ordered by streams.
 
 use core::ffi::{c_int, c_uchar, c_uint, c_ushort};
+use std::sync::Arc;
 
-use cuda_abi::{CU_STREAM_PER_THREAD, CUdeviceptr, CUstream};
+use cuda_abi::{CU_STREAM_PER_THREAD, CUDA_MEMSET_NODE_PARAMS, CUdeviceptr, CUgraphNodeType, CUstream};
 
+use crate::object::graph::{Op, captured};
 use crate::object::memory::{check, raw};
 use crate::object::stream::null_is_per_thread;
 use crate::object::{Context, Stream};
@@ -47,6 +49,9 @@ fn row(stream: &Stream, at: CUdeviceptr, fill: Fill, n: usize) -> Result {
 }
 
 fn linear(at: CUdeviceptr, fill: Fill, n: usize, stream: CUstream) -> Result {
+    if captured(stream, || Ok(op(move |stream| linear(at, fill, n, stream))))? {
+        return Ok(());
+    }
     let stream = Stream::from_handle(stream)?;
     if n == 0 {
         return Ok(());
@@ -62,7 +67,27 @@ fn aligned(at: CUdeviceptr, fill: Fill) -> Result {
     if at.is_multiple_of(fill.len_bytes() as u64) { Ok(()) } else { Err(Error::InvalidValue("dstDevice")) }
 }
 
+/// A fill that happens later.
+fn op(run: impl Fn(CUstream) -> Result + Send + Sync + 'static) -> Arc<Op> {
+    Op::new(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET, run)
+}
+
+/// The fill of a graph's memset node.
+pub(crate) fn node_op(node: &CUDA_MEMSET_NODE_PARAMS) -> Result<Arc<Op>> {
+    let CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize, width, height } = *node;
+    let fill = match elementSize {
+        1 => Fill::Byte((value & 0xff) as c_uchar),
+        2 => Fill::Half((value & 0xffff) as c_ushort),
+        4 => Fill::Word(value),
+        _ => return Err(Error::InvalidValue("elementSize")),
+    };
+    Ok(op(move |stream| rows(dst, pitch, fill, width, height, stream)))
+}
+
 fn rows(at: CUdeviceptr, pitch: usize, fill: Fill, width: usize, height: usize, stream: CUstream) -> Result {
+    if captured(stream, || Ok(op(move |stream| rows(at, pitch, fill, width, height, stream))))? {
+        return Ok(());
+    }
     let stream = Stream::from_handle(stream)?;
     if width == 0 || height == 0 {
         return Ok(());

@@ -8,6 +8,7 @@ pub mod entry_point;
 pub mod errors;
 pub mod event;
 pub mod execution;
+pub mod graph;
 pub mod init;
 pub mod library;
 pub mod link;

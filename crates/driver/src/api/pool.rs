@@ -16,6 +16,7 @@ use hip_sys::{HipError, hipErrorNotReady, hipEvent_t, hipEventDisableTiming};
 use parking_lot::Mutex;
 
 use crate::handle::Registry;
+use crate::object::graph::forbid_in_capture;
 use crate::object::memory::{self, Allocation, Kind, device_pointer, raw};
 use crate::object::{Context, Device, Shared, Stream};
 use crate::{Error, Result};
@@ -284,6 +285,7 @@ pub fn cuMemSetMemPool(location: &CUmemLocation, type_: CUmemAllocationType, poo
 }
 
 pub fn cuMemAllocAsync(dptr: Out<'_, CUdeviceptr>, bytesize: usize, hStream: CUstream) -> Result {
+    forbid_in_capture(hStream)?;
     let stream = Stream::from_handle(hStream)?;
     let pool = of_device(stream.context.device)?.current.lock().0;
     allocate(dptr, bytesize, pool, &stream)
@@ -295,6 +297,7 @@ pub fn cuMemAllocFromPoolAsync(
     pool: CUmemoryPool,
     hStream: CUstream,
 ) -> Result {
+    forbid_in_capture(hStream)?;
     allocate(dptr, bytesize, pool, &Stream::from_handle(hStream)?)
 }
 
@@ -326,6 +329,7 @@ fn allocate(dptr: Out<'_, CUdeviceptr>, len_bytes: usize, handle: CUmemoryPool, 
 
 /// Frees memory when the stream gets there; also memory that `cuMemAlloc` gave.
 pub fn cuMemFreeAsync(dptr: CUdeviceptr, hStream: CUstream) -> Result {
+    forbid_in_capture(hStream)?;
     let stream = Stream::from_handle(hStream)?;
     if dptr == 0 {
         return Ok(());

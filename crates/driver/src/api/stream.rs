@@ -6,10 +6,11 @@ use cuda_abi::out::{OptOut, Out};
 use cuda_abi::{
     CUcontext, CUdevice, CUdeviceptr, CUevent, CUgreenCtx, CUlaunchAttributeID, CUresult, CUstream,
     CUstreamAttrID, CUstreamAttrValue, CUstreamBatchMemOpParams, CUstreamBatchMemOpType, CUstreamCallback,
-    CUstreamCaptureStatus, cuuint32_t, cuuint64_t,
+    cuuint32_t, cuuint64_t,
 };
-use hip_sys::{HipError, hipError_t, hipStream_t, hipStreamCaptureStatus};
+use hip_sys::{HipError, hipError_t, hipStream_t};
 
+use crate::object::graph::{captured_event_wait, forbid_in_capture};
 use crate::object::memory::{check, raw};
 use crate::object::{Event, Stream};
 use crate::{Error, Result};
@@ -35,10 +36,12 @@ pub fn cuStreamDestroy(hStream: CUstream) -> Result {
 }
 
 pub fn cuStreamSynchronize(hStream: CUstream) -> Result {
+    forbid_in_capture(hStream)?;
     Stream::from_handle(hStream)?.synchronize()
 }
 
 pub fn cuStreamQuery(hStream: CUstream) -> Result {
+    forbid_in_capture(hStream)?;
     let stream = Stream::from_handle(hStream)?;
     // SAFETY: the stream is alive.
     Ok(unsafe { stream.hip().hipStreamQuery(stream.hip.0) }?)
@@ -47,6 +50,9 @@ pub fn cuStreamQuery(hStream: CUstream) -> Result {
 pub fn cuStreamWaitEvent(hStream: CUstream, hEvent: CUevent, Flags: c_uint) -> Result {
     let stream = Stream::from_handle(hStream)?;
     let event = Event::from_handle(hEvent)?;
+    if captured_event_wait(hEvent, hStream)? {
+        return Ok(());
+    }
     // CUDA: CU_EVENT_WAIT_DEFAULT or, in graphs, CU_EVENT_WAIT_EXTERNAL.
     if Flags > 1 {
         return Err(Error::InvalidValue("Flags"));
@@ -85,6 +91,7 @@ pub fn cuStreamAddCallback(
     userData: *mut c_void,
     flags: c_uint,
 ) -> Result {
+    forbid_in_capture(hStream)?;
     let stream = Stream::from_handle(hStream)?;
     if flags != 0 {
         return Err(Error::InvalidValue("flags"));
@@ -138,31 +145,13 @@ pub fn cuStreamGetDevice(hStream: CUstream, device: Out<'_, CUdevice>) -> Result
     Ok(())
 }
 
-/// Whether the stream is being captured into a graph.
-pub fn cuStreamIsCapturing(hStream: CUstream, captureStatus: Out<'_, CUstreamCaptureStatus>) -> Result {
-    let stream = Stream::from_handle(hStream)?;
-    captureStatus.write(capture_status(&stream)?);
-    Ok(())
-}
-
-fn capture_status(stream: &Stream) -> Result<CUstreamCaptureStatus> {
-    let mut status: hipStreamCaptureStatus = 0;
-    // SAFETY: `status` is writable; the stream is alive.
-    match unsafe { stream.hip().hipStreamIsCapturing(stream.hip.0, &mut status) } {
-        // HIP numbers the three states as CUDA does.
-        Ok(()) => Ok(CUstreamCaptureStatus(u32::try_from(status).unwrap_or(0))),
-        // A provider that cannot capture captures nothing.
-        Err(HipError::Missing(_)) => Ok(CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE),
-        Err(error) => Err(error.into()),
-    }
-}
-
 pub fn cuStreamWaitValue32_v2(
     stream: CUstream,
     addr: CUdeviceptr,
     value: cuuint32_t,
     flags: c_uint,
 ) -> Result {
+    forbid_in_capture(stream)?;
     let stream = Stream::from_handle(stream)?;
     check(addr, 4, "addr")?;
     // SAFETY: the address was checked; the stream is alive. HIP's conditions have CUDA's numbers.
@@ -175,6 +164,7 @@ pub fn cuStreamWaitValue64_v2(
     value: cuuint64_t,
     flags: c_uint,
 ) -> Result {
+    forbid_in_capture(stream)?;
     let stream = Stream::from_handle(stream)?;
     check(addr, 8, "addr")?;
     // SAFETY: as above.
@@ -187,6 +177,7 @@ pub fn cuStreamWriteValue32_v2(
     value: cuuint32_t,
     _flags: c_uint,
 ) -> Result {
+    forbid_in_capture(stream)?;
     let stream = Stream::from_handle(stream)?;
     check(addr, 4, "addr")?;
     // CUDA's one flag drops a barrier; a barrier more is no harm.
@@ -200,6 +191,7 @@ pub fn cuStreamWriteValue64_v2(
     value: cuuint64_t,
     _flags: c_uint,
 ) -> Result {
+    forbid_in_capture(stream)?;
     let stream = Stream::from_handle(stream)?;
     check(addr, 8, "addr")?;
     // SAFETY: as above.

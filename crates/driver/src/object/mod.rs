@@ -3,6 +3,7 @@
 pub mod context;
 pub mod device;
 pub mod event;
+pub mod graph;
 pub mod library;
 pub mod memory;
 pub mod module;

@@ -9,7 +9,7 @@
 )]
 
 use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use hip_sys::*;
 
@@ -18,7 +18,9 @@ pub static LAUNCHES: AtomicUsize = AtomicUsize::new(0);
 pub static LIVE: AtomicI64 = AtomicI64::new(0);
 /// The device of each `hipSetDevice`, last one.
 pub static DEVICE: AtomicUsize = AtomicUsize::new(usize::MAX);
-/// Address of the kernel parameter list of the last launch.
+/// The first argument of the last launch that had a list of them.
+pub static LAST_ARGUMENT: AtomicU64 = AtomicU64::new(0);
+/// What ended the last launch's `extra`.
 pub static LAST_EXTRA_END: AtomicUsize = AtomicUsize::new(0);
 
 pub const N_DEVICES: c_int = 2;
@@ -253,10 +255,13 @@ unsafe extern "C" fn hipModuleLaunchKernel(
     _: c_uint,
     _: c_uint,
     _: hipStream_t,
-    _: *mut *mut c_void,
+    params: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> hipError_t {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
+    if !params.is_null() {
+        LAST_ARGUMENT.store(unsafe { *(*params).cast::<u64>() }, Ordering::Relaxed);
+    }
     if !extra.is_null() {
         LAST_EXTRA_END.store(unsafe { *extra.add(4) }.addr(), Ordering::Relaxed);
     }

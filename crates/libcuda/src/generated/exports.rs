@@ -1370,66 +1370,101 @@ pub unsafe extern "C" fn cuGraphAddBatchMemOpNode(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddChildGraphNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _childGraph: CUgraph,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    childGraph: CUgraph,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddChildGraphNode")
+    ::driver::entry("cuGraphAddChildGraphNode", || {
+        ::driver::api::graph::cuGraphAddChildGraphNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            childGraph,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddDependencies(
-    _hGraph: CUgraph,
-    _from: *const CUgraphNode,
-    _to: *const CUgraphNode,
-    _numDependencies: usize,
+    hGraph: CUgraph,
+    from: *const CUgraphNode,
+    to: *const CUgraphNode,
+    numDependencies: usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddDependencies")
+    ::driver::entry("cuGraphAddDependencies", || {
+        ::driver::api::graph::cuGraphAddDependencies(hGraph, from, to, numDependencies)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddDependencies_v2(
-    _hGraph: CUgraph,
-    _from: *const CUgraphNode,
-    _to: *const CUgraphNode,
-    _edgeData: *const CUgraphEdgeData,
-    _numDependencies: usize,
+    hGraph: CUgraph,
+    from: *const CUgraphNode,
+    to: *const CUgraphNode,
+    edgeData: *const CUgraphEdgeData,
+    numDependencies: usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddDependencies_v2")
+    ::driver::entry("cuGraphAddDependencies_v2", || {
+        ::driver::api::graph::cuGraphAddDependencies_v2(hGraph, from, to, edgeData, numDependencies)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddEmptyNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddEmptyNode")
+    ::driver::entry("cuGraphAddEmptyNode", || {
+        ::driver::api::graph::cuGraphAddEmptyNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddEventRecordNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _event: CUevent,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    event: CUevent,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddEventRecordNode")
+    ::driver::entry("cuGraphAddEventRecordNode", || {
+        ::driver::api::graph::cuGraphAddEventRecordNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            event,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddEventWaitNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _event: CUevent,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    event: CUevent,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddEventWaitNode")
+    ::driver::entry("cuGraphAddEventWaitNode", || {
+        ::driver::api::graph::cuGraphAddEventWaitNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            event,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1456,35 +1491,59 @@ pub unsafe extern "C" fn cuGraphAddExternalSemaphoresWaitNode(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddHostNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _nodeParams: *const CUDA_HOST_NODE_PARAMS,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    nodeParams: *const CUDA_HOST_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddHostNode")
+    ::driver::entry("cuGraphAddHostNode", || {
+        ::driver::api::graph::cuGraphAddHostNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddKernelNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddKernelNode")
+    ::driver::entry("cuGraphAddKernelNode", || {
+        ::driver::api::graph::cuGraphAddKernelNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddKernelNode_v2(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddKernelNode_v2")
+    ::driver::entry("cuGraphAddKernelNode_v2", || {
+        ::driver::api::graph::cuGraphAddKernelNode_v2(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1511,26 +1570,44 @@ pub unsafe extern "C" fn cuGraphAddMemFreeNode(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddMemcpyNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _copyParams: *const CUDA_MEMCPY3D,
-    _ctx: CUcontext,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    copyParams: *const CUDA_MEMCPY3D,
+    ctx: CUcontext,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddMemcpyNode")
+    ::driver::entry("cuGraphAddMemcpyNode", || {
+        ::driver::api::graph::cuGraphAddMemcpyNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            unsafe { borrow(copyParams, "copyParams") }?,
+            ctx,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddMemsetNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _memsetParams: *const CUDA_MEMSET_NODE_PARAMS,
-    _ctx: CUcontext,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    memsetParams: *const CUDA_MEMSET_NODE_PARAMS,
+    ctx: CUcontext,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddMemsetNode")
+    ::driver::entry("cuGraphAddMemsetNode", || {
+        ::driver::api::graph::cuGraphAddMemsetNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            unsafe { borrow(memsetParams, "memsetParams") }?,
+            ctx,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1593,8 +1670,10 @@ pub unsafe extern "C" fn cuGraphChildGraphNodeGetGraph(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphClone(_phGraphClone: *mut CUgraph, _originalGraph: CUgraph) -> CUresult {
-    ::driver::missing("cuGraphClone")
+pub unsafe extern "C" fn cuGraphClone(phGraphClone: *mut CUgraph, originalGraph: CUgraph) -> CUresult {
+    ::driver::entry("cuGraphClone", || {
+        ::driver::api::graph::cuGraphClone(unsafe { Out::new(phGraphClone, "phGraphClone") }?, originalGraph)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1609,8 +1688,10 @@ pub unsafe extern "C" fn cuGraphConditionalHandleCreate(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphCreate(_phGraph: *mut CUgraph, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuGraphCreate")
+pub unsafe extern "C" fn cuGraphCreate(phGraph: *mut CUgraph, flags: c_uint) -> CUresult {
+    ::driver::entry("cuGraphCreate", || {
+        ::driver::api::graph::cuGraphCreate(unsafe { Out::new(phGraph, "phGraph") }?, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1623,8 +1704,8 @@ pub unsafe extern "C" fn cuGraphDebugDotPrint(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphDestroy(_hGraph: CUgraph) -> CUresult {
-    ::driver::missing("cuGraphDestroy")
+pub unsafe extern "C" fn cuGraphDestroy(hGraph: CUgraph) -> CUresult {
+    ::driver::entry("cuGraphDestroy", || ::driver::api::graph::cuGraphDestroy(hGraph))
 }
 
 #[unsafe(no_mangle)]
@@ -1677,8 +1758,8 @@ pub unsafe extern "C" fn cuGraphExecChildGraphNodeSetParams(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecDestroy(_hGraphExec: CUgraphExec) -> CUresult {
-    ::driver::missing("cuGraphExecDestroy")
+pub unsafe extern "C" fn cuGraphExecDestroy(hGraphExec: CUgraphExec) -> CUresult {
+    ::driver::entry("cuGraphExecDestroy", || ::driver::api::graph::cuGraphExecDestroy(hGraphExec))
 }
 
 #[unsafe(no_mangle)]
@@ -1718,8 +1799,10 @@ pub unsafe extern "C" fn cuGraphExecExternalSemaphoresWaitNodeSetParams(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecGetFlags(_hGraphExec: CUgraphExec, _flags: *mut cuuint64_t) -> CUresult {
-    ::driver::missing("cuGraphExecGetFlags")
+pub unsafe extern "C" fn cuGraphExecGetFlags(hGraphExec: CUgraphExec, flags: *mut cuuint64_t) -> CUresult {
+    ::driver::entry("cuGraphExecGetFlags", || {
+        ::driver::api::graph::cuGraphExecGetFlags(hGraphExec, unsafe { Out::new(flags, "flags") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1738,40 +1821,66 @@ pub unsafe extern "C" fn cuGraphExecHostNodeSetParams(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecKernelNodeSetParams")
+    ::driver::entry("cuGraphExecKernelNodeSetParams", || {
+        ::driver::api::graph::cuGraphExecKernelNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams_v2(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecKernelNodeSetParams_v2")
+    ::driver::entry("cuGraphExecKernelNodeSetParams_v2", || {
+        ::driver::api::graph::cuGraphExecKernelNodeSetParams_v2(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecMemcpyNodeSetParams(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _copyParams: *const CUDA_MEMCPY3D,
-    _ctx: CUcontext,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    copyParams: *const CUDA_MEMCPY3D,
+    ctx: CUcontext,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecMemcpyNodeSetParams")
+    ::driver::entry("cuGraphExecMemcpyNodeSetParams", || {
+        ::driver::api::graph::cuGraphExecMemcpyNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(copyParams, "copyParams") }?,
+            ctx,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecMemsetNodeSetParams(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _memsetParams: *const CUDA_MEMSET_NODE_PARAMS,
-    _ctx: CUcontext,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    memsetParams: *const CUDA_MEMSET_NODE_PARAMS,
+    ctx: CUcontext,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecMemsetNodeSetParams")
+    ::driver::entry("cuGraphExecMemsetNodeSetParams", || {
+        ::driver::api::graph::cuGraphExecMemsetNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(memsetParams, "memsetParams") }?,
+            ctx,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1785,21 +1894,34 @@ pub unsafe extern "C" fn cuGraphExecNodeSetParams(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecUpdate(
-    _hGraphExec: CUgraphExec,
-    _hGraph: CUgraph,
-    _hErrorNode_out: *mut CUgraphNode,
-    _updateResult_out: *mut CUgraphExecUpdateResult,
+    hGraphExec: CUgraphExec,
+    hGraph: CUgraph,
+    hErrorNode_out: *mut CUgraphNode,
+    updateResult_out: *mut CUgraphExecUpdateResult,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecUpdate")
+    ::driver::entry("cuGraphExecUpdate", || {
+        ::driver::api::graph::cuGraphExecUpdate(
+            hGraphExec,
+            hGraph,
+            unsafe { OptOut::new(hErrorNode_out) },
+            unsafe { Out::new(updateResult_out, "updateResult_out") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecUpdate_v2(
-    _hGraphExec: CUgraphExec,
-    _hGraph: CUgraph,
-    _resultInfo: *mut CUgraphExecUpdateResultInfo,
+    hGraphExec: CUgraphExec,
+    hGraph: CUgraph,
+    resultInfo: *mut CUgraphExecUpdateResultInfo,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecUpdate_v2")
+    ::driver::entry("cuGraphExecUpdate_v2", || {
+        ::driver::api::graph::cuGraphExecUpdate_v2(
+            hGraphExec,
+            hGraph,
+            unsafe { Out::new(resultInfo, "resultInfo") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1836,12 +1958,12 @@ pub unsafe extern "C" fn cuGraphExternalSemaphoresWaitNodeSetParams(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphGetEdges(
-    _hGraph: CUgraph,
-    _from: *mut CUgraphNode,
-    _to: *mut CUgraphNode,
-    _numEdges: *mut usize,
+    hGraph: CUgraph,
+    from: *mut CUgraphNode,
+    to: *mut CUgraphNode,
+    numEdges: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphGetEdges")
+    ::driver::entry("cuGraphGetEdges", || ::driver::api::graph::cuGraphGetEdges(hGraph, from, to, numEdges))
 }
 
 #[unsafe(no_mangle)]
@@ -1862,20 +1984,22 @@ pub unsafe extern "C" fn cuGraphGetId(_hGraph: CUgraph, _graphId: *mut c_uint) -
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphGetNodes(
-    _hGraph: CUgraph,
-    _nodes: *mut CUgraphNode,
-    _numNodes: *mut usize,
+    hGraph: CUgraph,
+    nodes: *mut CUgraphNode,
+    numNodes: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphGetNodes")
+    ::driver::entry("cuGraphGetNodes", || ::driver::api::graph::cuGraphGetNodes(hGraph, nodes, numNodes))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphGetRootNodes(
-    _hGraph: CUgraph,
-    _rootNodes: *mut CUgraphNode,
-    _numRootNodes: *mut usize,
+    hGraph: CUgraph,
+    rootNodes: *mut CUgraphNode,
+    numRootNodes: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphGetRootNodes")
+    ::driver::entry("cuGraphGetRootNodes", || {
+        ::driver::api::graph::cuGraphGetRootNodes(hGraph, rootNodes, numRootNodes)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1896,51 +2020,85 @@ pub unsafe extern "C" fn cuGraphHostNodeSetParams(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiate(
-    _phGraphExec: *mut CUgraphExec,
-    _hGraph: CUgraph,
-    _phErrorNode: *mut CUgraphNode,
-    _logBuffer: *mut c_char,
-    _bufferSize: usize,
+    phGraphExec: *mut CUgraphExec,
+    hGraph: CUgraph,
+    phErrorNode: *mut CUgraphNode,
+    logBuffer: *mut c_char,
+    bufferSize: usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphInstantiate")
+    ::driver::entry("cuGraphInstantiate", || {
+        ::driver::api::graph::cuGraphInstantiate(
+            unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+            hGraph,
+            unsafe { OptOut::new(phErrorNode) },
+            logBuffer,
+            bufferSize,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
-    _phGraphExec: *mut CUgraphExec,
-    _hGraph: CUgraph,
-    _flags: c_ulonglong,
+    phGraphExec: *mut CUgraphExec,
+    hGraph: CUgraph,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuGraphInstantiateWithFlags")
+    ::driver::entry("cuGraphInstantiateWithFlags", || {
+        ::driver::api::graph::cuGraphInstantiateWithFlags(
+            unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+            hGraph,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiateWithParams(
-    _phGraphExec: *mut CUgraphExec,
-    _hGraph: CUgraph,
-    _instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
+    phGraphExec: *mut CUgraphExec,
+    hGraph: CUgraph,
+    instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphInstantiateWithParams")
+    ::driver::entry("cuGraphInstantiateWithParams", || {
+        ::driver::api::graph::cuGraphInstantiateWithParams(
+            unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+            hGraph,
+            instantiateParams,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiateWithParams_ptsz(
-    _phGraphExec: *mut CUgraphExec,
-    _hGraph: CUgraph,
-    _instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
+    phGraphExec: *mut CUgraphExec,
+    hGraph: CUgraph,
+    instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphInstantiateWithParams_ptsz")
+    ::driver::entry_per_thread("cuGraphInstantiateWithParams_ptsz", || {
+        ::driver::api::graph::cuGraphInstantiateWithParams(
+            unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+            hGraph,
+            instantiateParams,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphInstantiate_v2(
-    _phGraphExec: *mut CUgraphExec,
-    _hGraph: CUgraph,
-    _phErrorNode: *mut CUgraphNode,
-    _logBuffer: *mut c_char,
-    _bufferSize: usize,
+    phGraphExec: *mut CUgraphExec,
+    hGraph: CUgraph,
+    phErrorNode: *mut CUgraphNode,
+    logBuffer: *mut c_char,
+    bufferSize: usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphInstantiate_v2")
+    ::driver::entry("cuGraphInstantiate_v2", || {
+        ::driver::api::graph::cuGraphInstantiate_v2(
+            unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+            hGraph,
+            unsafe { OptOut::new(phErrorNode) },
+            logBuffer,
+            bufferSize,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1984,28 +2142,37 @@ pub unsafe extern "C" fn cuGraphKernelNodeSetAttribute(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeSetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> CUresult {
-    ::driver::missing("cuGraphKernelNodeSetParams")
+    ::driver::entry("cuGraphKernelNodeSetParams", || {
+        ::driver::api::graph::cuGraphKernelNodeSetParams(hNode, unsafe { borrow(nodeParams, "nodeParams") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeSetParams_v2(
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphKernelNodeSetParams_v2")
+    ::driver::entry("cuGraphKernelNodeSetParams_v2", || {
+        ::driver::api::graph::cuGraphKernelNodeSetParams_v2(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphLaunch(_hGraph: CUgraphExec, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuGraphLaunch")
+pub unsafe extern "C" fn cuGraphLaunch(hGraph: CUgraphExec, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuGraphLaunch", || ::driver::api::graph::cuGraphLaunch(hGraph, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphLaunch_ptsz(_hGraphExec: CUgraphExec, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuGraphLaunch_ptsz")
+pub unsafe extern "C" fn cuGraphLaunch_ptsz(hGraphExec: CUgraphExec, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuGraphLaunch_ptsz", || {
+        ::driver::api::graph::cuGraphLaunch(hGraphExec, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2075,11 +2242,13 @@ pub unsafe extern "C" fn cuGraphNodeGetContainingGraph(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetDependencies(
-    _hNode: CUgraphNode,
-    _dependencies: *mut CUgraphNode,
-    _numDependencies: *mut usize,
+    hNode: CUgraphNode,
+    dependencies: *mut CUgraphNode,
+    numDependencies: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeGetDependencies")
+    ::driver::entry("cuGraphNodeGetDependencies", || {
+        ::driver::api::graph::cuGraphNodeGetDependencies(hNode, dependencies, numDependencies)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2094,11 +2263,13 @@ pub unsafe extern "C" fn cuGraphNodeGetDependencies_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetDependentNodes(
-    _hNode: CUgraphNode,
-    _dependentNodes: *mut CUgraphNode,
-    _numDependentNodes: *mut usize,
+    hNode: CUgraphNode,
+    dependentNodes: *mut CUgraphNode,
+    numDependentNodes: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeGetDependentNodes")
+    ::driver::entry("cuGraphNodeGetDependentNodes", || {
+        ::driver::api::graph::cuGraphNodeGetDependentNodes(hNode, dependentNodes, numDependentNodes)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2142,8 +2313,10 @@ pub unsafe extern "C" fn cuGraphNodeGetToolsId(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeGetType(_hNode: CUgraphNode, _type_: *mut CUgraphNodeType) -> CUresult {
-    ::driver::missing("cuGraphNodeGetType")
+pub unsafe extern "C" fn cuGraphNodeGetType(hNode: CUgraphNode, type_: *mut CUgraphNodeType) -> CUresult {
+    ::driver::entry("cuGraphNodeGetType", || {
+        ::driver::api::graph::cuGraphNodeGetType(hNode, unsafe { Out::new(type_, "type_") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2212,13 +2385,15 @@ pub unsafe extern "C" fn cuGraphRetainUserObject(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphUpload(_hGraph: CUgraphExec, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuGraphUpload")
+pub unsafe extern "C" fn cuGraphUpload(hGraph: CUgraphExec, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuGraphUpload", || ::driver::api::graph::cuGraphUpload(hGraph, hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphUpload_ptsz(_hGraphExec: CUgraphExec, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuGraphUpload_ptsz")
+pub unsafe extern "C" fn cuGraphUpload_ptsz(hGraphExec: CUgraphExec, hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuGraphUpload_ptsz", || {
+        ::driver::api::graph::cuGraphUpload(hGraphExec, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5641,8 +5816,8 @@ pub unsafe extern "C" fn cuStreamBatchMemOp_v2_ptsz(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBeginCapture(_hStream: CUstream) -> CUresult {
-    ::driver::missing("cuStreamBeginCapture")
+pub unsafe extern "C" fn cuStreamBeginCapture(hStream: CUstream) -> CUresult {
+    ::driver::entry("cuStreamBeginCapture", || ::driver::api::graph::cuStreamBeginCapture(hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -5686,21 +5861,27 @@ pub unsafe extern "C" fn cuStreamBeginCaptureToGraph_ptsz(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBeginCapture_ptsz(_hStream: CUstream) -> CUresult {
-    ::driver::missing("cuStreamBeginCapture_ptsz")
+pub unsafe extern "C" fn cuStreamBeginCapture_ptsz(hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuStreamBeginCapture_ptsz", || {
+        ::driver::api::graph::cuStreamBeginCapture(hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamBeginCapture_v2(_hStream: CUstream, _mode: CUstreamCaptureMode) -> CUresult {
-    ::driver::missing("cuStreamBeginCapture_v2")
+pub unsafe extern "C" fn cuStreamBeginCapture_v2(hStream: CUstream, mode: CUstreamCaptureMode) -> CUresult {
+    ::driver::entry("cuStreamBeginCapture_v2", || {
+        ::driver::api::graph::cuStreamBeginCapture_v2(hStream, mode)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCapture_v2_ptsz(
-    _hStream: CUstream,
-    _mode: CUstreamCaptureMode,
+    hStream: CUstream,
+    mode: CUstreamCaptureMode,
 ) -> CUresult {
-    ::driver::missing("cuStreamBeginCapture_v2_ptsz")
+    ::driver::entry_per_thread("cuStreamBeginCapture_v2_ptsz", || {
+        ::driver::api::graph::cuStreamBeginCapture_v2(hStream, mode)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5772,8 +5953,10 @@ pub unsafe extern "C" fn cuStreamDestroy_v2(hStream: CUstream) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamEndCapture(_hStream: CUstream, _phGraph: *mut CUgraph) -> CUresult {
-    ::driver::missing("cuStreamEndCapture")
+pub unsafe extern "C" fn cuStreamEndCapture(hStream: CUstream, phGraph: *mut CUgraph) -> CUresult {
+    ::driver::entry("cuStreamEndCapture", || {
+        ::driver::api::graph::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5787,8 +5970,10 @@ pub unsafe extern "C" fn cuStreamEndCaptureToCig_ptsz(_hStream: CUstream) -> CUr
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamEndCapture_ptsz(_hStream: CUstream, _phGraph: *mut CUgraph) -> CUresult {
-    ::driver::missing("cuStreamEndCapture_ptsz")
+pub unsafe extern "C" fn cuStreamEndCapture_ptsz(hStream: CUstream, phGraph: *mut CUgraph) -> CUresult {
+    ::driver::entry_per_thread("cuStreamEndCapture_ptsz", || {
+        ::driver::api::graph::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5819,70 +6004,120 @@ pub unsafe extern "C" fn cuStreamGetAttribute_ptsz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo(
-    _hStream: CUstream,
-    _captureStatus_out: *mut CUstreamCaptureStatus,
-    _id_out: *mut cuuint64_t,
+    hStream: CUstream,
+    captureStatus_out: *mut CUstreamCaptureStatus,
+    id_out: *mut cuuint64_t,
 ) -> CUresult {
-    ::driver::missing("cuStreamGetCaptureInfo")
+    ::driver::entry("cuStreamGetCaptureInfo", || {
+        ::driver::api::graph::cuStreamGetCaptureInfo(
+            hStream,
+            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+            unsafe { OptOut::new(id_out) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo_ptsz(
-    _hStream: CUstream,
-    _captureStatus_out: *mut CUstreamCaptureStatus,
-    _id_out: *mut cuuint64_t,
+    hStream: CUstream,
+    captureStatus_out: *mut CUstreamCaptureStatus,
+    id_out: *mut cuuint64_t,
 ) -> CUresult {
-    ::driver::missing("cuStreamGetCaptureInfo_ptsz")
+    ::driver::entry_per_thread("cuStreamGetCaptureInfo_ptsz", || {
+        ::driver::api::graph::cuStreamGetCaptureInfo(
+            hStream,
+            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+            unsafe { OptOut::new(id_out) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2(
-    _hStream: CUstream,
-    _captureStatus_out: *mut CUstreamCaptureStatus,
-    _id_out: *mut cuuint64_t,
-    _graph_out: *mut CUgraph,
-    _dependencies_out: *mut *const CUgraphNode,
-    _numDependencies_out: *mut usize,
+    hStream: CUstream,
+    captureStatus_out: *mut CUstreamCaptureStatus,
+    id_out: *mut cuuint64_t,
+    graph_out: *mut CUgraph,
+    dependencies_out: *mut *const CUgraphNode,
+    numDependencies_out: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuStreamGetCaptureInfo_v2")
+    ::driver::entry("cuStreamGetCaptureInfo_v2", || {
+        ::driver::api::graph::cuStreamGetCaptureInfo_v2(
+            hStream,
+            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+            unsafe { OptOut::new(id_out) },
+            unsafe { OptOut::new(graph_out) },
+            unsafe { OptOut::new(dependencies_out) },
+            unsafe { OptOut::new(numDependencies_out) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2_ptsz(
-    _hStream: CUstream,
-    _captureStatus_out: *mut CUstreamCaptureStatus,
-    _id_out: *mut cuuint64_t,
-    _graph_out: *mut CUgraph,
-    _dependencies_out: *mut *const CUgraphNode,
-    _numDependencies_out: *mut usize,
+    hStream: CUstream,
+    captureStatus_out: *mut CUstreamCaptureStatus,
+    id_out: *mut cuuint64_t,
+    graph_out: *mut CUgraph,
+    dependencies_out: *mut *const CUgraphNode,
+    numDependencies_out: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuStreamGetCaptureInfo_v2_ptsz")
+    ::driver::entry_per_thread("cuStreamGetCaptureInfo_v2_ptsz", || {
+        ::driver::api::graph::cuStreamGetCaptureInfo_v2(
+            hStream,
+            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+            unsafe { OptOut::new(id_out) },
+            unsafe { OptOut::new(graph_out) },
+            unsafe { OptOut::new(dependencies_out) },
+            unsafe { OptOut::new(numDependencies_out) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3(
-    _hStream: CUstream,
-    _captureStatus_out: *mut CUstreamCaptureStatus,
-    _id_out: *mut cuuint64_t,
-    _graph_out: *mut CUgraph,
-    _dependencies_out: *mut *const CUgraphNode,
-    _edgeData_out: *mut *const CUgraphEdgeData,
-    _numDependencies_out: *mut usize,
+    hStream: CUstream,
+    captureStatus_out: *mut CUstreamCaptureStatus,
+    id_out: *mut cuuint64_t,
+    graph_out: *mut CUgraph,
+    dependencies_out: *mut *const CUgraphNode,
+    edgeData_out: *mut *const CUgraphEdgeData,
+    numDependencies_out: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuStreamGetCaptureInfo_v3")
+    ::driver::entry("cuStreamGetCaptureInfo_v3", || {
+        ::driver::api::graph::cuStreamGetCaptureInfo_v3(
+            hStream,
+            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+            unsafe { OptOut::new(id_out) },
+            unsafe { OptOut::new(graph_out) },
+            unsafe { OptOut::new(dependencies_out) },
+            unsafe { OptOut::new(edgeData_out) },
+            unsafe { OptOut::new(numDependencies_out) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3_ptsz(
-    _hStream: CUstream,
-    _captureStatus_out: *mut CUstreamCaptureStatus,
-    _id_out: *mut cuuint64_t,
-    _graph_out: *mut CUgraph,
-    _dependencies_out: *mut *const CUgraphNode,
-    _edgeData_out: *mut *const CUgraphEdgeData,
-    _numDependencies_out: *mut usize,
+    hStream: CUstream,
+    captureStatus_out: *mut CUstreamCaptureStatus,
+    id_out: *mut cuuint64_t,
+    graph_out: *mut CUgraph,
+    dependencies_out: *mut *const CUgraphNode,
+    edgeData_out: *mut *const CUgraphEdgeData,
+    numDependencies_out: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuStreamGetCaptureInfo_v3_ptsz")
+    ::driver::entry_per_thread("cuStreamGetCaptureInfo_v3_ptsz", || {
+        ::driver::api::graph::cuStreamGetCaptureInfo_v3(
+            hStream,
+            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+            unsafe { OptOut::new(id_out) },
+            unsafe { OptOut::new(graph_out) },
+            unsafe { OptOut::new(dependencies_out) },
+            unsafe { OptOut::new(edgeData_out) },
+            unsafe { OptOut::new(numDependencies_out) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6014,7 +6249,7 @@ pub unsafe extern "C" fn cuStreamIsCapturing(
     captureStatus: *mut CUstreamCaptureStatus,
 ) -> CUresult {
     ::driver::entry("cuStreamIsCapturing", || {
-        ::driver::api::stream::cuStreamIsCapturing(
+        ::driver::api::graph::cuStreamIsCapturing(
             hStream,
             unsafe { Out::new(captureStatus, "captureStatus") }?,
         )
@@ -6027,7 +6262,7 @@ pub unsafe extern "C" fn cuStreamIsCapturing_ptsz(
     captureStatus: *mut CUstreamCaptureStatus,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamIsCapturing_ptsz", || {
-        ::driver::api::stream::cuStreamIsCapturing(
+        ::driver::api::graph::cuStreamIsCapturing(
             hStream,
             unsafe { Out::new(captureStatus, "captureStatus") }?,
         )
@@ -6710,8 +6945,10 @@ pub unsafe extern "C" fn cuTexRefSetMipmappedArray(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuThreadExchangeStreamCaptureMode(_mode: *mut CUstreamCaptureMode) -> CUresult {
-    ::driver::missing("cuThreadExchangeStreamCaptureMode")
+pub unsafe extern "C" fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) -> CUresult {
+    ::driver::entry("cuThreadExchangeStreamCaptureMode", || {
+        ::driver::api::graph::cuThreadExchangeStreamCaptureMode(mode)
+    })
 }
 
 #[unsafe(no_mangle)]
