@@ -52,15 +52,6 @@ impl Release {
         }
     }
 
-    /// SONAME of this release's runtime.
-    pub fn cudart(self) -> &'static str {
-        match self {
-            Release::V11_8 => "libcudart.so.11.0",
-            Release::V12_4 => "libcudart.so.12",
-            Release::V13_5 => "libcudart.so.13",
-        }
-    }
-
     /// Gets this release, from what is there or by download.
     pub fn get(self) -> Result<Toolchain> {
         match self {

@@ -27,14 +27,11 @@ impl Installed {
         &self.lib
     }
 
-    /// The value of `LD_PRELOAD` that serves programs with any runtime inside; `cudart` is a SONAME.
-    pub fn preload(&self, cudart: &str) -> String {
-        format!("{}:{}", self.lib.join("libcuda.so.1").display(), self.lib.join(cudart).display())
-    }
-
-    /// `program` with our directory in front and both libraries preloaded, and nothing of this process's `CUDAWAY_*`.
-    pub fn preloaded(&self, program: impl AsRef<Path>, cudart: &str) -> Run {
-        self.found(program).env("LD_PRELOAD", self.preload(cudart))
+    /// `program` started as the README says, whatever runtime it was built with, and with nothing of this process's
+    /// `CUDAWAY_*`.
+    pub fn preloaded(&self, program: impl AsRef<Path>) -> Run {
+        let preload = format!("{0}/libcuda.so.1:{0}/libcudart.so.13", self.lib.display());
+        self.found(program).env("LD_PRELOAD", preload)
     }
 
     /// `program` that finds our libraries by itself: through `NEEDED` or `dlopen`.

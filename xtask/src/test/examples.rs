@@ -13,7 +13,7 @@ use testkit::{Installed, Run};
 
 use super::report::Report;
 use crate::setup;
-use crate::toolchain::{Release, Toolchain};
+use crate::toolchain::Toolchain;
 
 pub const NAMES: &[&str] = &[
     "device_query",
@@ -109,7 +109,7 @@ pub fn matrix(toolchain: &Toolchain, installed: &Installed, filter: &[String], r
                             continue;
                         }
                     };
-                    let run = || command(toolchain.release, form, &program, installed).env("CUDAWAY_CACHE_DIR", &cache);
+                    let run = || command(form, &program, installed).env("CUDAWAY_CACHE_DIR", &cache);
                     note(&label, check(name, run()));
                     // The reference and the vector code of the CPU device, on the same programs.
                     if form == Form::Static {
@@ -140,14 +140,14 @@ pub fn check(name: &str, run: Run) -> Result<()> {
 }
 
 /// How a user starts a program of this form.
-pub fn command(release: Release, form: Form, program: &Path, installed: &Installed) -> Run {
+pub fn command(form: Form, program: &Path, installed: &Installed) -> Run {
     match form {
         Form::Dlopen => installed.found(program),
         Form::Plugin => {
             let host = program.with_file_name("plugin_host");
-            installed.preloaded(host, release.cudart()).arg(program)
+            installed.preloaded(host).arg(program)
         }
-        _ => installed.preloaded(program, release.cudart()),
+        _ => installed.preloaded(program),
     }
 }
 

@@ -28,7 +28,7 @@ pub fn cache(installed: &Installed, report: &mut Report) {
     let images = dir.path().join("images");
     let start = |name: &str| -> Result<String> {
         let log = dir.path().join(name);
-        let run = installed.preloaded(&program, RELEASE.cudart());
+        let run = installed.preloaded(&program);
         let run = run.env("CUDAWAY_CACHE_DIR", &images).env("CUDAWAY_LOG", "debug").env("CUDAWAY_LOG_FILE", &log);
         let ended = run.run()?;
         ensure!(ended.passed(), "{}", ended.describe());
@@ -84,7 +84,7 @@ pub fn cache(installed: &Installed, report: &mut Report) {
         // A file where the directory should be: not even root can write below it.
         let file = dir.path().join("a-file");
         fs::write(&file, "")?;
-        let run = installed.preloaded(&program, RELEASE.cudart()).env("CUDAWAY_CACHE_DIR", file.join("images"));
+        let run = installed.preloaded(&program).env("CUDAWAY_CACHE_DIR", file.join("images"));
         let ended = run.run()?;
         ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
         Ok(())
@@ -191,7 +191,7 @@ fn damaged_programs(installed: &Installed, dir: &Path) -> Result<()> {
         let _ = fs::remove_file(&file);
         fs::copy(&program, &file)?;
         fs::write(&file, bytes)?;
-        let ended = installed.preloaded(&file, RELEASE.cudart()).env("CUDAWAY_CACHE_DIR", &cache).run()?;
+        let ended = installed.preloaded(&file).env("CUDAWAY_CACHE_DIR", &cache).run()?;
         ensure!(!ended.crashed() && !ended.timed_out, "{what}: {}", ended.describe());
         Ok(ended)
     };
@@ -220,7 +220,7 @@ fn library_path_alone(installed: &Installed, dir: &Path) -> Result<()> {
 fn stripped(installed: &Installed, dir: &Path) -> Result<()> {
     let (program, log) = (dir.join("stripped"), dir.join("stripped.log"));
     setup::run(Command::new("strip").arg("-o").arg(&program).arg(vector_add(installed)?))?;
-    let run = installed.preloaded(&program, RELEASE.cudart()).env("CUDAWAY_CACHE_DIR", dir.join("plain"));
+    let run = installed.preloaded(&program).env("CUDAWAY_CACHE_DIR", dir.join("plain"));
     let ended = run.env("CUDAWAY_LOG", "warn").env("CUDAWAY_LOG_FILE", &log).run()?;
     ensure!(!ended.crashed() && !ended.timed_out, "{}", ended.describe());
     let log = fs::read_to_string(&log).context("the log file")?;

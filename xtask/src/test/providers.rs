@@ -30,7 +30,7 @@ fn hip(installed: &Installed) -> Result<()> {
     let program = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add", installed)?;
     let dir = testkit::temporary()?;
     let log = dir.path().join("log");
-    let run = || installed.preloaded(&program, Release::V13_5.cudart()).env("CUDAWAY_DEVICE", "hip");
+    let run = || installed.preloaded(&program).env("CUDAWAY_DEVICE", "hip");
     let ended = run().run()?;
     ensure!(ended.status.code() == Some(1), "{}", ended.describe());
     ensure!(ended.stdout.contains("100 cudaErrorNoDevice (no CUDA-capable device is detected)"), "{}", ended.describe());
@@ -49,7 +49,7 @@ fn two_devices(installed: &Installed, name: &str) -> Result<()> {
     let dir = testkit::temporary()?;
     let copy = dir.path().join("libanother_hip.so");
     fs::copy(installed.lib().join("libcudaway_cpu.so"), &copy)?;
-    let run = installed.preloaded(&program, Release::V13_5.cudart()).env("CUDAWAY_CACHE_DIR", dir.path().join("images"));
+    let run = installed.preloaded(&program).env("CUDAWAY_CACHE_DIR", dir.path().join("images"));
     let ended = run.env("CUDAWAY_DEVICE", format!("cpu,{}", copy.display())).run()?;
     ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
     if name == "device_query" {
@@ -61,7 +61,7 @@ fn two_devices(installed: &Installed, name: &str) -> Result<()> {
 fn auto(installed: &Installed) -> Result<()> {
     let program = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add", installed)?;
     let dir = testkit::temporary()?;
-    let run = installed.preloaded(&program, Release::V13_5.cudart()).env("CUDAWAY_DEVICE", "auto");
+    let run = installed.preloaded(&program).env("CUDAWAY_DEVICE", "auto");
     let ended = run.env("CUDAWAY_CACHE_DIR", dir.path()).run()?;
     ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
     Ok(())
