@@ -167,7 +167,7 @@ fn a_stream_is_asynchronous_and_in_order() {
         }
         hip.hipMemsetD32Async(d, 5, 1, s).unwrap();
         hip.hipMemcpyDtoHAsync(h.cast(), d, 4, s).unwrap();
-        assert!(start.elapsed() < Duration::from_millis(25), "enqueueing waited");
+        assert!(start.elapsed() < Duration::from_millis(80), "enqueueing waited");
         assert_eq!(code(hip.hipStreamQuery(s)), 600);
         hip.hipStreamSynchronize(s).unwrap();
         assert_eq!((counter.load(Ordering::SeqCst), h.read()), (3, 5));
@@ -177,26 +177,34 @@ fn a_stream_is_asynchronous_and_in_order() {
     }
 }
 
+/// Counts itself in and waits for the other one, at most ten seconds; then counts up once more.
+unsafe extern "C" fn meet(counter: *mut c_void) {
+    let counter = unsafe { &*counter.cast::<AtomicU32>() };
+    counter.fetch_add(1, Ordering::SeqCst);
+    let start = Instant::now();
+    while counter.load(Ordering::SeqCst) < 2 && start.elapsed() < Duration::from_secs(10) {
+        std::thread::yield_now();
+    }
+    if counter.load(Ordering::SeqCst) >= 2 {
+        std::thread::sleep(Duration::from_millis(30));
+        counter.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn two_streams_run_beside_each_other_and_the_legacy_stream_waits_for_blocking_ones() {
     let hip = hip();
-    let (a, b) = (stream(hipStreamDefault), stream(hipStreamDefault));
     let counter = AtomicU32::new(0);
-    let data = (&raw const counter).cast_mut().cast::<c_void>();
     let p = malloc(4);
-    let start = Instant::now();
     unsafe {
-        for s in [a, b] {
-            for _ in 0..3 {
-                hip.hipLaunchHostFunc(s, Some(slowly), data).unwrap();
-            }
+        for s in [stream(hipStreamDefault), stream(hipStreamDefault)] {
+            hip.hipLaunchHostFunc(s, Some(meet), (&raw const counter).cast_mut().cast()).unwrap();
         }
         // The default stream's copy comes after both.
         let value = 1u32;
         hip.hipMemcpyHtoD(p, (&raw const value).cast_mut().cast(), 4).unwrap();
     }
-    assert_eq!(counter.load(Ordering::SeqCst), 6);
-    assert!(start.elapsed() < Duration::from_millis(170), "one after the other: {:?}", start.elapsed());
+    assert_eq!(counter.load(Ordering::SeqCst), 4);
 }
 
 #[test]
@@ -242,7 +250,7 @@ fn events_order_streams_and_measure_time() {
         hip.hipEventSynchronize(stop).unwrap();
         let mut ms = 0.0;
         hip.hipEventElapsedTime(&mut ms, start, stop).unwrap();
-        assert!((29.0..200.0).contains(&ms), "{ms} ms");
+        assert!((29.0..2000.0).contains(&ms), "{ms} ms");
         let mut untimed = std::ptr::null_mut();
         hip.hipEventCreateWithFlags(&mut untimed, hipEventDisableTiming).unwrap();
         hip.hipEventRecord(untimed, a).unwrap();
