@@ -4,17 +4,17 @@
 
 use super::super::builder::{Builder, Val};
 use super::super::ty::Scalar;
+use std::f32::consts::{FRAC_2_PI, FRAC_PI_2, LN_2, LOG2_E};
 
 /// 1.5 × 2^23: adding it leaves the nearest integer in the low mantissa bits.
 const MAGIC: f64 = 12_582_912.0;
 const MAGIC_BITS: i128 = 0x4b40_0000;
 
 /// (2^f - 1) / f on [-1/2, 1/2], error 2^-26.1.
-const EX2: [f32; 6] =
-    [0.693_147_2, 0.240_226_5, 0.055_503_57, 0.009_618_083, 0.001_339_086_3, 0.000_154_531_63];
+const EX2: [f32; 6] = [LN_2, 0.240_226_5, 0.055_503_57, 0.009_618_083, 0.001_339_086_3, 0.000_154_531_63];
 /// log2(1 + r) / r on [√½ - 1, √2 - 1], error 2^-24.9.
 const LG2: [f32; 10] = [
-    1.442_695,
+    LOG2_E,
     -0.721_347_33,
     0.480_898_53,
     -0.360_696_55,
@@ -23,18 +23,17 @@ const LG2: [f32; 10] = [
     0.204_857_65,
     -0.191_388_38,
     0.184_760_33,
-    -0.107_497_894,
+    -0.107_497_89,
 ];
 /// (sin r / r - 1) / r², (cos r - 1 + r²/2) / r⁴ in r² on [-π/4, π/4].
 const SIN: [f32; 3] = [-0.166_666_64, 0.008_332_725, -0.000_195_828_56];
-const COS: [f32; 3] = [0.041_666_664, -0.001_388_827_9, 0.000_024_542_896];
+const COS: [f32; 3] = [0.041_666_664, -0.001_388_827_9, 2.454_289_7e-5];
 /// π/2 in three parts.
-const HALF_PI: [f32; 3] = [1.570_796_4, -4.371_138_8e-8, -1.715_124_5e-15];
-const TWO_OVER_PI: f32 = 0.636_619_75;
+const HALF_PI: [f32; 3] = [FRAC_PI_2, -4.371_138_8e-8, -1.715_124_5e-15];
 /// (tanh a / a - 1) / a² in a² below a = 0.55, error 2^-25.6.
 const TANH: [f32; 5] = [-0.333_333_3, 0.133_331_13, -0.053_909_43, 0.021_309_389, -0.006_610_227_7];
 const TANH_SMALL: f64 = 0.549_999_952_316_284_2;
-const TWO_LOG2_E: f32 = 2.885_39;
+const TWO_LOG2_E: f32 = 2.0 * LOG2_E;
 
 fn constant(like: &Val, value: f32) -> Val {
     Builder::fp(like.ty, f64::from(value))
@@ -118,7 +117,7 @@ pub fn sin_cos(b: &mut Builder, x: &Val, is_cosine: bool) -> Val {
     let x_bits = b.to_bits(x);
     let x_sign = b.bin_int("and", &x_bits, 0x8000_0000);
     let x = &b.fabs(x);
-    let turns = b.fmul(x, &constant(x, TWO_OVER_PI));
+    let turns = b.fmul(x, &constant(x, FRAC_2_PI));
     let n = b.same("roundeven", &[&turns]);
     let minus = b.fneg(&n);
     let mut r = x.clone();
