@@ -31,7 +31,10 @@ pub fn run(args: &Args) -> Result<()> {
     for name in ["device_query", "vector_add", "matmul_tiled"] {
         let program = examples::build(&toolchain, Form::Static, name, &installed)?;
         let run = examples::command(Form::Static, &program, &installed);
-        println!("\n== {name}: built by nvcc 13.5, its runtime linked statically, nothing changed\n$ {}", run.command_line());
+        println!(
+            "\n== {name}: built by nvcc 13.5, its runtime linked statically, nothing changed\n$ {}",
+            run.command_line()
+        );
         let ended = run.run()?;
         print!("{}", ended.stdout);
         eprint!("{}", ended.stderr);

@@ -51,7 +51,8 @@ impl Args {
 
 /// Whether downloads are ruled out, by `--offline` or by Cargo's own `CARGO_NET_OFFLINE=true`.
 pub fn offline() -> bool {
-    OFFLINE.load(Ordering::Relaxed) || std::env::var("CARGO_NET_OFFLINE").is_ok_and(|value| value == "true" || value == "1")
+    OFFLINE.load(Ordering::Relaxed)
+        || std::env::var("CARGO_NET_OFFLINE").is_ok_and(|value| value == "true" || value == "1")
 }
 
 /// Makes a command that is cargo, or runs cargo or us, keep to `--offline` too.
@@ -117,7 +118,12 @@ pub fn update_lists() -> Result<()> {
 pub fn venv() -> Result<PathBuf> {
     let dir = root().join(".venv");
     let python = dir.join("bin/python");
-    if python.exists() && Command::new(&python).args(["-m", "pip", "--version"]).output().is_ok_and(|out| out.status.success()) {
+    if python.exists()
+        && Command::new(&python)
+            .args(["-m", "pip", "--version"])
+            .output()
+            .is_ok_and(|out| out.status.success())
+    {
         return Ok(python);
     }
     println!("setup: making the local Python environment {}", dir.display());
@@ -131,24 +137,32 @@ pub fn wheels(wanted: &[&str]) -> Result<()> {
     let python = venv()?;
     let have = Command::new(&python).args(["-m", "pip", "freeze"]).output().context("pip freeze")?;
     let have = String::from_utf8_lossy(&have.stdout);
-    let missing: Vec<&str> = wanted.iter().copied().filter(|pin| !have.lines().any(|line| line == *pin)).collect();
+    let missing: Vec<&str> =
+        wanted.iter().copied().filter(|pin| !have.lines().any(|line| line == *pin)).collect();
     if missing.is_empty() {
         return Ok(());
     }
     println!("setup: Python wheels to install into .venv: {}", missing.join(" "));
     if offline() {
-        bail!("--offline, and these wheels are missing; when online: .venv/bin/pip install {}", missing.join(" "));
+        bail!(
+            "--offline, and these wheels are missing; when online: .venv/bin/pip install {}",
+            missing.join(" ")
+        );
     }
-    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"]).args(&missing))
-        .context("pip install")
+    run(Command::new(&python)
+        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"])
+        .args(&missing))
+    .context("pip install")
 }
 
 /// Whether dpkg calls this package installed.
 pub fn installed(package: &str) -> bool {
-    Command::new("dpkg-query")
-        .args(["-W", "-f", "${db:Status-Status}\n", package])
-        .output()
-        .is_ok_and(|out| out.status.success() && String::from_utf8_lossy(&out.stdout).lines().any(|line| line == "installed"))
+    Command::new("dpkg-query").args(["-W", "-f", "${db:Status-Status}\n", package]).output().is_ok_and(
+        |out| {
+            out.status.success()
+                && String::from_utf8_lossy(&out.stdout).lines().any(|line| line == "installed")
+        },
+    )
 }
 
 /// The first executable of this name in `PATH`.
@@ -173,11 +187,12 @@ fn apt_install(names: &[&str]) -> Result<()> {
 
 /// Whether apt's present lists can name every package.
 fn known(names: &[&str]) -> bool {
-    Command::new("apt-cache")
-        .args(["--quiet=2", "--no-all-versions", "show"])
-        .args(names)
-        .output()
-        .is_ok_and(|out| out.status.success() && String::from_utf8_lossy(&out.stdout).matches("Package:").count() >= names.len())
+    Command::new("apt-cache").args(["--quiet=2", "--no-all-versions", "show"]).args(names).output().is_ok_and(
+        |out| {
+            out.status.success()
+                && String::from_utf8_lossy(&out.stdout).matches("Package:").count() >= names.len()
+        },
+    )
 }
 
 fn as_root(program: &str, args: &[&str]) -> Command {

@@ -63,7 +63,8 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let lib = args.lib.as_deref().map(std::path::absolute).transpose()?;
     let installed = Installed::at(lib.unwrap_or_else(setup::lib_dir));
-    for part in PARTS.iter().filter(|part| args.only.is_empty() || args.only.iter().any(|only| only == *part)) {
+    for part in PARTS.iter().filter(|part| args.only.is_empty() || args.only.iter().any(|only| only == *part))
+    {
         heading(part);
         match *part {
             "codegen" => report.note("cargo xtask codegen --check", unit::xtask(&["codegen", "--check"])),
@@ -91,7 +92,10 @@ fn run_examples(args: &Args, installed: &Installed, report: &mut Report) {
                 if *release == Release::V13_5 {
                     report.note("examples built by nvcc 13.5", Outcome::Failed(reason));
                 } else {
-                    report.note(&format!("examples built by nvcc {}", release.version()), Outcome::Skipped(reason));
+                    report.note(
+                        &format!("examples built by nvcc {}", release.version()),
+                        Outcome::Skipped(reason),
+                    );
                 }
             }
         }

@@ -56,14 +56,20 @@ impl Release {
     pub fn get(self) -> Result<Toolchain> {
         match self {
             Release::V13_5 => from_wheels(),
-            Release::V12_4 => from_debian(self, &Debian {
-                suite: "trixie",
-                packages: &["nvidia-cuda-toolkit", "nvidia-cuda-dev", "libcudart12"],
-            }),
-            Release::V11_8 => from_debian(self, &Debian {
-                suite: "bookworm",
-                packages: &["nvidia-cuda-toolkit", "nvidia-cuda-dev", "libcudart11.0"],
-            }),
+            Release::V12_4 => from_debian(
+                self,
+                &Debian {
+                    suite: "trixie",
+                    packages: &["nvidia-cuda-toolkit", "nvidia-cuda-dev", "libcudart12"],
+                },
+            ),
+            Release::V11_8 => from_debian(
+                self,
+                &Debian {
+                    suite: "bookworm",
+                    packages: &["nvidia-cuda-toolkit", "nvidia-cuda-dev", "libcudart11.0"],
+                },
+            ),
         }
     }
 
@@ -137,7 +143,10 @@ fn private_apt(cache: &Path) -> Result<PathBuf> {
         fs::create_dir_all(state.join(dir))?;
     }
     let keyring = "/usr/share/keyrings/debian-archive-keyring.gpg";
-    ensure!(Path::new(keyring).exists(), "{keyring} is missing (Debian: apt-get install debian-archive-keyring)");
+    ensure!(
+        Path::new(keyring).exists(),
+        "{keyring} is missing (Debian: apt-get install debian-archive-keyring)"
+    );
     let mirror = mirror()?;
     let sources: String = ["bookworm", "trixie"]
         .iter()
@@ -155,7 +164,8 @@ fn private_apt(cache: &Path) -> Result<PathBuf> {
              APT::Architectures {{ \"amd64\"; }};\nAPT::Sandbox::User \"root\";\n"
         ),
     )?;
-    setup::run(Command::new("apt-get").env("APT_CONFIG", &config).args(["-q", "update"])).context("apt-get update (own state)")?;
+    setup::run(Command::new("apt-get").env("APT_CONFIG", &config).args(["-q", "update"]))
+        .context("apt-get update (own state)")?;
     Ok(config)
 }
 
@@ -163,7 +173,12 @@ fn private_apt(cache: &Path) -> Result<PathBuf> {
 fn mirror() -> Result<String> {
     let ask = || -> Result<String> {
         let targets = Command::new("apt-get")
-            .args(["indextargets", "--format", "$(CODENAME)|$(RELEASE)|$(COMPONENT)|$(SITE)", "Created-By: Packages"])
+            .args([
+                "indextargets",
+                "--format",
+                "$(CODENAME)|$(RELEASE)|$(COMPONENT)|$(SITE)",
+                "Created-By: Packages",
+            ])
             .output()
             .context("apt-get indextargets (is this Debian?)")?;
         Ok(String::from_utf8_lossy(&targets.stdout).into_owned())
@@ -175,7 +190,11 @@ fn mirror() -> Result<String> {
         targets = ask()?;
     }
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let codename = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME=")).unwrap_or("bookworm").to_owned();
+    let codename = release
+        .lines()
+        .find_map(|line| line.strip_prefix("VERSION_CODENAME="))
+        .unwrap_or("bookworm")
+        .to_owned();
     for line in targets.lines() {
         let fields: Vec<&str> = line.split('|').collect();
         if let [name, suite, "main", site] = fields[..]
@@ -201,19 +220,21 @@ fn unpack(apt: &Path, package: &str, suite: &str, cache: &Path, unpacked: &Path)
     )?;
     for entry in fs::read_dir(&archives)? {
         // The -dev package is mostly static cuBLAS and friends; only the runtime's own parts are written out.
-        let mut archive = Command::new("dpkg-deb").arg("--fsys-tarfile").arg(entry?.path()).stdout(Stdio::piped()).spawn()?;
+        let mut archive = Command::new("dpkg-deb")
+            .arg("--fsys-tarfile")
+            .arg(entry?.path())
+            .stdout(Stdio::piped())
+            .spawn()?;
         let tar = archive.stdout.take().context("dpkg-deb has no output")?;
-        setup::run(
-            Command::new("tar").arg("-x").arg("-C").arg(unpacked).stdin(tar).args([
-                "--exclude=*/lib/x86_64-linux-gnu/lib[abd-z]*",
-                "--exclude=*/lib/x86_64-linux-gnu/libcu[abe-z]*",
-                "--exclude=*/lib/x86_64-linux-gnu/cuda-gdb",
-                "--exclude=*/compute-sanitizer",
-                "--exclude=*/share",
-                "--exclude=*/bin/nvdisasm",
-                "--exclude=*/include/npp*",
-            ]),
-        )?;
+        setup::run(Command::new("tar").arg("-x").arg("-C").arg(unpacked).stdin(tar).args([
+            "--exclude=*/lib/x86_64-linux-gnu/lib[abd-z]*",
+            "--exclude=*/lib/x86_64-linux-gnu/libcu[abe-z]*",
+            "--exclude=*/lib/x86_64-linux-gnu/cuda-gdb",
+            "--exclude=*/compute-sanitizer",
+            "--exclude=*/share",
+            "--exclude=*/bin/nvdisasm",
+            "--exclude=*/include/npp*",
+        ]))?;
         ensure!(archive.wait()?.success(), "dpkg-deb failed on {package}");
     }
     fs::remove_dir_all(&archives)?;
@@ -256,7 +277,8 @@ fn assemble(unpacked: &Path, dir: &Path) -> Result<()> {
 fn finish(release: Release, dir: PathBuf) -> Result<Toolchain> {
     let host = host_compiler(release)?;
     let toolchain = Toolchain { release, dir, host };
-    let said = toolchain.nvcc().arg("--version").output().with_context(|| format!("nvcc {}", release.version()))?;
+    let said =
+        toolchain.nvcc().arg("--version").output().with_context(|| format!("nvcc {}", release.version()))?;
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     ensure!(said.contains(&format!("release {}", release.version())), "nvcc says:\n{said}");
     Ok(toolchain)
@@ -264,7 +286,8 @@ fn finish(release: Release, dir: PathBuf) -> Result<Toolchain> {
 
 fn host_compiler(release: Release) -> Result<Option<PathBuf>> {
     let said = Command::new("g++").arg("-dumpversion").output().context("g++")?;
-    let major: u32 = String::from_utf8_lossy(&said.stdout).trim().split('.').next().unwrap_or("0").parse().unwrap_or(0);
+    let major: u32 =
+        String::from_utf8_lossy(&said.stdout).trim().split('.').next().unwrap_or("0").parse().unwrap_or(0);
     let newest = release.newest_gcc();
     if major <= newest {
         return Ok(None);
@@ -273,9 +296,18 @@ fn host_compiler(release: Release) -> Result<Option<PathBuf>> {
     if setup::which(&name).is_none() {
         println!("setup: nvcc {} accepts gcc up to {newest}; this machine's is {major}", release.version());
         match release {
-            Release::V11_8 => setup::packages(&[("gcc-11", "nvcc 11.8's host compiler"), ("g++-11", "nvcc 11.8's host compiler")])?,
-            Release::V12_4 => setup::packages(&[("gcc-13", "nvcc 12.4's host compiler"), ("g++-13", "nvcc 12.4's host compiler")])?,
-            Release::V13_5 => setup::packages(&[("gcc-15", "nvcc 13.5's host compiler"), ("g++-15", "nvcc 13.5's host compiler")])?,
+            Release::V11_8 => setup::packages(&[
+                ("gcc-11", "nvcc 11.8's host compiler"),
+                ("g++-11", "nvcc 11.8's host compiler"),
+            ])?,
+            Release::V12_4 => setup::packages(&[
+                ("gcc-13", "nvcc 12.4's host compiler"),
+                ("g++-13", "nvcc 12.4's host compiler"),
+            ])?,
+            Release::V13_5 => setup::packages(&[
+                ("gcc-15", "nvcc 13.5's host compiler"),
+                ("g++-15", "nvcc 13.5's host compiler"),
+            ])?,
         }
     }
     Ok(Some(setup::which(&name).with_context(|| format!("{name} is not in PATH"))?))

@@ -31,7 +31,12 @@ pub struct Ended {
 
 impl Run {
     pub(crate) fn new(program: impl AsRef<Path>) -> Run {
-        Run { program: program.as_ref().to_path_buf(), args: Vec::new(), env: Vec::new(), limit: Duration::from_secs(120) }
+        Run {
+            program: program.as_ref().to_path_buf(),
+            args: Vec::new(),
+            env: Vec::new(),
+            limit: Duration::from_secs(120),
+        }
     }
 
     #[must_use]
@@ -55,7 +60,11 @@ impl Run {
     /// The line a person would type for this run.
     pub fn command_line(&self) -> String {
         let mut words: Vec<String> = Vec::new();
-        words.extend(self.env.iter().map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy())));
+        words.extend(
+            self.env
+                .iter()
+                .map(|(name, value)| format!("{}={}", name.to_string_lossy(), value.to_string_lossy())),
+        );
         words.push(self.program.display().to_string());
         words.extend(self.args.iter().map(|arg| arg.to_string_lossy().into_owned()));
         words.join(" ")
@@ -65,7 +74,10 @@ impl Run {
         let mut command = Command::new(&self.program);
         for (name, _) in std::env::vars_os() {
             // The tester's own settings must not decide a test; Cargo's library path names no library of ours.
-            if name.to_string_lossy().starts_with("CUDAWAY_") || name == "LD_LIBRARY_PATH" || name == "LD_PRELOAD" {
+            if name.to_string_lossy().starts_with("CUDAWAY_")
+                || name == "LD_LIBRARY_PATH"
+                || name == "LD_PRELOAD"
+            {
                 command.env_remove(name);
             }
         }
@@ -73,7 +85,8 @@ impl Run {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0);
         let started = Instant::now();
-        let mut child = command.spawn().with_context(|| format!("cannot start {}", self.program.display()))?;
+        let mut child =
+            command.spawn().with_context(|| format!("cannot start {}", self.program.display()))?;
         let stdout = collect(child.stdout.take());
         let stderr = collect(child.stderr.take());
         let mut timed_out = false;
@@ -166,7 +179,9 @@ mod tests {
 
     #[test]
     fn both_streams_are_captured_whole() {
-        let ended = shell("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; echo oops >&2").run().unwrap();
+        let ended = shell("i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; echo oops >&2")
+            .run()
+            .unwrap();
         assert_eq!(ended.stdout.lines().count(), 20000);
         assert_eq!(ended.stderr, "oops\n");
     }

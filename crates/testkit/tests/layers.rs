@@ -42,7 +42,8 @@ fn workspace() -> BTreeMap<String, Vec<(String, bool)>> {
     let edges = |package: &Value| {
         let dependencies = package["dependencies"].as_array().expect("dependencies");
         let own = dependencies.iter().filter(|dependency| dependency["path"].is_string());
-        own.map(|dependency| (dependency["name"].as_str().unwrap().to_owned(), dependency["kind"] == "dev")).collect()
+        own.map(|dependency| (dependency["name"].as_str().unwrap().to_owned(), dependency["kind"] == "dev"))
+            .collect()
     };
     packages.iter().map(|package| (package["name"].as_str().unwrap().to_owned(), edges(package))).collect()
 }
@@ -65,7 +66,9 @@ fn arrows_go_down_only() {
             if row(&name) >= row(&to) {
                 wrong.push(format!("{name} -> {to}"));
             }
-            if let Some((.., why)) = NEVER.iter().find(|(from, never, _)| *from == name && *never == to && !dev) {
+            if let Some((.., why)) =
+                NEVER.iter().find(|(from, never, _)| *from == name && *never == to && !dev)
+            {
                 wrong.push(format!("{name} -> {to}: {why}"));
             }
         }

@@ -46,7 +46,8 @@ pub enum Form {
     Plugin,
 }
 
-pub const FORMS: &[Form] = &[Form::Static, Form::Shared, Form::Rdc, Form::PerThread, Form::Dlopen, Form::Plugin];
+pub const FORMS: &[Form] =
+    &[Form::Static, Form::Shared, Form::Rdc, Form::PerThread, Form::Dlopen, Form::Plugin];
 
 /// Examples that are also built as a plugin.
 const PLUGINS: &[&str] = &["vector_add", "matmul_tiled", "constant_and_globals"];
@@ -101,7 +102,9 @@ pub fn matrix(toolchain: &Toolchain, installed: &Installed, filter: &[String], r
                     let job = jobs.lock().expect("no worker panics").pop_front();
                     let Some((form, name, label)) = job else { return };
                     let built = build(toolchain, form, name, installed).context("building it");
-                    let note = |label: &str, outcome: Result<()>| report.lock().expect("no worker panics").note(label, outcome);
+                    let note = |label: &str, outcome: Result<()>| {
+                        report.lock().expect("no worker panics").note(label, outcome)
+                    };
                     let program = match built {
                         Ok(program) => program,
                         Err(error) => {
@@ -153,13 +156,19 @@ pub fn command(form: Form, program: &Path, installed: &Installed) -> Run {
 
 /// The first line in which `got` is not `expected`; `<any>` stands for any one word, such as a measured time.
 fn difference(got: &str, expected: &str) -> Option<String> {
-    let (got_lines, expected_lines): (Vec<&str>, Vec<&str>) = (got.split('\n').collect(), expected.split('\n').collect());
+    let (got_lines, expected_lines): (Vec<&str>, Vec<&str>) =
+        (got.split('\n').collect(), expected.split('\n').collect());
     for at in 0..got_lines.len().max(expected_lines.len()) {
         let (got, expected) = (got_lines.get(at), expected_lines.get(at));
         let same = match (got, expected) {
             (Some(got), Some(expected)) if expected.contains("<any>") => {
-                let (got, expected): (Vec<&str>, Vec<&str>) = (got.split(' ').collect(), expected.split(' ').collect());
-                got.len() == expected.len() && got.iter().zip(&expected).all(|(got, expected)| *expected == "<any>" || got == expected)
+                let (got, expected): (Vec<&str>, Vec<&str>) =
+                    (got.split(' ').collect(), expected.split(' ').collect());
+                got.len() == expected.len()
+                    && got
+                        .iter()
+                        .zip(&expected)
+                        .all(|(got, expected)| *expected == "<any>" || got == expected)
             }
             _ => got == expected,
         };
@@ -176,7 +185,13 @@ fn out_dir() -> PathBuf {
 
 /// Builds one example in one form and returns the program; nothing is done when nothing changed.
 pub fn build(toolchain: &Toolchain, form: Form, name: &str, installed: &Installed) -> Result<PathBuf> {
-    let build = Build { toolchain, form, name, installed, dir: out_dir().join(toolchain.release.version()).join(form.name()) };
+    let build = Build {
+        toolchain,
+        form,
+        name,
+        installed,
+        dir: out_dir().join(toolchain.release.version()).join(form.name()),
+    };
     let program = build.dir.join(name);
     let stamp = build.dir.join(format!("{name}.stamp"));
     let fingerprint = build.fingerprint()?;
@@ -206,12 +221,17 @@ impl Build<'_> {
         include_str!("examples.rs").hash(&mut hasher);
         self.toolchain.dir.hash(&mut hasher);
         for dir in ["examples", "examples/parts"] {
-            let mut files: Vec<PathBuf> = fs::read_dir(setup::root().join(dir))?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+            let mut files: Vec<PathBuf> = fs::read_dir(setup::root().join(dir))?
+                .map(|entry| Ok(entry?.path()))
+                .collect::<Result<_>>()?;
             files.sort();
             for file in files.iter().filter(|file| file.is_file()) {
                 // Only this example's own files and the shared headers.
                 let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-                if dir.ends_with("parts") || stem == self.name || file.extension().is_some_and(|ext| ext == "h") {
+                if dir.ends_with("parts")
+                    || stem == self.name
+                    || file.extension().is_some_and(|ext| ext == "h")
+                {
                     fs::read(file)?.hash(&mut hasher);
                 }
             }
@@ -240,15 +260,24 @@ impl Build<'_> {
         match self.name {
             "vector_add_driver" => {
                 let ptx = self.part(".ptx");
-                quiet(self.nvcc().arg("-ptx").arg("-o").arg(ptx).arg(self.source("parts/vector_add_kernel.cu")))?;
+                quiet(
+                    self.nvcc().arg("-ptx").arg("-o").arg(ptx).arg(self.source("parts/vector_add_kernel.cu")),
+                )?;
                 if self.form != Form::Dlopen {
-                    libraries = vec!["-L".to_owned(), self.stub()?.display().to_string(), "-lcuda".to_owned()];
+                    libraries =
+                        vec!["-L".to_owned(), self.stub()?.display().to_string(), "-lcuda".to_owned()];
                 }
             }
-            "constant_and_globals" if self.form == Form::Rdc => inputs.push(self.source("parts/second_unit.cu")),
+            "constant_and_globals" if self.form == Form::Rdc => {
+                inputs.push(self.source("parts/second_unit.cu"))
+            }
             "error_paths" => {
                 for arch in ["75", "80"] {
-                    inputs.push(if self.form == Form::Dlopen { self.sass_image(arch)? } else { self.sass_object(arch)? });
+                    inputs.push(if self.form == Form::Dlopen {
+                        self.sass_image(arch)?
+                    } else {
+                        self.sass_object(arch)?
+                    });
                 }
             }
             _ => {}
@@ -268,7 +297,9 @@ impl Build<'_> {
                 inputs.push(self.device_half(&source)?);
             }
             let object = self.part(".host.o");
-            quiet(self.nvcc().args(self.form.flags()).args(["-c", "-x", "c++", "-o"]).arg(&object).arg(&source))?;
+            quiet(
+                self.nvcc().args(self.form.flags()).args(["-c", "-x", "c++", "-o"]).arg(&object).arg(&source),
+            )?;
             inputs.push(object);
             link.args(["-ldl", "-lpthread"]);
         } else {
@@ -279,7 +310,8 @@ impl Build<'_> {
 
     /// The device half of a program that has no runtime: PTX text, or a fat binary for one of them, as a C array.
     fn device_half(&self, source: &Path) -> Result<PathBuf> {
-        let (option, suffix) = if self.name == "matmul_tiled" { ("-fatbin", ".fatbin") } else { ("-ptx", ".ptx") };
+        let (option, suffix) =
+            if self.name == "matmul_tiled" { ("-fatbin", ".fatbin") } else { ("-ptx", ".ptx") };
         let image = self.part(suffix);
         quiet(self.nvcc().arg(option).arg("-DEXAMPLE_PTX").arg("-o").arg(&image).arg(source))?;
         self.embed(&image, "example_image")
@@ -301,7 +333,9 @@ impl Build<'_> {
 
     fn sass(&self, arch: &str) -> Command {
         let mut command = self.nvcc();
-        command.arg(format!("-gencode=arch=compute_{arch},code=sm_{arch}")).arg(format!("-DSASS_ARCH={arch}"));
+        command
+            .arg(format!("-gencode=arch=compute_{arch},code=sm_{arch}"))
+            .arg(format!("-DSASS_ARCH={arch}"));
         command.arg(self.source("parts/sass_only.cu"));
         command
     }
@@ -309,7 +343,8 @@ impl Build<'_> {
     /// bin2c, the toolkit's own way to put a file into a program.
     fn embed(&self, file: &Path, symbol: &str) -> Result<PathBuf> {
         let mut bin2c = self.toolchain.tool("bin2c");
-        let made = bin2c.args(["--const", "--padd", "0", "--name", symbol]).arg(file).output().context("bin2c")?;
+        let made =
+            bin2c.args(["--const", "--padd", "0", "--name", symbol]).arg(file).output().context("bin2c")?;
         ensure!(made.status.success(), "bin2c: {}", String::from_utf8_lossy(&made.stderr));
         let (source, object) = (self.part(&format!(".{symbol}.c")), self.part(&format!(".{symbol}.o")));
         fs::write(&source, made.stdout)?;

@@ -15,6 +15,9 @@ use crate::toolchain::Release;
 
 const RELEASE: Release = Release::V13_5;
 
+/// What is done to a file's bytes, and what to call it.
+type Damage = (&'static str, fn(&mut Vec<u8>));
+
 /// Second starts compile nothing; a damaged entry costs time, never correctness.
 pub fn cache(installed: &Installed, report: &mut Report) {
     let program = match vector_add(installed) {
@@ -29,14 +32,19 @@ pub fn cache(installed: &Installed, report: &mut Report) {
     let start = |name: &str| -> Result<String> {
         let log = dir.path().join(name);
         let run = installed.preloaded(&program);
-        let run = run.env("CUDAWAY_CACHE_DIR", &images).env("CUDAWAY_LOG", "debug").env("CUDAWAY_LOG_FILE", &log);
+        let run =
+            run.env("CUDAWAY_CACHE_DIR", &images).env("CUDAWAY_LOG", "debug").env("CUDAWAY_LOG_FILE", &log);
         let ended = run.run()?;
         ensure!(ended.passed(), "{}", ended.describe());
         fs::read_to_string(&log).context("the log file")
     };
     let first = || -> Result<()> {
         let log = start("first.log")?;
-        ensure!(!log.contains("cache hit"), "a first start cannot hit an empty cache:\n{}", cache_lines(&log));
+        ensure!(
+            !log.contains("cache hit"),
+            "a first start cannot hit an empty cache:\n{}",
+            cache_lines(&log)
+        );
         ensure!(!files(&images)?.is_empty(), "nothing was written to {}", images.display());
         Ok(())
     };
@@ -52,7 +60,7 @@ pub fn cache(installed: &Installed, report: &mut Report) {
     report.note("cache: a second start compiles nothing", second());
 
     // Every kind of damage, on every file.
-    let damages: [(&str, fn(&mut Vec<u8>)); 4] = [
+    let damages: [Damage; 4] = [
         ("truncated", |bytes| bytes.truncate(bytes.len() / 2)),
         ("emptied", Vec::clear),
         ("a byte flipped in the middle", |bytes| {
@@ -102,11 +110,26 @@ pub fn run(installed: &Installed, report: &mut Report) {
         Ok(loader) => loader,
         Err(error) => return report.note("faults: module_loader", Outcome::Failed(format!("{error:#}"))),
     };
-    report.note("an unknown instruction fails its own kernel alone, by name, line and column", unknown_instruction(installed, &loader, dir.path()));
-    report.note("a damaged fat binary never crashes its reader", damaged_images(installed, &loader, dir.path()));
-    report.note("a program with a damaged fat binary fails with an error of its own", damaged_programs(installed, dir.path()));
-    report.note("a shared build finds our libraries with LD_LIBRARY_PATH alone", library_path_alone(installed, dir.path()));
-    report.note("a stripped static runtime is recognised and named in the log", stripped(installed, dir.path()));
+    report.note(
+        "an unknown instruction fails its own kernel alone, by name, line and column",
+        unknown_instruction(installed, &loader, dir.path()),
+    );
+    report.note(
+        "a damaged fat binary never crashes its reader",
+        damaged_images(installed, &loader, dir.path()),
+    );
+    report.note(
+        "a program with a damaged fat binary fails with an error of its own",
+        damaged_programs(installed, dir.path()),
+    );
+    report.note(
+        "a shared build finds our libraries with LD_LIBRARY_PATH alone",
+        library_path_alone(installed, dir.path()),
+    );
+    report.note(
+        "a stripped static runtime is recognised and named in the log",
+        stripped(installed, dir.path()),
+    );
     report.note("preloading the driver alone serves a static build", driver_alone(installed, dir.path()));
 }
 
@@ -126,17 +149,33 @@ fn programs() -> PathBuf {
 
 fn unknown_instruction(installed: &Installed, loader: &Path, dir: &Path) -> Result<()> {
     let ptx = programs().join("one_unknown.ptx");
-    let line = 1 + fs::read_to_string(&ptx)?.lines().position(|line| line.contains("frobnicate")).context("the bad line")?;
-    let ended = installed.found(loader).arg(&ptx).arg("good").arg("bad").env("CUDAWAY_CACHE_DIR", dir.join("unknown")).run()?;
+    let line = 1 + fs::read_to_string(&ptx)?
+        .lines()
+        .position(|line| line.contains("frobnicate"))
+        .context("the bad line")?;
+    let ended = installed
+        .found(loader)
+        .arg(&ptx)
+        .arg("good")
+        .arg("bad")
+        .env("CUDAWAY_CACHE_DIR", dir.join("unknown"))
+        .run()?;
     let said = |text: &str| ended.stdout.lines().any(|line| line == text);
     let sevens: String = (0..32).map(|lane| format!(" {}", lane * 7)).collect();
     ensure!(ended.status.success(), "{}", ended.describe());
-    ensure!(said("function good 0") && said(&format!("launch good 0:{sevens}")), "the good kernel does not run:\n{}", ended.stdout);
+    ensure!(
+        said("function good 0") && said(&format!("launch good 0:{sevens}")),
+        "the good kernel does not run:\n{}",
+        ended.stdout
+    );
     ensure!(said("function bad 218"), "the bad kernel gives no CUDA_ERROR_INVALID_PTX:\n{}", ended.stdout);
     let log: String = ended.stdout.split_once("log ").map(|(_, rest)| rest.to_owned()).unwrap_or_default();
-    let place = log.lines().find(|text| text.contains("frobnicate")).context("the JIT error log does not name the instruction")?;
+    let place = log
+        .lines()
+        .find(|text| text.contains("frobnicate"))
+        .context("the JIT error log does not name the instruction")?;
     // file:line:column, the column being where the instruction begins.
-    ensure!(place.contains(&format!(":{line}:2")) , "expected …:{line}:2 in {place:?}");
+    ensure!(place.contains(&format!(":{line}:2")), "expected …:{line}:2 in {place:?}");
     Ok(())
 }
 
@@ -149,7 +188,8 @@ fn damaged_images(installed: &Installed, loader: &Path, dir: &Path) -> Result<()
     let check = |what: String, bytes: &[u8]| -> Result<()> {
         let file = dir.join("damaged.fatbin");
         fs::write(&file, bytes)?;
-        let ended = installed.found(loader).arg("--exact").arg(&file).env("CUDAWAY_CACHE_DIR", &cache).run()?;
+        let ended =
+            installed.found(loader).arg("--exact").arg(&file).env("CUDAWAY_CACHE_DIR", &cache).run()?;
         ensure!(ended.status.code() == Some(0), "{what}: {}", ended.describe());
         Ok(())
     };
@@ -238,9 +278,13 @@ fn driver_alone(installed: &Installed, dir: &Path) -> Result<()> {
 
 /// File offset and size of a section, as readelf prints them.
 fn section(program: &Path, name: &str) -> Result<(usize, usize)> {
-    let out = Command::new("readelf").args(["-SW"]).arg(program).env("LC_ALL", "C").output().context("readelf")?;
+    let out =
+        Command::new("readelf").args(["-SW"]).arg(program).env("LC_ALL", "C").output().context("readelf")?;
     let text = String::from_utf8_lossy(&out.stdout).into_owned();
-    let row = text.lines().find(|line| line.split_whitespace().any(|word| word == name)).with_context(|| format!("{name} is missing"))?;
+    let row = text
+        .lines()
+        .find(|line| line.split_whitespace().any(|word| word == name))
+        .with_context(|| format!("{name} is missing"))?;
     // …] name type address offset size …
     let fields: Vec<&str> = row.split_once(']').context("a section row")?.1.split_whitespace().collect();
     let number = |at: usize| usize::from_str_radix(fields.get(at).copied().unwrap_or_default(), 16);

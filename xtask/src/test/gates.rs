@@ -12,7 +12,8 @@ use super::report::Report;
 use crate::setup;
 
 /// All that a program's process must have anyway.
-const NEEDED: &[&str] = &["libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libgcc_s.so.1", "ld-linux-x86-64.so.2"];
+const NEEDED: &[&str] =
+    &["libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libgcc_s.so.1", "ld-linux-x86-64.so.2"];
 
 const CUDARTS: &[&str] = &["libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"];
 
@@ -24,18 +25,27 @@ pub fn run(installed: &Installed, report: &mut Report) {
     for cudart in CUDARTS {
         let path = lib.join(cudart);
         report.note(&format!("{cudart} has its SONAME"), soname(&path, cudart));
-        report.note(&format!("{cudart} exports its major's names on its own node"), runtime_names(&path, cudart));
+        report.note(
+            &format!("{cudart} exports its major's names on its own node"),
+            runtime_names(&path, cudart),
+        );
     }
-    for object in ["libcuda.so.1", "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13", "libcudaway_cudart.so"] {
+    for object in
+        ["libcuda.so.1", "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13", "libcudaway_cudart.so"]
+    {
         let path = lib.join(object);
         report.note(&format!("{object} needs only the C library's family"), needed(&path));
         report.note(&format!("{object} is hardened: relro, now, no undefined name"), hardened(&path));
     }
-    report.note("libcudaway_cpu.so is hardened and shows no LLVM name", provider(&lib.join("libcudaway_cpu.so")));
+    report.note(
+        "libcudaway_cpu.so is hardened and shows no LLVM name",
+        provider(&lib.join("libcudaway_cpu.so")),
+    );
 }
 
 fn tool(program: &str, args: &[&str], path: &Path) -> Result<String> {
-    let out = Command::new(program).args(args).arg(path).env("LC_ALL", "C").output().context(program.to_owned())?;
+    let out =
+        Command::new(program).args(args).arg(path).env("LC_ALL", "C").output().context(program.to_owned())?;
     ensure!(out.status.success(), "{program} {}: {}", path.display(), String::from_utf8_lossy(&out.stderr));
     Ok(String::from_utf8_lossy(&out.stdout).into_owned())
 }
@@ -74,7 +84,8 @@ fn listed(path: &Path) -> Result<BTreeSet<String>> {
 fn driver_names(lib: &Path) -> Result<()> {
     let expected = listed(&setup::root().join("tools/data/cuda_driver_exports.txt"))?;
     ensure!(expected.len() == 729, "tools/data lists {} names, not 729", expected.len());
-    let found: BTreeSet<String> = defined(&lib.join("libcuda.so.1"))?.iter().map(|name| bare(name).to_owned()).collect();
+    let found: BTreeSet<String> =
+        defined(&lib.join("libcuda.so.1"))?.iter().map(|name| bare(name).to_owned()).collect();
     let missing: Vec<&String> = expected.difference(&found).collect();
     // Our own API is the only addition; a libc name here would change the whole process.
     let own = listed(&setup::root().join("tools/data/cudaway_exports.txt"))?;
@@ -118,21 +129,26 @@ fn needed(path: &Path) -> Result<()> {
 fn hardened(path: &Path) -> Result<()> {
     let segments = tool("readelf", &["-lW"], path)?;
     ensure!(segments.contains("GNU_RELRO"), "there is no GNU_RELRO segment");
-    let stack = segments.lines().find(|line| line.contains("GNU_STACK")).context("there is no GNU_STACK segment")?;
+    let stack =
+        segments.lines().find(|line| line.contains("GNU_STACK")).context("there is no GNU_STACK segment")?;
     ensure!(!stack.contains("RWE"), "the stack is executable");
     let dynamic = tool("readelf", &["-dW"], path)?;
     ensure!(dynamic.contains("NOW"), "symbols are bound lazily");
     ensure!(!dynamic.contains("TEXTREL"), "code is relocated");
     // `-z defs` seen from outside: the loader finds every name in the libraries that are needed.
     let unresolved = Command::new("ldd").arg("-r").arg(path).env("LC_ALL", "C").output().context("ldd")?;
-    let said = String::from_utf8_lossy(&unresolved.stdout).into_owned() + &String::from_utf8_lossy(&unresolved.stderr);
+    let said = String::from_utf8_lossy(&unresolved.stdout).into_owned()
+        + &String::from_utf8_lossy(&unresolved.stderr);
     ensure!(!said.contains("undefined symbol") && !said.contains("not found"), "ldd -r says:\n{said}");
     Ok(())
 }
 
 fn provider(path: &Path) -> Result<()> {
     hardened(path)?;
-    let llvm: Vec<String> = defined(path)?.into_iter().filter(|name| name.starts_with("LLVM") || name.starts_with("_ZN4llvm")).collect();
+    let llvm: Vec<String> = defined(path)?
+        .into_iter()
+        .filter(|name| name.starts_with("LLVM") || name.starts_with("_ZN4llvm"))
+        .collect();
     ensure!(llvm.is_empty(), "{} LLVM names are exported, such as {}", llvm.len(), llvm[0]);
     Ok(())
 }

@@ -16,11 +16,20 @@ pub fn run(installed: &Installed, report: &mut Report) {
     for name in ["multi_gpu_threads", "device_query"] {
         report.note(&format!("two providers make two devices: {name}"), two_devices(installed, name));
     }
-    if let Err(error) = setup::packages(&[("libamdhip64-5", "ROCm 5.2's HIP library, to be asked for devices it does not have")]) {
-        return report.note("ROCm 5.2 without a GPU", Outcome::Skipped(format!("libamdhip64-5 cannot be had: {error:#}")));
+    if let Err(error) = setup::packages(&[(
+        "libamdhip64-5",
+        "ROCm 5.2's HIP library, to be asked for devices it does not have",
+    )]) {
+        return report.note(
+            "ROCm 5.2 without a GPU",
+            Outcome::Skipped(format!("libamdhip64-5 cannot be had: {error:#}")),
+        );
     }
     if fs::exists("/dev/kfd").unwrap_or(false) {
-        return report.note("ROCm 5.2 without a GPU", Outcome::Skipped("this machine has an AMD GPU (/dev/kfd)".to_owned()));
+        return report.note(
+            "ROCm 5.2 without a GPU",
+            Outcome::Skipped("this machine has an AMD GPU (/dev/kfd)".to_owned()),
+        );
     }
     report.note("ROCm 5.2, CUDAWAY_DEVICE=hip: no CUDA-capable device, and the log says why", hip(installed));
     report.note("ROCm 5.2, CUDAWAY_DEVICE=auto: the CPU", auto(installed));
@@ -33,7 +42,11 @@ fn hip(installed: &Installed) -> Result<()> {
     let run = || installed.preloaded(&program).env("CUDAWAY_DEVICE", "hip");
     let ended = run().run()?;
     ensure!(ended.status.code() == Some(1), "{}", ended.describe());
-    ensure!(ended.stdout.contains("100 cudaErrorNoDevice (no CUDA-capable device is detected)"), "{}", ended.describe());
+    ensure!(
+        ended.stdout.contains("100 cudaErrorNoDevice (no CUDA-capable device is detected)"),
+        "{}",
+        ended.describe()
+    );
     ensure!(ended.stderr.is_empty(), "{}", ended.describe());
     run().env("CUDAWAY_LOG", "info").env("CUDAWAY_LOG_FILE", &log).run()?;
     let log = fs::read_to_string(log).context("the log file")?;
