@@ -173,8 +173,8 @@ pub fn canonical_loops(function: &mut Function) -> Option<()> {
                 continue 'again;
             }
         }
+        let predecessors = reversed(&graph);
         for (index, each) in loops.all.iter().enumerate() {
-            let predecessors = reversed(&graph);
             for &from in &each.blocks {
                 for (nth, &to) in graph[from].iter().enumerate() {
                     let leaves = !loops.contains(index, to);

@@ -450,7 +450,8 @@ fn window_offsets(function: &Function) -> BitSet {
     offsets
 }
 
-fn mirrored(cmp: Cmp) -> Cmp {
+/// The comparison with its sides exchanged.
+pub fn mirrored(cmp: Cmp) -> Cmp {
     match cmp {
         Cmp::Lt => Cmp::Gt,
         Cmp::Gt => Cmp::Lt,

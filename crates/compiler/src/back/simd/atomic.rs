@@ -55,7 +55,7 @@ impl Emitter<'_> {
         let zero = Builder::bits(vector, 0);
         let out = (!unused).then(|| self.spill(3, &zero));
         let into = out.clone();
-        self.for_lanes(|me, lane| {
+        self.for_lanes_unrolled(|me, lane| {
             let address = me.item(&addresses, each.ty, lane);
             let at = me.pointer(space, &address, offset);
             let items: Vec<Val> =

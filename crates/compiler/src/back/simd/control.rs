@@ -2,7 +2,7 @@
 
 use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
-use crate::ir::{Block, Edge, Op, Term, Value};
+use crate::ir::{Block, Cmp, Edge, Op, Term, Value};
 use crate::pass::layout::Item;
 use crate::pass::shape::Shape;
 
@@ -82,13 +82,28 @@ impl Emitter<'_> {
                 let (yes, no) = (self.carried(then), self.carried(otherwise));
                 let (then_label, else_label) = (self.b.label("then"), self.b.label("else"));
                 if self.here().divergent[at] {
-                    let mask = self.vector(*cond);
-                    let all = self.all(&mask);
-                    let (part, mixed) = (self.b.label("part"), self.b.label("mixed"));
-                    self.b.cond_br(&all, &then_label, &part);
-                    self.b.start_block(&part);
-                    let some = self.any(&mask);
-                    self.b.cond_br(&some, &mixed, &else_label);
+                    let mixed = self.b.label("mixed");
+                    let mask = match self.ends(at, *cond) {
+                        Some((first, second, then_first)) => {
+                            let part = self.b.label("part");
+                            let (near, far) =
+                                if then_first { (&then_label, &else_label) } else { (&else_label, &then_label) };
+                            self.b.cond_br(&first, near, &part);
+                            self.b.start_block(&part);
+                            self.b.cond_br(&second, far, &mixed);
+                            self.vector(*cond)
+                        }
+                        None => {
+                            let mask = self.vector(*cond);
+                            let all = self.all(&mask);
+                            let part = self.b.label("part");
+                            self.b.cond_br(&all, &then_label, &part);
+                            self.b.start_block(&part);
+                            let some = self.any(&mask);
+                            self.b.cond_br(&some, &mixed, &else_label);
+                            mask
+                        }
+                    };
                     self.b.start_block(&mixed);
                     self.masked_used = true;
                     let against = self.b.not(&mask);
@@ -126,6 +141,50 @@ impl Emitter<'_> {
                 self.b.br(&latch);
             }
         }
+    }
+
+    /// A bound on a line is tested at the line's two ends: whether all lanes are below it, whether all are above, and
+    /// whether `below` is the condition itself.
+    fn ends(&mut self, at: usize, cond: Value) -> Option<(Val, Val, bool)> {
+        let block = &self.here().function.blocks[at];
+        let inst = block.insts.iter().find(|inst| inst.results.first() == Some(&cond))?.clone();
+        let Op::Icmp(cmp, int) = inst.op else { return None };
+        if int.bits != 32 {
+            return None;
+        }
+        let (line, bound, cmp) = match (self.shape(inst.args[0]), self.shape(inst.args[1])) {
+            (Shape::Affine { stride, .. }, Shape::Uniform) => ((inst.args[0], stride), inst.args[1], cmp),
+            (Shape::Uniform, Shape::Affine { stride, .. }) => {
+                ((inst.args[1], stride), inst.args[0], crate::pass::shape::mirrored(cmp))
+            }
+            _ => return None,
+        };
+        let (is_below, strict) = match cmp {
+            Cmp::Lt => (true, true),
+            Cmp::Le => (true, false),
+            Cmp::Ge => (false, true),
+            Cmp::Gt => (false, false),
+            Cmp::Eq | Cmp::Ne => return None,
+        };
+        // In 64 bits nothing wraps; a line that leaves 32 bits on the way is left to the lanes.
+        let (base, bound) = (self.scalar(line.0), self.scalar(bound));
+        let start = self.b.resize(&base, 64, int.signed);
+        let bound = self.b.resize(&bound, 64, int.signed);
+        let end = self.b.bin_int("add", &start, i128::from(line.1) * i128::from(self.lanes - 1));
+        let narrow = self.b.resize(&end, 32, false);
+        let again = self.b.resize(&narrow, 64, int.signed);
+        let fits = self.b.icmp("eq", &again, &end);
+        let (low, high) = if line.1 > 0 { (start, end) } else { (end, start) };
+        let (under, over) = if strict { ("slt", "sge") } else { ("sle", "sgt") };
+        let mut below = self.b.icmp(under, &high, &bound);
+        let mut above = self.b.icmp(over, &low, &bound);
+        // Where the far end is within the bound it has not left 32 bits.
+        if line.1 > 0 {
+            above = self.b.and(&above, &fits);
+        } else {
+            below = self.b.and(&below, &fits);
+        }
+        Some((below, above, is_below))
     }
 
     /// In U, goes on in M at the start of block `at` unless `holds`.

@@ -76,6 +76,15 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
+        if inst.args.iter().any(|&arg| self.shape(arg).is_varying()) {
+            // One value in spite of what the lanes bring: its range is one number.
+            let result = inst.results[0];
+            let found = self.here().numbers.range(result).filter(|(low, high)| low == high);
+            let (low, _) = found.ok_or("a uniform result of varying operands")?;
+            let val = crate::back::llvm::Builder::bits(Type::of(self.ty(result), 1), low.into());
+            self.define_scalar(result, val);
+            return Ok(());
+        }
         // Only in M, and only behind a line that may bend, the vector is computed too.
         let bends = self.copy == Copy::Masked && inst.results.iter().any(|&result| self.shape(result).is_assumed());
         let truth = if bends {

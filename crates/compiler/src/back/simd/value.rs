@@ -258,6 +258,17 @@ impl Emitter<'_> {
         if stored == ty { val } else { self.b.cast("trunc", &val, ty) }
     }
 
+    /// As [`Self::for_lanes`], written out where all lanes are active.
+    pub(super) fn for_lanes_unrolled(&mut self, body: impl Fn(&mut Self, &Val)) {
+        if self.mask.is_some() {
+            return self.for_lanes(body);
+        }
+        for lane in 0..self.lanes {
+            let lane = self.i64(lane.into());
+            body(self, &lane);
+        }
+    }
+
     /// Runs `body` once per active lane, lowest first; it gets the lane's number as `i64`.
     pub(super) fn for_lanes(&mut self, body: impl FnOnce(&mut Self, &Val)) {
         let mask = self.active();
