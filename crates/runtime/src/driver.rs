@@ -5,6 +5,7 @@ use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_abi::*;
@@ -203,10 +204,22 @@ pub fn open() -> Result<&'static Driver> {
     DRIVER.get_or_try_init(|| {
         let library = library()?;
         let driver = Driver::of(&library);
+        // SAFETY: the name has this type where it exists, which is in our own driver.
+        let instance_of = unsafe { library.get::<InstanceOf>("cudaway_runtime_instance\0") };
+        _ = INSTANCE_OF.set(instance_of.ok().map(|symbol| *symbol));
         // The driver has threads and handlers of its own: it stays.
         std::mem::forget(library);
         Ok(driver)
     })
+}
+
+type InstanceOf = unsafe extern "C" fn(*const c_void) -> *const c_void;
+
+static INSTANCE_OF: OnceLock<Option<InstanceOf>> = OnceLock::new();
+
+/// Tells which taken-over static runtime an address belongs to; `None` before the driver is open and on other drivers.
+pub fn instance_of() -> Option<InstanceOf> {
+    *INSTANCE_OF.get()?
 }
 
 /// The newest runtime major of which the process uses functions, as 13.

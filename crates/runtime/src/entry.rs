@@ -7,10 +7,10 @@ use std::sync::Once;
 use cuda_abi::runtime::cudaError_t;
 use parking_lot::Mutex;
 
+use crate::last_error::set_last_error;
 use crate::{Error, Result};
 
 thread_local! {
-    static LAST_ERROR: Cell<cudaError_t> = const { Cell::new(cudaError_t::cudaSuccess) };
     static PER_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -81,14 +81,6 @@ fn failed(name: &'static str, error: Error) -> cudaError_t {
 /// Whether the call in progress was made by a per-thread spelling.
 pub fn is_per_thread() -> bool {
     PER_THREAD.get()
-}
-
-pub fn set_last_error(code: cudaError_t) {
-    LAST_ERROR.set(code);
-}
-
-pub fn last_error() -> cudaError_t {
-    LAST_ERROR.get()
 }
 
 #[inline]

@@ -2,7 +2,7 @@
 //! The rule: the driver is reached only through the C functions of `libcuda.so.1`, so this runtime also runs on another driver.
 //!
 //! State kept here is what CUDA's runtime adds to the driver: registered kernels and variables, each thread's device, call
-//! configuration and last error. Contexts, memory, streams and modules live in the driver.
+//! configuration and last errors (one per instance of the runtime). Contexts, memory, streams and modules live in the driver.
 
 #![allow(non_snake_case, reason = "bodies have C's names")]
 #![allow(
@@ -17,6 +17,7 @@ mod driver;
 mod entry;
 mod error;
 mod error_names;
+mod last_error;
 mod registry;
 mod stream;
 

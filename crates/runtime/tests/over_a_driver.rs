@@ -374,31 +374,3 @@ fn each_thread_has_its_own_device_and_last_error() {
     assert_eq!(device::cudaSetDevice(-1).unwrap_err().code(), cudaError_t::cudaErrorInvalidDevice);
     assert_eq!(device::cudaSetDevice(0), Ok(()));
 }
-
-/// A program may call CUDA from exit handlers and static destructors, when the thread's own values are already gone.
-#[test]
-fn exit_handlers_may_call_cuda_with_the_log_on() {
-    const CHILD: &str = "CUDAWAY_TEST_CHILD";
-    extern "C" fn at_exit() {
-        let freed = entry("cudaFree", || memory::cudaFree(ptr::null_mut()));
-        runtime::entry_value("__cudaUnregisterFatBinary", (), || {
-            registration::__cudaUnregisterFatBinary(ptr::null_mut());
-        });
-        let said: &[u8] = if freed == cudaError_t::cudaSuccess { b"still here" } else { b"failed" };
-        // SAFETY: a slice of its own length.
-        unsafe { libc::write(1, said.as_ptr().cast(), said.len()) };
-    }
-    if std::env::var_os(CHILD).is_some() {
-        let _driver = Driver::get();
-        let program = Program::register();
-        assert_eq!(launch(program.kernel(), dim(1), dim(1)), cudaError_t::cudaSuccess);
-        // SAFETY: a function without preconditions.
-        unsafe { libc::atexit(at_exit) };
-        return;
-    }
-    let mut child = Command::new(std::env::current_exe().unwrap());
-    child.args(["--exact", "exit_handlers_may_call_cuda_with_the_log_on", "--test-threads=1"]);
-    let output = child.env(CHILD, "1").env("CUDAWAY_LOG", "trace").output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stdout).ends_with("still here"), "{output:?}");
-}

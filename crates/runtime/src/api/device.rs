@@ -73,7 +73,7 @@ pub fn cudaDeviceSynchronize() -> Result {
 
 pub fn cudaDeviceReset() -> Result {
     device::current()?.reset()?;
-    crate::entry::set_last_error(cuda_abi::runtime::cudaError_t::cudaSuccess);
+    crate::last_error::set_last_error(cuda_abi::runtime::cudaError_t::cudaSuccess);
     Ok(())
 }
 

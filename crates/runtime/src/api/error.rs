@@ -4,8 +4,8 @@ use core::ffi::c_char;
 
 use cuda_abi::runtime::cudaError_t;
 
-use crate::entry::{last_error, set_last_error};
 use crate::error_names;
+use crate::last_error::{last_error, set_last_error};
 
 /// Returns the last error of this thread and forgets it, unless it is one that stays until the device is reset.
 pub fn cudaGetLastError() -> cudaError_t {
