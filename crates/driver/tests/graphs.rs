@@ -215,3 +215,25 @@ fn a_kernel_node_keeps_its_arguments() {
     graph::cuGraphLaunch(exec, scene.stream).unwrap();
     assert_eq!(null::LAST_ARGUMENT.load(Ordering::Relaxed), 7);
 }
+
+#[test]
+fn a_user_object_goes_with_the_last_graph_that_holds_it() {
+    let scene = scene();
+    unsafe extern "C" fn note(data: *mut c_void) {
+        // SAFETY: the test's own counter.
+        unsafe { *data.cast::<u32>() += 1 };
+    }
+    let mut destroyed = 0u32;
+    let at = (&raw mut destroyed).cast::<c_void>();
+    let object = made(|o| graph::cuUserObjectCreate(o, at, Some(note), 1, 1));
+    let by_hand = made(|g| graph::cuGraphCreate(g, 0));
+    graph::cuGraphRetainUserObject(by_hand, object, 1, 1).unwrap();
+    let exec = instantiate(by_hand);
+    graph::cuGraphDestroy(by_hand).unwrap();
+    // SAFETY (both): the counter is alive.
+    assert_eq!(unsafe { *at.cast::<u32>() }, 0, "the instantiated graph holds it");
+    graph::cuGraphLaunch(exec, scene.stream).unwrap();
+    graph::cuGraphExecDestroy(exec).unwrap();
+    assert_eq!(unsafe { *at.cast::<u32>() }, 1);
+    assert!(graph::cuUserObjectRelease(object, 1).is_err());
+}

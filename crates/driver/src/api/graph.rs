@@ -1,6 +1,6 @@
 //! Graph Management, and the capture of streams into graphs.
 
-use core::ffi::{c_char, c_uint, c_ulonglong};
+use core::ffi::{c_char, c_uint, c_ulonglong, c_void};
 use std::cell::Cell;
 
 use cuda_abi::out::{OptOut, Out};
@@ -8,15 +8,15 @@ use cuda_abi::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS,
     CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUevent, CUgraph,
     CUgraphEdgeData, CUgraphExec, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
-    CUgraphInstantiateResult, CUgraphNode, CUgraphNodeType, CUstream, CUstreamCaptureMode,
-    CUstreamCaptureStatus, cuuint64_t,
+    CUgraphInstantiateResult, CUgraphNode, CUgraphNodeType, CUhostFn, CUstream, CUstreamCaptureMode,
+    CUstreamCaptureStatus, CUuserObject, cuuint64_t,
 };
 
 use super::event::cuEventRecord;
 use super::stream::cuStreamWaitEvent;
 use super::{copy, execution, memset};
 use crate::object::graph::{self, Exec, Graph, Op, captured};
-use crate::object::{Context, Event, Shared};
+use crate::object::{Context, Event, Shared, user_object};
 use crate::{Error, Result};
 
 pub fn cuGraphCreate(phGraph: Out<'_, CUgraph>, flags: c_uint) -> Result {
@@ -544,4 +544,49 @@ pub fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) -> Resu
     }
     *mode = MODE.replace(*mode);
     Ok(())
+}
+
+/// A thing of the program's that graphs keep alive; `destroy` runs when the last reference goes.
+pub fn cuUserObjectCreate(
+    object_out: Out<'_, CUuserObject>,
+    ptr: *mut c_void,
+    destroy: CUhostFn,
+    initialRefcount: c_uint,
+    flags: c_uint,
+) -> Result {
+    crate::process::driver()?;
+    // CUDA: the one flag there is (the destructor may run at any time) has to be given.
+    if destroy.is_none() || initialRefcount == 0 || initialRefcount > i32::MAX as c_uint || flags != 1 {
+        return Err(Error::InvalidValue("destroy, initialRefcount or flags"));
+    }
+    object_out.write(user_object::create(ptr, destroy, initialRefcount)?);
+    Ok(())
+}
+
+pub fn cuUserObjectRetain(object: CUuserObject, count: c_uint) -> Result {
+    crate::process::driver()?;
+    if count == 0 {
+        return Err(Error::InvalidValue("count"));
+    }
+    user_object::retain(object, count)
+}
+
+pub fn cuUserObjectRelease(object: CUuserObject, count: c_uint) -> Result {
+    crate::process::driver()?;
+    if count == 0 {
+        return Err(Error::InvalidValue("count"));
+    }
+    user_object::release(object, count)
+}
+
+/// With CU_GRAPH_USER_OBJECT_MOVE the caller's references become the graph's.
+pub fn cuGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) -> Result {
+    if count == 0 || flags > 1 {
+        return Err(Error::InvalidValue("count or flags"));
+    }
+    Graph::from_handle(graph)?.hold(object, count, flags == 1)
+}
+
+pub fn cuGraphReleaseUserObject(graph: CUgraph, object: CUuserObject, count: c_uint) -> Result {
+    Graph::from_handle(graph)?.let_go(object, count)
 }

@@ -3,15 +3,18 @@
 //! An operation is a call of the driver's own with everything but its stream: a launch makes the calls in an order that
 //! keeps every dependency, on one stream. HIP differs: its graphs are not used, so every provider has all of this.
 
+use core::ffi::c_uint;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use cuda_abi::{
     CUevent, CUgraph, CUgraphExec, CUgraphNode, CUgraphNodeType, CUstream, CUstreamCaptureStatus,
+    CUuserObject,
 };
 use parking_lot::Mutex;
 
+use super::user_object::{self, Held};
 use super::{Shared, Stream};
 use crate::handle::{Handle, Registry};
 use crate::{Error, Result};
@@ -58,12 +61,15 @@ struct Node {
 pub struct Graph {
     handle: Shared<CUgraph>,
     nodes: Mutex<Vec<Node>>,
+    held: Mutex<Vec<Arc<Held>>>,
 }
 
 impl Graph {
     pub fn create() -> Result<CUgraph> {
         GRAPHS
-            .insert_with(|handle| Arc::new(Graph { handle: Shared(handle), nodes: Mutex::new(Vec::new()) }))
+            .insert_with(|handle| {
+                Arc::new(Graph { handle: Shared(handle), nodes: Mutex::default(), held: Mutex::default() })
+            })
             .ok_or(Error::OutOfMemory)
     }
 
@@ -78,6 +84,26 @@ impl Graph {
         for node in graph.nodes.lock().drain(..) {
             NODES.remove(node.handle.0);
         }
+        Ok(())
+    }
+
+    /// Keeps references to a user object; with `is_moved` the caller gives its own away.
+    pub fn hold(&self, object: CUuserObject, count: c_uint, is_moved: bool) -> Result {
+        if !is_moved {
+            user_object::retain(object, count)?;
+        }
+        self.held.lock().push(Arc::new(Held { object: Shared(object), count }));
+        Ok(())
+    }
+
+    /// Gives references back that the graph holds.
+    pub fn let_go(&self, object: CUuserObject, count: c_uint) -> Result {
+        let mut held = self.held.lock();
+        let found = held.iter().position(|held| held.object.0 == object && held.count == count);
+        let gone = held.remove(found.ok_or(Error::InvalidValue("object or count"))?);
+        drop(held);
+        // The program's destructor may run here, with no lock held.
+        drop(gone);
         Ok(())
     }
 
@@ -173,6 +199,7 @@ impl Graph {
         for node in self.nodes.lock().clone() {
             graph.push(node.op, node.dependencies)?;
         }
+        *graph.held.lock() = self.held.lock().clone();
         Ok(copy)
     }
 
@@ -208,13 +235,16 @@ impl Graph {
 pub struct Exec {
     /// In the order they run; replaced as a whole when a node's parameters change.
     ops: Mutex<Arc<Vec<(Shared<CUgraphNode>, Arc<Op>)>>>,
+    _held: Vec<Arc<Held>>,
     pub flags: u64,
 }
 
 impl Exec {
     pub fn instantiate(graph: &Graph, flags: u64) -> Result<CUgraphExec> {
         let ops = graph.ordered()?.into_iter().map(|(node, op)| (Shared(node), op)).collect();
-        EXECS.insert(Arc::new(Exec { ops: Mutex::new(Arc::new(ops)), flags })).ok_or(Error::OutOfMemory)
+        let held = graph.held.lock().clone();
+        let exec = Exec { ops: Mutex::new(Arc::new(ops)), _held: held, flags };
+        EXECS.insert(Arc::new(exec)).ok_or(Error::OutOfMemory)
     }
 
     pub fn from_handle(handle: CUgraphExec) -> Result<Arc<Exec>> {

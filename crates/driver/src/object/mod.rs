@@ -8,6 +8,7 @@ pub mod library;
 pub mod memory;
 pub mod module;
 pub mod stream;
+pub mod user_object;
 
 pub use context::Context;
 pub use device::Device;

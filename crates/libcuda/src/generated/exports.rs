@@ -2346,11 +2346,13 @@ pub unsafe extern "C" fn cuGraphNodeSetParams_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphReleaseUserObject(
-    _graph: CUgraph,
-    _object: CUuserObject,
-    _count: c_uint,
+    graph: CUgraph,
+    object: CUuserObject,
+    count: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphReleaseUserObject")
+    ::driver::entry("cuGraphReleaseUserObject", || {
+        ::driver::api::graph::cuGraphReleaseUserObject(graph, object, count)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2376,12 +2378,14 @@ pub unsafe extern "C" fn cuGraphRemoveDependencies_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphRetainUserObject(
-    _graph: CUgraph,
-    _object: CUuserObject,
-    _count: c_uint,
-    _flags: c_uint,
+    graph: CUgraph,
+    object: CUuserObject,
+    count: c_uint,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphRetainUserObject")
+    ::driver::entry("cuGraphRetainUserObject", || {
+        ::driver::api::graph::cuGraphRetainUserObject(graph, object, count, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6953,23 +6957,31 @@ pub unsafe extern "C" fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCa
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuUserObjectCreate(
-    _object_out: *mut CUuserObject,
-    _ptr: *mut c_void,
-    _destroy: CUhostFn,
-    _initialRefcount: c_uint,
-    _flags: c_uint,
+    object_out: *mut CUuserObject,
+    ptr: *mut c_void,
+    destroy: CUhostFn,
+    initialRefcount: c_uint,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuUserObjectCreate")
+    ::driver::entry("cuUserObjectCreate", || {
+        ::driver::api::graph::cuUserObjectCreate(
+            unsafe { Out::new(object_out, "object_out") }?,
+            ptr,
+            destroy,
+            initialRefcount,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuUserObjectRelease(_object: CUuserObject, _count: c_uint) -> CUresult {
-    ::driver::missing("cuUserObjectRelease")
+pub unsafe extern "C" fn cuUserObjectRelease(object: CUuserObject, count: c_uint) -> CUresult {
+    ::driver::entry("cuUserObjectRelease", || ::driver::api::graph::cuUserObjectRelease(object, count))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuUserObjectRetain(_object: CUuserObject, _count: c_uint) -> CUresult {
-    ::driver::missing("cuUserObjectRetain")
+pub unsafe extern "C" fn cuUserObjectRetain(object: CUuserObject, count: c_uint) -> CUresult {
+    ::driver::entry("cuUserObjectRetain", || ::driver::api::graph::cuUserObjectRetain(object, count))
 }
 
 #[unsafe(no_mangle)]
