@@ -7,10 +7,12 @@
 //!
 //! - [`at_load`]: the constructor.
 //! - [`records`], [`news`]: what was found and done, for diagnosis and for the log.
+//! - [`instance_of`]: which of the runtimes taken over a caller belongs to.
 //!
 //! `CUDAWAY_TAKEOVER=0` turns all of it off.
 
 mod elf;
+mod instance;
 mod names;
 mod patch;
 mod recognise;
@@ -19,6 +21,7 @@ mod slots;
 mod takeover;
 mod watch;
 
+pub use instance::of as instance_of;
 pub use record::{Outcome, Record, news, records};
 
 use core::ffi::{CStr, c_char, c_int, c_void};

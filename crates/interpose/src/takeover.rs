@@ -124,6 +124,12 @@ fn redirect(file: File, kind: Kind, object: Loaded, record: &mut Record) -> Outc
         unsafe { patch::write_jump(at + place, island.at + index * patch::STUB_BYTES) };
         record.n_redirected += 1;
     }
+    let ends = file.segments().filter(|segment| segment.kind == elf::PT_LOAD).map(|segment| {
+        let start = object.bias.wrapping_add(segment.address as usize);
+        (start, start.saturating_add(segment.memory_bytes as usize))
+    });
+    let (low, high) = ends.fold((low, high), |(low, high), (start, end)| (low.min(start), high.max(end)));
+    crate::instance::add(low, high);
     Outcome::Redirected
 }
 
