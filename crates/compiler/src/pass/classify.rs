@@ -258,3 +258,51 @@ fn retries(view: &View<'_>, definitions: &[Definition], index: usize, cas: &Inst
     carried && leaves
 }
 
+
+#[cfg(test)]
+mod tests {
+    use crate::pass::number::Threads;
+    use crate::pass::regions::plan;
+    use crate::pass::testing::function;
+
+    fn verdict(source: &str) -> Result<usize, String> {
+        let threads = Threads { block: [256, 1, 1], width: 32 };
+        plan(&function(source), threads, 0).map(|plan| plan.regions.len())
+    }
+
+    #[test]
+    fn a_barrier_in_a_loop_all_threads_run_alike_is_a_region_of_its_own() {
+        let source = "entry: z = const.b32 0; n = ctaid; jump head(z)\n head(i:b32): barrier z; o = const.b32 1; j = add i o; p = lt j n; branch p head(j) done\n done: exit";
+        assert_eq!(verdict(source), Ok(2));
+    }
+
+    #[test]
+    fn a_barrier_on_one_side_of_a_divergent_branch_needs_l() {
+        let source = "entry: t = tid; n = const.b32 40; p = lt t n; branch p a b\n a: barrier n; jump c\n b: jump c\n c: barrier n; exit";
+        assert!(verdict(source).unwrap_err().contains("barrier"));
+    }
+
+    #[test]
+    fn threads_that_end_do_not_count_at_a_barrier() {
+        let source = "entry: t = tid; n = const.b32 40; p = lt t n; branch p a b\n a: barrier n; exit\n b: exit";
+        assert_eq!(verdict(source), Ok(2));
+    }
+
+    #[test]
+    fn waiting_for_a_flag_needs_l() {
+        let source = "entry: a = const.b64 0; z = const.b32 0; jump head\n head: v = vload a; p = lt z v; branch p done head\n done: exit";
+        assert_eq!(verdict(source).unwrap_err(), "a loop may wait for another thread");
+    }
+
+    #[test]
+    fn taking_a_lock_needs_l() {
+        let source = "entry: a = const.b64 0; z = const.b32 0; o = const.b32 1; jump head\n head: v = cas a z o; p = lt z v; branch p head done\n done: exit";
+        assert_eq!(verdict(source).unwrap_err(), "a loop may wait for another thread");
+    }
+
+    #[test]
+    fn a_ballot_among_parted_lanes_needs_l() {
+        let source = "entry: t = tid; n = const.b32 40; p = lt t n; m = const.b32 255; branch p a b\n a: v = ballot p m; exit\n b: w = ballot p m; exit";
+        assert!(verdict(source).unwrap_err().contains("collective"));
+    }
+}

@@ -564,3 +564,70 @@ pub fn structure(function: &Function) -> Option<(Dominators, Loops, Layout)> {
     let layout = Layout::of(&graph, &loops, |block| dominators.is_reachable(block));
     Some((dominators, loops, layout))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pass::testing::function;
+
+    fn shapes(source: &str, block: [u32; 3], width: u32) -> (Function, Shapes) {
+        let f = function(source);
+        let threads = Threads { block, width };
+        let (_, loops, layout) = structure(&f).unwrap();
+        let numbers = Numbers::of(&f, threads);
+        let shapes = analyse(&f, &loops, &layout, &numbers, threads, Among::Group, 0, &HashMap::new());
+        (f, shapes)
+    }
+
+    fn last(f: &Function, shapes: &Shapes) -> Shape {
+        shapes.of[f.blocks[0].insts.last().unwrap().results[0].index()]
+    }
+
+    #[test]
+    fn a_global_index_is_a_line_that_may_wrap_when_widened() {
+        let source = "entry: t = tid; b = ctaid; n = const.b32 256; o = mul b n; i = add o t; j = sext i; exit";
+        let (f, shapes) = shapes(source, [256, 1, 1], 16);
+        assert_eq!(last(&f, &shapes), Shape::Affine { stride: 1, assumed: true });
+    }
+
+    #[test]
+    fn a_thread_index_alone_never_wraps() {
+        let source = "entry: t = tid; n = const.b32 4; i = mul t n; j = sext i; exit";
+        let (f, shapes) = shapes(source, [256, 1, 1], 16);
+        assert_eq!(last(&f, &shapes), Shape::Affine { stride: 4, assumed: false });
+    }
+
+    #[test]
+    fn the_warp_number_is_one_for_a_group_within_a_warp() {
+        let source = "entry: t = tid; n = const.b32 5; i = shr t n; exit";
+        for width in [8, 32] {
+            let (f, shapes) = shapes(source, [256, 1, 1], width);
+            assert_eq!(last(&f, &shapes), Shape::Uniform);
+        }
+        let (f, shapes) = shapes(source, [256, 1, 1], 64);
+        assert_eq!(last(&f, &shapes), Shape::Varying);
+    }
+
+    #[test]
+    fn a_bound_at_a_groups_edge_does_not_part_it() {
+        let whole = shapes("entry: t = tid; n = const.b32 64; p = lt t n; exit", [256, 1, 1], 32);
+        assert_eq!(last(&whole.0, &whole.1), Shape::Uniform);
+        let parted = shapes("entry: t = tid; n = const.b32 40; p = lt t n; exit", [256, 1, 1], 32);
+        assert_eq!(last(&parted.0, &parted.1), Shape::Varying);
+    }
+
+    #[test]
+    fn lanes_meet_with_different_values_behind_a_divergent_branch() {
+        let source = "entry: t = tid; n = const.b32 40; p = lt t n; branch p a b\n a: jump c(n)\n b: jump c(n)\n c(v:b32): exit";
+        let (f, shapes) = shapes(source, [256, 1, 1], 32);
+        assert_eq!(shapes.of[f.blocks[3].params[0].index()], Shape::Varying);
+    }
+
+    #[test]
+    fn a_counter_stays_uniform_in_a_loop_that_lanes_leave_one_by_one() {
+        let source = "entry: t = tid; z = const.b32 0; jump head(z)\n head(i:b32): o = const.b32 1; j = add i o; p = lt j t; branch p head(j) done(i)\n done(v:b32): exit";
+        let (f, shapes) = shapes(source, [256, 1, 1], 32);
+        assert_eq!(shapes.of[f.blocks[1].params[0].index()], Shape::Uniform);
+        assert_eq!(shapes.of[f.blocks[2].params[0].index()], Shape::Varying);
+    }
+}
