@@ -29,6 +29,9 @@ const BUILD: &[Package] = &[
     ("python3-venv", "makes the local environment"),
 ];
 
+/// Needed by tests alone.
+const TEST: &[Package] = &[("clang-19", "compiles the translator's output on its own, as a second opinion")];
+
 static OFFLINE: AtomicBool = AtomicBool::new(false);
 
 /// Options of every command that may install something.
@@ -84,6 +87,11 @@ pub fn download_cache() -> Result<PathBuf> {
 /// Installs what a build needs.
 pub fn build_packages() -> Result<()> {
     packages(BUILD)
+}
+
+/// Installs what the tests need on top of that.
+pub fn test_packages() -> Result<()> {
+    packages(TEST)
 }
 
 /// Installs those of `wanted` that are missing.

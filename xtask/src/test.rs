@@ -51,6 +51,7 @@ pub fn run(args: &Args) -> Result<()> {
     let started = Instant::now();
     let mut report = Report::default();
     setup::build_packages()?;
+    setup::test_packages()?;
     if !args.no_build && args.lib.is_none() {
         heading("build: target/cudaway/lib");
         let built = build::shipped();
