@@ -71,7 +71,7 @@ fn without_a_context_calls_that_need_one_say_so() {
     assert_eq!(out_pointer(|s| stream::cuStreamCreate(s, 0)), Err(Error::InvalidContext));
     assert_eq!(load(null::PTX), Err(Error::InvalidContext));
     assert_eq!(context::cuCtxPopCurrent_v2(None.into()), Err(Error::InvalidContext));
-    assert_eq!(out_pointer(|pctx| context::cuCtxGetCurrent(pctx)), Ok(core::ptr::null_mut()));
+    assert_eq!(out_pointer(context::cuCtxGetCurrent), Ok(core::ptr::null_mut()));
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn contexts_stack_per_thread_and_a_destroyed_one_is_named() {
     assert_eq!(out(context::cuCtxGetDevice), Ok(1));
     std::thread::spawn(move || {
         assert_eq!(
-            out_pointer(|c| context::cuCtxGetCurrent(c)),
+            out_pointer(context::cuCtxGetCurrent),
             Ok(core::ptr::null_mut()),
             "another thread's stack"
         );
@@ -396,7 +396,7 @@ fn contexts_stack_per_thread_and_a_destroyed_one_is_named() {
     let mut popped = core::ptr::null_mut();
     context::cuCtxPopCurrent_v2(Some(&mut popped).into()).unwrap();
     assert_eq!(popped, second);
-    assert_eq!(out_pointer(|c| context::cuCtxGetCurrent(c)), Ok(first));
+    assert_eq!(out_pointer(context::cuCtxGetCurrent), Ok(first));
     context::cuCtxSetCurrent(second).unwrap();
     assert_eq!(out(|dptr| memory::cuMemAlloc_v2(dptr, 16)).map(|_| ()), Ok(()));
     assert_eq!(null::DEVICE.load(Ordering::Relaxed), 1, "memory went to the second device");

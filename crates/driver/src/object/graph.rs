@@ -231,10 +231,13 @@ impl Graph {
     }
 }
 
+/// A node's call, by the node it came from.
+type Step = (Shared<CUgraphNode>, Arc<Op>);
+
 /// A graph ready to launch.
 pub struct Exec {
     /// In the order they run; replaced as a whole when a node's parameters change.
-    ops: Mutex<Arc<Vec<(Shared<CUgraphNode>, Arc<Op>)>>>,
+    ops: Mutex<Arc<Vec<Step>>>,
     _held: Vec<Arc<Held>>,
     pub flags: u64,
 }

@@ -42,14 +42,17 @@ unsafe extern "C" fn hipInit(_: c_uint) -> hipError_t {
     hipSuccess
 }
 unsafe extern "C" fn hipRuntimeGetVersion(version: *mut c_int) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { *version = 60_443_484 };
     hipSuccess
 }
 unsafe extern "C" fn hipGetDeviceCount(count: *mut c_int) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { *count = N_DEVICES };
     hipSuccess
 }
 unsafe extern "C" fn hipGetDevicePropertiesR0600(prop: *mut c_void, device: c_int) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     let prop = unsafe { &mut *prop.cast::<hipDeviceProp_tR0600>() };
     let name = if device == 0 { c"Null device 0" } else { c"Null device 1" };
     for (to, from) in prop.name.iter_mut().zip(name.to_bytes()) {
@@ -74,6 +77,7 @@ unsafe extern "C" fn hipDeviceGetAttribute(value: *mut c_int, attribute: c_int, 
         hipDeviceAttributePciBusId => 10,
         _ => return hipErrorInvalidValue,
     };
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { *value = answer };
     hipSuccess
 }
@@ -89,13 +93,16 @@ unsafe extern "C" fn hipMalloc(at: *mut *mut c_void, bytes: usize) -> hipError_t
         return hipErrorOutOfMemory;
     }
     LIVE.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { *at = libc::malloc(bytes) };
     hipSuccess
 }
 unsafe extern "C" fn hipMallocManaged(at: *mut *mut c_void, bytes: usize, _: c_uint) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { hipMalloc(at, bytes) }
 }
 unsafe extern "C" fn hipHostMalloc(at: *mut *mut c_void, bytes: usize, _: c_uint) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { hipMalloc(at, bytes) }
 }
 unsafe extern "C" fn hipFree(at: *mut c_void) -> hipError_t {
@@ -105,6 +112,7 @@ unsafe extern "C" fn hipHostFree(at: *mut c_void) -> hipError_t {
     gone(at)
 }
 unsafe extern "C" fn hipMemcpy(to: *mut c_void, from: *const c_void, n: usize, _: c_int) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { core::ptr::copy(from.cast::<u8>(), to.cast::<u8>(), n) };
     hipSuccess
 }
@@ -115,6 +123,7 @@ unsafe extern "C" fn hipMemcpyAsync(
     kind: c_int,
     _: hipStream_t,
 ) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { hipMemcpy(to, from, n, kind) }
 }
 unsafe extern "C" fn hipMemcpy2DAsync(
@@ -128,7 +137,9 @@ unsafe extern "C" fn hipMemcpy2DAsync(
     _: hipStream_t,
 ) -> hipError_t {
     for y in 0..height {
+        // SAFETY: the driver calls with what HIP asks for.
         let (to, from) = unsafe { (to.byte_add(y * to_pitch), from.byte_add(y * from_pitch)) };
+        // SAFETY: the driver calls with what HIP asks for.
         let _ = unsafe { hipMemcpy(to, from, width, kind) };
     }
     hipSuccess
@@ -139,6 +150,7 @@ unsafe extern "C" fn hipMemsetD8Async(
     n: usize,
     _: hipStream_t,
 ) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { core::slice::from_raw_parts_mut(to.cast::<u8>(), n) }.fill(value);
     hipSuccess
 }
@@ -148,6 +160,7 @@ unsafe extern "C" fn hipMemsetD16Async(
     n: usize,
     _: hipStream_t,
 ) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { core::slice::from_raw_parts_mut(to.cast::<u16>(), n) }.fill(value);
     hipSuccess
 }
@@ -157,14 +170,17 @@ unsafe extern "C" fn hipMemsetD32Async(
     n: usize,
     _: hipStream_t,
 ) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { core::slice::from_raw_parts_mut(to.cast::<i32>(), n) }.fill(value);
     hipSuccess
 }
 unsafe extern "C" fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { (*free, *total) = (1 << 29, 1 << 30) };
     hipSuccess
 }
 unsafe extern "C" fn hipStreamCreateWithFlags(stream: *mut hipStream_t, _: c_uint) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { *stream = made() };
     hipSuccess
 }
@@ -186,10 +202,12 @@ unsafe extern "C" fn hipStreamAddCallback(
     data: *mut c_void,
     _: c_uint,
 ) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { callback.unwrap()(stream, hipSuccess, data) };
     hipSuccess
 }
 unsafe extern "C" fn hipEventCreateWithFlags(event: *mut hipEvent_t, _: c_uint) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { *event = made() };
     hipSuccess
 }
@@ -203,14 +221,17 @@ unsafe extern "C" fn hipEventQuery(_: hipEvent_t) -> hipError_t {
     hipSuccess
 }
 unsafe extern "C" fn hipEventElapsedTime(ms: *mut f32, _: hipEvent_t, _: hipEvent_t) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { *ms = 1.5 };
     hipSuccess
 }
 unsafe extern "C" fn hipModuleLoadData(module: *mut hipModule_t, image: *const c_void) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     let header = unsafe { &*image.cast::<[u8; 24]>() };
     if !header.starts_with(b"CUDAWAY\x01") {
         return hipErrorInvalidImage;
     }
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { *module = made() };
     hipSuccess
 }
@@ -222,9 +243,11 @@ unsafe extern "C" fn hipModuleGetFunction(
     module: hipModule_t,
     name: *const c_char,
 ) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     if unsafe { CStr::from_ptr(name) }.is_empty() {
         return hipErrorNotFound;
     }
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { *function = module.cast() };
     hipSuccess
 }
@@ -234,6 +257,7 @@ unsafe extern "C" fn hipModuleGetGlobal(
     module: hipModule_t,
     _: *const c_char,
 ) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { (*at, *bytes) = (module.cast(), 16) };
     hipSuccess
 }
@@ -242,6 +266,7 @@ unsafe extern "C" fn hipFuncGetAttribute(
     attribute: c_int,
     _: hipFunction_t,
 ) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
     unsafe { *value = if attribute == HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK { 1024 } else { 0 } };
     hipSuccess
 }
@@ -260,9 +285,11 @@ unsafe extern "C" fn hipModuleLaunchKernel(
 ) -> hipError_t {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
     if !params.is_null() {
+        // SAFETY: the driver calls with what HIP asks for.
         LAST_ARGUMENT.store(unsafe { *(*params).cast::<u64>() }, Ordering::Relaxed);
     }
     if !extra.is_null() {
+        // SAFETY: the driver calls with what HIP asks for.
         LAST_EXTRA_END.store(unsafe { *extra.add(4) }.addr(), Ordering::Relaxed);
     }
     hipSuccess
