@@ -231,7 +231,6 @@ fn a_user_object_goes_with_the_last_graph_that_holds_it() {
     let exec = instantiate(by_hand);
     graph::cuGraphDestroy(by_hand).unwrap();
     // SAFETY: the counter is alive.
-    // SAFETY: the counter is alive.
     assert_eq!(unsafe { *at.cast::<u32>() }, 0, "the instantiated graph holds it");
     graph::cuGraphLaunch(exec, scene.stream).unwrap();
     graph::cuGraphExecDestroy(exec).unwrap();
