@@ -141,6 +141,11 @@ fn cases() -> Vec<Case> {
             "counts",
             "switches",
             "calls",
+            "heap",
+            "fences",
+            "lanes",
+            "queue",
+            "shared_ops",
         ] {
             all.push(case(kernel, grid, b, vec![Words(len, small), Words(len, zero), I(n)]));
         }

@@ -18,7 +18,8 @@ pub fn clean(function: &mut Function) {
     remove_unreachable(function);
     // The two sides of a branch are two blocks, so each can have a mask.
     for at in 0..function.blocks.len() {
-        if matches!(&function.blocks[at].term, Term::Branch { then, otherwise, .. } if then.block == otherwise.block) {
+        if matches!(&function.blocks[at].term, Term::Branch { then, otherwise, .. } if then.block == otherwise.block)
+        {
             split_edge(function, at, 0);
         }
     }
@@ -178,7 +179,8 @@ pub fn canonical_loops(function: &mut Function) -> Option<()> {
             for &from in &each.blocks {
                 for (nth, &to) in graph[from].iter().enumerate() {
                     let leaves = !loops.contains(index, to);
-                    let shared = |&other: &usize| dominators.is_reachable(other) && !loops.contains(index, other);
+                    let shared =
+                        |&other: &usize| dominators.is_reachable(other) && !loops.contains(index, other);
                     if leaves && predecessors[to].iter().any(shared) {
                         split_edge(function, from, nth);
                         continue 'again;

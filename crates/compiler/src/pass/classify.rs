@@ -43,7 +43,9 @@ fn operation(op: &Op, arguments: usize) -> Result<(), String> {
     match op {
         Op::Call(_) => Err("it calls a function that could not be inlined".to_owned()),
         Op::CallIndirect => Err("it calls through a pointer".to_owned()),
-        Op::Barrier { kind: BarrierKind::Arrive, .. } => Err("it arrives at a barrier without waiting".to_owned()),
+        Op::Barrier { kind: BarrierKind::Arrive, .. } => {
+            Err("it arrives at a barrier without waiting".to_owned())
+        }
         Op::Barrier { kind: BarrierKind::Sync, .. } if arguments > 1 => {
             Err("a barrier is for a part of the block only".to_owned())
         }
@@ -74,7 +76,8 @@ fn has(function: &Function, block: usize, wanted: impl Fn(&Op) -> bool) -> bool 
 fn barriers(view: &View<'_>) -> Result<(), String> {
     let is_barrier = |block: usize| has(view.function, block, |op| matches!(op, Op::Barrier { .. }));
     let leads = leading_to(view.graph, is_barrier);
-    for at in (0..view.graph.len()).filter(|&at| view.block.divergent[at] && view.dominators.is_reachable(at)) {
+    for at in (0..view.graph.len()).filter(|&at| view.block.divergent[at] && view.dominators.is_reachable(at))
+    {
         let spread = Spread::of(view.graph, view.loops, view.layout, at, |block| leads[block]);
         if spread.apart.iter().any(is_barrier) {
             return Err("a barrier is under control that threads of the block may not agree on".to_owned());
@@ -88,14 +91,16 @@ fn collectives(view: &View<'_>) -> Result<(), String> {
     let is_collective = |block: usize| has(view.function, block, meets);
     let leads = leading_to(view.graph, is_collective);
     let mut spreads: Vec<(usize, BitSet)> = vec![];
-    for at in (0..view.graph.len()).filter(|&at| view.group.divergent[at] && view.dominators.is_reachable(at)) {
+    for at in (0..view.graph.len()).filter(|&at| view.group.divergent[at] && view.dominators.is_reachable(at))
+    {
         // Threads that never meet again cannot be missed, unless they still count as active.
         let spread = Spread::of(view.graph, view.loops, view.layout, at, |block| leads[block]);
         spreads.push((at, spread.apart));
     }
     let definitions = definitions(view.function);
     for at in (0..view.graph.len()).filter(|&at| view.dominators.is_reachable(at)) {
-        let apart: Vec<usize> = spreads.iter().filter(|(_, apart)| apart.contains(at)).map(|(by, _)| *by).collect();
+        let apart: Vec<usize> =
+            spreads.iter().filter(|(_, apart)| apart.contains(at)).map(|(by, _)| *by).collect();
         if apart.is_empty() {
             continue;
         }
@@ -135,7 +140,9 @@ fn members_are_active(
             let predicate = inst.args[0];
             // ballot(p), then a branch on p: the side where p holds runs exactly the mask's lanes.
             (0..view.graph.len()).any(|branch| {
-                let Term::Branch { cond, then, .. } = &view.function.blocks[branch].term else { return false };
+                let Term::Branch { cond, then, .. } = &view.function.blocks[branch].term else {
+                    return false;
+                };
                 *cond == predicate
                     && same(home, branch, None)
                     && view.function.predecessors()[then.block.index()].len() == 1
@@ -154,12 +161,12 @@ fn spins(view: &View<'_>) -> Result<(), String> {
         let inside = |value: Value| {
             definitions[value.index()].block().is_some_and(|block| view.loops.contains(index, block))
         };
-        let fenced = each.blocks.iter().any(|&block| {
-            has(view.function, block, |op| matches!(op, Op::Fence { .. }))
-        });
+        let fenced =
+            each.blocks.iter().any(|&block| has(view.function, block, |op| matches!(op, Op::Fence { .. })));
         let latches: Vec<usize> =
             each.blocks.iter().copied().filter(|&block| view.graph[block].contains(&each.header)).collect();
-        let passes_all_trips = |block: usize| latches.iter().all(|&latch| view.dominators.dominates(block, latch));
+        let passes_all_trips =
+            |block: usize| latches.iter().all(|&latch| view.dominators.dominates(block, latch));
         let meets_barrier = each.blocks.iter().any(|&block| {
             passes_all_trips(block) && has(view.function, block, |op| matches!(op, Op::Barrier { .. }))
         });
@@ -253,11 +260,11 @@ fn retries(view: &View<'_>, definitions: &[Definition], index: usize, cas: &Inst
         let Op::Icmp(cmp @ (Cmp::Eq | Cmp::Ne), _) = inst.op else { return false };
         let args = (plain(inst.args[0]), plain(inst.args[1]));
         let success = if cmp == Cmp::Eq { then } else { otherwise };
-        (args == (old, compare) || args == (compare, old)) && !view.loops.contains(index, success.block.index())
+        (args == (old, compare) || args == (compare, old))
+            && !view.loops.contains(index, success.block.index())
     });
     carried && leaves
 }
-
 
 #[cfg(test)]
 mod tests {
@@ -284,7 +291,8 @@ mod tests {
 
     #[test]
     fn threads_that_end_do_not_count_at_a_barrier() {
-        let source = "entry: t = tid; n = const.b32 40; p = lt t n; branch p a b\n a: barrier n; exit\n b: exit";
+        let source =
+            "entry: t = tid; n = const.b32 40; p = lt t n; branch p a b\n a: barrier n; exit\n b: exit";
         assert_eq!(verdict(source), Ok(2));
     }
 

@@ -6,7 +6,11 @@ use crate::ir::{BlockId, Function};
 
 /// Successors of each block, one entry per edge.
 pub fn successors(function: &Function) -> Vec<Vec<usize>> {
-    function.blocks.iter().map(|block| block.term.edges().iter().map(|edge| edge.block.index()).collect()).collect()
+    function
+        .blocks
+        .iter()
+        .map(|block| block.term.edges().iter().map(|edge| edge.block.index()).collect())
+        .collect()
 }
 
 /// The same edges, backwards.

@@ -22,7 +22,9 @@ pub enum Same {
 pub fn special(register: Special) -> Same {
     use Special::*;
     match register {
-        Tid(_) | LaneId | WarpId | LaneMaskEq | LaneMaskLe | LaneMaskLt | LaneMaskGe | LaneMaskGt => Same::Thread,
+        Tid(_) | LaneId | WarpId | LaneMaskEq | LaneMaskLe | LaneMaskLt | LaneMaskGe | LaneMaskGt => {
+            Same::Thread
+        }
         Clock | ClockHi | Clock64 | GlobalTimer | GlobalTimerLo | GlobalTimerHi => Same::Never,
         _ => Same::Block,
     }

@@ -49,7 +49,8 @@ impl Layout {
             }
             Some(at)
         };
-        let members: Vec<usize> = (0..graph.len()).filter(|&block| reachable(block) && node(block).is_some()).collect();
+        let members: Vec<usize> =
+            (0..graph.len()).filter(|&block| reachable(block) && node(block).is_some()).collect();
         let mut next: Vec<Vec<usize>> = vec![vec![]; graph.len()];
         let mut waiting = vec![0usize; graph.len()];
         for &from in &members {

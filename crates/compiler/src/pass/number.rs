@@ -131,11 +131,17 @@ impl Finder<'_> {
                 _ => 0,
             },
             Op::Special(Special::LaneId) => {
-                if self.threads.width == 32 { 64 } else { self.threads.width.trailing_zeros() }
+                if self.threads.width == 32 {
+                    64
+                } else {
+                    self.threads.width.trailing_zeros()
+                }
             }
             Op::Zext | Op::Sext | Op::Bitcast | Op::Trunc => of(0),
             Op::Int(op, _) => match op {
-                IntBin::Add | IntBin::Sub | IntBin::Or | IntBin::Xor | IntBin::Min | IntBin::Max => of(0).min(of(1)),
+                IntBin::Add | IntBin::Sub | IntBin::Or | IntBin::Xor | IntBin::Min | IntBin::Max => {
+                    of(0).min(of(1))
+                }
                 IntBin::And => of(0).max(of(1)),
                 IntBin::Mul => (of(0) + of(1)).min(64),
                 IntBin::Shl => match self.found.constant(inst.args[1]) {
@@ -153,7 +159,9 @@ impl Finder<'_> {
         let of = |index: usize| self.found.range(inst.args[index]);
         match &inst.op {
             Op::Special(register) => match register {
-                Special::Tid(d) => Some((0, u64::from(*self.threads.block.get(usize::from(*d))?).saturating_sub(1))),
+                Special::Tid(d) => {
+                    Some((0, u64::from(*self.threads.block.get(usize::from(*d))?).saturating_sub(1)))
+                }
                 Special::LaneId | Special::WarpId => Some((0, 31)),
                 Special::Ctaid(0) => Some((0, (1 << 31) - 2)),
                 Special::Nctaid(0) => Some((0, (1 << 31) - 1)),
@@ -170,7 +178,8 @@ impl Finder<'_> {
             Op::Trunc => of(0).filter(|&(_, high)| u128::from(high) <= mask(bits)),
             Op::Int(op, int) => self.binary(*op, *int, inst),
             Op::MulWide(int) => {
-                let positive = |range: &(u64, u64)| !int.signed || range.1 <= (mask(u32::from(int.bits)) >> 1) as u64;
+                let positive =
+                    |range: &(u64, u64)| !int.signed || range.1 <= (mask(u32::from(int.bits)) >> 1) as u64;
                 let (a, b) = (of(0).filter(positive)?, of(1).filter(positive)?);
                 Some((a.0.checked_mul(b.0)?, a.1.checked_mul(b.1)?))
             }
@@ -180,7 +189,8 @@ impl Finder<'_> {
 
     fn binary(&self, op: IntBin, int: Int, inst: &Inst) -> Option<(u64, u64)> {
         let of = |index: usize| self.found.range(inst.args[index]);
-        let constant = |index: usize| self.found.constant(inst.args[index]).and_then(|n| u64::try_from(n).ok());
+        let constant =
+            |index: usize| self.found.constant(inst.args[index]).and_then(|n| u64::try_from(n).ok());
         let half = (mask(u32::from(int.bits)) >> 1) as u64;
         let known_positive = |range: &(u64, u64)| !int.signed || range.1 <= half;
         match op {

@@ -86,7 +86,9 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64) -> Result<Pla
     let mut prologue = vec![];
     for id in body.reverse_post_order() {
         for inst in &body.block(id).insts {
-            if !inst.results.is_empty() && inst.results.iter().all(|result| invariant.block.contains(result.index())) {
+            if !inst.results.is_empty()
+                && inst.results.iter().all(|result| invariant.block.contains(result.index()))
+            {
                 prologue.push(inst.clone());
             }
         }
@@ -109,7 +111,18 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64) -> Result<Pla
         .collect();
     let mut regions = vec![];
     for (&entry, need) in entries.iter().zip(&needs) {
-        regions.push(cut(&body, &graph, &behind, entry, need, &needs, &invariant, &prologue, threads, local_bytes)?);
+        regions.push(cut(
+            &body,
+            &graph,
+            &behind,
+            entry,
+            need,
+            &needs,
+            &invariant,
+            &prologue,
+            threads,
+            local_bytes,
+        )?);
     }
     Ok(Plan { prologue, types: body.values.clone(), is_prologue: invariant.block, regions })
 }
@@ -184,7 +197,9 @@ fn collect(
     let cheap = match &inst.op {
         Op::Int(op, _) => !matches!(op, IntBin::Div | IntBin::Rem),
         Op::Special(_) | Op::Cvta { .. } | Op::Bitcast | Op::Zext | Op::Sext | Op::Trunc => true,
-        Op::IntUn(..) | Op::MulWide(_) | Op::Icmp(..) | Op::Bool(_) | Op::Not | Op::Select | Op::Lop3(_) => true,
+        Op::IntUn(..) | Op::MulWide(_) | Op::Icmp(..) | Op::Bool(_) | Op::Not | Op::Select | Op::Lop3(_) => {
+            true
+        }
         Op::Shf { .. } | Op::Bfe(_) => true,
         _ => false,
     };
@@ -231,7 +246,8 @@ fn cut(
     for &old in &chosen {
         let mut block = body.blocks[old].clone();
         block.insts.retain(|inst| {
-            inst.results.is_empty() || !inst.results.iter().all(|result| invariant.block.contains(result.index()))
+            inst.results.is_empty()
+                || !inst.results.iter().all(|result| invariant.block.contains(result.index()))
         });
         match behind[old] {
             Some(next) => {
@@ -294,12 +310,17 @@ fn cut(
     let irreducible = || "a region between barriers has irreducible control flow".to_owned();
     cfg::canonical_loops(&mut function).ok_or_else(irreducible)?;
     lcssa::run(&mut function, &thread).ok_or_else(irreducible)?;
-    let given: HashMap<Value, Shape> =
-        function.blocks[0].params.iter().zip(&need.saved).map(|(&param, saved)| (param, saved.shape)).collect();
+    let given: HashMap<Value, Shape> = function.blocks[0]
+        .params
+        .iter()
+        .zip(&need.saved)
+        .map(|(&param, saved)| (param, saved.shape))
+        .collect();
     loop {
         let (dominators, loops, layout) = structure(&function).ok_or_else(irreducible)?;
         let numbers = Numbers::of(&function, threads);
-        let shapes = analyse(&function, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &given);
+        let shapes =
+            analyse(&function, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &given);
         if split_checks(&mut function, &shapes.of) {
             continue;
         }
@@ -335,7 +356,8 @@ fn split_checks(function: &mut Function, shapes: &[Shape]) -> bool {
     for at in 0..function.blocks.len() {
         let mut effects = false;
         let position = function.blocks[at].insts.iter().position(|inst| {
-            effects |= !inst.op.is_pure() && !matches!(inst.op, Op::Load { order: Order::Weak, .. } | Op::Special(_));
+            effects |= !inst.op.is_pure()
+                && !matches!(inst.op, Op::Load { order: Order::Weak, .. } | Op::Special(_));
             effects && is_checked(inst, shapes)
         });
         if let Some(position) = position {
@@ -355,7 +377,8 @@ fn remove_dead(function: &mut Function) {
     let places = definitions(function);
     let mut live = BitSet::new(function.values.len());
     let mut work: Vec<Value> = vec![];
-    let removable = |op: &Op| op.is_pure() || matches!(op, Op::Special(_) | Op::Load { order: Order::Weak, .. });
+    let removable =
+        |op: &Op| op.is_pure() || matches!(op, Op::Special(_) | Op::Load { order: Order::Weak, .. });
     for block in &function.blocks {
         for inst in block.insts.iter().filter(|inst| !removable(&inst.op)) {
             work.extend(&inst.args);
@@ -370,6 +393,8 @@ fn remove_dead(function: &mut Function) {
         }
     }
     for block in &mut function.blocks {
-        block.insts.retain(|inst| !removable(&inst.op) || inst.results.iter().any(|it| live.contains(it.index())));
+        block
+            .insts
+            .retain(|inst| !removable(&inst.op) || inst.results.iter().any(|it| live.contains(it.index())));
     }
 }

@@ -18,7 +18,10 @@ pub enum Shape {
     Uniform,
     /// Lane `k` holds lane 0's value + `stride` × k, modulo 2^bits. `assumed`: true only where a 32-bit index did not
     /// wrap, which code has to check.
-    Affine { stride: i64, assumed: bool },
+    Affine {
+        stride: i64,
+        assumed: bool,
+    },
     Varying,
 }
 
@@ -55,7 +58,9 @@ impl Shape {
     fn join(self, other: Shape) -> Shape {
         match (self, other) {
             (a, b) if a == b => a,
-            (Shape::Affine { stride: a, .. }, Shape::Affine { stride: b, .. }) if a == b => Shape::affine(a, true),
+            (Shape::Affine { stride: a, .. }, Shape::Affine { stride: b, .. }) if a == b => {
+                Shape::affine(a, true)
+            }
             _ => Shape::Varying,
         }
     }
@@ -250,7 +255,9 @@ impl Analysis<'_> {
             },
             Op::Cvta { space: Space::Local, to_generic } => {
                 let bytes = if *to_generic { self.local_bytes } else { -self.local_bytes };
-                args[0].line().map_or(Shape::Varying, |(stride, assumed)| Shape::affine(stride + bytes, assumed))
+                args[0]
+                    .line()
+                    .map_or(Shape::Varying, |(stride, assumed)| Shape::affine(stride + bytes, assumed))
             }
             Op::Cvta { .. } => args[0],
             Op::Load { space: Space::Local, .. } => Shape::Varying,
@@ -330,7 +337,9 @@ impl Analysis<'_> {
                     _ => Shape::Varying,
                 },
                 IntBin::Shl => match constant(1) {
-                    Some(by) if (0..i64::from(int.bits)).contains(&by) => small(i128::from(lines[0].0) << by, assumed),
+                    Some(by) if (0..i64::from(int.bits)).contains(&by) => {
+                        small(i128::from(lines[0].0) << by, assumed)
+                    }
                     _ => Shape::Varying,
                 },
                 IntBin::Or | IntBin::Xor | IntBin::And => {
@@ -349,13 +358,19 @@ impl Analysis<'_> {
                             }
                         }
                         // No bit of the constant meets one that the line sets: or and xor add.
-                        (IntBin::Or | IntBin::Xor, Some(span), Some(bits)) if bits & (span - 1) as u128 & !(lines[line].0 as u128 - 1) == 0 => {
+                        (IntBin::Or | IntBin::Xor, Some(span), Some(bits))
+                            if bits & (span - 1) as u128 & !(lines[line].0 as u128 - 1) == 0 =>
+                        {
                             args[line]
                         }
                         (IntBin::Or | IntBin::Xor, None, Some(bits)) => {
                             let stride = lines[line].0;
                             let common = stride.trailing_zeros().min(self.numbers.divisor(inst.args[line]));
-                            if !assumed && common < 64 && bits < 1u128 << common { args[line] } else { Shape::Varying }
+                            if !assumed && common < 64 && bits < 1u128 << common {
+                                args[line]
+                            } else {
+                                Shape::Varying
+                            }
                         }
                         _ => Shape::Varying,
                     }
@@ -437,7 +452,11 @@ fn window_offsets(function: &Function) -> BitSet {
                     | Op::Atomic { space: Space::Shared | Space::Local, .. }
             );
             for (nth, arg) in inst.args.iter().enumerate() {
-                if window && nth == 0 { offsets.insert(arg.index()) } else { others.insert(arg.index()) };
+                if window && nth == 0 {
+                    offsets.insert(arg.index())
+                } else {
+                    others.insert(arg.index())
+                };
             }
         }
         for value in super::visit::term_values(&block.term) {
@@ -472,13 +491,23 @@ pub struct Spread {
 impl Spread {
     /// Follows the lanes that leave the branch of block `at` until all are in one place again. Blocks that do not
     /// `count` are left out, as if threads ended there.
-    pub fn of(graph: &[Vec<usize>], loops: &Loops, layout: &Layout, at: usize, count: impl Fn(usize) -> bool) -> Spread {
+    pub fn of(
+        graph: &[Vec<usize>],
+        loops: &Loops,
+        layout: &Layout,
+        at: usize,
+        count: impl Fn(usize) -> bool,
+    ) -> Spread {
         let mut spread = Spread { joins: vec![], apart: BitSet::new(graph.len()) };
         // Where lanes are, by position in the layout: (block, which way they came).
         let mut front: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         // Loops some lanes go round again in.
         let mut again: Vec<usize> = vec![];
-        let step = |from: usize, label: Option<usize>, front: &mut BTreeMap<usize, (usize, usize)>, again: &mut Vec<usize>, joins: &mut Vec<usize>| {
+        let step = |from: usize,
+                    label: Option<usize>,
+                    front: &mut BTreeMap<usize, (usize, usize)>,
+                    again: &mut Vec<usize>,
+                    joins: &mut Vec<usize>| {
             for &to in &graph[from] {
                 if !count(to) {
                     continue;
@@ -585,7 +614,8 @@ mod tests {
 
     #[test]
     fn a_global_index_is_a_line_that_may_wrap_when_widened() {
-        let source = "entry: t = tid; b = ctaid; n = const.b32 256; o = mul b n; i = add o t; j = sext i; exit";
+        let source =
+            "entry: t = tid; b = ctaid; n = const.b32 256; o = mul b n; i = add o t; j = sext i; exit";
         let (f, shapes) = shapes(source, [256, 1, 1], 16);
         assert_eq!(last(&f, &shapes), Shape::Affine { stride: 1, assumed: true });
     }

@@ -23,7 +23,13 @@ impl Graph {
 
 /// `value`, whose uses are renamed, is defined where it always was and also as `others` (block, new name: a parameter
 /// or an instruction's result there). In `merges` a parameter is placed in any case where the value is live.
-pub fn rebuild(function: &mut Function, graph: &Graph, value: Value, others: &[(usize, Value)], merges: &[usize]) {
+pub fn rebuild(
+    function: &mut Function,
+    graph: &Graph,
+    value: Value,
+    others: &[(usize, Value)],
+    merges: &[usize],
+) {
     let n = function.blocks.len();
     let ty = function.ty(value);
     let mut defined: Vec<Option<Value>> = vec![None; n];
@@ -41,7 +47,8 @@ pub fn rebuild(function: &mut Function, graph: &Graph, value: Value, others: &[(
     for (at, block) in function.blocks.iter().enumerate() {
         let mut uses = false;
         for_each_use(block, |used| uses |= used == value);
-        let own = block.params.contains(&value) || block.insts.iter().any(|inst| inst.results.contains(&value));
+        let own =
+            block.params.contains(&value) || block.insts.iter().any(|inst| inst.results.contains(&value));
         if uses && !own {
             work.push(at);
         }

@@ -29,15 +29,20 @@ pub fn function(source: &str) -> Function {
     };
     let mut names: HashMap<String, Value> = HashMap::new();
     let mut blocks: HashMap<String, BlockId> = HashMap::new();
-    let lines: Vec<(&str, &str)> = source.lines().filter_map(|line| line.trim().split_once(':').filter(|_| !line.trim().is_empty()).map(|_| {
-        let line = line.trim();
-        let end = if let Some(open) = line.find('(').filter(|open| *open < line.find(':').unwrap()) {
-            line[open..].find(')').unwrap() + open + 1
-        } else {
-            line.find(':').unwrap()
-        };
-        (&line[..end], line[end..].trim_start_matches(':').trim())
-    })).collect();
+    let lines: Vec<(&str, &str)> = source
+        .lines()
+        .filter_map(|line| {
+            line.trim().split_once(':').filter(|_| !line.trim().is_empty()).map(|_| {
+                let line = line.trim();
+                let end = if let Some(open) = line.find('(').filter(|open| *open < line.find(':').unwrap()) {
+                    line[open..].find(')').unwrap() + open + 1
+                } else {
+                    line.find(':').unwrap()
+                };
+                (&line[..end], line[end..].trim_start_matches(':').trim())
+            })
+        })
+        .collect();
     for (head, _) in &lines {
         let id = f.new_block();
         let (label, params) = head.split_once('(').unwrap_or((head, ""));
@@ -101,7 +106,13 @@ pub fn function(source: &str) -> Function {
                 }
                 "store" => {
                     let mem = Mem { bits: 32, signed: false };
-                    let op = Op::Store { space: Space::Global, mem, offset: 0, order: Order::Weak, scope: Scope::Sys };
+                    let op = Op::Store {
+                        space: Space::Global,
+                        mem,
+                        offset: 0,
+                        order: Order::Weak,
+                        scope: Scope::Sys,
+                    };
                     inst(op, vec![value(0), value(1)], None)
                 }
                 "cas" => {
@@ -116,11 +127,11 @@ pub fn function(source: &str) -> Function {
                     inst(op, vec![value(0), value(1), value(2)], Some(Ty::B32))
                 }
                 "ballot" => inst(Op::Vote(VoteMode::Ballot), vec![value(0), value(1)], Some(Ty::B32)),
-                "barrier" => inst(Op::Barrier { kind: BarrierKind::Sync, aligned: true }, vec![value(0)], None),
+                "barrier" => {
+                    inst(Op::Barrier { kind: BarrierKind::Sync, aligned: true }, vec![value(0)], None)
+                }
                 other => match other.split_once('.') {
-                    Some(("const", of)) => {
-                        inst(Op::Const(rest[0].parse().unwrap()), vec![], Some(ty(of)))
-                    }
+                    Some(("const", of)) => inst(Op::Const(rest[0].parse().unwrap()), vec![], Some(ty(of))),
                     _ => panic!("operation {other}"),
                 },
             };

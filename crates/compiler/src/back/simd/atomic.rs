@@ -8,7 +8,9 @@ use crate::ir::{AtomOp, AtomTy, Float, Inst, Op, Order, Space};
 
 impl Emitter<'_> {
     pub(super) fn atomic(&mut self, inst: &Inst) -> Result<(), String> {
-        let Op::Atomic { space, op, ty, offset, order, .. } = inst.op else { return Err("not an atomic".to_owned()) };
+        let Op::Atomic { space, op, ty, offset, order, .. } = inst.op else {
+            return Err("not an atomic".to_owned());
+        };
         let (scalar, signed) = match ty {
             AtomTy::Int(int) => (Type::int(int.bits.into(), 1), int.signed),
             AtomTy::Float(Float::F32) => (Type::new(Scalar::Float, 1), false),
@@ -47,11 +49,14 @@ impl Emitter<'_> {
         }
         let each = match lanes {
             Lanes::Each(each) => each,
-            _ if space == Space::Local => return Err("setting S does not have atomics on local memory".to_owned()),
+            _ if space == Space::Local => {
+                return Err("setting S does not have atomics on local memory".to_owned());
+            }
             _ => self.vector(inst.args[0]),
         };
         let addresses = self.spill(0, &each);
-        let buffers: Vec<String> = args.iter().enumerate().map(|(nth, arg)| self.spill(nth + 1, arg)).collect();
+        let buffers: Vec<String> =
+            args.iter().enumerate().map(|(nth, arg)| self.spill(nth + 1, arg)).collect();
         let zero = Builder::bits(vector, 0);
         let out = (!unused).then(|| self.spill(3, &zero));
         let into = out.clone();
@@ -102,7 +107,15 @@ impl Emitter<'_> {
     }
 
     /// One atomic operation; gives the old value.
-    fn atomic_one(&mut self, space: Space, op: AtomOp, signed: bool, order: Order, at: &Val, args: &[Val]) -> Val {
+    fn atomic_one(
+        &mut self,
+        space: Space,
+        op: AtomOp,
+        signed: bool,
+        order: Order,
+        at: &Val,
+        args: &[Val],
+    ) -> Val {
         let ty = args[0].ty;
         let is_float = !ty.is_int();
         let bytes = ty.bits() / 8;
@@ -140,8 +153,20 @@ impl Emitter<'_> {
         let name = match op {
             AtomOp::Add if is_float => "fadd",
             AtomOp::Add => "add",
-            AtomOp::Min => if signed { "min" } else { "umin" },
-            AtomOp::Max => if signed { "max" } else { "umax" },
+            AtomOp::Min => {
+                if signed {
+                    "min"
+                } else {
+                    "umin"
+                }
+            }
+            AtomOp::Max => {
+                if signed {
+                    "max"
+                } else {
+                    "umax"
+                }
+            }
             AtomOp::And => "and",
             AtomOp::Or => "or",
             AtomOp::Xor => "xor",
@@ -149,7 +174,10 @@ impl Emitter<'_> {
             AtomOp::Inc => "uinc_wrap",
             AtomOp::Dec => "udec_wrap",
         };
-        self.b.assign(ty, format_args!("atomicrmw {name} {}, {} {ordering}, align {bytes}", at.typed(), args[0].typed()))
+        self.b.assign(
+            ty,
+            format_args!("atomicrmw {name} {}, {} {ordering}, align {bytes}", at.typed(), args[0].typed()),
+        )
     }
 
     /// What the operation leaves in memory.

@@ -131,11 +131,19 @@ impl Emitter<'_> {
             let args: Vec<Val> = inst.args.iter().map(|arg| self.prologue[arg].clone()).collect();
             let tys: Vec<Ty> = inst.results.iter().map(|&result| self.plan.types[result.index()]).collect();
             let results = match &inst.op {
-                Op::Load { space: Space::Param, mem, offset, .. } => self.load_params(&args[0], *offset, *mem, &tys),
-                Op::Special(_) | Op::GlobalAddr(_) | Op::SharedAddr(_) | Op::LocalAddr(_) | Op::ParamAddr(_)
-                | Op::FuncAddr(_) | Op::Cvta { .. } => vec![self.block_special(&inst.op, args.first())?],
+                Op::Load { space: Space::Param, mem, offset, .. } => {
+                    self.load_params(&args[0], *offset, *mem, &tys)
+                }
+                Op::Special(_)
+                | Op::GlobalAddr(_)
+                | Op::SharedAddr(_)
+                | Op::LocalAddr(_)
+                | Op::ParamAddr(_)
+                | Op::FuncAddr(_)
+                | Op::Cvta { .. } => vec![self.block_special(&inst.op, args.first())?],
                 op => {
-                    let arg_tys: Vec<Ty> = inst.args.iter().map(|&arg| self.plan.types[arg.index()]).collect();
+                    let arg_tys: Vec<Ty> =
+                        inst.args.iter().map(|&arg| self.plan.types[arg.index()]).collect();
                     self.pure(op, &args, &arg_tys, &tys, 1)?
                 }
             };
@@ -325,8 +333,7 @@ impl Emitter<'_> {
                 return None;
             }
             let total = self.threads.total();
-            let left =
-                self.b.assign(Type::int(32, 1), format_args!("sub i32 {total}, %lin{}", self.region));
+            let left = self.b.assign(Type::int(32, 1), format_args!("sub i32 {total}, %lin{}", self.region));
             let left = self.splat(&left);
             let lanes = self.iota(32, 1);
             return Some(self.b.icmp("ult", &lanes, &left));
@@ -451,7 +458,8 @@ impl Emitter<'_> {
             }
         }
         if let Some(at) = self.straight_at.filter(|_| assumed) {
-            let flag = if self.copy == Copy::Masked { self.load_flag() } else { Val::new(Type::int(1, 1), "true") };
+            let flag =
+                if self.copy == Copy::Masked { self.load_flag() } else { Val::new(Type::int(1, 1), "true") };
             let byte = self.b.cast("zext", &flag, Type::int(8, 1));
             let to = self.in_context(at, 1);
             self.b.inst(format_args!("store {}, ptr {to}", byte.typed()));
@@ -465,7 +473,9 @@ impl Emitter<'_> {
     fn any_lanes(&mut self, value: Value, stride: i64) -> Val {
         match self.shape(value) {
             Shape::Uniform if stride == 0 => self.scalar(value),
-            Shape::Affine { stride: own, assumed } if own == stride && (!assumed || self.copy == Copy::Unmasked || stride != 0) => {
+            Shape::Affine { stride: own, assumed }
+                if own == stride && (!assumed || self.copy == Copy::Unmasked || stride != 0) =>
+            {
                 self.scalar(value)
             }
             _ => {

@@ -86,8 +86,11 @@ impl Emitter<'_> {
                     let mask = match self.ends(at, *cond) {
                         Some((first, second, then_first)) => {
                             let part = self.b.label("part");
-                            let (near, far) =
-                                if then_first { (&then_label, &else_label) } else { (&else_label, &then_label) };
+                            let (near, far) = if then_first {
+                                (&then_label, &else_label)
+                            } else {
+                                (&else_label, &then_label)
+                            };
                             self.b.cond_br(&first, near, &part);
                             self.b.start_block(&part);
                             self.b.cond_br(&second, far, &mixed);
@@ -217,7 +220,11 @@ impl Emitter<'_> {
                     let waiting = self.load_slot(&slot, ty);
                     let again = self.any(&waiting);
                     let head = self.here().layout.position[header];
-                    self.b.cond_br(&again, &format!("mb{region}_{head}"), &format!("m{region}_{}", position + 1));
+                    self.b.cond_br(
+                        &again,
+                        &format!("mb{region}_{head}"),
+                        &format!("m{region}_{}", position + 1),
+                    );
                 }
                 Item::Block(at) => self.masked_block(at, position, &items)?,
             }
@@ -328,7 +335,8 @@ impl Emitter<'_> {
             sources.extend(each.term.edges().iter().filter(|edge| edge.block.index() == to).map(|_| block));
         }
         let forward = sources.iter().filter(|&&block| position(block) < position(to));
-        !leaves && forward.min_by_key(|&&block| position(block)) == Some(&from)
+        !leaves
+            && forward.min_by_key(|&&block| position(block)) == Some(&from)
             && sources.iter().filter(|&&block| block == from).count() == 1
     }
 
@@ -383,8 +391,10 @@ impl Emitter<'_> {
             let steps = self.iota(ty.bits(), stride);
             let line = self.b.add(&start, &steps);
             let before = self.load_slot(&slot, ty);
-            let val =
-                self.b.assign(ty, format_args!("select {}, {}, {}", straight.typed(), line.typed(), before.typed()));
+            let val = self.b.assign(
+                ty,
+                format_args!("select {}, {}, {}", straight.typed(), line.typed(), before.typed()),
+            );
             self.store_slot(&slot, &val);
         }
         let flag = self.flag_slot();

@@ -58,7 +58,9 @@ impl Emitter<'_> {
         let bytes = self.local_bytes as i64;
         let start = self.b.assign(Type::int(64, 1), format_args!("mul i64 %first{}, {bytes}", self.region));
         match lanes {
-            Lanes::One(base) => Lanes::Line { base: self.b.add(&base, &start), stride: bytes, assumed: false },
+            Lanes::One(base) => {
+                Lanes::Line { base: self.b.add(&base, &start), stride: bytes, assumed: false }
+            }
             Lanes::Line { base, stride, assumed } => {
                 Lanes::Line { base: self.b.add(&base, &start), stride: stride + bytes, assumed }
             }
@@ -82,7 +84,9 @@ impl Emitter<'_> {
         let vector = address.ty.lanes > 1;
         let ty = Type::new(Scalar::Ptr, address.ty.lanes);
         let at = match base {
-            Some(base) => self.b.assign(ty, format_args!("getelementptr i8, ptr {base}, {}", address.typed())),
+            Some(base) => {
+                self.b.assign(ty, format_args!("getelementptr i8, ptr {base}, {}", address.typed()))
+            }
             None => self.b.cast("inttoptr", address, ty),
         };
         if offset == 0 {
@@ -99,9 +103,10 @@ impl Emitter<'_> {
             let bytes = i64::from(mem.bits / 8);
             let at = self.pointer(Space::Param, address, offset + nth as i64 * bytes);
             let read = Self::memory_ty(ty, mem, 1);
-            let val = self
-                .b
-                .assign(read, format_args!("load {read}, ptr {}, align {bytes}, !invariant.load !0", at.text));
+            let val = self.b.assign(
+                read,
+                format_args!("load {read}, ptr {}, align {bytes}, !invariant.load !0", at.text),
+            );
             all.push(self.to_register(val, mem, ty));
         }
         all
@@ -135,7 +140,13 @@ impl Emitter<'_> {
             Order::SeqCst => "seq_cst",
             Order::Acquire if !store => "acquire",
             Order::Release if store => "release",
-            Order::AcqRel => if store { "release" } else { "acquire" },
+            Order::AcqRel => {
+                if store {
+                    "release"
+                } else {
+                    "acquire"
+                }
+            }
             _ => "monotonic",
         }
     }
@@ -163,7 +174,8 @@ impl Emitter<'_> {
             .zip(from_b)
             .map(|(x, y)| {
                 let ty = x.ty;
-                self.b.assign(ty, format_args!("phi {ty} [ {}, %{last_a} ], [ {}, %{last_b} ]", x.text, y.text))
+                self.b
+                    .assign(ty, format_args!("phi {ty} [ {}, %{last_a} ], [ {}, %{last_b} ]", x.text, y.text))
             })
             .collect()
     }
@@ -216,7 +228,8 @@ impl Emitter<'_> {
         if access.is_atomic() {
             let int = Type::int(access.mem.bits.into(), 1);
             let ordering = Self::ordering(access.order, false);
-            let val = self.b.assign(int, format_args!("load atomic {int}, ptr {at} {ordering}, align {bytes}"));
+            let val =
+                self.b.assign(int, format_args!("load atomic {int}, ptr {at} {ordering}, align {bytes}"));
             return self.b.bitcast(&val, Self::memory_ty(ty, access.mem, 1));
         }
         let read = Self::memory_ty(ty, access.mem, 1);
@@ -232,9 +245,15 @@ impl Emitter<'_> {
         let wide = Self::memory_ty(ty, access.mem, self.lanes * access.n as u32);
         let align = access.step();
         let all = match self.mask.clone() {
-            None => self.b.assign(wide, format_args!("load {}{wide}, ptr {}, align {align}", access.volatile(), at.text)),
+            None => self.b.assign(
+                wide,
+                format_args!("load {}{wide}, ptr {}, align {align}", access.volatile(), at.text),
+            ),
             Some(mask) => {
-                if access.order == Order::Volatile || (self.wide_masks && access.mem.bits < 32) || access.mem.bits > 64 {
+                if access.order == Order::Volatile
+                    || (self.wide_masks && access.mem.bits < 32)
+                    || access.mem.bits > 64
+                {
                     return self.gather_line(access, ty, base, stride);
                 }
                 let mask = self.repeat(&mask, access.n);
@@ -310,7 +329,11 @@ impl Emitter<'_> {
         let mut pointers = vec![];
         for lane in 0..i64::from(self.lanes) {
             let step = lane * stride;
-            pointers.push(self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", at.text)).text);
+            pointers.push(
+                self.b
+                    .assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", at.text))
+                    .text,
+            );
         }
         self.load_each(access, ty, &pointers)
     }
@@ -387,7 +410,9 @@ impl Emitter<'_> {
     // ---- stores ----
 
     pub(super) fn store(&mut self, inst: &Inst) -> Result<(), String> {
-        let Op::Store { space, mem, offset, order, .. } = inst.op else { return Err("not a store".to_owned()) };
+        let Op::Store { space, mem, offset, order, .. } = inst.op else {
+            return Err("not a store".to_owned());
+        };
         let access = Access { space, mem, offset, order, n: inst.args.len().saturating_sub(1) };
         if access.n == 0 {
             return Ok(());
@@ -479,7 +504,9 @@ impl Emitter<'_> {
             for lane in 0..i64::from(self.lanes) {
                 for (nth, val) in vals.iter().enumerate() {
                     let step = lane * stride + nth as i64 * access.bytes();
-                    let to = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", at.text));
+                    let to = self
+                        .b
+                        .assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", at.text));
                     let item = self.extract(val, &lane.to_string());
                     self.store_one(access, &item, &to.text);
                 }
@@ -564,7 +591,8 @@ impl Emitter<'_> {
             return all;
         }
         let count = all.ty.lanes;
-        let picks: Vec<String> = (0..count).map(|at| format!("i32 {}", at % n * self.lanes + at / n)).collect();
+        let picks: Vec<String> =
+            (0..count).map(|at| format!("i32 {}", at % n * self.lanes + at / n)).collect();
         self.b.assign(
             all.ty,
             format_args!(
@@ -577,8 +605,10 @@ impl Emitter<'_> {
     }
 
     fn scatter(&mut self, access: Access, each: &Val, vals: &[Val]) {
-        let native =
-            self.wide_gathers && access.n == 1 && (32..=64).contains(&access.mem.bits) && access.order == Order::Weak;
+        let native = self.wide_gathers
+            && access.n == 1
+            && (32..=64).contains(&access.mem.bits)
+            && access.order == Order::Weak;
         if native {
             let at = self.pointer(access.space, each, access.offset);
             let mask = self.active();
@@ -599,7 +629,8 @@ impl Emitter<'_> {
                 let lane = lane.to_string();
                 let address = self.extract(each, &lane);
                 for (nth, val) in vals.iter().enumerate() {
-                    let to = self.pointer(access.space, &address, access.offset + nth as i64 * access.bytes());
+                    let to =
+                        self.pointer(access.space, &address, access.offset + nth as i64 * access.bytes());
                     let item = self.extract(val, &lane);
                     self.store_one(access, &item, &to.text);
                 }
@@ -607,7 +638,8 @@ impl Emitter<'_> {
             return;
         }
         let addresses = self.spill(0, each);
-        let buffers: Vec<String> = vals.iter().enumerate().map(|(nth, val)| self.spill(nth + 1, val)).collect();
+        let buffers: Vec<String> =
+            vals.iter().enumerate().map(|(nth, val)| self.spill(nth + 1, val)).collect();
         self.for_lanes(|me, lane| {
             let address = me.item(&addresses, each.ty, lane);
             for (nth, (buffer, val)) in buffers.iter().zip(vals).enumerate() {

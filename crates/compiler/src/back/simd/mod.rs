@@ -70,7 +70,9 @@ fn width(body: &Function, options: &Options, total: u64) -> Result<u32, String> 
     if lockstep {
         return Ok(32);
     }
-    let usual = if options.vector_bits >= 512 { 32 } else { 16 };
+    // Compile time grows with the vectors' length.
+    let is_huge = insts().count() > 4000;
+    let usual = if is_huge { 8 } else if options.vector_bits >= 512 { 32 } else { 16 };
     let row = options.block[0];
     let is_flat = options.block[1] == 1 && options.block[2] == 1;
     let width = if !is_flat && row.is_power_of_two() && (4..usual).contains(&row) { row } else { usual };

@@ -17,9 +17,13 @@ impl Emitter<'_> {
         lanes: u32,
     ) -> Result<Vec<Val>, String> {
         let texts: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
-        let results =
-            emit_pure(&mut self.b, op, &texts, arg_tys, result_tys, lanes).map_err(|missing| missing.to_string())?;
-        Ok(results.into_iter().zip(result_tys).map(|(text, &ty)| Val::new(Type::of(ty, lanes), text)).collect())
+        let results = emit_pure(&mut self.b, op, &texts, arg_tys, result_tys, lanes)
+            .map_err(|missing| missing.to_string())?;
+        Ok(results
+            .into_iter()
+            .zip(result_tys)
+            .map(|(text, &ty)| Val::new(Type::of(ty, lanes), text))
+            .collect())
     }
 
     pub(super) fn types(&self, values: &[Value]) -> Vec<Ty> {
@@ -86,7 +90,8 @@ impl Emitter<'_> {
             return Ok(());
         }
         // Only in M, and only behind a line that may bend, the vector is computed too.
-        let bends = self.copy == Copy::Masked && inst.results.iter().any(|&result| self.shape(result).is_assumed());
+        let bends =
+            self.copy == Copy::Masked && inst.results.iter().any(|&result| self.shape(result).is_assumed());
         let truth = if bends {
             let args = self.vectors_of(&inst.args);
             Some(self.pure(&inst.op, &args, &arg_tys, &result_tys, self.lanes)?)
@@ -115,7 +120,13 @@ impl Emitter<'_> {
         let signed = matches!(inst.op, Op::Sext) || matches!(inst.op, Op::MulWide(int) if int.signed);
         let base = self.scalar(arg);
         let last = stride.wrapping_mul(i64::from(self.lanes) - 1);
-        let name = if signed { "sadd.with.overflow" } else if last >= 0 { "uadd.with.overflow" } else { "usub.with.overflow" };
+        let name = if signed {
+            "sadd.with.overflow"
+        } else if last >= 0 {
+            "uadd.with.overflow"
+        } else {
+            "usub.with.overflow"
+        };
         let step = Val::new(base.ty, if signed { last } else { last.abs() }.to_string());
         let bits = base.ty.suffix();
         self.b.declare(
@@ -188,7 +199,8 @@ impl Emitter<'_> {
             let mut words = vec!["ptr %launch".to_owned()];
             // message, file, line, function, char size: the line stands between pointers.
             for (nth, arg) in args.iter_mut().enumerate() {
-                let is_pointer = if call == Syscall::AssertFail { nth != 2 && nth != 4 } else { nth < pointers };
+                let is_pointer =
+                    if call == Syscall::AssertFail { nth != 2 && nth != 4 } else { nth < pointers };
                 if is_pointer {
                     *arg = me.b.cast("inttoptr", arg, Type::ptr());
                 } else {

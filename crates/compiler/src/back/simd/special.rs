@@ -64,7 +64,9 @@ impl Emitter<'_> {
         let total = self.threads.total();
         Ok(match register {
             Special::Ntid(d) => number([bx, by, bz].get(usize::from(d)).copied().unwrap_or(0).into()),
-            Special::Tid(_) | Special::LaneId | Special::WarpId => return Err("not one for the block".to_owned()),
+            Special::Tid(_) | Special::LaneId | Special::WarpId => {
+                return Err("not one for the block".to_owned());
+            }
             Special::Ctaid(0) | Special::ClusterId(0) => named("%ctaid.x"),
             Special::Ctaid(1) | Special::ClusterId(1) => named("%ctaid.y"),
             Special::Ctaid(2) | Special::ClusterId(2) => named("%ctaid.z"),
@@ -96,9 +98,8 @@ impl Emitter<'_> {
                 // Thread t's window starts at t × local_bytes.
                 let bytes = self.local_bytes;
                 let base = self.b.assign(Type::int(64, 1), "ptrtoint ptr %local to i64");
-                let step = self
-                    .b
-                    .assign(Type::int(64, 1), format_args!("mul i64 %first{}, {bytes}", self.region));
+                let step =
+                    self.b.assign(Type::int(64, 1), format_args!("mul i64 %first{}, {bytes}", self.region));
                 let start = self.b.add(&base, &step);
                 let op = if *to_generic { "add" } else { "sub" };
                 if self.shape(result).is_varying() || self.shape(result).is_assumed() {
@@ -199,7 +200,9 @@ impl Emitter<'_> {
         };
         let val = match register {
             Special::Tid(d) => {
-                if matches!(self.shape(result), Shape::Uniform) && self.threads.block.get(usize::from(d)) == Some(&1) {
+                if matches!(self.shape(result), Shape::Uniform)
+                    && self.threads.block.get(usize::from(d)) == Some(&1)
+                {
                     number(0)
                 } else {
                     let (below, size) = match d {
@@ -215,7 +218,10 @@ impl Emitter<'_> {
             }
             Special::LaneId => self.b.bin_int("and", &start, 31),
             Special::WarpId => self.b.bin_int("lshr", &start, 5),
-            Special::LaneMaskEq | Special::LaneMaskLt | Special::LaneMaskLe | Special::LaneMaskGe
+            Special::LaneMaskEq
+            | Special::LaneMaskLt
+            | Special::LaneMaskLe
+            | Special::LaneMaskGe
             | Special::LaneMaskGt => {
                 let lane = lane(self);
                 let one = Builder::int(lane.ty, 1);

@@ -7,7 +7,11 @@ use crate::pass::shape::Shape;
 
 impl Emitter<'_> {
     pub(super) fn shape(&self, value: Value) -> Shape {
-        if self.plan.is_prologue.contains(value.index()) { Shape::Uniform } else { self.here().shapes[value.index()] }
+        if self.plan.is_prologue.contains(value.index()) {
+            Shape::Uniform
+        } else {
+            self.here().shapes[value.index()]
+        }
     }
 
     pub(super) fn vector_ty(&self, ty: Ty) -> Type {
@@ -27,7 +31,11 @@ impl Emitter<'_> {
         let one = self.b.assign(ty, format_args!("insertelement {ty} poison, {}, i64 0", scalar.typed()));
         self.b.assign(
             ty,
-            format_args!("shufflevector {}, {ty} poison, <{} x i32> zeroinitializer", one.typed(), self.lanes),
+            format_args!(
+                "shufflevector {}, {ty} poison, <{} x i32> zeroinitializer",
+                one.typed(),
+                self.lanes
+            ),
         )
     }
 
@@ -204,7 +212,8 @@ impl Emitter<'_> {
     }
 
     pub(super) fn insert(&mut self, vector: &Val, lane: &str, item: &Val) -> Val {
-        self.b.assign(vector.ty, format_args!("insertelement {}, {}, i64 {lane}", vector.typed(), item.typed()))
+        self.b
+            .assign(vector.ty, format_args!("insertelement {}, {}, i64 {lane}", vector.typed(), item.typed()))
     }
 
     /// Per lane: `yes` where the mask holds.
@@ -240,14 +249,22 @@ impl Emitter<'_> {
     pub(super) fn item(&mut self, buffer: &str, ty: Type, lane: &Val) -> Val {
         let scalar = Type::new(ty.scalar, 1);
         let stored = if ty.scalar == Scalar::Int(1) { scalar.ints(8) } else { scalar };
-        let at = self.b.assign(Type::ptr(), format_args!("getelementptr {stored}, ptr {buffer}, {}", lane.typed()));
+        let at = self
+            .b
+            .assign(Type::ptr(), format_args!("getelementptr {stored}, ptr {buffer}, {}", lane.typed()));
         let val = self.b.assign(stored, format_args!("load {stored}, ptr {}", at.text));
         if stored == scalar { val } else { self.b.cast("trunc", &val, scalar) }
     }
 
     pub(super) fn set_item(&mut self, buffer: &str, lane: &Val, val: &Val) {
-        let val = if val.ty.scalar == Scalar::Int(1) { self.b.cast("zext", val, Type::int(8, 1)) } else { val.clone() };
-        let at = self.b.assign(Type::ptr(), format_args!("getelementptr {}, ptr {buffer}, {}", val.ty, lane.typed()));
+        let val = if val.ty.scalar == Scalar::Int(1) {
+            self.b.cast("zext", val, Type::int(8, 1))
+        } else {
+            val.clone()
+        };
+        let at = self
+            .b
+            .assign(Type::ptr(), format_args!("getelementptr {}, ptr {buffer}, {}", val.ty, lane.typed()));
         self.b.inst(format_args!("store {}, ptr {}", val.typed(), at.text));
     }
 

@@ -51,7 +51,12 @@ impl Emitter<'_> {
                 let flags: Vec<String> = sources.iter().map(|(_, ok)| format!("i1 {ok}")).collect();
                 let val = self.b.assign(
                     a.ty,
-                    format_args!("shufflevector {}, {} poison, <32 x i32> <{}>", a.typed(), a.ty, picks.join(", ")),
+                    format_args!(
+                        "shufflevector {}, {} poison, <32 x i32> <{}>",
+                        a.typed(),
+                        a.ty,
+                        picks.join(", ")
+                    ),
                 );
                 (val, Val::new(self.mask_ty(), format!("<{}>", flags.join(", "))))
             }
@@ -135,8 +140,12 @@ impl Emitter<'_> {
         let active = self.active();
         let neutral = Builder::bits(vals.ty, neutral);
         let vals = self.blend(&active, &vals, &neutral);
-        let val =
-            self.b.intrinsic(&format!("vector.reduce.{name}"), &[vals.ty], Type::new(vals.ty.scalar, 1), &[&vals]);
+        let val = self.b.intrinsic(
+            &format!("vector.reduce.{name}"),
+            &[vals.ty],
+            Type::new(vals.ty.scalar, 1),
+            &[&vals],
+        );
         self.define_from_scalar(inst.results[0], val);
     }
 
