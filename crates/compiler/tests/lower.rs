@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use compiler::ir::{Op, Order, Space};
 use compiler::lower::verify::verify;
 use compiler::program::Target;
 use compiler::{Program, Source};
@@ -309,4 +310,24 @@ proptest! {
             check(&program);
         }
     }
+}
+
+/// PTX, "Cache Operators": `.cv` fetches again at every load, so a loop may wait on one.
+#[test]
+fn a_load_that_fetches_again_is_volatile() {
+    let orders = |load: &str| -> Vec<Order> {
+        let body = format!(
+            ".visible .entry k(.param .u64 p)\n{{ .reg .b64 %a; .reg .b32 %v; ld.param.u64 %a, [p]; {load} %v, [%a]; st.global.u32 [%a], %v; ret; }}"
+        );
+        let program = works(&[&body]);
+        let function = program.kernel("k").unwrap().body.as_ref().unwrap();
+        let insts = function.blocks.iter().flat_map(|block| &block.insts);
+        insts
+            .filter_map(|it| {
+                if let Op::Load { space: Space::Global, order, .. } = it.op { Some(order) } else { None }
+            })
+            .collect()
+    };
+    assert_eq!(orders("ld.global.cv.u32"), [Order::Volatile]);
+    assert_eq!(orders("ld.global.u32"), [Order::Weak]);
 }

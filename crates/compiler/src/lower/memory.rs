@@ -133,8 +133,13 @@ fn access(i: &mut I<'_, '_>) -> Lower<Access> {
 
 /// `ld{.order}{.scope}{.space}{.hints}{.vec}.type d, [a]{, policy}`, `ldu`, `ld.global.nc`
 pub(super) fn ld<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    // `.cv`: "don't cache and fetch again"; a loop may wait on it.
+    let fetches_again = i.ast.has("cv");
     let policy = i.cache_hints();
-    let access = access(i)?;
+    let mut access = access(i)?;
+    if fetches_again && access.order == Order::Weak {
+        access.order = Order::Volatile;
+    }
     i.done()?;
     let (d, a) = if policy {
         let [d, a, policy] = i.operands()?;
