@@ -80,6 +80,9 @@ fn open_devices() -> Result<Driver> {
                     while devices.iter().any(|known: &Device| known.uuid == device.uuid) {
                         device.uuid[15] = device.uuid[15].wrapping_add(1);
                     }
+                    while devices.iter().any(|known: &Device| known.pci_bus_id() == device.pci_bus_id()) {
+                        device.pci_domain_offset += 1;
+                    }
                     devices.push(device);
                 }
                 Err(error) => {

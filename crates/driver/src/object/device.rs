@@ -39,6 +39,8 @@ pub struct Device {
     pub name: String,
     pub arch: String,
     pub uuid: [u8; 16],
+    /// Added to the provider's PCI domain: a device that is listed twice has two addresses.
+    pub pci_domain_offset: c_int,
     pub total_memory: usize,
     pub compute_capability: (u32, u32),
     pub target: Target,
@@ -82,6 +84,7 @@ impl Device {
             name: identity.name,
             arch: identity.arch,
             uuid,
+            pci_domain_offset: 0,
             total_memory: identity.total_global_mem,
             compute_capability: config::get().compute_capability,
             target,
@@ -104,7 +107,9 @@ impl Device {
 
     /// The provider's answer to a device attribute, or `None` when it has none.
     pub fn hip_attribute(&self, attribute: hip::hipDeviceAttribute_t) -> Option<c_int> {
-        attribute_of(self.hip(), attribute, self.hip_ordinal)
+        let value = attribute_of(self.hip(), attribute, self.hip_ordinal)?;
+        let is_domain = attribute == hip::hipDeviceAttributePciDomainID;
+        Some(if is_domain { value.wrapping_add(self.pci_domain_offset) } else { value })
     }
 
     /// `domain:bus:device.0`, as `nvidia-smi` and `cuDeviceGetPCIBusId` print it.
