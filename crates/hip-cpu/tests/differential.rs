@@ -6,6 +6,7 @@ use compiler::back::cpu::Setting;
 use hip_cpu::harness::{Arg, Error, How, load, run};
 
 const KERNELS: &str = include_str!("kernels/kernels.ptx");
+const RANDOM: &str = include_str!("kernels/random.ptx");
 
 /// A parameter of a case: a value, or the words of a buffer.
 #[derive(Clone, Debug)]
@@ -182,11 +183,11 @@ fn cases() -> Vec<Case> {
     all
 }
 
-/// `ANY=1` with `PTX=file`: all its kernels, which take (words, words, count), whether S takes them or not. Those whose
-/// name has a `w` need whole warps.
-fn any_cases() -> Vec<Case> {
+/// All kernels of a text, which take (words, words, count), whether S takes them or not. Those whose name has a `w`
+/// need whole warps.
+fn any_cases(ptx: &str) -> Vec<Case> {
     let mut all = vec![];
-    for kernel in hip_cpu::harness::kernels(&program().unwrap()).into_keys() {
+    for kernel in hip_cpu::harness::kernels(&load(ptx).unwrap()).into_keys() {
         for block in if kernel.contains('w') { [32, 64, 96] } else { [32, 40, 100] } {
             let len = 2 * block as usize;
             let given = vec![Words(len, small), Words(len, zero), I(len as i32 - 5)];
@@ -203,7 +204,7 @@ fn volatile_shared_memory_is_in_lockstep_within_a_warp() {
         case("volatile_reduce", [3, 1, 1], [64, 1, 1], vec![Words(192, random), Words(192, zero), I(0)]);
     let mut how = How::new(3, 64);
     how.setting = Some(Setting::Simd);
-    let found = result(&case, &how).unwrap();
+    let found = result(KERNELS, &case, &how).unwrap();
     let mut expected = vec![];
     for block in 0..3 {
         let mut s: Vec<u32> = (0..64).map(|t| random(block * 64 + t)).collect();
@@ -218,15 +219,9 @@ fn volatile_shared_memory_is_in_lockstep_within_a_warp() {
     assert_eq!(found[1], expected);
 }
 
-/// PTX=file takes the kernels from another compiler's output.
-fn program() -> Result<compiler::Program, Error> {
-    let other = std::env::var("PTX").ok().and_then(|file| std::fs::read_to_string(file).ok());
-    load(other.as_deref().unwrap_or(KERNELS))
-}
-
 /// The buffers afterwards.
-fn result(case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
-    let program = program()?;
+fn result(ptx: &str, case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
+    let program = load(ptx)?;
     let mut buffers: Vec<Vec<u8>> = case
         .given
         .iter()
@@ -258,17 +253,31 @@ fn result(case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
     Ok(buffers)
 }
 
+/// `PTX=file` takes the kernels of that file instead; they take (words, words, count).
 #[test]
 fn settings_l_and_s_give_the_same_bits() {
+    if let Ok(file) = std::env::var("PTX") {
+        let ptx = std::fs::read_to_string(file).unwrap();
+        compare(&ptx, &any_cases(&ptx));
+    } else {
+        compare(KERNELS, &cases());
+    }
+}
+
+#[test]
+fn random_control_flow_gives_the_same_bits() {
+    compare(RANDOM, &any_cases(RANDOM));
+}
+
+fn compare(ptx: &str, cases: &[Case]) {
     let wanted = std::env::var("KERNEL").unwrap_or_default();
     let mut failures: Vec<String> = vec![];
     let mut n_compared = 0;
-    let cases = if std::env::var("ANY").is_ok() { any_cases() } else { cases() };
     for case in cases.iter().filter(|case| case.kernel.contains(&wanted)) {
         let mut how = How::new(1, 1);
         (how.grid, how.block) = (case.grid, case.block);
         let label = format!("{} {:?}×{:?}", case.kernel, case.grid, case.block);
-        let expected = match result(case, &how.clone().lane()) {
+        let expected = match result(ptx, case, &how.clone().lane()) {
             Ok(expected) => expected,
             Err(error) => {
                 failures.push(format!("{label} in L: {error}"));
@@ -285,7 +294,7 @@ fn settings_l_and_s_give_the_same_bits() {
             let mut how = how.clone();
             (how.setting, how.width, how.vector_bits) = (Some(Setting::Simd), width, bits);
             let label = format!("{label} width {width:?} bits {bits:?}");
-            match result(case, &how) {
+            match result(ptx, case, &how) {
                 Ok(found) => {
                     n_compared += 1;
                     for (nth, (e, f)) in expected.iter().zip(&found).enumerate() {
