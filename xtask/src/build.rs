@@ -123,10 +123,19 @@ fn link(object: &Object, debug: bool) -> Result<PathBuf> {
         arguments.push("-Wl,-z,initfirst".to_owned());
     }
     if let Some(script) = object.version_script {
-        arguments.push(format!("-Wl,--version-script={}", root().join("cmake/exports").join(script).display()));
+        arguments
+            .push(format!("-Wl,--version-script={}", root().join("cmake/exports").join(script).display()));
     }
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root()).args(["rustc", "--quiet", "--lib", "--crate-type", "cdylib", "--package", object.package]);
+    command.current_dir(root()).args([
+        "rustc",
+        "--quiet",
+        "--lib",
+        "--crate-type",
+        "cdylib",
+        "--package",
+        object.package,
+    ]);
     if !debug {
         command.arg("--release");
     }
@@ -150,7 +159,12 @@ fn last_cdylib(messages: &str) -> Option<PathBuf> {
         let kinds = message["target"]["crate_types"].as_array()?;
         kinds.iter().any(|kind| kind == "cdylib").then(|| message["filenames"].clone())
     })?;
-    files.as_array()?.iter().filter_map(|file| file.as_str()).find(|file| file.ends_with(".so")).map(PathBuf::from)
+    files
+        .as_array()?
+        .iter()
+        .filter_map(|file| file.as_str())
+        .find(|file| file.ends_with(".so"))
+        .map(PathBuf::from)
 }
 
 /// Never in place: a program that has the old file mapped keeps it.

@@ -67,7 +67,10 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     }
 
     let mut files = vec![
-        ("crates/libcuda/src/generated/exports.rs".to_owned(), shells::driver_exports(&driver, &driver_bodies)?),
+        (
+            "crates/libcuda/src/generated/exports.rs".to_owned(),
+            shells::driver_exports(&driver, &driver_bodies)?,
+        ),
         ("crates/driver/src/generated/proc_address.rs".to_owned(), shells::proc_address(&driver)?),
         ("cmake/exports/libcuda.version".to_owned(), shells::driver_version_script()),
     ];
@@ -118,7 +121,8 @@ fn write(path: &str, text: &str) -> Result<()> {
     let path = root().join(path);
     let folder = path.parent().context("a generated file lies in a folder")?;
     std::fs::create_dir_all(folder)?;
-    let aside = folder.join(format!(".{}.{}", std::process::id(), path.file_name().unwrap_or_default().display()));
+    let aside =
+        folder.join(format!(".{}.{}", std::process::id(), path.file_name().unwrap_or_default().display()));
     std::fs::write(&aside, text).with_context(|| format!("could not write {}", aside.display()))?;
     std::fs::rename(&aside, &path).with_context(|| format!("could not write {}", path.display()))
 }
@@ -145,7 +149,8 @@ mod tests {
     fn the_map_answers_every_request_that_a_real_runtime_makes() {
         let exports = facts::driver().unwrap();
         for version in ["11.8", "12.4", "12.9", "13.5"] {
-            let requests = facts::read(&format!("tools/data/cuda/cudart_gpa_requests_{version}.txt")).unwrap();
+            let requests =
+                facts::read(&format!("tools/data/cuda/cudart_gpa_requests_{version}.txt")).unwrap();
             for line in requests.lines().filter(|line| !line.starts_with(['#', ' '])) {
                 let [base, asked, flags] = line.split(' ').collect::<Vec<_>>()[..] else { panic!("{line}") };
                 let asked: u32 = asked.parse().unwrap();

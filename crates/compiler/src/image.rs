@@ -58,7 +58,8 @@ pub fn decode(image: &[u8]) -> Result<Vec<Source>, Error> {
         };
         let mut length = || take(4).map(|b| u32::from_le_bytes(b.try_into().expect("four bytes")) as usize);
         let (name, text) = (length()?, length()?);
-        let mut string = |bytes| Ok(std::str::from_utf8(take(bytes)?).map_err(|_| Error::Text(i))?.to_owned());
+        let mut string =
+            |bytes| Ok(std::str::from_utf8(take(bytes)?).map_err(|_| Error::Text(i))?.to_owned());
         sources.push(Source { name: string(name)?, text: string(text)? });
     }
     Ok(sources)

@@ -199,7 +199,9 @@ pub enum IntUn {
     Clz,
     /// Position of the most significant one (non-sign bit for signed), `0xffffffff` if none;
     /// `shiftamt` gives the left shift that brings it to the top.
-    Bfind { shiftamt: bool },
+    Bfind {
+        shiftamt: bool,
+    },
     Brev,
 }
 
@@ -238,8 +240,14 @@ pub enum FloatBin {
     /// `div.full.f32`: error ≤ 2 ulp over the full range.
     DivFull,
     /// The number when one side is NaN; -0 < +0. `nan`: NaN wins. `xorsign_abs`: of magnitudes, sign is the xor.
-    Min { nan: bool, xorsign_abs: bool },
-    Max { nan: bool, xorsign_abs: bool },
+    Min {
+        nan: bool,
+        xorsign_abs: bool,
+    },
+    Max {
+        nan: bool,
+        xorsign_abs: bool,
+    },
     /// `copysign.f d, a, b`: magnitude of b, sign of a.
     CopySign,
 }
@@ -470,7 +478,10 @@ pub enum Op {
     ParamAddr(u32),
     FuncAddr(FuncId),
     /// `[address]`: from `space` to generic, or back.
-    Cvta { space: Space, to_generic: bool },
+    Cvta {
+        space: Space,
+        to_generic: bool,
+    },
     /// `[generic address]` → `Pred`
     IsSpace(Space),
     /// Same bits, other type of the same width.
@@ -500,21 +511,36 @@ pub enum Op {
     /// `[a, b, c]` → any boolean function by its truth table.
     Lop3(u8),
     /// `[low, high, count]`; `wrap` takes the count modulo 32, else it clamps at 32.
-    Shf { left: bool, wrap: bool },
+    Shf {
+        left: bool,
+        wrap: bool,
+    },
     /// `[a, b, selector]`
     Prmt(PrmtMode),
     /// `[a, b, c]`: |a-b| + c
     Sad(Int),
     /// `[a, b, c]` four-way byte dot product; signedness of a and b.
-    Dp4a { a_signed: bool, b_signed: bool },
+    Dp4a {
+        a_signed: bool,
+        b_signed: bool,
+    },
     /// `[a, b, c]` two-way; `hi` takes b's upper two bytes.
-    Dp2a { a_signed: bool, b_signed: bool, hi: bool },
+    Dp2a {
+        a_signed: bool,
+        b_signed: bool,
+        hi: bool,
+    },
     /// `[mask, base, offset]`
     Fns,
     /// `[a, n]`: keeps n low bits, sign- or zero-extends; `wrap` or clamp.
-    Szext { int: Int, wrap: bool },
+    Szext {
+        int: Int,
+        wrap: bool,
+    },
     /// `[pos, len]`
-    Bmsk { wrap: bool },
+    Bmsk {
+        wrap: bool,
+    },
 
     // ---- floats ----
     Float(FloatBin, Float, FloatMode),
@@ -526,27 +552,64 @@ pub enum Op {
     // ---- comparison and choice ----
     Icmp(Cmp, Int),
     /// `ftz` flushes subnormal inputs first.
-    Fcmp { cmp: FloatCmp, ty: Float, ftz: bool },
+    Fcmp {
+        cmp: FloatCmp,
+        ty: Float,
+        ftz: bool,
+    },
     Bool(Bool),
     Not,
     /// `[predicate, if true, if false]`
     Select,
 
     // ---- conversion ----
-    Cvt { from: Num, to: Num, mode: FloatMode },
+    Cvt {
+        from: Num,
+        to: Num,
+        mode: FloatMode,
+    },
     /// Float to an integral value in the same type (`cvt.rni.f32.f32` and friends).
-    RoundInt { ty: Float, mode: FloatMode },
+    RoundInt {
+        ty: Float,
+        mode: FloatMode,
+    },
     /// `[high, low]` two floats → one packed pair (`cvt.rn.f16x2.f32 d, a, b`).
-    CvtPack { from: Float, to: Num, mode: FloatMode },
+    CvtPack {
+        from: Float,
+        to: Num,
+        mode: FloatMode,
+    },
 
     // ---- memory ----
     /// `[address]` → 1, 2, 4 or 8 elements.
-    Load { space: Space, mem: Mem, offset: i64, order: Order, scope: Scope },
+    Load {
+        space: Space,
+        mem: Mem,
+        offset: i64,
+        order: Order,
+        scope: Scope,
+    },
     /// `[address, element…]`
-    Store { space: Space, mem: Mem, offset: i64, order: Order, scope: Scope },
+    Store {
+        space: Space,
+        mem: Mem,
+        offset: i64,
+        order: Order,
+        scope: Scope,
+    },
     /// `[address, b]` or `[address, compare, new]` → the old value, or nothing (`red`).
-    Atomic { space: Space, op: AtomOp, ty: AtomTy, offset: i64, order: Order, scope: Scope },
-    Fence { order: Order, scope: Scope },
+    Atomic {
+        space: Space,
+        op: AtomOp,
+        ty: AtomTy,
+        offset: i64,
+        order: Order,
+        scope: Scope,
+    },
+    Fence {
+        order: Order,
+        scope: Scope,
+    },
 
     // ---- warps and blocks ----
     /// `[a, b, c, member mask]` → `[d, in range]`
@@ -554,7 +617,10 @@ pub enum Op {
     /// `[predicate, member mask]`
     Vote(VoteMode),
     /// `[a, member mask]` → mask (`B32`); `all` also gives a predicate.
-    Match { all: bool, bits: u8 },
+    Match {
+        all: bool,
+        bits: u8,
+    },
     /// `[a, member mask]`
     Redux(ReduxOp, Int),
     ActiveMask,
@@ -563,7 +629,10 @@ pub enum Op {
     /// `[member mask]`
     WarpSync,
     /// `[id]`, `[id, count]`, with the predicate last for reductions.
-    Barrier { kind: BarrierKind, aligned: bool },
+    Barrier {
+        kind: BarrierKind,
+        aligned: bool,
+    },
 
     // ---- the rest ----
     Call(FuncId),
@@ -644,9 +713,16 @@ pub struct Edge {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
     Jump(Edge),
-    Branch { cond: Value, then: Edge, otherwise: Edge },
+    Branch {
+        cond: Value,
+        then: Edge,
+        otherwise: Edge,
+    },
     /// `brx.idx`: an index beyond the table is undefined in PTX; we take the last entry.
-    Switch { index: Value, targets: Vec<Edge> },
+    Switch {
+        index: Value,
+        targets: Vec<Edge>,
+    },
     /// From a device function.
     Return(Vec<Value>),
     /// The thread ends (`ret` in a kernel, `exit` anywhere).

@@ -102,7 +102,11 @@ impl Config {
         };
         // Each `parse` notes a complaint; `settle` takes it back when the value was understood.
         let mut settled = Vec::new();
-        fn settle<T>(settled: &mut Vec<bool>, text: Option<String>, read: impl Fn(&str) -> Option<T>) -> Option<T> {
+        fn settle<T>(
+            settled: &mut Vec<bool>,
+            text: Option<String>,
+            read: impl Fn(&str) -> Option<T>,
+        ) -> Option<T> {
             let text = text?;
             let value = read(text.trim());
             settled.push(value.is_some());
@@ -114,9 +118,12 @@ impl Config {
         };
         let compute_capability =
             settle(&mut settled, parse("CUDAWAY_COMPUTE_CAPABILITY", "X.Y, such as 8.6"), version);
-        let driver_version = settle(&mut settled, parse("CUDAWAY_DRIVER_VERSION", "X.Y, such as 12.4"), version);
-        let cache_max_mb = settle(&mut settled, parse("CUDAWAY_CACHE_MAX_MB", "a number"), |t| t.parse::<u64>().ok());
-        let cpu_memory_mb = settle(&mut settled, parse("CUDAWAY_CPU_MEMORY_MB", "a number"), |t| t.parse::<u64>().ok());
+        let driver_version =
+            settle(&mut settled, parse("CUDAWAY_DRIVER_VERSION", "X.Y, such as 12.4"), version);
+        let cache_max_mb =
+            settle(&mut settled, parse("CUDAWAY_CACHE_MAX_MB", "a number"), |t| t.parse::<u64>().ok());
+        let cpu_memory_mb =
+            settle(&mut settled, parse("CUDAWAY_CPU_MEMORY_MB", "a number"), |t| t.parse::<u64>().ok());
         let cpu_threads = settle(&mut settled, parse("CUDAWAY_CPU_THREADS", "a number above 0"), |t| {
             t.parse::<usize>().ok().filter(|&n| n > 0)
         });
@@ -136,7 +143,8 @@ impl Config {
             devices: devices(var("CUDAWAY_DEVICE").as_deref().unwrap_or("auto")),
             rocm_root: var("CUDAWAY_ROCM_ROOT").map(PathBuf::from),
             compute_capability: compute_capability.unwrap_or(DEFAULT_COMPUTE_CAPABILITY),
-            driver_version: driver_version.map_or(DEFAULT_DRIVER_VERSION, |(major, minor)| major * 1000 + minor * 10),
+            driver_version: driver_version
+                .map_or(DEFAULT_DRIVER_VERSION, |(major, minor)| major * 1000 + minor * 10),
             cache_dir: cache_dir(&var),
             cache_max_bytes: cache_max_mb.map_or(DEFAULT_CACHE_MAX_BYTES, |mb| mb << 20),
             cpu_setting: cpu_setting.unwrap_or_default(),
@@ -230,7 +238,9 @@ mod tests {
             assert!(page.contains(&format!("`{name}`")), "{name} is missing in docs/environment.md");
         }
         let known: Vec<_> = VARIABLES.iter().map(|(name, _)| *name).collect();
-        for word in page.split(|c: char| !(c.is_ascii_uppercase() || c == '_')).filter(|w| w.starts_with("CUDAWAY_")) {
+        for word in
+            page.split(|c: char| !(c.is_ascii_uppercase() || c == '_')).filter(|w| w.starts_with("CUDAWAY_"))
+        {
             assert!(known.contains(&word), "docs/environment.md names {word}, which nothing reads");
         }
     }

@@ -85,7 +85,8 @@ fn parse(text: &str) -> Option<Targets> {
         targets = match entry.split_once('=') {
             None => targets.with_default(entry.parse::<tracing::level_filters::LevelFilter>().ok()?),
             Some((area, level)) => {
-                let area = if area.starts_with("cudaway") { area.to_owned() } else { format!("cudaway::{area}") };
+                let area =
+                    if area.starts_with("cudaway") { area.to_owned() } else { format!("cudaway::{area}") };
                 targets.with_target(area, level.parse::<tracing::level_filters::LevelFilter>().ok()?)
             }
         };

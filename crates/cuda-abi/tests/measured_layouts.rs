@@ -10,7 +10,10 @@ fn device_properties_differ_in_every_major() {
     assert_eq!(size_of::<v11::cudaDeviceProp>(), 728);
     assert_eq!(size_of::<v12::cudaDeviceProp>(), 1032);
     assert_eq!(size_of::<v13::cudaDeviceProp>(), 1008);
-    assert_ne!(offset_of!(v12::cudaDeviceProp, unifiedAddressing), offset_of!(v13::cudaDeviceProp, unifiedAddressing));
+    assert_ne!(
+        offset_of!(v12::cudaDeviceProp, unifiedAddressing),
+        offset_of!(v13::cudaDeviceProp, unifiedAddressing)
+    );
 }
 
 #[test]
@@ -32,10 +35,30 @@ fn these_grew_in_13() {
         (size_of::<v12::cudaPointerAttributes>(), size_of::<v13::cudaPointerAttributes>(), 24, 88),
         (size_of::<v12::cudaResourceDesc>(), size_of::<v13::cudaResourceDesc>(), 64, 144),
         (size_of::<v12::cudaResourceViewDesc>(), size_of::<v13::cudaResourceViewDesc>(), 48, 112),
-        (size_of::<v12::cudaExternalMemoryHandleDesc>(), size_of::<v13::cudaExternalMemoryHandleDesc>(), 40, 104),
-        (size_of::<v12::cudaExternalMemoryBufferDesc>(), size_of::<v13::cudaExternalMemoryBufferDesc>(), 24, 88),
-        (size_of::<v12::cudaExternalMemoryMipmappedArrayDesc>(), size_of::<v13::cudaExternalMemoryMipmappedArrayDesc>(), 64, 128),
-        (size_of::<v12::cudaExternalSemaphoreHandleDesc>(), size_of::<v13::cudaExternalSemaphoreHandleDesc>(), 32, 96),
+        (
+            size_of::<v12::cudaExternalMemoryHandleDesc>(),
+            size_of::<v13::cudaExternalMemoryHandleDesc>(),
+            40,
+            104,
+        ),
+        (
+            size_of::<v12::cudaExternalMemoryBufferDesc>(),
+            size_of::<v13::cudaExternalMemoryBufferDesc>(),
+            24,
+            88,
+        ),
+        (
+            size_of::<v12::cudaExternalMemoryMipmappedArrayDesc>(),
+            size_of::<v13::cudaExternalMemoryMipmappedArrayDesc>(),
+            64,
+            128,
+        ),
+        (
+            size_of::<v12::cudaExternalSemaphoreHandleDesc>(),
+            size_of::<v13::cudaExternalSemaphoreHandleDesc>(),
+            32,
+            96,
+        ),
     ] {
         assert_eq!((before, after), (was, is));
     }

@@ -16,7 +16,9 @@ const REQUESTS: [(&str, u32, &str); 4] = [
 fn table() -> (Vec<(&'static str, u32)>, Vec<Proc>) {
     let (mut exports, mut variants) = (Vec::new(), BTreeMap::<&str, Vec<Variant>>::new());
     for row in EXPORTS.lines().filter(|row| !row.starts_with('#')) {
-        let [name, base, since, flavour, ..] = row.split('\t').collect::<Vec<_>>()[..] else { panic!("{row}") };
+        let [name, base, since, flavour, ..] = row.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("{row}")
+        };
         let since = since.parse().unwrap();
         if since != 0 {
             let flavour = if flavour == "plain" { Flavour::Plain } else { Flavour::PerThread };
@@ -25,7 +27,8 @@ fn table() -> (Vec<(&'static str, u32)>, Vec<Proc>) {
         }
         exports.push((name, since));
     }
-    let procs = variants.into_iter().map(|(base, variants)| Proc { base, variants: variants.leak() }).collect();
+    let procs =
+        variants.into_iter().map(|(base, variants)| Proc { base, variants: variants.leak() }).collect();
     (exports, procs)
 }
 

@@ -6,7 +6,9 @@ use std::path::Path;
 
 fn main() {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
-    let extract = (args.first().is_some_and(|arg| arg == "--extract") && args.len() > 1).then(|| args.drain(..2).nth(1)).flatten();
+    let extract = (args.first().is_some_and(|arg| arg == "--extract") && args.len() > 1)
+        .then(|| args.drain(..2).nth(1))
+        .flatten();
     for path in args {
         println!("{path}");
         match std::fs::read(&path) {

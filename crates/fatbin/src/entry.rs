@@ -156,7 +156,10 @@ fn read_group(header: &[u8], payload: &[u8], offset: usize, entries: &mut Vec<En
     let members = u32_at(header, table).ok_or(wrong("group table beyond the header"))?;
     let mut at = table.checked_add(8).ok_or(wrong("group table beyond the header"))?;
     for _ in 0..members {
-        let member = header.get(at..).and_then(|rest| rest.get(..HEADER_BYTES)).ok_or(wrong("group member beyond the header"))?;
+        let member = header
+            .get(at..)
+            .and_then(|rest| rest.get(..HEADER_BYTES))
+            .ok_or(wrong("group member beyond the header"))?;
         at += HEADER_BYTES;
         if word(member, 0x14) != 0 {
             at += 16;
@@ -194,7 +197,10 @@ fn unpack(packing: Packing, payload: &[u8], unpacked_bytes: u64) -> Result<Vec<u
             let failed = |error: &dyn std::fmt::Display| Error::Compression("zstd", error.to_string());
             let decoder = ruzstd::decoding::StreamingDecoder::new(payload).map_err(|error| failed(&error))?;
             let mut bytes = Vec::new();
-            decoder.take(unpacked_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+            decoder
+                .take(unpacked_bytes.saturating_add(1))
+                .read_to_end(&mut bytes)
+                .map_err(|error| failed(&error))?;
             if bytes.len() > limit {
                 return Err(Error::Compression("zstd", format!("more than the {limit} bytes announced")));
             }

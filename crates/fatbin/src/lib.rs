@@ -89,7 +89,8 @@ pub fn parse(container: &[u8]) -> Result<Vec<Entry>, Error> {
         .first_chunk()
         .ok_or(Error::Truncated { what: "the container header", offset: container.len() })?;
     let total = container_bytes(header)?;
-    let body = container.get(..total).ok_or(Error::Truncated { what: "the container", offset: container.len() })?;
+    let body =
+        container.get(..total).ok_or(Error::Truncated { what: "the container", offset: container.len() })?;
     let mut offset = usize::from(u16_at(header, 6).unwrap_or(0));
     let mut entries = Vec::new();
     while offset < body.len() {

@@ -108,7 +108,14 @@ fn every_form() -> Vec<u8> {
     let zstd = zstd_frame(PTX.as_bytes());
     container(&[
         raw(1, 52),
-        entry(&Image { kind: 1, arch: 60, flags: FLAG_LZ4, options: "", stored: &lz4, unpacked: Some(PTX.len()) }),
+        entry(&Image {
+            kind: 1,
+            arch: 60,
+            flags: FLAG_LZ4,
+            options: "",
+            stored: &lz4,
+            unpacked: Some(PTX.len()),
+        }),
         entry(&Image {
             kind: 1,
             arch: 70,
@@ -170,7 +177,14 @@ fn portable_ptx_goes_before_ptx_for_one_architecture() {
 fn a_size_that_lies_is_an_error_not_an_allocation() {
     let zstd = zstd_frame(PTX.as_bytes());
     let lie = |unpacked| {
-        let image = Image { kind: 1, arch: 70, flags: FLAG_ZSTD, options: "", stored: &zstd, unpacked: Some(unpacked) };
+        let image = Image {
+            kind: 1,
+            arch: 70,
+            flags: FLAG_ZSTD,
+            options: "",
+            stored: &zstd,
+            unpacked: Some(unpacked),
+        };
         parse(&container(&[entry(&image)])).unwrap()[0].bytes()
     };
     assert!(matches!(lie(PTX.len() - 1), Err(Error::Compression(..))));

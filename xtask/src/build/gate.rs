@@ -10,14 +10,8 @@ use super::Object;
 use crate::codegen::facts;
 
 /// Everything an object of ours may need to start.
-const ALLOWED: &[&str] = &[
-    "libc.so.6",
-    "libm.so.6",
-    "libdl.so.2",
-    "libpthread.so.0",
-    "libgcc_s.so.1",
-    "ld-linux-x86-64.so.2",
-];
+const ALLOWED: &[&str] =
+    &["libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libgcc_s.so.1", "ld-linux-x86-64.so.2"];
 
 /// One dynamic symbol that the object defines.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +40,12 @@ fn readelf(option: &str, path: &Path) -> Result<String> {
         .env("LC_ALL", "C")
         .output()
         .context("could not start readelf (package binutils)")?;
-    ensure!(output.status.success(), "readelf {option} {}: {}", path.display(), String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "readelf {option} {}: {}",
+        path.display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -119,7 +118,8 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
         if !missing.is_empty() {
             findings.push(format!("{} names are not exported: {missing:?}", missing.len()));
         }
-        let extra: Vec<&&str> = names.iter().filter(|name| !wanted.contains(**name) && !extra_is_fine(name)).collect();
+        let extra: Vec<&&str> =
+            names.iter().filter(|name| !wanted.contains(**name) && !extra_is_fine(name)).collect();
         if !extra.is_empty() {
             findings.push(format!("exports what it must not: {extra:?}"));
         }
@@ -147,7 +147,9 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
     } else if object == "libcudaway_cudart.so" {
         must(&BTreeSet::from(["cudaway_runtime_table".to_owned()]), &|_| false);
     } else {
-        must(&BTreeSet::new(), &|name| name.trim_start_matches('_').starts_with("hip") || name.starts_with("cudaway_"));
+        must(&BTreeSet::new(), &|name| {
+            name.trim_start_matches('_').starts_with("hip") || name.starts_with("cudaway_")
+        });
         if names.is_empty() {
             findings.push("exports nothing".to_owned());
         }
@@ -177,7 +179,10 @@ mod tests {
 
     #[test]
     fn each_fault_is_named() {
-        let faults = GOOD_DYNAMIC.replace("libc.so.6", "libLLVM-19.so").replace("NODELETE", "").replace("BIND_NOW", "TEXTREL");
+        let faults = GOOD_DYNAMIC
+            .replace("libc.so.6", "libLLVM-19.so")
+            .replace("NODELETE", "")
+            .replace("BIND_NOW", "TEXTREL");
         let found = loader_findings("libcuda.so.1", &faults, "  GNU_STACK 0x0 RWE\n");
         assert_eq!(found.len(), 7, "{found:?}");
     }

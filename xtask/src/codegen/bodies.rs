@@ -72,10 +72,10 @@ fn scan_folder(
             scan_folder(&path, &format!("{module}::{stem}"), bodies, renames)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = std::fs::read_to_string(&path)?;
-            let file = syn::parse_file(&text).with_context(|| format!("{} is not Rust yet", path.display()))?;
+            let file =
+                syn::parse_file(&text).with_context(|| format!("{} is not Rust yet", path.display()))?;
             let module = if stem == "mod" { module.to_owned() } else { format!("{module}::{stem}") };
-            scan_items(&file.items, &module, bodies, renames)
-                .with_context(|| path.display().to_string())?;
+            scan_items(&file.items, &module, bodies, renames).with_context(|| path.display().to_string())?;
         }
     }
     Ok(())
@@ -143,7 +143,9 @@ fn take(input: &FnArg) -> Take {
             match last.ident.to_string().as_str() {
                 "Out" => Take::Out,
                 "OptOut" => Take::OptOut,
-                "Option" if last.arguments.to_token_stream().to_string().starts_with("< &") => Take::OptReference,
+                "Option" if last.arguments.to_token_stream().to_string().starts_with("< &") => {
+                    Take::OptReference
+                }
                 _ => Take::AsIs,
             }
         }

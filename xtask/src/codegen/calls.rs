@@ -26,8 +26,9 @@ const SET_UP: &[&str] = &["attach"];
 
 /// Methods of the standard library that our types also have: the name alone says nothing.
 const EVERYWHERE: &[&str] = &[
-    "load", "store", "get", "get_mut", "set", "insert", "remove", "push", "pop", "len", "iter", "lock", "take", "write",
-    "read", "replace", "name", "find", "next", "call", "wait", "contains", "clear", "as_ptr", "cast", "map", "drop",
+    "load", "store", "get", "get_mut", "set", "insert", "remove", "push", "pop", "len", "iter", "lock",
+    "take", "write", "read", "replace", "name", "find", "next", "call", "wait", "contains", "clear",
+    "as_ptr", "cast", "map", "drop",
 ];
 
 /// The layer below, by the prefix of its names.
@@ -74,8 +75,10 @@ pub fn reached_by_bodies(krate: &str, below: Below) -> Result<BTreeMap<String, V
             found.next().is_none().then_some(first)
         };
         match call {
-            Call::Function(name) => only(&|function| function.owner.is_none() && function.file == from.file, name)
-                .or_else(|| only(&|function| function.owner.is_none(), name)),
+            Call::Function(name) => {
+                only(&|function| function.owner.is_none() && function.file == from.file, name)
+                    .or_else(|| only(&|function| function.owner.is_none(), name))
+            }
             Call::Associated(owner, name) => {
                 let owner = if owner == "Self" { from.owner.as_ref()? } else { owner };
                 only(&|function| function.owner.as_ref() == Some(owner), name)
@@ -121,7 +124,12 @@ pub fn reached_by_bodies(krate: &str, below: Below) -> Result<BTreeMap<String, V
     Ok(reached)
 }
 
-fn read_folder(folder: &Path, below: Below, n_files: &mut usize, functions: &mut Vec<Function>) -> Result<()> {
+fn read_folder(
+    folder: &Path,
+    below: Below,
+    n_files: &mut usize,
+    functions: &mut Vec<Function>,
+) -> Result<()> {
     if !folder.is_dir() {
         return Ok(());
     }
@@ -145,7 +153,13 @@ fn read_items(items: &[Item], below: Below, file: usize, functions: &mut Vec<Fun
     for item in items {
         match item {
             Item::Fn(function) => {
-                functions.push(read_block(below, file, None, &function.sig.ident.to_string(), &function.block));
+                functions.push(read_block(
+                    below,
+                    file,
+                    None,
+                    &function.sig.ident.to_string(),
+                    &function.block,
+                ));
             }
             Item::Impl(block) => {
                 let Type::Path(path) = &*block.self_ty else { continue };
@@ -193,7 +207,9 @@ fn receiver(expression: &Expr) -> Option<String> {
 /// `memory_pool` → `MemoryPool`
 fn camel(name: &str) -> String {
     name.split('_')
-        .map(|word| word.chars().take(1).flat_map(char::to_uppercase).chain(word.chars().skip(1)).collect::<String>())
+        .map(|word| {
+            word.chars().take(1).flat_map(char::to_uppercase).chain(word.chars().skip(1)).collect::<String>()
+        })
         .collect()
 }
 

@@ -50,8 +50,7 @@ type Flows = BTreeMap<String, BTreeMap<String, Flow>>;
 fn mark_flows(function: &str, signature: &mut Signature, flows: &Flows) {
     let plain = without_flavour(function).unwrap_or(function);
     for param in &mut signature.params {
-        let exception =
-            [plain, "any"].iter().find_map(|key| flows.get(*key)?.get(&param.name).copied());
+        let exception = [plain, "any"].iter().find_map(|key| flows.get(*key)?.get(&param.name).copied());
         param.flow = match param.ty.as_str() {
             "*const c_void" | "*mut c_void" => exception.or(Some(Flow::Buffer)),
             ty if ty.starts_with("*const ") => Some(Flow::In),
@@ -202,7 +201,8 @@ pub fn write_runtime_signatures(headers: &BTreeMap<String, Signatures>) -> Resul
             }
             let export =
                 exports.entry(name).or_insert_with(|| RuntimeExport { from, majors: BTreeMap::new() });
-            let same = export.majors.iter().find(|(_, known)| **known == signature).map(|(key, _)| key.clone());
+            let same =
+                export.majors.iter().find(|(_, known)| **known == signature).map(|(key, _)| key.clone());
             match same {
                 Some(key) => {
                     let value = export.majors.remove(&key).flatten();

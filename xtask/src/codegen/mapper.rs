@@ -29,9 +29,8 @@ pub fn json(
     let mut hip_of: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut rows = Vec::new();
     for (name, export) in driver {
-        let own = driver_bodies
-            .get_key_value(name)
-            .or_else(|| driver_bodies.get_key_value(without_flavour(name)?));
+        let own =
+            driver_bodies.get_key_value(name).or_else(|| driver_bodies.get_key_value(without_flavour(name)?));
         let status = if has_body(driver_bodies, name, None) { "implemented" } else { "not-supported" };
         let calls = match own {
             Some((name, body)) => union([&body.hip, reached_hip.get(name).unwrap_or(&Vec::new())]),
@@ -61,7 +60,10 @@ pub fn json(
         }
         let driver_calls = union(bodies.iter().filter_map(|name| reached_driver.get(*name)));
         let calls = union(driver_calls.iter().filter_map(|name| hip_of.get(name.as_str())));
-        rows.push(row(name, json!({ "driver": driver_calls, "hip": calls, "from": "body", "status": status }))?);
+        rows.push(row(
+            name,
+            json!({ "driver": driver_calls, "hip": calls, "from": "body", "status": status }),
+        )?);
     }
     Ok(format!("{{\n{}\n}}\n", rows.join(",\n")))
 }

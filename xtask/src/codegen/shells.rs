@@ -52,9 +52,10 @@ pub fn unused_runtime_bodies(bodies: &Bodies, exports: &BTreeMap<String, Runtime
     bodies
         .keys()
         .filter(|name| {
-            let in_major = |major: &str| name.strip_suffix(&format!("_v{major}")).is_some_and(|plain| {
-                exports.get(plain).is_some_and(|export| export.has(major))
-            });
+            let in_major = |major: &str| {
+                name.strip_suffix(&format!("_v{major}"))
+                    .is_some_and(|plain| exports.get(plain).is_some_and(|export| export.has(major)))
+            };
             !exports.contains_key(*name) && !MAJORS.into_iter().any(in_major)
         })
         .cloned()
@@ -114,7 +115,13 @@ fn nothing(returns: &str) -> Result<&'static str> {
 }
 
 /// The statement inside one shell function.
-fn statement(krate: &str, status: &str, name: &str, signature: &Signature, body: Option<(&Body, bool)>) -> Result<String> {
+fn statement(
+    krate: &str,
+    status: &str,
+    name: &str,
+    signature: &Signature,
+    body: Option<(&Body, bool)>,
+) -> Result<String> {
     let Some((body, per_thread)) = body else {
         let nothing = nothing(&signature.returns)?;
         return Ok(match signature.returns.as_str() {
@@ -127,7 +134,12 @@ fn statement(krate: &str, status: &str, name: &str, signature: &Signature, body:
     };
     let arguments = arguments(name, signature, body)?;
     if body.is_result {
-        anyhow::ensure!(signature.returns == status, "{} returns a Result, {name} returns {}", body.path, signature.returns);
+        anyhow::ensure!(
+            signature.returns == status,
+            "{} returns a Result, {name} returns {}",
+            body.path,
+            signature.returns
+        );
         let entry = if per_thread { "entry_per_thread" } else { "entry" };
         return Ok(guarded(&format!("{krate}::{entry}(\"{name}\""), krate, &arguments, body));
     }
@@ -163,7 +175,8 @@ fn guarded(entry: &str, path: &str, arguments: &str, body: &Body) -> String {
     if call.len() + 8 <= WIDTH {
         return format!("{entry}, || {{\n        {call}\n    }})");
     }
-    let arguments: String = split_top(arguments).map(|argument| format!("            {argument},\n")).collect();
+    let arguments: String =
+        split_top(arguments).map(|argument| format!("            {argument},\n")).collect();
     let (open, close) = if body.is_unsafe { ("unsafe { ", " }") } else { ("", "") };
     format!("{entry}, || {{\n        {open}{path}::{}(\n{arguments}        ){close}\n    }})", body.path)
 }
@@ -202,15 +215,21 @@ pub fn driver_exports(exports: &BTreeMap<String, DriverExport>, bodies: &Bodies)
         let body = body(bodies, name, None);
         let statement = statement("::driver", "CUresult", name, signature, body)?;
         // `cuGetProcAddress` and private tables hand out the addresses below; the driver learns them here.
-        let provide = if body.is_some() && matches!(export.base.as_str(), "cuGetProcAddress" | "cuGetExportTable") {
-            "::driver::generated::proc_address::provide(&ADDRESSES);\n    "
-        } else {
-            ""
-        };
+        let provide =
+            if body.is_some() && matches!(export.base.as_str(), "cuGetProcAddress" | "cuGetExportTable") {
+                "::driver::generated::proc_address::provide(&ADDRESSES);\n    "
+            } else {
+                ""
+            };
         writeln!(
             text,
             "\n#[unsafe(no_mangle)]\n{}\n    {provide}{statement}\n}}",
-            head("pub unsafe extern \"C\" fn", name, &c_params(signature, body.is_some()), &signature.returns),
+            head(
+                "pub unsafe extern \"C\" fn",
+                name,
+                &c_params(signature, body.is_some()),
+                &signature.returns
+            ),
         )?;
     }
     writeln!(
@@ -266,7 +285,11 @@ pub fn proc_address(exports: &BTreeMap<String, DriverExport>) -> Result<String> 
 }
 
 /// `crates/libcudart/src/generated/table_N.rs`
-pub fn runtime_table(major: &str, exports: &BTreeMap<String, RuntimeExport>, bodies: &Bodies) -> Result<String> {
+pub fn runtime_table(
+    major: &str,
+    exports: &BTreeMap<String, RuntimeExport>,
+    bodies: &Bodies,
+) -> Result<String> {
     let unknown = Signature { params: Vec::new(), returns: "cudaError_t".to_owned() };
     let names = runtime_names(major)?;
     let mut text = format!(
