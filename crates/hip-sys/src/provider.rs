@@ -179,21 +179,12 @@ pub fn open_cpu() -> Result<Provider, OpenError> {
 
 /// The file this code was loaded from.
 fn own_path() -> Option<PathBuf> {
-    let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    let here = own_path as fn() -> Option<PathBuf>;
-    // SAFETY: `info` is writable; a code address of ours is always valid to ask about.
-    let found = unsafe { libc::dladdr(here as *const c_void, info.as_mut_ptr()) };
-    if found == 0 {
-        return None;
-    }
-    // SAFETY: dladdr succeeded, so it filled `info`; zero bytes are valid for the rest.
-    let info = unsafe { info.assume_init() };
-    if info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: the loader's file name is a C string that lives as long as the object, which is running.
-    let name = unsafe { CStr::from_ptr(info.dli_fname) };
-    Some(PathBuf::from(OsStr::from_bytes(name.to_bytes())))
+    let here = own_path as fn() -> Option<PathBuf> as *const c_void;
+    let mut path = [0; beside::PATH_BYTES];
+    beside::join(here, beside::file_name(here)?, &mut path)?;
+    // SAFETY: `join` ends it with a zero.
+    let path = unsafe { CStr::from_ptr(path.as_ptr()) };
+    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
 }
 
 /// The providers that `choices` name, in order. Every library looked at and its answer go to the log.

@@ -135,11 +135,9 @@ fn find(library: *mut c_void, name: &[u8]) -> Option<usize> {
     (!address.is_null()).then_some(address as usize)
 }
 
-const PATH_BYTES: usize = 4096;
-
 /// Opens a library of the directory that holds this very object.
 fn open_beside_us(file: &CStr) -> Option<*mut c_void> {
-    let mut path = [0 as c_char; PATH_BYTES];
+    let mut path = [0 as c_char; beside::PATH_BYTES];
     join_own_directory(file, &mut path)?;
     // SAFETY: `path` ends in a zero. Called from a program's own call into the runtime, where dlopen is allowed.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
@@ -147,22 +145,8 @@ fn open_beside_us(file: &CStr) -> Option<*mut c_void> {
 }
 
 /// Writes `<directory of this object>/<file>` with a final zero.
-pub fn join_own_directory(file: &CStr, path: &mut [c_char; PATH_BYTES]) -> Option<()> {
-    // SAFETY: all-zero is a valid Dl_info; dladdr only reads the address's value.
-    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
-    // SAFETY: as above; `info` outlives the call.
-    if unsafe { libc::dladdr(bind as *const c_void, &mut info) } == 0 || info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: dladdr succeeded, so the name is a string owned by the loader for as long as this object is loaded.
-    let own = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
-    let directory = own.iter().rposition(|&byte| byte == b'/').map_or(&b"./"[..], |slash| &own[..=slash]);
-    let len_bytes = directory.len() + file.to_bytes_with_nul().len();
-    let bytes = directory.iter().chain(file.to_bytes_with_nul());
-    for (to, &from) in path.get_mut(..len_bytes)?.iter_mut().zip(bytes) {
-        *to = from as c_char;
-    }
-    Some(())
+pub fn join_own_directory(file: &CStr, path: &mut [c_char; beside::PATH_BYTES]) -> Option<()> {
+    beside::join(bind as *const c_void, file, path)
 }
 
 /// What a name does when our runtime library cannot be opened: the call fails with cudaErrorInitializationError, and nothing crashes.

@@ -34,8 +34,8 @@ pub extern "C" fn fill() {
 
 /// The table of our major, from the library that lies beside this one.
 fn implementation() -> Option<*const *const c_void> {
-    let mut path = [0 as c_char; 4096];
-    beside_us(IMPLEMENTATION, &mut path)?;
+    let mut path = [0 as c_char; beside::PATH_BYTES];
+    beside::join(ptr::from_ref(&SLOTS).cast(), IMPLEMENTATION, &mut path)?;
     // SAFETY: `path` ends in a zero. The caller is a program's call, never a constructor of ours, so dlopen is allowed.
     let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if library.is_null() {
@@ -53,26 +53,6 @@ fn implementation() -> Option<*const *const c_void> {
     let table = unsafe { function(MAJOR, &mut n) };
     // Another count means that the two libraries are of different builds, and an index of ours means something else there.
     (!table.is_null() && n == COUNT).then_some(table)
-}
-
-/// Writes `<directory of this library>/<file>` with a final zero.
-fn beside_us(file: &CStr, path: &mut [c_char; 4096]) -> Option<()> {
-    // SAFETY: all-zero is a valid Dl_info.
-    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
-    // SAFETY: an address of this library; `info` outlives the call.
-    let known = unsafe { libc::dladdr(ptr::from_ref(&SLOTS).cast(), &mut info) } != 0;
-    if !known || info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: dladdr's name is a string that lives as long as this library is loaded.
-    let own = unsafe { CStr::from_ptr(info.dli_fname) }.to_bytes();
-    let directory = own.iter().rposition(|&byte| byte == b'/').map_or(&b"./"[..], |slash| &own[..=slash]);
-    let file = file.to_bytes_with_nul();
-    let target = path.get_mut(..directory.len() + file.len())?;
-    for (to, &from) in target.iter_mut().zip(directory.iter().chain(file)) {
-        *to = from.cast_signed();
-    }
-    Some(())
 }
 
 /// What a call does when the implementation cannot be opened: cudaErrorInitializationError, and a name for it.

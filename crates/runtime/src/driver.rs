@@ -249,31 +249,26 @@ pub fn get() -> Result<&'static Driver> {
 
 /// `libcuda.so.1`: the one already in the process, else the one beside this library, else the one the loader finds.
 fn library() -> Result<Library> {
-    const NAME: &str = "libcuda.so.1";
+    const NAME: &CStr = c"libcuda.so.1";
+    let name = OsStr::from_bytes(NAME.to_bytes());
     let open = |path: &OsStr, flags: c_int| {
         // SAFETY: a CUDA driver's constructors do not depend on who opens it.
         unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | flags) }
             .inspect_err(|error| tracing::debug!(target: "cudaway::runtime", "{}: {error}", path.display()))
     };
-    if let Ok(library) = open(OsStr::new(NAME), libc::RTLD_NOLOAD) {
+    if let Ok(library) = open(name, libc::RTLD_NOLOAD) {
         return Ok(library);
     }
-    let own = own_directory().map(|directory| directory.join(NAME)).filter(|path| path.exists());
-    own.and_then(|path| open(path.as_os_str(), 0).ok()).map_or_else(
-        || open(OsStr::new(NAME), 0).map_err(|_| Error::NoDriver("libcuda.so.1 cannot be opened")),
-        Ok,
-    )
+    beside_us(NAME)
+        .and_then(|path| open(path.as_os_str(), 0).ok())
+        .map_or_else(|| open(name, 0).map_err(|_| Error::NoDriver("libcuda.so.1 cannot be opened")), Ok)
 }
 
-fn own_directory() -> Option<PathBuf> {
-    // SAFETY: all-zero is a valid Dl_info.
-    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
-    // SAFETY: an address of this object; `info` outlives the call.
-    let known = unsafe { libc::dladdr(own_directory as *const c_void, &mut info) } != 0;
-    if !known || info.dli_fname.is_null() {
-        return None;
-    }
-    // SAFETY: dladdr's name is a string that lives as long as this object is loaded.
-    let path = unsafe { CStr::from_ptr(info.dli_fname) };
-    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())).parent()?.to_owned())
+/// The file of that name in the directory this library was loaded from.
+fn beside_us(file: &CStr) -> Option<PathBuf> {
+    let mut path = [0; beside::PATH_BYTES];
+    beside::join(beside_us as *const c_void, file, &mut path)?;
+    // SAFETY: `join` ends it with a zero.
+    let path = unsafe { CStr::from_ptr(path.as_ptr()) };
+    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes()))).filter(|path| path.exists())
 }

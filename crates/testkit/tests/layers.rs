@@ -14,7 +14,7 @@ const MAP: &[&[&str]] = &[
     &["compiler"],
     &["ptx", "fatbin", "cache"],
     &["hip-sys"],
-    &["cuda-abi", "config"],
+    &["cuda-abi", "config", "beside"],
 ];
 
 /// Arrows that point down and are wrong all the same, with the reason.

@@ -14,7 +14,7 @@ const LINES: &[&[&str]] = &[
     &["compiler"],
     &["ptx", "fatbin", "cache"],
     &["cuda-abi", "hip-sys"],
-    &["config"],
+    &["config", "beside"],
 ];
 
 /// Normal and build dependencies; tests may reach anywhere.

@@ -1,0 +1,109 @@
+//! Where an object of ours was loaded from, so that it finds what lies beside it.
+//!
+//! The loader notes the directory when it maps an object, so the answer holds even when the object was named by a relative
+//! path (`LD_PRELOAD=lib/libcuda.so.1`) and the program has changed its directory since. libc only, no allocation: usable
+//! before `main`.
+
+#![cfg_attr(not(test), no_std)]
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+
+/// `dlfcn.h`: dladdr1 also gives the object's link map.
+const RTLD_DL_LINKMAP: c_int = 2;
+
+/// Room for any path the system takes.
+pub const PATH_BYTES: usize = 4096;
+
+/// Writes `<directory of the object that holds address>/<file>` with a final zero.
+pub fn join(address: *const c_void, file: &CStr, path: &mut [c_char; PATH_BYTES]) -> Option<()> {
+    let (_, map) = object(address)?;
+    let directory_bytes = if is_program(map) { program_directory(path)? } else { origin(map, path)? };
+    let tail = core::iter::once(&b'/').chain(file.to_bytes_with_nul());
+    let room = path.get_mut(directory_bytes..directory_bytes + 1 + file.to_bytes_with_nul().len())?;
+    for (to, &from) in room.iter_mut().zip(tail) {
+        *to = from.cast_signed();
+    }
+    Some(())
+}
+
+/// The directory that the loader noted for a library.
+fn origin(map: *mut c_void, path: &mut [c_char; PATH_BYTES]) -> Option<usize> {
+    // SAFETY: with glibc a handle is a link map; the origin is a path, which fits.
+    if unsafe { libc::dlinfo(map, libc::RTLD_DI_ORIGIN, path.as_mut_ptr().cast()) } != 0 {
+        return None;
+    }
+    path.iter().position(|&byte| byte == 0)
+}
+
+/// The program's own entry has an empty name, and glibc notes no origin for it.
+fn is_program(map: *mut c_void) -> bool {
+    /// The start of `struct link_map`, as link.h has it.
+    #[repr(C)]
+    struct Start {
+        bias: usize,
+        name: *const c_char,
+    }
+    // SAFETY: dladdr1 gave the link map; its name is a string.
+    unsafe { CStr::from_ptr((*map.cast::<Start>()).name) }.is_empty()
+}
+
+fn program_directory(path: &mut [c_char; PATH_BYTES]) -> Option<usize> {
+    // SAFETY: a literal name, and room of the length said.
+    let len_bytes = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr(), path.len()) };
+    let target = path.get(..usize::try_from(len_bytes).ok()?)?;
+    target.iter().rposition(|&byte| byte == b'/'.cast_signed())
+}
+
+/// The name by which the object that holds `address` was loaded, without its directory.
+pub fn file_name(address: *const c_void) -> Option<&'static CStr> {
+    let (name, _) = object(address)?;
+    let bytes = name.to_bytes_with_nul();
+    let start = bytes.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    CStr::from_bytes_with_nul(bytes.get(start..)?).ok()
+}
+
+/// The loader's name for the object that holds `address`, and its link map.
+fn object(address: *const c_void) -> Option<(&'static CStr, *mut c_void)> {
+    // SAFETY: all-zero is a valid Dl_info.
+    let mut info: libc::Dl_info = unsafe { core::mem::zeroed() };
+    let mut map: *mut c_void = core::ptr::null_mut();
+    // SAFETY: dladdr1 accepts any address; both results outlive the call.
+    let known = unsafe { libc::dladdr1(address, &mut info, &mut map, RTLD_DL_LINKMAP) };
+    if known == 0 || map.is_null() || info.dli_fname.is_null() {
+        return None;
+    }
+    // SAFETY: the loader's string, which lives as long as the object; callers pass addresses of their own object.
+    Some((unsafe { CStr::from_ptr(info.dli_fname) }, map))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_of_the_process_is_found_by_an_absolute_path() {
+        let address = libc::getpid as *const c_void;
+        let mut path = [0; PATH_BYTES];
+        let name = file_name(address).unwrap();
+        join(address, name, &mut path).unwrap();
+        // SAFETY: `join` ends it with a zero.
+        let path = unsafe { CStr::from_ptr(path.as_ptr()) }.to_str().unwrap();
+        assert!(path.starts_with('/') && path.ends_with("/libc.so.6"), "{path}");
+        assert!(std::path::Path::new(path).exists());
+    }
+
+    #[test]
+    fn the_program_itself_is_beside_its_own_file() {
+        let mut path = [0; PATH_BYTES];
+        join(join as *const c_void, c"x", &mut path).unwrap();
+        // SAFETY: `join` ends it with a zero.
+        let path = unsafe { CStr::from_ptr(path.as_ptr()) }.to_str().unwrap();
+        let own = std::env::current_exe().unwrap();
+        assert_eq!(std::path::Path::new(path).parent(), own.parent());
+    }
+
+    #[test]
+    fn an_address_of_nothing_is_in_no_object() {
+        assert_eq!(file_name(core::ptr::null()), None);
+    }
+}
