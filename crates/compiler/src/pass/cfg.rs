@@ -7,10 +7,10 @@ use crate::ir::{Block, BlockId, Cmp, Edge, Function, Inst, Int, Op, Pos, Term, T
 /// Removes unreachable blocks, makes branches with equal sides jumps, and joins chains of blocks.
 pub fn clean(function: &mut Function) {
     for block in &mut function.blocks {
-        if let Term::Branch { then, otherwise, .. } = &block.term {
-            if then == otherwise {
-                block.term = Term::Jump(then.clone());
-            }
+        if let Term::Branch { then, otherwise, .. } = &block.term
+            && then == otherwise
+        {
+            block.term = Term::Jump(then.clone());
         }
     }
     remove_unreachable(function);
@@ -49,8 +49,7 @@ fn join_chains(function: &mut Function) {
     let mut predecessors: Vec<usize> = function.predecessors().iter().map(Vec::len).collect();
     let mut renamed: Vec<Option<crate::ir::Value>> = vec![None; function.values.len()];
     for at in 0..function.blocks.len() {
-        loop {
-            let Term::Jump(edge) = &function.blocks[at].term else { break };
+        while let Term::Jump(edge) = &function.blocks[at].term {
             let next = edge.block.index();
             if next == at || next == 0 || predecessors[next] != 1 {
                 break;

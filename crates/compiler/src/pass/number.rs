@@ -22,8 +22,8 @@ impl Threads {
         let width = u64::from(self.width);
         match u64::from(self.block[d]) {
             1 => Some(0),
-            n if below == 1 && (n % width == 0 || above == 1) => Some(1),
-            _ if below % width == 0 => Some(0),
+            n if below == 1 && (n.is_multiple_of(width) || above == 1) => Some(1),
+            _ if below.is_multiple_of(width) => Some(0),
             _ => None,
         }
     }

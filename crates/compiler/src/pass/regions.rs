@@ -386,10 +386,10 @@ fn remove_dead(function: &mut Function) {
         work.extend(super::visit::term_values(&block.term));
     }
     while let Some(value) = work.pop() {
-        if live.insert(value.index()) {
-            if let Definition::Inst(at, nth, _) = places[value.index()] {
-                work.extend(&function.blocks[at].insts[nth].args);
-            }
+        if live.insert(value.index())
+            && let Definition::Inst(at, nth, _) = places[value.index()]
+        {
+            work.extend(&function.blocks[at].insts[nth].args);
         }
     }
     for block in &mut function.blocks {

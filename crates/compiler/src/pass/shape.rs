@@ -514,10 +514,10 @@ impl Spread {
                 }
                 let position = layout.position[to];
                 if position <= layout.position[from] {
-                    if let Some(index) = loops.of[to] {
-                        if !again.contains(&index) {
-                            again.push(index);
-                        }
+                    if let Some(index) = loops.of[to]
+                        && !again.contains(&index)
+                    {
+                        again.push(index);
                     }
                     continue;
                 }
@@ -562,10 +562,10 @@ impl Spread {
                         let position = layout.position[to];
                         if position > layout.position[from] {
                             front.insert(position, (to, to));
-                        } else if let Some(outer) = loops.of[to] {
-                            if !again.contains(&outer) {
-                                again.push(outer);
-                            }
+                        } else if let Some(outer) = loops.of[to]
+                            && !again.contains(&outer)
+                        {
+                            again.push(outer);
                         }
                     }
                 }

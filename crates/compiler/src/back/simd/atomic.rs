@@ -40,12 +40,12 @@ impl Emitter<'_> {
         }
         let lanes = self.lanes_of(inst.args[0], space);
         let unused = inst.results.is_empty();
-        if let (Lanes::One(base), true, AtomTy::Int(_)) = (&lanes, unused, ty) {
-            if let Some(whole) = self.reduce(op, signed, &args[0]) {
-                let at = self.pointer(space, base, offset);
-                self.atomic_one(space, op, signed, order, &at, &[whole]);
-                return Ok(());
-            }
+        if let (Lanes::One(base), true, AtomTy::Int(_)) = (&lanes, unused, ty)
+            && let Some(whole) = self.reduce(op, signed, &args[0])
+        {
+            let at = self.pointer(space, base, offset);
+            self.atomic_one(space, op, signed, order, &at, &[whole]);
+            return Ok(());
         }
         let each = match lanes {
             Lanes::Each(each) => each,

@@ -107,7 +107,7 @@ impl Emitter<'_> {
                 read,
                 format_args!("load {read}, ptr {}, align {bytes}, !invariant.load !0", at.text),
             );
-            all.push(self.to_register(val, mem, ty));
+            all.push(self.register_value(val, mem, ty));
         }
         all
     }
@@ -117,7 +117,7 @@ impl Emitter<'_> {
         if ty.bits() == u32::from(mem.bits) { Type::of(ty, lanes) } else { Type::int(mem.bits.into(), lanes) }
     }
 
-    fn to_register(&mut self, val: Val, mem: Mem, ty: Ty) -> Val {
+    fn register_value(&mut self, val: Val, mem: Mem, ty: Ty) -> Val {
         let to = Type::of(ty, val.ty.lanes);
         if val.ty == to {
             return val;
@@ -126,7 +126,7 @@ impl Emitter<'_> {
         self.b.bitcast(&wide, to)
     }
 
-    fn to_memory(&mut self, val: &Val, mem: Mem, ty: Ty) -> Val {
+    fn memory_value(&mut self, val: &Val, mem: Mem, ty: Ty) -> Val {
         let to = Self::memory_ty(ty, mem, val.ty.lanes);
         if val.ty == to {
             return val.clone();
@@ -194,7 +194,7 @@ impl Emitter<'_> {
             for (nth, &result) in inst.results.iter().enumerate() {
                 let at = self.pointer(space, base, offset + nth as i64 * access.bytes());
                 let val = self.load_one(access, ty, &at.text);
-                let val = self.to_register(val, mem, ty);
+                let val = self.register_value(val, mem, ty);
                 self.define_from_scalar(result, val);
             }
             return Ok(());
@@ -217,7 +217,7 @@ impl Emitter<'_> {
             Lanes::One(_) => vec![],
         };
         for (&result, val) in inst.results.iter().zip(vals) {
-            let val = self.to_register(val, mem, ty);
+            let val = self.register_value(val, mem, ty);
             self.define_vector(result, val);
         }
         Ok(())
@@ -429,7 +429,7 @@ impl Emitter<'_> {
                     let vector = self.vector(arg);
                     self.extract(&vector, &last)
                 };
-                let val = self.to_memory(&val, mem, ty);
+                let val = self.memory_value(&val, mem, ty);
                 let at = self.pointer(space, base, offset + nth as i64 * access.bytes());
                 self.store_one(access, &val, &at.text);
             }
@@ -438,7 +438,7 @@ impl Emitter<'_> {
         let mut vals = vec![];
         for &arg in &inst.args[1..] {
             let val = self.vector(arg);
-            vals.push(self.to_memory(&val, mem, ty));
+            vals.push(self.memory_value(&val, mem, ty));
         }
         match lanes {
             Lanes::Line { base, stride, assumed } => {

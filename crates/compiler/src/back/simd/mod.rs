@@ -189,7 +189,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn is_last_group_partial(&self) -> bool {
-        self.threads.total() % u64::from(self.lanes) != 0
+        !self.threads.total().is_multiple_of(u64::from(self.lanes))
     }
 
     fn finish(self) -> String {
