@@ -165,8 +165,17 @@ fn head(visibility: &str, name: &str, params: &str, returns: &str) -> String {
     format!("{visibility} {name}(\n{params}){} {{", arrow(returns))
 }
 
-/// `krate::entry("name", || call(arguments))`, an argument per line when it is long.
+/// `krate::entry("name", || call(arguments))`, an argument per line when it is long; the body itself when it takes none.
 fn guarded(entry: &str, path: &str, arguments: &str, body: &Body) -> String {
+    if arguments.is_empty() && !body.is_unsafe {
+        let line = format!("{entry}, {path}::{})", body.path);
+        if line.len() + 4 <= WIDTH {
+            return line;
+        }
+        let (call, entry) = entry.split_once('(').expect("an entry is a call");
+        let arguments: String = split_top(entry).map(|argument| format!("        {argument},\n")).collect();
+        return format!("{call}(\n{arguments}        {path}::{},\n    )", body.path);
+    }
     let line = format!("{entry}, || {})", call(path, arguments, body));
     if line.len() + 4 <= WIDTH {
         return line;

@@ -429,7 +429,7 @@ pub unsafe extern "C" fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> C
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxResetPersistingL2Cache() -> CUresult {
-    ::driver::entry("cuCtxResetPersistingL2Cache", || ::driver::api::context::cuCtxResetPersistingL2Cache())
+    ::driver::entry("cuCtxResetPersistingL2Cache", ::driver::api::context::cuCtxResetPersistingL2Cache)
 }
 
 #[unsafe(no_mangle)]
@@ -459,7 +459,7 @@ pub unsafe extern "C" fn cuCtxSetSharedMemConfig(config: CUsharedconfig) -> CUre
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSynchronize() -> CUresult {
-    ::driver::entry("cuCtxSynchronize", || ::driver::api::context::cuCtxSynchronize())
+    ::driver::entry("cuCtxSynchronize", ::driver::api::context::cuCtxSynchronize)
 }
 
 #[unsafe(no_mangle)]
@@ -5695,12 +5695,12 @@ pub unsafe extern "C" fn cuProfilerInitialize(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuProfilerStart() -> CUresult {
-    ::driver::entry("cuProfilerStart", || ::driver::api::profiler::cuProfilerStart())
+    ::driver::entry("cuProfilerStart", ::driver::api::profiler::cuProfilerStart)
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuProfilerStop() -> CUresult {
-    ::driver::entry("cuProfilerStop", || ::driver::api::profiler::cuProfilerStop())
+    ::driver::entry("cuProfilerStop", ::driver::api::profiler::cuProfilerStop)
 }
 
 #[unsafe(no_mangle)]

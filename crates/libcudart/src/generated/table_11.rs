@@ -293,9 +293,7 @@ unsafe extern "C" fn cudaCreateTextureObject_v2(
 }
 
 unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
-    ::runtime::entry("cudaCtxResetPersistingL2Cache", || {
-        ::runtime::api::device::cudaCtxResetPersistingL2Cache()
-    })
+    ::runtime::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
 }
 
 unsafe extern "C" fn cudaDestroyExternalMemory(_extMem: cudaExternalMemory_t) -> cudaError_t {
@@ -459,7 +457,7 @@ unsafe extern "C" fn cudaDeviceGraphMemTrim(_device: c_int) -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaDeviceReset() -> cudaError_t {
-    ::runtime::entry("cudaDeviceReset", || ::runtime::api::device::cudaDeviceReset())
+    ::runtime::entry("cudaDeviceReset", ::runtime::api::device::cudaDeviceReset)
 }
 
 unsafe extern "C" fn cudaDeviceSetCacheConfig(cacheConfig: cudaFuncCache) -> cudaError_t {
@@ -493,7 +491,7 @@ unsafe extern "C" fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -
 }
 
 unsafe extern "C" fn cudaDeviceSynchronize() -> cudaError_t {
-    ::runtime::entry("cudaDeviceSynchronize", || ::runtime::api::device::cudaDeviceSynchronize())
+    ::runtime::entry("cudaDeviceSynchronize", ::runtime::api::device::cudaDeviceSynchronize)
 }
 
 unsafe extern "C" fn cudaDriverGetVersion(driverVersion: *mut c_int) -> cudaError_t {
@@ -847,9 +845,11 @@ unsafe extern "C" fn cudaGetFuncBySymbol(
 }
 
 unsafe extern "C" fn cudaGetLastError() -> cudaError_t {
-    ::runtime::entry_value("cudaGetLastError", cudaError_t::cudaErrorUnknown, || {
-        ::runtime::api::error::cudaGetLastError()
-    })
+    ::runtime::entry_value(
+        "cudaGetLastError",
+        cudaError_t::cudaErrorUnknown,
+        ::runtime::api::error::cudaGetLastError,
+    )
 }
 
 unsafe extern "C" fn cudaGetMipmappedArrayLevel(
@@ -2897,9 +2897,11 @@ unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(
 }
 
 unsafe extern "C" fn cudaPeekAtLastError() -> cudaError_t {
-    ::runtime::entry_value("cudaPeekAtLastError", cudaError_t::cudaErrorUnknown, || {
-        ::runtime::api::error::cudaPeekAtLastError()
-    })
+    ::runtime::entry_value(
+        "cudaPeekAtLastError",
+        cudaError_t::cudaErrorUnknown,
+        ::runtime::api::error::cudaPeekAtLastError,
+    )
 }
 
 unsafe extern "C" fn cudaPointerGetAttributes(
@@ -2923,11 +2925,11 @@ unsafe extern "C" fn cudaProfilerInitialize(
 }
 
 unsafe extern "C" fn cudaProfilerStart() -> cudaError_t {
-    ::runtime::entry("cudaProfilerStart", || ::runtime::api::device::cudaProfilerStart())
+    ::runtime::entry("cudaProfilerStart", ::runtime::api::device::cudaProfilerStart)
 }
 
 unsafe extern "C" fn cudaProfilerStop() -> cudaError_t {
-    ::runtime::entry("cudaProfilerStop", || ::runtime::api::device::cudaProfilerStop())
+    ::runtime::entry("cudaProfilerStop", ::runtime::api::device::cudaProfilerStop)
 }
 
 unsafe extern "C" fn cudaRuntimeGetVersion(runtimeVersion: *mut c_int) -> cudaError_t {
@@ -3301,7 +3303,7 @@ unsafe extern "C" fn cudaThreadExchangeStreamCaptureMode(mode: *mut cudaStreamCa
 }
 
 unsafe extern "C" fn cudaThreadExit() -> cudaError_t {
-    ::runtime::entry("cudaThreadExit", || ::runtime::api::device::cudaThreadExit())
+    ::runtime::entry("cudaThreadExit", ::runtime::api::device::cudaThreadExit)
 }
 
 unsafe extern "C" fn cudaThreadGetCacheConfig(pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
@@ -3327,7 +3329,7 @@ unsafe extern "C" fn cudaThreadSetLimit(limit: cudaLimit, value: usize) -> cudaE
 }
 
 unsafe extern "C" fn cudaThreadSynchronize() -> cudaError_t {
-    ::runtime::entry("cudaThreadSynchronize", || ::runtime::api::device::cudaThreadSynchronize())
+    ::runtime::entry("cudaThreadSynchronize", ::runtime::api::device::cudaThreadSynchronize)
 }
 
 unsafe extern "C" fn cudaUnbindTexture(_texref: *const textureReference) -> cudaError_t {

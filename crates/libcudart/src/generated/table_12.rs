@@ -251,9 +251,7 @@ unsafe extern "C" fn cudaCreateTextureObject(
 }
 
 unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
-    ::runtime::entry("cudaCtxResetPersistingL2Cache", || {
-        ::runtime::api::device::cudaCtxResetPersistingL2Cache()
-    })
+    ::runtime::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
 }
 
 unsafe extern "C" fn cudaDestroyExternalMemory(_extMem: cudaExternalMemory_t) -> cudaError_t {
@@ -426,7 +424,7 @@ unsafe extern "C" fn cudaDeviceRegisterAsyncNotification(
 }
 
 unsafe extern "C" fn cudaDeviceReset() -> cudaError_t {
-    ::runtime::entry("cudaDeviceReset", || ::runtime::api::device::cudaDeviceReset())
+    ::runtime::entry("cudaDeviceReset", ::runtime::api::device::cudaDeviceReset)
 }
 
 unsafe extern "C" fn cudaDeviceSetCacheConfig(cacheConfig: cudaFuncCache) -> cudaError_t {
@@ -460,7 +458,7 @@ unsafe extern "C" fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -
 }
 
 unsafe extern "C" fn cudaDeviceSynchronize() -> cudaError_t {
-    ::runtime::entry("cudaDeviceSynchronize", || ::runtime::api::device::cudaDeviceSynchronize())
+    ::runtime::entry("cudaDeviceSynchronize", ::runtime::api::device::cudaDeviceSynchronize)
 }
 
 unsafe extern "C" fn cudaDeviceUnregisterAsyncNotification(
@@ -908,9 +906,11 @@ unsafe extern "C" fn cudaGetKernel(
 }
 
 unsafe extern "C" fn cudaGetLastError() -> cudaError_t {
-    ::runtime::entry_value("cudaGetLastError", cudaError_t::cudaErrorUnknown, || {
-        ::runtime::api::error::cudaGetLastError()
-    })
+    ::runtime::entry_value(
+        "cudaGetLastError",
+        cudaError_t::cudaErrorUnknown,
+        ::runtime::api::error::cudaGetLastError,
+    )
 }
 
 unsafe extern "C" fn cudaGetMipmappedArrayLevel(
@@ -3269,9 +3269,11 @@ unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(
 }
 
 unsafe extern "C" fn cudaPeekAtLastError() -> cudaError_t {
-    ::runtime::entry_value("cudaPeekAtLastError", cudaError_t::cudaErrorUnknown, || {
-        ::runtime::api::error::cudaPeekAtLastError()
-    })
+    ::runtime::entry_value(
+        "cudaPeekAtLastError",
+        cudaError_t::cudaErrorUnknown,
+        ::runtime::api::error::cudaPeekAtLastError,
+    )
 }
 
 unsafe extern "C" fn cudaPointerGetAttributes(
@@ -3287,11 +3289,11 @@ unsafe extern "C" fn cudaPointerGetAttributes(
 }
 
 unsafe extern "C" fn cudaProfilerStart() -> cudaError_t {
-    ::runtime::entry("cudaProfilerStart", || ::runtime::api::device::cudaProfilerStart())
+    ::runtime::entry("cudaProfilerStart", ::runtime::api::device::cudaProfilerStart)
 }
 
 unsafe extern "C" fn cudaProfilerStop() -> cudaError_t {
-    ::runtime::entry("cudaProfilerStop", || ::runtime::api::device::cudaProfilerStop())
+    ::runtime::entry("cudaProfilerStop", ::runtime::api::device::cudaProfilerStop)
 }
 
 unsafe extern "C" fn cudaRuntimeGetVersion(runtimeVersion: *mut c_int) -> cudaError_t {
@@ -3755,7 +3757,7 @@ unsafe extern "C" fn cudaThreadExchangeStreamCaptureMode(mode: *mut cudaStreamCa
 }
 
 unsafe extern "C" fn cudaThreadExit() -> cudaError_t {
-    ::runtime::entry("cudaThreadExit", || ::runtime::api::device::cudaThreadExit())
+    ::runtime::entry("cudaThreadExit", ::runtime::api::device::cudaThreadExit)
 }
 
 unsafe extern "C" fn cudaThreadGetCacheConfig(pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
@@ -3781,7 +3783,7 @@ unsafe extern "C" fn cudaThreadSetLimit(limit: cudaLimit, value: usize) -> cudaE
 }
 
 unsafe extern "C" fn cudaThreadSynchronize() -> cudaError_t {
-    ::runtime::entry("cudaThreadSynchronize", || ::runtime::api::device::cudaThreadSynchronize())
+    ::runtime::entry("cudaThreadSynchronize", ::runtime::api::device::cudaThreadSynchronize)
 }
 
 unsafe extern "C" fn cudaUserObjectCreate(

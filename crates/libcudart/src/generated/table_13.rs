@@ -255,9 +255,7 @@ unsafe extern "C" fn cudaCreateTextureObject(
 }
 
 unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
-    ::runtime::entry("cudaCtxResetPersistingL2Cache", || {
-        ::runtime::api::device::cudaCtxResetPersistingL2Cache()
-    })
+    ::runtime::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
 }
 
 unsafe extern "C" fn cudaDestroyExternalMemory(_extMem: cudaExternalMemory_t) -> cudaError_t {
@@ -494,7 +492,7 @@ unsafe extern "C" fn cudaDeviceRegisterAsyncNotification(
 }
 
 unsafe extern "C" fn cudaDeviceReset() -> cudaError_t {
-    ::runtime::entry("cudaDeviceReset", || ::runtime::api::device::cudaDeviceReset())
+    ::runtime::entry("cudaDeviceReset", ::runtime::api::device::cudaDeviceReset)
 }
 
 unsafe extern "C" fn cudaDeviceSetCacheConfig(cacheConfig: cudaFuncCache) -> cudaError_t {
@@ -528,7 +526,7 @@ unsafe extern "C" fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -
 }
 
 unsafe extern "C" fn cudaDeviceSynchronize() -> cudaError_t {
-    ::runtime::entry("cudaDeviceSynchronize", || ::runtime::api::device::cudaDeviceSynchronize())
+    ::runtime::entry("cudaDeviceSynchronize", ::runtime::api::device::cudaDeviceSynchronize)
 }
 
 unsafe extern "C" fn cudaDeviceUnregisterAsyncNotification(
@@ -1017,9 +1015,11 @@ unsafe extern "C" fn cudaGetKernel(
 }
 
 unsafe extern "C" fn cudaGetLastError() -> cudaError_t {
-    ::runtime::entry_value("cudaGetLastError", cudaError_t::cudaErrorUnknown, || {
-        ::runtime::api::error::cudaGetLastError()
-    })
+    ::runtime::entry_value(
+        "cudaGetLastError",
+        cudaError_t::cudaErrorUnknown,
+        ::runtime::api::error::cudaGetLastError,
+    )
 }
 
 unsafe extern "C" fn cudaGetMipmappedArrayLevel(
@@ -3525,9 +3525,11 @@ unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(
 }
 
 unsafe extern "C" fn cudaPeekAtLastError() -> cudaError_t {
-    ::runtime::entry_value("cudaPeekAtLastError", cudaError_t::cudaErrorUnknown, || {
-        ::runtime::api::error::cudaPeekAtLastError()
-    })
+    ::runtime::entry_value(
+        "cudaPeekAtLastError",
+        cudaError_t::cudaErrorUnknown,
+        ::runtime::api::error::cudaPeekAtLastError,
+    )
 }
 
 unsafe extern "C" fn cudaPointerGetAttributes(
@@ -3543,11 +3545,11 @@ unsafe extern "C" fn cudaPointerGetAttributes(
 }
 
 unsafe extern "C" fn cudaProfilerStart() -> cudaError_t {
-    ::runtime::entry("cudaProfilerStart", || ::runtime::api::device::cudaProfilerStart())
+    ::runtime::entry("cudaProfilerStart", ::runtime::api::device::cudaProfilerStart)
 }
 
 unsafe extern "C" fn cudaProfilerStop() -> cudaError_t {
-    ::runtime::entry("cudaProfilerStop", || ::runtime::api::device::cudaProfilerStop())
+    ::runtime::entry("cudaProfilerStop", ::runtime::api::device::cudaProfilerStop)
 }
 
 unsafe extern "C" fn cudaRuntimeGetVersion(runtimeVersion: *mut c_int) -> cudaError_t {
