@@ -95,14 +95,14 @@ fn integer_arithmetic() {
         });
         if bits >= 32 {
             suite.rust(format!("add.cc {int:?}"), Op::AddCarry(int), &[ty, ty], &[ty, Ty::Pred], move |a| {
-                vec![cut((a[0] + a[1]) as i128, bits), a[0] + a[1] >> bits]
+                vec![cut((a[0] + a[1]) as i128, bits), (a[0] + a[1]) >> bits]
             });
             suite.rust(
                 format!("addc {int:?}"),
                 Op::AddCarry(int),
                 &[ty, ty, Ty::Pred],
                 &[ty, Ty::Pred],
-                move |a| vec![cut((a[0] + a[1] + a[2]) as i128, bits), a[0] + a[1] + a[2] >> bits],
+                move |a| vec![cut((a[0] + a[1] + a[2]) as i128, bits), (a[0] + a[1] + a[2]) >> bits],
             );
             suite.rust(format!("sub.cc {int:?}"), Op::SubBorrow(int), &[ty, ty], &[ty, Ty::Pred], move |a| {
                 vec![cut(a[0] as i128 - a[1] as i128, bits), u128::from(a[0] < a[1])]
@@ -379,7 +379,10 @@ fn packing_and_comparing() {
     suite.check("pack");
 }
 
-fn comparisons() -> [(Cmp, fn(std::cmp::Ordering) -> bool); 6] {
+/// Whether an order of two integers makes the comparison true.
+type Holds = fn(std::cmp::Ordering) -> bool;
+
+fn comparisons() -> [(Cmp, Holds); 6] {
     [
         (Cmp::Eq, |o| o.is_eq()),
         (Cmp::Ne, |o| o.is_ne()),

@@ -35,7 +35,11 @@ fn objects_of_setting_l_call_nothing_by_name() {
         for kernel in &program.kernels {
             let compiled = emit(&program, &kernel.name);
             assert_eq!((compiled.setting, compiled.width), (Setting::Lane, 1));
-            assert!(compiled.context_bytes >= 96 && compiled.context_bytes % 16 == 0, "{}", kernel.name);
+            assert!(
+                compiled.context_bytes >= 96 && compiled.context_bytes.is_multiple_of(16),
+                "{}",
+                kernel.name
+            );
             let name = format!("{file}.{}.ll", kernel.name);
             std::fs::write(folder.join(&name), &compiled.text).unwrap();
             modules.push(name);

@@ -103,9 +103,12 @@ fn start() {
     });
 }
 
+/// Where a compile's object code, or why there is none, goes.
+type Answer = SyncSender<Result<Vec<u8>, Error>>;
+
 thread_local! {
     /// Where this thread's compile answers.
-    static ANSWER: RefCell<Option<SyncSender<Result<Vec<u8>, Error>>>> = const { RefCell::new(None) };
+    static ANSWER: RefCell<Option<Answer>> = const { RefCell::new(None) };
 }
 
 /// LLVM would end the process after this ("cannot select …"). So it never returns: the compile fails, its thread stays.

@@ -136,6 +136,10 @@ pub struct Stream {
     submitted: AtomicU64,
     completed: AtomicU64,
     /// Launch records kept for the next launch.
+    #[expect(
+        clippy::vec_box,
+        reason = "the queue holds boxes, and a box that comes back is used again as it is"
+    )]
     spare: Mutex<Vec<Box<Launched>>>,
 }
 
@@ -416,15 +420,18 @@ impl Stream {
     fn execute(&self, op: Op) {
         let healthy = device::healthy();
         // CUDA: after a fault nothing more runs on the device; waiting ends and the program's own functions are called.
-        // SAFETY (all memory operations): the ranges were checked at enqueue, and freeing waits for the streams.
         match op {
+            // SAFETY: the ranges were checked at enqueue, and freeing waits for the streams.
             Op::Copy { to, from, bytes } if healthy.is_ok() => unsafe {
                 std::ptr::copy(from as *const u8, to as *mut u8, bytes);
             },
+            // SAFETY: as above.
             Op::Staged { to, bytes } if healthy.is_ok() => unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr(), to as *mut u8, bytes.len());
             },
+            // SAFETY: as above.
             Op::CopyBox { to, from, shape } if healthy.is_ok() => unsafe { copy_box(to, from, shape) },
+            // SAFETY: as above.
             Op::Set { to, shape, value, unit } if healthy.is_ok() => unsafe {
                 set_box(to, shape, value, unit)
             },
@@ -453,6 +460,7 @@ impl Stream {
                 unsafe { call(stream as hipStream_t, status, data as *mut c_void) }
             }
             Op::Free(allocation) => crate::memory::release(&allocation),
+            // SAFETY: as above; `value_at` checked the alignment.
             Op::Write { to, value, bytes } if healthy.is_ok() => unsafe {
                 use std::sync::atomic::{AtomicU32, AtomicU64};
                 if bytes == 4 {

@@ -47,7 +47,7 @@ fn float(i: usize) -> u32 {
 
 /// Halves of doubles near 1.
 fn double(i: usize) -> u32 {
-    if i % 2 == 0 { random(i) } else { 0x3ff0_0000 | random(i) >> 12 }
+    if i.is_multiple_of(2) { random(i) } else { 0x3ff0_0000 | random(i) >> 12 }
 }
 
 fn small(i: usize) -> u32 {

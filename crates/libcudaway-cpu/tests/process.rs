@@ -2,6 +2,10 @@
 //!
 //! Each test starts this file's own binary again with `CHILD` naming what to do there.
 
+// SAFETY of every block here: HIP's contract, or a wrong call whose refusal is the test; pointers are to locals and to
+// allocations of the test that are large enough and live until their streams are done.
+#![allow(clippy::undocumented_unsafe_blocks, reason = "said once above")]
+
 mod common;
 
 use std::path::Path;

@@ -1,5 +1,9 @@
 //! What a HIP program may count on, through the shared object's own exports.
 
+// SAFETY of every block here: HIP's contract, or a wrong call whose refusal is the test; pointers are to locals and to
+// allocations of the test that are large enough and live until their streams are done.
+#![allow(clippy::undocumented_unsafe_blocks, reason = "said once above")]
+
 mod common;
 
 use std::ffi::{c_int, c_void};

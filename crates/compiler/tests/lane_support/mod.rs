@@ -12,14 +12,17 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 
+type Results = Box<dyn Fn(&[u128]) -> Vec<u128>>;
+type Judge = Box<dyn Fn(&[u128], &[u128]) -> Option<String>>;
+
 /// Where a case's results come from.
 pub enum Reference {
     /// All results of one row.
-    Rust(Box<dyn Fn(&[u128]) -> Vec<u128>>),
+    Rust(Results),
     /// C statements that set `r0`, … from `a0`, … under the rounding mode.
     C { code: String, rounding: &'static str },
     /// Judges (row, results), for approximate functions: an error text when wrong.
-    Judge(Box<dyn Fn(&[u128], &[u128]) -> Option<String>>),
+    Judge(Judge),
 }
 
 /// How results are compared.

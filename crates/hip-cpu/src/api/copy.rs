@@ -369,8 +369,8 @@ fn set(to: Place, shape: Shape, value: u32, unit: usize, stream: hipStream_t, wh
     if shape.width == 0 || shape.height == 0 || shape.depth == 0 {
         return Ok(());
     }
-    if to.at == 0 || to.at % unit != 0 || shape.height > 1 && (to.pitch % unit != 0 || to.pitch < shape.width)
-    {
+    let rows_fit = shape.height <= 1 || to.pitch.is_multiple_of(unit) && to.pitch >= shape.width;
+    if to.at == 0 || !to.at.is_multiple_of(unit) || !rows_fit {
         return Err(hipErrorInvalidValue);
     }
     let found = memory::device_range(to.at, extent(&to, &shape)?)?;

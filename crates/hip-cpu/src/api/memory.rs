@@ -241,7 +241,7 @@ pub fn hipPointerGetAttribute(
         return Err(hipErrorInvalidValue);
     }
     let found = memory::find(ptr as usize).ok_or(hipErrorInvalidValue)?;
-    // SAFETY (all): HIP's contract: `data` is as large as the attribute asked for.
+    // SAFETY: (all) HIP's contract: `data` is as large as the attribute asked for.
     unsafe {
         let int = |value: bool| data.cast::<c_uint>().write(c_uint::from(value));
         let byte = |value: bool| data.cast::<u8>().write(u8::from(value));
@@ -377,7 +377,7 @@ pub fn hipMemRangeGetAttribute(
     dev_ptr: *const c_void,
     count: usize,
 ) -> Result {
-    if data.is_null() || data_size == 0 || data_size % 4 != 0 {
+    if data.is_null() || data_size == 0 || !data_size.is_multiple_of(4) {
         return Err(hipErrorInvalidValue);
     }
     managed_range(dev_ptr, count)?;

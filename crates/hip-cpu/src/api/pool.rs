@@ -160,16 +160,20 @@ pub fn hipMemPoolSetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, valu
     if value.is_null() {
         return Err(hipErrorInvalidValue);
     }
-    // SAFETY (both reads): HIP's contract: an int for the reuse attributes, 64 bits for the others.
     match attr {
         hipMemPoolReuseFollowEventDependencies
         | hipMemPoolReuseAllowOpportunistic
         | hipMemPoolReuseAllowInternalDependencies => {
+            // SAFETY: HIP's contract: `value` points to an int for the reuse attributes.
             *pool.reuse[attr as usize - 1].lock() = unsafe { value.cast::<c_int>().read() };
         }
-        hipMemPoolAttrReleaseThreshold => *pool.threshold.lock() = unsafe { value.cast::<u64>().read() },
+        hipMemPoolAttrReleaseThreshold => {
+            // SAFETY: HIP's contract: 64 bits for the amounts.
+            *pool.threshold.lock() = unsafe { value.cast::<u64>().read() };
+        }
         hipMemPoolAttrReservedMemHigh | hipMemPoolAttrUsedMemHigh => {
             // CUDA: a high-water mark can only be reset.
+            // SAFETY: as above.
             if unsafe { value.cast::<u64>().read() } != 0 {
                 return Err(hipErrorInvalidValue);
             }
@@ -185,22 +189,23 @@ pub fn hipMemPoolGetAttribute(mem_pool: hipMemPool_t, attr: hipMemPoolAttr, valu
     if value.is_null() {
         return Err(hipErrorInvalidValue);
     }
-    // SAFETY (all writes): as for setting.
-    match attr {
+    let amount = match attr {
         hipMemPoolReuseFollowEventDependencies
         | hipMemPoolReuseAllowOpportunistic
-        | hipMemPoolReuseAllowInternalDependencies => unsafe {
-            value.cast::<c_int>().write(*pool.reuse[attr as usize - 1].lock());
-        },
-        hipMemPoolAttrReleaseThreshold => unsafe { value.cast::<u64>().write(*pool.threshold.lock()) },
-        hipMemPoolAttrReservedMemCurrent | hipMemPoolAttrUsedMemCurrent => unsafe {
-            value.cast::<u64>().write(pool.used.load(Ordering::Relaxed) as u64);
-        },
-        hipMemPoolAttrReservedMemHigh | hipMemPoolAttrUsedMemHigh => unsafe {
-            value.cast::<u64>().write(pool.high.load(Ordering::Relaxed) as u64);
-        },
+        | hipMemPoolReuseAllowInternalDependencies => {
+            // SAFETY: HIP's contract: `value` points to an int for the reuse attributes.
+            unsafe { value.cast::<c_int>().write(*pool.reuse[attr as usize - 1].lock()) };
+            return Ok(());
+        }
+        hipMemPoolAttrReleaseThreshold => *pool.threshold.lock(),
+        hipMemPoolAttrReservedMemCurrent | hipMemPoolAttrUsedMemCurrent => {
+            pool.used.load(Ordering::Relaxed) as u64
+        }
+        hipMemPoolAttrReservedMemHigh | hipMemPoolAttrUsedMemHigh => pool.high.load(Ordering::Relaxed) as u64,
         _ => return Err(hipErrorInvalidValue),
-    }
+    };
+    // SAFETY: HIP's contract: 64 bits for the amounts.
+    unsafe { value.cast::<u64>().write(amount) };
     Ok(())
 }
 

@@ -110,7 +110,7 @@ pub fn hipLaunchHostFunc(stream: hipStream_t, r#fn: hipHostFn_t, userData: *mut 
 /// A value in memory that kernels and copies reach, at its own alignment.
 fn value_at(ptr: *mut c_void, bytes: usize) -> Result<usize> {
     let at = ptr as usize;
-    if at == 0 || at % bytes != 0 {
+    if at == 0 || !at.is_multiple_of(bytes) {
         return Err(hipErrorInvalidValue);
     }
     memory::device_range(at, bytes)?;

@@ -115,8 +115,7 @@ pub(crate) fn run_blocks(
 ) -> Result<(), Fault> {
     // Blocks that wait for other blocks; one block that runs through is the common case and stays out of here.
     let mut waiting: Vec<(Resident, Worker, u64)> = vec![];
-    loop {
-        let Some(linear) = next() else { break };
+    while let Some(linear) = next() {
         let mut resident = residents.pop().unwrap_or_default();
         let worker = resident.begin(grid, number, linear)?;
         let mut block = Block::of(&mut resident, grid, &worker);
@@ -402,7 +401,7 @@ impl<'a> Block<'a> {
             let thread = self.thread(t as usize);
             if thread.flags >= 2 {
                 n += 1;
-                n_true += u64::from(thread.args[2] & 1);
+                n_true += thread.args[2] & 1;
             }
         }
         for &t in &waiting {

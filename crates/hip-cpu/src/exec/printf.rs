@@ -147,7 +147,7 @@ unsafe fn conversion(start: &[u8], arguments: &mut Arguments, out: &mut Vec<u8>)
     let kind = *start.get(i)?;
     let length = i + 1;
     let long = matches!(size, "ll" | "l" | "z" | "j" | "t");
-    // SAFETY (all): the format's conversion names the argument's type; `c_format` gets a matching one.
+    // SAFETY: (all) the format's conversion names the argument's type; `c_format` gets a matching one.
     unsafe {
         match kind {
             b'%' if length == 2 => out.push(b'%'),

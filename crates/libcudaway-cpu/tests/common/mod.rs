@@ -1,5 +1,7 @@
 //! The library as a program sees it: opened by path, called through the HIP table.
 #![allow(dead_code, reason = "each test file uses a part")]
+// SAFETY of every block here: HIP's contract; out-pointers are to locals, sizes are those of what they point to.
+#![allow(clippy::undocumented_unsafe_blocks, reason = "said once above")]
 
 use std::ffi::{CString, c_int, c_void};
 use std::path::PathBuf;
@@ -80,10 +82,11 @@ macro_rules! launch {
     ($function:expr, $grid:expr, $block:expr, $stream:expr $(, $argument:expr)* $(,)?) => {{
         let mut arguments: Vec<*mut std::ffi::c_void> = vec![];
         $( let mut argument = $argument; arguments.push((&raw mut argument).cast()); )*
+        let (function, grid, block, stream) = ($function, $grid, $block, $stream);
         #[allow(unused_unsafe, reason = "some callers are in an unsafe block")]
         unsafe {
             common::hip().hipModuleLaunchKernel(
-                $function, $grid, 1, 1, $block, 1, 1, 0, $stream, arguments.as_mut_ptr(), std::ptr::null_mut(),
+                function, grid, 1, 1, block, 1, 1, 0, stream, arguments.as_mut_ptr(), std::ptr::null_mut(),
             )
         }
     }};
