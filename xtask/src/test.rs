@@ -1,9 +1,11 @@
 //! `cargo xtask test`: sets up, builds, and runs every check there is; ends with a plain total.
 //! A part that cannot be had here is reported as skipped with its reason; nothing is left out silently.
 
+mod clients;
 pub mod examples;
 mod faults;
 mod gates;
+mod instances;
 mod providers;
 mod report;
 mod unit;
@@ -21,10 +23,10 @@ use report::{Outcome, Report};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Also build and run the examples with CUDA 11.8 and 12.4 (about 2 GB of downloads, once).
+    /// Also build and run the examples with CUDA 11.8 and 12.4, and run CuPy and Numba (about 3 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: unit, codegen, gates, examples, cache, faults, providers.
+    /// Only these parts, comma separated: codegen, unit, gates, examples, instances, cache, faults, providers, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -41,7 +43,8 @@ pub struct Args {
 }
 
 /// The parts, in order.
-const PARTS: &[&str] = &["codegen", "unit", "gates", "examples", "cache", "faults", "providers"];
+const PARTS: &[&str] =
+    &["codegen", "unit", "gates", "examples", "instances", "cache", "faults", "providers", "clients"];
 
 pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();
@@ -72,9 +75,16 @@ pub fn run(args: &Args) -> Result<()> {
             "unit" => unit::cargo_test(&mut report),
             "gates" => gates::run(&installed, &mut report),
             "examples" => run_examples(args, &installed, &mut report),
+            "instances" => instances::run(&installed, &mut report),
             "cache" => faults::cache(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),
-            _ => providers::run(&installed, &mut report),
+            "providers" => providers::run(&installed, &mut report),
+            // Asked for by name, --all is not needed.
+            _ if args.all || !args.only.is_empty() => clients::run(&installed, &mut report),
+            _ => report.note(
+                "CuPy and Numba",
+                Outcome::Skipped("asked for with --all (large downloads)".to_owned()),
+            ),
         }
     }
     report.finish(started);
