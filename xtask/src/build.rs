@@ -7,8 +7,6 @@
 //! named one beside it. rust-lld, the default linker of our toolchain, takes both.
 
 pub mod gate;
-#[cfg(test)]
-mod layers;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

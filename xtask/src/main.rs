@@ -3,6 +3,8 @@
 
 mod build;
 mod codegen;
+#[cfg(test)]
+mod crates;
 mod demo;
 mod setup;
 mod test;

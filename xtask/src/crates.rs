@@ -1,0 +1,124 @@
+//! What the workspace's manifests keep to: a crate uses only crates below its own line (docs/architecture.md), and
+//! docs/dependencies.md has a reason for each foreign crate.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::setup::root;
+
+/// docs/architecture.md's map, top to bottom; crates of one line that use each other stand on lines of their own.
+const LINES: &[&[&str]] = &[
+    &["xtask"],
+    &["testkit"],
+    &["libcuda", "libcudart", "libcudart-11", "libcudart-12", "libcudart-13", "libcudaway-cpu"],
+    &["driver", "runtime", "hip-cpu", "interpose"],
+    &["compiler"],
+    &["ptx", "fatbin", "cache"],
+    &["hip-sys"],
+    &["cuda-abi", "config", "beside"],
+];
+
+/// Arrows that point down and are wrong all the same, over however many crates, with the reason.
+const NEVER: &[(&str, &[&str], &str)] = &[
+    ("libcuda", &["hip-cpu"], "the CPU device is opened like ROCm is"),
+    (
+        "libcudart",
+        &["driver", "interpose"],
+        "two shared objects never share Rust statics: the driver is reached through libcuda.so.1",
+    ),
+    ("libcudart", &["compiler", "ptx", "hip-sys", "hip-cpu"], "the runtime knows no device"),
+];
+
+fn line(name: &str) -> usize {
+    LINES
+        .iter()
+        .position(|line| line.contains(&name))
+        .unwrap_or_else(|| panic!("say in {} on which line {name} lies", file!()))
+}
+
+/// The workspace's crates.
+fn packages() -> Vec<Value> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    serde_json::from_value(metadata["packages"].take()).unwrap()
+}
+
+/// Each crate's uses of our own crates; true beside those of its tests alone.
+fn edges() -> BTreeMap<String, Vec<(String, bool)>> {
+    let edges = |package: &Value| -> Vec<(String, bool)> {
+        let dependencies = package["dependencies"].as_array().unwrap().iter();
+        dependencies
+            .filter(|dependency| dependency["path"].is_string())
+            .map(|dependency| (dependency["name"].as_str().unwrap().to_owned(), dependency["kind"] == "dev"))
+            .collect()
+    };
+    packages().iter().map(|package| (package["name"].as_str().unwrap().to_owned(), edges(package))).collect()
+}
+
+#[test]
+fn a_crate_uses_only_crates_below_its_own_line() {
+    for (name, needs) in edges() {
+        for (need, dev) in needs {
+            // Any crate's tests may run real programs.
+            assert!(line(&need) > line(&name) || dev && need == "testkit", "{name} must not use {need}");
+        }
+    }
+}
+
+#[test]
+fn shared_objects_reach_each_other_through_their_c_exports_only() {
+    let edges = edges();
+    for (name, strangers, why) in NEVER {
+        let mut reached = vec![*name];
+        let mut at = 0;
+        while at < reached.len() {
+            for (need, dev) in &edges[reached[at]] {
+                if !dev && !reached.contains(&need.as_str()) {
+                    reached.push(need);
+                }
+            }
+            at += 1;
+        }
+        for stranger in *strangers {
+            assert!(!reached.contains(stranger), "{name} reaches {stranger}: {why}");
+        }
+    }
+}
+
+#[test]
+fn every_foreign_crate_has_its_reason_in_the_dependencies_page() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let (_, table) = manifest.split_once("[workspace.dependencies]\n").unwrap();
+    let (table, _) = table.split_once("\n[").unwrap();
+    let declared: Vec<&str> = table
+        .lines()
+        .filter(|row| !row.contains("path ="))
+        .filter_map(|row| Some(row.split_once(" = ")?.0))
+        .collect();
+
+    let page = std::fs::read_to_string(root().join("docs/dependencies.md")).unwrap();
+    let (_, rows) = page.split_once("|---|---|\n").unwrap();
+    let (rows, _) = rows.split_once("\n\n").unwrap_or((rows, ""));
+    let explained: Vec<&str> = rows.lines().map(|row| row.split('|').nth(1).unwrap().trim()).collect();
+    assert_eq!(
+        explained, declared,
+        "docs/dependencies.md and [workspace.dependencies], in the alphabet's order"
+    );
+    assert!(declared.is_sorted(), "{declared:?}");
+
+    let packages = packages();
+    let used = |name: &&str| {
+        packages.iter().any(|package| {
+            package["dependencies"].as_array().unwrap().iter().any(|dependency| dependency["name"] == **name)
+        })
+    };
+    let unused: Vec<&str> = declared.into_iter().filter(|name| !used(name)).collect();
+    assert!(unused.is_empty(), "no crate uses {unused:?}");
+}
