@@ -1,7 +1,7 @@
 """CuPy as it comes from PyPI, each result against NumPy's (or, for our own kernels, against what their text says).
 
 Integer results and pure moves are compared to the bit. Floating point sums may differ by the order of addition, so their
-tolerance is a bound for that; elementary functions are held to the CUDA manual's few units in the last place.
+tolerance is a bound for that; elementary functions are held to two units in the last place.
 """
 
 import cupy
