@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use hip_sys::{
     hipError_t, hipErrorInvalidValue, hipErrorNotInitialized, hipErrorNotReady, hipErrorUnknown, hipSuccess,
@@ -20,17 +21,12 @@ pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
     if thread::is_forked() {
         return hipErrorNotInitialized;
     }
-    config::logging::init();
+    start();
     let answer = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return hipSuccess,
         Ok(Err(error)) => error,
-        Err(panic) => {
-            let text = panic
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| panic.downcast_ref::<&str>().copied())
-                .unwrap_or("no message");
-            tracing::error!(target: "cudaway::cpu", "{name} panicked: {text}");
+        Err(_) => {
+            tracing::error!(target: "cudaway::cpu", "{name}: internal error, answering hipErrorUnknown");
             hipErrorUnknown
         }
     };
@@ -42,6 +38,20 @@ pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
     answer
 }
 
+fn start() {
+    static START: Once = Once::new();
+    START.call_once(|| {
+        config::logging::init();
+        // The default hook writes to stderr, which is the program's. This library has its own copy of std, so the
+        // hook is ours alone; the unit tests keep the harness's.
+        if !cfg!(test) {
+            std::panic::set_hook(Box::new(|panic| {
+                tracing::error!(target: "cudaway::cpu", "internal error: {panic}");
+            }));
+        }
+    });
+}
+
 /// The last failure of this thread; `clear` resets it.
 pub fn last(clear: bool) -> hipError_t {
     LAST.try_with(|last| if clear { last.replace(hipSuccess) } else { last.get() }).unwrap_or(hipSuccess)
@@ -51,4 +61,15 @@ pub fn last(clear: bool) -> hipError_t {
 pub fn out<'a, T>(pointer: *mut T) -> Result<&'a mut std::mem::MaybeUninit<T>> {
     // SAFETY: HIP's contract makes a non-null out-pointer writable until the call returns.
     unsafe { pointer.cast::<std::mem::MaybeUninit<T>>().as_mut() }.ok_or(hipErrorInvalidValue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_panics_answers_unknown_and_the_thread_remembers_it() {
+        assert_eq!(entry("hipTest", || panic!("a bug")), hipErrorUnknown);
+        assert_eq!((last(true), last(false)), (hipErrorUnknown, hipSuccess));
+    }
 }
