@@ -107,9 +107,12 @@ impl Device {
 
     /// The provider's answer to a device attribute, or `None` when it has none.
     pub fn hip_attribute(&self, attribute: hip::hipDeviceAttribute_t) -> Option<c_int> {
-        let value = attribute_of(self.hip(), attribute, self.hip_ordinal)?;
-        let is_domain = attribute == hip::hipDeviceAttributePciDomainID;
-        Some(if is_domain { value.wrapping_add(self.pci_domain_offset) } else { value })
+        let value = attribute_of(self.hip(), attribute, self.hip_ordinal);
+        // A second address exists also where the provider does not tell the first.
+        if attribute == hip::hipDeviceAttributePciDomainID && self.pci_domain_offset != 0 {
+            return Some(value.unwrap_or(0).wrapping_add(self.pci_domain_offset));
+        }
+        value
     }
 
     /// `domain:bus:device.0`, as `nvidia-smi` and `cuDeviceGetPCIBusId` print it.
