@@ -24,7 +24,12 @@ use crate::program::{Kernel, Program};
 use std::collections::HashMap;
 
 /// `Err` is the reason why this kernel does not run in S.
-pub fn emit(_program: &Program, kernel: &Kernel, body: &Function, options: &Options) -> Result<Compiled, String> {
+pub fn emit(
+    _program: &Program,
+    kernel: &Kernel,
+    body: &Function,
+    options: &Options,
+) -> Result<Compiled, String> {
     let total: u64 = options.block.iter().map(|&n| u64::from(n)).product();
     if total == 0 || total > 1024 {
         return Err(format!("a block of {total} threads"));
@@ -72,7 +77,13 @@ fn width(body: &Function, options: &Options, total: u64) -> Result<u32, String> 
     }
     // Compile time grows with the vectors' length.
     let is_huge = insts().count() > 4000;
-    let usual = if is_huge { 8 } else if options.vector_bits >= 512 { 32 } else { 16 };
+    let usual = if is_huge {
+        8
+    } else if options.vector_bits >= 512 {
+        32
+    } else {
+        16
+    };
     let row = options.block[0];
     let is_flat = options.block[1] == 1 && options.block[2] == 1;
     let width = if !is_flat && row.is_power_of_two() && (4..usual).contains(&row) { row } else { usual };
