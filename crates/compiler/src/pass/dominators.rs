@@ -127,11 +127,11 @@ impl Dominators {
     pub fn frontiers(&self, graph: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let predecessors = reversed(graph);
         let mut frontiers = vec![vec![]; graph.len()];
-        for node in 0..graph.len() {
-            if !self.is_reachable(node) || (predecessors[node].len() < 2 && node != self.root) {
+        for (node, sources) in predecessors.iter().enumerate() {
+            if !self.is_reachable(node) || (sources.len() < 2 && node != self.root) {
                 continue;
             }
-            for &from in &predecessors[node] {
+            for &from in sources {
                 let mut at = Some(from).filter(|&from| self.is_reachable(from));
                 while let Some(runner) = at {
                     if Some(runner) == self.parent[node] {

@@ -123,10 +123,10 @@ pub fn rebuild(
             }
         });
     }
-    for at in 0..n {
-        for edge in function.blocks[at].term.edges_mut() {
+    for (block, (_, last)) in function.blocks.iter_mut().zip(names) {
+        for edge in block.term.edges_mut() {
             if placed[edge.block.index()].is_some() {
-                edge.args.push(names[at].1);
+                edge.args.push(last);
             }
         }
     }
