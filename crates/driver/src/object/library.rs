@@ -89,14 +89,7 @@ impl Library {
 
     /// The handle of a kernel; the same one every time.
     pub fn kernel(self: &Arc<Self>, name: &CStr) -> Result<CUkernel> {
-        let info = self.linked.kernel(name).ok_or(Error::NotFound)?;
-        if info.is_broken {
-            tracing::error!(
-                target: "cudaway::driver",
-                "kernel {} cannot be translated:\n{}", name.to_string_lossy(), self.linked.complaints
-            );
-            return Err(Error::InvalidPtx);
-        }
+        let info = self.linked.kernel(name)?;
         self.kernel_of(info)
     }
 

@@ -98,8 +98,18 @@ impl Linked {
         Ok(Linked { sources, kernels, globals, const_bytes, complaints })
     }
 
-    pub fn kernel(&self, name: &CStr) -> Option<&Arc<KernelInfo>> {
-        self.kernels.iter().find(|kernel| kernel.name.as_c_str() == name)
+    /// The kernel of that name, if it can be had; for a broken one the log says again what is wrong with it.
+    pub fn kernel(&self, name: &CStr) -> Result<&Arc<KernelInfo>> {
+        let found = self.kernels.iter().find(|kernel| kernel.name.as_c_str() == name);
+        let info = found.ok_or(Error::NotFound)?;
+        if info.is_broken {
+            tracing::error!(
+                target: "cudaway::driver",
+                "kernel {} cannot be translated:\n{}", name.to_string_lossy(), self.complaints
+            );
+            return Err(Error::InvalidPtx);
+        }
+        Ok(info)
     }
 
     pub fn global(&self, name: &CStr) -> Option<&GlobalInfo> {
@@ -204,14 +214,7 @@ impl Module {
         if let Some(&known) = self.functions.lock().get(name) {
             return Ok(known.0);
         }
-        let info = self.linked.kernel(name).ok_or(Error::NotFound)?;
-        if info.is_broken {
-            tracing::error!(
-                target: "cudaway::driver",
-                "kernel {} cannot be translated:\n{}", name.to_string_lossy(), self.linked.complaints
-            );
-            return Err(Error::InvalidPtx);
-        }
+        let info = self.linked.kernel(name)?;
         let mut hip: hipFunction_t = core::ptr::null_mut();
         // SAFETY: `hip` is a writable handle, the module is alive, the name is a C string.
         unsafe { self.context.hip().hipModuleGetFunction(&mut hip, self.hip.0, name.as_ptr()) }?;
