@@ -1,24 +1,20 @@
-//! Every `// run:` row of `tests/run/*.ptx`, in setting L and in setting S (`hip_cpu::harness::rows` has the form).
-//! `ROWS=name` runs the files whose name contains it.
+//! Every `// run:` row of `tests/run/**/*.ptx`, in setting L and in setting S (`hip_cpu::harness::rows` has the form).
+//! `ROWS=name` runs the files whose path below `run` contains it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[test]
 fn every_row_gives_its_results_in_every_setting() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run");
     let wanted = std::env::var("ROWS").unwrap_or_default();
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|e| e == "ptx"))
-        .filter(|path| path.file_name().unwrap().to_string_lossy().contains(&wanted))
-        .collect();
+    let mut files = ptx_files(&folder);
+    files.retain(|path| path.strip_prefix(&folder).unwrap().to_string_lossy().contains(&wanted));
     files.sort();
     assert!(!files.is_empty(), "no file in tests/run matches ROWS={wanted}");
     let mut failures = vec![];
     let (mut n_rows, mut n_simd) = (0, 0);
     for path in files {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let name = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
         let report = hip_cpu::harness::rows::run(&name, &std::fs::read_to_string(&path).unwrap());
         n_rows += report.n_rows;
         n_simd += report.n_simd;
@@ -29,4 +25,13 @@ fn every_row_gives_its_results_in_every_setting() {
     }
     println!("{n_rows} rows, {n_simd} of them also in S");
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// The PTX files of a folder and of those below it.
+fn ptx_files(folder: &Path) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| if path.is_dir() { ptx_files(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|e| e == "ptx"))
+        .collect()
 }
