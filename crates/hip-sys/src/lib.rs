@@ -9,6 +9,7 @@ pub mod error;
 pub mod negotiate;
 pub mod provider;
 pub mod table;
+pub mod texture;
 pub mod types;
 
 pub use attribute::*;
@@ -16,4 +17,5 @@ pub use error::*;
 pub use negotiate::{DeviceIdentity, Layout};
 pub use provider::Provider;
 pub use table::{Hip, HipError};
+pub use texture::*;
 pub use types::*;

@@ -8,6 +8,7 @@ use core::fmt;
 
 use crate::attribute::hipDeviceAttribute_t;
 use crate::error::{hipError_t, hipSuccess};
+use crate::texture::*;
 use crate::types::*;
 
 /// Why a call through the table gave nothing.
@@ -332,6 +333,42 @@ hip_functions! {
     fn hipProfilerStop();
     fn hipLaunchHostFunc(stream: hipStream_t, r#fn: hipHostFn_t, userData: *mut c_void);
     fn hipDrvMemcpy2DUnaligned(pCopy: *const hip_Memcpy2D);
+    fn hipCreateTextureObject(pTexObject: *mut hipTextureObject_t, pResDesc: *const hipResourceDesc, pTexDesc: *const hipTextureDesc, pResViewDesc: *const hipResourceViewDesc);
+    fn hipGetTextureObjectResourceDesc(pResDesc: *mut hipResourceDesc, textureObject: hipTextureObject_t);
+    fn hipGetTextureObjectResourceViewDesc(pResViewDesc: *mut hipResourceViewDesc, textureObject: hipTextureObject_t);
+    fn hipGetTextureObjectTextureDesc(pTexDesc: *mut hipTextureDesc, textureObject: hipTextureObject_t);
+    fn hipTexObjectCreate(pTexObject: *mut hipTextureObject_t, pResDesc: *const HIP_RESOURCE_DESC, pTexDesc: *const HIP_TEXTURE_DESC, pResViewDesc: *const HIP_RESOURCE_VIEW_DESC);
+    fn hipTexObjectDestroy(texObject: hipTextureObject_t);
+    fn hipTexObjectGetResourceDesc(pResDesc: *mut HIP_RESOURCE_DESC, texObject: hipTextureObject_t);
+    fn hipTexObjectGetResourceViewDesc(pResViewDesc: *mut HIP_RESOURCE_VIEW_DESC, texObject: hipTextureObject_t);
+    fn hipTexObjectGetTextureDesc(pTexDesc: *mut HIP_TEXTURE_DESC, texObject: hipTextureObject_t);
+    fn hipGetChannelDesc(desc: *mut hipChannelFormatDesc, array: hipArray_const_t);
+    fn hipModuleGetTexRef(texRef: *mut *mut textureReference, hmod: hipModule_t, name: *const c_char);
+    fn hipTexRefSetArray(tex: *mut textureReference, array: hipArray_const_t, flags: c_uint);
+    fn hipTexRefSetMipmappedArray(texRef: *mut textureReference, mipmappedArray: hipMipmappedArray_t, Flags: c_uint);
+    fn hipTexRefSetAddress(ByteOffset: *mut usize, texRef: *mut textureReference, dptr: hipDeviceptr_t, bytes: usize);
+    fn hipTexRefSetAddress2D(texRef: *mut textureReference, desc: *const HIP_ARRAY_DESCRIPTOR, dptr: hipDeviceptr_t, Pitch: usize);
+    fn hipTexRefSetFormat(texRef: *mut textureReference, fmt: hipArray_Format, NumPackedComponents: c_int);
+    fn hipTexRefSetAddressMode(texRef: *mut textureReference, dim: c_int, am: hipTextureAddressMode);
+    fn hipTexRefSetFilterMode(texRef: *mut textureReference, fm: hipTextureFilterMode);
+    fn hipTexRefSetFlags(texRef: *mut textureReference, Flags: c_uint);
+    fn hipTexRefSetBorderColor(texRef: *mut textureReference, pBorderColor: *mut f32);
+    fn hipTexRefSetMaxAnisotropy(texRef: *mut textureReference, maxAniso: c_uint);
+    fn hipTexRefSetMipmapFilterMode(texRef: *mut textureReference, fm: hipTextureFilterMode);
+    fn hipTexRefSetMipmapLevelBias(texRef: *mut textureReference, bias: f32);
+    fn hipTexRefSetMipmapLevelClamp(texRef: *mut textureReference, minMipMapLevelClamp: f32, maxMipMapLevelClamp: f32);
+    fn hipTexRefGetArray(pArray: *mut hipArray_t, texRef: *const textureReference);
+    fn hipTexRefGetMipMappedArray(pArray: *mut hipMipmappedArray_t, texRef: *const textureReference);
+    fn hipTexRefGetAddress(dev_ptr: *mut hipDeviceptr_t, texRef: *const textureReference);
+    fn hipTexRefGetFormat(pFormat: *mut hipArray_Format, pNumChannels: *mut c_int, texRef: *const textureReference);
+    fn hipTexRefGetAddressMode(pam: *mut hipTextureAddressMode, texRef: *const textureReference, dim: c_int);
+    fn hipTexRefGetFilterMode(pfm: *mut hipTextureFilterMode, texRef: *const textureReference);
+    fn hipTexRefGetFlags(pFlags: *mut c_uint, texRef: *const textureReference);
+    fn hipTexRefGetBorderColor(pBorderColor: *mut f32, texRef: *const textureReference);
+    fn hipTexRefGetMaxAnisotropy(pmaxAnsio: *mut c_int, texRef: *const textureReference);
+    fn hipTexRefGetMipmapFilterMode(pfm: *mut hipTextureFilterMode, texRef: *const textureReference);
+    fn hipTexRefGetMipmapLevelBias(pbias: *mut f32, texRef: *const textureReference);
+    fn hipTexRefGetMipmapLevelClamp(pminMipmapLevelClamp: *mut f32, pmaxMipmapLevelClamp: *mut f32, texRef: *const textureReference);
     fn hipDestroyTextureObject(textureObject: hipTextureObject_t);
     fn hipMallocMipmappedArray(mipmappedArray: *mut hipMipmappedArray_t, desc: *const hipChannelFormatDesc, extent: hipExtent, numLevels: c_uint, flags: c_uint);
     fn hipFreeMipmappedArray(mipmappedArray: hipMipmappedArray_t);
@@ -434,7 +471,7 @@ hip_functions! {
     fn hipMemRetainAllocationHandle(handle: *mut hipMemGenericAllocationHandle_t, addr: *mut c_void);
     fn hipMemSetAccess(ptr: *mut c_void, size: usize, desc: *const hipMemAccessDesc, count: usize);
     fn hipMemUnmap(ptr: *mut c_void, size: usize);
-    fn hipCreateSurfaceObject(pSurfObject: *mut hipSurfaceObject_t, pResDesc: *const c_void);
+    fn hipCreateSurfaceObject(pSurfObject: *mut hipSurfaceObject_t, pResDesc: *const hipResourceDesc);
     fn hipDestroySurfaceObject(surfaceObject: hipSurfaceObject_t);
 
     // Newer than the header the list was read from: ROCm 6.5 to 7.2.

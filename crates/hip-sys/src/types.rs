@@ -58,6 +58,7 @@ pub const hipStreamPerThread: hipStream_t = 2 as hipStream_t;
 macro_rules! constants {
     ($($ty:ty: $($name:ident = $value:expr),* $(,)?;)*) => { $($(pub const $name: $ty = $value;)*)* };
 }
+pub(crate) use constants;
 
 pub type hipMemoryType = c_int;
 pub type hipMemcpyKind = c_int;
