@@ -1,8 +1,14 @@
 //! Floating-point arithmetic of every width. Rounding, `.ftz`, `.sat` and `.relu` travel in the operation's mode.
 
+use ptx::ast::{Operand, Type};
+
 use super::function::Lowerer;
-use super::instruction::{FLOATS, Failure, Instr, Lower, SINGLE, SINGLE_OR_DOUBLE, register_ty};
-use crate::ir::{Float, FloatBin, FloatMode, FloatUn, Op, TestP, Ty};
+use super::instruction::{FLOATS, Failure, Instr, Lower, SINGLE, SINGLE_OR_DOUBLE, float, register_ty};
+use crate::ir::{Cmp, Float, FloatBin, FloatMode, FloatUn, IntBin, Num, Op, TestP, Ty, U16, Value};
+
+/// What a tensor copy fills in for floats beyond the tensor's bounds, in every 16 bits, whatever the sign; `fma.oob`
+/// looks for it.
+pub const OOB_NAN: u16 = 0x7ff7;
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
@@ -19,23 +25,106 @@ fn binary_with<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: FloatBin, m
         FloatBin::Div | FloatBin::CopySign => SINGLE_OR_DOUBLE,
         _ => FLOATS,
     };
+    if matches!(op, FloatBin::Add | FloatBin::Sub | FloatBin::Mul) && i.peek_ty() == Some(Type::F32x2) {
+        return f32_pairs::<2>(l, i, Op::Float(op, Float::F32, mode));
+    }
     let (ty, float) = i.float(types)?;
+    let mixed = match op {
+        FloatBin::Add | FloatBin::Sub => mixed_source(i, float)?,
+        _ => None,
+    };
     i.done()?;
     let [d, a, b] = i.operands()?;
-    let args = [l.value(a, ty)?, l.value(b, ty)?];
+    let args = [l.mixed_value(a, ty, mixed)?, l.value(b, ty)?];
     let result = l.b.emit1(Op::Float(op, float, mode), &args, register_ty(ty));
     l.write(d, result)
 }
 
-/// `fma.rnd{.ftz}{.sat}{.relu}.type d, a, b, c`
+/// `fma.rnd{.ftz}{.sat}{.relu}.type d, a, b, c`, `fma.rn.oob{.relu}.type`, `fma.rnd{.sat}.f32.{f16,bf16}`
 pub(super) fn fma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let mode = i.float_mode();
+    let oob = i.take("oob");
+    if i.peek_ty() == Some(Type::F32x2) {
+        return f32_pairs::<3>(l, i, Op::Fma(Float::F32, mode));
+    }
     let (ty, float) = i.float(FLOATS)?;
+    let mixed = mixed_source(i, float)?;
     i.done()?;
     let [d, a, b, c] = i.operands()?;
-    let args = [l.value(a, ty)?, l.value(b, ty)?, l.value(c, ty)?];
-    let result = l.b.emit1(Op::Fma(float, mode), &args, register_ty(ty));
+    let args = [l.mixed_value(a, ty, mixed)?, l.mixed_value(b, ty, mixed)?, l.value(c, ty)?];
+    let mut result = l.b.emit1(Op::Fma(float, mode), &args, register_ty(ty));
+    if oob {
+        let n = match float {
+            Float::F16 | Float::Bf16 => 1,
+            Float::F16x2 | Float::Bf16x2 => 2,
+            Float::F32 | Float::F64 => return Err(Failure::Unsupported),
+        };
+        result = l.zero_if_oob(result, &args, n);
+    }
     l.write(d, result)
+}
+
+/// An operation on each half of 64-bit registers.
+fn f32_pairs<'i, 'a, const N: usize>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: Op) -> Lower {
+    i.ty()?;
+    i.done()?;
+    let Some((d, sources)) = i.ast.operands.split_first().filter(|(_, sources)| sources.len() == N) else {
+        return Err(Failure::Unsupported);
+    };
+    let mut halves = [vec![], vec![]];
+    for source in sources {
+        let pair = l.value(source, Type::B64)?;
+        let words = l.b.emit(Op::Unpack, &[pair], &[Ty::B32; 2]);
+        for (half, word) in halves.iter_mut().zip(words) {
+            half.push(l.b.emit1(Op::Bitcast, &[word], Ty::F32));
+        }
+    }
+    let results = halves.map(|args| {
+        let result = l.b.emit1(op.clone(), &args, Ty::F32);
+        l.b.emit1(Op::Bitcast, &[result], Ty::B32)
+    });
+    let result = l.b.emit1(Op::Pack, &results, Ty::B64);
+    l.write(d, result)
+}
+
+/// The narrower type of a mixed precision operation's first sources.
+fn mixed_source(i: &mut I<'_, '_>, to: Float) -> Lower<Option<Type>> {
+    let Some(ty @ (Type::F16 | Type::Bf16)) = i.peek_ty() else { return Ok(None) };
+    if to != Float::F32 {
+        return Err(Failure::Unsupported);
+    }
+    i.ty()?;
+    Ok(Some(ty))
+}
+
+impl<'a> Lowerer<'_, '_, 'a> {
+    /// A source of type `ty`, or of the type `from` and widened.
+    fn mixed_value(&mut self, operand: &Operand<'a>, ty: Type, from: Option<Type>) -> Lower<Value> {
+        let Some(from) = from else { return self.value(operand, ty) };
+        let value = self.value(operand, from)?;
+        let from = Num::Float(float(from).ok_or(Failure::Unsupported)?);
+        let cvt = Op::Cvt { from, to: Num::Float(Float::F32), mode: FloatMode::default() };
+        Ok(self.b.emit1(cvt, &[value], Ty::F32))
+    }
+
+    /// `.oob`: +0 in each of the `n` parts of the result where a source is the out-of-bounds NaN.
+    fn zero_if_oob(&mut self, result: Value, sources: &[Value], n: usize) -> Value {
+        let parts = |l: &mut Self, value: Value| match n {
+            1 => vec![value],
+            _ => l.b.emit(Op::Unpack, &[value], &vec![Ty::B16; n]),
+        };
+        let mut results = parts(self, result);
+        let (magnitude, oob) = (self.b.constant(Ty::B16, 0x7fff), self.b.constant(Ty::B16, OOB_NAN.into()));
+        let zero = self.b.constant(Ty::B16, 0);
+        for source in sources {
+            for (result, source) in results.iter_mut().zip(parts(self, *source)) {
+                let bits = self.b.emit1(Op::Int(IntBin::And, U16), &[source, magnitude], Ty::B16);
+                let is_oob = self.b.emit1(Op::Icmp(Cmp::Eq, U16), &[bits, oob], Ty::Pred);
+                *result = self.b.emit1(Op::Select, &[is_oob, zero, *result], Ty::B16);
+            }
+        }
+        if n == 1 { results[0] } else { self.b.emit1(Op::Pack, &results, Ty::B32) }
+    }
 }
 
 /// `div.approx{.ftz}.f32`, `div.full{.ftz}.f32`, `div.rnd{.ftz}.f32`, `div.rnd.f64`
@@ -56,13 +145,25 @@ pub(super) fn div<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 pub(super) fn min_max<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, is_min: bool) -> Lower {
     let nan = i.take("NaN");
     let xorsign_abs = i.take("xorsign") && i.take("abs");
+    let abs = !xorsign_abs && i.count() == 4 && i.take("abs");
     let mode = FloatMode { ftz: i.take("ftz"), ..FloatMode::default() };
     let op = if is_min { FloatBin::Min { nan, xorsign_abs } } else { FloatBin::Max { nan, xorsign_abs } };
-    // The form with three sources is new on sm_100.
-    if i.count() == 4 {
-        return Err(Failure::Unsupported);
+    if i.count() != 4 {
+        return binary_with(l, i, op, mode);
     }
-    binary_with(l, i, op, mode)
+    // Three sources, `.abs` of magnitudes.
+    let (ty, float) = i.float(SINGLE)?;
+    i.done()?;
+    let [d, a, b, c] = i.operands()?;
+    let mut source = |operand| {
+        let value = l.value(operand, ty)?;
+        let magnitude = Op::FloatUn(FloatUn::Abs, float, FloatMode::default());
+        Ok(if abs { l.b.emit1(magnitude, &[value], register_ty(ty)) } else { value })
+    };
+    let [a, b, c] = [source(a)?, source(b)?, source(c)?];
+    let first = l.b.emit1(Op::Float(op, float, mode), &[a, b], register_ty(ty));
+    let result = l.b.emit1(Op::Float(op, float, mode), &[first, c], register_ty(ty));
+    l.write(d, result)
 }
 
 /// `copysign.type d, a, b`: the sign of a, the magnitude of b.

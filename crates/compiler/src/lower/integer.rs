@@ -406,5 +406,5 @@ pub(super) fn bmsk<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 }
 
 fn is_float(i: &I<'_, '_>) -> bool {
-    i.peek_ty().and_then(super::instruction::float).is_some()
+    i.peek_ty().is_some_and(|ty| ty == Type::F32x2 || super::instruction::float(ty).is_some())
 }

@@ -1,8 +1,10 @@
 //! The scalar video instructions: arithmetic on bytes, half words and words of registers, with a second operation or a
 //! merge behind it. Everything is computed in 64 bits, which holds every intermediate value of the manual exactly.
 
+use ptx::Span;
 use ptx::ast::{Operand, OperandKind, Type};
 
+use super::builder::Var;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use crate::ir::{Cmp, Int, IntBin, IntUn, Op, S64, Ty, U64, Value};
@@ -70,18 +72,22 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
         self.b.emit1(Op::Int(op, int), &[value, count], Ty::B64)
     }
 
+    /// The 32-bit register of which an instruction names a part.
+    pub(super) fn word_register(&mut self, name: &'a str, span: Span) -> Lower<Var> {
+        let register = self.register(name, span)?;
+        match register.vars.as_slice() {
+            [var] if register.ty.bits() == 32 => Ok(*var),
+            [_] => fail(span, "parts are of 32-bit registers"),
+            _ => fail(span, "a vector has no parts"),
+        }
+    }
+
     /// The part of the operand, extended to 64 bits by the type's sign.
     fn part_value(&mut self, source: &Source<'_, 'a>, signed: bool) -> Lower<Value> {
         let word = match source.register {
             Some(name) => {
-                let register = self.register(name, source.operand.span)?;
-                let [var] = register.vars.as_slice() else {
-                    return fail(source.operand.span, "a vector has no parts");
-                };
-                if register.ty.bits() != 32 {
-                    return fail(source.operand.span, "parts are of 32-bit registers");
-                }
-                let value = self.b.read(*var);
+                let var = self.word_register(name, source.operand.span)?;
+                let value = self.b.read(var);
                 self.untyped(value)
             }
             None => self.value(source.operand, Type::B32)?,
@@ -141,14 +147,9 @@ fn finish<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, value: Value, signed
         (l.b.constant(Ty::B32, part.shift.into()), l.b.constant(Ty::B32, part.bits.into()));
     let merged = l.b.emit1(Op::Bfi(crate::ir::U32), &[result, c, position, length], Ty::B32);
     let OperandKind::Member(name, _) = &d.kind else { return Err(Failure::Unsupported) };
-    let register = l.register(name, d.span)?;
-    match register.vars.as_slice() {
-        [var] if register.ty == Ty::B32 => {
-            l.write_var(*var, merged);
-            Ok(())
-        }
-        _ => fail(d.span, "parts are of 32-bit registers"),
-    }
+    let var = l.word_register(name, d.span)?;
+    l.write_var(var, merged);
+    Ok(())
 }
 
 /// `vadd`, `vsub`, `vabsdiff`, `vmin`, `vmax` `.dtype.atype.btype{.sat}{.op2} d{.sel}, a{.sel}, b{.sel}{, c}`
@@ -208,10 +209,7 @@ pub(super) fn vshr<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 
 fn shift<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: IntBin) -> Lower {
     let wrap = i.need_one(&[("clamp", false), ("wrap", true)])?;
-    // 2^32 - 1 shifted by 32 does not fit the 64 signed bits that saturation looks at.
-    if op == IntBin::Shl && i.ast.has("sat") {
-        return Err(Failure::Unsupported);
-    }
+    let saturates_left = op == IntBin::Shl && i.ast.has("sat");
     arithmetic(l, i, |l, a, b| {
         let count = if wrap {
             let mask = l.wide(31);
@@ -220,9 +218,22 @@ fn shift<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, op: IntBin) -> Lower 
             let most = l.wide(32);
             l.op64(IntBin::Min, U64, b, most)
         };
-        let count = l.b.emit1(Op::Trunc, &[count], Ty::B32);
         // a is extended by its own sign, so an arithmetic shift is right for both.
-        l.b.emit1(Op::Int(op, S64), &[a, count], Ty::B64)
+        let by = |l: &mut L<'_, 'i, 'a>, value: Value, count: Value| {
+            let count = l.b.emit1(Op::Trunc, &[count], Ty::B32);
+            l.b.emit1(Op::Int(op, S64), &[value, count], Ty::B64)
+        };
+        if !saturates_left {
+            return by(l, a, count);
+        }
+        // 2^32 - 1 shifted by 32 does not fit 64 signed bits: by 31 at most first, where whatever has more than 33
+        // bits saturates in the end anyway.
+        let most = l.wide(31);
+        let first = l.op64(IntBin::Min, U64, count, most);
+        let rest = l.op64(IntBin::Sub, U64, count, first);
+        let shifted = by(l, a, first);
+        let shifted = l.clamp64(shifted, -(1 << 33), 1 << 33);
+        by(l, shifted, rest)
     })
 }
 

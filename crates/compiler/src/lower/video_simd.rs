@@ -1,7 +1,7 @@
-//! The SIMD video instructions: one operation on each byte or half word of two registers. Selecting other parts of the
-//! operands and writing only some parts of the result are not supported.
+//! The SIMD video instructions: one operation on each byte or half word of two registers. Each part of a source is any
+//! part of the register pair `{b, a}` (`a.b7531`); a mask on the destination (`d.b20`) says which parts are written.
 
-use ptx::ast::{OperandKind, Type};
+use ptx::ast::{Operand, OperandKind, Type};
 
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower};
@@ -52,23 +52,31 @@ pub(super) fn simd<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let sat = i.take("sat");
     let accumulate = i.take("add");
     i.done()?;
-    // Sums of results that do not fit their part: the manual does not say what is added.
-    let fits =
-        sat || matches!(op, Simd::Set(_)) || op == Simd::Difference && !(a_signed || b_signed || signed);
-    let [d, a, b, c] = i.operands()?;
-    if accumulate && !fits || [d, a, b].iter().any(|it| matches!(it.kind, OperandKind::Member(..))) {
+    if sat && accumulate {
         return Err(Failure::Unsupported);
     }
-    let (a, b) = (l.value(a, Type::B32)?, l.value(b, Type::B32)?);
-    let mut result = if accumulate {
-        l.value(c, Type::B32)?
-    } else {
-        // Every part is written, so nothing of c is left; it is checked all the same.
-        l.value(c, Type::B32)?;
-        l.number(0)
+    let [d, a, b, c] = i.operands()?;
+    let n = 32 / bits;
+    let mask = match selector(d) {
+        Some(text) => parts(text, bits, n).ok_or(Failure::Unsupported)?,
+        None => (0..n).collect(),
     };
-    for lane in 0..32 / bits {
-        let (x, y) = (l.lane(a, lane, bits, a_signed), l.lane(b, lane, bits, b_signed));
+    let from = |operand: &Operand<'a>, first: u32| match selector(operand) {
+        Some(text) => {
+            parts(text, bits, 2 * n).filter(|it| it.len() == n as usize).ok_or(Failure::Unsupported)
+        }
+        None => Ok((first..first + n).collect()),
+    };
+    let (from_a, from_b) = (from(a, 0)?, from(b, n)?);
+    let words = [l.simd_word(a)?, l.simd_word(b)?];
+    // The secondary operation: the sum of c and all results, or c's parts where the mask has none.
+    let mut result = l.value(c, Type::B32)?;
+    for lane in mask {
+        let mut part = |from: &[u32], signed: bool| {
+            let part = from[lane as usize];
+            l.lane(words[(part / n) as usize], part % n, bits, signed)
+        };
+        let (x, y) = (part(&from_a, a_signed), part(&from_b, b_signed));
         let mut value = l.simd_op(op, x, y);
         if sat {
             let (low, high) =
@@ -84,10 +92,43 @@ pub(super) fn simd<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
             l.b.emit1(Op::Bfi(U32), &[value, result, position, length], Ty::B32)
         };
     }
-    l.write(d, result)
+    match &d.kind {
+        OperandKind::Member(name, _) => {
+            let var = l.word_register(name, d.span)?;
+            l.write_var(var, result);
+            Ok(())
+        }
+        _ => l.write(d, result),
+    }
 }
 
-impl Lowerer<'_, '_, '_> {
+/// What stands behind an operand's register.
+fn selector<'a>(operand: &Operand<'a>) -> Option<&'a str> {
+    match operand.kind {
+        OperandKind::Member(_, selector) => Some(selector),
+        _ => None,
+    }
+}
+
+/// `b3210`, `h32`: the parts named, the lowest first; each below `limit`.
+fn parts(selector: &str, bits: u32, limit: u32) -> Option<Vec<u32>> {
+    let digits = selector.strip_prefix(if bits == 8 { 'b' } else { 'h' })?;
+    let part = |digit: char| digit.to_digit(10).filter(|&part| part < limit);
+    digits.chars().rev().map(part).collect()
+}
+
+impl<'a> Lowerer<'_, '_, 'a> {
+    fn simd_word(&mut self, operand: &Operand<'a>) -> Lower<Value> {
+        match &operand.kind {
+            OperandKind::Member(name, _) => {
+                let var = self.word_register(name, operand.span)?;
+                let value = self.b.read(var);
+                Ok(self.untyped(value))
+            }
+            _ => self.value(operand, Type::B32),
+        }
+    }
+
     fn number(&mut self, value: u32) -> Value {
         self.b.constant(Ty::B32, value.into())
     }
