@@ -86,6 +86,11 @@ id!(/// A `.local` variable of one [`Function`].
 id!(/// A device function of the program.
     FuncId, "@f");
 
+/// The `.shared::cluster` window has `1 << CLUSTER_SHIFT` bytes for each block of the cluster, by rank. A block's own
+/// shared memory is the part that begins at its rank, so every `.shared::cta` address is a `.shared::cluster` address,
+/// good in all blocks of the cluster.
+pub const CLUSTER_SHIFT: u32 = 24;
+
 /// Integer interpretation: 8, 16, 32 or 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Int {
@@ -444,7 +449,8 @@ pub enum Special {
     ClusterCtaRank,
     ClusterNctaRank,
     IsExplicitCluster,
-    /// `%envreg<n>`: 0 unless a driver sets it.
+    /// `%envreg<n>`: 1 and 2 are the high and the low word of the address of a cooperative grid's workspace, the others
+    /// and those of other grids 0.
     EnvReg(u8),
 }
 
@@ -634,6 +640,11 @@ pub enum Op {
         aligned: bool,
     },
 
+    /// `barrier.cluster`: arrives, or waits until every thread of the cluster has arrived since this one did.
+    ClusterBarrier {
+        wait: bool,
+    },
+
     // ---- the rest ----
     Call(FuncId),
     /// `[function address, argument…]`. `lower` resolves it into comparisons and direct calls (and [`Op::FuncAddr`] into
@@ -664,6 +675,7 @@ impl Op {
                 | Elect
                 | WarpSync
                 | Barrier { .. }
+                | ClusterBarrier { .. }
                 | Call(_)
                 | CallIndirect
                 | Syscall(_)

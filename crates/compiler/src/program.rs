@@ -83,6 +83,17 @@ pub struct Param {
     pub align: u32,
 }
 
+/// What a kernel says about the clusters of blocks it runs in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClusterRules {
+    /// `.reqnctapercluster`: blocks of a cluster.
+    pub required: Option<[u32; 3]>,
+    /// `.explicitcluster`: the kernel or the launch must say how large a cluster is.
+    pub explicit: bool,
+    /// `.maxclusterrank`: blocks of a cluster at most.
+    pub max_rank: Option<u32>,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
     pub name: String,
@@ -93,6 +104,7 @@ pub struct Kernel {
     pub req_ntid: Option<[u32; 3]>,
     pub min_nctapersm: Option<u32>,
     pub max_nreg: Option<u32>,
+    pub cluster: ClusterRules,
     /// Architecture its source was written for: 75 of `.target sm_75`; 0 when the source names none.
     pub target: u32,
     /// The body with every direct call inlined, or why there is none.

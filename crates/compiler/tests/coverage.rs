@@ -48,7 +48,7 @@ fn reach(example: &str) -> Reach {
                 panic!("{example}: {error}");
             }
             let options =
-                Options { block: [64, 1, 1], setting: Some(Setting::Lane), width: None, vector_bits: 256 };
+                Options { block: [64, 1, 1], setting: Some(Setting::Lane), width: None, vector_bits: 256, clustered: false };
             match emit(&program, &program.kernels[0], &options) {
                 Ok(_) => Reach::Emitted,
                 Err(_) => Reach::Lowered,

@@ -18,7 +18,13 @@ use crate::thread;
 const TRANSLATOR: &str = env!("CUDAWAY_TRANSLATOR");
 
 /// Code for `kernel` with blocks of this shape. `digest` is the program's text, hashed.
-pub fn build(program: &Program, digest: &[u8; 32], kernel: &Kernel, block: [u32; 3]) -> Result<exec::Kernel> {
+pub fn build(
+    program: &Program,
+    digest: &[u8; 32],
+    kernel: &Kernel,
+    block: [u32; 3],
+    clustered: bool,
+) -> Result<exec::Kernel> {
     // LLVM recurses deeply and the program's threads may have small stacks.
     let built = std::thread::scope(|scope| {
         std::thread::Builder::new()
@@ -26,7 +32,7 @@ pub fn build(program: &Program, digest: &[u8; 32], kernel: &Kernel, block: [u32;
             .stack_size(thread::STACK_BYTES)
             .spawn_scoped(scope, || {
                 thread::leave_signals_to_the_program();
-                build_here(program, digest, kernel, block)
+                build_here(program, digest, kernel, block, clustered)
             })
             .map(std::thread::ScopedJoinHandle::join)
     });
@@ -45,6 +51,7 @@ fn build_here(
     digest: &[u8; 32],
     kernel: &Kernel,
     block: [u32; 3],
+    clustered: bool,
 ) -> Result<exec::Kernel> {
     let config = config::get();
     let target = Target::host();
@@ -53,7 +60,8 @@ fn build_here(
         CpuSetting::Lane => Some(Setting::Lane),
         CpuSetting::Simd => Some(Setting::Simd),
     };
-    let options = Options { block, setting, width: config.cpu_width, vector_bits: target.vector_bits };
+    let (width, vector_bits) = (config.cpu_width, target.vector_bits);
+    let options = Options { block, setting, width, vector_bits, clustered };
     let key = key(digest, &kernel.name, &options, target);
     let name = &kernel.name;
 

@@ -8,7 +8,7 @@ use hip_sys::*;
 
 use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
 use crate::error::Result;
-use crate::exec::{self, Fault, Grid, Launch, pool, services::SERVICES};
+use crate::exec::{self, Fault, Grid, Launch, Workspace, pool, services::SERVICES};
 use crate::module::{Function, Module};
 use crate::stream::{Op, Stream};
 
@@ -19,11 +19,27 @@ pub struct Launched {
     function: Option<Arc<Function>>,
     /// PTX's param space; 16-byte aligned.
     params: Vec<u128>,
-    grid: [u32; 3],
-    block: [u32; 3],
-    dynamic_shared: u32,
+    shape: Shape,
+    /// Blocks of a cluster.
+    cluster: [u32; 3],
+    explicit_cluster: bool,
     shared_bytes: u32,
 }
+
+/// What a launch says besides its arguments.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shape {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_shared: u32,
+    /// All blocks are to be resident together.
+    pub cooperative: bool,
+    /// Blocks of a cluster, where the launch says so.
+    pub cluster: Option<[u32; 3]>,
+}
+
+/// Blocks that a cluster has at most (more than 8 only where the program allows it, which is the driver's business).
+pub const MAX_CLUSTER: u32 = 16;
 
 /// The arguments as `hipModuleLaunchKernel` got them.
 #[derive(Clone, Copy)]
@@ -38,28 +54,75 @@ pub struct Arguments {
 /// `arguments` are HIP's for this function.
 pub unsafe fn launch(
     function: &Arc<Function>,
-    grid: [u32; 3],
-    block: [u32; 3],
-    dynamic_shared: u32,
+    shape: Shape,
     stream: &Arc<Stream>,
     arguments: Arguments,
 ) -> Result {
-    check(function, grid, block, dynamic_shared)?;
-    let code = function.code(block)?;
+    check(function, &shape)?;
+    let cluster = cluster(function, &shape)?;
+    if shape.cooperative {
+        check_resident(function, &shape)?;
+    }
+    let code = function.code(shape.block, cluster != [1; 3])?;
     let mut launched = stream.record();
     // SAFETY: the caller's promise.
     unsafe { launched.take_arguments(function, arguments)? };
     launched.code = Some(code);
     launched.function = Some(function.clone());
-    launched.grid = grid;
-    launched.block = block;
-    launched.dynamic_shared = dynamic_shared;
-    launched.shared_bytes = exec::shared_bytes(&function.kernel().shared, dynamic_shared);
+    launched.shape = shape;
+    launched.cluster = cluster;
+    launched.explicit_cluster = shape.cluster.or(function.kernel().cluster.required).is_some();
+    launched.shared_bytes = exec::shared_bytes(&function.kernel().shared, shape.dynamic_shared);
     stream.enqueue(Op::Launch(launched));
     Ok(())
 }
 
-fn check(function: &Function, grid: [u32; 3], block: [u32; 3], dynamic_shared: u32) -> Result {
+/// Blocks of this launch's clusters.
+fn cluster(function: &Function, shape: &Shape) -> Result<[u32; 3]> {
+    let rules = function.kernel().cluster;
+    let cluster = match (rules.required, shape.cluster) {
+        // PTX: a launch may repeat what the kernel requires, and nothing else.
+        (Some(required), Some(asked)) if required != asked => return Err(hipErrorInvalidConfiguration),
+        (Some(required), _) => required,
+        (None, Some(asked)) => asked,
+        (None, None) if rules.explicit => return Err(hipErrorInvalidConfiguration),
+        (None, None) => return Ok([1; 3]),
+    };
+    let n_blocks = cluster.iter().try_fold(1u32, |n, &size| n.checked_mul(size));
+    let most = rules.max_rank.unwrap_or(MAX_CLUSTER).min(MAX_CLUSTER);
+    let divides = shape.grid.iter().zip(cluster).all(|(&grid, size)| size > 0 && grid % size == 0);
+    if divides && n_blocks.is_some_and(|n| n <= most) {
+        Ok(cluster)
+    } else {
+        Err(hipErrorInvalidConfiguration)
+    }
+}
+
+/// A cooperative grid may have as many blocks as the occupancy calls promise.
+fn check_resident(function: &Function, shape: &Shape) -> Result {
+    let n_threads = shape.block.iter().product();
+    let per_core = blocks_per_core(function, n_threads, shape.dynamic_shared);
+    let most = u64::from(per_core) * device::get().n_cores as u64;
+    let n_blocks: u64 = shape.grid.iter().map(|&n| u64::from(n)).product();
+    if n_blocks > most { Err(hipErrorCooperativeLaunchTooLarge) } else { Ok(()) }
+}
+
+/// Blocks with so many threads that one core's limits would hold at once.
+pub fn blocks_per_core(function: &Function, n_threads: u32, dynamic_shared: u32) -> u32 {
+    if n_threads == 0 || n_threads > function.max_threads() {
+        return 0;
+    }
+    let shared = exec::shared_bytes(&function.kernel().shared, dynamic_shared);
+    if shared > SHARED_OPTIN {
+        return 0;
+    }
+    let by_shared = device::SHARED_PER_CORE / (shared + device::SHARED_RESERVED);
+    let by_threads = device::THREADS_PER_CORE / n_threads.next_multiple_of(32);
+    by_shared.min(by_threads).min(device::BLOCKS_PER_CORE)
+}
+
+fn check(function: &Function, shape: &Shape) -> Result {
+    let Shape { grid, block, dynamic_shared, .. } = *shape;
     let within = |dims: [u32; 3], most: [u32; 3]| dims.iter().zip(most).all(|(&n, most)| n >= 1 && n <= most);
     if !within(grid, MAX_GRID) || !within(block, MAX_BLOCK) {
         return Err(hipErrorInvalidValue);
@@ -146,16 +209,20 @@ impl Launched {
         let (Some(code), Some(function)) = (&self.code, &self.function) else { return };
         static GRID_ID: AtomicU64 = AtomicU64::new(1);
         let module: &Module = &function.module;
+        let workspace = Workspace::new();
         let launch = Launch {
             params: self.params.as_ptr().cast(),
             globals: module.addresses(),
             services: &raw const SERVICES,
-            grid: self.grid,
-            block: self.block,
-            dynamic_shared: self.dynamic_shared,
+            grid: self.shape.grid,
+            block: self.shape.block,
+            dynamic_shared: self.shape.dynamic_shared,
             workers: pool::workers() as u32,
             grid_id: GRID_ID.fetch_add(1, Ordering::Relaxed),
             functions: module.function_tokens(),
+            workspace: if self.shape.cooperative { &raw const workspace } else { std::ptr::null() },
+            cluster: self.cluster,
+            explicit_cluster: self.explicit_cluster.into(),
         };
         let grid = Grid { kernel: code, launch: &launch, shared_bytes: self.shared_bytes };
         if let Err(fault) = exec::run(&grid) {
@@ -166,7 +233,7 @@ impl Launched {
 
     fn report(&self, fault: Fault) {
         let name = self.function.as_ref().map_or("?", |function| &function.kernel().name);
-        let (grid, block) = (self.grid, self.block);
+        let Shape { grid, block, .. } = self.shape;
         tracing::error!(target: "cudaway::cpu", "kernel {name}, grid {grid:?}, block {block:?}: {fault}");
     }
 

@@ -33,8 +33,8 @@ pub struct Module {
 pub struct Function {
     pub module: Arc<Module>,
     index: usize,
-    /// Code per block shape. Bound: what the program launches with.
-    compiled: RwLock<Vec<([u32; 3], Arc<exec::Kernel>)>>,
+    /// Code per block shape, and whether clusters have several blocks. Bound: what the program launches with.
+    compiled: RwLock<Vec<(([u32; 3], bool), Arc<exec::Kernel>)>>,
     /// One compile of a function at a time; others go on.
     compiling: Mutex<()>,
 }
@@ -250,10 +250,11 @@ impl Function {
     }
 
     /// Code for this block shape; the first launch with a shape compiles.
-    pub fn code(&self, block: [u32; 3]) -> Result<Arc<exec::Kernel>> {
+    pub fn code(&self, block: [u32; 3], clustered: bool) -> Result<Arc<exec::Kernel>> {
+        let wanted = (block, clustered);
         let find = || {
             let compiled = self.compiled.read();
-            compiled.iter().find(|(shape, _)| *shape == block).map(|(_, code)| code.clone())
+            compiled.iter().find(|(shape, _)| *shape == wanted).map(|(_, code)| code.clone())
         };
         if let Some(code) = find() {
             return Ok(code);
@@ -262,8 +263,9 @@ impl Function {
         if let Some(code) = find() {
             return Ok(code);
         }
-        let code = Arc::new(kernel::build(&self.module.program, &self.module.digest, self.kernel(), block)?);
-        self.compiled.write().push((block, code.clone()));
+        let (program, digest) = (&self.module.program, &self.module.digest);
+        let code = Arc::new(kernel::build(program, digest, self.kernel(), block, clustered)?);
+        self.compiled.write().push((wanted, code.clone()));
         Ok(code)
     }
 }

@@ -6,7 +6,6 @@
 
 pub mod attribute;
 pub mod error;
-pub mod launch;
 pub mod negotiate;
 pub mod provider;
 pub mod table;
@@ -15,7 +14,6 @@ pub mod types;
 
 pub use attribute::*;
 pub use error::*;
-pub use launch::*;
 pub use negotiate::{DeviceIdentity, Layout};
 pub use provider::Provider;
 pub use table::{Hip, HipError};

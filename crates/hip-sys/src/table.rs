@@ -8,7 +8,6 @@ use core::fmt;
 
 use crate::attribute::hipDeviceAttribute_t;
 use crate::error::{hipError_t, hipSuccess};
-use crate::launch::*;
 use crate::texture::*;
 use crate::types::*;
 

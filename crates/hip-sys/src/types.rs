@@ -537,6 +537,49 @@ pub struct hipKernelNodeParams {
     pub sharedMemBytes: c_uint,
 }
 
+/// Launch attributes (ROCm 7); the others are hints.
+pub type hipLaunchAttributeID = c_uint;
+pub const hipLaunchAttributeIgnore: hipLaunchAttributeID = 0;
+pub const hipLaunchAttributeCooperative: hipLaunchAttributeID = 2;
+pub const hipLaunchAttributeClusterDimension: hipLaunchAttributeID = 4;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub union hipLaunchAttributeValue {
+    pub pad: [u64; 8],
+    pub cooperative: c_int,
+    /// x, y, z.
+    pub clusterDim: [c_uint; 3],
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct hipLaunchAttribute {
+    pub id: hipLaunchAttributeID,
+    pub pad: c_uint,
+    pub value: hipLaunchAttributeValue,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HIP_LAUNCH_CONFIG {
+    pub gridDimX: c_uint,
+    pub gridDimY: c_uint,
+    pub gridDimZ: c_uint,
+    pub blockDimX: c_uint,
+    pub blockDimY: c_uint,
+    pub blockDimZ: c_uint,
+    pub sharedMemBytes: c_uint,
+    pub hStream: hipStream_t,
+    pub attrs: *mut hipLaunchAttribute,
+    pub numAttrs: c_uint,
+}
+
+const _: () = {
+    assert!(size_of::<hipLaunchAttribute>() == 72 && offset_of!(hipLaunchAttribute, value) == 8);
+    assert!(offset_of!(HIP_LAUNCH_CONFIG, hStream) == 32 && size_of::<HIP_LAUNCH_CONFIG>() == 56);
+};
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct hipMemsetParams {

@@ -20,6 +20,8 @@ pub struct Options {
     pub width: Option<u32>,
     /// Widest vector register of the CPU in bits: 128, 256 or 512 (AVX-512 masks).
     pub vector_bits: u32,
+    /// A cluster has several blocks. They share one window and meet each other, which setting L can do.
+    pub clustered: bool,
 }
 
 /// LLVM IR and what the launcher must know to run it.
@@ -47,6 +49,7 @@ pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Com
     let body = &super::llvm::nan::canonical(body);
     let why_not_simd = match options.setting {
         Some(Setting::Lane) => Some("setting L was asked for".to_owned()),
+        _ if options.clustered => Some("its clusters have several blocks".to_owned()),
         _ => match super::simd::emit(program, kernel, body, options) {
             Ok(compiled) => return Ok(compiled),
             Err(reason) => Some(reason),

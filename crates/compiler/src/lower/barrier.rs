@@ -25,11 +25,32 @@ pub(super) fn bar<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 
 /// `barrier{.cta}.sync{.aligned} a{, b}` and so on; not aligned unless it says so.
 pub(super) fn barrier<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    if i.ast.has("cluster") {
-        return Err(Failure::Unsupported);
+    if i.take("cluster") {
+        return cluster(l, i);
     }
     let aligned = i.take("aligned");
     block_barrier(l, i, aligned)
+}
+
+/// `barrier.cluster.arrive{.release,.relaxed}{.aligned}`, `barrier.cluster.wait{.acquire}{.aligned}`
+fn cluster<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let wait = i.need_one(&[("arrive", false), ("wait", true)])?;
+    // A cluster's blocks share an OS thread, which sees its own writes in order: every form is as strong as the strongest.
+    let order = i.order();
+    let fits = match order {
+        None => true,
+        Some(Order::Acquire) => wait,
+        Some(Order::Release | Order::Relaxed) => !wait,
+        Some(_) => false,
+    };
+    if !fits {
+        return Err(Failure::Unsupported);
+    }
+    i.take("aligned");
+    i.done()?;
+    let [] = i.operands()?;
+    l.b.emit(Op::ClusterBarrier { wait }, &[], &[]);
+    Ok(())
 }
 
 fn block_barrier<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, aligned: bool) -> Lower {

@@ -28,7 +28,6 @@ mod print;
 mod scope;
 mod simplify;
 mod special;
-mod stack;
 mod table;
 pub mod verify;
 mod video;
@@ -40,7 +39,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use ptx::ast::Directive;
 
 use crate::ir::{FuncId, Function, Op, SharedId, SharedLayout};
-use crate::program::{Diagnostic, Global, Kernel, Program, Source, Target};
+use crate::program::{ClusterRules, Diagnostic, Global, Kernel, Program, Source, Target};
 use indirect::Candidate;
 use link::{Defined, Linked, Unit};
 
@@ -298,14 +297,6 @@ fn kernel(
         }
         sizes
     };
-    // A launch has clusters of one block; a kernel that must have more fails alone.
-    let body = match ast.directive("reqnctapercluster") {
-        Some(directive) if dimensions(directive) != [1; 3] => {
-            let message = "clusters of more than one block are not supported".to_owned();
-            Err(vec![unit.diagnostic(directive.span, Some(&name), message)])
-        }
-        _ => body,
-    };
     let first = |name: &str| ast.directive(name).map(|it| dimensions(it)[0]);
     let shared = body.as_ref().map(|body| shared_layout(body, program)).unwrap_or_default();
     Kernel {
@@ -316,6 +307,11 @@ fn kernel(
         req_ntid: ast.directive("reqntid").map(dimensions),
         min_nctapersm: first("minnctapersm"),
         max_nreg: first("maxnreg"),
+        cluster: ClusterRules {
+            required: ast.directive("reqnctapercluster").map(dimensions),
+            explicit: ast.directive("explicitcluster").is_some(),
+            max_rank: first("maxclusterrank"),
+        },
         target: unit.target(),
         name,
         body,

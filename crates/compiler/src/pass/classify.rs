@@ -43,6 +43,7 @@ fn operation(op: &Op, arguments: usize) -> Result<(), String> {
     match op {
         Op::Call(_) => Err("it calls a function that could not be inlined".to_owned()),
         Op::CallIndirect => Err("it calls through a pointer".to_owned()),
+        Op::ClusterBarrier { .. } => Err("it meets the blocks of its cluster".to_owned()),
         Op::Barrier { kind: BarrierKind::Arrive, .. } => {
             Err("it arrives at a barrier without waiting".to_owned())
         }

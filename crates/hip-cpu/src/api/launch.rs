@@ -6,8 +6,7 @@ use hip_sys::*;
 
 use crate::device::{self, healthy};
 use crate::error::{Result, out};
-use crate::exec;
-use crate::launch::{Arguments, launch};
+use crate::launch::{Arguments, Shape, blocks_per_core, launch};
 use crate::module::{Function, function_of_handle};
 use crate::stream;
 
@@ -24,33 +23,90 @@ pub fn hipModuleLaunchKernel(
     kernelParams: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> Result {
+    let shape = Shape {
+        grid: [gridDimX, gridDimY, gridDimZ],
+        block: [blockDimX, blockDimY, blockDimZ],
+        dynamic_shared: sharedMemBytes,
+        ..Shape::default()
+    };
+    launch_shape(f, shape, stream, Arguments { params: kernelParams, extra })
+}
+
+fn launch_shape(f: hipFunction_t, shape: Shape, stream: hipStream_t, arguments: Arguments) -> Result {
     healthy()?;
     let function = function_of_handle(f)?;
     let stream = stream::of_handle(stream)?;
-    let (grid, block) = ([gridDimX, gridDimY, gridDimZ], [blockDimX, blockDimY, blockDimZ]);
     // HIP: one or the other.
-    if !kernelParams.is_null() && !extra.is_null() {
+    if !arguments.params.is_null() && !arguments.extra.is_null() {
         return Err(hipErrorInvalidValue);
     }
-    let arguments = Arguments { params: kernelParams, extra };
     // SAFETY: HIP's contract for the arguments.
-    unsafe { launch(&function, grid, block, sharedMemBytes, &stream, arguments) }
+    unsafe { launch(&function, shape, &stream, arguments) }
 }
 
-/// Blocks of this size that one core's limits would hold at once.
-fn blocks_per_core(function: &Function, n_threads: c_int, dynamic_shared: usize) -> Result<c_int> {
+/// All blocks are resident together and may wait for each other.
+pub fn hipModuleLaunchCooperativeKernel(
+    f: hipFunction_t,
+    gridDimX: c_uint,
+    gridDimY: c_uint,
+    gridDimZ: c_uint,
+    blockDimX: c_uint,
+    blockDimY: c_uint,
+    blockDimZ: c_uint,
+    sharedMemBytes: c_uint,
+    stream: hipStream_t,
+    kernelParams: *mut *mut c_void,
+) -> Result {
+    let shape = Shape {
+        grid: [gridDimX, gridDimY, gridDimZ],
+        block: [blockDimX, blockDimY, blockDimZ],
+        dynamic_shared: sharedMemBytes,
+        cooperative: true,
+        cluster: None,
+    };
+    launch_shape(f, shape, stream, Arguments { params: kernelParams, extra: std::ptr::null_mut() })
+}
+
+/// A launch with attributes: cooperative, cluster size. The others that ROCm has are hints.
+pub fn hipDrvLaunchKernelEx(
+    config: *const HIP_LAUNCH_CONFIG,
+    f: hipFunction_t,
+    params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> Result {
+    // SAFETY: HIP's contract: null, or a readable structure.
+    let config = unsafe { config.as_ref() }.ok_or(hipErrorInvalidValue)?;
+    let attributes = match config.numAttrs as usize {
+        0 => &[],
+        _ if config.attrs.is_null() => return Err(hipErrorInvalidValue),
+        // SAFETY: HIP's contract: `numAttrs` entries.
+        n => unsafe { std::slice::from_raw_parts(config.attrs.cast_const(), n) },
+    };
+    let mut shape = Shape {
+        grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
+        block: [config.blockDimX, config.blockDimY, config.blockDimZ],
+        dynamic_shared: config.sharedMemBytes,
+        ..Shape::default()
+    };
+    for attribute in attributes {
+        match attribute.id {
+            // SAFETY: the member that belongs to the id is the one set.
+            hipLaunchAttributeCooperative => {
+                shape.cooperative = unsafe { attribute.value.cooperative } != 0;
+            }
+            // SAFETY: as above.
+            hipLaunchAttributeClusterDimension => {
+                shape.cluster = Some(unsafe { attribute.value.clusterDim });
+            }
+            _ => {}
+        }
+    }
+    launch_shape(f, shape, config.hStream, Arguments { params, extra })
+}
+
+fn occupancy(function: &Function, n_threads: c_int, dynamic_shared: usize) -> Result<c_int> {
     let n_threads = u32::try_from(n_threads).ok().filter(|&n| n > 0).ok_or(hipErrorInvalidValue)?;
-    if n_threads > function.max_threads() {
-        return Ok(0);
-    }
-    let dynamic = u32::try_from(dynamic_shared).unwrap_or(u32::MAX);
-    let shared = exec::shared_bytes(&function.kernel().shared, dynamic);
-    if shared > device::SHARED_OPTIN {
-        return Ok(0);
-    }
-    let by_shared = device::SHARED_PER_CORE / (shared + device::SHARED_RESERVED);
-    let by_threads = device::THREADS_PER_CORE / n_threads.next_multiple_of(32);
-    Ok(by_shared.min(by_threads).min(device::BLOCKS_PER_CORE) as c_int)
+    Ok(blocks_per_core(function, n_threads, u32::try_from(dynamic_shared).unwrap_or(u32::MAX)) as c_int)
 }
 
 pub fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -60,7 +116,7 @@ pub fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
     dynSharedMemPerBlk: usize,
 ) -> Result {
     let answer = out(numBlocks)?;
-    answer.write(blocks_per_core(&*function_of_handle(f)?, blockSize, dynSharedMemPerBlk)?);
+    answer.write(occupancy(&*function_of_handle(f)?, blockSize, dynSharedMemPerBlk)?);
     Ok(())
 }
 
@@ -92,7 +148,7 @@ pub fn hipModuleOccupancyMaxPotentialBlockSize(
     let (mut best, mut best_blocks, mut filled) = (0, 0, 0);
     let mut n = (most.next_multiple_of(32)).min(most);
     while n > 0 {
-        let blocks = blocks_per_core(&function, n as c_int, dynSharedMemPerBlk)?;
+        let blocks = occupancy(&function, n as c_int, dynSharedMemPerBlk)?;
         let threads = blocks as u32 * n;
         if threads > filled {
             (best, best_blocks, filled) = (n, blocks, threads);

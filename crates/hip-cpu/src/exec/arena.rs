@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use super::Fault;
+use super::cluster::Cluster;
 use super::lane::Resident;
 
 /// An anonymous mapping with an unreadable page on either side, so that a wild offset faults instead of corrupting.
@@ -74,6 +75,8 @@ pub struct Arena {
     pub local: Mapping,
     /// Setting L's blocks, which have memory of their own.
     pub residents: Vec<Resident>,
+    /// Clusters of several blocks.
+    pub clusters: Vec<Cluster>,
 }
 
 /// Lends this thread's arena. A kernel run from inside a kernel's service gets a fresh one.

@@ -12,7 +12,7 @@ use super::guard::Guard;
 use super::{Fault, Grid, StepFn, Thread, Worker, block_index};
 
 /// What the threads of a stuck block wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stuck {
     pub at_barrier: u32,
     pub at_collective: u32,
@@ -27,13 +27,14 @@ impl std::fmt::Display for Stuck {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Ready,
     /// Ready too, but found nothing to do the last time.
     Spinning,
     AtCollective,
     AtActiveMask,
     AtBarrier,
+    AtClusterBarrier,
     Ended,
 }
 
@@ -46,6 +47,8 @@ mod request {
     pub const ACTIVE_MASK: u32 = 6;
     pub const ELECT: u32 = 7;
     pub const WARP_SYNC: u32 = 8;
+    pub const CLUSTER_ARRIVE: u32 = 9;
+    pub const CLUSTER_WAIT: u32 = 10;
 }
 
 /// Threads of a warp, on every target.
@@ -87,6 +90,8 @@ struct Lanes {
     /// Passes in which something moved.
     n_steps: u64,
     barriers: Vec<Barrier>,
+    /// Lanes that arrived at the cluster's barrier and that it has not let pass since, per warp.
+    cluster_arrived: [u32; MAX_WARPS],
 }
 
 /// One block's memory and state, kept by the OS thread from block to block.
@@ -101,7 +106,7 @@ pub struct Resident {
 /// Blocks that one OS thread holds at most.
 const MAX_RESIDENT: usize = 1024;
 /// Passes in which nothing moved before the OS thread begins another block.
-const PATIENCE: u32 = 64;
+pub(super) const PATIENCE: u32 = 64;
 
 /// Runs blocks until `next` gives no more and all have ended, or `stopped` says that the grid failed elsewhere.
 pub(crate) fn run_blocks(
@@ -157,7 +162,7 @@ pub(crate) fn run_blocks(
 }
 
 /// Waits a little for another block, another stream or the host; longer the longer it lasts.
-fn pause(idle: u32) {
+pub(super) fn pause(idle: u32) {
     match idle {
         0..16 => std::hint::spin_loop(),
         16..4096 => std::thread::yield_now(),
@@ -165,15 +170,37 @@ fn pause(idle: u32) {
     }
 }
 
+impl Lanes {
+    fn stuck(&self) -> Stuck {
+        let count = |wanted: &[State]| self.states.iter().filter(|s| wanted.contains(s)).count() as u32;
+        Stuck {
+            at_barrier: count(&[State::AtBarrier, State::AtClusterBarrier]),
+            at_collective: count(&[State::AtCollective, State::AtActiveMask]),
+            ended: count(&[State::Ended]),
+        }
+    }
+}
+
 impl Resident {
+    /// Whether a thread is in that state.
+    pub(super) fn any(&self, state: State) -> bool {
+        self.lanes.states.contains(&state)
+    }
+
+    pub(super) fn stuck(&self) -> Stuck {
+        self.lanes.stuck()
+    }
+
     /// Prepares the memory and the thread records for block `linear`.
-    fn begin(&mut self, grid: &Grid<'_>, number: u32, linear: u64) -> Result<Worker, Fault> {
+    pub(super) fn begin(&mut self, grid: &Grid<'_>, number: u32, linear: u64) -> Result<Worker, Fault> {
         let Grid { kernel, launch, shared_bytes } = *grid;
         let [bx, by, bz] = launch.block;
         let n_threads = (bx * by * bz) as usize;
         let stride = kernel.context_bytes.next_multiple_of(16) as usize;
         let local_bytes = kernel.local_bytes * n_threads as u64;
-        self.shared.ensure(u64::from(shared_bytes))?;
+        // The blocks of a cluster have their part of its window.
+        let own_shared = if launch.cluster == [1; 3] { shared_bytes } else { 0 };
+        self.shared.ensure(u64::from(own_shared))?;
         self.context.ensure((stride * n_threads) as u64)?;
         self.local.ensure(local_bytes)?;
         let lanes = &mut self.lanes;
@@ -181,6 +208,7 @@ impl Resident {
         lanes.states.resize(n_threads, State::Ready);
         lanes.ended = [0; MAX_WARPS];
         lanes.n_ended = 0;
+        lanes.cluster_arrived = [0; MAX_WARPS];
         lanes.barriers.resize_with(N_BARRIERS, Barrier::default);
         lanes.barriers.iter_mut().filter(|b| b.in_use).for_each(Barrier::reset);
         let worker = Worker {
@@ -192,6 +220,8 @@ impl Resident {
             block: block_index(linear, launch.grid),
             linear: linear as u32,
             local_bytes,
+            cluster_rank: 0,
+            pad: 0,
         };
         let mut block = Block::of(self, grid, &worker);
         // SAFETY: the mapping has `stride` bytes for each thread.
@@ -212,28 +242,32 @@ impl Resident {
     }
 }
 
-enum Turn {
+pub(super) enum Turn {
     Ended,
     /// Nothing moved for as many passes as patience allowed.
     Waits,
 }
 
-struct Block<'a> {
+pub(super) struct Block<'a> {
     lanes: &'a mut Lanes,
     records: *mut u8,
     stride: usize,
     n_threads: usize,
+    /// It is a cluster by itself.
+    is_cluster: bool,
 }
 
 impl<'a> Block<'a> {
-    fn of(resident: &'a mut Resident, grid: &Grid<'_>, worker: &Worker) -> Block<'a> {
+    pub fn of(resident: &'a mut Resident, grid: &Grid<'_>, worker: &Worker) -> Block<'a> {
         Block {
             records: worker.context,
             stride: grid.kernel.context_bytes.next_multiple_of(16) as usize,
             n_threads: resident.lanes.states.len(),
+            is_cluster: grid.launch.cluster == [1; 3],
             lanes: &mut resident.lanes,
         }
     }
+
     fn thread(&mut self, t: usize) -> &mut Thread {
         debug_assert!(t < self.n_threads);
         // SAFETY: `t` is below the number of records; `&mut self` keeps the reference alone.
@@ -252,8 +286,13 @@ impl<'a> Block<'a> {
         }
     }
 
+    /// Passes in which something moved, since the block began.
+    pub fn n_steps(&self) -> u64 {
+        self.lanes.n_steps
+    }
+
     /// Runs until the block has ended, or nothing moved in `patience` passes.
-    fn run(
+    pub fn run(
         &mut self,
         step: (StepFn, &Guard),
         grid: &Grid<'_>,
@@ -276,6 +315,10 @@ impl<'a> Block<'a> {
                 }
             }
             advanced |= self.complete_barriers();
+            if self.is_cluster && self.has_cluster_arrivals() && self.has_arrived_at_cluster() {
+                self.pass_cluster_barrier();
+                advanced = true;
+            }
             if self.lanes.n_ended as usize == self.n_threads {
                 return Ok(Turn::Ended);
             }
@@ -283,7 +326,11 @@ impl<'a> Block<'a> {
                 self.lanes.n_steps += 1;
                 idle_passes = 0;
             } else if !spinning {
-                return Err(Fault::Deadlock(self.stuck()));
+                if !self.is_cluster {
+                    // Another block of the cluster may be the one that moves; the cluster sees if none does.
+                    return Ok(Turn::Waits);
+                }
+                return Err(Fault::Deadlock(self.lanes.stuck()));
             } else {
                 idle_passes += 1;
                 if idle_passes >= patience || stopped() {
@@ -294,13 +341,24 @@ impl<'a> Block<'a> {
         }
     }
 
-    fn stuck(&self) -> Stuck {
-        let count = |wanted: &[State]| self.lanes.states.iter().filter(|s| wanted.contains(s)).count() as u32;
-        Stuck {
-            at_barrier: count(&[State::AtBarrier]),
-            at_collective: count(&[State::AtCollective, State::AtActiveMask]),
-            ended: count(&[State::Ended]),
-        }
+    // ---- the cluster's barrier ----
+
+    /// Whether a thread waits for the others to arrive, or has arrived and goes on.
+    pub fn has_cluster_arrivals(&self) -> bool {
+        self.lanes.cluster_arrived.iter().any(|&lanes| lanes != 0)
+    }
+
+    /// Whether all threads have arrived; those that ended count as arrived.
+    pub fn has_arrived_at_cluster(&self) -> bool {
+        (0..self.n_warps())
+            .all(|w| self.lanes.cluster_arrived[w] | self.lanes.ended[w] == self.present(w))
+    }
+
+    /// Begins the next phase.
+    pub fn pass_cluster_barrier(&mut self) {
+        self.lanes.cluster_arrived = [0; MAX_WARPS];
+        self.lanes.states.iter_mut().filter(|s| **s == State::AtClusterBarrier).for_each(|s| *s = State::Ready);
+        self.lanes.n_steps += 1;
     }
 
     /// Steps every lane that can run; true when one of them got anywhere.
@@ -352,6 +410,15 @@ impl<'a> Block<'a> {
             request::ACTIVE_MASK => self.lanes.states[t] = State::AtActiveMask,
             request::SHFL..=request::REDUX | request::ELECT | request::WARP_SYNC => {
                 self.lanes.states[t] = State::AtCollective;
+            }
+            request::CLUSTER_ARRIVE => {
+                self.lanes.cluster_arrived[t / WARP] |= 1 << (t % WARP);
+                self.lanes.states[t] = State::Ready;
+            }
+            request::CLUSTER_WAIT => {
+                // The phase may have ended between the thread's arrival and now.
+                let arrived = self.lanes.cluster_arrived[t / WARP] & 1 << (t % WARP) != 0;
+                self.lanes.states[t] = if arrived { State::AtClusterBarrier } else { State::Ready };
             }
             _ => return Err(Fault::Status(1)),
         }

@@ -3,6 +3,7 @@
 //! The thread that calls [`run`] works on the grid itself; the pool's threads help. No lock is held while blocks run.
 
 pub mod arena;
+pub mod cluster;
 pub mod guard;
 pub mod lane;
 pub mod pool;
@@ -70,6 +71,34 @@ pub struct Launch {
     pub workers: u32,
     pub grid_id: u64,
     pub functions: *const *const c_void,
+    /// A cooperative grid's [`Workspace`], else null.
+    pub workspace: *const Workspace,
+    /// Blocks of a cluster.
+    pub cluster: [u32; 3],
+    /// 1 when the kernel or the launch said how large a cluster is.
+    pub explicit_cluster: u32,
+}
+
+/// What a cooperative grid finds at the address in `%envreg1` and `%envreg2`: CUDA's cooperative groups meet there, all
+/// blocks adding to `barrier`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Workspace {
+    /// Bytes of this structure.
+    pub bytes: u32,
+    pub barrier: AtomicU32,
+}
+
+impl Workspace {
+    pub fn new() -> Workspace {
+        Workspace { bytes: size_of::<Workspace>() as u32, barrier: AtomicU32::new(0) }
+    }
+}
+
+impl Default for Workspace {
+    fn default() -> Workspace {
+        Workspace::new()
+    }
 }
 
 /// One per OS thread that runs blocks.
@@ -83,6 +112,8 @@ pub struct Worker {
     pub block: [u32; 3],
     pub linear: u32,
     pub local_bytes: u64,
+    pub cluster_rank: u32,
+    pub pad: u32,
 }
 
 /// One per CUDA thread in setting L; the emitter's saved values follow.
@@ -105,6 +136,9 @@ const _: () = {
     assert!(offset_of!(Launch, grid) == 24 && offset_of!(Launch, block) == 36);
     assert!(offset_of!(Launch, dynamic_shared) == 48 && offset_of!(Launch, workers) == 52);
     assert!(offset_of!(Launch, grid_id) == 56 && offset_of!(Launch, functions) == 64);
+    assert!(offset_of!(Launch, workspace) == 72 && offset_of!(Launch, cluster) == 80);
+    assert!(offset_of!(Launch, explicit_cluster) == 92);
+    assert!(offset_of!(Worker, cluster_rank) == 56);
     assert!(offset_of!(Worker, number) == 24 && offset_of!(Worker, block) == 32);
     assert!(offset_of!(Worker, linear) == 44 && offset_of!(Worker, local_bytes) == 48);
     assert!(offset_of!(Thread, linear) == 16 && offset_of!(Thread, local) == 24);
@@ -252,6 +286,10 @@ impl Job<'_> {
                     (linear < self.total).then_some(linear)
                 };
                 let stopped = || self.status.load(Ordering::Relaxed) != 0;
+                if self.grid.launch.cluster != [1; 3] {
+                    let (step, spare) = ((step, &guard), &mut arena.clusters);
+                    return cluster::run_clusters(step, self.grid, number, spare, next, stopped);
+                }
                 lane::run_blocks(step, &guard, self.grid, number, &mut arena.residents, next, stopped)
             }
         }
@@ -273,6 +311,8 @@ impl Job<'_> {
             block: [0; 3],
             linear: 0,
             local_bytes,
+            cluster_rank: 0,
+            pad: 0,
         };
         loop {
             let first = self.next.fetch_add(self.chunk, Ordering::Relaxed);
@@ -299,8 +339,9 @@ const INLINE_NS: u64 = 6_000;
 
 /// Runs the whole grid; returns when its last block has ended.
 pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
-    let [x, y, z] = grid.launch.grid.map(u64::from);
-    let total = x * y * z;
+    // Blocks of a cluster stay together.
+    let units = |axis: usize| u64::from(grid.launch.grid[axis] / grid.launch.cluster[axis]);
+    let total = units(0) * units(1) * units(2);
     let n_workers = pool::workers() as u64;
     let chunk = match grid.kernel.setting {
         Setting::Lane => 1,

@@ -23,6 +23,9 @@ fn launch(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], params: &[u64]) -> R
         workers: pool::workers() as u32,
         grid_id: 1,
         functions: std::ptr::null(),
+        workspace: std::ptr::null(),
+        cluster: [1; 3],
+        explicit_cluster: 0,
     };
     run(&Grid { kernel, launch: &launch, shared_bytes: 256 })
 }

@@ -41,6 +41,9 @@ pub struct How {
     pub grid: [u32; 3],
     pub block: [u32; 3],
     pub dynamic_shared: u32,
+    /// Blocks of a cluster.
+    pub cluster: [u32; 3],
+    pub cooperative: bool,
     /// `None`: as the translator chooses. `Some(Simd)` fails when the kernel would fall back to L.
     pub setting: Option<Setting>,
     pub width: Option<u32>,
@@ -54,6 +57,8 @@ impl How {
             grid: [grid, 1, 1],
             block: [block, 1, 1],
             dynamic_shared: 0,
+            cluster: [1; 3],
+            cooperative: false,
             setting: None,
             width: None,
             vector_bits: None,
@@ -104,7 +109,13 @@ fn lines(diagnostics: &[compiler::Diagnostic]) -> String {
 pub fn emit(program: &Program, kernel: &str, how: &How) -> Result<Compiled, Error> {
     let kernel = find(program, kernel)?;
     let vector_bits = how.target().vector_bits;
-    let options = Options { block: how.block, setting: how.setting, width: how.width, vector_bits };
+    let options = Options {
+        block: how.block,
+        setting: how.setting,
+        width: how.width,
+        vector_bits,
+        clustered: how.cluster != [1; 3],
+    };
     let compiled = cpu::emit(program, kernel, &options).map_err(|d| Error::Translate(lines(&d)))?;
     if how.setting == Some(Setting::Simd) && compiled.setting != Setting::Simd {
         return Err(Error::NotSimd(compiled.why_not_simd.unwrap_or_default()));
@@ -208,6 +219,7 @@ pub fn run_code(
         }
     }
     let functions: Vec<usize> = (1..=program.functions.len()).map(|n| 16 * n).collect();
+    let workspace = exec::Workspace::new();
     let launch = Launch {
         params: params.as_ptr().cast(),
         globals: globals.addresses.as_ptr(),
@@ -218,6 +230,9 @@ pub fn run_code(
         workers: exec::pool::workers() as u32,
         grid_id: 1,
         functions: functions.as_ptr().cast(),
+        workspace: if how.cooperative { &raw const workspace } else { std::ptr::null() },
+        cluster: how.cluster,
+        explicit_cluster: (how.cluster != [1; 3]).into(),
     };
     let shared_bytes = exec::shared_bytes(&kernel.shared, how.dynamic_shared);
     exec::run(&Grid { kernel: code, launch: &launch, shared_bytes }).map_err(Error::Fault)

@@ -10,6 +10,8 @@
 //! // run: any_nan(nan) = nan                 any NaN; write bits (0x7fffffff) to ask for one
 //! // run[block=64, grid=2, shared=1024]: ballot() = 0xffffffff*128
 //! // run[L]: lock() = 1                      not asked of setting S
+//! // run[L, grid=4, cluster=2]: rank() = 0, 1, 0, 1
+//! // run[L, grid=4, cooperative]: meet() = 4
 //! ```
 //! A `*n` repeats a value. Text behind two spaces after the results is a remark.
 
@@ -119,6 +121,8 @@ fn row(line: usize, rest: &str) -> Option<Row> {
             None if option == "L" => lane_only = true,
             Some(("block", v)) => how.block = dims(v)?,
             Some(("grid", v)) => how.grid = dims(v)?,
+            Some(("cluster", v)) => how.cluster = dims(v)?,
+            None if option == "cooperative" => how.cooperative = true,
             Some(("shared", v)) => how.dynamic_shared = v.trim().parse().ok()?,
             _ => return None,
         }
@@ -297,7 +301,7 @@ pub enum Failure {
 }
 
 /// Code by kernel and the part of [`How`] that it depends on: rows share it.
-type Codes = HashMap<(String, [u32; 3], Option<u32>, Option<u32>), exec::Kernel>;
+type Codes = HashMap<(String, [u32; 3], Option<u32>, Option<u32>, bool), exec::Kernel>;
 
 fn code<'c>(
     program: &Program,
@@ -307,7 +311,7 @@ fn code<'c>(
 ) -> Result<&'c exec::Kernel, Error> {
     use std::collections::hash_map::Entry;
     // L has no width, S always has one here.
-    match codes.entry((kernel.to_owned(), how.block, how.width, how.vector_bits)) {
+    match codes.entry((kernel.to_owned(), how.block, how.width, how.vector_bits, how.cluster != [1; 3])) {
         Entry::Occupied(found) => Ok(found.into_mut()),
         Entry::Vacant(place) => {
             let compiled = super::emit(program, kernel, how)?;

@@ -3,7 +3,8 @@
 use super::code::Code;
 use super::layout::{launch, worker};
 use crate::back::llvm::{Builder, Type, Val, memory};
-use crate::ir::Space;
+use super::special;
+use crate::ir::{CLUSTER_SHIFT, Space, Special};
 use crate::program::GlobalSpace;
 
 impl Code<'_> {
@@ -51,13 +52,26 @@ impl Code<'_> {
         self.b.icmp("ult", &distance, bytes)
     }
 
+    /// Whether a generic address lies in the shared memory of any block of the cluster.
+    fn is_cluster_shared(&mut self, address: &Val) -> Val {
+        let start = self.load_field("%worker", worker::SHARED, Type::ptr());
+        let n_blocks = special::read(self, Special::ClusterNctaRank, Type::int(64, 1));
+        let bytes = self.b.bin_int("shl", &n_blocks, i128::from(CLUSTER_SHIFT));
+        self.within(address, &start, &bytes)
+    }
+
     pub fn is_space(&mut self, space: Space, address: &Val) -> Val {
         let address = self.b.resize(address, 64, false);
         let wide = Type::int(64, 1);
         match space {
             Space::Generic => Builder::int(Type::int(1, 1), 1),
             Space::Shared => {
-                let start = self.load_field("%worker", worker::SHARED, Type::ptr());
+                let mut start = self.load_field("%worker", worker::SHARED, Type::ptr());
+                if self.options.clustered {
+                    let first = self.shared_first();
+                    let at = format!("getelementptr i8, {}, {}", start.typed(), first.typed());
+                    start = self.b.assign(Type::ptr(), at);
+                }
                 let bytes = self.load_field("%worker", worker::SHARED_BYTES, Type::int(32, 1));
                 let bytes = self.b.resize(&bytes, 64, false);
                 self.within(&address, &start, &bytes)
@@ -89,7 +103,10 @@ impl Code<'_> {
             Space::Global => {
                 let mut elsewhere = self.is_space(Space::Const, &address);
                 for other in [Space::Shared, Space::Local] {
-                    let inside = self.is_space(other, &address);
+                    let inside = match other {
+                        Space::Shared if self.options.clustered => self.is_cluster_shared(&address),
+                        _ => self.is_space(other, &address),
+                    };
                     elsewhere = self.b.or(&elsewhere, &inside);
                 }
                 self.b.not(&elsewhere)

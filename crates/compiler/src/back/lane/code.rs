@@ -196,7 +196,12 @@ impl<'a> Code<'a> {
                 let (_, offset) = offset.ok_or_else(|| {
                     Unsupported(format!("shared variable {id} outside the kernel's layout"))
                 })?;
-                address(*offset)
+                if !self.options.clustered {
+                    return address(*offset);
+                }
+                let first = self.shared_first();
+                let at = self.b.bin_int("add", &first, i128::from(*offset));
+                Ok(self.b.resize(&at, to.bits(), false))
             }
             Op::LocalAddr(id) => {
                 let offset = self.locals.offsets[id.index()];
@@ -208,6 +213,13 @@ impl<'a> Code<'a> {
             Op::ParamAddr(offset) => address(u64::from(*offset)),
             _ => Err(Unsupported(format!("{op:?}"))),
         }
+    }
+
+    /// Where the block's own shared memory starts in its cluster's window.
+    pub fn shared_first(&mut self) -> Val {
+        let rank = self.load_field("%worker", worker::CLUSTER_RANK, Type::int(32, 1));
+        let rank = self.b.resize(&rank, 64, false);
+        self.b.bin_int("shl", &rank, i128::from(crate::ir::CLUSTER_SHIFT))
     }
 
     pub fn table_entry(&mut self, table: i64, index: u32, to: Type) -> Val {

@@ -9,6 +9,9 @@ pub mod launch {
     pub const N_WORKERS: i64 = 52;
     pub const GRID_ID: i64 = 56;
     pub const FUNCTIONS: i64 = 64;
+    pub const WORKSPACE: i64 = 72;
+    pub const CLUSTER: i64 = 80;
+    pub const EXPLICIT_CLUSTER: i64 = 92;
 }
 
 pub mod worker {
@@ -18,6 +21,7 @@ pub mod worker {
     pub const SHARED_BYTES: i64 = 28;
     pub const BLOCK: i64 = 32;
     pub const LOCALS_BYTES: i64 = 48;
+    pub const CLUSTER_RANK: i64 = 56;
 }
 
 pub mod thread {

@@ -40,7 +40,7 @@ pub struct Plan {
 
 /// The thread stops at it until others have come, or lets others run.
 pub fn suspends(op: &Op) -> bool {
-    op.is_warp_collective() || matches!(op, Op::Barrier { .. } | Op::NanoSleep)
+    op.is_warp_collective() || matches!(op, Op::Barrier { .. } | Op::ClusterBarrier { .. } | Op::NanoSleep)
 }
 
 /// The same value for the whole life of the thread, and cheap to have at its start.

@@ -51,6 +51,8 @@ fn number(op: &Op) -> Option<(u32, u32)> {
         Op::ActiveMask => (6, 0),
         Op::Elect => (7, 0),
         Op::WarpSync => (8, 0),
+        Op::ClusterBarrier { wait: false } => (9, 0),
+        Op::ClusterBarrier { wait: true } => (10, 0),
         _ => return None,
     })
 }

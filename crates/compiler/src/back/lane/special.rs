@@ -19,21 +19,23 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         | Special::Nctaid(3..)
         | Special::ClusterId(3..)
         | Special::NClusterId(3..)
+        | Special::ClusterCtaid(3..)
         | Special::ClusterNctaid(3..) => number(0),
         Special::Tid(axis) => code.load_field("%thread", thread::TID + 4 * i64::from(axis), word),
         Special::Ntid(axis) => number(u64::from(block[usize::from(axis)])),
-        // Without clusters each block is one.
-        Special::Ctaid(axis) | Special::ClusterId(axis) => {
-            code.load_field("%worker", worker::BLOCK + 4 * i64::from(axis), word)
-        }
-        Special::Nctaid(axis) | Special::NClusterId(axis) => {
-            code.load_field("%launch", launch::GRID + 4 * i64::from(axis), word)
-        }
-        Special::ClusterCtaid(_)
+        Special::Ctaid(axis) => code.load_field("%worker", worker::BLOCK + 4 * i64::from(axis), word),
+        Special::Nctaid(axis) => code.load_field("%launch", launch::GRID + 4 * i64::from(axis), word),
+        // The high and the low word of the address of the grid's workspace; 0 unless the launch is cooperative.
+        Special::EnvReg(1) => code.load_field("%launch", launch::WORKSPACE + 4, word),
+        Special::EnvReg(2) => code.load_field("%launch", launch::WORKSPACE, word),
+        Special::EnvReg(_) => number(0),
+        Special::IsExplicitCluster => code.load_field("%launch", launch::EXPLICIT_CLUSTER, word),
+        Special::ClusterId(_)
+        | Special::NClusterId(_)
+        | Special::ClusterCtaid(_)
+        | Special::ClusterNctaid(_)
         | Special::ClusterCtaRank
-        | Special::IsExplicitCluster
-        | Special::EnvReg(_) => number(0),
-        Special::ClusterNctaid(_) | Special::ClusterNctaRank => number(1),
+        | Special::ClusterNctaRank => return cluster(code, special),
         Special::LaneId => lane(code),
         Special::WarpId => {
             let linear = code.load_field("%thread", thread::LINEAR, word);
@@ -55,6 +57,45 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         clock => return read_clock(code, clock, to),
     };
     code.b.resize(&value, to.bits(), false)
+}
+
+/// Where the block lies in its cluster and the cluster in the grid. Without clusters each block is one.
+fn cluster(code: &mut Code<'_>, special: Special) -> Val {
+    let word = Type::int(32, 1);
+    let clustered = code.options.clustered;
+    let number = |value: u64| Builder::int(word, i128::from(value));
+    let block = |code: &mut Code<'_>, axis: u8| {
+        code.load_field("%worker", worker::BLOCK + 4 * i64::from(axis), word)
+    };
+    let grid = |code: &mut Code<'_>, axis: u8| {
+        code.load_field("%launch", launch::GRID + 4 * i64::from(axis), word)
+    };
+    let size = |code: &mut Code<'_>, axis: u8| match clustered {
+        true => code.load_field("%launch", launch::CLUSTER + 4 * i64::from(axis), word),
+        false => number(1),
+    };
+    match special {
+        Special::ClusterId(axis) => {
+            let (block, size) = (block(code, axis), size(code, axis));
+            code.b.bin("udiv", &block, &size)
+        }
+        Special::NClusterId(axis) => {
+            let (grid, size) = (grid(code, axis), size(code, axis));
+            code.b.bin("udiv", &grid, &size)
+        }
+        Special::ClusterCtaid(axis) => {
+            let (block, size) = (block(code, axis), size(code, axis));
+            code.b.bin("urem", &block, &size)
+        }
+        Special::ClusterNctaid(axis) => size(code, axis),
+        Special::ClusterCtaRank if clustered => code.load_field("%worker", worker::CLUSTER_RANK, word),
+        Special::ClusterCtaRank => number(0),
+        _ => {
+            let [x, y, z] = [0, 1, 2].map(|axis| size(code, axis));
+            let rows = code.b.bin("mul", &x, &y);
+            code.b.bin("mul", &rows, &z)
+        }
+    }
 }
 
 fn lane(code: &mut Code<'_>) -> Val {

@@ -1,6 +1,7 @@
 //! Special registers, and addresses of the windows of a block and of a thread.
 
 use super::Emitter;
+use crate::back::lane::layout::launch;
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Op, Space, Special};
 use crate::pass::shape::Shape;
@@ -59,6 +60,11 @@ impl Emitter<'_> {
         self.b.assign(Type::int(64, 1), format_args!("load i64, ptr {}, !invariant.load !0", at.text))
     }
 
+    fn launch_word(&mut self, offset: i64) -> Val {
+        let at = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %launch, i64 {offset}"));
+        self.b.assign(i32_ty(), format_args!("load i32, ptr {}, !invariant.load !0", at.text))
+    }
+
     fn block_register(&mut self, register: Special) -> Result<Val, String> {
         let [bx, by, bz] = self.threads.block;
         let total = self.threads.total();
@@ -83,7 +89,13 @@ impl Emitter<'_> {
             Special::TotalSmemSize | Special::AggrSmemSize => named("%shared.bytes"),
             Special::ClusterCtaid(_) | Special::ClusterCtaRank => number(0),
             Special::ClusterNctaid(_) | Special::ClusterNctaRank => number(1),
-            Special::IsExplicitCluster => Val::new(Type::int(1, 1), "false"),
+            Special::IsExplicitCluster => {
+                let word = self.launch_word(launch::EXPLICIT_CLUSTER);
+                self.b.icmp_int("ne", &word, 0)
+            }
+            // The high and the low word of the address of the grid's workspace.
+            Special::EnvReg(1) => self.launch_word(launch::WORKSPACE + 4),
+            Special::EnvReg(2) => self.launch_word(launch::WORKSPACE),
             Special::EnvReg(_) => number(0),
             other => return Err(format!("setting S does not have {other:?}")),
         })
