@@ -120,6 +120,8 @@ impl Device {
         p.hostRegisterSupported = 1;
         p.memoryPoolsSupported = 1;
         p.unifiedFunctionPointers = 0;
+        p.cooperativeLaunch = 1;
+        p.clusterLaunch = 1;
         copy_text(&mut p.gcnArchName, ARCH);
         p.maxSharedMemoryPerMultiProcessor = SHARED_PER_CORE as usize;
         p.clockInstructionRate = self.clock_khz;

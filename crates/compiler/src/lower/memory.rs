@@ -240,6 +240,7 @@ pub(super) fn cvta<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 
 /// `isspacep.space p, a`
 pub(super) fn isspacep<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let of_cluster = i.ast.has("shared::cluster");
     let space = i.take_map(space).ok_or(Failure::Unsupported)?;
     i.done()?;
     let [p, a] = i.operands()?;
@@ -250,7 +251,11 @@ pub(super) fn isspacep<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
         _ => l.value(a, Type::U64)?,
     };
     let a = l.resize(a, Ty::B64, false);
-    let result = l.b.emit1(Op::IsSpace(space), &[a], Ty::Pred);
+    let mut result = l.b.emit1(Op::IsSpace(space), &[a], Ty::Pred);
+    if of_cluster {
+        let elsewhere = super::cluster::in_window(l, a);
+        result = l.b.emit1(Op::Bool(crate::ir::Bool::Or), &[result, elsewhere], Ty::Pred);
+    }
     l.write(p, result)
 }
 
@@ -277,33 +282,4 @@ pub(super) fn createpolicy<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> 
     i.done()?;
     let policy = l.b.constant(Ty::B64, 0);
     l.write(i.operand(0)?, policy)
-}
-
-/// `mapa{.shared::cluster}.type d, a, b`: the address of `a` in the shared memory of the cluster's block b. A cluster has
-/// one block here, and there is no other b.
-pub(super) fn mapa<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    i.take("shared::cluster");
-    let ty = i.ty()?;
-    i.done()?;
-    if !matches!(ty, Type::U32 | Type::U64) {
-        return Err(Failure::Unsupported);
-    }
-    let [d, a, b] = i.operands()?;
-    let address = l.value(a, ty)?;
-    l.value(b, Type::U32)?;
-    l.write(d, address)
-}
-
-/// `getctarank{.shared::cluster}.type d, a`: which block of the cluster a shared address belongs to: the only one.
-pub(super) fn getctarank<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    i.take("shared::cluster");
-    let ty = i.ty()?;
-    i.done()?;
-    if !matches!(ty, Type::U32 | Type::U64) {
-        return Err(Failure::Unsupported);
-    }
-    let [d, a] = i.operands()?;
-    l.value(a, ty)?;
-    let rank = l.b.constant(Ty::B32, 0);
-    l.write(d, rank)
 }

@@ -7,6 +7,7 @@ mod atomic;
 mod barrier;
 mod builder;
 mod call;
+mod cluster;
 mod compare;
 mod control;
 mod convert;

@@ -6,7 +6,7 @@
 use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
 use super::{
-    atomic, barrier, call, compare, control, convert, copy, float, integer, logic, matrix, mbarrier, memory,
+    atomic, barrier, call, cluster, compare, control, convert, copy, float, integer, logic, matrix, mbarrier, memory,
     special, video, video_simd, warp,
 };
 
@@ -80,7 +80,7 @@ table! {
     "fence"          Impure barrier::fence,
     "fma"            Pure   float::fma,
     "fns"            Pure   integer::fns,
-    "getctarank"     Pure   memory::getctarank,
+    "getctarank"     Pure   cluster::getctarank,
     "griddepcontrol" Impure control::griddepcontrol,
     "isspacep"       Pure   memory::isspacep,
     "ld"             Impure memory::ld,
@@ -91,7 +91,7 @@ table! {
     "mad"            Pure   integer::mad,
     "mad24"          Pure   integer::mad24,
     "madc"           Pure   integer::madc,
-    "mapa"           Pure   memory::mapa,
+    "mapa"           Pure   cluster::mapa,
     "match"          Impure warp::match_,
     "max"            Pure   integer::max,
     "mbarrier"       Impure mbarrier::mbarrier,

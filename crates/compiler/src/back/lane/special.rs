@@ -35,7 +35,7 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         | Special::ClusterCtaid(_)
         | Special::ClusterNctaid(_)
         | Special::ClusterCtaRank
-        | Special::ClusterNctaRank => return cluster(code, special),
+        | Special::ClusterNctaRank => cluster(code, special),
         Special::LaneId => lane(code),
         Special::WarpId => {
             let linear = code.load_field("%thread", thread::LINEAR, word);
