@@ -47,8 +47,13 @@ fn reach(example: &str) -> Reach {
             if let Err(error) = verify(body) {
                 panic!("{example}: {error}");
             }
-            let options =
-                Options { block: [64, 1, 1], setting: Some(Setting::Lane), width: None, vector_bits: 256, clustered: false };
+            let options = Options {
+                block: [64, 1, 1],
+                setting: Some(Setting::Lane),
+                width: None,
+                vector_bits: 256,
+                clustered: false,
+            };
             match emit(&program, &program.kernels[0], &options) {
                 Ok(_) => Reach::Emitted,
                 Err(_) => Reach::Lowered,

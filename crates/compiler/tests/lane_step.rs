@@ -19,7 +19,13 @@ fn load(path: &Path) -> Program {
 }
 
 fn emit(program: &Program, name: &str) -> compiler::back::cpu::Compiled {
-    let options = Options { block: [64, 1, 1], setting: Some(Setting::Lane), width: None, vector_bits: 256, clustered: false };
+    let options = Options {
+        block: [64, 1, 1],
+        setting: Some(Setting::Lane),
+        width: None,
+        vector_bits: 256,
+        clustered: false,
+    };
     cpu::emit(program, program.kernel(name).unwrap(), &options).unwrap_or_else(|d| panic!("{name}: {d:?}"))
 }
 

@@ -26,12 +26,14 @@ pub enum DeviceChoice {
 /// `CUDAWAY_CPU_SETTING`: how the CPU device runs a block (docs/architecture.md, "Settings").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CpuSetting {
-    /// S where the kernel allows it, else L.
+    /// S where the kernel allows it, else P, else L.
     #[default]
     Auto,
     /// One lane at a time, exact independent thread scheduling: the reference.
     Lane,
-    /// Lanes as LLVM vectors; kernels that do not allow it still run in L and the log says why.
+    /// Warps by themselves, lanes as LLVM vectors; kernels that do not allow it still run in L and the log says why.
+    Warp,
+    /// Lanes as LLVM vectors, the block together; kernels that do not allow it still run in P or L.
     Simd,
 }
 
@@ -74,7 +76,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_CACHE_MAX_MB", "bound of that directory in MiB; 0 keeps nothing"),
     ("CUDAWAY_COMPUTE_CAPABILITY", "compute capability reported to programs, as X.Y"),
     ("CUDAWAY_CPU_MEMORY_MB", "memory of the CPU device in MiB"),
-    ("CUDAWAY_CPU_SETTING", "auto, L (one lane) or S (vector lanes)"),
+    ("CUDAWAY_CPU_SETTING", "auto, L (lanes), P (warps) or S (blocks of vector lanes)"),
     ("CUDAWAY_CPU_THREADS", "worker threads of the CPU device"),
     ("CUDAWAY_CPU_WIDTH", "lanes per group in setting S: 8, 16, 32 or 64"),
     ("CUDAWAY_DEVICE", "auto, hip, cpu or a library's path; a list gives one device list in order"),
@@ -130,12 +132,14 @@ impl Config {
         let cpu_width = settle(&mut settled, parse("CUDAWAY_CPU_WIDTH", "8, 16, 32 or 64"), |t| {
             t.parse::<u32>().ok().filter(|n| [8, 16, 32, 64].contains(n))
         });
-        let cpu_setting = settle(&mut settled, parse("CUDAWAY_CPU_SETTING", "auto, L or S"), |t| match t {
-            "auto" => Some(CpuSetting::Auto),
-            "L" | "l" => Some(CpuSetting::Lane),
-            "S" | "s" => Some(CpuSetting::Simd),
-            _ => None,
-        });
+        let cpu_setting =
+            settle(&mut settled, parse("CUDAWAY_CPU_SETTING", "auto, L, P or S"), |t| match t {
+                "auto" => Some(CpuSetting::Auto),
+                "L" | "l" => Some(CpuSetting::Lane),
+                "P" | "p" => Some(CpuSetting::Warp),
+                "S" | "s" => Some(CpuSetting::Simd),
+                _ => None,
+            });
         let mut understood = settled.into_iter();
         complaints.retain(|_| !understood.next().unwrap_or(false));
 
@@ -211,7 +215,7 @@ mod tests {
         assert_eq!(config.compute_capability, (8, 6));
         assert_eq!(
             config.complaints,
-            ["CUDAWAY_CPU_WIDTH expects 8, 16, 32 or 64", "CUDAWAY_CPU_SETTING expects auto, L or S"]
+            ["CUDAWAY_CPU_WIDTH expects 8, 16, 32 or 64", "CUDAWAY_CPU_SETTING expects auto, L, P or S"]
         );
     }
 

@@ -58,6 +58,7 @@ fn build_here(
     let setting = match config.cpu_setting {
         CpuSetting::Auto => None,
         CpuSetting::Lane => Some(Setting::Lane),
+        CpuSetting::Warp => Some(Setting::Warp),
         CpuSetting::Simd => Some(Setting::Simd),
     };
     let (width, vector_bits) = (config.cpu_width, target.vector_bits);
@@ -99,13 +100,15 @@ fn build_here(
     tracing::info!(
         target: "cudaway::cpu",
         "compiled kernel {name}, block {block:?}, setting {}, {} bytes of code, {:.1} ms (IR {:.1} ms)",
-        if setting == Setting::Simd { format!("S, {width} lanes") } else { "L".to_owned() },
+        if setting == Setting::Simd { format!("S, {width} lanes") } else { setting.letter().to_owned() },
         object.len(),
         start.elapsed().as_secs_f64() * 1e3,
         emitted.as_secs_f64() * 1e3,
     );
-    if let Some(why) = &compiled.why_not_simd {
-        tracing::info!(target: "cudaway::cpu", "{name} runs in setting L: {why}");
+    for (not, why) in [("S", &compiled.why_not_simd), ("P", &compiled.why_not_warp)] {
+        if let Some(why) = why {
+            tracing::info!(target: "cudaway::cpu", "{name} does not run in setting {not}: {why}");
+        }
     }
     Cache::global().put(&key, &pack(shape, &object));
     Ok(code)
@@ -124,7 +127,7 @@ fn key(digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key
 /// Setting, width, context bytes, local bytes, then the object.
 fn pack(shape: CompiledShape, object: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(PACKED_BYTES + object.len());
-    bytes.extend(u32::from(shape.setting == Setting::Simd).to_le_bytes());
+    bytes.extend(SETTINGS.iter().position(|&it| it == shape.setting).map_or(0, |at| at as u32).to_le_bytes());
     bytes.extend(shape.width.to_le_bytes());
     bytes.extend(shape.context_bytes.to_le_bytes());
     bytes.extend(shape.local_bytes.to_le_bytes());
@@ -134,11 +137,14 @@ fn pack(shape: CompiledShape, object: &[u8]) -> Vec<u8> {
 
 const PACKED_BYTES: usize = 24;
 
+/// By the number that stands for them in a packed shape.
+const SETTINGS: [Setting; 3] = [Setting::Lane, Setting::Simd, Setting::Warp];
+
 fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
     let (header, object) = bytes.split_at_checked(PACKED_BYTES)?;
     let u32_at = |at: usize| Some(u32::from_le_bytes(header[at..at + 4].try_into().ok()?));
     let u64_at = |at: usize| Some(u64::from_le_bytes(header[at..at + 8].try_into().ok()?));
-    let setting = if u32_at(0)? == 1 { Setting::Simd } else { Setting::Lane };
+    let setting = *SETTINGS.get(u32_at(0)? as usize)?;
     let shape =
         CompiledShape { setting, width: u32_at(4)?, context_bytes: u64_at(8)?, local_bytes: u64_at(16)? };
     Some((shape, object.to_vec()))
@@ -161,9 +167,10 @@ mod tests {
 
     #[test]
     fn what_is_packed_comes_back() {
-        let shape =
-            CompiledShape { setting: Setting::Simd, width: 16, context_bytes: 1 << 40, local_bytes: 48 };
-        assert_eq!(unpack(&pack(shape, b"elf")), Some((shape, b"elf".to_vec())));
+        for setting in SETTINGS {
+            let shape = CompiledShape { setting, width: 16, context_bytes: 1 << 40, local_bytes: 48 };
+            assert_eq!(unpack(&pack(shape, b"elf")), Some((shape, b"elf".to_vec())));
+        }
         assert_eq!(unpack(&[0; 23]), None);
     }
 }

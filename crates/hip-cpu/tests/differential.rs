@@ -1,4 +1,4 @@
-//! Every kernel of `tests/kernels` gives the same bits in setting L and in setting S, at several widths, vector
+//! Every kernel of `tests/kernels` gives the same bits in settings L and P and in setting S, at several widths, vector
 //! lengths, block shapes and sizes that fill groups only partly.
 //! `KERNEL=name` runs the cases of one kernel.
 
@@ -26,10 +26,12 @@ struct Case {
     given: Vec<Given>,
     /// S has to take it.
     simd: bool,
+    /// P has to take it.
+    warp: bool,
 }
 
 fn case(kernel: &str, grid: [u32; 3], block: [u32; 3], given: Vec<Given>) -> Case {
-    Case { kernel: kernel.to_owned(), grid, block, given, simd: true }
+    Case { kernel: kernel.to_owned(), grid, block, given, simd: true, warp: true }
 }
 
 fn random(i: usize) -> u32 {
@@ -166,11 +168,12 @@ fn cases() -> Vec<Case> {
         all.push(case("gen_shared", grid, b, vec![Words(len, random), Words(len, zero), I(n)]));
         all.push(Case {
             simd: false,
+            warp: false,
             ..case("spin_lock", grid, b, vec![Words(1, zero), Words(1, zero), I(n)])
         });
         let given = vec![Words(len, random), Words(len, zero), I(n)];
-        all.push(Case { simd: false, ..case("divergent_barrier", grid, b, given.clone()) });
-        all.push(Case { simd: false, ..case("tid_barrier", grid, b, given) });
+        all.push(Case { simd: false, warp: false, ..case("divergent_barrier", grid, b, given.clone()) });
+        all.push(Case { simd: false, warp: false, ..case("tid_barrier", grid, b, given) });
     }
     for block in [[4, 4, 4], [32, 2, 3], [3, 5, 7], [1, 64, 1], [2, 1, 33]] {
         let len = 2 * block.iter().product::<u32>() as usize;
@@ -194,7 +197,7 @@ fn any_cases(ptx: &str) -> Vec<Case> {
         for block in if kernel.contains('w') { [32, 64, 96] } else { [32, 40, 100] } {
             let len = 2 * block as usize;
             let given = vec![Words(len, small), Words(len, zero), I(len as i32 - 5)];
-            all.push(Case { simd: false, ..case(&kernel, [2, 1, 1], [block, 1, 1], given) });
+            all.push(Case { simd: false, warp: false, ..case(&kernel, [2, 1, 1], [block, 1, 1], given) });
         }
     }
     all
@@ -246,11 +249,14 @@ fn result(ptx: &str, case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
         .collect();
     run(&program, &case.kernel, how, &mut args)?;
     // DUMP=folder keeps the LLVM IR that was run.
-    if let (Ok(folder), Some(Setting::Simd)) = (std::env::var("DUMP"), how.setting) {
+    if let (Ok(folder), Some(setting @ (Setting::Simd | Setting::Warp))) =
+        (std::env::var("DUMP"), how.setting)
+    {
         let text = hip_cpu::harness::emit(&program, &case.kernel, how)?.text;
         let [x, y, z] = case.block;
         let (width, bits) = (how.width.unwrap_or(0), how.vector_bits.unwrap_or(0));
-        let name = format!("{folder}/{}-{x}x{y}x{z}-w{width}-v{bits}.ll", case.kernel);
+        let letter = setting.letter();
+        let name = format!("{folder}/{}-{x}x{y}x{z}-{letter}{width}-v{bits}.ll", case.kernel);
         std::fs::write(name, text).expect("DUMP is a folder that can be written");
     }
     Ok(buffers)
@@ -258,7 +264,7 @@ fn result(ptx: &str, case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
 
 /// `PTX=file` takes the kernels of that file instead; they take (words, words, count).
 #[test]
-fn settings_l_and_s_give_the_same_bits() {
+fn all_settings_give_the_same_bits() {
     if let Ok(file) = std::env::var("PTX") {
         let ptx = std::fs::read_to_string(file).unwrap();
         compare(&ptx, &any_cases(&ptx));
@@ -287,16 +293,18 @@ fn compare(ptx: &str, cases: &[Case]) {
                 continue;
             }
         };
-        for (width, bits) in [
-            (None, None),
-            (Some(4), None),
-            (Some(16), Some(256)),
-            (Some(32), Some(256)),
-            (Some(8), Some(128)),
+        for (setting, width, bits) in [
+            (Setting::Warp, None, None),
+            (Setting::Simd, None, None),
+            (Setting::Simd, Some(4), None),
+            (Setting::Simd, Some(16), Some(256)),
+            (Setting::Simd, Some(32), Some(256)),
+            (Setting::Simd, Some(8), Some(128)),
         ] {
             let mut how = how.clone();
-            (how.setting, how.width, how.vector_bits) = (Some(Setting::Simd), width, bits);
-            let label = format!("{label} width {width:?} bits {bits:?}");
+            (how.setting, how.width, how.vector_bits) = (Some(setting), width, bits);
+            let is_wanted = if setting == Setting::Warp { case.warp } else { case.simd };
+            let label = format!("{label} in {} width {width:?} bits {bits:?}", setting.letter());
             match result(ptx, case, &how) {
                 Ok(found) => {
                     n_compared += 1;
@@ -308,7 +316,7 @@ fn compare(ptx: &str, cases: &[Case]) {
                         }
                     }
                 }
-                Err(Error::NotSimd(reason)) if !case.simd || reason.contains("groups of 32") => {}
+                Err(Error::Refused { why, .. }) if !is_wanted || why.contains("groups of 32") => {}
                 Err(error) => failures.push(format!("{label}: {error}")),
             }
         }

@@ -1,4 +1,4 @@
-//! Every `// run:` row of `tests/run/**/*.ptx`, in setting L and in setting S (`hip_cpu::harness::rows` has the form).
+//! Every `// run:` row of `tests/run/**/*.ptx`, in settings L, P and S (`hip_cpu::harness::rows` has the form).
 //! `ROWS=name` runs the files whose path below `run` contains it.
 
 use std::path::{Path, PathBuf};
@@ -12,18 +12,19 @@ fn every_row_gives_its_results_in_every_setting() {
     files.sort();
     assert!(!files.is_empty(), "no file in tests/run matches ROWS={wanted}");
     let mut failures = vec![];
-    let (mut n_rows, mut n_simd) = (0, 0);
+    let (mut n_rows, mut n_warp, mut n_simd) = (0, 0, 0);
     for path in files {
         let name = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
         let report = hip_cpu::harness::rows::run(&name, &std::fs::read_to_string(&path).unwrap());
         n_rows += report.n_rows;
+        n_warp += report.n_warp;
         n_simd += report.n_simd;
-        for line in report.not_simd {
-            println!("not in S: {line}");
+        for line in report.refused {
+            println!("not {line}");
         }
         failures.extend(report.failures);
     }
-    println!("{n_rows} rows, {n_simd} of them also in S");
+    println!("{n_rows} rows, {n_warp} of them also in P, {n_simd} in S");
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 

@@ -5,8 +5,23 @@ use crate::program::{Diagnostic, Kernel, Program};
 /// How a block is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Setting {
+    /// L: every thread by itself.
     Lane,
+    /// P: warps of 32 lanes, every warp by itself.
+    Warp,
+    /// S: groups of lanes, the block from barrier to barrier.
     Simd,
+}
+
+impl Setting {
+    /// Its name in documents and logs.
+    pub fn letter(self) -> &'static str {
+        match self {
+            Setting::Lane => "L",
+            Setting::Warp => "P",
+            Setting::Simd => "S",
+        }
+    }
 }
 
 /// What the launcher knows when it asks for code.
@@ -14,7 +29,8 @@ pub enum Setting {
 pub struct Options {
     /// Threads of a block; constants in the code.
     pub block: [u32; 3],
-    /// `None` chooses: S where the kernel allows it.
+    /// `None` chooses: S where the kernel allows it, else P, else L. A setting that the kernel does not allow falls
+    /// back in the same order.
     pub setting: Option<Setting>,
     /// Lanes per group in S; `None` chooses.
     pub width: Option<u32>,
@@ -27,35 +43,52 @@ pub struct Options {
 /// LLVM IR and what the launcher must know to run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiled {
-    /// LLVM IR text with one exported function, [`ENTRY_SIMD`] or [`ENTRY_LANE`].
+    /// LLVM IR text with one exported function, [`ENTRY_SIMD`], [`ENTRY_WARP`] or [`ENTRY_LANE`].
     pub text: String,
     pub setting: Setting,
     /// Lanes per group; 1 in L.
     pub width: u32,
-    /// Bytes of the context arena per block (S) or of one thread record (L).
+    /// Bytes of the context arena per block (S), of one warp's record (P) or of one thread's (L).
     pub context_bytes: u64,
     /// Bytes of one thread's local window, a multiple of 16.
     pub local_bytes: u64,
     /// Why the kernel does not run in S, for the log.
     pub why_not_simd: Option<String>,
+    /// Why it does not run in P either.
+    pub why_not_warp: Option<String>,
 }
 
 pub const ENTRY_SIMD: &str = "cudaway_run";
+pub const ENTRY_WARP: &str = "cudaway_step";
 pub const ENTRY_LANE: &str = "cudaway_step";
 
 /// Emits `kernel`. `Err` holds the kernel's own diagnostics or what the back end lacks.
 pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
     let body = &super::llvm::nan::canonical(body);
-    let why_not_simd = match options.setting {
-        Some(Setting::Lane) => Some("setting L was asked for".to_owned()),
-        _ if options.clustered => Some("its clusters have several blocks".to_owned()),
-        _ => match super::simd::emit(program, kernel, body, options) {
-            Ok(compiled) => return Ok(compiled),
-            Err(reason) => Some(reason),
-        },
+    let in_lanes_only = options.clustered.then(|| "its clusters have several blocks".to_owned());
+    let refused = |wanted: &[Setting]| {
+        let other = options.setting.filter(|setting| !wanted.contains(setting)).map(asked_for);
+        other.or_else(|| in_lanes_only.clone())
     };
-    let mut compiled = super::lane::emit(program, kernel, body, options)?;
-    compiled.why_not_simd = why_not_simd;
-    Ok(compiled)
+    let mut why_not_simd = refused(&[Setting::Simd]);
+    if why_not_simd.is_none() {
+        match super::simd::emit(program, kernel, body, options, false) {
+            Ok(compiled) => return Ok(compiled),
+            Err(reason) => why_not_simd = Some(reason),
+        }
+    }
+    let mut why_not_warp = refused(&[Setting::Simd, Setting::Warp]);
+    if why_not_warp.is_none() {
+        match super::simd::emit(program, kernel, body, options, true) {
+            Ok(compiled) => return Ok(Compiled { why_not_simd, ..compiled }),
+            Err(reason) => why_not_warp = Some(reason),
+        }
+    }
+    let compiled = super::lane::emit(program, kernel, body, options)?;
+    Ok(Compiled { why_not_simd, why_not_warp, ..compiled })
+}
+
+fn asked_for(setting: Setting) -> String {
+    format!("setting {} was asked for", setting.letter())
 }

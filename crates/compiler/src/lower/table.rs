@@ -6,8 +6,8 @@
 use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
 use super::{
-    atomic, barrier, call, cluster, compare, control, convert, copy, float, integer, logic, matrix, mbarrier, memory,
-    special, video, video_simd, warp,
+    atomic, barrier, call, cluster, compare, control, convert, copy, float, integer, logic, matrix, mbarrier,
+    memory, special, video, video_simd, warp,
 };
 
 /// What a guard predicate does to an instruction.

@@ -1,13 +1,15 @@
-//! May this kernel run with lanes in lockstep (setting S)? If not, why.
+//! May this kernel run with lanes in lockstep (settings S and P)? If not, why.
 //!
-//! A kernel is refused whenever a thread could have to wait for another thread of its group or block outside a barrier
-//! that all of them reach, or where a warp's members at a collective are not provably those that execute it.
+//! A kernel is refused whenever a thread could have to wait for another thread of its group outside a barrier that all
+//! of them reach, or where a warp's members at a collective are not provably those that execute it. In S the same holds
+//! for the threads of the whole block; in P warps may wait for each other.
 
 use super::bits::BitSet;
 use super::dominators::Dominators;
 use super::layout::Layout;
 use super::loops::Loops;
-use super::shape::{Shapes, Spread};
+use super::shape::{Among, Shapes, Spread};
+use super::spins;
 use super::visit::{Definition, definitions};
 use crate::ir::*;
 
@@ -24,26 +26,55 @@ pub struct View<'a> {
     pub total_threads: u64,
 }
 
-/// `Err` is the reason why setting S cannot run it.
-pub fn classify(view: &View<'_>) -> Result<(), String> {
+/// `Err` is the reason why threads cannot run it in step: those of the block (S), or those of a warp (P).
+pub fn classify(view: &View<'_>, among: Among) -> Result<(), String> {
     for block in &view.function.blocks {
         for inst in &block.insts {
-            operation(&inst.op, inst.args.len())?;
+            operation(&inst.op)?;
+            match among {
+                Among::Block => whole_barrier(&inst.op, inst.args.len())?,
+                Among::Group => warp_barrier(view, inst)?,
+            }
         }
         if let Term::Return(_) = block.term {
             return Err("it returns like a device function".to_owned());
         }
     }
-    barriers(view)?;
+    barriers(view, among)?;
     collectives(view)?;
-    spins(view)
+    // In P a region's loops are looked at when regions are cut: there a loop may wait.
+    if among == Among::Block
+        && !spins::waiting(view.function, view.graph, view.dominators, view.loops).is_empty()
+    {
+        return Err("a loop may wait for another thread".to_owned());
+    }
+    Ok(())
 }
 
-fn operation(op: &Op, arguments: usize) -> Result<(), String> {
+fn operation(op: &Op) -> Result<(), String> {
     match op {
         Op::Call(_) => Err("it calls a function that could not be inlined".to_owned()),
         Op::CallIndirect => Err("it calls through a pointer".to_owned()),
         Op::ClusterBarrier { .. } => Err("it meets the blocks of its cluster".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// A warp comes to one barrier, and waits for one number of threads.
+fn warp_barrier(view: &View<'_>, inst: &Inst) -> Result<(), String> {
+    let Op::Barrier { kind, .. } = inst.op else { return Ok(()) };
+    let numbers = match kind {
+        BarrierKind::Sync | BarrierKind::Arrive => &inst.args[..],
+        _ => inst.args.split_last().map_or(&[][..], |(_, numbers)| numbers),
+    };
+    if numbers.iter().all(|arg| view.group.of[arg.index()].is_uniform()) {
+        return Ok(());
+    }
+    Err("lanes of a warp may come to different barriers".to_owned())
+}
+
+fn whole_barrier(op: &Op, arguments: usize) -> Result<(), String> {
+    match op {
         Op::Barrier { kind: BarrierKind::Arrive, .. } => {
             Err("it arrives at a barrier without waiting".to_owned())
         }
@@ -73,15 +104,18 @@ fn has(function: &Function, block: usize, wanted: impl Fn(&Op) -> bool) -> bool 
     function.blocks[block].insts.iter().any(|inst| wanted(&inst.op))
 }
 
-/// Every barrier is reached by all threads that still run, in the same trip of every loop.
-fn barriers(view: &View<'_>) -> Result<(), String> {
+/// Every barrier is reached by all threads (of the block, or of a warp) that still run, in the same trip of every loop.
+fn barriers(view: &View<'_>, among: Among) -> Result<(), String> {
+    let (divergent, whom) = match among {
+        Among::Block => (&view.block.divergent, "threads of the block"),
+        Among::Group => (&view.group.divergent, "lanes of a warp"),
+    };
     let is_barrier = |block: usize| has(view.function, block, |op| matches!(op, Op::Barrier { .. }));
     let leads = leading_to(view.graph, is_barrier);
-    for at in (0..view.graph.len()).filter(|&at| view.block.divergent[at] && view.dominators.is_reachable(at))
-    {
+    for at in (0..view.graph.len()).filter(|&at| divergent[at] && view.dominators.is_reachable(at)) {
         let spread = Spread::of(view.graph, view.loops, view.layout, at, |block| leads[block]);
         if spread.apart.iter().any(is_barrier) {
-            return Err("a barrier is under control that threads of the block may not agree on".to_owned());
+            return Err(format!("a barrier is under control that {whom} may not agree on"));
         }
     }
     Ok(())
@@ -155,127 +189,20 @@ fn members_are_active(
     }
 }
 
-/// No loop waits for another thread.
-fn spins(view: &View<'_>) -> Result<(), String> {
-    let definitions = definitions(view.function);
-    for (index, each) in view.loops.all.iter().enumerate() {
-        let inside = |value: Value| {
-            definitions[value.index()].block().is_some_and(|block| view.loops.contains(index, block))
-        };
-        let fenced =
-            each.blocks.iter().any(|&block| has(view.function, block, |op| matches!(op, Op::Fence { .. })));
-        let latches: Vec<usize> =
-            each.blocks.iter().copied().filter(|&block| view.graph[block].contains(&each.header)).collect();
-        let passes_all_trips =
-            |block: usize| latches.iter().all(|&latch| view.dominators.dominates(block, latch));
-        let meets_barrier = each.blocks.iter().any(|&block| {
-            passes_all_trips(block) && has(view.function, block, |op| matches!(op, Op::Barrier { .. }))
-        });
-        if meets_barrier {
-            continue;
-        }
-        // Backward slice of what decides whether the loop goes on.
-        let mut seen = BitSet::new(view.function.values.len());
-        let mut work: Vec<Value> = vec![];
-        for &block in &each.blocks {
-            if let Term::Branch { cond, .. } = view.function.blocks[block].term {
-                work.push(cond);
-            }
-        }
-        while let Some(value) = work.pop() {
-            if !inside(value) || !seen.insert(value.index()) {
-                continue;
-            }
-            match definitions[value.index()] {
-                Definition::Param(block, nth) => {
-                    for (from, successors) in view.graph.iter().enumerate() {
-                        for (edge, _) in successors.iter().enumerate().filter(|&(_, &to)| to == block) {
-                            work.push(view.function.blocks[from].term.edges()[edge].args[nth]);
-                        }
-                    }
-                }
-                Definition::Inst(block, at, _) => {
-                    let inst = &view.function.blocks[block].insts[at];
-                    let waits = match &inst.op {
-                        Op::Load { order: Order::Weak, space, .. } => {
-                            fenced && !matches!(space, Space::Const | Space::Param | Space::Local)
-                        }
-                        Op::Load { .. } => true,
-                        Op::Atomic { op: AtomOp::Cas, .. } => {
-                            !(passes_all_trips(block) && retries(view, &definitions, index, inst))
-                        }
-                        // Each thread takes its own ticket and goes on by it.
-                        Op::Atomic { op: AtomOp::Add, .. } => {
-                            let adds = definitions[inst.args[1].index()];
-                            !matches!(adds, Definition::Inst(b, i, 0)
-                                if matches!(view.function.blocks[b].insts[i].op, Op::Const(bits) if bits != 0))
-                        }
-                        Op::Atomic { .. } => true,
-                        _ => false,
-                    };
-                    if waits {
-                        return Err("a loop may wait for another thread".to_owned());
-                    }
-                    // What memory held is the thread's own business from here on.
-                    if !matches!(inst.op, Op::Atomic { .. } | Op::Load { .. }) {
-                        work.extend(&inst.args);
-                    }
-                }
-                Definition::None => {}
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A compare-and-swap loop that compares with what it last saw and leaves as soon as it succeeds: some thread always
-/// gets through.
-fn retries(view: &View<'_>, definitions: &[Definition], index: usize, cas: &Inst) -> bool {
-    let Some(&old) = cas.results.first() else { return false };
-    let compare = cas.args[1];
-    let plain = |mut value: Value| {
-        while let Definition::Inst(block, at, 0) = definitions[value.index()] {
-            let inst = &view.function.blocks[block].insts[at];
-            if !matches!(inst.op, Op::Bitcast) {
-                break;
-            }
-            value = inst.args[0];
-        }
-        value
-    };
-    let (old, compare) = (plain(old), plain(compare));
-    let Definition::Param(header, nth) = definitions[compare.index()] else { return false };
-    if header != view.loops.all[index].header {
-        return false;
-    }
-    let carried = view.graph.iter().enumerate().all(|(from, successors)| {
-        !view.loops.contains(index, from)
-            || successors.iter().enumerate().all(|(edge, &to)| {
-                to != header || plain(view.function.blocks[from].term.edges()[edge].args[nth]) == old
-            })
-    });
-    let leaves = view.loops.all[index].blocks.iter().any(|&block| {
-        let Term::Branch { cond, then, otherwise } = &view.function.blocks[block].term else { return false };
-        let Definition::Inst(b, i, 0) = definitions[cond.index()] else { return false };
-        let inst = &view.function.blocks[b].insts[i];
-        let Op::Icmp(cmp @ (Cmp::Eq | Cmp::Ne), _) = inst.op else { return false };
-        let args = (plain(inst.args[0]), plain(inst.args[1]));
-        let success = if cmp == Cmp::Eq { then } else { otherwise };
-        (args == (old, compare) || args == (compare, old))
-            && !view.loops.contains(index, success.block.index())
-    });
-    carried && leaves
-}
-
 #[cfg(test)]
 mod tests {
     use crate::pass::number::Threads;
     use crate::pass::regions::plan;
+    use crate::pass::shape::Among;
     use crate::pass::testing::function;
 
     fn verdict(source: &str) -> Result<usize, String> {
+        verdict_among(source, Among::Block)
+    }
+
+    fn verdict_among(source: &str, among: Among) -> Result<usize, String> {
         let threads = Threads { block: [256, 1, 1], width: 32 };
-        plan(&function(source), threads, 0).map(|plan| plan.regions.len())
+        plan(&function(source), threads, 0, among).map(|plan| plan.regions.len())
     }
 
     #[test]

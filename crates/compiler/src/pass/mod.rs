@@ -2,7 +2,8 @@
 //!
 //! `cfg` cleans the graph, splits at barriers and gives loops one back edge and exits of their own · `invariant` finds
 //! what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
-//! ranges and divisors) · `classify` decides whether lockstep is allowed · `regions` cuts at barriers.
+//! ranges and divisors) · `classify` decides whether lockstep is allowed · `spins`
+//! finds loops that wait · `regions` cuts at barriers.
 //! `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
 
 pub mod bits;
@@ -17,6 +18,7 @@ pub mod loops;
 pub mod number;
 pub mod regions;
 pub mod shape;
+pub mod spins;
 pub mod ssa;
 #[cfg(test)]
 pub mod testing;

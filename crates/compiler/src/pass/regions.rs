@@ -15,6 +15,7 @@ use super::liveness::live_in;
 use super::loops::Loops;
 use super::number::{Numbers, Threads};
 use super::shape::{Among, Shape, analyse, structure};
+use super::spins;
 use super::ssa::{Graph, rebuild};
 use super::visit::{Definition, definitions, term_values_mut};
 use crate::ir::*;
@@ -27,8 +28,10 @@ pub struct Saved {
     pub value: Value,
     pub ty: Ty,
     pub shape: Shape,
-    /// The same for all threads of the block.
+    /// Kept once for all threads of the block, because it is the same for them.
     pub is_block_uniform: bool,
+    /// What the barrier in front of the region reduced.
+    pub is_reduced_here: bool,
 }
 
 pub struct Region {
@@ -43,6 +46,8 @@ pub struct Region {
     pub saved: Vec<Saved>,
     /// Per block: the region behind the barrier it ends in.
     pub next: Vec<Option<usize>>,
+    /// Headers of loops in which a warp lets others run (P).
+    pub spins: Vec<usize>,
 }
 
 pub struct Plan {
@@ -54,8 +59,9 @@ pub struct Plan {
     pub regions: Vec<Region>,
 }
 
-/// `Err` is the reason why the kernel cannot run in setting S.
-pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64) -> Result<Plan, String> {
+/// `among`: who goes from region to region together, the block (S) or each group by itself (P). `Err` is the reason why
+/// the kernel cannot run so.
+pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among) -> Result<Plan, String> {
     let irreducible = || "its control flow is irreducible".to_owned();
     let mut body = kernel.clone();
     cfg::lower_switches(&mut body);
@@ -81,7 +87,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64) -> Result<Pla
         block: &block,
         total_threads: threads.total(),
     };
-    classify(&view)?;
+    classify(&view, among)?;
 
     let mut prologue = vec![];
     for id in body.reverse_post_order() {
@@ -96,18 +102,28 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64) -> Result<Pla
     // Region k > 0 starts at the k-th block behind a barrier.
     let mut entries = vec![0];
     let mut behind: Vec<Option<usize>> = vec![None; graph.len()];
+    let mut reduced: Vec<Option<Value>> = vec![None];
     for (at, block) in body.blocks.iter().enumerate() {
-        let ends = block.insts.last().is_some_and(|inst| matches!(inst.op, Op::Barrier { .. }));
-        if ends && dominators.is_reachable(at) {
+        let barrier = block.insts.last().filter(|inst| matches!(inst.op, Op::Barrier { .. }));
+        if let Some(barrier) = barrier.filter(|_| dominators.is_reachable(at)) {
             behind[at] = Some(entries.len());
             entries.push(graph[at][0]);
+            reduced.push(barrier.results.first().copied());
         }
     }
     let live = live_in(&body);
     let places = definitions(&body);
     let needs: Vec<Needs> = entries
         .iter()
-        .map(|&entry| Needs::at(&body, &live[entry], &invariant, &places, &group.of, &block.of))
+        .zip(&reduced)
+        .map(|(&entry, &reduced)| {
+            let mut needs = Needs::at(&body, &live[entry], &invariant, &places, &group.of, &block.of);
+            for saved in &mut needs.saved {
+                saved.is_block_uniform &= among == Among::Block;
+                saved.is_reduced_here = reduced == Some(saved.value);
+            }
+            needs
+        })
         .collect();
     let mut regions = vec![];
     for (&entry, need) in entries.iter().zip(&needs) {
@@ -122,6 +138,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64) -> Result<Pla
             &prologue,
             threads,
             local_bytes,
+            among,
         )?);
     }
     Ok(Plan { prologue, types: body.values.clone(), is_prologue: invariant.block, regions })
@@ -167,6 +184,7 @@ impl Needs {
                 ty: body.ty(value),
                 shape: group[index],
                 is_block_uniform: block[index].is_uniform() || is_reduction(body, places, value),
+                is_reduced_here: false,
             });
         }
         needs
@@ -225,6 +243,7 @@ fn cut(
     prologue: &[Inst],
     threads: Threads,
     local_bytes: u64,
+    among: Among,
 ) -> Result<Region, String> {
     // Blocks up to the next barriers.
     let mut chosen: Vec<usize> = vec![entry];
@@ -332,7 +351,19 @@ fn cut(
                 last.map(|inst| inst.pos.offset as usize)
             })
             .collect();
+        let spins = match among {
+            Among::Block => vec![],
+            Among::Group => spins::of_warps(&spins::Parts {
+                function: &function,
+                graph: &successors(&function),
+                dominators: &dominators,
+                loops: &loops,
+                layout: &layout,
+                divergent: &shapes.divergent,
+            })?,
+        };
         return Ok(Region {
+            spins,
             dominators,
             loops,
             layout,

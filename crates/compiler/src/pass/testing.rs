@@ -96,6 +96,7 @@ pub fn function(source: &str) -> Function {
                 "and" => inst(Op::Int(IntBin::And, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "shr" => inst(Op::Int(IntBin::Shr, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "lt" => inst(Op::Icmp(Cmp::Lt, S32), vec![value(0), value(1)], Some(Ty::Pred)),
+                "eq" => inst(Op::Icmp(Cmp::Eq, U32), vec![value(0), value(1)], Some(Ty::Pred)),
                 "sext" => inst(Op::Sext, vec![value(0)], Some(Ty::B64)),
                 "zext" => inst(Op::Zext, vec![value(0)], Some(Ty::B64)),
                 "load" | "vload" => {

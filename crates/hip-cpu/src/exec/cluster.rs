@@ -129,8 +129,7 @@ fn block_of(grid: [u32; 3], cluster: [u32; 3], index: u64, rank: u32) -> u64 {
     let clusters = std::array::from_fn(|axis| grid[axis] / cluster[axis]);
     let [cx, cy, cz] = block_index(index, clusters);
     let [rx, ry, rz] = block_index(u64::from(rank), cluster);
-    let [x, y, z] =
-        [cx * cluster[0] + rx, cy * cluster[1] + ry, cz * cluster[2] + rz].map(u64::from);
+    let [x, y, z] = [cx * cluster[0] + rx, cy * cluster[1] + ry, cz * cluster[2] + rz].map(u64::from);
     x + u64::from(grid[0]) * (y + u64::from(grid[1]) * z)
 }
 

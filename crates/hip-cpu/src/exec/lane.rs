@@ -1,4 +1,4 @@
-//! Setting L: one block, each CUDA thread stepped from meeting point to meeting point.
+//! Settings L and P: one block, each CUDA thread (L) or each warp (P) stepped from meeting point to meeting point.
 //!
 //! Threads are independent, as on NVIDIA since Volta: a lane may wait for another lane of its warp. A collective is
 //! complete when every live lane of its member mask asks for the same thing with the same mask; a barrier when its
@@ -9,7 +9,8 @@
 
 use super::arena::Mapping;
 use super::guard::Guard;
-use super::{Fault, Grid, StepFn, Thread, Worker, block_index};
+use super::{Fault, Grid, StepFn, Thread, Warp, Worker, block_index};
+use compiler::back::cpu::Setting;
 
 /// What the threads of a stuck block wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +67,7 @@ struct Barrier {
     n_arrived: u32,
     /// Arrivals of threads that had arrived already.
     again: u32,
+    /// Records: threads in L, warps in P.
     waiting: Vec<u32>,
 }
 
@@ -83,7 +85,11 @@ impl Barrier {
 /// Scheduling state of a block.
 #[derive(Default)]
 struct Lanes {
+    /// One per record.
     states: Vec<State>,
+    n_threads: usize,
+    /// Setting P: a record is a warp's.
+    per_warp: bool,
     /// Lanes that ended, per warp.
     ended: [u32; MAX_WARPS],
     n_ended: u32,
@@ -172,6 +178,11 @@ pub(super) fn pause(idle: u32) {
 
 impl Lanes {
     fn stuck(&self) -> Stuck {
+        if self.per_warp {
+            // Nothing else makes a warp wait.
+            let at_barrier = self.n_threads as u32 - self.n_ended;
+            return Stuck { at_barrier, at_collective: 0, ended: self.n_ended };
+        }
         let count = |wanted: &[State]| self.states.iter().filter(|s| wanted.contains(s)).count() as u32;
         Stuck {
             at_barrier: count(&[State::AtBarrier, State::AtClusterBarrier]),
@@ -196,16 +207,19 @@ impl Resident {
         let Grid { kernel, launch, shared_bytes } = *grid;
         let [bx, by, bz] = launch.block;
         let n_threads = (bx * by * bz) as usize;
-        let stride = kernel.context_bytes.next_multiple_of(16) as usize;
+        let n_records = if kernel.setting == Setting::Warp { n_threads.div_ceil(WARP) } else { n_threads };
+        let stride = stride(grid);
         let local_bytes = kernel.local_bytes * n_threads as u64;
         // The blocks of a cluster have their part of its window.
         let own_shared = if launch.cluster == [1; 3] { shared_bytes } else { 0 };
         self.shared.ensure(u64::from(own_shared))?;
-        self.context.ensure((stride * n_threads) as u64)?;
+        self.context.ensure((stride * n_records) as u64)?;
         self.local.ensure(local_bytes)?;
         let lanes = &mut self.lanes;
         lanes.states.clear();
-        lanes.states.resize(n_threads, State::Ready);
+        lanes.states.resize(n_records, State::Ready);
+        lanes.n_threads = n_threads;
+        lanes.per_warp = kernel.setting == Setting::Warp;
         lanes.ended = [0; MAX_WARPS];
         lanes.n_ended = 0;
         lanes.cluster_arrived = [0; MAX_WARPS];
@@ -224,8 +238,19 @@ impl Resident {
             pad: 0,
         };
         let mut block = Block::of(self, grid, &worker);
-        // SAFETY: the mapping has `stride` bytes for each thread.
-        unsafe { block.records.write_bytes(0, stride * n_threads) };
+        // SAFETY: the mapping has `stride` bytes for each record.
+        unsafe { block.records.write_bytes(0, stride * n_records) };
+        if block.per_warp {
+            for w in 0..n_records {
+                let alive = block.present(w);
+                let warp = block.warp(w);
+                warp.index = w as u32;
+                warp.alive = alive;
+                warp.linear = (w * WARP) as u32;
+                warp.local = worker.local.wrapping_add(w * WARP * kernel.local_bytes as usize);
+            }
+            return Ok(worker);
+        }
         let mut linear = 0;
         for z in 0..bz {
             for y in 0..by {
@@ -255,23 +280,38 @@ pub(super) struct Block<'a> {
     n_threads: usize,
     /// It is a cluster by itself.
     is_cluster: bool,
+    /// Setting P: a record is a warp's.
+    per_warp: bool,
+}
+
+/// Bytes from one record to the next; a warp's has vectors in it.
+fn stride(grid: &Grid<'_>) -> usize {
+    grid.kernel.context_bytes.next_multiple_of(64) as usize
 }
 
 impl<'a> Block<'a> {
     pub fn of(resident: &'a mut Resident, grid: &Grid<'_>, worker: &Worker) -> Block<'a> {
         Block {
             records: worker.context,
-            stride: grid.kernel.context_bytes.next_multiple_of(16) as usize,
-            n_threads: resident.lanes.states.len(),
+            stride: stride(grid),
+            n_threads: resident.lanes.n_threads,
             is_cluster: grid.launch.cluster == [1; 3],
+            per_warp: resident.lanes.per_warp,
             lanes: &mut resident.lanes,
         }
     }
 
+    /// Record `t`. In P it is a warp's, which has a thread's request at the same place.
     fn thread(&mut self, t: usize) -> &mut Thread {
-        debug_assert!(t < self.n_threads);
+        debug_assert!(t < self.lanes.states.len());
         // SAFETY: `t` is below the number of records; `&mut self` keeps the reference alone.
         unsafe { &mut *self.records.add(t * self.stride).cast::<Thread>() }
+    }
+
+    fn warp(&mut self, w: usize) -> &mut Warp {
+        debug_assert!(self.per_warp && w < self.lanes.states.len());
+        // SAFETY: as above; in P records are warps'.
+        unsafe { &mut *self.records.add(w * self.stride).cast::<Warp>() }
     }
 
     fn n_warps(&self) -> usize {
@@ -350,14 +390,17 @@ impl<'a> Block<'a> {
 
     /// Whether all threads have arrived; those that ended count as arrived.
     pub fn has_arrived_at_cluster(&self) -> bool {
-        (0..self.n_warps())
-            .all(|w| self.lanes.cluster_arrived[w] | self.lanes.ended[w] == self.present(w))
+        (0..self.n_warps()).all(|w| self.lanes.cluster_arrived[w] | self.lanes.ended[w] == self.present(w))
     }
 
     /// Begins the next phase.
     pub fn pass_cluster_barrier(&mut self) {
         self.lanes.cluster_arrived = [0; MAX_WARPS];
-        self.lanes.states.iter_mut().filter(|s| **s == State::AtClusterBarrier).for_each(|s| *s = State::Ready);
+        self.lanes
+            .states
+            .iter_mut()
+            .filter(|s| **s == State::AtClusterBarrier)
+            .for_each(|s| *s = State::Ready);
         self.lanes.n_steps += 1;
     }
 
@@ -371,8 +414,12 @@ impl<'a> Block<'a> {
         spinning: &mut bool,
     ) -> Result<bool, Fault> {
         let mut advanced = false;
-        let first = warp * WARP;
-        for t in first..(first + WARP).min(self.n_threads) {
+        let records = if self.per_warp {
+            warp..warp + 1
+        } else {
+            warp * WARP..(warp * WARP + WARP).min(self.n_threads)
+        };
+        for t in records {
             if !matches!(self.lanes.states[t], State::Ready | State::Spinning) {
                 continue;
             }
@@ -381,8 +428,8 @@ impl<'a> Block<'a> {
             match status {
                 0 => {
                     self.lanes.states[t] = State::Ended;
-                    self.lanes.ended[warp] |= 1 << (t % WARP);
-                    self.lanes.n_ended += 1;
+                    let lanes = if self.per_warp { self.present(warp) } else { 1 << (t % WARP) };
+                    self.end(warp, lanes);
                     advanced = true;
                 }
                 1 => {
@@ -399,13 +446,26 @@ impl<'a> Block<'a> {
         Ok(advanced)
     }
 
+    /// These lanes of a warp end, if they have not before.
+    fn end(&mut self, warp: usize, lanes: u32) {
+        self.lanes.n_ended += (lanes & !self.lanes.ended[warp]).count_ones();
+        self.lanes.ended[warp] |= lanes;
+    }
+
     fn request(&mut self, t: usize) -> Result<(), Fault> {
         let thread = self.thread(t);
         match thread.kind {
             request::BARRIER => {
                 let (id, count, flags) =
                     (thread.args[0] as u32 as usize, thread.args[1] as u32, thread.flags);
-                self.arrive(t, id, count, flags)?;
+                let (warp, lanes) = if self.per_warp {
+                    let alive = self.warp(t).alive;
+                    self.end(t, self.present(t) & !alive);
+                    (t, alive)
+                } else {
+                    (t / WARP, 1 << (t % WARP))
+                };
+                self.arrive(t, (warp, lanes), id, count, flags)?;
             }
             request::ACTIVE_MASK => self.lanes.states[t] = State::AtActiveMask,
             request::SHFL..=request::REDUX | request::ELECT | request::WARP_SYNC => {
@@ -427,21 +487,25 @@ impl<'a> Block<'a> {
 
     // ---- barriers ----
 
-    fn arrive(&mut self, t: usize, id: usize, count: u32, flags: u32) -> Result<(), Fault> {
+    /// Record `t`, lanes of a warp, comes to a barrier.
+    fn arrive(
+        &mut self,
+        t: usize,
+        (warp, lanes): (usize, u32),
+        id: usize,
+        count: u32,
+        flags: u32,
+    ) -> Result<(), Fault> {
         // PTX has barriers 0 to 15; hardware traps on another number.
         let barrier = self.lanes.barriers.get_mut(id).ok_or(Fault::Trap)?;
         if !barrier.in_use {
             barrier.in_use = true;
             barrier.expected = count;
         }
-        let bit = 1 << (t % WARP);
-        let arrived = &mut barrier.arrived[t / WARP];
-        if *arrived & bit == 0 {
-            *arrived |= bit;
-            barrier.n_arrived += 1;
-        } else {
-            barrier.again += 1;
-        }
+        let arrived = &mut barrier.arrived[warp];
+        barrier.n_arrived += (lanes & !*arrived).count_ones();
+        barrier.again += (lanes & *arrived).count_ones();
+        *arrived |= lanes;
         if flags == 1 {
             self.lanes.states[t] = State::Ready;
         } else {
@@ -465,10 +529,11 @@ impl<'a> Block<'a> {
         self.lanes.barriers[id].reset();
         let (mut n, mut n_true) = (0u64, 0u64);
         for &t in &waiting {
+            let lanes = if self.per_warp { u64::from(self.warp(t as usize).alive) } else { 1 };
             let thread = self.thread(t as usize);
             if thread.flags >= 2 {
-                n += 1;
-                n_true += thread.args[2] & 1;
+                n += u64::from(lanes.count_ones());
+                n_true += u64::from((thread.args[2] & lanes).count_ones());
             }
         }
         for &t in &waiting {
@@ -514,6 +579,10 @@ impl<'a> Block<'a> {
 
     /// Completes what can be in one warp; true when a lane was released.
     fn complete_collectives(&mut self, warp: usize) -> bool {
+        if self.per_warp {
+            // They are in the code.
+            return self.lanes.states[warp] == State::Ready;
+        }
         let first = warp * WARP;
         let alive = self.present(warp) & !self.lanes.ended[warp];
         let mut waiting = self.lanes_in(warp, State::AtCollective);

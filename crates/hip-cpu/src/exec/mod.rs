@@ -16,7 +16,7 @@ use std::ffi::c_void;
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
-use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, Setting};
+use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, ENTRY_WARP, Setting};
 
 use crate::jit;
 use arena::Arena;
@@ -132,7 +132,30 @@ pub struct Thread {
     pub pad: u32,
 }
 
+/// One per warp in setting P; the emitter's saved values follow. What is asked for lies where a [`Thread`] has it.
+#[repr(C)]
+pub struct Warp {
+    pub resume: u32,
+    pub index: u32,
+    pub alive: u32,
+    pub zero: u32,
+    pub linear: u32,
+    pub pad: u32,
+    pub local: *mut u8,
+    pub kind: u32,
+    pub flags: u32,
+    pub args: [u64; 4],
+    pub results: [u64; 2],
+    pub site: u32,
+    pub reserved: [u32; 9],
+}
+
 const _: () = {
+    assert!(offset_of!(Warp, alive) == 8 && offset_of!(Warp, linear) == 16 && offset_of!(Warp, local) == 24);
+    assert!(offset_of!(Warp, kind) == offset_of!(Thread, kind));
+    assert!(offset_of!(Warp, args) == offset_of!(Thread, args));
+    assert!(offset_of!(Warp, results) == offset_of!(Thread, results));
+    assert!(size_of::<Warp>() == 128);
     assert!(offset_of!(Launch, grid) == 24 && offset_of!(Launch, block) == 36);
     assert!(offset_of!(Launch, dynamic_shared) == 48 && offset_of!(Launch, workers) == 52);
     assert!(offset_of!(Launch, grid_id) == 56 && offset_of!(Launch, functions) == 64);
@@ -151,7 +174,7 @@ const _: () = {
 #[derive(Clone, Copy)]
 struct RunFn(*const c_void);
 
-/// `i32 cudaway_step(ptr launch, ptr worker, ptr thread)`
+/// `i32 cudaway_step(ptr launch, ptr worker, ptr thread)`; in setting P the last is a warp's record.
 #[derive(Clone, Copy)]
 pub(crate) struct StepFn(*const c_void);
 
@@ -178,7 +201,8 @@ impl StepFn {
 
 enum Entry {
     Simd(RunFn),
-    Lane(StepFn),
+    /// A thread (L) or a warp (P).
+    Step(StepFn),
 }
 
 // SAFETY: code addresses, alive as long as the kernel's code.
@@ -205,7 +229,8 @@ impl Kernel {
         let code = jit::Code::load(object)?;
         let entry = match compiled.setting {
             Setting::Simd => Entry::Simd(RunFn(code.function(ENTRY_SIMD)?)),
-            Setting::Lane => Entry::Lane(StepFn(code.function(ENTRY_LANE)?)),
+            Setting::Warp => Entry::Step(StepFn(code.function(ENTRY_WARP)?)),
+            Setting::Lane => Entry::Step(StepFn(code.function(ENTRY_LANE)?)),
         };
         Ok(Kernel {
             entry,
@@ -280,7 +305,7 @@ impl Job<'_> {
         let guard = Guard::new();
         match self.grid.kernel.entry {
             Entry::Simd(run) => self.run_chunks(run, &guard, arena, number),
-            Entry::Lane(step) => {
+            Entry::Step(step) => {
                 let next = || {
                     let linear = self.next.fetch_add(1, Ordering::Relaxed);
                     (linear < self.total).then_some(linear)
@@ -344,7 +369,7 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     let total = units(0) * units(1) * units(2);
     let n_workers = pool::workers() as u64;
     let chunk = match grid.kernel.setting {
-        Setting::Lane => 1,
+        Setting::Lane | Setting::Warp => 1,
         Setting::Simd => (total / (8 * n_workers)).clamp(1, 1 << 16),
     };
     let job = Job {

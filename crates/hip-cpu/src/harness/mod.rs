@@ -44,7 +44,7 @@ pub struct How {
     /// Blocks of a cluster.
     pub cluster: [u32; 3],
     pub cooperative: bool,
-    /// `None`: as the translator chooses. `Some(Simd)` fails when the kernel would fall back to L.
+    /// `None`: as the translator chooses. A setting that the kernel does not allow is an error here, no fall back.
     pub setting: Option<Setting>,
     pub width: Option<u32>,
     /// Vector register width; `None` is this machine's.
@@ -71,6 +71,12 @@ impl How {
         self
     }
 
+    /// Setting P.
+    pub fn warp(mut self) -> How {
+        self.setting = Some(Setting::Warp);
+        self
+    }
+
     /// Setting S with `width` lanes.
     pub fn simd(mut self, width: u32) -> How {
         self.setting = Some(Setting::Simd);
@@ -87,8 +93,8 @@ impl How {
 pub enum Error {
     #[error("{0}")]
     Translate(String),
-    #[error("setting S was asked for: {0}")]
-    NotSimd(String),
+    #[error("setting {} was asked for: {why}", setting.letter())]
+    Refused { setting: Setting, why: String },
     #[error("{error}\n{text}")]
     Jit { error: jit::Error, text: String },
     #[error("{0}")]
@@ -117,10 +123,13 @@ pub fn emit(program: &Program, kernel: &str, how: &How) -> Result<Compiled, Erro
         clustered: how.cluster != [1; 3],
     };
     let compiled = cpu::emit(program, kernel, &options).map_err(|d| Error::Translate(lines(&d)))?;
-    if how.setting == Some(Setting::Simd) && compiled.setting != Setting::Simd {
-        return Err(Error::NotSimd(compiled.why_not_simd.unwrap_or_default()));
+    match how.setting {
+        Some(setting) if setting != compiled.setting => {
+            let why = if setting == Setting::Simd { compiled.why_not_simd } else { compiled.why_not_warp };
+            Err(Error::Refused { setting, why: why.unwrap_or_default() })
+        }
+        _ => Ok(compiled),
     }
-    Ok(compiled)
 }
 
 fn find<'p>(program: &'p Program, name: &str) -> Result<&'p Kernel, Error> {

@@ -1,4 +1,4 @@
-//! `// run: kernel(arguments) = results` rows inside a PTX file, run in L and in S at every width.
+//! `// run: kernel(arguments) = results` rows inside a PTX file, run in L, in P and in S at every width.
 //!
 //! A kernel's first parameter is a pointer to its results; a row's arguments fill the others in order.
 //!
@@ -9,7 +9,8 @@
 //! // run: ex2(3.0) = 8.0~2                   within 2 ulp
 //! // run: any_nan(nan) = nan                 any NaN; write bits (0x7fffffff) to ask for one
 //! // run[block=64, grid=2, shared=1024]: ballot() = 0xffffffff*128
-//! // run[L]: lock() = 1                      not asked of setting S
+//! // run[L]: lock() = 1                      not asked of settings P and S
+//! // run[P]: named_barrier() = 1             P has to take it; not asked of setting S
 //! // run[L, grid=4, cluster=2]: rank() = 0, 1, 0, 1
 //! // run[L, grid=4, cooperative]: meet() = 4
 //! ```
@@ -30,8 +31,10 @@ pub struct Row {
     pub arguments: Vec<String>,
     pub results: Vec<Expected>,
     pub how: How,
-    /// S is not asked for.
+    /// Neither P nor S is asked for.
     pub lane_only: bool,
+    /// P has to take it, and S is not asked for.
+    pub warp_only: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -115,10 +118,11 @@ fn row(line: usize, rest: &str) -> Option<Row> {
         text.split(',').map(|t| t.trim().to_owned()).filter(|t| !t.is_empty()).collect()
     };
     let mut how = How::new(1, 1);
-    let mut lane_only = false;
+    let (mut lane_only, mut warp_only) = (false, false);
     for option in list(options) {
         match option.split_once('=') {
             None if option == "L" => lane_only = true,
+            None if option == "P" => warp_only = true,
             Some(("block", v)) => how.block = dims(v)?,
             Some(("grid", v)) => how.grid = dims(v)?,
             Some(("cluster", v)) => how.cluster = dims(v)?,
@@ -143,6 +147,7 @@ fn row(line: usize, rest: &str) -> Option<Row> {
         results: expected,
         how,
         lane_only,
+        warp_only,
     })
 }
 
@@ -220,15 +225,25 @@ pub struct Report {
     pub n_rows: usize,
     /// Rows that also ran in setting S, at one width at least.
     pub n_simd: usize,
+    /// Rows that also ran in setting P.
+    pub n_warp: usize,
     pub failures: Vec<String>,
-    /// Why kernels do not run in S, one line per kernel.
-    pub not_simd: Vec<String>,
+    /// Why kernels do not run in P or S, one line per kernel and setting.
+    pub refused: Vec<String>,
+}
+
+impl Report {
+    fn refuse(&mut self, line: String) {
+        if !self.refused.contains(&line) {
+            self.refused.push(line);
+        }
+    }
 }
 
 /// Widths that setting S is asked for.
 pub const WIDTHS: [u32; 4] = [8, 16, 32, 64];
 
-/// Runs every row of a PTX text in L, in S at every width, and in S for the narrower vector registers.
+/// Runs every row of a PTX text in L, in P, in S at every width, and in S for the narrower vector registers.
 pub fn run(name: &str, text: &str) -> Report {
     let mut report = Report::default();
     let rows = match parse(text) {
@@ -258,6 +273,16 @@ pub fn run(name: &str, text: &str) -> Report {
         if row.lane_only {
             continue;
         }
+        match run_row(&program, row, &row.how.clone().warp(), &mut codes) {
+            Ok(()) => report.n_warp += 1,
+            Err(Failure::Refused(why)) if !row.warp_only => {
+                report.refuse(format!("{name}: {} in P: {why}", row.kernel));
+            }
+            Err(error) => report.failures.push(format!("{at} in P: {error}")),
+        }
+        if row.warp_only {
+            continue;
+        }
         let mut in_simd = false;
         for width in WIDTHS {
             let mut ways = vec![row.how.clone().simd(width)];
@@ -270,11 +295,8 @@ pub fn run(name: &str, text: &str) -> Report {
             for how in ways {
                 match run_row(&program, row, &how, &mut codes) {
                     Ok(()) => in_simd = true,
-                    Err(Failure::NotSimd(why)) => {
-                        let line = format!("{name}: {} in S{width}: {why}", row.kernel);
-                        if !report.not_simd.contains(&line) {
-                            report.not_simd.push(line);
-                        }
+                    Err(Failure::Refused(why)) => {
+                        report.refuse(format!("{name}: {} in S{width}: {why}", row.kernel));
                     }
                     Err(error) => {
                         let bits = how.vector_bits.map(|b| format!(", {b}-bit vectors")).unwrap_or_default();
@@ -290,8 +312,8 @@ pub fn run(name: &str, text: &str) -> Report {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    #[error("setting S was asked for: {0}")]
-    NotSimd(String),
+    #[error("the kernel does not allow the setting: {0}")]
+    Refused(String),
     #[error("{0}")]
     Run(Error),
     #[error("{0}")]
@@ -301,7 +323,7 @@ pub enum Failure {
 }
 
 /// Code by kernel and the part of [`How`] that it depends on: rows share it.
-type Codes = HashMap<(String, [u32; 3], Option<u32>, Option<u32>, bool), exec::Kernel>;
+type Codes = HashMap<(String, [u32; 3], Option<Setting>, Option<u32>, Option<u32>, bool), exec::Kernel>;
 
 fn code<'c>(
     program: &Program,
@@ -310,8 +332,9 @@ fn code<'c>(
     codes: &'c mut Codes,
 ) -> Result<&'c exec::Kernel, Error> {
     use std::collections::hash_map::Entry;
-    // L has no width, S always has one here.
-    match codes.entry((kernel.to_owned(), how.block, how.width, how.vector_bits, how.cluster != [1; 3])) {
+    let is_clustered = how.cluster != [1; 3];
+    let key = (kernel.to_owned(), how.block, how.setting, how.width, how.vector_bits, is_clustered);
+    match codes.entry(key) {
         Entry::Occupied(found) => Ok(found.into_mut()),
         Entry::Vacant(place) => {
             let compiled = super::emit(program, kernel, how)?;
@@ -352,9 +375,7 @@ fn run_row(program: &Program, row: &Row, how: &How, codes: &mut Codes) -> Result
         });
         match ran {
             Ok(()) => {}
-            Err(Error::NotSimd(why)) if how.setting == Some(Setting::Simd) => {
-                return Err(Failure::NotSimd(why));
-            }
+            Err(Error::Refused { why, .. }) => return Err(Failure::Refused(why)),
             Err(error) => return Err(Failure::Run(error)),
         }
     }

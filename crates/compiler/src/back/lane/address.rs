@@ -2,8 +2,8 @@
 
 use super::code::Code;
 use super::layout::{launch, worker};
-use crate::back::llvm::{Builder, Type, Val, memory};
 use super::special;
+use crate::back::llvm::{Builder, Type, Val, memory};
 use crate::ir::{CLUSTER_SHIFT, Space, Special};
 use crate::program::GlobalSpace;
 

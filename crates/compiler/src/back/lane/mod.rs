@@ -59,6 +59,7 @@ fn write(
         context_bytes: plan.context_bytes,
         local_bytes: locals.bytes,
         why_not_simd: None,
+        why_not_warp: None,
     })
 }
 

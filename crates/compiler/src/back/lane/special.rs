@@ -64,12 +64,10 @@ fn cluster(code: &mut Code<'_>, special: Special) -> Val {
     let word = Type::int(32, 1);
     let clustered = code.options.clustered;
     let number = |value: u64| Builder::int(word, i128::from(value));
-    let block = |code: &mut Code<'_>, axis: u8| {
-        code.load_field("%worker", worker::BLOCK + 4 * i64::from(axis), word)
-    };
-    let grid = |code: &mut Code<'_>, axis: u8| {
-        code.load_field("%launch", launch::GRID + 4 * i64::from(axis), word)
-    };
+    let block =
+        |code: &mut Code<'_>, axis: u8| code.load_field("%worker", worker::BLOCK + 4 * i64::from(axis), word);
+    let grid =
+        |code: &mut Code<'_>, axis: u8| code.load_field("%launch", launch::GRID + 4 * i64::from(axis), word);
     let size = |code: &mut Code<'_>, axis: u8| match clustered {
         true => code.load_field("%launch", launch::CLUSTER + 4 * i64::from(axis), word),
         false => number(1),

@@ -1,5 +1,6 @@
 //! The frame: loop over blocks, regions as states, loop over groups, and what is kept from region to region.
 
+use super::step::warp;
 use super::{Copy, Emitter, Place};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{BarrierKind, Op, Space, Term, Ty, Value};
@@ -9,6 +10,9 @@ use crate::pass::shape::Shape;
 
 impl Emitter<'_> {
     pub(super) fn whole(&mut self) -> Result<(), String> {
+        if self.per_warp {
+            return self.whole_step();
+        }
         self.lay_out_context();
         self.start();
         self.block_start()?;
@@ -35,7 +39,7 @@ impl Emitter<'_> {
     }
 
     /// Places for all saved values.
-    fn lay_out_context(&mut self) {
+    pub(super) fn lay_out_context(&mut self) {
         let mut saved: Vec<Saved> = vec![];
         for region in &self.plan.regions {
             for each in &region.saved {
@@ -49,7 +53,11 @@ impl Emitter<'_> {
                 region.next.iter().any(Option::is_some)
                     && region.function.blocks.iter().any(|block| block.term == Term::Exit)
             });
-        if self.plan.regions.len() > 1 && loses_lanes {
+        if self.per_warp {
+            // The scheduler counts who arrives.
+            self.context_bytes = warp::SAVED;
+            self.alive_at = Some(warp::ALIVE);
+        } else if self.plan.regions.len() > 1 && loses_lanes {
             self.alive_at = Some(self.reserve(8 * self.groups));
         }
         if saved.iter().any(|each| !each.is_block_uniform && each.shape.is_assumed()) {
@@ -84,14 +92,13 @@ impl Emitter<'_> {
         at
     }
 
-    fn field(&mut self, name: &str, ty: &str, from: &str, offset: u64) {
+    pub(super) fn field(&mut self, name: &str, ty: &str, from: &str, offset: u64) {
         self.b.inst(format_args!("{name}.at = getelementptr i8, ptr {from}, i64 {offset}"));
         self.b.inst(format_args!("{name} = load {ty}, ptr {name}.at, !invariant.load !0"));
     }
 
-    fn start(&mut self) {
-        self.alloca("%next", Type::int(32, 1));
-        self.b.start_block("start");
+    /// What launch and worker hold.
+    pub(super) fn fields(&mut self) {
         self.field("%params", "ptr", "%launch", 0);
         self.field("%globals", "ptr", "%launch", 8);
         self.field("%services", "ptr", "%launch", 16);
@@ -103,10 +110,16 @@ impl Emitter<'_> {
         self.field("%gridid", "i64", "%launch", 56);
         self.field("%functions", "ptr", "%launch", 64);
         self.field("%shared", "ptr", "%worker", 0);
-        self.field("%context", "ptr", "%worker", 8);
         self.field("%local", "ptr", "%worker", 16);
         self.field("%smid", "i32", "%worker", 24);
         self.field("%shared.bytes", "i32", "%worker", 28);
+    }
+
+    fn start(&mut self) {
+        self.alloca("%next", Type::int(32, 1));
+        self.b.start_block("start");
+        self.fields();
+        self.field("%context", "ptr", "%worker", 8);
         self.b.inst("%end = add i64 %first, %count");
         self.b.inst("%grid.x64 = zext i32 %grid.x to i64");
         self.b.inst("%grid.y64 = zext i32 %grid.y to i64");
@@ -127,6 +140,13 @@ impl Emitter<'_> {
         self.b.inst("%ctaid.x = phi i32 [ %x0, %start ], [ %x.after, %block.next ]");
         self.b.inst("%ctaid.y = phi i32 [ %y0, %start ], [ %y.after, %block.next ]");
         self.b.inst("%ctaid.z = phi i32 [ %z0, %start ], [ %z.after, %block.next ]");
+        self.prologue()?;
+        self.b.br("r0.start");
+        Ok(())
+    }
+
+    /// What all threads of a block have in common.
+    pub(super) fn prologue(&mut self) -> Result<(), String> {
         for inst in self.plan.prologue.clone() {
             let args: Vec<Val> = inst.args.iter().map(|arg| self.prologue[arg].clone()).collect();
             let tys: Vec<Ty> = inst.results.iter().map(|&result| self.plan.types[result.index()]).collect();
@@ -151,11 +171,10 @@ impl Emitter<'_> {
                 self.prologue.insert(value, val);
             }
         }
-        self.b.br("r0.start");
         Ok(())
     }
 
-    fn region(&mut self, region: usize) -> Result<(), String> {
+    pub(super) fn region(&mut self, region: usize) -> Result<(), String> {
         self.region = region;
         self.crossing = crosses_blocks(&self.here().function);
         let params: Vec<Value> =
@@ -175,19 +194,22 @@ impl Emitter<'_> {
         targets.sort_unstable();
         targets.dedup();
         for &target in &targets {
-            if self.reduction(target).is_some() {
+            if !self.per_warp && self.reduction(target).is_some() {
                 self.alloca(&format!("%red{region}_{target}"), Type::int(32, 1));
                 self.b.inst(format_args!("store i32 0, ptr %red{region}_{target}"));
             }
         }
         let saved = self.here().saved.clone();
-        self.b.br(&format!("r{region}.group"));
-        self.b.start_block(&format!("r{region}.group"));
-        self.b.inst(format_args!(
-            "%g{region} = phi i64 [ 0, %r{region}.start ], [ %g{region}.after, %r{region}.latch ]"
-        ));
-        self.b.inst(format_args!("%first{region} = mul i64 %g{region}, {}", self.lanes));
-        self.b.inst(format_args!("%lin{region} = trunc i64 %first{region} to i32"));
+        if !self.per_warp {
+            self.b.br(&format!("r{region}.group"));
+            self.b.start_block(&format!("r{region}.group"));
+            self.b.inst(format_args!(
+                "%g{region} = phi i64 [ 0, %r{region}.start ], [ %g{region}.after, %r{region}.latch ]"
+            ));
+            self.b.inst(format_args!("%first{region} = mul i64 %g{region}, {}", self.lanes));
+            self.b.inst(format_args!("%lin{region} = trunc i64 %first{region} to i32"));
+        }
+        self.make_slots();
         self.clear_slots();
         // Who is alive.
         let alive = self.alive_at_start();
@@ -226,6 +248,10 @@ impl Emitter<'_> {
             self.masked()?;
         }
         self.b.start_block(&format!("r{region}.latch"));
+        if self.per_warp {
+            self.step_end(!targets.is_empty());
+            return Ok(());
+        }
         self.b.inst(format_args!("%g{region}.after = add i64 %g{region}, 1"));
         self.b.inst(format_args!("%g{region}.more = icmp ult i64 %g{region}.after, {}", self.groups));
         self.b.inst(format_args!("br i1 %g{region}.more, label %r{region}.group, label %r{region}.end"));
@@ -288,38 +314,55 @@ impl Emitter<'_> {
         self.b.inst(format_args!("store {}, ptr {slot}", sum.typed()));
     }
 
-    /// Makes the slots of the region and gives each a defined content.
-    fn clear_slots(&mut self) {
-        let function = self.here().function.clone();
-        let mut slots: Vec<(String, Type)> = vec![];
-        for (index, &ty) in function.values.iter().enumerate() {
-            let value = Value(index as u32);
-            if !self.crossing.contains(index) {
-                continue;
-            }
-            let shape = self.shape(value);
-            if !shape.is_varying() {
-                slots.push((self.scalar_slot(value), Type::of(ty, 1)));
-            }
-            if shape.is_varying() || shape.is_assumed() {
-                let vector = self.vector_ty(ty);
-                slots.push((self.vector_slot(value), self.slot_ty(vector)));
-            }
+    /// The slots that a value has: its scalar, its vector in the masked copy or both.
+    pub(super) fn slots_of(&self, value: Value, masked: bool) -> Vec<(String, Type)> {
+        let (ty, shape) = (self.ty(value), self.shape(value));
+        let mut slots = vec![];
+        if !shape.is_varying() {
+            slots.push((self.scalar_slot(value), Type::of(ty, 1)));
         }
+        if shape.is_varying() || (shape.is_assumed() && masked) {
+            slots.push((self.vector_slot(value), self.slot_ty(self.vector_ty(ty))));
+        }
+        slots
+    }
+
+    fn slots(&self) -> Vec<(String, Type)> {
+        let function = &self.here().function;
+        let crossing = self.crossing.iter().map(|index| Value(index as u32));
+        let mut slots: Vec<(String, Type)> = crossing.flat_map(|value| self.slots_of(value, true)).collect();
         for block in 0..function.blocks.len() {
             slots.push((self.mask_slot(block), self.slot_ty(self.mask_ty())));
         }
-        for (name, ty) in slots {
+        slots
+    }
+
+    /// Makes the slots of the region.
+    fn make_slots(&mut self) {
+        for (name, ty) in self.slots() {
             self.alloca(&name, ty);
+        }
+        let flag = self.flag_slot();
+        self.alloca(&flag, Type::int(1, 1));
+    }
+
+    /// Gives each slot of the region a defined content.
+    pub(super) fn clear_slots(&mut self) {
+        for (name, ty) in self.slots() {
             let zero = Builder::bits(ty, 0);
             self.b.inst(format_args!("store {}, ptr {name}", zero.typed()));
         }
         let flag = self.flag_slot();
-        self.alloca(&flag, Type::int(1, 1));
         self.b.inst(format_args!("store i1 true, ptr {flag}"));
     }
 
     fn in_context(&mut self, offset: u64, stride: u64) -> String {
+        if self.per_warp {
+            return self
+                .b
+                .assign(Type::ptr(), format_args!("getelementptr i8, ptr %warp, i64 {offset}"))
+                .text;
+        }
         let region = self.region;
         let base = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %context, i64 {offset}"));
         let step = self.b.assign(Type::int(64, 1), format_args!("mul i64 %g{region}, {stride}"));
@@ -333,7 +376,8 @@ impl Emitter<'_> {
                 return None;
             }
             let total = self.threads.total();
-            let left = self.b.assign(Type::int(32, 1), format_args!("sub i32 {total}, %lin{}", self.region));
+            let left =
+                self.b.assign(Type::int(32, 1), format_args!("sub i32 {total}, {}", self.linear_name()));
             let left = self.splat(&left);
             let lanes = self.iota(32, 1);
             return Some(self.b.icmp("ult", &lanes, &left));
@@ -361,6 +405,12 @@ impl Emitter<'_> {
             let ty = Type::of(each.ty, 1);
             if each.is_block_uniform {
                 let val = self.b.assign(ty, format_args!("load {ty}, ptr {}", block_slot(each.value)));
+                let slot = self.scalar_slot(param);
+                self.store_slot(&slot, &val);
+                continue;
+            }
+            if each.is_reduced_here && self.per_warp {
+                let val = self.reduced(ty);
                 let slot = self.scalar_slot(param);
                 self.store_slot(&slot, &val);
                 continue;
@@ -418,7 +468,11 @@ impl Emitter<'_> {
         let saved = self.plan.regions[target].saved.clone();
         let barrier = self.here().function.blocks[at].insts.last().cloned();
         let results = barrier.as_ref().map(|inst| inst.results.clone()).unwrap_or_default();
-        if let (Some((kind, _)), Some(&predicate)) =
+        if self.per_warp {
+            if let Some(barrier) = &barrier {
+                self.request(barrier);
+            }
+        } else if let (Some((kind, _)), Some(&predicate)) =
             (self.reduction(target), barrier.as_ref().and_then(|inst| inst.args.last()))
         {
             self.contribute(target, kind, predicate);

@@ -76,7 +76,7 @@ impl Emitter<'_> {
             Term::Jump(edge) => {
                 let carried = self.carried(edge);
                 self.store_carried(&carried);
-                self.b.br(&format!("u{region}_{}", edge.block.0));
+                self.follow(at, edge);
             }
             Term::Branch { cond, then, otherwise } => {
                 let (yes, no) = (self.carried(then), self.carried(otherwise));
@@ -126,10 +126,10 @@ impl Emitter<'_> {
                 }
                 self.b.start_block(&then_label);
                 self.store_carried(&yes);
-                self.b.br(&format!("u{region}_{}", then.block.0));
+                self.follow(at, then);
                 self.b.start_block(&else_label);
                 self.store_carried(&no);
-                self.b.br(&format!("u{region}_{}", otherwise.block.0));
+                self.follow(at, otherwise);
             }
             Term::Return(values) => {
                 if let Some(target) = self.here().next[at] {
@@ -144,6 +144,15 @@ impl Emitter<'_> {
                 self.b.br(&latch);
             }
         }
+    }
+
+    /// All lanes go along an edge.
+    fn follow(&mut self, from: usize, edge: &Edge) {
+        let to = edge.block.index();
+        let directly = format!("u{}_{to}", self.region);
+        let position = &self.here().layout.position;
+        let label = if position[to] <= position[from] { self.again(to, false, directly) } else { directly };
+        self.b.br(&label);
     }
 
     /// A bound on a line is tested at the line's two ends: whether all lanes are below it, whether all are above, and
@@ -220,11 +229,8 @@ impl Emitter<'_> {
                     let waiting = self.load_slot(&slot, ty);
                     let again = self.any(&waiting);
                     let head = self.here().layout.position[header];
-                    self.b.cond_br(
-                        &again,
-                        &format!("mb{region}_{head}"),
-                        &format!("m{region}_{}", position + 1),
-                    );
+                    let label = self.again(header, true, format!("mb{region}_{head}"));
+                    self.b.cond_br(&again, &label, &format!("m{region}_{}", position + 1));
                 }
                 Item::Block(at) => self.masked_block(at, position, &items)?,
             }

@@ -56,7 +56,8 @@ impl Emitter<'_> {
         }
         // Thread t's window starts at t × local_bytes.
         let bytes = self.local_bytes as i64;
-        let start = self.b.assign(Type::int(64, 1), format_args!("mul i64 %first{}, {bytes}", self.region));
+        let first = self.first_name();
+        let start = self.b.assign(Type::int(64, 1), format_args!("mul i64 {first}, {bytes}"));
         match lanes {
             Lanes::One(base) => {
                 Lanes::Line { base: self.b.add(&base, &start), stride: bytes, assumed: false }

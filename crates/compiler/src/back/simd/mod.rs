@@ -1,4 +1,5 @@
 //! Setting S: W threads at a time in LLVM vectors, barrier regions as a state machine over the block.
+//! Setting P: the same code for regions, in a function that runs one warp to its next barrier (`step`).
 //!
 //! The function is `for block { switch (next) { region k: for group { restore; body; save } } }`. A region's body stands
 //! twice: the U copy runs while all lanes of the group are alive and agree, with plain vector code; where they part it
@@ -11,43 +12,51 @@ mod control;
 mod memory;
 mod operation;
 mod special;
+mod step;
 mod value;
 mod warp;
 
-use super::cpu::{Compiled, ENTRY_SIMD, Options, Setting};
+use super::cpu::{Compiled, ENTRY_SIMD, ENTRY_WARP, Options, Setting};
 use super::llvm::{Builder, Type, Val};
 use crate::ir::{Function, Op, Order, Space, Ty, Value};
 use crate::pass::bits::BitSet;
 use crate::pass::number::Threads;
 use crate::pass::regions::{Plan, Region, plan};
+use crate::pass::shape::Among;
 use crate::program::{Kernel, Program};
 use std::collections::HashMap;
 
-/// `Err` is the reason why this kernel does not run in S.
+/// For setting S, or with `per_warp` for P. `Err` is the reason why this kernel does not run so.
 pub fn emit(
     _program: &Program,
     kernel: &Kernel,
     body: &Function,
     options: &Options,
+    per_warp: bool,
 ) -> Result<Compiled, String> {
     let total: u64 = options.block.iter().map(|&n| u64::from(n)).product();
     if total == 0 || total > 1024 {
         return Err(format!("a block of {total} threads"));
     }
-    let width = width(body, options, total)?;
+    let width = if per_warp { 32 } else { width(body, options, total)? };
     let threads = Threads { block: options.block, width };
     let (locals, local_bytes) = layout_locals(body);
-    let plan = plan(body, threads, local_bytes)?;
+    let plan = plan(body, threads, local_bytes, if per_warp { Among::Group } else { Among::Block })?;
     let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
+    if per_warp {
+        emitter.per_warp = true;
+        emitter.groups = 1;
+    }
     emitter.whole()?;
     let context_bytes = emitter.context_bytes;
     Ok(Compiled {
         text: emitter.finish(),
-        setting: Setting::Simd,
+        setting: if per_warp { Setting::Warp } else { Setting::Simd },
         width,
         context_bytes,
         local_bytes,
         why_not_simd: None,
+        why_not_warp: None,
     })
 }
 
@@ -124,6 +133,9 @@ struct Emitter<'a> {
     plan: Plan,
     threads: Threads,
     lanes: u32,
+    /// Setting P: the function runs one warp.
+    per_warp: bool,
+    /// Groups that a context holds.
     groups: u64,
     /// Masks that cross blocks are `<W x i32>`: the CPU has no mask registers.
     wide_masks: bool,
@@ -168,6 +180,7 @@ impl<'a> Emitter<'a> {
             plan,
             threads,
             lanes: threads.width,
+            per_warp: false,
             groups: threads.total().div_ceil(u64::from(threads.width)),
             wide_masks: vector_bits < 512,
             wide_gathers: vector_bits >= 512,
@@ -205,8 +218,13 @@ impl<'a> Emitter<'a> {
 
     fn finish(self) -> String {
         let mut text = String::new();
+        let (entry, rest) = if self.per_warp {
+            (ENTRY_WARP, "ptr noalias %warp")
+        } else {
+            (ENTRY_SIMD, "i64 %first, i64 %count")
+        };
         text.push_str(&format!(
-            "define i32 @{ENTRY_SIMD}(ptr noalias %launch, ptr noalias %worker, i64 %first, i64 %count) nounwind {{\nentry:\n"
+            "define i32 @{entry}(ptr noalias %launch, ptr noalias %worker, {rest}) nounwind {{\nentry:\n"
         ));
         for line in &self.allocas {
             text.push_str(line);

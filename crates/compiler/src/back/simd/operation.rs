@@ -48,6 +48,8 @@ impl Emitter<'_> {
             // The region ends behind it.
             Op::Barrier { .. } => Ok(()),
             Op::Syscall(call) => self.syscall(*call, inst),
+            // PTX: any time from 0 to twice what is asked; other warps of the block could not run meanwhile.
+            Op::NanoSleep if self.per_warp => Ok(()),
             Op::NanoSleep => {
                 self.sleep(inst);
                 Ok(())

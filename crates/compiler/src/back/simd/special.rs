@@ -110,8 +110,8 @@ impl Emitter<'_> {
                 // Thread t's window starts at t × local_bytes.
                 let bytes = self.local_bytes;
                 let base = self.b.assign(Type::int(64, 1), "ptrtoint ptr %local to i64");
-                let step =
-                    self.b.assign(Type::int(64, 1), format_args!("mul i64 %first{}, {bytes}", self.region));
+                let first = self.first_name();
+                let step = self.b.assign(Type::int(64, 1), format_args!("mul i64 {first}, {bytes}"));
                 let start = self.b.add(&base, &step);
                 let op = if *to_generic { "add" } else { "sub" };
                 if self.shape(result).is_varying() || self.shape(result).is_assumed() {
@@ -189,8 +189,18 @@ impl Emitter<'_> {
         }
     }
 
+    /// Linear number of the group's first thread, as `i64`.
+    pub(super) fn first_name(&self) -> String {
+        if self.per_warp { "%warp.first".to_owned() } else { format!("%first{}", self.region) }
+    }
+
+    /// The same as `i32`.
+    pub(super) fn linear_name(&self) -> String {
+        if self.per_warp { "%warp.linear".to_owned() } else { format!("%lin{}", self.region) }
+    }
+
     fn linear(&self) -> Val {
-        named(&format!("%lin{}", self.region))
+        named(&self.linear_name())
     }
 
     /// Linear thread numbers of all lanes.

@@ -1,0 +1,379 @@
+//! Loops in which a thread may wait for another one, and whether lanes of its own warp could be who it waits for.
+
+use super::bits::BitSet;
+use super::dominators::Dominators;
+use super::layout::Layout;
+use super::loops::Loops;
+use super::shape::Spread;
+use super::visit::{Definition, definitions};
+use crate::ir::*;
+
+/// Indices of the loops that end when another thread has done something, as far as one can tell.
+pub fn waiting(
+    function: &Function,
+    graph: &[Vec<usize>],
+    dominators: &Dominators,
+    loops: &Loops,
+) -> Vec<usize> {
+    let view = View { function, graph, dominators, loops, definitions: definitions(function) };
+    (0..loops.all.len()).filter(|&index| view.waits(index)).collect()
+}
+
+struct View<'a> {
+    function: &'a Function,
+    graph: &'a [Vec<usize>],
+    dominators: &'a Dominators,
+    loops: &'a Loops,
+    definitions: Vec<Definition>,
+}
+
+impl View<'_> {
+    fn has(&self, block: usize, wanted: impl Fn(&Op) -> bool) -> bool {
+        self.function.blocks[block].insts.iter().any(|inst| wanted(&inst.op))
+    }
+
+    fn passes_all_trips(&self, index: usize, block: usize) -> bool {
+        let each = &self.loops.all[index];
+        let mut latches = each.blocks.iter().filter(|&&from| self.graph[from].contains(&each.header));
+        latches.all(|&latch| self.dominators.dominates(block, latch))
+    }
+
+    fn is_inside(&self, index: usize, value: Value) -> bool {
+        self.definitions[value.index()].block().is_some_and(|block| self.loops.contains(index, block))
+    }
+
+    fn exits(&self, index: usize) -> impl Iterator<Item = (usize, usize)> {
+        let edges = self.loops.all[index].blocks.iter();
+        edges
+            .flat_map(|&from| self.graph[from].iter().map(move |&to| (from, to)))
+            .filter(move |&(_, to)| !self.loops.contains(index, to))
+    }
+
+    /// Whether the branch of `block` only ends an inner loop, which is looked at by itself.
+    fn ends_an_inner_loop(&self, index: usize, block: usize) -> bool {
+        let Some(inner) = self.loops.of[block].filter(|&inner| inner != index) else { return false };
+        self.exits(inner).count() == 1 && self.exits(inner).all(|(from, _)| from == block)
+    }
+
+    fn waits(&self, index: usize) -> bool {
+        let each = &self.loops.all[index];
+        let fenced = each
+            .blocks
+            .iter()
+            .any(|&block| self.has(block, |op| matches!(op, Op::Fence { .. } | Op::NanoSleep)));
+        let meets_barrier = each.blocks.iter().any(|&block| {
+            self.passes_all_trips(index, block) && self.has(block, |op| matches!(op, Op::Barrier { .. }))
+        });
+        if meets_barrier {
+            return false;
+        }
+        // Backward slice of what decides whether the loop goes on.
+        let mut seen = BitSet::new(self.function.values.len());
+        let mut work: Vec<Value> = vec![];
+        for &block in &each.blocks {
+            if let Term::Branch { cond, .. } = self.function.blocks[block].term
+                && !self.ends_an_inner_loop(index, block)
+            {
+                work.push(cond);
+            }
+        }
+        while let Some(value) = work.pop() {
+            if !self.is_inside(index, value) || !seen.insert(value.index()) {
+                continue;
+            }
+            match self.definitions[value.index()] {
+                Definition::Param(block, nth) => {
+                    for (from, successors) in self.graph.iter().enumerate() {
+                        for (edge, _) in successors.iter().enumerate().filter(|&(_, &to)| to == block) {
+                            work.push(self.function.blocks[from].term.edges()[edge].args[nth]);
+                        }
+                    }
+                }
+                Definition::Inst(block, at, _) => {
+                    let inst = &self.function.blocks[block].insts[at];
+                    if self.depends_on_others(index, block, inst, fenced) {
+                        return true;
+                    }
+                    // What memory held is the thread's own business from here on.
+                    if !matches!(inst.op, Op::Atomic { .. } | Op::Load { .. }) {
+                        work.extend(&inst.args);
+                    }
+                }
+                Definition::None => {}
+            }
+        }
+        false
+    }
+
+    /// Whether the instruction's result in loop `index` may be what another thread has to change first.
+    fn depends_on_others(&self, index: usize, block: usize, inst: &Inst, fenced: bool) -> bool {
+        match &inst.op {
+            Op::Load { order: Order::Weak, space, .. } => {
+                fenced && !matches!(space, Space::Const | Space::Param | Space::Local)
+            }
+            Op::Load { .. } => !self.is_tried_again(index, inst),
+            Op::Atomic { op: AtomOp::Cas, .. } => {
+                !(self.passes_all_trips(index, block) && self.retries(index, inst))
+            }
+            // Each thread takes its own ticket and goes on by it.
+            Op::Atomic { op: AtomOp::Add, .. } => {
+                let adds = self.definitions[inst.args[1].index()];
+                !matches!(adds, Definition::Inst(b, i, 0)
+                    if matches!(self.function.blocks[b].insts[i].op, Op::Const(bits) if bits != 0))
+            }
+            Op::Atomic { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Looks through changes of type.
+    fn plain(&self, mut value: Value) -> Value {
+        while let Definition::Inst(block, at, 0) = self.definitions[value.index()] {
+            let inst = &self.function.blocks[block].insts[at];
+            if !matches!(inst.op, Op::Bitcast) {
+                break;
+            }
+            value = inst.args[0];
+        }
+        value
+    }
+
+    /// A compare-and-swap loop that compares with what it last saw and leaves as soon as it succeeds: some thread
+    /// always gets through.
+    fn retries(&self, index: usize, cas: &Inst) -> bool {
+        let Some(&old) = cas.results.first() else { return false };
+        let (old, compare) = (self.plain(old), self.plain(cas.args[1]));
+        let last_seen = match self.definitions[compare.index()] {
+            Definition::Param(header, nth) => {
+                header == self.loops.all[index].header
+                    && self.graph.iter().enumerate().all(|(from, successors)| {
+                        !self.loops.contains(index, from)
+                            || successors.iter().enumerate().all(|(edge, &to)| {
+                                to != header
+                                    || self.plain(self.function.blocks[from].term.edges()[edge].args[nth])
+                                        == old
+                            })
+                    })
+            }
+            Definition::Inst(block, at, _) => {
+                self.reads_first(index, &self.function.blocks[block].insts[at], cas)
+            }
+            Definition::None => false,
+        };
+        last_seen && self.success_edges(index, old, compare).next().is_some()
+    }
+
+    /// The loop reads what the compare-and-swap compares with, at the same place, in each trip.
+    fn reads_first(&self, index: usize, load: &Inst, cas: &Inst) -> bool {
+        let (Op::Load { space, offset, .. }, Op::Atomic { space: cas_space, offset: cas_offset, .. }) =
+            (&load.op, &cas.op)
+        else {
+            return false;
+        };
+        let home = load.results.first().and_then(|value| self.definitions[value.index()].block());
+        home.is_some_and(|home| self.loops.of[home] == Some(index))
+            && (space, offset) == (cas_space, cas_offset)
+            && load.args[0] == cas.args[0]
+    }
+
+    /// Edges out of the loop that are taken because `old` is `compare`.
+    fn success_edges(
+        &self,
+        index: usize,
+        old: Value,
+        compare: Value,
+    ) -> impl Iterator<Item = (usize, usize)> {
+        self.loops.all[index].blocks.iter().filter_map(move |&block| {
+            let Term::Branch { cond, then, otherwise } = &self.function.blocks[block].term else {
+                return None;
+            };
+            let Definition::Inst(b, i, 0) = self.definitions[cond.index()] else { return None };
+            let inst = &self.function.blocks[b].insts[i];
+            let Op::Icmp(cmp @ (Cmp::Eq | Cmp::Ne), _) = inst.op else { return None };
+            let args = (self.plain(inst.args[0]), self.plain(inst.args[1]));
+            let success = if cmp == Cmp::Eq { then } else { otherwise }.block.index();
+            let compares = args == (old, compare) || args == (compare, old);
+            (compares && !self.loops.contains(index, success)).then_some((block, success))
+        })
+    }
+
+    /// Whether the load only feeds a compare-and-swap whose success is the only way out of the loop.
+    fn is_tried_again(&self, index: usize, load: &Inst) -> bool {
+        let Some(&value) = load.results.first() else { return false };
+        self.loops.all[index].blocks.iter().any(|&block| {
+            self.passes_all_trips(index, block)
+                && self.function.blocks[block].insts.iter().any(|cas| {
+                    matches!(cas.op, Op::Atomic { op: AtomOp::Cas, .. })
+                        && self.plain(cas.args[1]) == value
+                        && cas.results.first().is_some_and(|&old| {
+                            self.reads_first(index, load, cas)
+                                && self.success_edges(index, self.plain(old), value).eq(self.exits(index))
+                        })
+                })
+        })
+    }
+}
+
+/// A region between barriers, when warps run by themselves.
+pub struct Parts<'a> {
+    pub function: &'a Function,
+    pub graph: &'a [Vec<usize>],
+    pub dominators: &'a Dominators,
+    pub loops: &'a Loops,
+    pub layout: &'a Layout,
+    /// Branches on which the lanes of a warp may not agree, by block.
+    pub divergent: &'a [bool],
+}
+
+/// Headers of the loops in which a warp has to let others run. `Err`: lanes of one warp may wait for each other.
+///
+/// While lanes of a warp go round in a loop its other lanes stand still. That is no different from running them first
+/// as long as nobody could see what they do before they have to wait for the looping lanes anyhow.
+pub fn of_warps(parts: &Parts<'_>) -> Result<Vec<usize>, String> {
+    let mut headers = vec![];
+    for index in waiting(parts.function, parts.graph, parts.dominators, parts.loops) {
+        if parts.holds_back_effects(index) {
+            return Err("lanes of a warp may wait for each other in a loop".to_owned());
+        }
+        headers.push(parts.loops.all[index].header);
+    }
+    Ok(headers)
+}
+
+impl Parts<'_> {
+    /// Whether lanes that are not in loop `index` while others are have something to do that others could see.
+    fn holds_back_effects(&self, index: usize) -> bool {
+        let header = self.loops.all[index].header;
+        (0..self.graph.len()).filter(|&at| self.divergent[at] && self.dominators.is_reachable(at)).any(|at| {
+            let spread = Spread::of(self.graph, self.loops, self.layout, at, |_| true);
+            spread.apart.contains(header) && self.shows(self.held(index, at), &spread)
+        })
+    }
+
+    /// Where lanes go on that the branch of block `at` has kept out of the loop, or let out of it. What lies before
+    /// the loop in the layout they have done already.
+    fn held(&self, index: usize, at: usize) -> Vec<usize> {
+        let inside = |block: usize| self.loops.contains(index, block);
+        if inside(at) {
+            let blocks = self.loops.all[index].blocks.iter();
+            return blocks.flat_map(|&from| &self.graph[from]).copied().filter(|&to| !inside(to)).collect();
+        }
+        let head = self.layout.position[self.loops.all[index].header];
+        let mut seen = vec![false; self.graph.len()];
+        let mut work = self.graph[at].clone();
+        let mut found = vec![];
+        while let Some(block) = work.pop() {
+            if inside(block) || std::mem::replace(&mut seen[block], true) {
+                continue;
+            }
+            if self.layout.position[block] > head {
+                found.push(block);
+            }
+            work.extend(&self.graph[block]);
+        }
+        found
+    }
+
+    /// Whether from one of `starts` on something can be seen before the warp's lanes meet.
+    fn shows(&self, starts: Vec<usize>, spread: &Spread) -> bool {
+        let mut seen = vec![false; self.graph.len()];
+        let mut work = starts;
+        while let Some(block) = work.pop() {
+            if std::mem::replace(&mut seen[block], true) {
+                continue;
+            }
+            match self.first_event(block, !spread.apart.contains(block)) {
+                Some(Event::Effect) => return true,
+                Some(Event::Meeting) => {}
+                None => work.extend(&self.graph[block]),
+            }
+        }
+        false
+    }
+
+    fn first_event(&self, block: usize, together: bool) -> Option<Event> {
+        self.function.blocks[block].insts.iter().find_map(|inst| match &inst.op {
+            Op::ActiveMask => None,
+            op if op.is_warp_collective() => together.then_some(Event::Meeting),
+            Op::Barrier { kind: BarrierKind::Arrive, .. } => Some(Event::Effect),
+            Op::Barrier { .. } => Some(if together { Event::Meeting } else { Event::Effect }),
+            Op::Store { space: Space::Local | Space::Param, .. } => None,
+            Op::Load { .. } | Op::Fence { .. } | Op::NanoSleep | Op::Special(_) => None,
+            Op::Syscall(Syscall::Vprintf | Syscall::Malloc | Syscall::Free) => None,
+            op if op.is_pure() => None,
+            _ => Some(Event::Effect),
+        })
+    }
+}
+
+enum Event {
+    /// Threads outside the warp, or its other lanes, could see it.
+    Effect,
+    /// All lanes of the warp have to be here.
+    Meeting,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::pass::number::Threads;
+    use crate::pass::regions::plan;
+    use crate::pass::shape::Among;
+    use crate::pass::testing::function;
+
+    /// Loops of all regions in which a warp lets others run.
+    fn yields(source: &str) -> Result<usize, String> {
+        let threads = Threads { block: [256, 1, 1], width: 32 };
+        let plan = plan(&function(source), threads, 0, Among::Group)?;
+        Ok(plan.regions.iter().map(|region| region.spins.len()).sum())
+    }
+
+    const FLAG: &str = "a = const.b64 0; z = const.b32 0;";
+
+    #[test]
+    fn a_whole_warp_may_wait_for_another() {
+        let source = format!(
+            "entry: {FLAG} jump head\n head: v = vload a; p = lt z v; branch p done head\n done: store a z; exit"
+        );
+        assert_eq!(yields(&source), Ok(1));
+    }
+
+    #[test]
+    fn one_lane_may_wait_while_the_others_stand_at_a_barrier() {
+        let source = format!(
+            "entry: {FLAG} t = tid; q = lt z t; branch q meet head\n head: v = vload a; p = lt z v; branch p leave head\n leave: jump meet\n meet: barrier z; store a z; exit"
+        );
+        assert_eq!(yields(&source), Ok(1));
+    }
+
+    #[test]
+    fn one_lane_may_not_wait_while_the_others_could_store() {
+        let source = format!(
+            "entry: {FLAG} t = tid; q = lt z t; branch q meet head\n head: v = vload a; p = lt z v; branch p leave head\n leave: jump meet\n meet: store a z; barrier z; exit"
+        );
+        assert!(yields(&source).unwrap_err().contains("each other"));
+    }
+
+    #[test]
+    fn a_lock_that_a_lane_holds_behind_the_loop_is_refused() {
+        let source = format!(
+            "entry: {FLAG} o = const.b32 1; jump head\n head: v = cas a z o; p = lt z v; branch p head done\n done: store a z; exit"
+        );
+        assert!(yields(&source).unwrap_err().contains("each other"));
+    }
+
+    #[test]
+    fn what_a_lane_did_before_the_loop_is_done() {
+        let source = format!(
+            "entry: {FLAG} t = tid; q = lt z t; branch q meet one\n one: store a z; jump head\n head: v = vload a; p = lt z v; branch p leave head\n leave: jump meet\n meet: barrier z; exit"
+        );
+        assert_eq!(yields(&source), Ok(1));
+    }
+
+    #[test]
+    fn adding_by_load_and_compare_and_swap_waits_for_nobody() {
+        let source = format!(
+            "entry: {FLAG} jump head\n head: v = vload a; n = add v v; o = cas a v n; p = eq o v; branch p done head\n done: exit"
+        );
+        assert_eq!(yields(&source), Ok(0));
+    }
+}
