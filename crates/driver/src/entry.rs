@@ -7,6 +7,7 @@ use std::sync::{Once, OnceLock};
 use cuda_abi::CUresult;
 use parking_lot::Mutex;
 
+use crate::object::Context;
 use crate::object::stream::with_per_thread_default;
 use crate::{Error, Result};
 
@@ -50,6 +51,7 @@ fn tell_news() {
 #[cold]
 fn failed(name: &'static str, error: Error) -> CUresult {
     tell_news();
+    Context::note(error);
     match error {
         // An answer, not a failure.
         Error::NotReady => {}

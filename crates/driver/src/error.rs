@@ -159,6 +159,26 @@ errors! {
     CUDA_ERROR_UNKNOWN                        => Unknown, "unknown error";
 }
 
+impl Error {
+    /// CUDA: after it "any further CUDA work will return the same error" in that context.
+    #[must_use]
+    pub fn is_sticky(self) -> bool {
+        matches!(
+            self,
+            Error::EccUncorrectable
+                | Error::IllegalAddress
+                | Error::LaunchTimeout
+                | Error::Assert
+                | Error::HardwareStackError
+                | Error::IllegalInstruction
+                | Error::MisalignedAddress
+                | Error::InvalidAddressSpace
+                | Error::InvalidPc
+                | Error::LaunchFailed
+        )
+    }
+}
+
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (name, text) = describe(self.result()).unwrap_or((c"?", c"?"));
@@ -256,6 +276,9 @@ impl From<HipError> for Error {
             hip::hipErrorGraphExecUpdateFailure => Error::GraphExecUpdateFailure,
             // HIP differs: AMD's runtime reports the memory it could not get with a number of its own.
             hip::hipErrorRuntimeMemory => Error::OutOfMemory,
+            // HIP differs: it has no number for these; the CPU device answers CUDA's.
+            hip::hipError_t(714) => Error::HardwareStackError,
+            hip::hipError_t(716) => Error::MisalignedAddress,
             _ => Error::Unknown,
         }
     }

@@ -1,10 +1,12 @@
 //! The one device: this machine's CPU, described from what the system says, and its sticky error.
 
+use std::cell::Cell;
 use std::fs;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hip_sys::*;
+use parking_lot::Mutex;
 
 use crate::error::Result;
 use crate::exec::{Fault, pool};
@@ -272,34 +274,70 @@ fn last_level_cache() -> i32 {
 
 // ---- the sticky error ----
 
-static FAULT: AtomicI32 = AtomicI32::new(0);
+/// Numbers for which HIP has no name; they are CUDA's.
+pub const HARDWARE_STACK_ERROR: hipError_t = hipError_t(714);
+pub const MISALIGNED_ADDRESS: hipError_t = hipError_t(716);
 
-/// After a kernel's fault every call that needs the device answers with it, until `hipDeviceReset`.
-pub fn healthy() -> Result {
-    match FAULT.load(Ordering::Acquire) {
-        0 => Ok(()),
-        code => Err(hipError_t(code)),
-    }
+thread_local! {
+    /// The CUDA context that this thread's calls, or the operation that it runs, belong to.
+    static CONTEXT: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The first fault stays.
+/// Whether any context has a fault.
+static ANY: AtomicBool = AtomicBool::new(false);
+/// The first fault of each context that had one.
+static FAULTS: Mutex<Vec<(usize, hipError_t)>> = Mutex::new(Vec::new());
+
+/// The context that the calling thread works in.
+pub fn context() -> usize {
+    CONTEXT.try_with(Cell::get).unwrap_or(0)
+}
+
+/// From now on this thread works in that context; answers the one before.
+pub fn enter(context: usize) -> usize {
+    CONTEXT.try_with(|cell| cell.replace(context)).unwrap_or(0)
+}
+
+/// After a kernel's fault every call that needs the device answers with it in the kernel's context, until
+/// `hipDeviceReset` there. Other contexts go on.
+pub fn healthy() -> Result {
+    if !ANY.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let here = context();
+    FAULTS.lock().iter().find(|(context, _)| *context == here).map_or(Ok(()), |(_, code)| Err(*code))
+}
+
+/// The first fault of the context stays.
 pub fn fail(fault: Fault) {
-    let code = match fault {
+    fail_with(match fault {
         Fault::Assert => hipErrorAssert,
         Fault::Address(_) => hipErrorIllegalAddress,
+        Fault::Stack => HARDWARE_STACK_ERROR,
         Fault::Memory(_) => hipErrorOutOfMemory,
         Fault::Trap
         | Fault::Collective
-        | Fault::Stack
         | Fault::Arithmetic
         | Fault::Deadlock(_)
         | Fault::Status(_) => hipErrorLaunchFailure,
-    };
-    let _ = FAULT.compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Acquire);
+    });
 }
 
+pub fn fail_with(code: hipError_t) {
+    let here = context();
+    let mut faults = FAULTS.lock();
+    if !faults.iter().any(|(context, _)| *context == here) {
+        faults.push((here, code));
+    }
+    ANY.store(true, Ordering::Release);
+}
+
+/// The context is as good as new.
 pub fn forgive() {
-    FAULT.store(0, Ordering::Release);
+    let here = context();
+    let mut faults = FAULTS.lock();
+    faults.retain(|(context, _)| *context != here);
+    ANY.store(!faults.is_empty(), Ordering::Release);
 }
 
 #[cfg(test)]
@@ -320,5 +358,24 @@ mod tests {
     fn identity_is_stable() {
         assert_eq!(uuid("a"), uuid("a"));
         assert_ne!(uuid("a"), uuid("b"));
+    }
+
+    #[test]
+    fn a_fault_is_its_own_contexts_and_the_first_stays() {
+        let before = enter(41);
+        fail(Fault::Assert);
+        fail(Fault::Stack);
+        assert_eq!(healthy(), Err(hipErrorAssert));
+        enter(42);
+        assert_eq!(healthy(), Ok(()));
+        fail(Fault::Stack);
+        assert_eq!(healthy(), Err(HARDWARE_STACK_ERROR));
+        enter(41);
+        forgive();
+        assert_eq!(healthy(), Ok(()));
+        enter(42);
+        assert_eq!(healthy(), Err(HARDWARE_STACK_ERROR));
+        forgive();
+        enter(before);
     }
 }

@@ -98,9 +98,15 @@ impl Op {
     }
 }
 
+/// An operation and the context that it was queued in.
+struct Queued {
+    op: Op,
+    context: usize,
+}
+
 #[derive(Default)]
 struct Inner {
-    queue: VecDeque<Op>,
+    queue: VecDeque<Queued>,
     /// Operations ever queued, and of these ended.
     submitted: u64,
     completed: u64,
@@ -280,6 +286,7 @@ impl Stream {
                 }
             }
         }
+        let context = device::context();
         let mut inner = self.inner.lock();
         for (other, number) in before {
             if self.class == Class::Blocking {
@@ -288,10 +295,10 @@ impl Stream {
                 }
                 inner.after_legacy = number;
             }
-            inner.queue.push_back(Op::After(other, number));
+            inner.queue.push_back(Queued { op: Op::After(other, number), context });
             inner.submitted += 1;
         }
-        inner.queue.push_back(op);
+        inner.queue.push_back(Queued { op, context });
         inner.submitted += 1;
         let number = inner.submitted;
         self.submitted.store(number, Ordering::Release);
@@ -354,13 +361,13 @@ impl Stream {
         while inner.completed < number {
             let mine = !inner.draining
                 && thread::is_roomy()
-                && inner.queue.front().is_some_and(|op| !op.is_foreign());
+                && inner.queue.front().is_some_and(|queued| !queued.op.is_foreign());
             if mine {
                 inner.draining = true;
                 while inner.completed < number {
-                    let Some(op) = inner.queue.pop_front_if(|op| !op.is_foreign()) else { break };
+                    let Some(queued) = inner.queue.pop_front_if(|queued| !queued.op.is_foreign()) else { break };
                     drop(inner);
-                    self.execute(op);
+                    self.execute(queued);
                     inner = self.inner.lock();
                     self.complete(&mut inner);
                 }
@@ -393,9 +400,9 @@ impl Stream {
         loop {
             if !inner.draining && !inner.queue.is_empty() {
                 inner.draining = true;
-                while let Some(op) = inner.queue.pop_front() {
+                while let Some(queued) = inner.queue.pop_front() {
                     drop(inner);
-                    self.execute(op);
+                    self.execute(queued);
                     inner = self.inner.lock();
                     self.complete(&mut inner);
                 }
@@ -417,7 +424,14 @@ impl Stream {
         }
     }
 
-    fn execute(&self, op: Op) {
+    /// Runs an operation in the context that it was queued in.
+    fn execute(&self, queued: Queued) {
+        let before = device::enter(queued.context);
+        self.execute_here(queued.op);
+        device::enter(before);
+    }
+
+    fn execute_here(&self, op: Op) {
         let healthy = device::healthy();
         // CUDA: after a fault nothing more runs on the device; waiting ends and the program's own functions are called.
         match op {

@@ -57,24 +57,26 @@ pub fn leave_signals_to_the_program() {
     }
 }
 
-/// Whether kernels may run on this thread's stack; asked once per thread.
+/// Whether kernels may run on what is left of this thread's stack; where that ends is asked once per thread.
 pub fn is_roomy() -> bool {
     thread_local! {
-        static ROOMY: Cell<Option<bool>> = const { Cell::new(None) };
+        static END: Cell<Option<usize>> = const { Cell::new(None) };
     }
-    ROOMY
-        .try_with(|roomy| match roomy.get() {
-            Some(known) => known,
-            None => {
-                let found = stack_bytes().is_some_and(|bytes| bytes >= ROOMY_BYTES);
-                roomy.set(Some(found));
-                found
-            }
-        })
-        .unwrap_or(false)
+    let marker = 0u8;
+    let here = std::hint::black_box(&raw const marker).addr();
+    END.try_with(|end| {
+        let end = end.get().unwrap_or_else(|| {
+            let found = stack_end().unwrap_or(usize::MAX);
+            end.set(Some(found));
+            found
+        });
+        here.saturating_sub(end) >= ROOMY_BYTES
+    })
+    .unwrap_or(false)
 }
 
-fn stack_bytes() -> Option<usize> {
+/// The lowest address of this thread's stack.
+fn stack_end() -> Option<usize> {
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
     // SAFETY: the attributes are filled by the first call, read by the second and destroyed by the third.
     unsafe {
@@ -84,7 +86,7 @@ fn stack_bytes() -> Option<usize> {
         let (mut base, mut bytes) = (std::ptr::null_mut(), 0);
         let got = libc::pthread_attr_getstack(attributes.as_ptr(), &mut base, &mut bytes);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        (got == 0).then_some(bytes)
+        (got == 0).then_some(base.addr())
     }
 }
 

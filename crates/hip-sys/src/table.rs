@@ -160,6 +160,7 @@ hip_functions! {
     fn hipDeviceTotalMem(bytes: *mut usize, device: hipDevice_t);
     fn hipDeviceSynchronize();
     fn hipDeviceReset();
+    fn hipCtxSetCurrent(ctx: hipCtx_t);
     fn hipSetDevice(deviceId: c_int);
     fn hipGetDevice(deviceId: *mut c_int);
     fn hipGetDeviceCount(count: *mut c_int);

@@ -45,6 +45,7 @@ exports! {
     hipDeviceDisablePeerAccess(peerDeviceId: c_int);
     hipDeviceSynchronize();
     hipDeviceReset();
+    hipCtxSetCurrent(ctx: hipCtx_t);
     hipDeviceSetCacheConfig(cacheConfig: hipFuncCache_t);
     hipDeviceGetCacheConfig(cacheConfig: *mut hipFuncCache_t);
     hipDeviceSetSharedMemConfig(config: hipSharedMemConfig);

@@ -131,6 +131,60 @@ pub fn run(installed: &Installed, report: &mut Report) {
         stripped(installed, dir.path()),
     );
     report.note("preloading the driver alone serves a static build", driver_alone(installed, dir.path()));
+    match kernel_faults(dir.path()) {
+        Ok(program) => failing_kernels(installed, &program, dir.path(), report),
+        Err(error) => report.note("faults: kernel_faults", Outcome::Failed(format!("{error:#}"))),
+    }
+}
+
+/// What a kernel does wrong, and what stderr then says.
+const FAILING: &[(&str, &str)] = &[
+    ("null", ""),
+    ("wild", ""),
+    ("noncanonical", ""),
+    ("trap", ""),
+    ("stack", ""),
+    ("heap", ""),
+    ("unaligned", ""),
+    ("contexts", ""),
+    ("handlers", ""),
+    ("stream", ""),
+    ("event", ""),
+    ("copy", ""),
+    (
+        "assert",
+        ": void asserts(const int *): block: [0,1,0], thread: [5,0,0] Assertion `data[threadIdx.x] < 40 || blockIdx.y != 1` failed.\n",
+    ),
+];
+
+/// The documented error at the documented call, again and again until the reset; the program checks that itself.
+fn failing_kernels(installed: &Installed, program: &Path, dir: &Path, report: &mut Report) {
+    for setting in ["auto", "L"] {
+        for (way, message) in FAILING {
+            let run = installed.preloaded(program).arg(way).env("CUDAWAY_CPU_SETTING", setting);
+            let outcome = run.env("CUDAWAY_CACHE_DIR", dir.join("kernels")).run().and_then(|ended| {
+                ensure!(ended.passed(), "{}", ended.describe());
+                let fits = if message.is_empty() { ended.stderr.is_empty() } else { ended.stderr.contains(message) };
+                ensure!(fits, "stderr says {:?}, expected {message:?}", ended.stderr);
+                Ok(())
+            });
+            report.note(&format!("a failing kernel, {way}, setting {setting}: CUDA's error, and the process lives"), outcome);
+        }
+    }
+    let printed = || -> Result<()> {
+        let ended = installed.preloaded(program).arg("printf").run()?;
+        // More than the FIFO holds: CUDA would drop the oldest lines, here none is lost.
+        let lines = ended.stdout.lines().filter(|line| line.starts_with("a line of text")).count();
+        ensure!(ended.passed() && lines == 40_000, "{lines} lines; {}", ended.status);
+        Ok(())
+    };
+    report.note("device printf beyond the FIFO's size loses nothing", printed());
+}
+
+fn kernel_faults(dir: &Path) -> Result<PathBuf> {
+    let (source, program) = (programs().join("kernel_faults.cu"), dir.join("kernel_faults"));
+    setup::run(RELEASE.get()?.nvcc().arg("-w").arg("-Xptxas=-w").arg("-o").arg(&program).arg(source))?;
+    Ok(program)
 }
 
 fn vector_add(installed: &Installed) -> Result<PathBuf> {

@@ -12,6 +12,7 @@ use cuda_abi::{CUcontext, CUctx_flags, CUfunc_cache, CUsharedconfig};
 use hip_sys::Hip;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
+use super::device::Target;
 use super::{Device, event, library, memory, module, stream};
 use crate::handle::Registry;
 use crate::process::{driver, not_gone};
@@ -34,6 +35,9 @@ pub struct Context {
     attached: AtomicU32,
     /// `CUlimit`s that were set, by number; the provider or CUDA's defaults answer for the rest.
     limits: Mutex<Vec<(c_uint, usize)>>,
+    /// The error of a kernel that failed; set before `is_faulty`.
+    fault: Mutex<Option<Error>>,
+    is_faulty: AtomicBool,
 }
 
 /// A device's primary context and how often it was retained.
@@ -110,8 +114,9 @@ thread_local! {
     static CURRENT: Cell<Option<&'static Context>> = const { Cell::new(None) };
     /// The contexts below the current one.
     static BELOW: RefCell<Vec<&'static Context>> = const { RefCell::new(Vec::new()) };
-    /// The provider (by address) and device this thread's HIP calls go to.
+    /// The provider (by address) and device this thread's HIP calls go to, and the context that they are made for.
     static BOUND: Cell<(usize, c_int)> = const { Cell::new((0, -1)) };
+    static BOUND_FOR: Cell<Option<&'static Context>> = const { Cell::new(None) };
 }
 
 fn next_id() -> u64 {
@@ -138,6 +143,8 @@ impl Context {
             api_version,
             attached: AtomicU32::new(1),
             limits: Mutex::new(Vec::new()),
+            fault: Mutex::new(None),
+            is_faulty: AtomicBool::new(false),
         }));
         let handle = CONTEXTS.insert(context).ok_or(Error::OutOfMemory)?;
         // Nobody else has seen the context yet, so this is the first and only write.
@@ -213,7 +220,7 @@ impl Context {
 
     /// Waits for the device, then destroys the context's resources.
     fn empty(&'static self) {
-        let bound = self.bind();
+        let bound = self.bind_device();
         if !self.alive.swap(false, Ordering::AcqRel) {
             return;
         }
@@ -221,7 +228,14 @@ impl Context {
         if bound.is_ok() {
             // SAFETY: a plain call. Whatever it says, nothing of this context can be used any more.
             let _ = unsafe { self.hip().hipDeviceSynchronize() };
+            if self.device.target == Target::Cpu {
+                // HIP differs: ROCm's reset takes the other contexts' memory as well; the CPU device's only forgets the fault.
+                // SAFETY: as above.
+                let _ = unsafe { self.hip().hipDeviceReset() };
+            }
         }
+        self.is_faulty.store(false, Ordering::Release);
+        *self.fault.lock() = None;
         stream::destroy_all(id);
         event::destroy_all(id);
         library::forget_context(id);
@@ -257,9 +271,15 @@ impl Context {
         Ok(CURRENT.get())
     }
 
-    /// Points this thread's HIP calls at the context's device.
+    /// Points this thread's HIP calls at the context's device. A context whose kernel failed answers with that error.
     #[inline]
     pub fn bind(&'static self) -> Result {
+        self.bind_device()?;
+        self.check_fault()
+    }
+
+    #[inline]
+    fn bind_device(&'static self) -> Result {
         if !self.alive.load(Ordering::Acquire) {
             return Err(Error::ContextIsDestroyed);
         }
@@ -269,8 +289,43 @@ impl Context {
             // SAFETY: a plain call with a number the provider counted.
             unsafe { device.hip().hipSetDevice(device.hip_ordinal) }?;
             BOUND.set(wanted);
+            BOUND_FOR.set(None);
+        }
+        if !BOUND_FOR.get().is_some_and(|bound| core::ptr::eq(bound, self)) {
+            if device.target == Target::Cpu {
+                let number = core::ptr::without_provenance_mut(self.number());
+                // SAFETY: the CPU provider takes any number as a context. Another one of that kind may not have the call;
+                // then its contexts share their errors.
+                let _ = unsafe { self.hip().hipCtxSetCurrent(number) };
+            }
+            BOUND_FOR.set(Some(self));
         }
         Ok(())
+    }
+
+    /// What the call that just failed leaves behind: after a kernel's fault the context answers every call with it.
+    pub fn note(error: Error) {
+        if error.is_sticky()
+            && let Some(context) = BOUND_FOR.get()
+            && context.is_alive()
+        {
+            context.fault.lock().get_or_insert(error);
+            context.is_faulty.store(true, Ordering::Release);
+        }
+    }
+
+    /// Tells it from others; never 0.
+    fn number(&self) -> usize {
+        core::ptr::from_ref(self).addr()
+    }
+
+    /// Whether the context is as good as new, else the fault of its kernel.
+    #[inline]
+    fn check_fault(&self) -> Result {
+        if !self.is_faulty.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        self.fault.lock().map_or(Ok(()), Err)
     }
 
     #[inline]

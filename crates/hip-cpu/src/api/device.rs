@@ -174,7 +174,15 @@ pub fn hipDeviceSynchronize() -> Result {
     device::healthy()
 }
 
-/// Waits for all work, then forgets the sticky error. Memory, modules and streams of the program stay valid.
+/// Names the CUDA context that the calls of this thread belong to from now on: any number. It separates sticky errors
+/// and nothing else.
+// HIP differs: its contexts are made by hipCtxCreate; the driver above us makes ours.
+pub fn hipCtxSetCurrent(ctx: hipCtx_t) -> Result {
+    device::enter(ctx as usize);
+    Ok(())
+}
+
+/// Waits for all work, then forgets the context's sticky error. Memory, modules and streams of the program stay valid.
 // HIP differs: ROCm's reset frees them; the driver above us frees its own objects itself.
 pub fn hipDeviceReset() -> Result {
     stream::synchronize_all();

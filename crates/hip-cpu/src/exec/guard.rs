@@ -3,22 +3,29 @@
 //! Kernel code is called through [`Guard::call`], which notes where the stack was. When the thread faults in there, our
 //! signal handler lets it go on behind the call, with the fault as status. Every other fault goes to whoever handled
 //! it before us. Kernel code owns nothing, so nothing is lost; services that do own something hold a [`Pause`].
+//!
+//! Every thread that runs kernels has a signal stack, so a kernel that runs over its thread's stack ends in the same way.
 
 use std::arch::naked_asm;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::sync::{Once, OnceLock};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Statuses that no kernel returns.
 pub const ILLEGAL_ADDRESS: i32 = -1000;
 pub const ARITHMETIC: i32 = -1001;
+pub const STACK_OVERFLOW: i32 = -1002;
 
 thread_local! {
     /// Stack pointer to go back to; 0 outside kernel code.
     static RETURN: Cell<usize> = const { Cell::new(0) };
     static ADDRESS: Cell<usize> = const { Cell::new(0) };
+    /// Our handler is passing a fault on.
+    static PASSING: Cell<bool> = const { Cell::new(false) };
+    static SIGNAL_STACK: OnceCell<SignalStack> = const { OnceCell::new() };
 }
 
 /// This thread's leave to run kernel code.
@@ -32,6 +39,9 @@ impl Guard {
     #[expect(clippy::new_without_default, reason = "to enter a guarded section is said aloud")]
     pub fn new() -> Guard {
         install();
+        let _ = SIGNAL_STACK.try_with(|stack| {
+            stack.get_or_init(SignalStack::new);
+        });
         Guard { cell: RETURN.with(std::ptr::from_ref), _not_send: PhantomData }
     }
 
@@ -110,27 +120,91 @@ unsafe extern "C" fn leave() {
 }
 
 const SIGNALS: [c_int; 3] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE];
-static BEFORE: OnceLock<[libc::sigaction; 3]> = OnceLock::new();
+type Action = libc::sigaction;
+/// Who handled each signal before us, as last seen; never freed, since the handler may be reading it.
+static BEFORE: [AtomicPtr<Action>; 3] = [const { AtomicPtr::new(null_mut()) }; 3];
+/// Who did at the very first: called when a handler that took our place calls us back.
+static FIRST: [AtomicPtr<Action>; 3] = [const { AtomicPtr::new(null_mut()) }; 3];
 
+/// Makes our handler the one that is called. A program may register its own at any time; then ours goes in front of it.
 fn install() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        // SAFETY: `sigaction` is plain data; the handler keeps to what a signal handler may do.
-        unsafe {
-            let mut before = [MaybeUninit::<libc::sigaction>::zeroed().assume_init(); 3];
-            for (signal, before) in SIGNALS.into_iter().zip(&mut before) {
-                libc::sigaction(signal, std::ptr::null(), before);
-            }
-            let _ = BEFORE.set(before);
-            let mut own = MaybeUninit::<libc::sigaction>::zeroed().assume_init();
-            own.sa_sigaction = handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
-            own.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-            for signal in SIGNALS {
-                libc::sigaction(signal, &raw const own, std::ptr::null_mut());
-            }
+    static ONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
+    // SAFETY: `sigaction` is plain data; the handler keeps to what a signal handler may do.
+    unsafe {
+        let mut now = MaybeUninit::<Action>::zeroed().assume_init();
+        libc::sigaction(libc::SIGSEGV, std::ptr::null(), &mut now);
+        if now.sa_sigaction == handler() {
+            return;
         }
-    });
+        let _one = ONE.lock();
+        let mut own = MaybeUninit::<Action>::zeroed().assume_init();
+        own.sa_sigaction = handler();
+        own.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        for (at, signal) in SIGNALS.into_iter().enumerate() {
+            let mut before = MaybeUninit::<Action>::zeroed().assume_init();
+            libc::sigaction(signal, std::ptr::null(), &mut before);
+            if before.sa_sigaction == handler() {
+                continue;
+            }
+            // Kept before ours can be called.
+            let before = Box::into_raw(Box::new(before));
+            BEFORE[at].store(before, Ordering::Release);
+            let _ = FIRST[at].compare_exchange(null_mut(), before, Ordering::AcqRel, Ordering::Acquire);
+            libc::sigaction(signal, &raw const own, null_mut());
+        }
+    }
 }
+
+fn handler() -> usize {
+    handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize
+}
+
+/// The stack that a thread's signals run on. A thread that has one already keeps it.
+struct SignalStack(Option<*mut c_void>);
+
+const SIGNAL_STACK_BYTES: usize = 64 << 10;
+
+impl SignalStack {
+    fn new() -> SignalStack {
+        // SAFETY: asks, maps fresh memory, and registers it; the memory stays until the drop.
+        unsafe {
+            let mut now = MaybeUninit::<libc::stack_t>::zeroed().assume_init();
+            if libc::sigaltstack(std::ptr::null(), &mut now) != 0 || now.ss_flags & libc::SS_DISABLE == 0 {
+                return SignalStack(None);
+            }
+            let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            let base = libc::mmap(null_mut(), SIGNAL_STACK_BYTES, access, flags, -1, 0);
+            if base == libc::MAP_FAILED {
+                return SignalStack(None);
+            }
+            let own = libc::stack_t { ss_sp: base, ss_flags: 0, ss_size: SIGNAL_STACK_BYTES };
+            if libc::sigaltstack(&raw const own, null_mut()) != 0 {
+                libc::munmap(base, SIGNAL_STACK_BYTES);
+                return SignalStack(None);
+            }
+            SignalStack(Some(base))
+        }
+    }
+}
+
+impl Drop for SignalStack {
+    fn drop(&mut self) {
+        let Some(base) = self.0 else { return };
+        // SAFETY: as registered above. A stack that somebody else registered since then stays; ours is not in use, since
+        // this is no signal handler.
+        unsafe {
+            let mut now = MaybeUninit::<libc::stack_t>::zeroed().assume_init();
+            if libc::sigaltstack(std::ptr::null(), &mut now) == 0 && now.ss_sp == base {
+                let none = libc::stack_t { ss_sp: null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+                libc::sigaltstack(&raw const none, null_mut());
+            }
+            libc::munmap(base, SIGNAL_STACK_BYTES);
+        }
+    }
+}
+
+/// How far from the stack pointer a fault counts as the stack's: a frame's size at most, probed or not.
+const NEAR_BYTES: usize = 1 << 20;
 
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let noted = RETURN.with(|cell| cell.replace(0));
@@ -139,11 +213,17 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         // Sent by a process, not by an instruction: not the kernel's doing.
         let is_fault = (*info).si_code > 0;
         if noted != 0 && is_fault {
-            ADDRESS.with(|cell| cell.set((*info).si_addr() as usize));
+            let address = (*info).si_addr() as usize;
+            ADDRESS.with(|cell| cell.set(address));
             let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+            let stack = registers[libc::REG_RSP as usize] as usize;
+            let status = match signal {
+                libc::SIGFPE => ARITHMETIC,
+                _ if address < noted && address.abs_diff(stack) < NEAR_BYTES => STACK_OVERFLOW,
+                _ => ILLEGAL_ADDRESS,
+            };
             registers[libc::REG_RSP as usize] = noted as i64;
             registers[libc::REG_RIP as usize] = leave as unsafe extern "C" fn() as usize as i64;
-            let status = if signal == libc::SIGFPE { ARITHMETIC } else { ILLEGAL_ADDRESS };
             registers[libc::REG_RAX as usize] = i64::from(status);
             return;
         }
@@ -155,14 +235,17 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
 /// # Safety
 /// Called from the handler with what it got.
 unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let at = SIGNALS.iter().position(|&s| s == signal);
-    let Some(before) = at.and_then(|at| Some(BEFORE.get()?[at])) else { return };
+    let Some(at) = SIGNALS.iter().position(|&s| s == signal) else { return };
+    let again = PASSING.with(|passing| passing.replace(true));
+    let kept = if again { &FIRST[at] } else { &BEFORE[at] };
+    // SAFETY: null or a box that is never freed.
+    let Some(before) = (unsafe { kept.load(Ordering::Acquire).as_ref() }) else { return };
     // SAFETY: the handler that was there before us, called as it was registered.
     unsafe {
         match before.sa_sigaction {
             libc::SIG_DFL | libc::SIG_IGN => {
                 // The instruction faults again, and then the system does what it did without us.
-                libc::sigaction(signal, &raw const before, std::ptr::null_mut());
+                libc::sigaction(signal, std::ptr::from_ref(before), null_mut());
                 if (*info).si_code <= 0 && before.sa_sigaction == libc::SIG_DFL {
                     libc::raise(signal);
                 }
@@ -175,6 +258,7 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
             handler => std::mem::transmute::<usize, extern "C" fn(c_int)>(handler)(signal),
         }
     }
+    PASSING.with(|passing| passing.set(again));
 }
 
 #[cfg(test)]
@@ -216,5 +300,37 @@ mod tests {
                 });
             }
         });
+    }
+    /// Recursion that the optimiser cannot turn into a loop.
+    #[expect(unconditional_recursion, reason = "that is the test")]
+    extern "C" fn deep(n: u64) -> i32 {
+        let mut room = [n; 64];
+        std::hint::black_box(&mut room);
+        let below = deep(n + 1);
+        room[below as usize & 63] as i32
+    }
+
+    #[test]
+    fn a_stack_that_is_used_up_is_a_status_also_on_a_thread_of_the_programs() {
+        // A C thread: unlike Rust's it has no signal stack of its own.
+        extern "C" fn body(_: *mut c_void) -> *mut c_void {
+            let guard = Guard::new();
+            let mut good = 0usize;
+            for _ in 0..3 {
+                // SAFETY: `deep` owns nothing.
+                let status = unsafe { guard.call(deep as *const c_void, [0; 4]) };
+                good += usize::from(status == STACK_OVERFLOW);
+                // SAFETY: as above.
+                good += usize::from(unsafe { guard.call(sum as *const c_void, [1, 2, 3, 4]) } == 10);
+            }
+            good as *mut c_void
+        }
+        let (mut thread, mut good) = (0, null_mut());
+        // SAFETY: the thread is joined; its function fits.
+        unsafe {
+            assert_eq!(libc::pthread_create(&mut thread, std::ptr::null(), body, null_mut()), 0);
+            assert_eq!(libc::pthread_join(thread, &mut good), 0);
+        }
+        assert_eq!(good as usize, 6);
     }
 }

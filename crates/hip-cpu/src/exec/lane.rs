@@ -52,6 +52,9 @@ mod request {
     pub const CLUSTER_WAIT: u32 = 10;
 }
 
+/// What a step returns after a failed assertion.
+const ASSERTION: i32 = -2;
+
 /// Threads of a warp, on every target.
 const WARP: usize = 32;
 const MAX_WARPS: usize = 32;
@@ -414,6 +417,7 @@ impl<'a> Block<'a> {
         spinning: &mut bool,
     ) -> Result<bool, Fault> {
         let mut advanced = false;
+        let mut failed = None;
         let records = if self.per_warp {
             warp..warp + 1
         } else {
@@ -440,10 +444,12 @@ impl<'a> Block<'a> {
                     self.lanes.states[t] = State::Spinning;
                     *spinning = true;
                 }
+                // Each thread of the warp that fails the assertion has its line, as on a GPU.
+                ASSERTION => failed = Some(Fault::Assert),
                 status => return Err(Fault::of_status(status)),
             }
         }
-        Ok(advanced)
+        failed.map_or(Ok(advanced), Err)
     }
 
     /// These lanes of a warp end, if they have not before.

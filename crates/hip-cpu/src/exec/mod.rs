@@ -54,6 +54,7 @@ impl Fault {
             -4 => Fault::Stack,
             guard::ILLEGAL_ADDRESS => Fault::Address(guard::address()),
             guard::ARITHMETIC => Fault::Arithmetic,
+            guard::STACK_OVERFLOW => Fault::Stack,
             other => Fault::Status(other),
         }
     }
@@ -357,6 +358,12 @@ impl Job<'_> {
 fn block_index(linear: u64, grid: [u32; 3]) -> [u32; 3] {
     let [x, y, _] = grid.map(u64::from);
     [(linear % x) as u32, (linear / x % y) as u32, (linear / (x * y)) as u32]
+}
+
+/// Of the thread with this number in a block of that shape.
+pub fn thread_index(linear: u32, block: [u32; 3]) -> [u32; 3] {
+    let [x, y, _] = block.map(|n| n.max(1));
+    [linear % x, linear / x % y, linear / (x * y)]
 }
 
 /// Below this a grid is done before a parked thread would have woken.

@@ -1,9 +1,12 @@
 //! What kernels call: the table of docs/architecture.md, "Services".
 
+use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use super::guard::Pause;
 use super::{Launch, printf};
@@ -13,10 +16,24 @@ pub struct Services {
     vprintf: unsafe extern "C" fn(*const Launch, *const c_char, *const u8) -> i32,
     malloc: unsafe extern "C" fn(*const Launch, i64) -> *mut c_void,
     free: unsafe extern "C" fn(*const Launch, *mut c_void),
-    assert: unsafe extern "C" fn(*const Launch, *const c_char, *const c_char, i32, *const c_char, i64),
+    assert: AssertFail,
     global_timer: unsafe extern "C" fn() -> i64,
     nanosleep: unsafe extern "C" fn(i32),
 }
+
+/// Message, file, line, function, bytes of a character; then the block's three indices and the thread's number in it.
+type AssertFail = unsafe extern "C" fn(
+    *const Launch,
+    *const c_char,
+    *const c_char,
+    i32,
+    *const c_char,
+    i64,
+    u32,
+    u32,
+    u32,
+    u32,
+);
 
 pub static SERVICES: Services =
     Services { vprintf, malloc, free, assert: assert_failed, global_timer, nanosleep };
@@ -32,32 +49,27 @@ unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments:
 
 /// `hipLimitMallocHeapSize`: what all device `malloc`s together may hold.
 pub static HEAP_LIMIT: AtomicUsize = AtomicUsize::new(8 << 20);
-static HEAP_USED: AtomicUsize = AtomicUsize::new(0);
+/// What device `malloc` gave out and has not got back, by address; and the sum of it.
+static HEAP: Mutex<(BTreeMap<usize, usize>, usize)> = Mutex::new((BTreeMap::new(), 0));
 
 /// Ours, not the program's allocator: a device pointer given to the host's `free` is an error in CUDA too.
 unsafe extern "C" fn malloc(_: *const Launch, bytes: i64) -> *mut c_void {
     let _pause = Pause::new();
     let Ok(bytes) = usize::try_from(bytes) else { return std::ptr::null_mut() };
-    if bytes == 0 {
+    let mut heap = HEAP.lock();
+    let (blocks, used) = &mut *heap;
+    // CUDA: NULL when the heap has no room for it.
+    let fits = used.checked_add(bytes).is_some_and(|sum| sum <= HEAP_LIMIT.load(Ordering::Relaxed));
+    if bytes == 0 || !fits {
         return std::ptr::null_mut();
     }
-    let limit = HEAP_LIMIT.load(Ordering::Relaxed);
-    let taken = HEAP_USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-        used.checked_add(bytes).filter(|&sum| sum <= limit)
-    });
-    if taken.is_err() {
-        return std::ptr::null_mut();
+    // SAFETY: a fresh allocation; the result is checked. CUDA aligns to 16 bytes, as C does here.
+    let at = unsafe { libc::malloc(bytes) };
+    if !at.is_null() {
+        *used += bytes;
+        blocks.insert(at as usize, bytes);
     }
-    // SAFETY: a fresh allocation with 16 bytes in front for its size.
-    unsafe {
-        let at = libc::malloc(bytes + 16).cast::<u8>();
-        if at.is_null() {
-            HEAP_USED.fetch_sub(bytes, Ordering::Relaxed);
-            return std::ptr::null_mut();
-        }
-        at.cast::<usize>().write(bytes);
-        at.add(16).cast()
-    }
+    at
 }
 
 unsafe extern "C" fn free(_: *const Launch, pointer: *mut c_void) {
@@ -65,12 +77,27 @@ unsafe extern "C" fn free(_: *const Launch, pointer: *mut c_void) {
         return;
     }
     let _pause = Pause::new();
-    // SAFETY: CUDA's contract: the pointer came from device `malloc` and was not freed.
-    unsafe {
-        let at = pointer.cast::<u8>().sub(16);
-        HEAP_USED.fetch_sub(at.cast::<usize>().read(), Ordering::Relaxed);
-        libc::free(at.cast());
+    let mut heap = HEAP.lock();
+    let (blocks, used) = &mut *heap;
+    match blocks.remove(&(pointer as usize)) {
+        Some(bytes) => {
+            *used -= bytes;
+            // SAFETY: came from `malloc` above and was in the list until now.
+            unsafe { libc::free(pointer) }
+        }
+        // Undefined in CUDA; here the heap stays whole.
+        None => tracing::error!(
+            target: "cudaway::cpu",
+            "a kernel frees {pointer:p}, which device malloc did not give or has got back"
+        ),
     }
+}
+
+/// The block of device `malloc` that holds the address, or the nearest one on either side: start and size.
+pub fn heap_block(address: usize) -> Option<(usize, usize)> {
+    let heap = HEAP.lock();
+    let (&base, &bytes) = heap.0.range(..=address).next_back()?;
+    (address - base < bytes).then_some((base, bytes))
 }
 
 /// A generic string whose characters have `size` bytes (wide in wide assertions).
@@ -93,17 +120,25 @@ unsafe fn text(pointer: *const c_char, size: i64) -> String {
 
 /// CUDA prints one line per failed thread, on stderr.
 unsafe extern "C" fn assert_failed(
-    _: *const Launch,
+    launch: *const Launch,
     message: *const c_char,
     file: *const c_char,
     line: i32,
     function: *const c_char,
     size: i64,
+    block_x: u32,
+    block_y: u32,
+    block_z: u32,
+    thread: u32,
 ) {
     let _pause = Pause::new();
     // SAFETY: three strings of the kernel's.
     let (message, file, function) = unsafe { (text(message, size), text(file, size), text(function, size)) };
-    printf::queue_assertion(&format!("{file}:{line}: {function}: Assertion `{message}` failed.\n"));
+    // SAFETY: the kernel passes the launch that it was called with.
+    let [x, y, z] = super::thread_index(thread, unsafe { (*launch).block });
+    printf::queue_assertion(&format!(
+        "{file}:{line}: {function}: block: [{block_x},{block_y},{block_z}], thread: [{x},{y},{z}] Assertion `{message}` failed.\n"
+    ));
 }
 
 /// Nanoseconds since the epoch, as on NVIDIA.

@@ -1,7 +1,7 @@
 //! Calls: of device functions that call themselves, and of the host's services.
 
 use super::code::{Code, Result, block_label};
-use super::layout::{launch, service, status};
+use super::layout::{launch, service, status, thread, worker};
 use crate::back::llvm::{Type, Unsupported, Val, memory};
 use crate::ir::{BlockId, FuncId, Syscall, Value};
 
@@ -22,7 +22,7 @@ impl Code<'_> {
             args.push(arg);
         }
         self.b.line(format_args!(
-            "define internal i32 @f{}(ptr %launch, ptr %worker, ptr %thread, ptr %stack, ptr %results{params}) {{",
+            "define internal i32 @f{}(ptr %launch, ptr %worker, ptr %thread, ptr %stack, ptr %results{params}) \"probe-stack\"=\"inline-asm\" {{",
             id.0
         ));
         self.b.start_block("entry");
@@ -140,8 +140,13 @@ impl Code<'_> {
                 let line = self.b.resize(&args[2], 32, false).typed();
                 let char_bytes = self.b.resize(&args[4], 64, false).typed();
                 let function = self.service(service::ASSERT_FAIL).text;
+                let word = Type::int(32, 1);
+                let [x, y, z] = [0, 4, 8]
+                    .map(|axis| self.load_field("%worker", worker::BLOCK + axis, word).typed());
+                let thread = self.load_field("%thread", thread::LINEAR, word).typed();
                 self.b.inst(format_args!(
-                    "call void {function}(ptr %launch, {message}, {file}, {line}, {function_name}, {char_bytes})"
+                    "call void {function}(ptr %launch, {message}, {file}, {line}, {function_name}, {char_bytes}, \
+                     {x}, {y}, {z}, {thread})"
                 ));
                 self.stop(status::ASSERTION);
                 vec![]

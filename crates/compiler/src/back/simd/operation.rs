@@ -211,6 +211,13 @@ impl Emitter<'_> {
                 }
                 words.push(arg.typed());
             }
+            if call == Syscall::AssertFail {
+                let number = me.b.resize(lane, 32, false);
+                let first = me.b.assign(Type::int(32, 1), format_args!("trunc i64 %first{} to i32", me.region));
+                let thread = me.b.add(&first, &number);
+                words.extend(["x", "y", "z"].map(|axis| format!("i32 %ctaid.{axis}")));
+                words.push(thread.typed());
+            }
             let list = words.join(", ");
             match call {
                 Syscall::Vprintf => {
@@ -227,14 +234,20 @@ impl Emitter<'_> {
                     }
                 }
                 Syscall::Free => me.b.inst(format_args!("call void {service}({list})")),
-                Syscall::AssertFail => {
-                    me.b.inst(format_args!("call void {service}({list})"));
-                    me.b.inst("ret i32 -2");
-                    let dead = me.b.label("dead");
-                    me.b.start_block(&dead);
-                }
+                Syscall::AssertFail => me.b.inst(format_args!("call void {service}({list})")),
             }
         });
+        if call == Syscall::AssertFail {
+            // Every lane that fails has its line first.
+            let mask = self.active();
+            let bits = self.bits_of(&mask);
+            let some = self.b.icmp_int("ne", &bits, 0);
+            let [stop, on] = ["failed", "on"].map(|hint| self.b.label(hint));
+            self.b.cond_br(&some, &stop, &on);
+            self.b.start_block(&stop);
+            self.b.inst("ret i32 -2");
+            self.b.start_block(&on);
+        }
         if let Some((value, buffer, ty)) = out {
             let val = self.reload(&buffer, ty);
             self.define_vector(value, val);
