@@ -124,18 +124,19 @@ fn key(digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key
         .finish()
 }
 
-/// Setting, width, context bytes, local bytes, then the object.
+/// Setting, width, context bytes, local bytes, stackful, then the object.
 fn pack(shape: CompiledShape, object: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(PACKED_BYTES + object.len());
     bytes.extend(SETTINGS.iter().position(|&it| it == shape.setting).map_or(0, |at| at as u32).to_le_bytes());
     bytes.extend(shape.width.to_le_bytes());
     bytes.extend(shape.context_bytes.to_le_bytes());
     bytes.extend(shape.local_bytes.to_le_bytes());
+    bytes.extend(u32::from(shape.stackful).to_le_bytes());
     bytes.extend(object);
     bytes
 }
 
-const PACKED_BYTES: usize = 24;
+const PACKED_BYTES: usize = 28;
 
 /// By the number that stands for them in a packed shape.
 const SETTINGS: [Setting; 3] = [Setting::Lane, Setting::Simd, Setting::Warp];
@@ -145,8 +146,13 @@ fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
     let u32_at = |at: usize| Some(u32::from_le_bytes(header[at..at + 4].try_into().ok()?));
     let u64_at = |at: usize| Some(u64::from_le_bytes(header[at..at + 8].try_into().ok()?));
     let setting = *SETTINGS.get(u32_at(0)? as usize)?;
-    let shape =
-        CompiledShape { setting, width: u32_at(4)?, context_bytes: u64_at(8)?, local_bytes: u64_at(16)? };
+    let shape = CompiledShape {
+        setting,
+        width: u32_at(4)?,
+        context_bytes: u64_at(8)?,
+        local_bytes: u64_at(16)?,
+        stackful: u32_at(24)? == 1,
+    };
     Some((shape, object.to_vec()))
 }
 
@@ -168,9 +174,15 @@ mod tests {
     #[test]
     fn what_is_packed_comes_back() {
         for setting in SETTINGS {
-            let shape = CompiledShape { setting, width: 16, context_bytes: 1 << 40, local_bytes: 48 };
+            let shape = CompiledShape {
+                setting,
+                width: 16,
+                context_bytes: 1 << 40,
+                local_bytes: 48,
+                stackful: setting == Setting::Lane,
+            };
             assert_eq!(unpack(&pack(shape, b"elf")), Some((shape, b"elf".to_vec())));
         }
-        assert_eq!(unpack(&[0; 23]), None);
+        assert_eq!(unpack(&[0; 27]), None);
     }
 }

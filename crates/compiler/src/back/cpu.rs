@@ -52,6 +52,8 @@ pub struct Compiled {
     pub context_bytes: u64,
     /// Bytes of one thread's local window, a multiple of 16.
     pub local_bytes: u64,
+    /// L: a function that calls itself waits for other threads in between, by the service `suspend`.
+    pub stackful: bool,
     /// Why the kernel does not run in S, for the log.
     pub why_not_simd: Option<String>,
     /// Why it does not run in P either.

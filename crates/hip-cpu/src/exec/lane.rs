@@ -8,6 +8,7 @@
 //! so blocks that wait for each other advance however few cores there are.
 
 use super::arena::Mapping;
+use super::fiber::Fibers;
 use super::guard::Guard;
 use super::{Fault, Grid, StepFn, Thread, Warp, Worker, block_index};
 use compiler::back::cpu::Setting;
@@ -101,6 +102,8 @@ struct Lanes {
     barriers: Vec<Barrier>,
     /// Lanes that arrived at the cluster's barrier and that it has not let pass since, per warp.
     cluster_arrived: [u32; MAX_WARPS],
+    /// Of kernels that need them.
+    fibers: Fibers,
 }
 
 /// One block's memory and state, kept by the OS thread from block to block.
@@ -228,6 +231,7 @@ impl Resident {
         lanes.cluster_arrived = [0; MAX_WARPS];
         lanes.barriers.resize_with(N_BARRIERS, Barrier::default);
         lanes.barriers.iter_mut().filter(|b| b.in_use).for_each(Barrier::reset);
+        lanes.fibers.begin(if kernel.stackful { n_threads } else { 0 });
         let worker = Worker {
             shared: self.shared.base(),
             context: self.context.base(),
@@ -427,8 +431,15 @@ impl<'a> Block<'a> {
             if !matches!(self.lanes.states[t], State::Ready | State::Spinning) {
                 continue;
             }
-            // SAFETY: the emitter's code with the structures it was made for.
-            let status = unsafe { step.0.call(step.1, grid.launch, worker, self.thread(t)) };
+            let (thread, launch) = (std::ptr::from_mut(self.thread(t)), grid.launch);
+            // SAFETY: the emitter's code with the structures it was made for; the launch and the records outlive the
+            // block.
+            let status = unsafe {
+                match grid.kernel.stackful {
+                    true => self.lanes.fibers.step(t, step.0, step.1, launch, worker, thread)?,
+                    false => step.0.call(step.1, launch, worker, thread),
+                }
+            };
             match status {
                 0 => {
                     self.lanes.states[t] = State::Ended;

@@ -4,6 +4,7 @@
 
 pub mod arena;
 pub mod cluster;
+mod fiber;
 pub mod guard;
 pub mod lane;
 pub mod pool;
@@ -103,6 +104,7 @@ impl Default for Workspace {
 }
 
 /// One per OS thread that runs blocks.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Worker {
     pub shared: *mut u8,
@@ -218,6 +220,8 @@ pub struct Kernel {
     pub width: u32,
     pub context_bytes: u64,
     pub local_bytes: u64,
+    /// Threads need stacks of their own: [`fiber`].
+    pub stackful: bool,
     /// Nanoseconds one block took on average lately; 0 before the first launch.
     block_ns: AtomicU32,
     // Behind `entry`.
@@ -239,6 +243,7 @@ impl Kernel {
             width: compiled.width,
             context_bytes: compiled.context_bytes,
             local_bytes: compiled.local_bytes,
+            stackful: compiled.stackful,
             block_ns: AtomicU32::new(0),
             _code: code,
         })
@@ -252,6 +257,7 @@ pub struct CompiledShape {
     pub width: u32,
     pub context_bytes: u64,
     pub local_bytes: u64,
+    pub stackful: bool,
 }
 
 impl From<&Compiled> for CompiledShape {
@@ -261,6 +267,7 @@ impl From<&Compiled> for CompiledShape {
             width: compiled.width,
             context_bytes: compiled.context_bytes,
             local_bytes: compiled.local_bytes,
+            stackful: compiled.stackful,
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::fiber::suspend;
 use super::guard::Pause;
 use super::{Launch, printf};
 
@@ -19,6 +20,7 @@ pub struct Services {
     assert: AssertFail,
     global_timer: unsafe extern "C" fn() -> i64,
     nanosleep: unsafe extern "C" fn(i32),
+    suspend: unsafe extern "C" fn(i32),
 }
 
 /// Message, file, line, function, bytes of a character; then the block's three indices and the thread's number in it.
@@ -36,7 +38,7 @@ type AssertFail = unsafe extern "C" fn(
 );
 
 pub static SERVICES: Services =
-    Services { vprintf, malloc, free, assert: assert_failed, global_timer, nanosleep };
+    Services { vprintf, malloc, free, assert: assert_failed, global_timer, nanosleep, suspend };
 
 unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments: *const u8) -> i32 {
     if format.is_null() {

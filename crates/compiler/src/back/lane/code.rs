@@ -1,6 +1,6 @@
 //! The body of `cudaway_step`.
 
-use super::layout::{launch, status, thread, worker};
+use super::layout::{launch, service, status, thread, worker};
 use super::plan::{Plan, Suspension, is_invariant};
 use super::{request, special};
 use crate::back::cpu::Options;
@@ -45,12 +45,6 @@ pub fn write_step(b: &mut Builder, module: Module<'_>, body: Body<'_>, name: &st
 
 /// A device function that could not be inlined: it calls itself, and lives on the OS thread's stack.
 pub fn write_function(b: &mut Builder, module: Module<'_>, body: Body<'_>, id: FuncId) -> Result {
-    if body.plan.n_suspensions > 0 {
-        return Err(Unsupported(format!(
-            "waiting for other threads in the recursive function {}",
-            body.function.name
-        )));
-    }
     Code::write(b, module, body, Some(id), |code| code.device_function(id))
 }
 
@@ -367,6 +361,12 @@ impl<'a> Code<'a> {
 
     /// Saves what is live, returns `status`; what follows runs when the thread is resumed.
     pub fn suspend(&mut self, suspension: &Suspension, status: i32) -> Result {
+        if self.device_function.is_some() {
+            // The frames stay where they are: the thread has a stack of its own.
+            let service = self.service(service::SUSPEND);
+            self.b.inst(format_args!("call void {}(i32 {status})", service.text));
+            return Ok(());
+        }
         for saved in &suspension.saved {
             let value = self.get(saved.value)?;
             let value = self.b.to_bits(&value);

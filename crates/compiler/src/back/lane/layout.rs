@@ -43,6 +43,7 @@ pub mod service {
     pub const FREE: i64 = 2;
     pub const ASSERT_FAIL: i64 = 3;
     pub const GLOBAL_TIMER: i64 = 4;
+    pub const SUSPEND: i64 = 6;
 }
 
 /// What `cudaway_step` returns.

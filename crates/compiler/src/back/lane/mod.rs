@@ -42,12 +42,14 @@ fn write(
 ) -> Result<Compiled, Unsupported> {
     let module = Module { program, kernel, options };
     let mut b = Builder::new();
+    let mut stackful = false;
     for id in called(program, body) {
         let function = program.functions.get(id.index());
         let function =
             function.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
         let function = &nan::canonical(function);
         let (plan, locals) = (&plan::plan(function), &Locals::of(function));
+        stackful |= plan.n_suspensions > 0;
         code::write_function(&mut b, module, Body { function, plan, locals }, id)?;
     }
     let (plan, locals) = (plan::plan(body), Locals::of(body));
@@ -58,6 +60,7 @@ fn write(
         width: 1,
         context_bytes: plan.context_bytes,
         local_bytes: locals.bytes,
+        stackful,
         why_not_simd: None,
         why_not_warp: None,
     })

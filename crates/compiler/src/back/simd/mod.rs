@@ -55,6 +55,7 @@ pub fn emit(
         width,
         context_bytes,
         local_bytes,
+        stackful: false,
         why_not_simd: None,
         why_not_warp: None,
     })
