@@ -13,6 +13,7 @@
 //! * Addresses are 64-bit: in `Generic`, `Global` and `Const` space the device's addresses; in `Shared`, `Local` and
 //!   `Param` space offsets from the start of that window. A memory operation is base value + constant offset.
 
+use crate::matrix::Mma;
 use std::fmt;
 
 /// Type of an SSA value.
@@ -634,6 +635,8 @@ pub enum Op {
     Elect,
     /// `[member mask]`
     WarpSync,
+    /// `[registers of A, of B, of C, metadata of a sparse A, member mask]` → registers of D.
+    Mma(Mma),
     /// `[id]`, `[id, count]`, with the predicate last for reductions.
     Barrier {
         kind: BarrierKind,
@@ -674,6 +677,7 @@ impl Op {
                 | ActiveMask
                 | Elect
                 | WarpSync
+                | Mma(_)
                 | Barrier { .. }
                 | ClusterBarrier { .. }
                 | Call(_)
@@ -696,7 +700,7 @@ impl Op {
     /// Threads of a warp meet here.
     pub fn is_warp_collective(&self) -> bool {
         use Op::*;
-        matches!(self, Shfl(_) | Vote(_) | Match { .. } | Redux(..) | ActiveMask | Elect | WarpSync)
+        matches!(self, Shfl(_) | Vote(_) | Match { .. } | Redux(..) | ActiveMask | Elect | WarpSync | Mma(_))
     }
 }
 

@@ -9,6 +9,7 @@ pub mod back;
 pub mod image;
 pub mod ir;
 pub mod lower;
+pub mod matrix;
 pub mod pass;
 pub mod program;
 

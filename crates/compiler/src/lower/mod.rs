@@ -24,6 +24,7 @@ mod logic;
 mod matrix;
 mod mbarrier;
 mod memory;
+mod mma;
 mod operand;
 mod print;
 mod scope;
@@ -34,6 +35,7 @@ pub mod verify;
 mod video;
 mod video_simd;
 mod warp;
+mod wmma;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -7,7 +7,7 @@ use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
 use super::{
     atomic, barrier, call, cluster, compare, control, convert, copy, float, integer, logic, matrix, mbarrier,
-    memory, special, video, video_simd, warp,
+    memory, mma, special, video, video_simd, warp, wmma,
 };
 
 /// What a guard predicate does to an instruction.
@@ -97,6 +97,7 @@ table! {
     "mbarrier"       Impure mbarrier::mbarrier,
     "membar"         Impure barrier::membar,
     "min"            Pure   integer::min,
+    "mma"            Impure mma::mma,
     "mov"            Pure   memory::mov,
     "movmatrix"      Impure matrix::movmatrix,
     "mul"            Pure   integer::mul,
@@ -159,6 +160,7 @@ table! {
     "vsub"           Pure   video::vsub,
     "vsub2"          Pure   video_simd::simd,
     "vsub4"          Pure   video_simd::simd,
+    "wmma"           Impure wmma::wmma,
     "xor"            Pure   logic::xor,
 }
 

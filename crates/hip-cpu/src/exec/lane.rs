@@ -51,6 +51,7 @@ mod request {
     pub const WARP_SYNC: u32 = 8;
     pub const CLUSTER_ARRIVE: u32 = 9;
     pub const CLUSTER_WAIT: u32 = 10;
+    pub const EXCHANGE: u32 = 11;
 }
 
 /// What a step returns after a failed assertion.
@@ -485,7 +486,7 @@ impl<'a> Block<'a> {
                 self.arrive(t, (warp, lanes), id, count, flags)?;
             }
             request::ACTIVE_MASK => self.lanes.states[t] = State::AtActiveMask,
-            request::SHFL..=request::REDUX | request::ELECT | request::WARP_SYNC => {
+            request::SHFL..=request::REDUX | request::ELECT | request::WARP_SYNC | request::EXCHANGE => {
                 self.lanes.states[t] = State::AtCollective;
             }
             request::CLUSTER_ARRIVE => {
@@ -646,15 +647,16 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// What lanes must agree on to meet: kind, flags, member mask.
-    fn key(&mut self, t: usize) -> (u32, u32, u32) {
+    /// What lanes must agree on to meet: kind, flags, member mask, function.
+    fn key(&mut self, t: usize) -> (u32, u32, u32, u64) {
         let thread = self.thread(t);
         let mask = match thread.kind {
             request::SHFL => 3,
             request::ELECT | request::WARP_SYNC => 0,
+            request::EXCHANGE => return (thread.kind, thread.flags, u32::MAX, thread.args[0]),
             _ => 1,
         };
-        (thread.kind, thread.flags, thread.args[mask] as u32)
+        (thread.kind, thread.flags, thread.args[mask] as u32, 0)
     }
 
     fn complete(&mut self, first: usize, group: u32, mask: u32) {
@@ -720,9 +722,53 @@ impl<'a> Block<'a> {
                 let leader = members.trailing_zeros() as usize;
                 self.answer(first, group, |l| [leader as u64, u64::from(l == leader)]);
             }
+            request::EXCHANGE => self.exchange(first, group, flags as usize),
             _ => {}
         }
         self.release(first, group);
+    }
+
+    /// Brings the lanes' registers of `bytes` bytes together, lets the kernel's function work on them, and hands each
+    /// lane its results. Lanes that take no part bring zeros.
+    fn exchange(&mut self, first: usize, group: u32, bytes: usize) {
+        let lead = self.thread(first + group.trailing_zeros() as usize).args;
+        let [function, _, n_in, n_out] = lead;
+        let (n_in, n_out) = (n_in as usize, n_out as usize);
+        let mut buffers =
+            [vec![0u64; (n_in * WARP * bytes).div_ceil(8)], vec![0; (n_out * WARP * bytes).div_ceil(8)]];
+        let [all_in, all_out] = buffers.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
+        for l in bits(group) {
+            let record = self.registers(first + l);
+            for n in 0..n_in {
+                // SAFETY: the record has `n_in` registers there, the buffer 32 for each.
+                unsafe {
+                    all_in.add((n * WARP + l) * bytes).copy_from_nonoverlapping(record.add(n * bytes), bytes);
+                }
+            }
+        }
+        // SAFETY: the emitter's function, which reads and writes these buffers and nothing else.
+        unsafe {
+            let function: extern "C" fn(*const u8, *mut u8) -> i32 = std::mem::transmute(function as usize);
+            function(all_in, all_out);
+        }
+        for l in bits(group) {
+            let record = self.registers(first + l);
+            for n in 0..n_out {
+                // SAFETY: as above, for the results.
+                unsafe {
+                    record
+                        .add(n * bytes)
+                        .copy_from_nonoverlapping(all_out.add((n * WARP + l) * bytes), bytes);
+                }
+            }
+        }
+    }
+
+    /// Where a thread has the registers it exchanges.
+    fn registers(&mut self, t: usize) -> *mut u8 {
+        let offset = self.thread(t).args[1] as usize;
+        debug_assert!(offset < self.stride);
+        self.records.wrapping_add(t * self.stride + offset)
     }
 
     fn answer(&mut self, first: usize, group: u32, result: impl Fn(usize) -> [u64; 2]) {

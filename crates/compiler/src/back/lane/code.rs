@@ -70,7 +70,7 @@ pub struct Code<'a> {
     pub kernel: &'a Kernel,
     pub function: &'a Function,
     pub options: &'a Options,
-    plan: &'a Plan,
+    pub plan: &'a Plan,
     locals: &'a Locals,
     /// `None` in `cudaway_step`.
     pub device_function: Option<FuncId>,

@@ -35,6 +35,8 @@ pub struct Plan {
     /// Values written out anew at every use: constants and what never changes during a launch.
     pub invariant: BitSet,
     pub n_suspensions: u32,
+    /// Where in the thread record the registers lie that all lanes of a warp bring together, behind the saved values.
+    pub exchange: u64,
     pub context_bytes: u64,
 }
 
@@ -80,6 +82,7 @@ pub fn plan(function: &Function) -> Plan {
         in_slot: in_slot(function, &invariant),
         invariant,
         n_suspensions: 0,
+        exchange: 0,
         context_bytes: thread::SAVED,
     };
     for (at, block) in function.blocks.iter().enumerate() {
@@ -115,7 +118,8 @@ pub fn plan(function: &Function) -> Plan {
         plan.requests.push(requests);
         plan.yields.push(yields);
     }
-    plan.context_bytes = plan.context_bytes.next_multiple_of(16);
+    plan.exchange = plan.context_bytes.next_multiple_of(16);
+    plan.context_bytes = (plan.exchange + exchange_bytes(function)).next_multiple_of(16);
     plan
 }
 
@@ -138,6 +142,19 @@ impl Plan {
         self.context_bytes = self.context_bytes.max(offset);
         Suspension { number: self.n_suspensions, saved }
     }
+}
+
+/// The most that an instruction brings or takes.
+fn exchange_bytes(function: &Function) -> u64 {
+    let insts = function.blocks.iter().flat_map(|block| &block.insts);
+    let bytes = insts.filter_map(|inst| match &inst.op {
+        Op::Mma(mma) => {
+            let registers = mma.lane_words().len().max(inst.results.len());
+            Some(registers as u64 * u64::from(mma.register_bytes()))
+        }
+        _ => None,
+    });
+    bytes.max().unwrap_or(0)
 }
 
 fn slot_bytes(ty: Ty) -> u64 {

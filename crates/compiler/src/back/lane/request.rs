@@ -2,8 +2,10 @@
 
 use super::code::Code;
 use super::layout::thread;
+use crate::back::llvm::inst::matrix;
 use crate::back::llvm::{Builder, Type, Unsupported, Val};
 use crate::ir::{BarrierKind, Inst, Op, ReduxOp, ShflMode, VoteMode};
+use crate::matrix::Mma;
 
 /// Kind and flags as docs/architecture.md numbers them.
 fn number(op: &Op) -> Option<(u32, u32)> {
@@ -53,6 +55,7 @@ fn number(op: &Op) -> Option<(u32, u32)> {
         Op::WarpSync => (8, 0),
         Op::ClusterBarrier { wait: false } => (9, 0),
         Op::ClusterBarrier { wait: true } => (10, 0),
+        Op::Mma(mma) => (11, mma.register_bytes()),
         _ => return None,
     })
 }
@@ -60,7 +63,10 @@ fn number(op: &Op) -> Option<(u32, u32)> {
 /// Writes the request into the thread record.
 pub fn ask(code: &mut Code<'_>, inst: &Inst) -> Result<(), Unsupported> {
     let (kind, flags) = number(&inst.op).ok_or_else(|| Unsupported(format!("{:?}", inst.op)))?;
-    let args = code.args(inst)?;
+    let args = match &inst.op {
+        Op::Mma(mma) => bring(code, mma, inst)?,
+        _ => code.args(inst)?,
+    };
     if args.len() > 4 {
         return Err(Unsupported(format!("{:?} with {} arguments", inst.op, args.len())));
     }
@@ -85,8 +91,34 @@ pub fn ask(code: &mut Code<'_>, inst: &Inst) -> Result<(), Unsupported> {
     Ok(())
 }
 
+/// Writes the lane's registers behind its saved values. The arguments: the function for all lanes' registers, where
+/// they lie in the record, how many there are, and how many it gives.
+fn bring(code: &mut Code<'_>, mma: &Mma, inst: &Inst) -> Result<Vec<Val>, Unsupported> {
+    let function = matrix::function(&mut code.b, mma)?;
+    let count = mma.lane_words().len();
+    let (at, bytes) = (code.plan.exchange as i64, i64::from(mma.register_bytes()));
+    for (nth, arg) in inst.args.iter().take(count).enumerate() {
+        let val = code.get(*arg)?;
+        code.store_field(at + nth as i64 * bytes, &val);
+    }
+    let wide = Type::int(64, 1);
+    let function = Val::new(Type::ptr(), function);
+    let function = code.b.cast("ptrtoint", &function, wide);
+    let numbers = [at as usize, count, inst.results.len()];
+    Ok(std::iter::once(function).chain(numbers.map(|it| Builder::int(wide, it as i128))).collect())
+}
+
 /// Takes the results out of the thread record.
 pub fn answer(code: &mut Code<'_>, inst: &Inst) {
+    if let Op::Mma(mma) = &inst.op {
+        let (at, bytes) = (code.plan.exchange as i64, i64::from(mma.register_bytes()));
+        for (i, result) in inst.results.iter().enumerate() {
+            let to = Type::of(code.function.ty(*result), 1);
+            let value = code.load_field("%thread", at + i as i64 * bytes, to);
+            code.set(*result, &value);
+        }
+        return;
+    }
     for (i, result) in inst.results.iter().enumerate() {
         let to = Type::of(code.function.ty(*result), 1);
         let raw = code.load_field("%thread", thread::RESULTS + 8 * i as i64, Type::int(64, 1));

@@ -95,6 +95,24 @@ impl Builder {
         }
     }
 
+    /// Adds a function to the module, once per name; `write` gets a builder of its own.
+    pub fn define<E>(
+        &mut self,
+        name: &str,
+        write: impl FnOnce(&mut Builder) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.declarations.contains_key(name) {
+            return Ok(());
+        }
+        let mut inner = Builder::new();
+        write(&mut inner)?;
+        for (name, declaration) in inner.declarations {
+            self.declare(&name, declaration);
+        }
+        self.declare(name, inner.text);
+        Ok(())
+    }
+
     /// What was written, and the declarations it needs.
     pub fn finish(self) -> String {
         let mut text = self.text;

@@ -233,6 +233,15 @@ impl Emitter<'_> {
         name
     }
 
+    /// Memory for the registers of a warp, shared by all instructions that ask for as many bytes.
+    pub(super) fn registers(&mut self, what: &str, bytes: u64) -> String {
+        let name = format!("%registers.{what}{bytes}");
+        if self.scratch.insert(name.clone(), ()).is_none() {
+            self.allocas.push(format!("  {name} = alloca [{bytes} x i8], align 64"));
+        }
+        name
+    }
+
     pub(super) fn spill(&mut self, number: usize, vector: &Val) -> String {
         let name = self.scratch(number, vector.ty);
         let stored = if vector.ty.scalar == Scalar::Int(1) {

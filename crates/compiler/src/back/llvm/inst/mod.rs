@@ -8,6 +8,7 @@ mod compare;
 mod convert;
 mod float;
 mod integer;
+pub mod matrix;
 mod minifloat;
 mod pack;
 mod round;

@@ -1,0 +1,449 @@
+//! A warp's matrix product as one function over all lanes' registers, the same for every setting.
+//!
+//! `i32 (ptr in, ptr out)`: `in` has the registers of all arguments but the member mask, each as 32 lanes in a row, `out`
+//! the result's. The function unpacks the fragments into plain matrices, multiplies rows of B by elements of A in blocks
+//! of rows, and packs the result. Which element goes where is in constant tables.
+//!
+//! Order of the arithmetic, which PTX leaves open: floats start with C and add the products one by one by ascending k,
+//! each with one rounding (`fma`); f16 results are rounded once more at the end. Integer sums are exact, then C is added.
+
+use super::super::builder::{Builder, Val};
+use super::super::ty::{Scalar, Type};
+use super::{Result, Unsupported, emit, float, minifloat, round};
+use crate::ir::{Float, FloatMode, Num, Op};
+use crate::matrix::{BitProduct, Element, LANES, Mma, Part};
+
+/// The name of the product's function, which is added to the module.
+pub fn function(b: &mut Builder, mma: &Mma) -> Result<String> {
+    let name = format!("@{}", name(mma));
+    b.define(&name, |b| Writer { b, mma, name: name.clone() }.write())?;
+    Ok(name)
+}
+
+fn name(mma: &Mma) -> String {
+    let Mma { m, n, k, a, b, c, d, .. } = mma;
+    let mut name = format!("mma.m{m}n{n}k{k}.{d:?}.{a:?}.{b:?}.{c:?}").to_lowercase();
+    if let Some(quads) = mma.quads {
+        let word = |by_columns| if by_columns { "col" } else { "row" };
+        name += &format!(".quads.{}.{}", word(quads.a_by_columns), word(quads.b_by_columns));
+    }
+    if let Some(selector) = mma.selector {
+        name += &format!(".sp{selector}");
+    }
+    match mma.a {
+        Element::B1 => name += &format!(".{:?}", mma.bit_product).to_lowercase(),
+        Element::F64 => name += &format!(".{:?}", mma.round).to_lowercase(),
+        _ => {}
+    }
+    if mma.saturates { name + ".satfinite" } else { name }
+}
+
+struct Writer<'w> {
+    b: &'w mut Builder,
+    mma: &'w Mma,
+    name: String,
+}
+
+impl Writer<'_> {
+    fn write(mut self) -> Result<()> {
+        let name = self.name.clone();
+        self.b.line(format_args!(
+            "define internal i32 {name}(ptr noalias readonly %in, ptr noalias %out) nounwind noinline {{"
+        ));
+        self.b.start_block("entry");
+        for part in [Part::A, Part::B, Part::C] {
+            let count = self.elements(part);
+            let slot = matrix(part);
+            self.b.inst(format_args!("{slot} = alloca [{count} x {}], align 64", self.number()));
+        }
+        let mut from = 0;
+        for part in [Part::A, Part::B, Part::C] {
+            self.unpack(part, from)?;
+            from += self.mma.registers(part) * LANES * self.mma.register_bytes();
+        }
+        if self.mma.selector.is_some() {
+            self.columns(from);
+        }
+        self.multiply()?;
+        self.pack()?;
+        self.b.inst("ret i32 0");
+        self.b.line("}");
+        Ok(())
+    }
+
+    /// What is computed with.
+    fn number(&self) -> Type {
+        match self.mma.c {
+            Element::F64 => Type::new(Scalar::Double, 1),
+            Element::S32 => Type::int(32, 1),
+            _ => Type::new(Scalar::Float, 1),
+        }
+    }
+
+    /// Steps along k: elements of a row of A as held, words of bits.
+    fn depth(&self, part: Part) -> u32 {
+        let columns = self.mma.size(part).1;
+        if self.mma.element(part) == Element::B1 { columns / 32 } else { columns }
+    }
+
+    fn elements(&self, part: Part) -> u32 {
+        self.mma.products() * self.mma.size(part).0 * self.depth(part)
+    }
+
+    /// Numbers that a register is unpacked to.
+    fn per_register(&self, part: Part) -> u32 {
+        if self.mma.element(part) == Element::B1 { 1 } else { self.mma.element(part).per_register() }
+    }
+
+    /// Where an element lies: A and C by rows, B with its rows along n, so that one k is a vector.
+    fn index(&self, part: Part, lane: u32, register: u32, nth: u32) -> u32 {
+        let at = self.mma.position(part, lane, register, nth);
+        let (rows, columns) = (self.mma.size(part).0, self.depth(part));
+        let column = if self.mma.element(part) == Element::B1 { at.column / 32 } else { at.column };
+        at.product * rows * columns
+            + if part == Part::B { column * rows + at.row } else { at.row * columns + column }
+    }
+
+    /// A constant table of what `item` says for each lane of each of `registers` registers.
+    fn table(&mut self, what: &str, registers: u32, item: impl Fn(u32, u32) -> u32) -> String {
+        let name = format!("{}.{what}", self.name);
+        let items: Vec<String> = (0..registers)
+            .flat_map(|register| (0..LANES).map(move |lane| (register, lane)))
+            .map(|(register, lane)| format!("i16 {}", item(register, lane)))
+            .collect();
+        let count = items.len();
+        self.b.declare(
+            &name,
+            format!("{name} = internal constant [{count} x i16] [{}], align 64", items.join(", ")),
+        );
+        name
+    }
+
+    /// Runs `body` for `0 .. count`.
+    fn repeat(&mut self, count: u32, body: impl FnOnce(&mut Self, &Val) -> Result<()>) -> Result<()> {
+        let (head, done) = (self.b.label("loop"), self.b.label("done"));
+        let before = self.b.current_block().to_owned();
+        let (at, next) = (self.b.fresh(), self.b.fresh());
+        let latch = format!("{head}.latch");
+        self.b.br(&head);
+        self.b.start_block(&head);
+        self.b.inst(format_args!("{at} = phi i64 [ 0, %{before} ], [ {next}, %{latch} ]"));
+        body(self, &Val::new(Type::int(64, 1), at.clone()))?;
+        self.b.br(&latch);
+        self.b.start_block(&latch);
+        self.b.inst(format_args!("{next} = add i64 {at}, 1"));
+        let more = self.b.assign(Type::int(1, 1), format_args!("icmp ult i64 {next}, {count}"));
+        self.b.cond_br(&more, &head, &done);
+        self.b.start_block(&done);
+        Ok(())
+    }
+
+    fn element_pointer(&mut self, ty: Type, base: &str, index: &Val) -> Val {
+        self.b.assign(Type::ptr(), format_args!("getelementptr {ty}, ptr {base}, {}", index.typed()))
+    }
+
+    fn load(&mut self, ty: Type, base: &str, index: &Val) -> Val {
+        let scalar = Type::new(ty.scalar, 1);
+        let at = self.element_pointer(scalar, base, index);
+        self.b.assign(ty, format_args!("load {ty}, ptr {}, align {}", at.text, scalar.bits() / 8))
+    }
+
+    fn store(&mut self, base: &str, index: &Val, val: &Val) {
+        let scalar = Type::new(val.ty.scalar, 1);
+        let at = self.element_pointer(scalar, base, index);
+        self.b.inst(format_args!("store {}, ptr {}, align {}", val.typed(), at.text, scalar.bits() / 8));
+    }
+
+    fn look_up(&mut self, table: &str, index: &Val) -> Val {
+        let item = self.load(Type::int(16, 1), table, index);
+        self.b.resize(&item, 64, false)
+    }
+
+    // ---- fragments ----
+
+    fn unpack(&mut self, part: Part, from: u32) -> Result<()> {
+        let (registers, per) = (self.mma.registers(part), self.per_register(part));
+        let first = |me: &Self, register, lane| me.index(part, lane, register, 0);
+        let step = if per > 1 { self.index(part, 0, 0, 1) - self.index(part, 0, 0, 0) } else { 1 };
+        let items: Vec<u32> = (0..registers)
+            .flat_map(|register| (0..LANES).map(move |lane| (register, lane)))
+            .map(|(register, lane)| first(self, register, lane))
+            .collect();
+        let places = self.table(&format!("{part:?}"), registers, |register, lane| {
+            items[(register * LANES + lane) as usize]
+        });
+        let word = Type::int(self.mma.register_bytes() * 8, 1);
+        let base = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %in, i64 {from}"));
+        let element = self.mma.element(part);
+        self.repeat(registers * LANES, |me, at| {
+            let word = me.load(word, &base.text, at);
+            let place = me.look_up(&places, at);
+            let values = me.numbers(element, &word)?;
+            if step == 1 {
+                me.store(matrix(part), &place, &values);
+                return Ok(());
+            }
+            for nth in 0..per {
+                let value = me.b.assign(
+                    Type::new(values.ty.scalar, 1),
+                    format_args!("extractelement {}, i64 {nth}", values.typed()),
+                );
+                let place = me.b.bin_int("add", &place, i128::from(nth * step));
+                me.store(matrix(part), &place, &value);
+            }
+            Ok(())
+        })
+    }
+
+    /// A register's elements, lowest first, as what is computed with.
+    fn numbers(&mut self, element: Element, word: &Val) -> Result<Val> {
+        let b = &mut *self.b;
+        let parts = |b: &mut Builder, bits: u32| b.bitcast(word, Type::int(bits, 32 / bits));
+        Ok(match element {
+            Element::B1 | Element::S32 => word.clone(),
+            Element::F64 => b.bitcast(word, Type::new(Scalar::Double, 1)),
+            Element::F32 => b.bitcast(word, Type::new(Scalar::Float, 1)),
+            Element::Tf32 => {
+                // The 13 bits below a tf32 do not take part.
+                let bits = b.bin_int("and", word, 0xffff_e000);
+                b.bitcast(&bits, Type::new(Scalar::Float, 1))
+            }
+            Element::F16 => {
+                let halves = parts(b, 16);
+                float::widen(b, Float::F16, &halves)
+            }
+            Element::Bf16 => {
+                let halves = parts(b, 16);
+                float::widen(b, Float::Bf16, &halves)
+            }
+            Element::E4m3 | Element::E5m2 => {
+                let from = if element == Element::E4m3 { Num::E4m3x2 } else { Num::E5m2x2 };
+                let pairs = parts(b, 16);
+                let halves = minifloat::unpack(b, from, FloatMode::default(), &pairs);
+                let halves = b.bitcast(&halves, Type::int(16, 4));
+                float::widen(b, Float::F16, &halves)
+            }
+            Element::S8 | Element::U8 => {
+                let bytes = parts(b, 8);
+                b.resize(&bytes, 32, element == Element::S8)
+            }
+            Element::S4 | Element::U4 => {
+                let ty = Type::int(32, 8);
+                let one = b.assign(ty, format_args!("insertelement {ty} poison, {}, i64 0", word.typed()));
+                let words = b.assign(
+                    ty,
+                    format_args!("shufflevector {}, {ty} poison, <8 x i32> zeroinitializer", one.typed()),
+                );
+                // Each to the top, then down.
+                let shifts: Vec<String> = (0..8).map(|nth| format!("i32 {}", 28 - 4 * nth)).collect();
+                let top = b.bin("shl", &words, &Val::new(ty, format!("<{}>", shifts.join(", "))));
+                b.bin_int(if element == Element::S4 { "ashr" } else { "lshr" }, &top, 28)
+            }
+        })
+    }
+
+    fn pack(&mut self) -> Result<()> {
+        let (mma, part) = (self.mma, Part::D);
+        let items: Vec<u32> = (0..mma.registers(part))
+            .flat_map(|register| (0..LANES).map(move |lane| (register, lane)))
+            .map(|(register, lane)| self.index(part, lane, register, 0))
+            .collect();
+        let places =
+            self.table("D", mma.registers(part), |register, lane| items[(register * LANES + lane) as usize]);
+        let per = self.per_register(part);
+        let ty = Type::new(self.number().scalar, per);
+        self.repeat(mma.registers(part) * LANES, |me, at| {
+            let place = me.look_up(&places, at);
+            let value = me.load(ty, matrix(Part::C), &place);
+            let value = if mma.d == Element::F16 {
+                let halves = round::narrow_f32(me.b, Float::F16, crate::ir::Round::Nearest, &value);
+                let halves = me.finite(&halves, 0x8000, 0x7c00);
+                me.b.bitcast(&halves, Type::int(32, 1))
+            } else {
+                value
+            };
+            me.store("%out", at, &value);
+            Ok(())
+        })
+    }
+
+    /// `.satfinite` of a float's bits: an infinity becomes the greatest number, NaN zero.
+    fn finite(&mut self, bits: &Val, sign: i128, infinity: i128) -> Val {
+        if !self.mma.saturates {
+            return bits.clone();
+        }
+        let b = &mut *self.b;
+        let magnitude = b.bin_int("and", bits, sign - 1);
+        let is_nan = b.icmp_int("ugt", &magnitude, infinity);
+        let is_infinite = b.icmp_int("eq", &magnitude, infinity);
+        let greatest = b.bin_int("sub", bits, 1);
+        let bits = b.select(&is_infinite, &greatest, bits);
+        b.select(&is_nan, &Builder::int(bits.ty, 0), &bits)
+    }
+
+    // ---- a sparse A ----
+
+    /// The row of B for each element of A, from the metadata.
+    fn columns(&mut self, from: u32) {
+        let (rows, columns) = self.mma.size(Part::A);
+        self.b.inst(format_args!("%columns = alloca [{} x i32], align 64", rows * columns));
+        let count = rows * columns;
+        let all = |row, column| self.mma.metadata(row, column);
+        let cells: Vec<_> =
+            (0..rows).flat_map(|row| (0..columns).filter_map(move |column| all(row, column))).collect();
+        let mut list = |what: &str, item: &dyn Fn(&crate::matrix::Metadata) -> u32| {
+            let name = format!("{}.{what}", self.name);
+            let items: Vec<String> = cells.iter().map(|cell| format!("i32 {}", item(cell))).collect();
+            let text = format!("{name} = internal constant [{count} x i32] [{}], align 64", items.join(", "));
+            self.b.declare(&name, text);
+            name
+        };
+        let lanes = list("lane", &|cell| cell.lane);
+        let shifts = list("shift", &|cell| cell.shift);
+        let bases = list("base", &|cell| cell.base);
+        let Some(any) = cells.first().copied() else { return };
+        let word = Type::int(32, 1);
+        let metadata = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %in, i64 {from}"));
+        let written: Result<()> = self.repeat(count, |me, at| {
+            let lane = me.load(word, &lanes, at);
+            let lane = me.b.resize(&lane, 64, false);
+            let bits = me.load(word, &metadata.text, &lane);
+            let shift = me.load(word, &shifts, at);
+            let bits = me.b.bin("lshr", &bits, &shift);
+            let bits = me.b.bin_int("and", &bits, any.mask.into());
+            let bits = me.b.bin_int("mul", &bits, any.scale.into());
+            let base = me.load(word, &bases, at);
+            let column = me.b.add(&base, &bits);
+            me.store("%columns", at, &column);
+            Ok(())
+        });
+        debug_assert!(written.is_ok());
+    }
+
+    // ---- the product ----
+
+    fn multiply(&mut self) -> Result<()> {
+        let mma = self.mma;
+        let (rows, depth, n) = (mma.m, self.depth(Part::A), mma.n);
+        // Four registers of 256 bits hold what is being summed.
+        let block = (32 / n).clamp(1, 4);
+        let vector = Type::new(self.number().scalar, n);
+        for row in 0..block {
+            self.b.inst(format_args!("%sum{row} = alloca {vector}, align 64"));
+        }
+        let per_product = rows / block;
+        self.repeat(mma.products() * per_product, |me, at| {
+            let first = me.b.bin_int("mul", at, block.into());
+            let mut starts = vec![];
+            for row in 0..block {
+                let row_number = me.b.bin_int("add", &first, row.into());
+                starts.push(me.b.bin_int("mul", &row_number, n.into()));
+                let start = starts[row as usize].clone();
+                let sum = if me.number().is_int() {
+                    Builder::bits(vector, 0)
+                } else {
+                    me.load(vector, matrix(Part::C), &start)
+                };
+                me.set_sum(row, &sum);
+            }
+            let product = me.b.bin_int("udiv", at, per_product.into());
+            let b_start = me.b.bin_int("mul", &product, (depth * n).into());
+            let a_start = me.b.bin_int("mul", &first, depth.into());
+            me.repeat(depth, |me, k| {
+                for row in 0..block {
+                    let a_at = me.b.bin_int("add", &a_start, (row * depth).into());
+                    let a_at = me.b.add(&a_at, k);
+                    me.accumulate(row, &a_at, k, &b_start)?;
+                }
+                Ok(())
+            })?;
+            for row in 0..block {
+                let sum = me.sum(row, vector);
+                let start = starts[row as usize].clone();
+                let sum = me.finish(sum, &start);
+                me.store(matrix(Part::C), &start, &sum);
+            }
+            Ok(())
+        })
+    }
+
+    fn sum(&mut self, row: u32, ty: Type) -> Val {
+        self.b.assign(ty, format_args!("load {ty}, ptr %sum{row}, align 64"))
+    }
+
+    fn set_sum(&mut self, row: u32, sum: &Val) {
+        self.b.inst(format_args!("store {}, ptr %sum{row}, align 64", sum.typed()));
+    }
+
+    /// Adds an element of A times its row of B.
+    fn accumulate(&mut self, row: u32, a_at: &Val, k: &Val, b_start: &Val) -> Result<()> {
+        let mma = self.mma;
+        let n = mma.n;
+        let number = self.number();
+        let vector = Type::new(number.scalar, n);
+        let k = if mma.selector.is_some() {
+            let column = self.load(Type::int(32, 1), "%columns", a_at);
+            self.b.resize(&column, 64, false)
+        } else {
+            k.clone()
+        };
+        let b_at = self.b.bin_int("mul", &k, n.into());
+        let b_at = self.b.add(&b_at, b_start);
+        let right = self.load(vector, matrix(Part::B), &b_at);
+        let one = self.load(number, matrix(Part::A), a_at);
+        let one =
+            self.b.assign(vector, format_args!("insertelement {vector} poison, {}, i64 0", one.typed()));
+        let left = self.b.assign(
+            vector,
+            format_args!("shufflevector {}, {vector} poison, <{n} x i32> zeroinitializer", one.typed()),
+        );
+        let sum = self.sum(row, vector);
+        let sum = match mma.a {
+            Element::B1 => {
+                let op = if mma.bit_product == BitProduct::And { "and" } else { "xor" };
+                let bits = self.b.bin(op, &left, &right);
+                let count = self.b.same("ctpop", &[&bits]);
+                self.b.add(&sum, &count)
+            }
+            Element::F64 => {
+                let mode = FloatMode { round: mma.round, ..FloatMode::default() };
+                let vals = emit(self.b, &Op::Fma(Float::F64, mode), &[left, right, sum], &[vector])?;
+                vals.into_iter().next().ok_or_else(|| Unsupported(self.name.clone()))?
+            }
+            element if element.is_int() => {
+                let product = self.b.mul(&left, &right);
+                self.b.add(&sum, &product)
+            }
+            _ => self.b.fma(&left, &right, &sum),
+        };
+        self.set_sum(row, &sum);
+        Ok(())
+    }
+
+    /// A row of the result.
+    fn finish(&mut self, sum: Val, start: &Val) -> Val {
+        match self.mma.d {
+            Element::S32 => {
+                let c = self.load(sum.ty, matrix(Part::C), start);
+                // The sum of the products fits 32 bits by far.
+                if self.mma.saturates { self.b.same("sadd.sat", &[&c, &sum]) } else { self.b.add(&c, &sum) }
+            }
+            Element::F32 => {
+                let sum = float::canonical_nan(self.b, &sum);
+                let bits = self.b.to_bits(&sum);
+                let bits = self.finite(&bits, 0x8000_0000, 0x7f80_0000);
+                self.b.bitcast(&bits, sum.ty)
+            }
+            _ => sum,
+        }
+    }
+}
+
+fn matrix(part: Part) -> &'static str {
+    match part {
+        Part::A => "%a",
+        Part::B => "%b",
+        // The result takes C's place.
+        Part::C | Part::D => "%c",
+    }
+}

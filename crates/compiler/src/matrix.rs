@@ -1,0 +1,342 @@
+//! Which lane of a warp holds which element of a matrix in which register.
+//!
+//! A matrix operand is cut into tiles of 8 rows × 4 columns of registers; lane l holds row l / 4 and register column
+//! l mod 4 of every tile. A and B are cut along k (a register's elements follow each other in k), so B's "rows" are its
+//! columns; the tiles of one step in k follow each other from top to bottom. C and D have two neighbouring elements per
+//! lane and tile. This is the layout that the PTX manual gives for `mma.sync`; `wmma` fragments, whose layout is left
+//! to the implementation, have the same. `mma.m8n8k4` of `.f16` has a layout of its own ([`Quads`]).
+
+use crate::ir::{Round, Ty};
+
+pub const LANES: u32 = 32;
+
+/// What the elements of a matrix are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Element {
+    F16,
+    Bf16,
+    Tf32,
+    E4m3,
+    E5m2,
+    F32,
+    F64,
+    S4,
+    U4,
+    S8,
+    U8,
+    S32,
+    B1,
+}
+
+impl Element {
+    pub fn bits(self) -> u32 {
+        match self {
+            Element::B1 => 1,
+            Element::S4 | Element::U4 => 4,
+            Element::E4m3 | Element::E5m2 | Element::S8 | Element::U8 => 8,
+            Element::F16 | Element::Bf16 => 16,
+            Element::Tf32 | Element::F32 | Element::S32 => 32,
+            Element::F64 => 64,
+        }
+    }
+
+    /// The register that holds one or several of them.
+    pub fn register(self) -> Ty {
+        match self {
+            Element::F32 => Ty::F32,
+            Element::F64 => Ty::F64,
+            _ => Ty::B32,
+        }
+    }
+
+    pub fn per_register(self) -> u32 {
+        self.register().bits() / self.bits()
+    }
+
+    pub fn is_int(self) -> bool {
+        matches!(self, Element::S4 | Element::U4 | Element::S8 | Element::U8 | Element::S32 | Element::B1)
+    }
+}
+
+/// `mma.m8n8k4` of `.f16`: four products at once; lanes 4q .. 4q+3 and 16+4q .. 16+4q+3 have the q-th.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quads {
+    pub a_by_columns: bool,
+    pub b_by_columns: bool,
+}
+
+/// How bits are multiplied; the products are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BitProduct {
+    Xor,
+    And,
+}
+
+/// D = A × B + C of a whole warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mma {
+    pub m: u32,
+    pub n: u32,
+    pub k: u32,
+    pub a: Element,
+    pub b: Element,
+    pub c: Element,
+    pub d: Element,
+    pub quads: Option<Quads>,
+    /// A has half of its elements; the lanes that the selector says tell which.
+    pub selector: Option<u32>,
+    /// `.satfinite`
+    pub saturates: bool,
+    /// f64 only.
+    pub round: Round,
+    pub bit_product: BitProduct,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    A,
+    B,
+    C,
+    D,
+}
+
+/// Row and column in the matrix; for B the row counts along n and the column along k.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Which of the four products; 0 where there is one.
+    pub product: u32,
+    pub row: u32,
+    pub column: u32,
+}
+
+/// Where a sparse matrix's element says which column it stands in: column = base + scale × (bits of the lane's word).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metadata {
+    pub lane: u32,
+    pub shift: u32,
+    pub mask: u32,
+    pub base: u32,
+    pub scale: u32,
+}
+
+impl Mma {
+    pub fn element(&self, part: Part) -> Element {
+        match part {
+            Part::A => self.a,
+            Part::B => self.b,
+            Part::C => self.c,
+            Part::D => self.d,
+        }
+    }
+
+    /// Rows and columns as held.
+    pub fn size(&self, part: Part) -> (u32, u32) {
+        match part {
+            Part::A if self.selector.is_some() => (self.m, self.k / 2),
+            Part::A => (self.m, self.k),
+            Part::B => (self.n, self.k),
+            Part::C | Part::D => (self.m, self.n),
+        }
+    }
+
+    pub fn products(&self) -> u32 {
+        if self.quads.is_some() { 4 } else { 1 }
+    }
+
+    /// Registers per lane.
+    pub fn registers(&self, part: Part) -> u32 {
+        let (rows, columns) = self.size(part);
+        self.products() * rows * columns / (LANES * self.element(part).per_register())
+    }
+
+    /// What a lane brings: A, B, C, the metadata of a sparse A, and the warp's member mask.
+    pub fn arguments(&self) -> Vec<Ty> {
+        let mut types = self.lane_words();
+        types.push(Ty::B32);
+        types
+    }
+
+    /// The arguments without the member mask.
+    pub fn lane_words(&self) -> Vec<Ty> {
+        let mut types = vec![];
+        for part in [Part::A, Part::B, Part::C] {
+            types.extend((0..self.registers(part)).map(|_| self.element(part).register()));
+        }
+        types.extend(self.selector.map(|_| Ty::B32));
+        types
+    }
+
+    pub fn results(&self) -> Vec<Ty> {
+        vec![self.d.register(); self.registers(Part::D) as usize]
+    }
+
+    /// Bytes of each register, all of one size.
+    pub fn register_bytes(&self) -> u32 {
+        self.d.register().bits() / 8
+    }
+
+    /// Where the `nth` element of a lane's register belongs.
+    pub fn position(&self, part: Part, lane: u32, register: u32, nth: u32) -> Position {
+        if let Some(quads) = self.quads {
+            return self.quad_position(quads, part, lane, register, nth);
+        }
+        let tiles_down = self.size(part).0 / 8;
+        let per = self.element(part).per_register();
+        let (tile, within) = match part {
+            Part::A | Part::B => (register, (lane % 4) * per + nth),
+            // Two neighbours, in one register or in two.
+            Part::C | Part::D => (register * per / 2, (lane % 4) * 2 + register * per % 2 + nth),
+        };
+        let tile_columns = if matches!(part, Part::A | Part::B) { 4 * per } else { 8 };
+        let row = tile % tiles_down * 8 + lane / 4;
+        Position { product: 0, row, column: tile / tiles_down * tile_columns + within }
+    }
+
+    fn quad_position(&self, quads: Quads, part: Part, lane: u32, register: u32, nth: u32) -> Position {
+        let product = lane % 16 / 4;
+        let (four, high) = (lane % 4, lane / 16 * 4);
+        let i = register * self.element(part).per_register() + nth;
+        // A's columns and B's rows are k; where a lane's elements lie along k, it has one row of A or column of B.
+        let (row, column) = match part {
+            Part::A if quads.a_by_columns => (i + high, four),
+            Part::B if !quads.b_by_columns => (i + high, four),
+            Part::A | Part::B => (four + high, i),
+            _ if self.element(part) == Element::F16 => (four + high, i),
+            _ => ((lane & 1) + (i & 2) + high, (i & 4) + (lane & 2) + (i & 1)),
+        };
+        Position { product, row, column }
+    }
+
+    /// Which column of the whole A its `column`-th element of a row is. Elements come in chunks of 2 out of 4 (2:4), of
+    /// 1 out of 2 (tf32), or of 2 pairs out of 4 (4-bit elements). Each has two bits (tf32: four, `1110` or `0100`),
+    /// lowest column first. A row's bits fill halves or whole words: with 16 bits per lane and row a lane has row g below
+    /// and row g + 8 above; with 32 a lane has one row and the next lane the row 8 further down.
+    pub fn metadata(&self, row: u32, column: u32) -> Option<Metadata> {
+        let selector = self.selector?;
+        let (group, lower) = (row % 8, row / 8);
+        let (bit, shape) = match self.a {
+            Element::Tf32 => {
+                (4 * column, Metadata { lane: 0, shift: 1, mask: 1, base: 2 * column, scale: 1 })
+            }
+            Element::S4 | Element::U4 => {
+                let base = column / 4 * 8 + column % 2;
+                (column / 2 * 2, Metadata { lane: 0, shift: 0, mask: 3, base, scale: 2 })
+            }
+            _ => (2 * column, Metadata { lane: 0, shift: 0, mask: 3, base: column / 2 * 4, scale: 1 }),
+        };
+        let (thread, shift) = match (self.a.bits() <= 8, self.metadata_lanes()) {
+            // Half a word per row and lane.
+            (false, lanes) => (selector * lanes + bit / 16, lower * 16 + bit % 16),
+            // A word per row and lane.
+            (true, lanes) => (selector * lanes + bit / 32 * 2 + lower, bit % 32),
+        };
+        Some(Metadata { lane: group * 4 + thread, shift: shape.shift + shift, ..shape })
+    }
+
+    /// Lanes of four that have the metadata: the bits of all 16 rows, in words, of the 8 groups.
+    pub fn metadata_lanes(&self) -> u32 {
+        let bits = match self.a {
+            Element::Tf32 => 4 * self.k / 2,
+            Element::S4 | Element::U4 => self.k / 2,
+            _ => self.k,
+        };
+        (bits * self.m / (8 * 32)).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mma(shape: [u32; 3], a: Element, c: Element) -> Mma {
+        let [m, n, k] = shape;
+        Mma {
+            m,
+            n,
+            k,
+            a,
+            b: a,
+            c,
+            d: c,
+            quads: None,
+            selector: None,
+            saturates: false,
+            round: Round::Nearest,
+            bit_product: BitProduct::Xor,
+        }
+    }
+
+    fn covers(mma: &Mma) {
+        for part in [Part::A, Part::B, Part::C, Part::D] {
+            let (rows, columns) = mma.size(part);
+            let mut seen = vec![0; (mma.products() * rows * columns) as usize];
+            for register in 0..mma.registers(part) {
+                for lane in 0..LANES {
+                    for nth in 0..mma.element(part).per_register() {
+                        let at = mma.position(part, lane, register, nth);
+                        seen[((at.product * rows + at.row) * columns + at.column) as usize] += 1;
+                    }
+                }
+            }
+            assert!(seen.iter().all(|&n| n == 1), "{part:?} of {mma:?}");
+        }
+    }
+
+    #[test]
+    fn every_element_is_held_once() {
+        use Element::*;
+        for (shape, a, c) in [
+            ([16, 8, 16], F16, F32),
+            ([16, 8, 8], Bf16, F32),
+            ([16, 8, 4], Tf32, F32),
+            ([16, 8, 16], F64, F64),
+            ([8, 8, 4], F64, F64),
+            ([16, 8, 64], S4, S32),
+            ([16, 8, 256], B1, S32),
+            ([16, 16, 16], F16, F16),
+            ([32, 8, 16], U8, S32),
+            ([8, 32, 16], Bf16, F32),
+        ] {
+            covers(&mma(shape, a, c));
+        }
+        for (a_by_columns, b_by_columns) in [(false, false), (false, true), (true, false), (true, true)] {
+            for c in [F16, F32] {
+                let quads = Some(Quads { a_by_columns, b_by_columns });
+                covers(&Mma { quads, ..mma([8, 8, 4], F16, c) });
+            }
+        }
+    }
+
+    #[test]
+    fn the_metadata_of_a_sparse_matrix_fills_its_lanes() {
+        use Element::*;
+        for (k, a, lanes) in [
+            (16, F16, 1),
+            (32, Bf16, 2),
+            (8, Tf32, 1),
+            (16, Tf32, 2),
+            (32, U8, 2),
+            (64, S8, 4),
+            (64, S4, 2),
+            (128, U4, 4),
+            (64, E4m3, 4),
+        ] {
+            let mma = Mma { selector: Some(0), ..mma([16, 8, k], a, F32) };
+            assert_eq!(mma.metadata_lanes(), lanes, "{a:?} k{k}");
+            let columns = mma.size(Part::A).1;
+            let mut words = [0u32; 32];
+            for row in 0..16 {
+                for column in 0..columns {
+                    let at = mma.metadata(row, column).unwrap();
+                    assert!(at.lane % 4 < lanes && at.base + at.scale * at.mask < k);
+                    words[at.lane as usize] |= at.mask << at.shift;
+                }
+            }
+            let used = if a == Tf32 { 0x2222_2222 } else { u32::MAX };
+            for (lane, word) in words.into_iter().enumerate() {
+                let expected = if (lane as u32 % 4) < lanes { used } else { 0 };
+                assert_eq!(word, expected, "{a:?} k{k} lane {lane}");
+            }
+        }
+    }
+}
