@@ -123,6 +123,8 @@ fn barriers(view: &View<'_>, among: Among) -> Result<(), String> {
 
 fn collectives(view: &View<'_>) -> Result<(), String> {
     let meets = |op: &Op| op.is_warp_collective() && !matches!(op, Op::ActiveMask);
+    // Lanes that all run it may still be parted by the masks they give. A shuffle's result does not depend on that.
+    let parts = |op: &Op| meets(op) && !matches!(op, Op::Shfl(_) | Op::WarpSync);
     let is_collective = |block: usize| has(view.function, block, meets);
     let leads = leading_to(view.graph, is_collective);
     let mut spreads: Vec<(usize, BitSet)> = vec![];
@@ -134,6 +136,10 @@ fn collectives(view: &View<'_>) -> Result<(), String> {
     }
     let definitions = definitions(view.function);
     for at in (0..view.graph.len()).filter(|&at| view.dominators.is_reachable(at)) {
+        let mut parting = view.function.blocks[at].insts.iter().filter(|inst| parts(&inst.op));
+        if parting.any(|inst| inst.args.last().is_some_and(|mask| !view.group.of[mask.index()].is_uniform())) {
+            return Err("lanes give a warp collective different member masks".to_owned());
+        }
         let apart: Vec<usize> =
             spreads.iter().filter(|(_, apart)| apart.contains(at)).map(|(by, _)| *by).collect();
         if apart.is_empty() {
@@ -234,6 +240,12 @@ mod tests {
     fn taking_a_lock_needs_l() {
         let source = "entry: a = const.b64 0; z = const.b32 0; o = const.b32 1; jump head\n head: v = cas a z o; p = lt z v; branch p head done\n done: exit";
         assert_eq!(verdict(source).unwrap_err(), "a loop may wait for another thread");
+    }
+
+    #[test]
+    fn a_ballot_of_several_tiles_of_a_warp_needs_l() {
+        let source = "entry: t = tid; o = const.b32 24; p = lt t o; m = and t o; v = ballot p m; exit";
+        assert!(verdict(source).unwrap_err().contains("member masks"));
     }
 
     #[test]
