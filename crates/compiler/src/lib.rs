@@ -13,4 +13,4 @@ pub mod matrix;
 pub mod pass;
 pub mod program;
 
-pub use program::{Diagnostic, Program, Source};
+pub use program::{Cause, Diagnostic, Program, Source};

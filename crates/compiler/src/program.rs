@@ -17,6 +17,31 @@ pub struct Diagnostic {
     pub column: u32,
     pub function: Option<String>,
     pub message: String,
+    pub cause: Cause,
+}
+
+/// What kind of mistake a diagnostic is about, where whoever loads the program answers differently.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Cause {
+    #[default]
+    Code,
+    /// Two sources define the same name.
+    Duplicate,
+    /// This name is declared and used, and no source defines it.
+    Undefined(String),
+}
+
+impl Cause {
+    /// An undefined name that only the device runtime (libcudadevrt over the driver) could provide: launches from a kernel,
+    /// streams and events in a kernel, queries of the device.
+    #[must_use]
+    pub fn is_device_runtime(&self) -> bool {
+        const PREFIXES: &[&str] = &["__cuda_syscall_", "__cudaCDP2", "cnp"];
+        let is_call = |name: &str| {
+            name.strip_prefix("cuda").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+        };
+        matches!(self, Cause::Undefined(name) if PREFIXES.iter().any(|it| name.starts_with(it)) || is_call(name))
+    }
 }
 
 impl std::fmt::Display for Diagnostic {
@@ -127,6 +152,11 @@ impl Program {
     /// a kernel with something unknown in it is an `Err` body in an `Ok` program.
     pub fn load(sources: &[Source]) -> Result<Program, Vec<Diagnostic>> {
         crate::lower::program(sources)
+    }
+
+    /// Parses and links only: whether the sources are PTX and define each name once.
+    pub fn check_names(sources: &[Source]) -> Result<(), Vec<Diagnostic>> {
+        crate::lower::check_names(sources)
     }
 
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {

@@ -2,8 +2,10 @@
 //!
 //! An image is a fat binary's wrapper, a bare container, PTX text, a cubin, or what `cuLinkComplete` made; the pointer
 //! comes without a length, so everything is copied through the kernel, which refuses addresses that are not mapped.
+//! Links also take host objects and archives of them.
 
 use core::ffi::c_void;
+use std::collections::HashSet;
 
 use compiler::Source;
 
@@ -12,6 +14,29 @@ use crate::{Error, Result};
 /// Longest PTX text that is looked for its end.
 const MAX_TEXT_BYTES: usize = 1 << 30;
 const PAGE: usize = 4096;
+
+/// What an image holds.
+#[derive(Clone, Debug, Default)]
+pub struct Image {
+    pub sources: Vec<Source>,
+    /// Translation units (`-rdc`) that came without PTX.
+    pub machine_code: Vec<MachineCode>,
+}
+
+/// A translation unit that nothing here can run.
+#[derive(Clone, Debug)]
+pub struct MachineCode {
+    /// `sm_75, sm_80`
+    pub archs: String,
+    /// The kernels, functions and variables it defines.
+    pub names: HashSet<String>,
+}
+
+impl From<Vec<Source>> for Image {
+    fn from(sources: Vec<Source>) -> Image {
+        Image { sources, machine_code: Vec::new() }
+    }
+}
 
 /// What could not be loaded and why: the code for the program, the sentence for its log.
 #[derive(Debug)]
@@ -24,11 +49,11 @@ fn fail<T>(error: Error, message: impl Into<String>) -> core::result::Result<T, 
     Err(Failure { error, message: message.into() })
 }
 
-/// The PTX sources of the image at `image`, for a device of compute capability `capability` (90 for 9.0).
+/// The PTX sources of what is at `image`, for a device of compute capability `capability` (90 for 9.0).
 ///
 /// # Safety
 /// `image` points to an image that stays as it is during the call.
-pub unsafe fn read(image: *const c_void, capability: u32) -> core::result::Result<Vec<Source>, Failure> {
+pub unsafe fn read(image: *const c_void, capability: u32) -> core::result::Result<Image, Failure> {
     let Some(first) = copy::<4>(image.cast()) else {
         return fail(Error::InvalidValue("image"), "the image's address is not readable");
     };
@@ -50,7 +75,7 @@ pub unsafe fn read_sized(
     len_bytes: usize,
     capability: u32,
     name: &str,
-) -> core::result::Result<Vec<Source>, Failure> {
+) -> core::result::Result<Image, Failure> {
     if data.is_null() || len_bytes == 0 {
         return fail(Error::InvalidValue("data"), "no data");
     }
@@ -63,13 +88,14 @@ pub unsafe fn read_sized(
         Some(first) if u32::from_le_bytes(*first) == fatbin::CONTAINER_MAGIC => {
             choose(&[bytes.to_vec()], capability)
         }
-        Some(b"\x7fELF") => elf(data.cast()),
+        Some(b"\x7fELF") => object(bytes, capability),
         _ if bytes.starts_with(&compiler::image::MAGIC) => decode(bytes),
+        _ if bytes.starts_with(&fatbin::archive::MAGIC) => library(bytes, capability),
         _ => ptx(bytes.split(|&byte| byte == 0).next().unwrap_or(bytes), name),
     }
 }
 
-fn wrapper(at: *const u8, capability: u32) -> core::result::Result<Vec<Source>, Failure> {
+fn wrapper(at: *const u8, capability: u32) -> core::result::Result<Image, Failure> {
     let Some(bytes) = copy::<{ fatbin::WRAPPER_BYTES }>(at) else {
         return fail(Error::InvalidImage, "the fat binary wrapper is not readable");
     };
@@ -98,7 +124,7 @@ fn wrapper(at: *const u8, capability: u32) -> core::result::Result<Vec<Source>, 
     from_containers(&containers, capability)
 }
 
-fn from_containers(addresses: &[*const u8], capability: u32) -> core::result::Result<Vec<Source>, Failure> {
+fn from_containers(addresses: &[*const u8], capability: u32) -> core::result::Result<Image, Failure> {
     let mut containers = Vec::new();
     for &at in addresses {
         let Some(header) = copy::<{ fatbin::CONTAINER_HEADER_BYTES }>(at) else {
@@ -118,17 +144,41 @@ fn from_containers(addresses: &[*const u8], capability: u32) -> core::result::Re
     choose(&containers, capability)
 }
 
+/// A host object: its containers. A cubin is an object as well, one that cannot be used.
+fn object(bytes: &[u8], capability: u32) -> core::result::Result<Image, Failure> {
+    if fatbin::elf::machine(bytes) == Some(fatbin::elf::EM_CUDA) {
+        return elf(bytes.as_ptr());
+    }
+    let containers: Vec<Vec<u8>> = fatbin::elf::containers(bytes).into_iter().map(<[u8]>::to_vec).collect();
+    if containers.is_empty() {
+        return fail(Error::InvalidImage, "an object file without device code");
+    }
+    choose(&containers, capability)
+}
+
+/// An archive of host objects; those without device code do not matter.
+fn library(bytes: &[u8], capability: u32) -> core::result::Result<Image, Failure> {
+    let members = fatbin::archive::members(bytes);
+    let containers: Vec<Vec<u8>> =
+        members.into_iter().flat_map(fatbin::elf::containers).map(<[u8]>::to_vec).collect();
+    if containers.is_empty() {
+        return fail(Error::InvalidImage, "a library without device code");
+    }
+    choose(&containers, capability)
+}
+
 /// One PTX per container; containers with machine code only are an error when nothing else is left.
-fn choose(containers: &[Vec<u8>], capability: u32) -> core::result::Result<Vec<Source>, Failure> {
-    let mut sources = Vec::new();
-    let mut cubins = Vec::new();
+fn choose(containers: &[Vec<u8>], capability: u32) -> core::result::Result<Image, Failure> {
+    let mut image = Image::default();
     for (index, container) in containers.iter().enumerate() {
         let entries = match fatbin::parse(container) {
             Ok(entries) => entries,
             Err(error) => return fail(Error::InvalidImage, error.to_string()),
         };
-        cubins.extend(entries.iter().filter(|entry| entry.kind == fatbin::Kind::Elf).map(|entry| entry.arch));
-        let Some(entry) = fatbin::choose_ptx(&entries, capability) else { continue };
+        let Some(entry) = fatbin::choose_ptx(&entries, capability) else {
+            image.machine_code.extend(machine_code(&entries));
+            continue;
+        };
         match entry.text() {
             Ok(text) => {
                 let name = match &entry.name {
@@ -136,36 +186,43 @@ fn choose(containers: &[Vec<u8>], capability: u32) -> core::result::Result<Vec<S
                     None if containers.len() == 1 => format!("compute_{}.ptx", entry.arch),
                     None => format!("compute_{}.{index}.ptx", entry.arch),
                 };
-                sources.push(Source { name, text });
+                image.sources.push(Source { name, text });
             }
             Err(error) => return fail(Error::InvalidImage, error.to_string()),
         }
     }
-    if sources.is_empty() {
-        cubins.sort_unstable();
-        cubins.dedup();
-        let archs: Vec<String> = cubins.iter().map(|arch| format!("sm_{arch}")).collect();
-        let message = if archs.is_empty() {
-            "the fat binary holds no code at all".to_owned()
-        } else {
-            format!(
-                "the fat binary holds machine code for {} only and no PTX; rebuild the program with PTX in it \
-                 (-gencode arch=compute_XX,code=compute_XX)",
-                archs.join(", ")
-            )
-        };
-        return fail(Error::NoBinaryForGpu, message);
+    if !image.sources.is_empty() {
+        return Ok(image);
     }
-    Ok(sources)
+    let archs: Vec<&str> = image.machine_code.iter().map(|unit| unit.archs.as_str()).collect();
+    let message = match archs.first() {
+        None => "the fat binary holds no code at all".to_owned(),
+        Some(first) => format!("the fat binary holds machine code for {first} only and no PTX; {REBUILD}"),
+    };
+    fail(Error::NoBinaryForGpu, message)
+}
+
+/// What the builder of a program without PTX has to do.
+pub const REBUILD: &str = "rebuild the program with PTX in it (-gencode arch=compute_XX,code=compute_XX)";
+
+/// A container's machine code; `None` when it holds nothing.
+fn machine_code(entries: &[fatbin::Entry]) -> Option<MachineCode> {
+    let cubins = || entries.iter().filter(|entry| entry.kind == fatbin::Kind::Elf);
+    let mut archs: Vec<u32> = cubins().map(|entry| entry.arch).collect();
+    archs.sort_unstable();
+    archs.dedup();
+    let archs: Vec<String> = archs.iter().map(|arch| format!("sm_{arch}")).collect();
+    // All of them are translations of the same unit.
+    let names = cubins().next()?.bytes().map(|cubin| fatbin::elf::defined_names(&cubin)).unwrap_or_default();
+    Some(MachineCode { archs: archs.join(", "), names: names.into_iter().collect() })
 }
 
 /// A cubin is machine code for one NVIDIA architecture; nothing here runs it.
-fn elf(at: *const u8) -> core::result::Result<Vec<Source>, Failure> {
-    const EM_CUDA: u16 = 190;
+fn elf(at: *const u8) -> core::result::Result<Image, Failure> {
     let Some(header) = copy::<64>(at) else {
         return fail(Error::InvalidImage, "the ELF header is not readable");
     };
-    if u16::from_le_bytes([header[18], header[19]]) != EM_CUDA {
+    if u16::from_le_bytes([header[18], header[19]]) != fatbin::elf::EM_CUDA {
         return fail(Error::InvalidImage, "an ELF file that holds no CUDA code");
     }
     let flags = u32::from_le_bytes([header[48], header[49], header[50], header[51]]);
@@ -175,7 +232,7 @@ fn elf(at: *const u8) -> core::result::Result<Vec<Source>, Failure> {
 }
 
 /// What `cuLinkComplete` gave.
-fn linked(at: *const u8) -> core::result::Result<Vec<Source>, Failure> {
+fn linked(at: *const u8) -> core::result::Result<Image, Failure> {
     let total = copy::<{ compiler::image::HEADER_BYTES }>(at)
         .and_then(|header| compiler::image::total_bytes(&header));
     match total.and_then(|total| copy_vec(at, total)) {
@@ -184,13 +241,14 @@ fn linked(at: *const u8) -> core::result::Result<Vec<Source>, Failure> {
     }
 }
 
-fn decode(bytes: &[u8]) -> core::result::Result<Vec<Source>, Failure> {
+fn decode(bytes: &[u8]) -> core::result::Result<Image, Failure> {
     compiler::image::decode(bytes)
+        .map(Image::from)
         .map_err(|error| Failure { error: Error::InvalidImage, message: error.to_string() })
 }
 
 /// NUL-terminated text.
-fn text(at: *const u8) -> core::result::Result<Vec<Source>, Failure> {
+fn text(at: *const u8) -> core::result::Result<Image, Failure> {
     let mut bytes = Vec::new();
     loop {
         // Up to the next page border, so that a text that ends right before unmapped memory is read.
@@ -212,12 +270,12 @@ fn text(at: *const u8) -> core::result::Result<Vec<Source>, Failure> {
     }
 }
 
-fn ptx(bytes: &[u8], name: &str) -> core::result::Result<Vec<Source>, Failure> {
+fn ptx(bytes: &[u8], name: &str) -> core::result::Result<Image, Failure> {
     let name = if name.is_empty() { "ptx" } else { name };
     match core::str::from_utf8(bytes) {
         // Every PTX file has the directive; other text is no image.
         Ok(text) if text.contains(".version") => {
-            Ok(vec![Source { name: name.to_owned(), text: text.to_owned() }])
+            Ok(vec![Source { name: name.to_owned(), text: text.to_owned() }].into())
         }
         _ => fail(
             Error::InvalidImage,
@@ -277,7 +335,7 @@ mod tests {
 
     fn read_bytes(bytes: &[u8]) -> core::result::Result<Vec<Source>, Failure> {
         // SAFETY: `bytes` outlives the call.
-        unsafe { read(bytes.as_ptr().cast(), 90) }
+        unsafe { read(bytes.as_ptr().cast(), 90) }.map(|image| image.sources)
     }
 
     #[test]

@@ -6,6 +6,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod archive;
+pub mod elf;
 mod entry;
 
 pub use entry::{Entry, Kind};

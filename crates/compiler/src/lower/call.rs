@@ -107,7 +107,7 @@ fn syscall<'i, 'a>(
         "malloc" => (Syscall::Malloc, &[Ty::B64], &[Ty::B64]),
         "free" => (Syscall::Free, &[Ty::B64], &[]),
         "__assertfail" => (Syscall::AssertFail, &[Ty::B64, Ty::B64, Ty::B32, Ty::B64, Ty::B64], &[]),
-        _ => return fail(i.ast.span, format!("function '{name}' is not defined in any source")),
+        _ => return Err(Failure::Undefined(i.ast.span, name.to_owned())),
     };
     let (parameters, results) = signature(function, i.ast.span)?;
     let bits = |types: &[Ty]| types.iter().map(|ty| ty.bits()).collect::<Vec<_>>();

@@ -17,7 +17,7 @@ use super::link::Linked;
 use super::scope::{Entity, Found, ParamBuffer, Register, Scopes};
 use super::table::{self, Effect};
 use crate::ir::{self, BlockId, Op, Pos, Term, Ty, Value};
-use crate::program::Diagnostic;
+use crate::program::{Cause, Diagnostic};
 
 /// Lowers one function; what it needs from the module it finds in `linked`.
 pub(crate) struct Lowerer<'l, 'i, 'a> {
@@ -120,6 +120,19 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     pub(super) fn error(&mut self, span: Span, message: impl Into<String>) {
         let diagnostic = self.linked.units[self.unit].diagnostic(span, Some(self.name), message.into());
         self.diagnostics.push(diagnostic);
+    }
+
+    fn undefined(&mut self, span: Span, name: String) {
+        let cause = Cause::Undefined(name.clone());
+        let message = if cause.is_device_runtime() {
+            format!(
+                "'{name}' belongs to the device runtime, which is not supported (no launches from a kernel)"
+            )
+        } else {
+            format!("'{name}' is not defined in any source")
+        };
+        let diagnostic = self.linked.units[self.unit].diagnostic(span, Some(self.name), message);
+        self.diagnostics.push(Diagnostic { cause, ..diagnostic });
     }
 
     fn function(
@@ -326,6 +339,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                 self.error(instruction.opcode.span, message);
             }
             Failure::At(span, message) => self.error(span, message),
+            Failure::Undefined(span, name) => self.undefined(span, name),
         }
     }
 

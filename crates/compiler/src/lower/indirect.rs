@@ -13,6 +13,11 @@ pub(crate) fn address(id: FuncId) -> u64 {
     0x00f0_0000_0000_0000 + (u64::from(id.0) + 1) * 16
 }
 
+/// The number that stands for a kernel's address. Nothing can be called through it: only the device runtime takes it.
+pub(crate) fn kernel_address(index: u32) -> u64 {
+    0x00e0_0000_0000_0000 + (u64::from(index) + 1) * 16
+}
+
 /// The signature that a call must have to reach a function.
 pub(crate) struct Candidate {
     pub(crate) id: FuncId,

@@ -13,6 +13,8 @@ pub(crate) enum Failure {
     Unsupported,
     /// Something about it.
     At(Span, String),
+    /// It names something that no source defines.
+    Undefined(Span, String),
 }
 
 /// The result of lowering something.

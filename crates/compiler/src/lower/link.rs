@@ -11,9 +11,10 @@ use ptx::ast::{
 };
 use ptx::{Constant, LineIndex, Parsed, Span};
 
+use super::indirect;
 use super::layout::{self, Layout};
 use crate::ir::{FuncId, GlobalId, SharedId};
-use crate::program::{Diagnostic, Global, GlobalSpace, Relocation, Shared, Source, Target};
+use crate::program::{Cause, Diagnostic, Global, GlobalSpace, Relocation, Shared, Source, Target};
 
 /// Initialisers place bytes at most this far into a variable; only the text's own length lets them be many.
 const MAX_INIT_BYTES: u64 = 1 << 28;
@@ -46,6 +47,7 @@ impl<'a> Unit<'a> {
             column: at.column,
             function: function.map(str::to_owned),
             message,
+            cause: Cause::Code,
         }
     }
 }
@@ -62,7 +64,8 @@ pub(crate) enum Symbol<'i, 'a> {
     Undefined,
     /// A texture, sampler or surface reference.
     Opaque,
-    Kernel,
+    /// By its index among the kernels.
+    Kernel(u32),
 }
 
 /// A device function with a body.
@@ -170,6 +173,12 @@ impl<'i, 'a> Linked<'i, 'a> {
         self.diagnostics.push(diagnostic);
     }
 
+    fn duplicate(&mut self, unit: usize, span: Span, name: &str) {
+        let message = format!("'{name}' is defined in more than one source");
+        let diagnostic = self.units[unit].diagnostic(span, None, message);
+        self.diagnostics.push(Diagnostic { cause: Cause::Duplicate, ..diagnostic });
+    }
+
     fn define_variable(
         &mut self,
         unit: usize,
@@ -252,7 +261,7 @@ impl<'i, 'a> Linked<'i, 'a> {
             }
             (_, true, false) => None,
             _ => {
-                self.error(unit, name.name.span, format!("'{text}' is defined in more than one source"));
+                self.duplicate(unit, name.name.span, text);
                 Some(export.symbol)
             }
         }
@@ -280,21 +289,19 @@ impl<'i, 'a> Linked<'i, 'a> {
                 }
                 (true, false) => kernel = export.kernel,
                 (false, false) => {
-                    let message = format!("'{text}' is defined in more than one source");
-                    return self.error(unit, function.name.span, message);
+                    return self.duplicate(unit, function.name.span, text);
                 }
             }
         }
         let defined = Defined { unit, ast: function };
         let symbol = if is_entry {
-            match kernel {
-                Some(index) => self.kernels[index] = defined,
-                None => {
-                    kernel = Some(self.kernels.len());
-                    self.kernels.push(defined);
-                }
+            let index = kernel.unwrap_or(self.kernels.len());
+            match self.kernels.get_mut(index) {
+                Some(weak) => *weak = defined,
+                None => self.kernels.push(defined),
             }
-            Symbol::Kernel
+            kernel = Some(index);
+            Symbol::Kernel(index as u32)
         } else {
             self.functions.push(defined);
             Symbol::Function(FuncId(self.functions.len() as u32 - 1))
@@ -441,9 +448,14 @@ impl Image {
             Ok(constant) => bits_of(constant, self.ty),
             Err(ptx::NotConstant::Name) => {
                 let address = Address::of(value, 1)?;
-                let relocation = self.relocation(linked, unit, value, &address, offset)?;
-                self.relocations.push(relocation);
-                0
+                if let Some(Symbol::Kernel(index)) = linked.symbol(unit, address.name) {
+                    let number = indirect::kernel_address(index).wrapping_add_signed(address.addend);
+                    u128::from(number >> address.mask.map_or(0, u64::trailing_zeros))
+                } else {
+                    let relocation = self.relocation(linked, unit, value, &address, offset)?;
+                    self.relocations.push(relocation);
+                    0
+                }
             }
             Err(_) => return Err((value.span, "the expression has no value".to_owned())),
         };

@@ -65,6 +65,16 @@ pub fn program(sources: &[Source]) -> Result<Program, Vec<Diagnostic>> {
     Lowering { linked, functions: HashMap::new() }.program()
 }
 
+/// See [`Program::check_names`].
+pub fn check_names(sources: &[Source]) -> Result<(), Vec<Diagnostic>> {
+    let units: Vec<Unit<'_>> = sources.iter().map(Unit::new).collect();
+    let mut found: Vec<Diagnostic> = units.iter().flat_map(module_errors).collect();
+    if found.is_empty() {
+        found = Linked::new(&units).diagnostics;
+    }
+    if found.is_empty() { Ok(()) } else { Err(found) }
+}
+
 /// What the parser could not read outside of functions: the source as a whole is broken.
 fn module_errors(unit: &Unit<'_>) -> Vec<Diagnostic> {
     // Items stand in the order of the text.

@@ -6,7 +6,7 @@ use ptx::ast::{self, BinaryOperator, Expression, ExpressionKind, Operand, Operan
 
 use super::builder::Var;
 use super::function::Lowerer;
-use super::instruction::{Lower, fail, register_ty};
+use super::instruction::{Failure, Lower, fail, register_ty};
 use super::link::{Symbol, bits_of};
 use super::scope::Entity;
 use super::special;
@@ -144,7 +144,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                 Some(Symbol::Shared(id)) => (Space::Shared, Op::SharedAddr(id)),
                 Some(Symbol::Function(id)) => (Space::Generic, Op::FuncAddr(id)),
                 Some(Symbol::External(_) | Symbol::Undefined) => {
-                    return fail(span, format!("'{name}' is not defined in any source"));
+                    return Err(Failure::Undefined(span, name.to_owned()));
                 }
                 Some(Symbol::Opaque) => {
                     return fail(
@@ -152,8 +152,9 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                         format!("'{name}': texture, sampler and surface references are not supported"),
                     );
                 }
-                Some(Symbol::Kernel) => {
-                    return fail(span, format!("the address of kernel '{name}' is not supported"));
+                Some(Symbol::Kernel(index)) => {
+                    let number = u128::from(super::indirect::kernel_address(index));
+                    return Ok((Space::Generic, self.b.emit1(Op::Const(number), &[], Ty::B64)));
                 }
                 None => return fail(span, format!("'{name}' is not declared")),
             },

@@ -6,7 +6,7 @@ use cuda_abi::out::{OptOut, Out};
 use cuda_abi::{CUcontext, CUdevice, CUdevice_P2PAttribute, CUdevice_attribute, CUdevprop, CUuuid};
 use hip_sys as hip;
 
-use crate::object::device::WARP_SIZE;
+use crate::object::device::{Target, WARP_SIZE};
 use crate::object::{Context, Device};
 use crate::process::driver;
 use crate::{Error, Result};
@@ -247,6 +247,7 @@ fn attribute(device: &Device, attrib: CUdevice_attribute) -> Option<c_int> {
             hip::hipDeviceAttributeCooperativeLaunch,
             c_int::from(provider.has("hipModuleLaunchCooperativeKernel")),
         ),
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH => yes(has_clusters(device)),
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED => {
             yes(provider.has("hipHostRegister"))
         }
@@ -276,6 +277,16 @@ fn attribute(device: &Device, attrib: CUdevice_attribute) -> Option<c_int> {
         Is(value) => value,
         Hip(attribute, otherwise) => device.hip_attribute(attribute).unwrap_or(otherwise),
     })
+}
+
+/// CUDA: clusters exist from compute capability 9.0 on.
+///
+/// HIP differs: providers before HIP 7.1 have no call that takes them, and AMD's devices say in their properties whether
+/// they do; the CPU device always does.
+pub(crate) fn has_clusters(device: &Device) -> bool {
+    device.target == Target::Cpu
+        && device.hip().has("hipDrvLaunchKernelEx")
+        && config::get().compute_capability >= (9, 0)
 }
 
 /// Deprecated since CUDA 5.

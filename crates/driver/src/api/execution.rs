@@ -8,7 +8,11 @@ use cuda_abi::{
     CUDA_KERNEL_NODE_PARAMS, CUevent, CUfunction, CUgraphNodeType, CUhostFn, CUlaunchAttribute,
     CUlaunchAttributeID, CUlaunchConfig, CUstream,
 };
-use hip_sys::{HIP_LAUNCH_PARAM_BUFFER_POINTER, HIP_LAUNCH_PARAM_BUFFER_SIZE, HIP_LAUNCH_PARAM_END};
+use hip_sys::{
+    HIP_LAUNCH_CONFIG, HIP_LAUNCH_PARAM_BUFFER_POINTER, HIP_LAUNCH_PARAM_BUFFER_SIZE, HIP_LAUNCH_PARAM_END,
+    hipLaunchAttribute, hipLaunchAttributeClusterDimension, hipLaunchAttributeCooperative,
+    hipLaunchAttributeValue, hipLaunchClusterDim,
+};
 
 use crate::object::graph::{Op, captured, captured_event_record};
 use crate::object::module::Launchable;
@@ -51,6 +55,47 @@ impl Shape {
             return Err(Error::InvalidValue("sharedMemBytes"));
         }
         Ok(())
+    }
+}
+
+/// How the blocks of a launch stand to each other.
+#[derive(Clone, Copy, Default)]
+struct Manner {
+    /// All of them run at the same time.
+    is_cooperative: bool,
+    /// They come in groups of these dimensions, which the launch asked for.
+    cluster: Option<[c_uint; 3]>,
+}
+
+impl Manner {
+    /// What CUDA says of clusters before a launch.
+    #[inline]
+    fn check(&self, grid: [c_uint; 3], function: &Launchable) -> Result {
+        let Some(cluster) = self.cluster.or(function.cluster) else {
+            return if function.must_have_cluster { Err(Error::InvalidClusterSize) } else { Ok(()) };
+        };
+        // CUDA: a kernel compiled for one cluster size is launched with no other.
+        let is_other = function.cluster.is_some_and(|own| own != cluster);
+        let divides = grid.iter().zip(cluster).all(|(&blocks, size)| size > 0 && blocks % size == 0);
+        let n_blocks = cluster.iter().fold(1, |n: c_uint, &size| n.saturating_mul(size));
+        if is_other || !divides || n_blocks > function.most_in_cluster {
+            return Err(Error::InvalidClusterSize);
+        }
+        Ok(())
+    }
+
+    fn attributes(&self) -> Vec<hipLaunchAttribute> {
+        let attribute = |id, value| hipLaunchAttribute { id, pad: [0; 4], value };
+        let mut attributes = Vec::with_capacity(2);
+        if self.is_cooperative {
+            let value = hipLaunchAttributeValue { cooperative: 1 };
+            attributes.push(attribute(hipLaunchAttributeCooperative, value));
+        }
+        if let Some([x, y, z]) = self.cluster {
+            let value = hipLaunchAttributeValue { clusterDim: hipLaunchClusterDim { x, y, z } };
+            attributes.push(attribute(hipLaunchAttributeClusterDimension, value));
+        }
+        attributes
     }
 }
 
@@ -155,24 +200,19 @@ fn kernel_op(
     shape: Shape,
     kernel_params: *mut *mut c_void,
     extra: *mut *mut c_void,
-    is_cooperative: bool,
+    manner: Manner,
 ) -> Result<Arc<Op>> {
     let function = Function::from_handle(f)?;
-    shape.check(&Function::launchable(f)?)?;
+    let launchable = Function::launchable(f)?;
+    shape.check(&launchable)?;
+    manner.check(shape.grid, &launchable)?;
     // SAFETY: CUDA's contract for a launch's parameters.
     let arguments = unsafe { Arguments::copy(&function.info.params, kernel_params, extra) }?;
     let f = Shared(f);
     Ok(Op::new(CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL, move |stream| {
         // The whole structures move into the call, not their raw parts.
         let (f, arguments) = (&f, &arguments);
-        launch(
-            f.0,
-            shape,
-            stream,
-            arguments.pointers.as_ptr().cast_mut(),
-            core::ptr::null_mut(),
-            is_cooperative,
-        )
+        launch(f.0, shape, stream, arguments.pointers.as_ptr().cast_mut(), core::ptr::null_mut(), manner)
     }))
 }
 
@@ -185,7 +225,7 @@ pub(crate) fn node_op(node: &CUDA_KERNEL_NODE_PARAMS) -> Result<Arc<Op>> {
     };
     // CUDA: the kernel is named by a function or, without one, by a CUkernel.
     let f = if node.func.is_null() { node.kern.cast() } else { node.func };
-    kernel_op(f, shape, node.kernelParams, node.extra, false)
+    kernel_op(f, shape, node.kernelParams, node.extra, Manner::default())
 }
 
 #[inline]
@@ -195,9 +235,9 @@ fn launch(
     stream: CUstream,
     kernel_params: *mut *mut c_void,
     extra: *mut *mut c_void,
-    is_cooperative: bool,
+    manner: Manner,
 ) -> Result {
-    if captured(stream, || kernel_op(f, shape, kernel_params, extra, is_cooperative))? {
+    if captured(stream, || kernel_op(f, shape, kernel_params, extra, manner))? {
         return Ok(());
     }
     let function = Function::launchable(f)?;
@@ -207,9 +247,14 @@ fn launch(
         return Err(Error::InvalidHandle("hStream: of another context than the function"));
     }
     shape.check(&function)?;
+    manner.check(shape.grid, &function)?;
+    let manner = Manner { cluster: manner.cluster.or(function.cluster), ..manner };
     let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
     let hip = function.context.hip();
-    if is_cooperative {
+    if manner.cluster.is_some() || (manner.is_cooperative && !extra.is_null()) {
+        return launch_with_attributes(&function, shape, &stream, kernel_params, extra, manner);
+    }
+    if manner.is_cooperative {
         // SAFETY: function and stream are alive; CUDA's contract for the parameters is HIP's.
         return Ok(unsafe {
             hip.hipModuleLaunchCooperativeKernel(
@@ -268,6 +313,41 @@ fn launch(
     }?)
 }
 
+/// A launch that only HIP's extended call can describe.
+fn launch_with_attributes(
+    function: &Launchable,
+    shape: Shape,
+    stream: &Stream,
+    kernel_params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+    manner: Manner,
+) -> Result {
+    let mut attributes = manner.attributes();
+    let config = HIP_LAUNCH_CONFIG {
+        gridDimX: shape.grid[0],
+        gridDimY: shape.grid[1],
+        gridDimZ: shape.grid[2],
+        blockDimX: shape.block[0],
+        blockDimY: shape.block[1],
+        blockDimZ: shape.block[2],
+        sharedMemBytes: shape.shared_bytes,
+        hStream: stream.hip.0,
+        attrs: attributes.as_mut_ptr(),
+        numAttrs: attributes.len() as c_uint,
+    };
+    let mut packed = if extra.is_null() {
+        None
+    } else if kernel_params.is_null() {
+        // SAFETY: CUDA's contract for the list.
+        Some(unsafe { Extra::read(extra) }?)
+    } else {
+        return Err(Error::InvalidValue("kernelParams and extra"));
+    };
+    let extra = packed.as_mut().map_or(core::ptr::null_mut(), |extra| extra.0.as_mut_ptr());
+    // SAFETY: function and stream are alive; CUDA's contract for the parameters is HIP's.
+    Ok(unsafe { function.context.hip().hipDrvLaunchKernelEx(&config, function.hip.0, kernel_params, extra) }?)
+}
+
 pub fn cuLaunchKernel(
     f: CUfunction,
     gridDimX: c_uint,
@@ -286,7 +366,7 @@ pub fn cuLaunchKernel(
         block: [blockDimX, blockDimY, blockDimZ],
         shared_bytes: sharedMemBytes,
     };
-    launch(f, shape, hStream, kernelParams, extra, false)
+    launch(f, shape, hStream, kernelParams, extra, Manner::default())
 }
 
 /// All blocks of a cooperative launch run at the same time, so that they may wait for each other.
@@ -307,13 +387,14 @@ pub fn cuLaunchCooperativeKernel(
         block: [blockDimX, blockDimY, blockDimZ],
         shared_bytes: sharedMemBytes,
     };
-    launch(f, shape, hStream, kernelParams, core::ptr::null_mut(), true)
+    let manner = Manner { is_cooperative: true, cluster: None };
+    launch(f, shape, hStream, kernelParams, core::ptr::null_mut(), manner)
 }
 
 /// What a launch's attributes ask for beyond a plain launch.
 #[derive(Default)]
 struct Wishes {
-    is_cooperative: bool,
+    manner: Manner,
     /// Recorded behind the launch: when all blocks have begun is not known earlier than when they ended.
     event: Option<CUevent>,
 }
@@ -325,14 +406,12 @@ impl Wishes {
             match attribute.id {
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => {
                     // SAFETY: the member that belongs to the id is the one set.
-                    wishes.is_cooperative = unsafe { attribute.value.cooperative } != 0;
+                    wishes.manner.is_cooperative = unsafe { attribute.value.cooperative } != 0;
                 }
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => {
                     // SAFETY: the member that belongs to the id is the one set.
                     let cluster = unsafe { attribute.value.clusterDim };
-                    if (cluster.x.max(1), cluster.y.max(1), cluster.z.max(1)) != (1, 1, 1) {
-                        return Err(Error::NotSupported("cuLaunchKernelEx: clusters of more than one block"));
-                    }
+                    wishes.manner.cluster = Some([cluster.x, cluster.y, cluster.z]);
                 }
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
                     // SAFETY: the member that belongs to the id is the one set.
@@ -353,6 +432,23 @@ impl Wishes {
     }
 }
 
+impl Wishes {
+    fn of(config: &CUlaunchConfig) -> Result<Wishes> {
+        let attributes = match config.numAttrs as usize {
+            0 => &[],
+            _ if config.attrs.is_null() => return Err(Error::InvalidValue("config.attrs")),
+            // SAFETY: CUDA's contract: `numAttrs` entries.
+            n => unsafe { core::slice::from_raw_parts(config.attrs.cast_const(), n) },
+        };
+        Wishes::read(attributes)
+    }
+}
+
+/// The cluster that a configuration asks for.
+pub(crate) fn cluster_of(config: &CUlaunchConfig) -> Result<Option<[c_uint; 3]>> {
+    Ok(Wishes::of(config)?.manner.cluster)
+}
+
 pub fn cuLaunchKernelEx(
     config: *const CUlaunchConfig,
     f: CUfunction,
@@ -361,19 +457,13 @@ pub fn cuLaunchKernelEx(
 ) -> Result {
     // SAFETY: CUDA's contract: a readable structure.
     let config = unsafe { cuda_abi::out::borrow(config, "config") }?;
-    let attributes = match config.numAttrs as usize {
-        0 => &[],
-        _ if config.attrs.is_null() => return Err(Error::InvalidValue("config.attrs")),
-        // SAFETY: CUDA's contract: `numAttrs` entries.
-        n => unsafe { core::slice::from_raw_parts(config.attrs.cast_const(), n) },
-    };
-    let wishes = Wishes::read(attributes)?;
+    let wishes = Wishes::of(config)?;
     let shape = Shape {
         grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
         block: [config.blockDimX, config.blockDimY, config.blockDimZ],
         shared_bytes: config.sharedMemBytes,
     };
-    launch(f, shape, config.hStream, kernelParams, extra, wishes.is_cooperative)?;
+    launch(f, shape, config.hStream, kernelParams, extra, wishes.manner)?;
     if let Some(event) = wishes.event {
         if captured_event_record(event, config.hStream)? {
             return Ok(());
@@ -523,7 +613,7 @@ pub fn cuLaunchGridAsync(f: CUfunction, grid_width: c_int, grid_height: c_int, h
         (&raw mut len_bytes).cast(),
         CU_LAUNCH_PARAM_END,
     ];
-    launch(f, shape, hStream, core::ptr::null_mut(), extra.as_mut_ptr(), false)
+    launch(f, shape, hStream, core::ptr::null_mut(), extra.as_mut_ptr(), Manner::default())
 }
 
 /// Deprecated since CUDA 4.

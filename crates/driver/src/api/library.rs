@@ -92,7 +92,7 @@ pub fn cuLibraryEnumerateKernels(kernels: *mut CUkernel, numKernels: c_uint, lib
     if kernels.is_null() {
         return Err(Error::InvalidValue("kernels"));
     }
-    let usable = library.linked.kernels.iter().filter(|kernel| !kernel.is_broken);
+    let usable = library.linked.kernels.iter().filter(|kernel| kernel.broken.is_none());
     for (index, info) in usable.take(numKernels as usize).enumerate() {
         let kernel = library.kernel_of(info)?;
         // SAFETY: CUDA's contract: room for `numKernels` handles.
@@ -129,7 +129,7 @@ pub fn cuLibraryGetManaged(
 ) -> Result {
     let name = name_of(name)?;
     let library = Library::from_handle(library)?;
-    if !library.linked.global(name).is_some_and(|global| global.is_managed) {
+    if !library.linked.global(name)?.is_managed {
         return Err(Error::NotFound);
     }
     // CUDA: managed variables belong to the process; any context of it will do.

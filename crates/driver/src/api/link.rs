@@ -3,16 +3,16 @@
 use core::ffi::{c_char, c_uint, c_void};
 use std::sync::Arc;
 
-use compiler::Source;
 use cuda_abi::out::Out;
 use cuda_abi::{CUjit_option, CUjitInputType, CUlinkState};
 use parking_lot::Mutex;
 
-use super::module::{capability, check, read_file};
+use super::module::{capability, read_file, told};
 use crate::handle::Registry;
-use crate::image::{self, Failure};
+use crate::image::{self, Failure, Image};
 use crate::jit;
 use crate::object::Context;
+use crate::object::module::Linked;
 use crate::{Error, Result};
 
 static LINKS: Registry<Arc<Link>, CUlinkState> = Registry::new(8);
@@ -23,7 +23,7 @@ struct Link {
 }
 
 struct State {
-    sources: Vec<Source>,
+    inputs: Image,
     /// What `cuLinkComplete` gave; lives until `cuLinkDestroy`.
     image: Option<Vec<u8>>,
     options: jit::Options,
@@ -46,7 +46,7 @@ pub fn cuLinkCreate_v2(
     Context::current()?;
     // SAFETY: CUDA's contract: the arrays and buffers live until the link is destroyed.
     let options = unsafe { jit::Options::read(numOptions, options, optionValues) }?;
-    let state = State { sources: Vec::new(), image: None, options };
+    let state = State { inputs: Image::default(), image: None, options };
     let link = Arc::new(Link { state: Mutex::new(state) });
     stateOut.write(LINKS.insert(link).ok_or(Error::OutOfMemory)?);
     Ok(())
@@ -84,21 +84,12 @@ pub fn cuLinkAddData_v2(
     if state.image.is_some() {
         return Err(Error::InvalidValue("state: already complete"));
     }
-    let sources = match type_ {
-        CUjitInputType::CU_JIT_INPUT_PTX
-        | CUjitInputType::CU_JIT_INPUT_FATBINARY
-        | CUjitInputType::CU_JIT_INPUT_CUBIN
-        | CUjitInputType::CU_JIT_INPUT_OBJECT
-        | CUjitInputType::CU_JIT_INPUT_LIBRARY => {
-            // SAFETY: CUDA's contract: `size` bytes at `data`.
-            unsafe { image::read_sized(data, size, capability(), &name) }
-        }
-        CUjitInputType::CU_JIT_INPUT_NVVM => return Err(Error::NotSupported("cuLinkAddData: LTO input")),
-        _ => return Err(Error::InvalidValue("type")),
-    };
-    match sources {
-        Ok(sources) => {
-            state.sources.extend(sources);
+    // SAFETY: CUDA's contract: `size` bytes at `data`.
+    let input = unsafe { read_input(type_, data, size, &name) }?;
+    let added = input.and_then(|input| joined(&state.inputs, input));
+    match added {
+        Ok(inputs) => {
+            state.inputs = inputs;
             Ok(())
         }
         Err(Failure { error, message }) => {
@@ -106,6 +97,53 @@ pub fn cuLinkAddData_v2(
             state.options.finish(&message, "");
             Err(error)
         }
+    }
+}
+
+/// The PTX of one input; the outer error is about the call, the inner about the data.
+///
+/// # Safety
+/// `size` bytes at `data` are readable.
+unsafe fn read_input(
+    type_: CUjitInputType,
+    data: *mut c_void,
+    size: usize,
+    name: &str,
+) -> Result<core::result::Result<Image, Failure>> {
+    match type_ {
+        CUjitInputType::CU_JIT_INPUT_PTX
+        | CUjitInputType::CU_JIT_INPUT_FATBINARY
+        | CUjitInputType::CU_JIT_INPUT_CUBIN
+        | CUjitInputType::CU_JIT_INPUT_OBJECT
+        | CUjitInputType::CU_JIT_INPUT_LIBRARY => {}
+        CUjitInputType::CU_JIT_INPUT_NVVM => return Err(Error::NotSupported("cuLinkAddData: LTO input")),
+        _ => return Err(Error::InvalidValue("type")),
+    }
+    // SAFETY: the caller's promise.
+    let input = unsafe { image::read_sized(data, size, capability(), name) };
+    // CUDA: text that is no PTX, given as PTX, is invalid PTX.
+    let is_text = type_ == CUjitInputType::CU_JIT_INPUT_PTX;
+    Ok(input.map_err(|failure| match failure.error {
+        Error::InvalidImage if is_text => Failure { error: Error::InvalidPtx, ..failure },
+        _ => failure,
+    }))
+}
+
+/// All inputs, if they can stand together. CUDA says of a name defined twice when the second one comes.
+fn joined(inputs: &Image, more: Image) -> core::result::Result<Image, Failure> {
+    let mut all = inputs.clone();
+    all.sources.extend(more.sources);
+    all.machine_code.extend(more.machine_code);
+    Linked::check_names(&all.sources)?;
+    Ok(all)
+}
+
+/// A link, unlike a module, leaves nothing undefined but what the driver itself provides.
+fn complete(inputs: Image) -> core::result::Result<Linked, Failure> {
+    let linked = Linked::check(inputs)?;
+    match linked.undefined.iter().find(|name| !name.starts_with("__cuda_syscall_")) {
+        Some(_) => Err(Failure { error: Error::NoBinaryForGpu, message: linked.complaints }),
+        None => Ok(linked),
     }
 }
 
@@ -156,7 +194,7 @@ pub fn cuLinkComplete(
     let link = from_handle(state)?;
     let mut state = link.state.lock();
     if state.image.is_none() {
-        let linked = check(Ok(std::mem::take(&mut state.sources)), &state.options)?;
+        let linked = told(complete(state.inputs.clone()), &state.options)?;
         state.image = Some(compiler::image::encode(&linked.sources));
     }
     let image = state.image.as_mut().ok_or(Error::Unknown)?;

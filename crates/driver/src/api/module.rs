@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use cuda_abi::out::{OptOut, Out};
 use cuda_abi::{
@@ -12,7 +13,7 @@ use cuda_abi::{
     CUmodule, CUmoduleLoadingMode, CUsharedconfig,
 };
 
-use crate::image::{self, Failure};
+use crate::image::{self, Failure, Image};
 use crate::jit;
 use crate::object::module::Linked;
 use crate::object::{Context, Function, Module};
@@ -24,12 +25,14 @@ pub(crate) fn capability() -> u32 {
     major * 10 + minor
 }
 
-/// Checks an image and tells the program's log buffers and our log what was wrong with it.
-pub(crate) fn check(
-    sources: core::result::Result<Vec<compiler::Source>, Failure>,
-    options: &jit::Options,
-) -> Result<Linked> {
-    match sources.and_then(Linked::check) {
+/// Checks an image and tells what was wrong with it.
+pub(crate) fn check(image: core::result::Result<Image, Failure>, options: &jit::Options) -> Result<Linked> {
+    told(image.and_then(Linked::check), options)
+}
+
+/// Tells the program's log buffers and our log what was wrong with an image.
+pub(crate) fn told(checked: core::result::Result<Linked, Failure>, options: &jit::Options) -> Result<Linked> {
+    match checked {
         Ok(linked) => {
             if !linked.complaints.is_empty() {
                 tracing::warn!(target: "cudaway::driver", "some kernels cannot be translated:\n{}", linked.complaints);
@@ -135,7 +138,7 @@ pub fn cuModuleEnumerateFunctions(
     if functions.is_null() {
         return Err(Error::InvalidValue("functions"));
     }
-    let usable = module.linked.kernels.iter().filter(|kernel| !kernel.is_broken);
+    let usable = module.linked.kernels.iter().filter(|kernel| kernel.broken.is_none());
     for (index, kernel) in usable.take(numFunctions as usize).enumerate() {
         let function = module.function(mod_, &kernel.name)?;
         // SAFETY: CUDA's contract: room for `numFunctions` handles.
@@ -204,7 +207,7 @@ pub fn cuFuncGetAttribute(pi: Out<'_, c_int>, attrib: CUfunction_attribute, hfun
     Ok(())
 }
 
-/// HIP numbers the first ten attributes as CUDA does; the rest is about clusters, which HIP has not.
+/// HIP numbers the first ten attributes as CUDA does; the rest is about clusters, which is kept here.
 pub(crate) fn attribute(function: &Function, attrib: CUfunction_attribute) -> Result<c_int> {
     match attrib {
         // The architecture that runs is the one reported for the device, whatever the PTX was written for.
@@ -224,6 +227,19 @@ pub(crate) fn attribute(function: &Function, attrib: CUfunction_attribute) -> Re
             Ok(own.max(c_int::try_from(function.const_bytes()).unwrap_or(c_int::MAX)))
         }
         CUfunction_attribute(0..=9) => function.attribute(attrib.0),
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => {
+            Ok(c_int::from(function.info.must_have_cluster || function.info.required_cluster.is_some()))
+        }
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
+        | CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT
+        | CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => {
+            let axis = attrib.0 - CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH.0;
+            let size = function.cluster().unwrap_or_default()[axis as usize];
+            Ok(c_int::try_from(size).unwrap_or(c_int::MAX))
+        }
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
+            Ok(c_int::from(function.clusters.allows_non_portable.load(Ordering::Relaxed)))
+        }
         CUfunction_attribute(number) if number < CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX.0 => Ok(0),
         _ => Err(Error::InvalidValue("attrib")),
     }
@@ -253,13 +269,23 @@ pub(crate) fn set_attribute(function: &Function, attrib: CUfunction_attribute, v
             }
             set_in_provider(function, attrib, value)
         }
-        // Hints about clusters; a launch that asks for a cluster says what is missing.
-        CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-        | CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => Ok(()),
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
+            function.clusters.allows_non_portable.store(value != 0, Ordering::Relaxed);
+            Ok(())
+        }
+        // How clusters are spread over the device: a hint.
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => Ok(()),
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH
         | CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT
         | CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => {
-            Err(Error::NotSupported("cuFuncSetAttribute: clusters"))
+            // CUDA: what was set when the kernel was compiled cannot be set at run time.
+            if function.info.required_cluster.is_some() {
+                return Err(Error::NotPermitted);
+            }
+            let axis = attrib.0 - CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH.0;
+            let size = u32::try_from(value).map_err(|_| Error::InvalidValue("value"))?;
+            function.clusters.required[axis as usize].store(size, Ordering::Relaxed);
+            Ok(())
         }
         _ => Err(Error::InvalidValue("attrib")),
     }

@@ -138,29 +138,46 @@ pub fn cuOccupancyAvailableDynamicSMemPerBlock(
     Ok(())
 }
 
-/// The device has no clusters beyond one block.
+/// The largest cluster that a launch of this shape may ask for.
 pub fn cuOccupancyMaxPotentialClusterSize(
     clusterSize: Out<'_, c_int>,
     func: CUfunction,
-    _config: *const CUlaunchConfig,
+    config: &CUlaunchConfig,
 ) -> Result {
-    Function::from_handle(func)?;
-    clusterSize.write(1);
+    let function = Function::from_handle(func)?;
+    let resident = resident_blocks(&function, config)?;
+    let most = if has_clusters(&function) { function.clusters.most() } else { 1 };
+    clusterSize.write(resident.min(c_int::try_from(most).unwrap_or(c_int::MAX)));
     Ok(())
 }
 
-/// As many clusters of one block as there are resident blocks.
+/// How many clusters of the size that the launch asks for can be resident at once.
 pub fn cuOccupancyMaxActiveClusters(
     numClusters: Out<'_, c_int>,
     func: CUfunction,
     config: &CUlaunchConfig,
 ) -> Result {
     let function = Function::from_handle(func)?;
+    let size = super::execution::cluster_of(config)?.or_else(|| function.cluster()).unwrap_or([1; 3]);
+    let n_blocks = size.iter().fold(1u32, |n, &size| n.saturating_mul(size));
+    let most = if has_clusters(&function) { function.clusters.most() } else { 1 };
+    if n_blocks == 0 || n_blocks > most {
+        return Err(Error::InvalidClusterSize);
+    }
+    let n_blocks = c_int::try_from(n_blocks).map_err(|_| Error::InvalidClusterSize)?;
+    numClusters.write(resident_blocks(&function, config)? / n_blocks);
+    Ok(())
+}
+
+fn has_clusters(function: &Function) -> bool {
+    super::device::has_clusters(function.context.device)
+}
+
+/// Blocks of a launch that the whole device holds at once.
+fn resident_blocks(function: &Function, config: &CUlaunchConfig) -> Result<c_int> {
     let n_threads = config.blockDimX.saturating_mul(config.blockDimY).saturating_mul(config.blockDimZ);
     let n_threads = c_int::try_from(n_threads).map_err(|_| Error::InvalidValue("config.blockDim"))?;
-    let n_blocks = active_blocks(&function, n_threads, config.sharedMemBytes as usize)?;
+    let n_blocks = active_blocks(function, n_threads, config.sharedMemBytes as usize)?;
     let device = function.context.device;
-    numClusters
-        .write(n_blocks * device.hip_attribute(hip::hipDeviceAttributeMultiprocessorCount).unwrap_or(1));
-    Ok(())
+    Ok(n_blocks * device.hip_attribute(hip::hipDeviceAttributeMultiprocessorCount).unwrap_or(1))
 }

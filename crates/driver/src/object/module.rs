@@ -4,8 +4,9 @@ use core::ffi::{CStr, c_int, c_uint};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use compiler::{Program, Source};
+use compiler::{Cause, Program, Source};
 use cuda_abi::{CUdeviceptr, CUfunction, CUmodule};
 use hip_sys::{hipFunction_t, hipModule_t};
 use parking_lot::Mutex;
@@ -14,7 +15,7 @@ use super::device::Target;
 use super::memory::{self, Allocation};
 use super::{Context, Shared};
 use crate::handle::Registry;
-use crate::image::Failure;
+use crate::image::{self, Failure, Image, MachineCode};
 use crate::{Error, Result};
 
 static MODULES: Registry<Arc<Module>, CUmodule> = Registry::new(4);
@@ -29,8 +30,12 @@ pub struct KernelInfo {
     /// Architecture its PTX was written for, such as 75.
     pub target: u32,
     pub required_block: Option<[u32; 3]>,
-    /// It has something in it that cannot be translated.
-    pub is_broken: bool,
+    /// `.reqnctapercluster`
+    pub required_cluster: Option<[u32; 3]>,
+    /// `.explicitcluster`: a launch without a cluster is an error.
+    pub must_have_cluster: bool,
+    /// Why it cannot be had: it has something in it that cannot be translated.
+    pub broken: Option<Failure>,
 }
 
 /// A variable the host can ask for.
@@ -47,16 +52,21 @@ pub struct Linked {
     pub globals: Vec<GlobalInfo>,
     /// All `.const` variables together.
     pub const_bytes: usize,
+    /// Translation units without PTX.
+    machine_code: Vec<MachineCode>,
     /// The diagnostics of kernels that cannot be had, one per line.
     pub complaints: String,
+    /// Names that are used and defined nowhere.
+    pub undefined: Vec<String>,
 }
 
 impl Linked {
     /// Parses, links and lowers `sources`; a bad kernel is an error only when it is asked for.
-    pub fn check(sources: Vec<Source>) -> core::result::Result<Linked, Failure> {
-        let program = Program::load(&sources)
-            .map_err(|diagnostics| Failure { error: Error::InvalidPtx, message: lines(&diagnostics) })?;
+    pub fn check(image: Image) -> core::result::Result<Linked, Failure> {
+        let Image { sources, machine_code } = image;
+        let program = Program::load(&sources).map_err(|diagnostics| failure(&diagnostics))?;
         let complaints = lines(&program.diagnostics);
+        let undefined = undefined(&program.diagnostics);
         let mut kernels = Vec::with_capacity(program.kernels.len());
         for kernel in program.kernels {
             let Ok(name) = CString::new(kernel.name) else { continue };
@@ -70,7 +80,9 @@ impl Linked {
                 target: kernel.target,
                 max_threads: kernel.max_ntid.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z)),
                 required_block: kernel.req_ntid,
-                is_broken: kernel.body.is_err(),
+                required_cluster: None,
+                must_have_cluster: false,
+                broken: kernel.body.err().map(|diagnostics| failure(&diagnostics)),
             }));
         }
         let is_const =
@@ -91,30 +103,77 @@ impl Linked {
             }
         }
         // Without a kernel that works there is nothing a module could be used for but its variables.
-        let usable = kernels.is_empty() || kernels.iter().any(|kernel| !kernel.is_broken);
-        if !usable {
-            return Err(Failure { error: Error::InvalidPtx, message: complaints });
+        if let Some(first) = kernels.first().and_then(|kernel| kernel.broken.as_ref())
+            && kernels.iter().all(|kernel| kernel.broken.is_some())
+        {
+            return Err(Failure { error: first.error, message: complaints });
         }
-        Ok(Linked { sources, kernels, globals, const_bytes, complaints })
+        Ok(Linked { sources, kernels, globals, const_bytes, machine_code, complaints, undefined })
+    }
+
+    /// Parses and links names only, which is quick.
+    pub fn check_names(sources: &[Source]) -> core::result::Result<(), Failure> {
+        Program::check_names(sources).map_err(|diagnostics| failure(&diagnostics))
     }
 
     /// The kernel of that name, if it can be had; for a broken one the log says again what is wrong with it.
     pub fn kernel(&self, name: &CStr) -> Result<&Arc<KernelInfo>> {
         let found = self.kernels.iter().find(|kernel| kernel.name.as_c_str() == name);
-        let info = found.ok_or(Error::NotFound)?;
-        if info.is_broken {
-            tracing::error!(
-                target: "cudaway::driver",
-                "kernel {} cannot be translated:\n{}", name.to_string_lossy(), self.complaints
-            );
-            return Err(Error::InvalidPtx);
+        let info = found.ok_or_else(|| self.not_found(name))?;
+        if let Some(Failure { error, message }) = &info.broken {
+            let name = name.to_string_lossy();
+            tracing::error!(target: "cudaway::driver", "kernel {name} cannot be translated:\n{message}");
+            return Err(*error);
         }
         Ok(info)
     }
 
-    pub fn global(&self, name: &CStr) -> Option<&GlobalInfo> {
-        self.globals.iter().find(|global| global.name.as_bytes() == name.to_bytes())
+    pub fn global(&self, name: &CStr) -> Result<&GlobalInfo> {
+        let found = self.globals.iter().find(|global| global.name.as_bytes() == name.to_bytes());
+        found.ok_or_else(|| self.not_found(name))
     }
+
+    /// A name that the PTX has not: nobody's, or a translation unit's that has machine code only.
+    fn not_found(&self, name: &CStr) -> Error {
+        let name = name.to_string_lossy();
+        match self.machine_code.iter().find(|unit| unit.names.contains(name.as_ref())) {
+            Some(unit) => {
+                let archs = &unit.archs;
+                tracing::error!(
+                    target: "cudaway::driver",
+                    "{name} is there as machine code for {archs} only, without PTX; {}", image::REBUILD
+                );
+                Error::NoBinaryForGpu
+            }
+            None => Error::NotFound,
+        }
+    }
+}
+
+/// CUDA's answer to sources that cannot be used.
+fn reason(diagnostics: &[compiler::Diagnostic]) -> Error {
+    let any = |is: fn(&Cause) -> bool| diagnostics.iter().any(|diagnostic| is(&diagnostic.cause));
+    if any(|cause| *cause == Cause::Duplicate) {
+        Error::InvalidSource
+    } else if any(Cause::is_device_runtime) {
+        Error::CdpNotSupported
+    } else if any(|cause| matches!(cause, Cause::Undefined(_))) {
+        Error::NoBinaryForGpu
+    } else {
+        Error::InvalidPtx
+    }
+}
+
+fn failure(diagnostics: &[compiler::Diagnostic]) -> Failure {
+    Failure { error: reason(diagnostics), message: lines(diagnostics) }
+}
+
+fn undefined(diagnostics: &[compiler::Diagnostic]) -> Vec<String> {
+    let names = diagnostics.iter().filter_map(|diagnostic| match &diagnostic.cause {
+        Cause::Undefined(name) => Some(name.clone()),
+        Cause::Code | Cause::Duplicate => None,
+    });
+    names.collect()
 }
 
 fn lines(diagnostics: &[compiler::Diagnostic]) -> String {
@@ -140,9 +199,38 @@ pub struct Function {
     pub context: &'static Context,
     pub module: Shared<CUmodule>,
     pub info: Arc<KernelInfo>,
+    pub clusters: Arc<Clusters>,
+}
+
+/// What the program said about a function's clusters (`cuFuncSetAttribute`).
+#[derive(Default)]
+pub struct Clusters {
+    pub allows_non_portable: AtomicBool,
+    /// All of them 0, or a required size.
+    pub required: [AtomicU32; 3],
+}
+
+/// CUDA: clusters of up to eight blocks run on every device that has clusters; sixteen is what the largest take.
+pub const PORTABLE_CLUSTER: u32 = 8;
+pub const LARGEST_CLUSTER: u32 = 16;
+
+impl Clusters {
+    pub fn most(&self) -> u32 {
+        if self.allows_non_portable.load(Ordering::Relaxed) { LARGEST_CLUSTER } else { PORTABLE_CLUSTER }
+    }
+
+    fn required(&self) -> Option<[u32; 3]> {
+        let size = self.required.each_ref().map(|it| it.load(Ordering::Relaxed));
+        Some(size).filter(|size| *size != [0; 3])
+    }
 }
 
 impl Function {
+    /// The cluster it has to be launched with: compiled into it, or set by the program.
+    pub fn cluster(&self) -> Option<[u32; 3]> {
+        self.info.required_cluster.or_else(|| self.clusters.required())
+    }
+
     /// What its module keeps in constant memory; which kernel uses which variable is not told apart.
     pub fn const_bytes(&self) -> usize {
         MODULES.with(self.module.0, |module| module.linked.const_bytes).unwrap_or(0)
@@ -155,6 +243,9 @@ pub struct Launchable {
     pub hip: Shared<hipFunction_t>,
     pub context: &'static Context,
     pub max_threads: u32,
+    pub cluster: Option<[u32; 3]>,
+    pub must_have_cluster: bool,
+    pub most_in_cluster: u32,
 }
 
 impl Module {
@@ -223,6 +314,7 @@ impl Module {
             context: self.context,
             module: Shared(handle),
             info: Arc::clone(info),
+            clusters: Arc::default(),
         };
         let mut functions = self.functions.lock();
         if let Some(&known) = functions.get(name) {
@@ -237,7 +329,7 @@ impl Module {
     pub fn global(&self, name: &CStr) -> Result<(CUdeviceptr, usize)> {
         let mut at = core::ptr::null_mut();
         let mut len_bytes = 0;
-        let info = self.linked.global(name).ok_or(Error::NotFound)?;
+        let info = self.linked.global(name)?;
         // SAFETY: both are writable, the module is alive, the name is a C string.
         unsafe { self.context.hip().hipModuleGetGlobal(&mut at, &mut len_bytes, self.hip.0, name.as_ptr()) }?;
         let base = memory::device_pointer(at);
@@ -268,6 +360,9 @@ impl Function {
             hip: function.hip,
             context: function.context,
             max_threads: function.info.max_threads.unwrap_or(u32::MAX),
+            cluster: function.cluster(),
+            must_have_cluster: function.info.must_have_cluster,
+            most_in_cluster: function.clusters.most(),
         };
         if let Some(launchable) = FUNCTIONS.with(handle, seen) {
             launchable.context.bind()?;

@@ -5609,7 +5609,7 @@ pub unsafe extern "C" fn cuOccupancyMaxPotentialClusterSize(
         ::driver::api::occupancy::cuOccupancyMaxPotentialClusterSize(
             unsafe { Out::new(clusterSize, "clusterSize") }?,
             func,
-            config,
+            unsafe { borrow(config, "config") }?,
         )
     })
 }

@@ -14,7 +14,7 @@ mod special;
 use super::cpu::{Compiled, ENTRY_LANE, Options, Setting};
 use super::llvm::{Builder, Unsupported, nan};
 use crate::ir::{FuncId, Function, Op};
-use crate::program::{Diagnostic, Kernel, Program};
+use crate::program::{Cause, Diagnostic, Kernel, Program};
 use code::{Body, Locals, Module};
 
 pub fn emit(
@@ -30,6 +30,7 @@ pub fn emit(
             column: 0,
             function: Some(kernel.name.clone()),
             message: reason.to_string(),
+            cause: Cause::Code,
         }]
     })
 }
