@@ -11,7 +11,7 @@ use cuda_abi::{
 use hip_sys::{
     HIP_LAUNCH_CONFIG, HIP_LAUNCH_PARAM_BUFFER_POINTER, HIP_LAUNCH_PARAM_BUFFER_SIZE, HIP_LAUNCH_PARAM_END,
     hipLaunchAttribute, hipLaunchAttributeClusterDimension, hipLaunchAttributeCooperative,
-    hipLaunchAttributeValue, hipLaunchClusterDim,
+    hipLaunchAttributeValue,
 };
 
 use crate::object::graph::{Op, captured, captured_event_record};
@@ -85,14 +85,14 @@ impl Manner {
     }
 
     fn attributes(&self) -> Vec<hipLaunchAttribute> {
-        let attribute = |id, value| hipLaunchAttribute { id, pad: [0; 4], value };
+        let attribute = |id, value| hipLaunchAttribute { id, pad: 0, value };
         let mut attributes = Vec::with_capacity(2);
         if self.is_cooperative {
             let value = hipLaunchAttributeValue { cooperative: 1 };
             attributes.push(attribute(hipLaunchAttributeCooperative, value));
         }
-        if let Some([x, y, z]) = self.cluster {
-            let value = hipLaunchAttributeValue { clusterDim: hipLaunchClusterDim { x, y, z } };
+        if let Some(size) = self.cluster {
+            let value = hipLaunchAttributeValue { clusterDim: size };
             attributes.push(attribute(hipLaunchAttributeClusterDimension, value));
         }
         attributes

@@ -146,7 +146,7 @@ pub fn cuOccupancyMaxPotentialClusterSize(
 ) -> Result {
     let function = Function::from_handle(func)?;
     let resident = resident_blocks(&function, config)?;
-    let most = if has_clusters(&function) { function.clusters.most() } else { 1 };
+    let most = if has_clusters(&function) { function.most_in_cluster() } else { 1 };
     clusterSize.write(resident.min(c_int::try_from(most).unwrap_or(c_int::MAX)));
     Ok(())
 }
@@ -160,7 +160,7 @@ pub fn cuOccupancyMaxActiveClusters(
     let function = Function::from_handle(func)?;
     let size = super::execution::cluster_of(config)?.or_else(|| function.cluster()).unwrap_or([1; 3]);
     let n_blocks = size.iter().fold(1u32, |n, &size| n.saturating_mul(size));
-    let most = if has_clusters(&function) { function.clusters.most() } else { 1 };
+    let most = if has_clusters(&function) { function.most_in_cluster() } else { 1 };
     if n_blocks == 0 || n_blocks > most {
         return Err(Error::InvalidClusterSize);
     }

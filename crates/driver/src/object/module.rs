@@ -34,6 +34,8 @@ pub struct KernelInfo {
     pub required_cluster: Option<[u32; 3]>,
     /// `.explicitcluster`: a launch without a cluster is an error.
     pub must_have_cluster: bool,
+    /// `.maxclusterrank`
+    pub max_cluster_rank: u32,
     /// Why it cannot be had: it has something in it that cannot be translated.
     pub broken: Option<Failure>,
 }
@@ -80,8 +82,9 @@ impl Linked {
                 target: kernel.target,
                 max_threads: kernel.max_ntid.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z)),
                 required_block: kernel.req_ntid,
-                required_cluster: None,
-                must_have_cluster: false,
+                required_cluster: kernel.cluster.required,
+                must_have_cluster: kernel.cluster.explicit,
+                max_cluster_rank: kernel.cluster.max_rank.unwrap_or(LARGEST_CLUSTER),
                 broken: kernel.body.err().map(|diagnostics| failure(&diagnostics)),
             }));
         }
@@ -215,10 +218,6 @@ pub const PORTABLE_CLUSTER: u32 = 8;
 pub const LARGEST_CLUSTER: u32 = 16;
 
 impl Clusters {
-    pub fn most(&self) -> u32 {
-        if self.allows_non_portable.load(Ordering::Relaxed) { LARGEST_CLUSTER } else { PORTABLE_CLUSTER }
-    }
-
     fn required(&self) -> Option<[u32; 3]> {
         let size = self.required.each_ref().map(|it| it.load(Ordering::Relaxed));
         Some(size).filter(|size| *size != [0; 3])
@@ -229,6 +228,12 @@ impl Function {
     /// The cluster it has to be launched with: compiled into it, or set by the program.
     pub fn cluster(&self) -> Option<[u32; 3]> {
         self.info.required_cluster.or_else(|| self.clusters.required())
+    }
+
+    /// Blocks that a cluster of it may have.
+    pub fn most_in_cluster(&self) -> u32 {
+        let is_free = self.clusters.allows_non_portable.load(Ordering::Relaxed);
+        self.info.max_cluster_rank.min(if is_free { LARGEST_CLUSTER } else { PORTABLE_CLUSTER })
     }
 
     /// What its module keeps in constant memory; which kernel uses which variable is not told apart.
@@ -362,7 +367,7 @@ impl Function {
             max_threads: function.info.max_threads.unwrap_or(u32::MAX),
             cluster: function.cluster(),
             must_have_cluster: function.info.must_have_cluster,
-            most_in_cluster: function.clusters.most(),
+            most_in_cluster: function.most_in_cluster(),
         };
         if let Some(launchable) = FUNCTIONS.with(handle, seen) {
             launchable.context.bind()?;
