@@ -246,21 +246,27 @@ impl Parts<'_> {
         let header = self.loops.all[index].header;
         (0..self.graph.len()).filter(|&at| self.divergent[at] && self.dominators.is_reachable(at)).any(|at| {
             let spread = Spread::of(self.graph, self.loops, self.layout, at, |_| true);
-            spread.apart.contains(header) && self.shows(self.held(index, at), &spread)
+            spread.apart.contains(header) && self.shows(self.held(index, at, &spread), &spread)
         })
     }
 
     /// Where lanes go on that the branch of block `at` has kept out of the loop, or let out of it. What lies before
     /// the loop in the layout they have done already.
-    fn held(&self, index: usize, at: usize) -> Vec<usize> {
+    fn held(&self, index: usize, at: usize, spread: &Spread) -> Vec<usize> {
         let inside = |block: usize| self.loops.contains(index, block);
         if inside(at) {
             let blocks = self.loops.all[index].blocks.iter();
             return blocks.flat_map(|&from| &self.graph[from]).copied().filter(|&to| !inside(to)).collect();
         }
-        let head = self.layout.position[self.loops.all[index].header];
+        // Lanes that went the loop's way are all in it, as far as this branch goes.
+        let header = self.loops.all[index].header;
+        let sides = &self.graph[at];
+        let enters: Vec<bool> = sides.iter().map(|&side| self.reaches(side, header, &spread.apart)).collect();
+        let others = |nth: usize| (0..sides.len()).any(|other| other != nth && enters[other]);
+        let mut work: Vec<usize> =
+            (0..sides.len()).filter(|&nth| others(nth)).map(|nth| sides[nth]).collect();
+        let head = self.layout.position[header];
         let mut seen = vec![false; self.graph.len()];
-        let mut work = self.graph[at].clone();
         let mut found = vec![];
         while let Some(block) = work.pop() {
             if inside(block) || std::mem::replace(&mut seen[block], true) {
@@ -268,10 +274,26 @@ impl Parts<'_> {
             }
             if self.layout.position[block] > head {
                 found.push(block);
+            } else {
+                work.extend(&self.graph[block]);
             }
-            work.extend(&self.graph[block]);
         }
         found
+    }
+
+    /// Whether there is a way from one block to another through blocks of `within`.
+    fn reaches(&self, from: usize, to: usize, within: &BitSet) -> bool {
+        let mut seen = vec![false; self.graph.len()];
+        let mut work = vec![from];
+        while let Some(block) = work.pop() {
+            if block == to {
+                return true;
+            }
+            if within.contains(block) && !std::mem::replace(&mut seen[block], true) {
+                work.extend(&self.graph[block]);
+            }
+        }
+        false
     }
 
     /// Whether from one of `starts` on something can be seen before the warp's lanes meet.
