@@ -96,7 +96,12 @@ impl T {
             S4 => (random & 15) - 8,
             U8 => random & 255,
             S8 => (random & 255) - 128,
-            S32 => random - (1 << 30),
+            // Near the ends too, where sums wrap or saturate.
+            S32 => match random % 3 {
+                0 => i64::from(i32::MAX) - (random >> 2 & 0xffff),
+                1 => i64::from(i32::MIN) + (random >> 2 & 0xffff),
+                _ => random - (1 << 30),
+            },
             _ => random % 9 - 4,
         }
     }
@@ -118,6 +123,19 @@ struct Case {
     c: Place,
     saturates: bool,
     selector: Option<usize>,
+    /// `mma.m8n8k4` of `.f16` has four, one below the other here.
+    products: usize,
+}
+
+impl Case {
+    /// C's places, or D's where those differ.
+    fn c_of(&self, ty: T) -> Place {
+        match (self.products, ty) {
+            (4, F16) => quad_half,
+            (4, _) => quad_single,
+            _ => self.c,
+        }
+    }
 }
 
 fn group(lane: usize) -> usize {
@@ -205,27 +223,48 @@ fn dense(size: [usize; 3], types: [T; 4]) -> Case {
     let (a, b) = dense_places(size, types[1]);
     let head = format!("sync.aligned.m{m}n{n}k{k}.row.col");
     let c = if m == 8 { c8 } else { c16 };
-    Case { head, tail: String::new(), size, types, a, b, c, saturates: false, selector: None }
+    Case { head, tail: String::new(), size, types, a, b, c, saturates: false, selector: None, products: 1 }
+}
+
+/// Matrix of elements' bits.
+type Bits = Vec<Vec<u64>>;
+
+/// Elements of a fragment per lane, `products` of them.
+fn count(ty: T, size: (usize, usize), products: usize) -> usize {
+    assert_eq!(size.0 * size.1 * products % (32 * ty.per_register()), 0);
+    size.0 * size.1 * products / 32
 }
 
 /// A fragment's registers: `[register][lane]`.
-fn fragment(
-    ty: T,
-    rows: usize,
-    columns: usize,
-    place: Place,
-    value: impl Fn(usize, usize) -> i64,
-) -> Vec<u8> {
-    let count = rows * columns / 32;
-    let mut words = vec![0u64; count.div_ceil(ty.per_register()) * 32];
+fn fragment(ty: T, matrix: &Bits, products: usize, place: Place) -> Vec<u8> {
+    let count = count(ty, (matrix.len() / products, matrix[0].len()), products);
+    let mut words = vec![0u64; count / ty.per_register() * 32];
     for lane in 0..32 {
         for i in 0..count {
             let (row, column) = place(lane, i);
             let word = &mut words[i / ty.per_register() * 32 + lane];
-            *word |= ty.encode(value(row, column)) << (i % ty.per_register() * ty.bits());
+            *word |= matrix[row][column] << (i % ty.per_register() * ty.bits());
         }
     }
     words.iter().flat_map(|word| word.to_le_bytes()[..ty.bytes()].to_vec()).collect()
+}
+
+/// The matrix that the registers hold.
+fn gathered(ty: T, size: (usize, usize), products: usize, place: Place, bytes: &[u8]) -> Bits {
+    let words: Vec<u64> = bytes
+        .chunks(ty.bytes())
+        .map(|word| word.iter().rev().fold(0, |all, &byte| all << 8 | u64::from(byte)))
+        .collect();
+    let mask = u64::MAX >> (64 - ty.bits());
+    let mut matrix = vec![vec![u64::MAX; size.1]; size.0 * products];
+    for lane in 0..32 {
+        for i in 0..count(ty, size, products) {
+            let (row, column) = place(lane, i);
+            let word = words[i / ty.per_register() * 32 + lane];
+            matrix[row][column] = word >> (i % ty.per_register() * ty.bits()) & mask;
+        }
+    }
+    matrix
 }
 
 /// The kernel that runs one instruction on registers from memory; sizes are in registers.
@@ -361,6 +400,46 @@ fn sparse(case: &Case, selector: usize, seed: &mut u64) -> Sparse {
     Sparse { columns, metadata }
 }
 
+/// Runs the instruction in every setting on these elements' bits; the result's.
+fn product(case: &Case, [a, b, c]: [&Bits; 3], metadata: Option<&[u32; 32]>) -> Bits {
+    let [m, n, k] = case.size;
+    let [dt, at, bt, ct] = case.types;
+    let held = if metadata.is_some() { k / 2 } else { k };
+    let mut input = fragment(at, a, case.products, case.a);
+    input.extend(fragment(bt, b, case.products, case.b));
+    input.extend(fragment(ct, c, case.products, case.c));
+    let registers = |ty: T, rows: usize, columns: usize| {
+        (ty, count(ty, (rows, columns), case.products) / ty.per_register())
+    };
+    let types: Vec<String> = case.types.iter().map(|ty| ty.name()).collect();
+    let kind = if metadata.is_some() { "mma.sp::ordered_metadata" } else { "mma" };
+    let saturation = if case.saturates { ".satfinite" } else { "" };
+    let instruction = format!("{kind}.{}{saturation}.{}{}", case.head, types.join("."), case.tail);
+    let mut inputs = vec![registers(at, m, held), registers(bt, k, n), registers(ct, m, n)];
+    let result = registers(dt, m, n);
+    let out_bytes = result.1 * dt.bytes() * 32;
+    let mut tail = String::new();
+    if let (Some(metadata), Some(selector)) = (metadata, case.selector) {
+        input.extend(metadata.iter().flat_map(|word| word.to_le_bytes()));
+        inputs.push((S32, 1));
+        tail = format!(", {selector}");
+    }
+    let mut text = text(&instruction, &inputs, result, &tail);
+    if metadata.is_some() {
+        // The metadata is a register and no list.
+        let number: usize = inputs.iter().take(3).map(|(_, count)| count).sum();
+        text = text.replace(&format!("{{%r{number}}}, "), &format!("%r{number}, "));
+    }
+    let results: Vec<Bits> = settings()
+        .iter()
+        .map(|how| gathered(dt, (m, n), case.products, case.c_of(dt), &run(&text, how, &input, out_bytes)))
+        .collect();
+    for (how, result) in settings().iter().zip(&results) {
+        assert!(*result == results[0], "{instruction} in {:?}", how.setting);
+    }
+    results.into_iter().next().unwrap()
+}
+
 fn check(case: &Case, seed: u64) {
     let mut seed = seed;
     let [m, n, k] = case.size;
@@ -368,13 +447,13 @@ fn check(case: &Case, seed: u64) {
     let structure = case.selector.map(|selector| sparse(case, selector, &mut seed));
     let held = if structure.is_some() { k / 2 } else { k };
     let mut matrix = |ty: T, rows: usize, columns: usize| -> Vec<Vec<i64>> {
-        (0..rows).map(|_| (0..columns).map(|_| ty.some(&mut seed)).collect()).collect()
+        (0..rows * case.products).map(|_| (0..columns).map(|_| ty.some(&mut seed)).collect()).collect()
     };
     let (a, b, c) = (matrix(at, m, held), matrix(bt, k, n), matrix(ct, m, n));
     let expected = |row: usize, column: usize| -> i64 {
         let products = (0..held).map(|j| {
             let from = structure.as_ref().map_or(j, |it| it.columns[row][j]);
-            let (x, y) = (a[row][j], b[from][column]);
+            let (x, y) = (a[row][j], b[row / m * k + from][column]);
             match (at, case.tail.as_str()) {
                 (B1, ".xor.popc") => x ^ y,
                 (B1, ".and.popc") => x & y,
@@ -388,39 +467,22 @@ fn check(case: &Case, seed: u64) {
             _ => sum,
         }
     };
-    let mut input = fragment(at, m, held, case.a, |row, column| a[row][column]);
-    input.extend(fragment(bt, k, n, case.b, |row, column| b[row][column]));
-    input.extend(fragment(ct, m, n, case.c, |row, column| c[row][column]));
-    let output = fragment(dt, m, n, case.c, expected);
-    let registers = |ty: T, rows: usize, columns: usize| (ty, rows * columns / 32 / ty.per_register());
-    let types: Vec<String> = case.types.iter().map(|ty| ty.name()).collect();
-    let kind = if structure.is_some() { "mma.sp::ordered_metadata" } else { "mma" };
-    let saturation = if case.saturates { ".satfinite" } else { "" };
-    let instruction = format!("{kind}.{}{saturation}.{}{}", case.head, types.join("."), case.tail);
-    let mut inputs = vec![registers(at, m, held), registers(bt, k, n), registers(ct, m, n)];
-    let mut tail = String::new();
-    if let (Some(structure), Some(selector)) = (&structure, case.selector) {
-        input.extend(structure.metadata.iter().flat_map(|word| word.to_le_bytes()));
-        inputs.push((S32, 1));
-        tail = format!(", {selector}");
-    }
-    let mut text = text(&instruction, &inputs, registers(dt, m, n), &tail);
-    if structure.is_some() {
-        // The metadata is a register and no list.
-        let number: usize = inputs.iter().take(3).map(|(_, count)| count).sum();
-        text = text.replace(&format!("{{%r{number}}}, "), &format!("%r{number}, "));
-    }
-    for how in settings() {
-        let got = run(&text, &how, &input, output.len());
-        assert!(got == output, "{instruction} in {:?}\n{got:x?}\n{output:x?}", how.setting);
-    }
+    let bits = |ty: T, matrix: &[Vec<i64>]| -> Bits {
+        matrix.iter().map(|row| row.iter().map(|&value| ty.encode(value)).collect()).collect()
+    };
+    let metadata = structure.as_ref().map(|it| &it.metadata);
+    let got = product(case, [&bits(at, &a), &bits(bt, &b), &bits(ct, &c)], metadata);
+    let all: Vec<Vec<i64>> =
+        (0..m * case.products).map(|row| (0..n).map(|column| expected(row, column)).collect()).collect();
+    let expected = bits(dt, &all);
+    assert!(got == expected, "{} {:?}\n{got:x?}\n{expected:x?}", case.head, case.types);
 }
 
 #[test]
 fn float_products() {
     for size in [[16, 8, 8], [16, 8, 16]] {
-        for (d, c) in [(F16, F16), (F32, F32), (F32, F16), (F16, F32)] {
-            check(&dense(size, [d, F16, F16, c]), 1);
+        for c in [F16, F32] {
+            check(&dense(size, [c, F16, F16, c]), 1);
         }
         check(&dense(size, [F32, Bf16, Bf16, F32]), 2);
     }
@@ -524,7 +586,18 @@ fn sparse_case(k: usize, types: [T; 4], selector: usize) -> Case {
 fn dense_shape(size: [usize; 3], types: [T; 4]) -> Case {
     let [m, n, k] = size;
     let head = format!("sync.aligned.m{m}n{n}k{k}.row.col");
-    Case { head, tail: String::new(), size, types, a: c8, b: c8, c: c16, saturates: false, selector: None }
+    Case {
+        head,
+        tail: String::new(),
+        size,
+        types,
+        a: c8,
+        b: c8,
+        c: c16,
+        saturates: false,
+        selector: None,
+        products: 1,
+    }
 }
 
 #[test]
@@ -546,4 +619,136 @@ fn sparse_products() {
     check(&sparse_case(128, [S32, U4, S4, S32], 0), 38);
     check(&sparse_case(64, [F32, E4m3, E5m2, F32], 0), 39);
     check(&sparse_case(64, [F32, E5m2, E5m2, F32], 0), 40);
+}
+
+/// "Matrix Fragments for mma.m8n8k4 with .f16": the product's number times 8 is added to the row (B: times 4).
+fn quad(lane: usize, row: usize, column: usize, rows: usize) -> (usize, usize) {
+    (lane % 16 / 4 * rows + row, column)
+}
+
+fn upper(lane: usize) -> usize {
+    if lane < 16 { 0 } else { 4 }
+}
+
+fn quad_half(l: usize, i: usize) -> (usize, usize) {
+    quad(l, l % 4 + upper(l), i, 8)
+}
+
+fn quad_single(l: usize, i: usize) -> (usize, usize) {
+    quad(l, (l & 1) + (i & 2) + upper(l), (i & 4) + (l & 2) + (i & 1), 8)
+}
+
+#[test]
+fn products_of_quad_pairs() {
+    let a: [(&str, Place); 2] = [
+        ("row", |l, i| quad(l, l % 4 + upper(l), i, 8)),
+        ("col", |l, i| quad(l, i % 4 + upper(l), l % 4, 8)),
+    ];
+    let b: [(&str, Place); 2] =
+        [("row", |l, i| quad(l, l % 4, i + upper(l), 4)), ("col", |l, i| quad(l, i, l % 4 + upper(l), 4))];
+    for (a_layout, a) in a {
+        for (b_layout, b) in b {
+            for (d, c) in [(F16, F16), (F32, F32), (F32, F16)] {
+                let types = [d, F16, F16, c];
+                let head = format!("sync.aligned.m8n8k4.{a_layout}.{b_layout}");
+                let case = Case { head, a, b, products: 4, ..dense_shape([8, 8, 4], types) };
+                check(&Case { c: case.c_of(c), ..case }, 8);
+            }
+        }
+    }
+}
+
+/// A matrix of one value but for one element.
+fn filled(rows: usize, columns: usize, value: u64, (row, column): (usize, usize), special: u64) -> Bits {
+    let mut matrix = vec![vec![value; columns]; rows];
+    matrix[row][column] = special;
+    matrix
+}
+
+#[test]
+fn nan_and_infinity_reach_their_row() {
+    let (one, infinity, nan) = (0x3c00, 0x7c00, 0xfe01);
+    for (c, zero, inf, canonical) in [(F32, 0, 0x7f80_0000, 0x7fff_ffff), (F16, 0, 0x7c00, 0x7fff)] {
+        let case = dense([16, 8, 16], [c, F16, F16, c]);
+        let b = vec![vec![one; 8]; 16];
+        let zeros = vec![vec![zero; 8]; 16];
+        let mut expected = zeros.clone();
+        let d = product(&case, [&filled(16, 16, 0, (3, 5), nan), &b, &zeros], None);
+        expected[3] = vec![canonical; 8];
+        assert_eq!(d, expected);
+        let d = product(&case, [&filled(16, 16, 0, (3, 5), infinity), &b, &zeros], None);
+        expected[3] = vec![inf; 8];
+        assert_eq!(d, expected);
+        // Infinity times zero.
+        let d = product(&case, [&vec![vec![0; 16]; 16], &filled(16, 8, 0, (2, 7), infinity), &zeros], None);
+        let expected: Bits =
+            (0..16).map(|_| (0..8).map(|n| if n == 7 { canonical } else { zero }).collect()).collect();
+        assert_eq!(d, expected);
+    }
+}
+
+#[test]
+fn what_a_sparse_matrix_does_not_have_is_not_multiplied() {
+    // A has columns 0 and 1 of every four; B's infinities are in rows 2 and 3.
+    let case = sparse_case(16, [F32, F16, F16, F32], 0);
+    let a = vec![vec![0x3c00; 8]; 16];
+    let b: Bits = (0..16).map(|k| vec![if k % 4 < 2 { 0x3c00 } else { 0x7c00 }; 8]).collect();
+    let d = product(&case, [&a, &b, &vec![vec![0; 8]; 16]], Some(&[0x4444_4444; 32]));
+    assert_eq!(d, vec![vec![u64::from(8f32.to_bits()); 8]; 16]);
+}
+
+#[test]
+fn sums_are_rounded_where_the_documentation_says() {
+    let single = |value: f32| u64::from(value.to_bits());
+    let all = |value: u64, rows: usize, columns: usize| vec![vec![value; columns]; rows];
+    // f32 sums one product after the other: 2^24 + 1 is 2^24 each time.
+    let case = dense([16, 8, 8], [F32, F16, F16, F32]);
+    let ones = (all(0x3c00, 16, 8), all(0x3c00, 8, 8));
+    let d = product(&case, [&ones.0, &ones.1, &all(single(16_777_216.0), 16, 8)], None);
+    assert_eq!(d, all(single(16_777_216.0), 16, 8));
+    // f16 results are rounded once: 2048 + 8 × 1, though 2048 + 1 is 2048 in f16.
+    let case = dense([16, 8, 8], [F16, F16, F16, F16]);
+    let d = product(&case, [&ones.0, &ones.1, &all(0x6800, 16, 8)], None);
+    assert_eq!(d, all(0x6804, 16, 8));
+    // Subnormal halves count, and so do subnormal sums.
+    let case = dense([16, 8, 8], [F32, F16, F16, F32]);
+    let d = product(&case, [&all(1, 16, 8), &all(0x3c00, 8, 8), &all(1, 16, 8)], None);
+    assert_eq!(d, all(single(8.0 * 2f32.powi(-24)), 16, 8));
+    let case = dense([16, 8, 8], [F32, Bf16, Bf16, F32]);
+    let d = product(&case, [&all(1, 16, 8), &all(0x3f80, 8, 8), &all(1, 16, 8)], None);
+    assert_eq!(d, all(8 * 0x1_0000 + 1, 16, 8));
+    // A tf32 has 10 bits of mantissa.
+    let case = dense([16, 8, 4], [F32, Tf32, Tf32, F32]);
+    let d = product(&case, [&all(0x3f80_1fff, 16, 4), &all(0x3f80_0000, 4, 8), &all(0, 16, 8)], None);
+    assert_eq!(d, all(single(4.0), 16, 8));
+    // e4m3 has a NaN and no infinity, e5m2 both.
+    for (ty, bits, result) in
+        [(E4m3, 0x7f, 0x7fff_ffff), (E4m3, 0x7e, single(448.0)), (E5m2, 0x7c, 0x7f80_0000)]
+    {
+        let case = dense([16, 8, 16], [F32, ty, ty, F32]);
+        let one = ty.encode(1);
+        let d = product(&case, [&filled(16, 16, 0, (9, 2), bits), &all(one, 16, 8), &all(0, 16, 8)], None);
+        let mut expected = all(0, 16, 8);
+        expected[9] = vec![result; 8];
+        assert_eq!(d, expected, "{ty:?} {bits:x}");
+    }
+}
+
+#[test]
+fn doubles_round_as_written() {
+    let tiny = 2f64.powi(-60);
+    let (one, up, down) = (1f64.to_bits(), 1f64.to_bits() + 1, 1f64.to_bits() - 1);
+    for (word, more, less) in
+        [("", one, one), (".rn", one, one), (".rz", one, down), (".rm", one, down), (".rp", up, one)]
+    {
+        for (sign, expected) in [(1.0, more), (-1.0, less)] {
+            let mut case = dense([8, 8, 4], [F64; 4]);
+            case.head += word;
+            let a = filled(8, 4, 0, (4, 1), (sign * tiny).to_bits());
+            let d = product(&case, [&a, &vec![vec![one; 8]; 4], &vec![vec![one; 8]; 8]], None);
+            let mut all = vec![vec![one; 8]; 8];
+            all[4] = vec![expected; 8];
+            assert_eq!(d, all, "{word} {sign}");
+        }
+    }
 }

@@ -62,25 +62,27 @@ fn is_legal(mma: &Mma, sparse: bool) -> bool {
     let byte = |element| matches!(element, S8 | U8);
     let small = |element| matches!(element, E4m3 | E5m2);
     let single = mma.c == F32 && mma.d == F32;
-    let halves = matches!(mma.c, F16 | F32) && matches!(mma.d, F16 | F32);
+    let half = mma.c == F16 && mma.d == F16;
+    let quads = mma.c == F16 && mma.d == F32;
     let whole = mma.c == S32 && mma.d == S32;
     let (m8, m16) = ((mma.m, mma.n) == (8, 8), (mma.m, mma.n) == (16, 8));
     let k = mma.k;
     match (mma.a, mma.b, sparse) {
-        (F16, F16, false) => halves && (m8 && k == 4 || m16 && matches!(k, 8 | 16)),
+        (F16, F16, false) if m8 => (single || half || quads) && k == 4,
+        (F16, F16, false) => (single || half) && m16 && matches!(k, 8 | 16),
         (Bf16, Bf16, false) => single && m16 && matches!(k, 8 | 16),
         (Tf32, Tf32, false) => single && m16 && matches!(k, 4 | 8),
         (F64, F64, false) => mma.c == F64 && mma.d == F64 && (m8 && k == 4 || m16 && matches!(k, 4 | 8 | 16)),
         (B1, B1, false) => whole && (m8 && k == 128 || m16 && matches!(k, 128 | 256)),
         (a, b, false) if byte(a) && byte(b) => whole && (m8 && k == 16 || m16 && matches!(k, 16 | 32)),
         (a, b, false) if narrow(a) && narrow(b) => whole && (m8 && k == 32 || m16 && matches!(k, 32 | 64)),
-        (a, b, false) if small(a) && small(b) => halves && m16 && matches!(k, 16 | 32),
-        (F16, F16, true) => halves && m16 && matches!(k, 16 | 32),
+        (a, b, false) if small(a) && small(b) => (single || half) && m16 && matches!(k, 16 | 32),
+        (F16, F16, true) => (single || half) && m16 && matches!(k, 16 | 32),
         (Bf16, Bf16, true) => single && m16 && matches!(k, 16 | 32),
         (Tf32, Tf32, true) => single && m16 && matches!(k, 8 | 16),
         (a, b, true) if byte(a) && byte(b) => whole && m16 && matches!(k, 32 | 64),
         (a, b, true) if narrow(a) && narrow(b) => whole && m16 && matches!(k, 64 | 128),
-        (a, b, true) if small(a) && small(b) => halves && m16 && k == 64,
+        (a, b, true) if small(a) && small(b) => single && m16 && k == 64,
         _ => false,
     }
 }

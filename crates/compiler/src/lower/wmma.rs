@@ -89,7 +89,8 @@ pub(super) fn wmma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 /// `wmma.mma{.op.popc}.sync.aligned.alayout.blayout.shape{.rnd}.dtype{.atype.btype}.ctype{.satfinite} d, a, b, c`
 fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.need_one(&[("sync", ())])?;
-    i.need_one(&[("aligned", ())])?;
+    // Before PTX 6.3 it was not written.
+    i.take("aligned");
     let bits = bit_product(i)?;
     let a_by_columns = by_columns(i).ok_or(Failure::Unsupported)?;
     let b_by_columns = by_columns(i).ok_or(Failure::Unsupported)?;
@@ -143,7 +144,8 @@ struct Transfer {
 
 fn transfer(i: &mut I<'_, '_>, part: Part) -> Lower<Transfer> {
     i.need_one(&[("sync", ())])?;
-    i.need_one(&[("aligned", ())])?;
+    // Before PTX 6.3 it was not written.
+    i.take("aligned");
     let columns = by_columns(i).ok_or(Failure::Unsupported)?;
     let shape = i.take_map(shape).ok_or(Failure::Unsupported)?;
     let space = i.take_map(space);

@@ -9,8 +9,8 @@
 
 use super::super::builder::{Builder, Val};
 use super::super::ty::{Scalar, Type};
-use super::{Result, Unsupported, emit, float, minifloat, round};
-use crate::ir::{Float, FloatMode, Num, Op};
+use super::{Result, float, minifloat, round};
+use crate::ir::{Float, FloatMode, Num, Round};
 use crate::matrix::{BitProduct, Element, LANES, Mma, Part};
 
 /// The name of the product's function, which is added to the module.
@@ -48,9 +48,11 @@ impl Writer<'_> {
     fn write(mut self) -> Result<()> {
         let name = self.name.clone();
         self.b.line(format_args!(
-            "define internal i32 {name}(ptr noalias readonly %in, ptr noalias %out) nounwind noinline {{"
+            "define internal i32 {name}(ptr noalias readonly %in, ptr noalias %out) nounwind noinline{} {{",
+            if self.is_directed() { " strictfp" } else { "" }
         ));
         self.b.start_block("entry");
+        self.set_rounding(self.mma.round);
         for part in [Part::A, Part::B, Part::C] {
             let count = self.elements(part);
             let slot = matrix(part);
@@ -66,9 +68,39 @@ impl Writer<'_> {
         }
         self.multiply()?;
         self.pack()?;
+        self.set_rounding(Round::Nearest);
         self.b.inst("ret i32 0");
         self.b.line("}");
         Ok(())
+    }
+
+    /// Rounds another way than kernels do: the CPU is told to.
+    fn is_directed(&self) -> bool {
+        self.mma.a == Element::F64 && self.mma.round != Round::Nearest
+    }
+
+    fn set_rounding(&mut self, round: Round) {
+        if !self.is_directed() {
+            return;
+        }
+        let mode = match round {
+            Round::Zero => 0,
+            Round::Nearest | Round::NearestAway => 1,
+            Round::Up => 2,
+            Round::Down => 3,
+        };
+        self.b.declare("llvm.set.rounding", "declare void @llvm.set.rounding(i32)");
+        self.b.inst(format_args!("call void @llvm.set.rounding(i32 {mode}) strictfp"));
+    }
+
+    /// `a × b + c` with the rounding that is set.
+    fn directed_fma(&mut self, a: &Val, b: &Val, c: &Val) -> Val {
+        let ty = a.ty;
+        let name = format!("llvm.experimental.constrained.fma.{}", ty.suffix());
+        self.b.declare(&name, format!("declare {ty} @{name}({ty}, {ty}, {ty}, metadata, metadata)"));
+        let args = [a, b, c].map(Val::typed).join(", ");
+        let how = "metadata !\"round.dynamic\", metadata !\"fpexcept.ignore\"";
+        self.b.assign(ty, format_args!("call {ty} @{name}({args}, {how}) strictfp"))
     }
 
     /// What is computed with.
@@ -256,7 +288,7 @@ impl Writer<'_> {
             let place = me.look_up(&places, at);
             let value = me.load(ty, matrix(Part::C), &place);
             let value = if mma.d == Element::F16 {
-                let halves = round::narrow_f32(me.b, Float::F16, crate::ir::Round::Nearest, &value);
+                let halves = round::narrow_f32(me.b, Float::F16, Round::Nearest, &value);
                 let halves = me.finite(&halves, 0x8000, 0x7c00);
                 me.b.bitcast(&halves, Type::int(32, 1))
             } else {
@@ -405,11 +437,7 @@ impl Writer<'_> {
                 let count = self.b.same("ctpop", &[&bits]);
                 self.b.add(&sum, &count)
             }
-            Element::F64 => {
-                let mode = FloatMode { round: mma.round, ..FloatMode::default() };
-                let vals = emit(self.b, &Op::Fma(Float::F64, mode), &[left, right, sum], &[vector])?;
-                vals.into_iter().next().ok_or_else(|| Unsupported(self.name.clone()))?
-            }
+            Element::F64 if self.is_directed() => self.directed_fma(&left, &right, &sum),
             element if element.is_int() => {
                 let product = self.b.mul(&left, &right);
                 self.b.add(&sum, &product)
