@@ -752,3 +752,376 @@ fn doubles_round_as_written() {
         }
     }
 }
+
+/// A matrix of `wmma` in memory.
+#[derive(Clone, Copy)]
+struct InMemory {
+    ty: T,
+    rows: usize,
+    columns: usize,
+    by_columns: bool,
+    /// Elements from row to row, or column to column.
+    stride: usize,
+}
+
+impl InMemory {
+    fn new(ty: T, rows: usize, columns: usize, by_columns: bool, padding: usize) -> InMemory {
+        InMemory { ty, rows, columns, by_columns, stride: padding + if by_columns { rows } else { columns } }
+    }
+
+    fn layout(&self) -> &'static str {
+        if self.by_columns { "col" } else { "row" }
+    }
+
+    fn bytes(&self) -> usize {
+        (self.stride * if self.by_columns { self.columns } else { self.rows } * self.ty.bits())
+            .div_ceil(8)
+            .next_multiple_of(64)
+    }
+
+    fn written(&self, value: impl Fn(usize, usize) -> i64) -> Vec<u8> {
+        let mut bytes = vec![0u8; self.bytes() + 8];
+        for row in 0..self.rows {
+            for column in 0..self.columns {
+                let element =
+                    if self.by_columns { column * self.stride + row } else { row * self.stride + column };
+                let bit = element * self.ty.bits();
+                let bits = self.ty.encode(value(row, column)) << (bit % 8);
+                for (byte, new) in bytes[bit / 8..].iter_mut().zip(bits.to_le_bytes()) {
+                    *byte |= new;
+                }
+            }
+        }
+        bytes.truncate(self.bytes());
+        bytes
+    }
+}
+
+/// A `wmma` product from memory to memory.
+struct Wmma {
+    size: [usize; 3],
+    types: [T; 4],
+    /// A, B, C, D
+    by_columns: [bool; 4],
+    /// Strides are written out, and are more than needed.
+    strides: bool,
+    space: &'static str,
+    saturation: &'static str,
+    op: &'static str,
+}
+
+impl Wmma {
+    fn matrices(&self) -> [InMemory; 4] {
+        let [m, n, k] = self.size;
+        let [d, a, b, c] = self.types;
+        let padding = |ty: T| if self.strides { 2 * 128 / ty.bits() } else { 0 };
+        let [ac, bc, cc, dc] = self.by_columns;
+        [
+            InMemory::new(a, m, k, ac, padding(a)),
+            InMemory::new(b, k, n, bc, padding(b)),
+            InMemory::new(c, m, n, cc, padding(c)),
+            InMemory::new(d, m, n, dc, padding(d)),
+        ]
+    }
+
+    /// Registers of a fragment, as the manual's table has them.
+    fn registers(&self, part: usize) -> usize {
+        let [m, n, k] = self.size;
+        let (ty, elements) = match part {
+            0 => (self.types[1], m * k),
+            1 => (self.types[2], n * k),
+            2 => (self.types[3], m * n),
+            _ => (self.types[0], m * n),
+        };
+        if ty == F16 && part < 2 { 8 } else { elements / 32 / ty.per_register() }
+    }
+
+    fn text(&self) -> String {
+        let [m, n, k] = self.size;
+        let matrices = self.matrices();
+        let list = |part: usize| {
+            let ty = matrices[part].ty;
+            let names: Vec<String> =
+                (0..self.registers(part)).map(|n| format!("{}{}", ty.register(), 20 * part + n)).collect();
+            format!("{{{}}}", names.join(", "))
+        };
+        let starts = [0, 1, 2, 3].map(|part| matrices[..part].iter().map(InMemory::bytes).sum::<usize>());
+        let total: usize = matrices.iter().map(InMemory::bytes).sum();
+        let is_shared = self.space.starts_with(".shared");
+        let mut text = format!(
+            ".version 8.7\n.target sm_90\n.address_size 64\n\
+             .visible .entry kernel(.param .u64 from, .param .u64 to)\n{{\n\
+             .shared .align 128 .b8 tile[{total}];\n\
+             .reg .pred %p;\n.reg .b32 %r<80>, %i, %l, %base, %at, %word, %s;\n.reg .f32 %f<80>;\n.reg .f64 %d<80>;\n\
+             .reg .b64 %from, %to, %o;\n\
+             ld.param.u64 %from, [from];\nld.param.u64 %to, [to];\nmov.u32 %l, %laneid;\nmov.u32 %base, tile;\n"
+        );
+        // The words of `from` go to shared memory, or D's back to `to`.
+        let copy = |to_shared: bool, first: usize, bytes: usize| {
+            let (load, store) = if to_shared {
+                ("ld.global.u32 %word, [%o];", "st.shared.u32 [%at], %word;")
+            } else {
+                ("ld.shared.u32 %word, [%at];", "st.global.u32 [%o], %word;")
+            };
+            let (label, base) = if to_shared { ("IN", "%from") } else { ("OUT", "%to") };
+            let skip = if to_shared { 0 } else { first };
+            format!(
+                "bar.warp.sync -1;\nshl.b32 %i, %l, 2;\n{label}:\nmul.wide.u32 %o, %i, 1;\nadd.u64 %o, {base}, %o;\n\
+                 add.u32 %at, %base, %i;\nadd.u32 %at, %at, {skip};\n{load}\n{store}\nadd.u32 %i, %i, 128;\n\
+                 setp.lt.u32 %p, %i, {bytes};\n@%p bra {label};\nbar.warp.sync -1;\n"
+            )
+        };
+        if is_shared {
+            text += &copy(true, 0, total);
+        }
+        let from = if is_shared { "%base" } else { "%from" };
+        let stride = |part: usize| {
+            // Once as a register and once as a constant.
+            match (self.strides, part % 2) {
+                (false, _) => (String::new(), String::new()),
+                (_, 0) => (String::new(), format!(", {}", matrices[part].stride)),
+                _ => (format!("mov.u32 %s, {};\n", matrices[part].stride), ", %s".to_owned()),
+            }
+        };
+        let space = self.space;
+        for (part, letter) in ["a", "b", "c"].into_iter().enumerate() {
+            let (before, stride) = stride(part);
+            let InMemory { ty, .. } = matrices[part];
+            writeln!(
+                text,
+                "{before}wmma.load.{letter}.sync.aligned.{}.m{m}n{n}k{k}{space}.{} {}, [{from}+{}]{stride};",
+                matrices[part].layout(),
+                ty.name(),
+                list(part),
+                starts[part],
+            )
+            .unwrap();
+        }
+        let [d, a, b, c] = self.types.map(T::name);
+        let types = if self.types[1] == F16 { format!("{d}.{c}") } else { format!("{d}.{a}.{b}.{c}") };
+        writeln!(
+            text,
+            "wmma.mma{}.sync.aligned.{}.{}.m{m}n{n}k{k}.{types}{} {}, {}, {}, {};",
+            self.op,
+            matrices[0].layout(),
+            matrices[1].layout(),
+            self.saturation,
+            list(3),
+            list(0),
+            list(1),
+            list(2)
+        )
+        .unwrap();
+        let (before, stride) = stride(3);
+        let to = if is_shared { format!("%base+{}", starts[3]) } else { "%to".to_owned() };
+        writeln!(
+            text,
+            "{before}wmma.store.d.sync.aligned.{}.m{m}n{n}k{k}{space}.{d} [{to}], {}{stride};",
+            matrices[3].layout(),
+            list(3)
+        )
+        .unwrap();
+        if is_shared {
+            text += &copy(false, starts[3], matrices[3].bytes());
+        }
+        text + "ret;\n}\n"
+    }
+
+    fn check(&self, mut seed: u64) {
+        let [m, n, k] = self.size;
+        let [dt, at, bt, ct] = self.types;
+        let mut matrix = |ty: T, rows: usize, columns: usize| -> Vec<Vec<i64>> {
+            (0..rows).map(|_| (0..columns).map(|_| ty.some(&mut seed)).collect()).collect()
+        };
+        let (a, b, c) = (matrix(at, m, k), matrix(bt, k, n), matrix(ct, m, n));
+        let expected = |row: usize, column: usize| {
+            let sum: i64 = (0..k)
+                .map(|j| match (a[row][j], b[j][column], self.op) {
+                    (x, y, ".xor.popc") => x ^ y,
+                    (x, y, ".and.popc") => x & y,
+                    (x, y, _) => x * y,
+                })
+                .sum();
+            match (dt, self.saturation) {
+                (S32, ".satfinite") => (c[row][column] + sum).clamp(i32::MIN.into(), i32::MAX.into()),
+                (S32, _) => i64::from((c[row][column] + sum) as i32),
+                _ => c[row][column] + sum,
+            }
+        };
+        let matrices = self.matrices();
+        let mut input = matrices[0].written(|row, column| a[row][column]);
+        input.extend(matrices[1].written(|row, column| b[row][column]));
+        input.extend(matrices[2].written(|row, column| c[row][column]));
+        input.extend(vec![0; matrices[3].bytes()]);
+        let output = matrices[3].written(expected);
+        let text = self.text();
+        for how in settings() {
+            let program = harness::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            let (mut from, mut to) = (input.clone(), vec![0; output.len()]);
+            let mut args = [Arg::Buffer(&mut from), Arg::Buffer(&mut to)];
+            harness::run(&program, "kernel", &how, &mut args)
+                .unwrap_or_else(|error| panic!("{error}\n{text}"));
+            assert!(to == output, "{text} in {:?}\n{to:x?}\n{output:x?}", how.setting);
+        }
+    }
+}
+
+const WMMA_SIZES: [[usize; 3]; 3] = [[16, 16, 16], [32, 8, 16], [8, 32, 16]];
+const SPACES: [&str; 4] = ["", ".global", ".shared", ".shared::cta"];
+
+/// Each layout of A and B, with the other choices taken in turn.
+fn wmma_layouts(size: [usize; 3], types: [T; 4], mut turn: usize) {
+    for a in [false, true] {
+        for b in [false, true] {
+            turn += 1;
+            Wmma {
+                size,
+                types,
+                by_columns: [a, b, turn & 1 != 0, turn & 2 != 0],
+                strides: (turn / 2 + turn) % 2 == 0,
+                space: SPACES[turn % 4],
+                saturation: "",
+                op: "",
+            }
+            .check(turn as u64);
+        }
+    }
+}
+
+#[test]
+fn wmma_of_halves() {
+    for (turn, size) in WMMA_SIZES.into_iter().enumerate() {
+        for (nth, (d, c)) in [(F16, F16), (F32, F32), (F32, F16), (F16, F32)].into_iter().enumerate() {
+            wmma_layouts(size, [d, F16, F16, c], turn + nth);
+        }
+        wmma_layouts(size, [F32, Bf16, Bf16, F32], turn + 1);
+    }
+}
+
+#[test]
+fn wmma_of_bytes() {
+    for (turn, size) in WMMA_SIZES.into_iter().enumerate() {
+        wmma_layouts(size, [S32, S8, S8, S32], turn);
+        wmma_layouts(size, [S32, U8, U8, S32], turn + 3);
+    }
+}
+
+#[test]
+fn wmma_of_tf32_and_doubles() {
+    wmma_layouts([16, 16, 8], [F32, Tf32, Tf32, F32], 0);
+    wmma_layouts([16, 16, 8], [F32, Tf32, Tf32, F32], 1);
+    wmma_layouts([8, 8, 4], [F64; 4], 0);
+    wmma_layouts([8, 8, 4], [F64; 4], 1);
+}
+
+#[test]
+fn wmma_of_less_than_bytes() {
+    for (turn, space) in SPACES.into_iter().enumerate() {
+        let by_columns = [false, true, turn & 1 != 0, turn & 2 != 0];
+        for (ty, k, saturation, op) in [
+            (S4, 32, ["", ".satfinite"][turn % 2], ""),
+            (U4, 32, [".satfinite", ""][turn % 2], ""),
+            (B1, 128, "", ".xor.popc"),
+            (B1, 128, "", ".and.popc"),
+        ] {
+            let types = [S32, ty, ty, S32];
+            let strides = turn >= 2;
+            Wmma { size: [8, 8, k], types, by_columns, strides, space, saturation, op }.check(turn as u64);
+        }
+        let types = [S32, U8, U8, S32];
+        let saturation = ".satfinite";
+        Wmma { size: [16, 16, 16], types, by_columns, strides: true, space, saturation, op: "" }.check(9);
+    }
+}
+
+/// `{ld,st}matrix`: 8×8 matrices of 16 bits; lane l has the elements (l / 4, 2·(l mod 4)) and the next of each, and the
+/// row `i` of matrix `j` is at lane `8·j + i`'s address.
+fn moves(load: bool, count: usize, trans: bool, generic: bool) {
+    let (space, address) = if generic { ("", "%rd") } else { (".shared", "%at") };
+    let trans_word = if trans { ".trans" } else { "" };
+    let names: Vec<String> = (0..count).map(|n| format!("%r{n}")).collect();
+    let list = names.join(", ");
+    let registers = |move_: &str| -> String {
+        names
+            .iter()
+            .enumerate()
+            .map(|(n, name)| {
+                let at = 1024 + 128 * n;
+                if move_ == "ld" {
+                    format!("ld.global.b32 {name}, [%lane+{at}];\n")
+                } else {
+                    format!("st.global.b32 [%out+{}], {name};\n", 128 * n)
+                }
+            })
+            .collect()
+    };
+    let copy = |load: &str, store: &str| -> String {
+        (0..8)
+            .map(|n| format!("{load} %word, [{{from}}+{0}];\n{store} [{{to}}+{0}], %word;\n", 128 * n))
+            .collect()
+    };
+    let work = if load {
+        format!("ldmatrix.sync.aligned.m8n8.x{count}{trans_word}{space}.b16 {{{list}}}, [{address}];\n")
+            + &registers("st")
+    } else {
+        let out = copy("ld.shared.b32", "st.global.b32").replace("{from}", "%mine").replace("{to}", "%out");
+        registers("ld")
+            + &format!(
+                "stmatrix.sync.aligned.m8n8.x{count}{trans_word}{space}.b16 [{address}], {{{list}}};\n"
+            )
+            + "bar.warp.sync -1;\n"
+            + &out
+    };
+    let fill = copy("ld.global.b32", "st.shared.b32").replace("{from}", "%lane").replace("{to}", "%mine");
+    // `from`: 1 KiB for shared memory, 512 bytes of registers, the rows' offsets.
+    let text = format!(
+        ".version 8.7\n.target sm_90\n.address_size 64\n\
+         .visible .entry kernel(.param .u64 from, .param .u64 to)\n{{\n.shared .align 128 .b8 tile[1024];\n\
+         .reg .b32 %r<8>, %l, %at, %word, %mine, %tile;\n.reg .b64 %lane, %out, %o, %rd;\n\
+         ld.param.u64 %lane, [from];\nld.param.u64 %out, [to];\nmov.u32 %l, %laneid;\nmul.wide.u32 %o, %l, 4;\n\
+         add.u64 %lane, %lane, %o;\nadd.u64 %out, %out, %o;\nmov.u32 %tile, tile;\nmad.lo.u32 %mine, %l, 4, %tile;\n\
+         {fill}bar.warp.sync -1;\nld.global.u32 %at, [%lane+1536];\nadd.u32 %at, %at, %tile;\n\
+         cvt.u64.u32 %rd, %at;\ncvta.shared.u64 %rd, %rd;\n{work}ret;\n}}\n"
+    );
+    let mut seed = 77 + count as u64;
+    let mut random = |bound: u64| U8.some(&mut seed) as u64 % bound;
+    let mut input: Vec<u8> = (0..1536).map(|_| random(256) as u8).collect();
+    // A permutation of the 64 rows of 16 bytes.
+    let mut rows: Vec<usize> = (0..64).collect();
+    for i in (1..64).rev() {
+        rows.swap(i, random(i as u64 + 1) as usize);
+    }
+    input.extend(rows[..32].iter().flat_map(|&row| (16 * row as u32).to_le_bytes()));
+    let half = |bytes: &[u8], at: usize| [bytes[at], bytes[at + 1]];
+    let mut expected = if load { vec![0; 128 * count] } else { input[..1024].to_vec() };
+    for matrix in 0..count {
+        for lane in 0..32 {
+            for nth in 0..2 {
+                let (row, column) = (lane / 4, lane % 4 * 2 + nth);
+                let (row, column) = if trans { (column, row) } else { (row, column) };
+                let in_memory = 16 * rows[8 * matrix + row] + 2 * column;
+                let in_register = 128 * matrix + 4 * lane + 2 * nth;
+                if load {
+                    expected[in_register..in_register + 2].copy_from_slice(&half(&input, in_memory));
+                } else {
+                    expected[in_memory..in_memory + 2].copy_from_slice(&half(&input, 1024 + in_register));
+                }
+            }
+        }
+    }
+    for how in settings() {
+        let got = run(&text, &how, &input, expected.len());
+        assert!(got == expected, "{text} in {:?}\n{got:x?}\n{expected:x?}", how.setting);
+    }
+}
+
+#[test]
+fn matrices_move_between_registers_and_shared_memory() {
+    for load in [true, false] {
+        for count in [1, 2, 4] {
+            for trans in [false, true] {
+                moves(load, count, trans, trans == (count == 2));
+            }
+        }
+    }
+}
