@@ -1,0 +1,157 @@
+//! `cvt` (§9.7.9.21) and `cvt.pack` (§9.7.9.22).
+
+use crate::float::{Mode, elements};
+use crate::form::{Form, Modifiers, Type};
+use crate::format::{BF16, F16, F32, F64, Format, TF32};
+use crate::value::{Rounding, Value};
+
+pub(crate) fn parse(m: &mut Modifiers<'_>) -> Option<Form> {
+    if m.take("pack") {
+        return pack(m);
+    }
+    let integral = m.take_one(&[
+        ("rni", Rounding::Nearest),
+        ("rzi", Rounding::Zero),
+        ("rmi", Rounding::Down),
+        ("rpi", Rounding::Up),
+    ]);
+    let rounds = ["rn", "rna", "rz", "rm", "rp"].iter().any(|name| m.has(name));
+    let mode = Mode::take(m);
+    let satfinite = m.take("satfinite");
+    let (to, from) = (m.ty()?, m.ty()?);
+    match (to, from) {
+        (Type::PackedFloat(..), _) | (_, Type::PackedFloat(..)) => packed(mode, satfinite, to, from),
+        (Type::Float(target), Type::Float(source)) if integral.is_none() => {
+            // Narrowing names its rounding; widening has none.
+            let narrows =
+                target.fraction_bits < source.fraction_bits || target.exponent_bits < source.exponent_bits;
+            if narrows && !rounds || satfinite && !matches!(target, F16 | BF16 | TF32) {
+                return None;
+            }
+            if mode.rounding == Rounding::NearestAway && target != TF32 {
+                return None;
+            }
+            Form::total(to, &[from], move |x| float(mode, satfinite, target, source, x[0]))
+        }
+        (Type::Float(target), Type::Float(source)) => {
+            let rounding = integral?;
+            if target != source {
+                return None;
+            }
+            Form::total(to, &[from], move |x| {
+                let value = mode.read(source, x[0]);
+                mode.write(target, whole(value, rounding))
+            })
+        }
+        (_, Type::Float(source)) if to.is_integer() => {
+            let rounding = integral?;
+            Form::total(to, &[from], move |x| integer(mode, rounding, to, source, x[0]))
+        }
+        (Type::Float(target), _) if from.is_integer() && rounds => {
+            Form::total(to, &[from], move |x| mode.write(target, Value::integer(from.integer(x[0]))))
+        }
+        _ if to.is_integer() && from.is_integer() && !rounds && integral.is_none() => {
+            let sat = mode.sat;
+            Form::total(to, &[from], move |x| {
+                let value = from.integer(x[0]);
+                let (low, high) = to.range();
+                to.cut(if sat { value.clamp(low, high) } else { value })
+            })
+        }
+        _ => None,
+    }
+}
+
+/// `.ftz` is about f32 on either side (§9.7.9.21, "Subnormal numbers").
+fn float(mode: Mode, satfinite: bool, target: Format, source: Format, bits: u128) -> u128 {
+    let flush = |format: Format, bits| if mode.ftz && format == F32 { format.flush(bits) } else { bits };
+    let value = source.decode(flush(source, bits));
+    let rest = Mode { ftz: false, ..mode };
+    let bits = flush(target, rest.write(target, value));
+    if satfinite && !value.is_nan() {
+        // Clamped, and below zero by `.relu` already.
+        let negative = value.is_negative();
+        return match target.decode(bits) {
+            Value::Infinite { .. } => target.round_finite(Rounding::Zero, Value::Infinite { negative }),
+            _ => bits,
+        };
+    }
+    bits
+}
+
+/// A whole number, with the sign of what it came from if it is zero.
+fn whole(value: Value, rounding: Rounding) -> Value {
+    match value {
+        Value::Finite { negative, .. } => match value.to_integer(rounding) {
+            Some(0) => Value::zero(negative),
+            Some(whole) => Value::integer(whole),
+            // So large that it is whole already.
+            None => value,
+        },
+        _ => value,
+    }
+}
+
+/// To an integer: clamped always, NaN to 0; from f64, or to 64 bits, to 1 << (bits - 1) (§9.7.9.21, "Notes").
+fn integer(mode: Mode, rounding: Rounding, to: Type, source: Format, bits: u128) -> u128 {
+    let value = mode.read(source, bits);
+    let (low, high) = to.range();
+    match value {
+        Value::Nan if source == F64 || to.bits() == 64 => 1 << (to.bits() - 1),
+        Value::Nan => 0,
+        _ => match value.to_integer(rounding) {
+            Some(whole) => to.cut(whole.clamp(low, high)),
+            None => to.cut(if value.is_negative() { low } else { high }),
+        },
+    }
+}
+
+/// To or from the packed formats: the first operand goes to the upper element.
+fn packed(mode: Mode, satfinite: bool, to: Type, from: Type) -> Option<Form> {
+    let ((target, 2), (source, _)) = (elements(to)?, elements(from)?) else { return None };
+    // The narrow formats have no infinity to overflow to, or are never given it.
+    let is_mini = target.bits < 16;
+    if is_mini && !satfinite || mode.sat || mode.ftz {
+        return None;
+    }
+    let convert = move |bits: u128| float(mode, satfinite, target, source, bits);
+    match from {
+        Type::Float(F32) => {
+            Form::total(to, &[from, from], move |x| convert(x[0]) << target.bits | convert(x[1]))
+        }
+        Type::PackedFloat(_, 2) if is_mini != (source.bits < 16) => Form::total(to, &[from], move |x| {
+            let mask = (1 << source.bits) - 1;
+            convert(x[0] >> source.bits & mask) << target.bits | convert(x[0] & mask)
+        }),
+        _ => None,
+    }
+}
+
+/// `cvt.pack`: a and b saturated, b lowest; c's low bits above them where there is room.
+fn pack(m: &mut Modifiers<'_>) -> Option<Form> {
+    if !m.take("sat") {
+        return None;
+    }
+    let (to, from) = (m.ty()?, m.ty()?);
+    if from != Type::Signed(32)
+        || !matches!(to, Type::Unsigned(2 | 4 | 8 | 16) | Type::Signed(2 | 4 | 8 | 16))
+    {
+        return None;
+    }
+    let b32 = Type::Bits(32);
+    let with_c = to.bits() < 16;
+    if with_c && m.ty()? != b32 {
+        return None;
+    }
+    let part = move |x: u128| {
+        let (low, high) = to.range();
+        to.cut(from.integer(x).clamp(low, high))
+    };
+    let n = to.bits();
+    let both = move |x: &[u128]| part(x[0]) << n | part(x[1]);
+    if with_c {
+        Form::total(b32, &[from, from, b32], move |x| b32.cut((x[2] << (2 * n) | both(x)) as i128))
+    } else {
+        Form::total(b32, &[from, from], both)
+    }
+}
