@@ -93,6 +93,8 @@ impl Device {
         p.minor = minor as i32;
         p.textureAlignment = 512;
         p.texturePitchAlignment = 32;
+        p.surfaceAlignment = 512;
+        limit_images(&mut p);
         p.deviceOverlap = 1;
         p.multiProcessorCount = self.n_cores as i32;
         p.integrated = 1;
@@ -167,8 +169,29 @@ impl Device {
             hipDeviceAttributeMaxGridDimX => p.maxGridSize[0],
             hipDeviceAttributeMaxGridDimY => p.maxGridSize[1],
             hipDeviceAttributeMaxGridDimZ => p.maxGridSize[2],
-            // No textures and no surfaces yet: sizes are 0.
-            hipDeviceAttributeMaxSurface1D..=hipDeviceAttributeMaxTextureCubemapLayered => 0,
+            hipDeviceAttributeMaxSurface1D => p.maxSurface1D,
+            hipDeviceAttributeMaxSurface1DLayered => p.maxSurface1DLayered[0],
+            hipDeviceAttributeMaxSurface2D => p.maxSurface2D[0],
+            hipDeviceAttributeMaxSurface2DLayered => p.maxSurface2DLayered[0],
+            hipDeviceAttributeMaxSurface3D => p.maxSurface3D[0],
+            hipDeviceAttributeMaxSurfaceCubemap => p.maxSurfaceCubemap,
+            hipDeviceAttributeMaxSurfaceCubemapLayered => p.maxSurfaceCubemapLayered[0],
+            hipDeviceAttributeMaxTexture1DWidth => p.maxTexture1D,
+            hipDeviceAttributeMaxTexture1DLayered => p.maxTexture1DLayered[0],
+            hipDeviceAttributeMaxTexture1DLinear => p.maxTexture1DLinear,
+            hipDeviceAttributeMaxTexture1DMipmap => p.maxTexture1DMipmap,
+            hipDeviceAttributeMaxTexture2DWidth => p.maxTexture2D[0],
+            hipDeviceAttributeMaxTexture2DHeight => p.maxTexture2D[1],
+            hipDeviceAttributeMaxTexture2DGather => p.maxTexture2DGather[0],
+            hipDeviceAttributeMaxTexture2DLayered => p.maxTexture2DLayered[0],
+            hipDeviceAttributeMaxTexture2DLinear => p.maxTexture2DLinear[0],
+            hipDeviceAttributeMaxTexture2DMipmap => p.maxTexture2DMipmap[0],
+            hipDeviceAttributeMaxTexture3DWidth => p.maxTexture3D[0],
+            hipDeviceAttributeMaxTexture3DHeight => p.maxTexture3D[1],
+            hipDeviceAttributeMaxTexture3DDepth => p.maxTexture3D[2],
+            hipDeviceAttributeMaxTexture3DAlt => p.maxTexture3DAlt[0],
+            hipDeviceAttributeMaxTextureCubemap => p.maxTextureCubemap,
+            hipDeviceAttributeMaxTextureCubemapLayered => p.maxTextureCubemapLayered[0],
             hipDeviceAttributeMaxThreadsPerBlock => p.maxThreadsPerBlock,
             hipDeviceAttributeMaxThreadsPerMultiProcessor => p.maxThreadsPerMultiProcessor,
             hipDeviceAttributeMaxPitch => saturate(p.memPitch),
@@ -270,6 +293,30 @@ fn last_level_cache() -> i32 {
         (kind.trim() != "Instruction").then_some(kib << 10)
     };
     (0..8).filter_map(size).max().unwrap_or(0)
+}
+
+/// What CUDA's devices of compute capability 7.x and 8.x allow.
+fn limit_images(p: &mut hipDeviceProp_tR0600) {
+    p.maxTexture1D = 131_072;
+    p.maxTexture1DMipmap = 32_768;
+    p.maxTexture1DLinear = 1 << 28;
+    p.maxTexture2D = [131_072, 65_536];
+    p.maxTexture2DMipmap = [32_768, 32_768];
+    p.maxTexture2DLinear = [131_072, 65_000, 2_097_120];
+    p.maxTexture2DGather = [32_768, 32_768];
+    p.maxTexture3D = [16_384, 16_384, 16_384];
+    p.maxTexture3DAlt = [8_192, 8_192, 32_768];
+    p.maxTextureCubemap = 32_768;
+    p.maxTexture1DLayered = [32_768, 2_048];
+    p.maxTexture2DLayered = [32_768, 32_768, 2_048];
+    p.maxTextureCubemapLayered = [32_768, 2_046];
+    p.maxSurface1D = 32_768;
+    p.maxSurface2D = [131_072, 65_536];
+    p.maxSurface3D = [16_384, 16_384, 16_384];
+    p.maxSurface1DLayered = [32_768, 2_048];
+    p.maxSurface2DLayered = [32_768, 32_768, 2_048];
+    p.maxSurfaceCubemap = 32_768;
+    p.maxSurfaceCubemapLayered = [32_768, 2_046];
 }
 
 // ---- the sticky error ----

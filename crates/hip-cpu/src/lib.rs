@@ -5,6 +5,7 @@
 #![allow(non_upper_case_globals, reason = "constants are HIP's")]
 
 pub mod api;
+pub mod array;
 pub mod device;
 pub mod error;
 pub mod event;

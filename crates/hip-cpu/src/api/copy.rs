@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hip_sys::*;
 
+use crate::array;
 use crate::device::healthy;
 use crate::error::Result;
 use crate::exec::printf;
@@ -16,7 +17,7 @@ const STAGED_BYTES: usize = 64 << 10;
 
 /// Whether a copy waits until it is done.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum When {
+pub(super) enum When {
     Now,
     InStream,
 }
@@ -198,7 +199,7 @@ fn extent(place: &Place, shape: &Shape) -> Result<usize> {
         .ok_or(hipErrorInvalidValue)
 }
 
-fn copy_box(
+pub(super) fn copy_box(
     to: Place,
     from: Place,
     shape: Shape,
@@ -268,24 +269,50 @@ fn copy_2d(
     copy_box(to, from, Shape { width, height, depth: 1 }, kind, stream, when)
 }
 
-/// The address that a descriptor's end means.
-fn end(kind: hipMemoryType, host: usize, device: usize) -> Result<usize> {
-    match kind {
-        hipMemoryTypeHost => Ok(host),
-        hipMemoryTypeDevice | hipMemoryTypeManaged | hipMemoryTypeUnified => Ok(device),
-        // No arrays yet.
-        hipMemoryTypeArray => Err(hipErrorNotSupported),
-        _ => Err(hipErrorInvalidValue),
+/// One end of a descriptor's copy.
+struct End {
+    kind: hipMemoryType,
+    host: usize,
+    device: usize,
+    array: hipArray_t,
+    /// In bytes, rows and slices.
+    from: [usize; 3],
+    pitch: usize,
+    /// Rows between two slices; 0 for none besides the box's own.
+    height: usize,
+}
+
+impl End {
+    fn place(&self, shape: Shape) -> Result<Place> {
+        let base = match self.kind {
+            hipMemoryTypeHost => self.host,
+            hipMemoryTypeDevice | hipMemoryTypeManaged | hipMemoryTypeUnified => self.device,
+            hipMemoryTypeArray => {
+                return array::of_handle(self.array)?
+                    .corner(self.from, [shape.width, shape.height, shape.depth]);
+            }
+            _ => return Err(hipErrorInvalidValue),
+        };
+        // 0 means rows or slices without gaps.
+        let dense = |given: usize, own: usize| if given == 0 { own } else { given };
+        let pitch = dense(self.pitch, shape.width);
+        let slice = pitch.checked_mul(dense(self.height, shape.height)).ok_or(hipErrorInvalidValue)?;
+        if pitch < shape.width {
+            return Err(hipErrorInvalidPitchValue);
+        }
+        let [x, y, z] = self.from;
+        Ok(Place { at: corner(base, x, y, z, pitch, slice)?, pitch, slice })
     }
 }
 
 fn direction(to: hipMemoryType, from: hipMemoryType) -> hipMemcpyKind {
-    match (to == hipMemoryTypeDevice, from == hipMemoryTypeDevice) {
+    let is_device = |kind| matches!(kind, hipMemoryTypeDevice | hipMemoryTypeArray);
+    match (is_device(to), is_device(from)) {
         (true, true) => hipMemcpyDeviceToDevice,
-        (true, false) => hipMemcpyHostToDevice,
-        (false, true) => hipMemcpyDeviceToHost,
+        (true, false) if from == hipMemoryTypeHost => hipMemcpyHostToDevice,
+        (false, true) if to == hipMemoryTypeHost => hipMemcpyDeviceToHost,
         // Unified: as the addresses say.
-        (false, false) => hipMemcpyDefault,
+        _ => hipMemcpyDefault,
     }
 }
 
@@ -295,27 +322,35 @@ fn corner(base: usize, x: usize, y: usize, z: usize, pitch: usize, slice: usize)
     if base == 0 { Err(hipErrorInvalidValue) } else { at().ok_or(hipErrorInvalidValue) }
 }
 
+fn copy_ends(to: &End, from: &End, shape: Shape, stream: hipStream_t, when: When) -> Result {
+    if shape.width == 0 || shape.height == 0 || shape.depth == 0 {
+        return healthy();
+    }
+    copy_box(to.place(shape)?, from.place(shape)?, shape, direction(to.kind, from.kind), stream, when)
+}
+
 fn copy_param_2d(pCopy: *const hip_Memcpy2D, stream: hipStream_t, when: When) -> Result {
     // SAFETY: HIP's contract: null, or a descriptor readable during the call.
     let c = unsafe { pCopy.as_ref() }.ok_or(hipErrorInvalidValue)?;
-    // A pitch of 0 means rows without gaps.
-    let dense = |pitch: usize| if pitch == 0 { c.WidthInBytes } else { pitch };
-    let (from_pitch, to_pitch) = (dense(c.srcPitch), dense(c.dstPitch));
-    let from = end(c.srcMemoryType, c.srcHost as usize, c.srcDevice as usize)?;
-    let to = end(c.dstMemoryType, c.dstHost as usize, c.dstDevice as usize)?;
-    let from = corner(from, c.srcXInBytes, c.srcY, 0, from_pitch, 0)?;
-    let to = corner(to, c.dstXInBytes, c.dstY, 0, to_pitch, 0)?;
-    if from_pitch < c.WidthInBytes || to_pitch < c.WidthInBytes {
-        return Err(hipErrorInvalidPitchValue);
-    }
-    copy_box(
-        Place { at: to, pitch: to_pitch, slice: 0 },
-        Place { at: from, pitch: from_pitch, slice: 0 },
-        Shape { width: c.WidthInBytes, height: c.Height, depth: 1 },
-        direction(c.dstMemoryType, c.srcMemoryType),
-        stream,
-        when,
-    )
+    let from = End {
+        kind: c.srcMemoryType,
+        host: c.srcHost as usize,
+        device: c.srcDevice as usize,
+        array: c.srcArray,
+        from: [c.srcXInBytes, c.srcY, 0],
+        pitch: c.srcPitch,
+        height: 0,
+    };
+    let to = End {
+        kind: c.dstMemoryType,
+        host: c.dstHost as usize,
+        device: c.dstDevice as usize,
+        array: c.dstArray,
+        from: [c.dstXInBytes, c.dstY, 0],
+        pitch: c.dstPitch,
+        height: 0,
+    };
+    copy_ends(&to, &from, Shape { width: c.WidthInBytes, height: c.Height, depth: 1 }, stream, when)
 }
 
 pub fn hipMemcpyParam2D(pCopy: *const hip_Memcpy2D) -> Result {
@@ -333,24 +368,25 @@ pub fn hipDrvMemcpy2DUnaligned(pCopy: *const hip_Memcpy2D) -> Result {
 fn copy_3d(pCopy: *const HIP_MEMCPY3D, stream: hipStream_t, when: When) -> Result {
     // SAFETY: HIP's contract: null, or a descriptor readable during the call.
     let c = unsafe { pCopy.as_ref() }.ok_or(hipErrorInvalidValue)?;
-    let dense = |given: usize, else_: usize| if given == 0 { else_ } else { given };
-    let from_pitch = dense(c.srcPitch, c.WidthInBytes);
-    let to_pitch = dense(c.dstPitch, c.WidthInBytes);
-    let slice =
-        |pitch: usize, height: usize| pitch.checked_mul(dense(height, c.Height)).ok_or(hipErrorInvalidValue);
-    let (from_slice, to_slice) = (slice(from_pitch, c.srcHeight)?, slice(to_pitch, c.dstHeight)?);
-    let from = end(c.srcMemoryType, c.srcHost as usize, c.srcDevice as usize)?;
-    let to = end(c.dstMemoryType, c.dstHost as usize, c.dstDevice as usize)?;
-    let from = corner(from, c.srcXInBytes, c.srcY, c.srcZ, from_pitch, from_slice)?;
-    let to = corner(to, c.dstXInBytes, c.dstY, c.dstZ, to_pitch, to_slice)?;
-    copy_box(
-        Place { at: to, pitch: to_pitch, slice: to_slice },
-        Place { at: from, pitch: from_pitch, slice: from_slice },
-        Shape { width: c.WidthInBytes, height: c.Height, depth: c.Depth },
-        direction(c.dstMemoryType, c.srcMemoryType),
-        stream,
-        when,
-    )
+    let from = End {
+        kind: c.srcMemoryType,
+        host: c.srcHost as usize,
+        device: c.srcDevice as usize,
+        array: c.srcArray,
+        from: [c.srcXInBytes, c.srcY, c.srcZ],
+        pitch: c.srcPitch,
+        height: c.srcHeight,
+    };
+    let to = End {
+        kind: c.dstMemoryType,
+        host: c.dstHost as usize,
+        device: c.dstDevice as usize,
+        array: c.dstArray,
+        from: [c.dstXInBytes, c.dstY, c.dstZ],
+        pitch: c.dstPitch,
+        height: c.dstHeight,
+    };
+    copy_ends(&to, &from, Shape { width: c.WidthInBytes, height: c.Height, depth: c.Depth }, stream, when)
 }
 
 pub fn hipDrvMemcpy3D(pCopy: *const HIP_MEMCPY3D) -> Result {

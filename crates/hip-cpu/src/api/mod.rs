@@ -9,6 +9,7 @@
 #![allow(clippy::too_many_arguments, reason = "signatures are HIP's")]
 #![allow(non_snake_case, reason = "names are HIP's")]
 
+mod array;
 mod copy;
 mod device;
 mod event;
@@ -18,6 +19,7 @@ mod module;
 mod pool;
 mod stream;
 
+pub use array::*;
 pub use copy::*;
 pub use device::*;
 pub use event::*;
