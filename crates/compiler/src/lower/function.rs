@@ -31,6 +31,8 @@ pub(crate) struct Lowerer<'l, 'i, 'a> {
     pub(super) returns: Vec<Returned>,
     /// The carry flag `CC.CF`, once somebody uses it.
     pub(super) carry: Option<Var>,
+    /// The dynamic stack, once somebody uses it.
+    pub(super) stack: Option<super::stack::Stack>,
     /// The condition under which the pure instruction or branch being lowered has effect.
     pub(super) guard: Option<Value>,
     name: &'a str,
@@ -107,6 +109,7 @@ pub(crate) fn lower<'i, 'a>(
         is_kernel,
         returns: vec![],
         carry: None,
+        stack: None,
         guard: None,
         name,
         diagnostics: parser_errors,

@@ -30,6 +30,7 @@ mod print;
 mod scope;
 mod simplify;
 mod special;
+mod stack;
 mod table;
 pub mod verify;
 mod video;

@@ -7,7 +7,7 @@ use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
 use super::{
     atomic, barrier, call, cluster, compare, control, convert, copy, float, integer, logic, matrix, mbarrier,
-    memory, mma, special, video, video_simd, warp, wmma,
+    memory, mma, special, stack, video, video_simd, warp, wmma,
 };
 
 /// What a guard predicate does to an instruction.
@@ -48,6 +48,7 @@ table! {
     "activemask"     Impure warp::activemask,
     "add"            Pure   integer::add,
     "addc"           Pure   integer::addc,
+    "alloca"         Impure stack::alloca,
     "and"            Pure   logic::and,
     "applypriority"  Impure memory::hint,
     "atom"           Impure atomic::atom,
@@ -129,6 +130,8 @@ table! {
     "slct"           Pure   compare::slct,
     "sqrt"           Pure   float::sqrt,
     "st"             Impure memory::st,
+    "stackrestore"   Impure stack::stackrestore,
+    "stacksave"      Impure stack::stacksave,
     "stmatrix"       Impure matrix::stmatrix,
     "sub"            Pure   integer::sub,
     "subc"           Pure   integer::subc,
