@@ -362,11 +362,9 @@ pub fn fail(fault: Fault) {
         Fault::Address(_) => hipErrorIllegalAddress,
         Fault::Stack => HARDWARE_STACK_ERROR,
         Fault::Memory(_) => hipErrorOutOfMemory,
-        Fault::Trap
-        | Fault::Collective
-        | Fault::Arithmetic
-        | Fault::Deadlock(_)
-        | Fault::Status(_) => hipErrorLaunchFailure,
+        Fault::Trap | Fault::Collective | Fault::Arithmetic | Fault::Deadlock(_) | Fault::Status(_) => {
+            hipErrorLaunchFailure
+        }
     });
 }
 

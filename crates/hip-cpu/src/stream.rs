@@ -365,7 +365,9 @@ impl Stream {
             if mine {
                 inner.draining = true;
                 while inner.completed < number {
-                    let Some(queued) = inner.queue.pop_front_if(|queued| !queued.op.is_foreign()) else { break };
+                    let Some(queued) = inner.queue.pop_front_if(|queued| !queued.op.is_foreign()) else {
+                        break;
+                    };
                     drop(inner);
                     self.execute(queued);
                     inner = self.inner.lock();

@@ -164,11 +164,15 @@ fn failing_kernels(installed: &Installed, program: &Path, dir: &Path, report: &m
             let run = installed.preloaded(program).arg(way).env("CUDAWAY_CPU_SETTING", setting);
             let outcome = run.env("CUDAWAY_CACHE_DIR", dir.join("kernels")).run().and_then(|ended| {
                 ensure!(ended.passed(), "{}", ended.describe());
-                let fits = if message.is_empty() { ended.stderr.is_empty() } else { ended.stderr.contains(message) };
+                let fits =
+                    if message.is_empty() { ended.stderr.is_empty() } else { ended.stderr.contains(message) };
                 ensure!(fits, "stderr says {:?}, expected {message:?}", ended.stderr);
                 Ok(())
             });
-            report.note(&format!("a failing kernel, {way}, setting {setting}: CUDA's error, and the process lives"), outcome);
+            report.note(
+                &format!("a failing kernel, {way}, setting {setting}: CUDA's error, and the process lives"),
+                outcome,
+            );
         }
     }
     let printed = || -> Result<()> {

@@ -6,6 +6,7 @@
 
 use super::bits::BitSet;
 use super::dominators::Dominators;
+use super::known::Known;
 use super::layout::Layout;
 use super::loops::Loops;
 use super::shape::{Among, Shapes, Spread};
@@ -24,6 +25,7 @@ pub struct View<'a> {
     /// Shapes among the threads of a block.
     pub block: &'a Shapes,
     pub total_threads: u64,
+    pub known: &'a Known<'a>,
 }
 
 /// `Err` is the reason why threads cannot run it in step: those of the block (S), or those of a warp (P).
@@ -137,7 +139,8 @@ fn collectives(view: &View<'_>) -> Result<(), String> {
     let definitions = definitions(view.function);
     for at in (0..view.graph.len()).filter(|&at| view.dominators.is_reachable(at)) {
         let mut parting = view.function.blocks[at].insts.iter().filter(|inst| parts(&inst.op));
-        if parting.any(|inst| inst.args.last().is_some_and(|mask| !view.group.of[mask.index()].is_uniform())) {
+        if parting.any(|inst| inst.args.last().is_some_and(|mask| !view.group.of[mask.index()].is_uniform()))
+        {
             return Err("lanes give a warp collective different member masks".to_owned());
         }
         let apart: Vec<usize> =
@@ -147,7 +150,11 @@ fn collectives(view: &View<'_>) -> Result<(), String> {
         }
         for inst in view.function.blocks[at].insts.iter().filter(|inst| meets(&inst.op)) {
             let mask = inst.args.last().copied();
-            if !mask.is_some_and(|mask| members_are_active(view, &definitions, &spreads, at, mask)) {
+            let named = |mask| {
+                members_are_active(view, &definitions, &spreads, at, mask)
+                    || view.known.names_who_runs(at, &apart, mask)
+            };
+            if !mask.is_some_and(named) {
                 return Err("a warp collective is under control that lanes may not agree on".to_owned());
             }
         }
@@ -246,6 +253,12 @@ mod tests {
     fn a_ballot_of_several_tiles_of_a_warp_needs_l() {
         let source = "entry: t = tid; o = const.b32 24; p = lt t o; m = and t o; v = ballot p m; exit";
         assert!(verdict(source).unwrap_err().contains("member masks"));
+    }
+
+    #[test]
+    fn a_constant_mask_may_name_the_lanes_of_a_branch() {
+        let source = "entry: t = tid; n = const.b32 8; p = lt t n; m = const.b32 255; branch p a b\n a: v = ballot p m; jump b\n b: exit";
+        assert_eq!(verdict(source), Ok(1));
     }
 
     #[test]

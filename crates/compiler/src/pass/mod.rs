@@ -4,13 +4,14 @@
 //! what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
 //! ranges and divisors) · `classify` decides whether lockstep is allowed · `spins`
 //! finds loops that wait · `regions` cuts at barriers.
-//! `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
+//! `known` tabulates what follows from the thread index · `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
 
 pub mod bits;
 pub mod cfg;
 pub mod classify;
 pub mod dominators;
 pub mod invariant;
+pub mod known;
 pub mod layout;
 pub mod lcssa;
 pub mod liveness;

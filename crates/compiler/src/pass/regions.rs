@@ -9,6 +9,7 @@ use super::cfg;
 use super::classify::{View, classify};
 use super::dominators::{Dominators, successors};
 use super::invariant::Invariant;
+use super::known::Known;
 use super::layout::Layout;
 use super::lcssa;
 use super::liveness::live_in;
@@ -86,6 +87,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
         group: &group,
         block: &block,
         total_threads: threads.total(),
+        known: &Known::of(&body, &dominators, threads),
     };
     classify(&view, among)?;
 
@@ -360,6 +362,7 @@ fn cut(
                 loops: &loops,
                 layout: &layout,
                 divergent: &shapes.divergent,
+                known: &Known::of(&function, &dominators, threads),
             })?,
         };
         return Ok(Region {

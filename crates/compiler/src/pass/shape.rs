@@ -264,6 +264,12 @@ impl Analysis<'_> {
             Op::Load { .. } if all_uniform => Shape::Uniform,
             Op::Vote(_) | Op::Redux(..) | Op::ActiveMask => Shape::Uniform,
             Op::Elect if nth == 0 => Shape::Uniform,
+            // One lane's value for the whole warp.
+            Op::Shfl(ShflMode::Idx)
+                if args[1].is_uniform() && self.numbers.constant(inst.args[2]) == Some(31) =>
+            {
+                Shape::Uniform
+            }
             Op::Barrier { .. } => Shape::Uniform,
             op if op.is_pure() && all_uniform => Shape::Uniform,
             op if op.is_pure() && inst.results.len() == 1 => {

@@ -2,6 +2,7 @@
 
 use super::bits::BitSet;
 use super::dominators::Dominators;
+use super::known::Known;
 use super::layout::Layout;
 use super::loops::Loops;
 use super::shape::Spread;
@@ -223,6 +224,7 @@ pub struct Parts<'a> {
     pub layout: &'a Layout,
     /// Branches on which the lanes of a warp may not agree, by block.
     pub divergent: &'a [bool],
+    pub known: &'a Known<'a>,
 }
 
 /// Headers of the loops in which a warp has to let others run. `Err`: lanes of one warp may wait for each other.
@@ -244,7 +246,11 @@ impl Parts<'_> {
     /// Whether lanes that are not in loop `index` while others are have something to do that others could see.
     fn holds_back_effects(&self, index: usize) -> bool {
         let header = self.loops.all[index].header;
-        (0..self.graph.len()).filter(|&at| self.divergent[at] && self.dominators.is_reachable(at)).any(|at| {
+        // One lane goes one way.
+        let parts = |at: usize| {
+            self.divergent[at] && self.dominators.is_reachable(at) && !self.known.is_for_one_lane(at)
+        };
+        (0..self.graph.len()).filter(|&at| parts(at)).any(|at| {
             let spread = Spread::of(self.graph, self.loops, self.layout, at, |_| true);
             spread.apart.contains(header) && self.shows(self.held(index, at, &spread), &spread)
         })
@@ -381,6 +387,14 @@ mod tests {
             "entry: {FLAG} o = const.b32 1; jump head\n head: v = cas a z o; p = lt z v; branch p head done\n done: store a z; exit"
         );
         assert!(yields(&source).unwrap_err().contains("each other"));
+    }
+
+    #[test]
+    fn one_lane_may_take_a_lock_for_its_warp() {
+        let source = format!(
+            "entry: {FLAG} o = const.b32 1; t = tid; q = eq z t; branch q head meet\n head: v = cas a z o; p = lt z v; branch p head done\n done: store a z; jump meet\n meet: barrier z; exit"
+        );
+        assert_eq!(yields(&source), Ok(1));
     }
 
     #[test]

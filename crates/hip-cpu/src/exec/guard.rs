@@ -172,7 +172,8 @@ impl SignalStack {
             if libc::sigaltstack(std::ptr::null(), &mut now) != 0 || now.ss_flags & libc::SS_DISABLE == 0 {
                 return SignalStack(None);
             }
-            let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            let (access, flags) =
+                (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
             let base = libc::mmap(null_mut(), SIGNAL_STACK_BYTES, access, flags, -1, 0);
             if base == libc::MAP_FAILED {
                 return SignalStack(None);

@@ -141,8 +141,8 @@ impl Code<'_> {
                 let char_bytes = self.b.resize(&args[4], 64, false).typed();
                 let function = self.service(service::ASSERT_FAIL).text;
                 let word = Type::int(32, 1);
-                let [x, y, z] = [0, 4, 8]
-                    .map(|axis| self.load_field("%worker", worker::BLOCK + axis, word).typed());
+                let [x, y, z] =
+                    [0, 4, 8].map(|axis| self.load_field("%worker", worker::BLOCK + axis, word).typed());
                 let thread = self.load_field("%thread", thread::LINEAR, word).typed();
                 self.b.inst(format_args!(
                     "call void {function}(ptr %launch, {message}, {file}, {line}, {function_name}, {char_bytes}, \

@@ -119,7 +119,9 @@ impl<'a> Code<'a> {
     }
 
     fn step(&mut self, name: &str) -> Result {
-        self.b.line(format_args!("define i32 @{name}(ptr %launch, ptr %worker, ptr %thread) \"probe-stack\"=\"inline-asm\" {{"));
+        self.b.line(format_args!(
+            "define i32 @{name}(ptr %launch, ptr %worker, ptr %thread) \"probe-stack\"=\"inline-asm\" {{"
+        ));
         self.b.start_block("entry");
         self.entry()?;
         self.b.br("dispatch");

@@ -45,6 +45,9 @@ impl Emitter<'_> {
 
     /// `shfl.sync.mode d|p, a, b, c, members`
     fn shfl(&mut self, mode: ShflMode, inst: &Inst) {
+        if self.shape(inst.results[0]).is_uniform() {
+            return self.broadcast(inst);
+        }
         let a = self.vector(inst.args[0]);
         let known = self.constant(inst.args[1]).zip(self.constant(inst.args[2]));
         let (val, in_range) = match known {
@@ -68,6 +71,22 @@ impl Emitter<'_> {
         self.define_vector(inst.results[0], val);
         if let Some(&flag) = inst.results.get(1) {
             self.define_vector(flag, in_range);
+        }
+    }
+
+    /// All lanes read one.
+    fn broadcast(&mut self, inst: &Inst) {
+        let val = if self.shape(inst.args[0]).is_uniform() {
+            self.scalar(inst.args[0])
+        } else {
+            let (a, lane) = (self.vector(inst.args[0]), self.scalar(inst.args[1]));
+            let lane = self.b.bin_int("and", &lane, 31);
+            let lane = self.b.resize(&lane, 64, false);
+            self.extract(&a, &lane.text)
+        };
+        self.define_scalar(inst.results[0], val);
+        if let Some(&flag) = inst.results.get(1) {
+            self.define_scalar(flag, Val::new(Type::int(1, 1), "true"));
         }
     }
 
