@@ -262,6 +262,8 @@ impl Analysis<'_> {
             Op::Cvta { .. } => args[0],
             Op::Load { space: Space::Local, .. } => Shape::Varying,
             Op::Load { .. } if all_uniform => Shape::Uniform,
+            // Lanes with different member masks get different results.
+            Op::Vote(_) | Op::Redux(..) | Op::Elect if !args[args.len() - 1].is_uniform() => Shape::Varying,
             Op::Vote(_) | Op::Redux(..) | Op::ActiveMask => Shape::Uniform,
             Op::Elect if nth == 0 => Shape::Uniform,
             // One lane's value for the whole warp.

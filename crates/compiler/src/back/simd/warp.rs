@@ -1,5 +1,5 @@
 //! Warp collectives: a group is a warp, its lanes are in registers. `classify` has proved that the active lanes are the
-//! members, so a member mask is not looked at again.
+//! members, so a member mask is not looked at again unless lanes give different ones.
 
 use super::Emitter;
 use crate::back::llvm::inst::matrix;
@@ -22,16 +22,7 @@ impl Emitter<'_> {
             }
             Op::WarpSync => {}
             Op::Redux(op, int) => self.redux(*op, int.signed, inst),
-            Op::Elect => {
-                let leader = self.first_active();
-                let leader = self.b.resize(&leader, 32, false);
-                self.define_from_scalar(inst.results[0], leader.clone());
-                if let Some(&is_leader) = inst.results.get(1) {
-                    let (lanes, leaders) = (self.iota(32, 1), self.splat(&leader));
-                    let val = self.b.icmp("eq", &lanes, &leaders);
-                    self.define_vector(is_leader, val);
-                }
-            }
+            Op::Elect => self.elect(inst),
             Op::Match { all, .. } => self.matches(*all, inst),
             Op::Mma(mma) => self.mma(mma, inst)?,
             op => return Err(format!("setting S does not have {op:?}")),
@@ -125,12 +116,75 @@ impl Emitter<'_> {
         (val, in_range)
     }
 
+    /// The members that each lane names, when lanes name different ones.
+    fn members(&mut self, inst: &Inst) -> Option<Val> {
+        let mask = *inst.args.last()?;
+        if self.shape(mask).is_uniform() { None } else { Some(self.vector(mask)) }
+    }
+
+    /// Whether one of a lane's members is in `mask`, for each lane.
+    fn any_member(&mut self, members: &Val, mask: &Val) -> Val {
+        let both = self.of_members(members, mask);
+        self.b.icmp_int("ne", &both, 0)
+    }
+
+    /// A mask's bits that stand for a lane's members, for each lane.
+    fn of_members(&mut self, members: &Val, mask: &Val) -> Val {
+        let bits = self.bits_of(mask);
+        let bits = self.splat(&bits);
+        self.b.and(members, &bits)
+    }
+
+    fn elect(&mut self, inst: &Inst) {
+        let lanes = self.iota(32, 1);
+        let leaders = match self.members(inst) {
+            None => {
+                let leader = self.first_active();
+                let leader = self.b.resize(&leader, 32, false);
+                self.define_from_scalar(inst.results[0], leader.clone());
+                self.splat(&leader)
+            }
+            Some(members) => {
+                let active = self.active();
+                let members = self.of_members(&members, &active);
+                let no = Val::new(Type::int(1, 1), "false");
+                let leaders = self.b.intrinsic("cttz", &[members.ty], members.ty, &[&members, &no]);
+                self.define_vector(inst.results[0], leaders.clone());
+                leaders
+            }
+        };
+        if let Some(&is_leader) = inst.results.get(1) {
+            let val = self.b.icmp("eq", &lanes, &leaders);
+            self.define_vector(is_leader, val);
+        }
+    }
+
+    fn vote_in_parts(&mut self, mode: VoteMode, members: &Val, holds: &Val, fails: &Val) -> Val {
+        match mode {
+            VoteMode::Ballot => self.of_members(members, holds),
+            VoteMode::Any => self.any_member(members, holds),
+            VoteMode::All => {
+                let some = self.any_member(members, fails);
+                self.b.not(&some)
+            }
+            VoteMode::Uni => {
+                let (yes, no) = (self.any_member(members, holds), self.any_member(members, fails));
+                let both = self.b.and(&yes, &no);
+                self.b.not(&both)
+            }
+        }
+    }
+
     fn vote(&mut self, mode: VoteMode, inst: &Inst) {
         let predicate = self.vector(inst.args[0]);
         let active = self.active();
         let holds = self.b.and(&predicate, &active);
         let against = self.b.not(&predicate);
         let fails = self.b.and(&against, &active);
+        if let Some(members) = self.members(inst) {
+            let val = self.vote_in_parts(mode, &members, &holds, &fails);
+            return self.define_vector(inst.results[0], val);
+        }
         let val = match mode {
             VoteMode::Ballot => self.bits_of(&holds),
             VoteMode::Any => self.any(&holds),
@@ -161,14 +215,34 @@ impl Emitter<'_> {
         };
         let active = self.active();
         let neutral = Builder::bits(vals.ty, neutral);
-        let vals = self.blend(&active, &vals, &neutral);
-        let val = self.b.intrinsic(
-            &format!("vector.reduce.{name}"),
-            &[vals.ty],
-            Type::new(vals.ty.scalar, 1),
-            &[&vals],
-        );
-        self.define_from_scalar(inst.results[0], val);
+        let one = Type::new(vals.ty.scalar, 1);
+        let reduced = |me: &mut Self, members: &Val| {
+            let vals = me.blend(members, &vals, &neutral);
+            me.b.intrinsic(&format!("vector.reduce.{name}"), &[vals.ty], one, &[&vals])
+        };
+        let Some(members) = self.members(inst) else {
+            let val = reduced(self, &active);
+            return self.define_from_scalar(inst.results[0], val);
+        };
+        let val = self.by_members(&members, vals.ty, |me, members| reduced(me, members));
+        self.define_vector(inst.results[0], val);
+    }
+
+    /// A vector of what `make` gives for the active members that each lane names.
+    fn by_members(&mut self, members: &Val, ty: Type, make: impl Fn(&mut Self, &Val) -> Val) -> Val {
+        let active = self.active();
+        let masks = self.spill(0, members);
+        let zero = Builder::bits(ty, 0);
+        let out = self.spill(1, &zero);
+        let (mask_ty, masks_ty) = (self.mask_ty(), members.ty);
+        self.for_lanes(|me, lane| {
+            let mask = me.item(&masks, masks_ty, lane);
+            let mask = me.b.bitcast(&mask, mask_ty);
+            let mask = me.b.and(&mask, &active);
+            let val = make(me, &mask);
+            me.set_item(&out, lane, &val);
+        });
+        self.reload(&out, ty)
     }
 
     /// The registers of all lanes go through memory; the function is the same as in the other settings.
@@ -199,6 +273,10 @@ impl Emitter<'_> {
     fn matches(&mut self, all: bool, inst: &Inst) {
         let vals = self.vector(inst.args[0]);
         let active = self.active();
+        let members = self.members(inst);
+        if let (true, Some(members)) = (all, &members) {
+            return self.match_all_in_parts(members, &vals, inst);
+        }
         if all {
             let first = self.first_active();
             let one = self.extract(&vals, &first.text.clone());
@@ -229,7 +307,34 @@ impl Emitter<'_> {
             me.set_item(&out, lane, &bits);
         });
         let val = self.reload(&out, mask_ty);
+        let val = match members {
+            Some(members) => self.b.and(&val, &members),
+            None => val,
+        };
         self.define_vector(inst.results[0], val);
+    }
+
+    fn match_all_in_parts(&mut self, members: &Val, vals: &Val, inst: &Inst) {
+        let ty = Type::int(32, self.lanes);
+        let mask = self.by_members(members, ty, |me, mask| {
+            let bits = me.bits_of(mask);
+            let no = Val::new(Type::int(1, 1), "false");
+            let first = me.b.intrinsic("cttz", &[bits.ty], bits.ty, &[&bits, &no]);
+            // No member at all: whichever lane.
+            let first = me.b.bin_int("and", &first, 31);
+            let first = me.b.resize(&first, 64, false);
+            let one = me.extract(vals, &first.text);
+            let ones = me.splat(&one);
+            let differ = me.b.icmp("ne", vals, &ones);
+            let differ = me.b.and(&differ, mask);
+            let some = me.any(&differ);
+            me.b.select(&some, &Builder::bits(bits.ty, 0), &bits)
+        });
+        if let Some(&flag) = inst.results.get(1) {
+            let same = self.b.icmp_int("ne", &mask, 0);
+            self.define_vector(flag, same);
+        }
+        self.define_vector(inst.results[0], mask);
     }
 }
 
