@@ -8,6 +8,7 @@
 pub mod back;
 pub mod image;
 pub mod ir;
+pub mod lines;
 pub mod lower;
 pub mod matrix;
 pub mod pass;

@@ -1,6 +1,7 @@
 //! A linked program: the globals, shared variables, device functions and kernels of one or several PTX sources.
 
 use crate::ir::{Function, SharedLayout};
+use crate::lines::Lines;
 
 /// One PTX text and the name diagnostics give it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,6 +146,8 @@ pub struct Program {
     pub kernels: Vec<Kernel>,
     /// Everything that was wrong anywhere, kernels' own diagnostics included.
     pub diagnostics: Vec<Diagnostic>,
+    /// Where instructions stand.
+    pub lines: Lines,
 }
 
 impl Program {

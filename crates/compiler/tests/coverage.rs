@@ -53,6 +53,7 @@ fn reach(example: &str) -> Reach {
                 width: None,
                 vector_bits: 256,
                 clustered: false,
+                sanitize: false,
             };
             match emit(&program, &program.kernels[0], &options) {
                 Ok(_) => Reach::Emitted,

@@ -25,6 +25,7 @@ fn emit(program: &Program, name: &str) -> compiler::back::cpu::Compiled {
         width: None,
         vector_bits: 256,
         clustered: false,
+        sanitize: false,
     };
     cpu::emit(program, program.kernel(name).unwrap(), &options).unwrap_or_else(|d| panic!("{name}: {d:?}"))
 }

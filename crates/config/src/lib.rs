@@ -58,6 +58,8 @@ pub struct Config {
     pub cpu_memory_bytes: Option<u64>,
     /// Directory that receives the LLVM IR of every kernel compiled.
     pub dump_dir: Option<PathBuf>,
+    /// The CPU device checks every memory access of a kernel (docs/sanitizer.md).
+    pub sanitize: bool,
     pub log: Option<String>,
     pub log_file: Option<PathBuf>,
     /// Values that were not understood, one sentence each.
@@ -85,6 +87,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_LOG", "off, error, warn, info, debug, trace, or area=level,…"),
     ("CUDAWAY_LOG_FILE", "log file instead of stderr"),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
+    ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
 ];
 
@@ -140,6 +143,11 @@ impl Config {
                 "S" | "s" => Some(CpuSetting::Simd),
                 _ => None,
             });
+        let sanitize = settle(&mut settled, parse("CUDAWAY_SANITIZE", "memcheck"), |t| match t {
+            "memcheck" => Some(true),
+            "0" | "off" => Some(false),
+            _ => None,
+        });
         let mut understood = settled.into_iter();
         complaints.retain(|_| !understood.next().unwrap_or(false));
 
@@ -156,6 +164,7 @@ impl Config {
             cpu_threads,
             cpu_memory_bytes: cpu_memory_mb.map(|mb| mb << 20),
             dump_dir: var("CUDAWAY_DUMP_DIR").map(PathBuf::from),
+            sanitize: sanitize.unwrap_or(false),
             log: var("CUDAWAY_LOG"),
             log_file: var("CUDAWAY_LOG_FILE").map(PathBuf::from),
             complaints,
@@ -201,6 +210,8 @@ mod tests {
         assert_eq!(config.compute_capability, (9, 0));
         assert_eq!(config.driver_version, 13050);
         assert_eq!(config.cache_dir, None);
+        assert!(!config.sanitize);
+        assert!(read(&[("CUDAWAY_SANITIZE", "memcheck")]).sanitize);
         assert!(config.complaints.is_empty());
     }
 

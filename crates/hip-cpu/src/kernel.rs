@@ -62,7 +62,7 @@ fn build_here(
         CpuSetting::Simd => Some(Setting::Simd),
     };
     let (width, vector_bits) = (config.cpu_width, target.vector_bits);
-    let options = Options { block, setting, width, vector_bits, clustered };
+    let options = Options { block, setting, width, vector_bits, clustered, sanitize: config.sanitize };
     let key = key(digest, &kernel.name, &options, target);
     let name = &kernel.name;
 

@@ -73,6 +73,16 @@ impl<'a> LineIndex<'a> {
         LineIndex { text, starts }
     }
 
+    /// Where each line begins, the first at 0.
+    pub fn starts(&self) -> &[u32] {
+        &self.starts
+    }
+
+    /// Length of the text.
+    pub fn bytes(&self) -> u32 {
+        u32::try_from(self.text.len()).unwrap_or(u32::MAX)
+    }
+
     /// The position of a byte offset; offsets past the end count as the end.
     pub fn position(&self, offset: u32) -> Position {
         let line = self.starts.partition_point(|&start| start <= offset).max(1) - 1;

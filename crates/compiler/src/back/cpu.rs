@@ -38,6 +38,8 @@ pub struct Options {
     pub vector_bits: u32,
     /// A cluster has several blocks. They share one window and meet each other, which setting L can do.
     pub clustered: bool,
+    /// Every memory access asks the host first (docs/sanitizer.md); runs in L.
+    pub sanitize: bool,
 }
 
 /// LLVM IR and what the launcher must know to run it.
@@ -68,7 +70,11 @@ pub const ENTRY_LANE: &str = "cudaway_step";
 pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
     let body = &super::llvm::nan::canonical(body);
-    let in_lanes_only = options.clustered.then(|| "its clusters have several blocks".to_owned());
+    let in_lanes_only = match options {
+        Options { sanitize: true, .. } => Some("the sanitizer runs one lane at a time".to_owned()),
+        Options { clustered: true, .. } => Some("its clusters have several blocks".to_owned()),
+        _ => None,
+    };
     let refused = |wanted: &[Setting]| {
         let other = options.setting.filter(|setting| !wanted.contains(setting)).map(asked_for);
         other.or_else(|| in_lanes_only.clone())

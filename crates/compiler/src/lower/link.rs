@@ -7,13 +7,14 @@ use std::collections::HashMap;
 
 use ptx::ast::{
     BinaryOperator, Declarator, Expression, ExpressionKind, Function, FunctionKind, Initializer, Item,
-    Linkage, Space, Type, Variable,
+    Linkage, Space, Statement, Type, Variable,
 };
 use ptx::{Constant, LineIndex, Parsed, Span};
 
 use super::indirect;
 use super::layout::{self, Layout};
 use crate::ir::{FuncId, GlobalId, SharedId};
+use crate::lines::{Location, Text};
 use crate::program::{Cause, Diagnostic, Global, GlobalSpace, Relocation, Shared, Source, Target};
 
 /// Initialisers place bytes at most this far into a variable; only the text's own length lets them be many.
@@ -39,6 +40,25 @@ impl<'a> Unit<'a> {
         Unit { name: &source.name, parsed: ptx::parse(&source.text), lines: LineIndex::new(&source.text) }
     }
 
+    /// What reports about running kernels need of the source.
+    pub(crate) fn text(&self) -> Text {
+        let mut text = Text { name: self.name.to_owned(), starts: self.lines.starts().to_vec(), ..Text::default() };
+        text.bytes = self.lines.bytes();
+        for item in &self.parsed.module.items {
+            match item {
+                Item::File(file) => text.files.push((file.index, file.name.value.to_owned())),
+                Item::Function(function) => {
+                    text.locations.push((function.span.start, None));
+                    if let Some(body) = &function.body {
+                        locate(&body.statements, &mut text);
+                    }
+                }
+                _ => {}
+            }
+        }
+        text
+    }
+
     pub(crate) fn diagnostic(&self, span: Span, function: Option<&str>, message: String) -> Diagnostic {
         let at = self.lines.position(span.start);
         Diagnostic {
@@ -48,6 +68,20 @@ impl<'a> Unit<'a> {
             function: function.map(str::to_owned),
             message,
             cause: Cause::Code,
+        }
+    }
+}
+
+/// Notes every `.loc`.
+fn locate(statements: &[Statement<'_>], text: &mut Text) {
+    for statement in statements {
+        match statement {
+            Statement::Location(it) => {
+                let line = u32::try_from(it.line).unwrap_or(u32::MAX);
+                text.locations.push((it.span.start, Some(Location { file: it.file, line })));
+            }
+            Statement::Block(block) => locate(&block.statements, text),
+            _ => {}
         }
     }
 }

@@ -43,6 +43,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use ptx::ast::Directive;
 
 use crate::ir::{FuncId, Function, Op, SharedId, SharedLayout};
+use crate::lines::Lines;
 use crate::program::{ClusterRules, Diagnostic, Global, Kernel, Program, Source, Target};
 use indirect::Candidate;
 use link::{Defined, Linked, Unit};
@@ -274,6 +275,7 @@ impl<'i, 'a> Lowering<'i, 'a> {
             globals: self.linked.storage.globals,
             shared: self.linked.storage.shared,
             functions,
+            lines: Lines::new(self.linked.units.iter().map(Unit::text).collect()),
             ..Program::default()
         };
         program.globals.iter_mut().for_each(write_function_addresses);

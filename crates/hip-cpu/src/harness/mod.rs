@@ -121,6 +121,7 @@ pub fn emit(program: &Program, kernel: &str, how: &How) -> Result<Compiled, Erro
         width: how.width,
         vector_bits,
         clustered: how.cluster != [1; 3],
+        sanitize: false,
     };
     let compiled = cpu::emit(program, kernel, &options).map_err(|d| Error::Translate(lines(&d)))?;
     match how.setting {

@@ -5,6 +5,7 @@ use super::plan::{Plan, Suspension, is_invariant};
 use super::{request, special};
 use crate::back::cpu::Options;
 use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory};
+use crate::pass::bits::BitSet;
 use crate::ir::{BlockId, Edge, FuncId, Function, Inst, Op, Space, Term, Value};
 use crate::program::{Kernel, Program};
 
@@ -86,6 +87,8 @@ pub struct Code<'a> {
     /// Label of each resume point, in order of their writing.
     resumes: Vec<(u32, String)>,
     n_sites: u32,
+    /// Values that anybody uses; empty unless the sanitizer asks.
+    pub used: BitSet,
 }
 
 impl<'a> Code<'a> {
@@ -112,6 +115,7 @@ impl<'a> Code<'a> {
             bases: None,
             resumes: vec![],
             n_sites: 0,
+            used: if module.options.sanitize { super::check::used(body.function) } else { BitSet::default() },
         };
         let result = write(&mut code);
         *b = code.b;
@@ -425,21 +429,7 @@ impl<'a> Code<'a> {
                 vec![self.convert_address(*space, *to_generic, &args[0], results[0])]
             }
             Op::IsSpace(space) => vec![self.is_space(*space, &args[0])],
-            Op::Load { space, mem, offset, order, .. } => {
-                let at = self.pointer(*space, &args[0], *offset);
-                memory::load(&mut self.b, &at, *mem, *order, &results)
-            }
-            Op::Store { space, mem, offset, order, .. } => {
-                let at = self.pointer(*space, &args[0], *offset);
-                memory::store(&mut self.b, &at, *mem, *order, &args[1..]);
-                vec![]
-            }
-            Op::Atomic { space, op, ty, offset, order, .. } => {
-                let at = self.pointer(*space, &args[0], *offset);
-                let to = results.first().copied().unwrap_or(args[1].ty);
-                let old = memory::atomic(&mut self.b, &at, *op, *ty, *order, &args[1..], to)?;
-                results.first().map(|_| old).into_iter().collect()
-            }
+            Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } => self.access(inst, &args, &results)?,
             Op::Fence { order, scope } => {
                 memory::fence(&mut self.b, *order, *scope);
                 vec![]

@@ -34,6 +34,7 @@ pub mod thread {
     pub const ARGS: i64 = 40;
     pub const RESULTS: i64 = 72;
     pub const SITE: i64 = 88;
+    pub const POSITION: i64 = 92;
     pub const SAVED: u64 = 96;
 }
 
@@ -44,6 +45,7 @@ pub mod service {
     pub const ASSERT_FAIL: i64 = 3;
     pub const GLOBAL_TIMER: i64 = 4;
     pub const SUSPEND: i64 = 6;
+    pub const CHECK: i64 = 7;
 }
 
 /// What `cudaway_step` returns.

@@ -5,6 +5,7 @@
 
 mod address;
 mod call;
+mod check;
 mod code;
 pub(crate) mod layout;
 mod plan;

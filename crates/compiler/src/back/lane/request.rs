@@ -88,6 +88,10 @@ pub fn ask(code: &mut Code<'_>, inst: &Inst) -> Result<(), Unsupported> {
         code.store_field(thread::ARGS + 8 * i as i64, field);
     }
     code.store_field(thread::SITE, &Builder::int(word, i128::from(site)));
+    // The top bit: every thread of the warp must come to this very instruction.
+    let aligned = matches!(inst.op, Op::Barrier { aligned: true, .. });
+    let position = code.program.lines.number(inst.pos) | u32::from(aligned) << 31;
+    code.store_field(thread::POSITION, &Builder::int(word, i128::from(position)));
     Ok(())
 }
 

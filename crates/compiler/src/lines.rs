@@ -1,0 +1,115 @@
+//! From a position in the PTX text to what a person looks up: its line, and the source line that `.loc` names.
+//!
+//! Kernel code carries positions as numbers of 31 bits that count through the texts of all sources.
+
+use crate::ir::Pos;
+
+/// Where an instruction stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the PTX source.
+    pub ptx: String,
+    /// From 1.
+    pub line: u32,
+    /// File and line of the program's source, where the PTX has `.loc` (nvcc's `-lineinfo` or `-G`).
+    pub source: Option<(String, u32)>,
+}
+
+/// The lines of all sources of a program.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Lines {
+    sources: Vec<Text>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Text {
+    pub name: String,
+    /// Where each line begins.
+    pub starts: Vec<u32>,
+    pub bytes: u32,
+    /// In the text's order: from this byte on, instructions belong to this file and line.
+    pub locations: Vec<(u32, Option<Location>)>,
+    /// By the index of `.file`.
+    pub files: Vec<(u64, String)>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Location {
+    pub file: u64,
+    pub line: u32,
+}
+
+/// Largest number of a position.
+pub const MAX_NUMBER: u32 = u32::MAX >> 1;
+
+impl Lines {
+    pub(crate) fn new(sources: Vec<Text>) -> Lines {
+        Lines { sources }
+    }
+
+    /// The number that stands for a position in kernel code.
+    pub fn number(&self, pos: Pos) -> u32 {
+        let before = self.sources.iter().take(pos.source as usize);
+        before.fold(pos.offset, |sum, text| sum.saturating_add(text.bytes)).min(MAX_NUMBER)
+    }
+
+    /// What a number of [`Lines::number`] stands for.
+    pub fn place(&self, number: u32) -> Option<Place> {
+        let mut offset = number;
+        for text in &self.sources {
+            if offset < text.bytes {
+                return Some(text.place(offset));
+            }
+            offset -= text.bytes;
+        }
+        None
+    }
+}
+
+impl Text {
+    fn place(&self, offset: u32) -> Place {
+        let line = self.starts.partition_point(|&start| start <= offset) as u32;
+        let at = self.locations.partition_point(|(from, _)| *from <= offset);
+        let location = at.checked_sub(1).and_then(|at| self.locations[at].1);
+        let source = location.map(|Location { file, line }| {
+            let name = self.files.iter().find(|(index, _)| *index == file);
+            (name.map_or_else(|| format!("file {file}"), |(_, name)| name.clone()), line)
+        });
+        Place { ptx: self.name.clone(), line, source }
+    }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.source {
+            Some((file, line)) => write!(f, "{file}:{line} ({}:{})", self.ptx, self.line),
+            None => write!(f, "{}:{}", self.ptx, self.line),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::program::{Program, Source};
+
+    const TEXT: &str = ".version 7.0\n.target sm_70\n.address_size 64\n.file 1 \"a/b.cu\"\n\
+        .visible .entry k() {\n.reg .b32 %r<2>;\n.loc 1 12 3\nmov.u32 %r1, 5;\nst.global.u32 [0], %r1;\n\
+        .loc 1 14 1\nret;\n}\n.visible .entry plain() {\ntrap;\n}\n";
+
+    #[test]
+    fn a_position_leads_to_both_lines_in_every_source() {
+        let source = |name: &str, text: &str| Source { name: name.to_owned(), text: text.to_owned() };
+        let other = TEXT.replace("entry k", "entry l").replace("entry plain", "entry bare").replace("12 3", "99 3");
+        let program = Program::load(&[source("one", TEXT), source("two", &other)]).unwrap();
+        let places = |kernel: &str| -> Vec<String> {
+            let body = program.kernel(kernel).unwrap().body.as_ref().unwrap();
+            let insts = body.blocks.iter().flat_map(|block| &block.insts);
+            let effects = insts.filter(|inst| !inst.op.is_pure());
+            effects.map(|inst| program.lines.place(program.lines.number(inst.pos)).unwrap().to_string()).collect()
+        };
+        assert_eq!(places("k"), ["a/b.cu:12 (one:9)"]);
+        assert_eq!(places("l"), ["a/b.cu:99 (two:9)"]);
+        assert_eq!(places("plain"), ["one:14"]);
+        assert_eq!(program.lines.place(u32::MAX), None);
+    }
+}
