@@ -113,11 +113,12 @@ impl Device {
         p.managedMemory = 1;
         p.hostNativeAtomicSupported = 1;
         p.singleToDoublePrecisionPerfRatio = 2;
-        p.pageableMemoryAccess = 1;
+        // The sanitizer knows allocations only.
+        p.pageableMemoryAccess = i32::from(!config::get().sanitize);
         p.concurrentManagedAccess = 1;
         p.canUseHostPointerForRegisteredMem = 1;
         p.sharedMemPerBlockOptin = SHARED_OPTIN as usize;
-        p.pageableMemoryAccessUsesHostPageTables = 1;
+        p.pageableMemoryAccessUsesHostPageTables = p.pageableMemoryAccess;
         p.directManagedMemAccessFromHost = 1;
         p.maxBlocksPerMultiProcessor = BLOCKS_PER_CORE as i32;
         p.reservedSharedMemPerBlock = SHARED_RESERVED as usize;

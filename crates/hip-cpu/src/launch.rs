@@ -8,6 +8,7 @@ use hip_sys::*;
 
 use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
 use crate::error::Result;
+use crate::exec::sanitize::{self, Run};
 use crate::exec::{self, Fault, Grid, Launch, Workspace, pool, services::SERVICES};
 use crate::module::{Function, Module};
 use crate::stream::{Op, Stream};
@@ -224,17 +225,32 @@ impl Launched {
             cluster: self.cluster,
             explicit_cluster: self.explicit_cluster.into(),
         };
-        let grid = Grid { kernel: code, launch: &launch, shared_bytes: self.shared_bytes };
-        if let Err(fault) = exec::run(&grid) {
+        let watched = config::get().sanitize.then(|| Run::new(&module.program, function.kernel(), &launch));
+        let grid =
+            Grid { kernel: code, launch: &launch, shared_bytes: self.shared_bytes, sanitizer: watched.as_ref() };
+        let fault = exec::run(&grid).err();
+        if let Some(fault) = fault {
             self.report(fault);
+        }
+        // What the sanitizer found came first.
+        if let Some(code) = watched.and_then(|run| run.finish(fault)) {
+            device::fail_with(code);
+        }
+        if let Some(fault) = fault {
             device::fail(fault);
         }
     }
 
     fn report(&self, fault: Fault) {
-        let name = self.function.as_ref().map_or("?", |function| &function.kernel().name);
+        let Some(function) = &self.function else { return };
+        let name = &function.kernel().name;
         let Shape { grid, block, .. } = self.shape;
-        tracing::error!(target: "cudaway::cpu", "kernel {name}, grid {grid:?}, block {block:?}: {fault}");
+        let places = match fault {
+            Fault::Deadlock(stuck) => sanitize::places(stuck, &function.module.program, block),
+            _ => vec![],
+        };
+        let places: String = places.iter().map(|place| format!("; {place}")).collect();
+        tracing::error!(target: "cudaway::cpu", "kernel {name}, grid {grid:?}, block {block:?}: {fault}{places}");
     }
 
     /// Lets go of what it ran.

@@ -1,5 +1,7 @@
 //! Device memory is host memory: every allocation with its bounds, so that a bad pointer is an error and not a crash.
 
+pub mod watched;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -75,6 +77,7 @@ pub fn allocate_in(bytes: usize, kind: Kind, flags: u32, pool: usize, is_global:
     let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
     let allocation = Allocation { base, bytes, kind, flags, id, pool, is_global, layout };
     ALL.write().insert(base, allocation);
+    watched::add(base, bytes);
     Ok(allocation)
 }
 
@@ -115,6 +118,7 @@ pub fn register(base: usize, bytes: usize, flags: u32) -> Result {
         base,
         Allocation { base, bytes, kind: Kind::Registered, flags, id, pool: 0, is_global: false, layout },
     );
+    watched::add(base, bytes);
     Ok(())
 }
 
@@ -125,6 +129,9 @@ pub fn take(base: usize, kinds: &[Kind]) -> Option<Allocation> {
     let found = all.get(&base).filter(|found| kinds.contains(&found.kind))?;
     let found = *found;
     all.remove(&base);
+    if found.kind == Kind::Registered {
+        watched::remove(base);
+    }
     Some(found)
 }
 
@@ -135,6 +142,15 @@ pub fn at(base: usize) -> Option<Allocation> {
 
 /// Gives the memory of a taken allocation back.
 pub fn release(allocation: &Allocation) {
+    if !matches!(allocation.kind, Kind::Host | Kind::Registered) {
+        USED.fetch_sub(allocation.bytes, Ordering::Relaxed);
+    }
+    for allocation in watched::hold(allocation) {
+        give_back(&allocation);
+    }
+}
+
+fn give_back(allocation: &Allocation) {
     match allocation.layout {
         Backing::Heap { align } => {
             let layout = std::alloc::Layout::from_size_align(allocation.bytes, align).expect("as allocated");
@@ -145,10 +161,7 @@ pub fn release(allocation: &Allocation) {
         Backing::Mapped { base, bytes } => unsafe {
             libc::munmap(base as *mut _, bytes);
         },
-        Backing::Foreign => return,
-    }
-    if allocation.kind != Kind::Host {
-        USED.fetch_sub(allocation.bytes, Ordering::Relaxed);
+        Backing::Foreign => {}
     }
 }
 

@@ -224,6 +224,7 @@ impl Cluster {
             at_barrier: sum.at_barrier + it.at_barrier,
             at_collective: sum.at_collective + it.at_collective,
             ended: sum.ended + it.ended,
+            ..sum
         })
     }
 }

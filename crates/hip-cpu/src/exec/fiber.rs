@@ -11,7 +11,7 @@ use super::guard::Guard;
 use super::{Fault, Launch, StepFn, Thread, Worker};
 
 /// What recursion may take (`STACK_LIMIT` of the emitter) and room for the frames around and above it.
-const STACK_BYTES: usize = 640 << 10;
+pub const STACK_BYTES: usize = 640 << 10;
 
 type Step = unsafe extern "C" fn(*const Launch, *const Worker, *mut Thread) -> i32;
 

@@ -14,6 +14,8 @@ use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use super::fiber;
+
 /// Statuses that no kernel returns.
 pub const ILLEGAL_ADDRESS: i32 = -1000;
 pub const ARITHMETIC: i32 = -1001;
@@ -60,6 +62,35 @@ impl Guard {
 /// Where the last fault of this thread was.
 pub fn address() -> usize {
     ADDRESS.with(Cell::get)
+}
+
+/// From here to where kernel code was entered: the frames that are kernel code's, and the caller's. On a fiber that is
+/// another stack, and the answer is as much as a fiber has.
+pub fn stack() -> std::ops::Range<usize> {
+    let marker = 0u8;
+    let here = std::hint::black_box(&raw const marker) as usize;
+    let entered = RETURN.with(Cell::get);
+    let is_near = entered.wrapping_sub(here) < 2 * fiber::STACK_BYTES;
+    here..if is_near { entered } else { here + fiber::STACK_BYTES }
+}
+
+/// Leaves the kernel code that called us, as a fault does.
+///
+/// # Safety
+/// Called below [`Guard::call`] with no [`Pause`] and nothing alive that must be dropped.
+pub unsafe fn abandon(status: i32) -> ! {
+    let noted = RETURN.with(Cell::get);
+    // SAFETY: the noted stack frame is `enter`'s.
+    unsafe {
+        std::arch::asm!(
+            "mov rsp, {noted}",
+            "jmp {leave}",
+            noted = in(reg) noted,
+            in("eax") status,
+            leave = sym leave,
+            options(noreturn)
+        )
+    }
 }
 
 /// While it lives, a fault is the process's own.
@@ -204,8 +235,8 @@ impl Drop for SignalStack {
     }
 }
 
-/// How far from the stack pointer a fault counts as the stack's: a frame's size at most, probed or not.
-const NEAR_BYTES: usize = 1 << 20;
+/// How far from the stack pointer a fault counts as the stack's: frames are touched page by page as they grow.
+const NEAR_BYTES: usize = 64 << 10;
 
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let noted = RETURN.with(|cell| cell.replace(0));
@@ -220,7 +251,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             let stack = registers[libc::REG_RSP as usize] as usize;
             let status = match signal {
                 libc::SIGFPE => ARITHMETIC,
-                _ if address < noted && address.abs_diff(stack) < NEAR_BYTES => STACK_OVERFLOW,
+                _ if address.abs_diff(stack) < NEAR_BYTES => STACK_OVERFLOW,
                 _ => ILLEGAL_ADDRESS,
             };
             registers[libc::REG_RSP as usize] = noted as i64;

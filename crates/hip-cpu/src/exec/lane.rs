@@ -10,6 +10,7 @@
 use super::arena::Mapping;
 use super::fiber::Fibers;
 use super::guard::Guard;
+use super::sanitize::{self, Divergence};
 use super::{Fault, Grid, StepFn, Thread, Warp, Worker, block_index};
 use compiler::back::cpu::Setting;
 
@@ -19,11 +20,23 @@ pub struct Stuck {
     pub at_barrier: u32,
     pub at_collective: u32,
     pub ended: u32,
+    /// One that waits, and one that waits elsewhere.
+    pub waiting: [Option<Waiting>; 2],
+}
+
+/// A thread that waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    pub block: [u32; 3],
+    /// Number in the block.
+    pub thread: u32,
+    /// In the PTX ([`compiler::lines::Lines`]).
+    pub position: u32,
 }
 
 impl std::fmt::Display for Stuck {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Stuck { at_barrier, at_collective, ended } = self;
+        let Stuck { at_barrier, at_collective, ended, .. } = self;
         write!(f, "{at_barrier} at a barrier, {at_collective} at a warp collective, {ended} ended")
     }
 }
@@ -53,6 +66,9 @@ mod request {
     pub const CLUSTER_WAIT: u32 = 10;
     pub const EXCHANGE: u32 = 11;
 }
+
+/// Of [`Thread::position`]: the barrier is `.aligned`.
+const ALIGNED: u32 = 1 << 31;
 
 /// What a step returns after a failed assertion.
 const ASSERTION: i32 = -2;
@@ -114,6 +130,8 @@ pub struct Resident {
     context: Mapping,
     local: Mapping,
     lanes: Lanes,
+    /// In a box: the worker points to it while residents move.
+    sanitizer: Box<sanitize::Block>,
 }
 
 /// Blocks that one OS thread holds at most.
@@ -188,13 +206,14 @@ impl Lanes {
         if self.per_warp {
             // Nothing else makes a warp wait.
             let at_barrier = self.n_threads as u32 - self.n_ended;
-            return Stuck { at_barrier, at_collective: 0, ended: self.n_ended };
+            return Stuck { at_barrier, ended: self.n_ended, ..Stuck::default() };
         }
         let count = |wanted: &[State]| self.states.iter().filter(|s| wanted.contains(s)).count() as u32;
         Stuck {
             at_barrier: count(&[State::AtBarrier, State::AtClusterBarrier]),
             at_collective: count(&[State::AtCollective, State::AtActiveMask]),
             ended: count(&[State::Ended]),
+            ..Stuck::default()
         }
     }
 }
@@ -211,7 +230,7 @@ impl Resident {
 
     /// Prepares the memory and the thread records for block `linear`.
     pub(super) fn begin(&mut self, grid: &Grid<'_>, number: u32, linear: u64) -> Result<Worker, Fault> {
-        let Grid { kernel, launch, shared_bytes } = *grid;
+        let Grid { kernel, launch, shared_bytes, sanitizer } = *grid;
         let [bx, by, bz] = launch.block;
         let n_threads = (bx * by * bz) as usize;
         let n_records = if kernel.setting == Setting::Warp { n_threads.div_ceil(WARP) } else { n_threads };
@@ -244,6 +263,13 @@ impl Resident {
             local_bytes,
             cluster_rank: 0,
             pad: 0,
+            sanitizer: match sanitizer {
+                Some(run) => {
+                    self.sanitizer.begin(run, shared_bytes);
+                    &raw mut *self.sanitizer
+                }
+                None => std::ptr::null_mut(),
+            },
         };
         let mut block = Block::of(self, grid, &worker);
         // SAFETY: the mapping has `stride` bytes for each record.
@@ -290,6 +316,9 @@ pub(super) struct Block<'a> {
     is_cluster: bool,
     /// Setting P: a record is a warp's.
     per_warp: bool,
+    index: [u32; 3],
+    /// Null unless the sanitizer watches.
+    sanitizer: *const sanitize::Block,
 }
 
 /// Bytes from one record to the next; a warp's has vectors in it.
@@ -305,6 +334,8 @@ impl<'a> Block<'a> {
             n_threads: resident.lanes.n_threads,
             is_cluster: grid.launch.cluster == [1; 3],
             per_warp: resident.lanes.per_warp,
+            index: worker.block,
+            sanitizer: worker.sanitizer,
             lanes: &mut resident.lanes,
         }
     }
@@ -378,7 +409,7 @@ impl<'a> Block<'a> {
                     // Another block of the cluster may be the one that moves; the cluster sees if none does.
                     return Ok(Turn::Waits);
                 }
-                return Err(Fault::Deadlock(self.lanes.stuck()));
+                return Err(Fault::Deadlock(self.stuck()));
             } else {
                 idle_passes += 1;
                 if idle_passes >= patience || stopped() {
@@ -387,6 +418,26 @@ impl<'a> Block<'a> {
                 pause(idle_passes);
             }
         }
+    }
+
+    fn stuck(&mut self) -> Stuck {
+        let mut stuck = self.lanes.stuck();
+        if self.per_warp {
+            return stuck;
+        }
+        for t in 0..self.n_threads {
+            if self.lanes.states[t] == State::Ended {
+                continue;
+            }
+            let (block, position) = (self.index, self.thread(t).position & !ALIGNED);
+            let waiting = Waiting { block, thread: t as u32, position };
+            match &mut stuck.waiting {
+                [first @ None, _] => *first = Some(waiting),
+                [Some(first), other @ None] if first.position != position => *other = Some(waiting),
+                _ => {}
+            }
+        }
+        stuck
     }
 
     // ---- the cluster's barrier ----
@@ -544,6 +595,10 @@ impl<'a> Block<'a> {
             return false;
         }
         let waiting = std::mem::take(&mut self.lanes.barriers[id].waiting);
+        if !self.sanitizer.is_null() {
+            let is_full = self.lanes.barriers[id].expected == 0;
+            self.judge_barrier(&waiting, is_full);
+        }
         self.lanes.barriers[id].reset();
         let (mut n, mut n_true) = (0u64, 0u64);
         for &t in &waiting {
@@ -569,6 +624,33 @@ impl<'a> Block<'a> {
         waiting.clear();
         self.lanes.barriers[id].waiting = waiting;
         true
+    }
+
+    /// `.aligned` says that all threads of a warp come to the same instruction, and a full barrier is for the whole block.
+    #[cold]
+    fn judge_barrier(&mut self, waiting: &[u32], is_full: bool) {
+        // SAFETY: the resident's box, prepared for this launch, which is under way.
+        let run = unsafe { (*self.sanitizer).run() };
+        let index = self.index;
+        let mut first_of_warp: [Option<u32>; MAX_WARPS] = [None; MAX_WARPS];
+        for &t in waiting {
+            let position = self.thread(t as usize).position;
+            if position & ALIGNED == 0 {
+                continue;
+            }
+            let place = position & !ALIGNED;
+            let other = *first_of_warp[t as usize / WARP].get_or_insert(place);
+            if other != place {
+                sanitize::diverged(run, index, t, place, Divergence::Warp { other });
+                return;
+            }
+            let ended = (0..self.n_warps()).find(|&w| self.lanes.ended[w] != 0);
+            if let (true, Some(warp)) = (is_full, ended) {
+                let ended = warp as u32 * WARP as u32 + self.lanes.ended[warp].trailing_zeros();
+                sanitize::diverged(run, index, t, place, Divergence::Block { ended });
+                return;
+            }
+        }
     }
 
     fn is_complete(&self, barrier: &Barrier) -> bool {

@@ -9,6 +9,7 @@ pub mod guard;
 pub mod lane;
 pub mod pool;
 pub mod printf;
+pub mod sanitize;
 pub mod services;
 #[cfg(test)]
 mod tests;
@@ -117,6 +118,8 @@ pub struct Worker {
     pub local_bytes: u64,
     pub cluster_rank: u32,
     pub pad: u32,
+    /// Null unless the sanitizer watches this launch; kernel code does not read it.
+    pub sanitizer: *mut sanitize::Block,
 }
 
 /// One per CUDA thread in setting L; the emitter's saved values follow.
@@ -132,7 +135,8 @@ pub struct Thread {
     pub args: [u64; 4],
     pub results: [u64; 2],
     pub site: u32,
-    pub pad: u32,
+    /// Where the request stands in the PTX ([`compiler::lines::Lines`]); the top bit: `.aligned`.
+    pub position: u32,
 }
 
 /// One per warp in setting P; the emitter's saved values follow. What is asked for lies where a [`Thread`] has it.
@@ -278,6 +282,8 @@ pub struct Grid<'a> {
     pub launch: &'a Launch,
     /// Static and dynamic shared bytes of a block.
     pub shared_bytes: u32,
+    /// Code made with `Options::sanitize` is watched by it.
+    pub sanitizer: Option<&'a sanitize::Run<'a>>,
 }
 
 /// A grid being run by several OS threads.
@@ -329,7 +335,7 @@ impl Job<'_> {
     }
 
     fn run_chunks(&self, run: RunFn, guard: &Guard, arena: &mut Arena, number: u32) -> Result<(), Fault> {
-        let Grid { kernel, launch, shared_bytes } = *self.grid;
+        let Grid { kernel, launch, shared_bytes, .. } = *self.grid;
         let n_threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
         let local_bytes = kernel.local_bytes * n_threads;
         arena.shared.ensure(u64::from(shared_bytes))?;
@@ -346,6 +352,7 @@ impl Job<'_> {
             local_bytes,
             cluster_rank: 0,
             pad: 0,
+            sanitizer: std::ptr::null_mut(),
         };
         loop {
             let first = self.next.fetch_add(self.chunk, Ordering::Relaxed);

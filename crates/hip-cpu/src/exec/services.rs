@@ -1,6 +1,6 @@
 //! What kernels call: the table of docs/architecture.md, "Services".
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CStr, c_char, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,8 @@ use parking_lot::Mutex;
 
 use super::fiber::suspend;
 use super::guard::Pause;
-use super::{Launch, printf};
+use super::{Launch, Thread, Worker, printf, sanitize};
+use crate::memory::watched;
 
 #[repr(C)]
 pub struct Services {
@@ -21,6 +22,7 @@ pub struct Services {
     global_timer: unsafe extern "C" fn() -> i64,
     nanosleep: unsafe extern "C" fn(i32),
     suspend: unsafe extern "C" fn(i32),
+    check: unsafe extern "C" fn(*const Launch, *const Worker, *const Thread, *const u8, u32, u32) -> i32,
 }
 
 /// Message, file, line, function, bytes of a character; then the block's three indices and the thread's number in it.
@@ -38,7 +40,7 @@ type AssertFail = unsafe extern "C" fn(
 );
 
 pub static SERVICES: Services =
-    Services { vprintf, malloc, free, assert: assert_failed, global_timer, nanosleep, suspend };
+    Services { vprintf, malloc, free, assert: assert_failed, global_timer, nanosleep, suspend, check: sanitize::check };
 
 unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments: *const u8) -> i32 {
     if format.is_null() {
@@ -53,6 +55,9 @@ unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments:
 pub static HEAP_LIMIT: AtomicUsize = AtomicUsize::new(8 << 20);
 /// What device `malloc` gave out and has not got back, by address; and the sum of it.
 static HEAP: Mutex<(BTreeMap<usize, usize>, usize)> = Mutex::new((BTreeMap::new(), 0));
+/// What it got back lately, start and size, kept from being given out again while the sanitizer is on.
+static FREED: Mutex<VecDeque<(usize, usize)>> = Mutex::new(VecDeque::new());
+const MAX_FREED: usize = 4096;
 
 /// Ours, not the program's allocator: a device pointer given to the host's `free` is an error in CUDA too.
 unsafe extern "C" fn malloc(_: *const Launch, bytes: i64) -> *mut c_void {
@@ -84,8 +89,15 @@ unsafe extern "C" fn free(_: *const Launch, pointer: *mut c_void) {
     match blocks.remove(&(pointer as usize)) {
         Some(bytes) => {
             *used -= bytes;
-            // SAFETY: came from `malloc` above and was in the list until now.
-            unsafe { libc::free(pointer) }
+            let mut gone = pointer;
+            if watched::is_on() {
+                let mut freed = FREED.lock();
+                freed.push_back((pointer as usize, bytes));
+                let oldest = if freed.len() > MAX_FREED { freed.pop_front() } else { None };
+                gone = oldest.map_or(std::ptr::null_mut(), |(at, _)| at as *mut c_void);
+            }
+            // SAFETY: null, or what came from `malloc` above and was in one of the lists until now.
+            unsafe { libc::free(gone) }
         }
         // Undefined in CUDA; here the heap stays whole.
         None => tracing::error!(
@@ -95,7 +107,13 @@ unsafe extern "C" fn free(_: *const Launch, pointer: *mut c_void) {
     }
 }
 
-/// The block of device `malloc` that holds the address, or the nearest one on either side: start and size.
+/// The block that device `free` got back and that held the address: start and size.
+pub fn freed_heap_block(address: usize) -> Option<(usize, usize)> {
+    let freed = FREED.lock();
+    freed.iter().rev().find(|(base, bytes)| address >= *base && address - base < *bytes).copied()
+}
+
+/// The block of device `malloc` that holds the address: start and size.
 pub fn heap_block(address: usize) -> Option<(usize, usize)> {
     let heap = HEAP.lock();
     let (&base, &bytes) = heap.0.range(..=address).next_back()?;

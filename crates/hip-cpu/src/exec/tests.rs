@@ -27,7 +27,7 @@ fn launch(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], params: &[u64]) -> R
         cluster: [1; 3],
         explicit_cluster: 0,
     };
-    run(&Grid { kernel, launch: &launch, shared_bytes: 256 })
+    run(&Grid { kernel, launch: &launch, shared_bytes: 256, sanitizer: None })
 }
 
 /// A thread that asks once and writes `result[0]` to `out[block * 64 + thread]` as u64, then ends.
@@ -149,7 +149,9 @@ fn lanes_that_wait_for_different_things_are_a_failure_not_a_hang() {
                store i64 %m, ptr %a0
                br label %wait";
     let error = answers(ask, 32).unwrap_err();
-    assert_eq!(error, Fault::Deadlock(lane::Stuck { at_barrier: 31, at_collective: 1, ended: 0 }));
+    let Fault::Deadlock(stuck) = error else { panic!("{error}") };
+    assert_eq!((stuck.at_barrier, stuck.at_collective, stuck.ended), (31, 1, 0));
+    assert_eq!(stuck.waiting[0].map(|it| it.thread), Some(0));
 }
 
 #[test]

@@ -245,7 +245,7 @@ pub fn run_code(
         explicit_cluster: (how.cluster != [1; 3]).into(),
     };
     let shared_bytes = exec::shared_bytes(&kernel.shared, how.dynamic_shared);
-    exec::run(&Grid { kernel: code, launch: &launch, shared_bytes }).map_err(Error::Fault)
+    exec::run(&Grid { kernel: code, launch: &launch, shared_bytes, sanitizer: None }).map_err(Error::Fault)
 }
 
 /// Kernels of one text by name, with the number of parameters: for tests that walk a file.

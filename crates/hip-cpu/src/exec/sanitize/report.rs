@@ -1,0 +1,169 @@
+//! What the sanitizer says, in compute-sanitizer's manner, on stderr: the user asked for it.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Access, Divergence, Kind, Place, Problem, Run, Space};
+use crate::exec::thread_index;
+
+static N_ERRORS: AtomicU64 = AtomicU64::new(0);
+
+unsafe extern "C" {
+    static stderr: *mut libc::FILE;
+    fn on_exit(call: extern "C" fn(c_int, *mut c_void), data: *mut c_void) -> c_int;
+    /// libstdc++'s, which LLVM brings along.
+    fn __cxa_demangle(name: *const c_char, out: *mut c_char, bytes: *mut usize, status: *mut c_int) -> *mut c_char;
+}
+
+/// Lines that belong together, in one write.
+fn say(lines: &[String]) {
+    let text: String = lines.iter().map(|line| format!("========= {line}\n")).collect();
+    // SAFETY: C's own stream, with a buffer of the given length.
+    unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stderr) };
+}
+
+/// At the first launch; the summary comes when the process ends.
+pub fn begin() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        say(&["CUDAWAY SANITIZER: memcheck".to_owned()]);
+        // SAFETY: the library stays loaded; the function only prints. (`atexit` is bound to nothing in this library.)
+        unsafe { on_exit(summary, std::ptr::null_mut()) };
+    });
+}
+
+extern "C" fn summary(_: c_int, _: *mut c_void) {
+    let n = N_ERRORS.load(Ordering::Relaxed);
+    say(&[format!("ERROR SUMMARY: {n} error{}", if n == 1 { "" } else { "s" })]);
+}
+
+pub fn count() {
+    N_ERRORS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// A C++ name as the source has it.
+pub fn demangled(name: &str) -> String {
+    let Ok(mangled) = CString::new(name) else { return name.to_owned() };
+    let mut status = 0;
+    // SAFETY: a C string in, a string of C's allocator or null out.
+    unsafe {
+        let text = __cxa_demangle(mangled.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut(), &mut status);
+        if text.is_null() {
+            return name.to_owned();
+        }
+        let plain = CStr::from_ptr(text).to_string_lossy().into_owned();
+        libc::free(text.cast());
+        plain
+    }
+}
+
+/// `at kernel in file:line (ptx:line)`
+fn at(run: &Run<'_>, position: u32) -> String {
+    let place = run.program.lines.place(position).filter(|_| position != 0);
+    let place = place.map_or_else(|| "an unknown place".to_owned(), |place| place.to_string());
+    format!("    at {} in {place}", run.kernel)
+}
+
+/// Where `address` lies beside a thing that starts at `extent.0` and has `extent.1` bytes.
+pub fn relation(address: u64, extent: (u64, u64), name: &str) -> String {
+    let (start, bytes) = extent;
+    let what = match name {
+        "" => format!("allocation at {start:#x} of size {bytes} bytes"),
+        name => format!("{name} at {start:#x} of size {bytes} bytes"),
+    };
+    let nearest = format!("the nearest {what}");
+    match address {
+        _ if address < start => format!("and is {} bytes before {nearest}", start - address),
+        _ if address >= start + bytes => format!("and is {} bytes after {nearest}", address - (start + bytes)),
+        _ => format!("and reaches beyond the end of the {what}"),
+    }
+}
+
+fn space(access: Access, place: Place) -> &'static str {
+    match place {
+        Place::Shared(..) => "__shared__",
+        Place::Local(..) | Place::Frame => "__local__",
+        Place::Param(_) => "parameter",
+        Place::Elsewhere if access.space == Space::Const => "__constant__",
+        Place::Elsewhere => "__global__",
+    }
+}
+
+/// Thread and block indices.
+type Who = ([u32; 3], [u32; 3]);
+
+fn who(([tx, ty, tz], [bx, by, bz]): Who) -> String {
+    format!("    by thread ({tx},{ty},{tz}) in block ({bx},{by},{bz})")
+}
+
+pub fn access(
+    run: &Run<'_>,
+    access: Access,
+    place: Place,
+    problem: &Problem,
+    address: usize,
+    position: u32,
+    by: Who,
+) {
+    let kind = match access.kind {
+        Kind::Read => "read",
+        Kind::Write => "write",
+        Kind::Update => "atomic",
+    };
+    let adjective = if matches!(problem, Problem::Unwritten) { "Uninitialized" } else { "Invalid" };
+    let first = format!("{adjective} {} {kind} of size {} bytes", space(access, place), access.bytes());
+    let shown = match place {
+        Place::Shared(_, offset) | Place::Local(_, offset) | Place::Param(offset) => offset,
+        Place::Frame | Place::Elsewhere => address as u64,
+    };
+    let mut lines = vec![first, at(run, position), who(by)];
+    match problem {
+        Problem::Misaligned => {
+            lines.push(format!("    Address {shown:#x} is misaligned: not a multiple of {}", access.bytes()));
+        }
+        Problem::OutOfBounds(nearest) => {
+            lines.push(format!("    Address {shown:#x} is out of bounds"));
+            lines.push(format!("    {nearest}"));
+        }
+        Problem::Unwritten => lines.push(format!("    Address {shown:#x} was not written before in this block")),
+    }
+    lines.push(String::new());
+    say(&lines);
+}
+
+pub fn barrier(run: &Run<'_>, position: u32, by: Who, what: Divergence) {
+    let mut lines = vec![];
+    match what {
+        Divergence::Warp { other } => {
+            lines.push("Barrier error detected. Divergent thread(s) in warp".to_owned());
+            lines.extend([at(run, position), who(by)]);
+            let place = run.program.lines.place(other).map_or_else(String::new, |place| place.to_string());
+            lines.push(format!("    Other threads of the warp came to the barrier at {place}"));
+        }
+        Divergence::Block { ended } => {
+            lines.push("Barrier error detected. Divergent thread(s) in block".to_owned());
+            lines.extend([at(run, position), who(by)]);
+            let [x, y, z] = thread_index(ended, run.block);
+            lines.push(format!("    Thread ({x},{y},{z}) has ended and never comes to it"));
+        }
+    }
+    lines.push(String::new());
+    say(&lines);
+}
+
+/// A grid whose threads wait for each other for ever.
+pub fn stuck(run: &Run<'_>, places: &[String]) {
+    count();
+    let mut lines = vec!["Barrier error detected. The threads of a block wait for each other for ever".to_owned()];
+    lines.push(format!("    at {}", run.kernel));
+    lines.extend(places.iter().map(|place| format!("    {place}")));
+    lines.push(String::new());
+    say(&lines);
+}
+
+/// The same at the same place, as often.
+pub fn repeated(run: &Run<'_>, position: u32, what: &str, count: u64) {
+    let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    say(&[format!("The same error ({what}) {times} more in this launch"), at(run, position), String::new()]);
+}
