@@ -8,6 +8,7 @@ mod gates;
 mod instances;
 mod providers;
 mod report;
+mod sanitizer;
 mod unit;
 
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and run CuPy and Numba (about 3 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, unit, gates, examples, instances, cache, faults, providers, clients.
+    /// Only these parts, comma separated: codegen, unit, gates, examples, instances, cache, faults, sanitizer, providers, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -44,7 +45,7 @@ pub struct Args {
 
 /// The parts, in order.
 const PARTS: &[&str] =
-    &["codegen", "unit", "gates", "examples", "instances", "cache", "faults", "providers", "clients"];
+    &["codegen", "unit", "gates", "examples", "instances", "cache", "faults", "sanitizer", "providers", "clients"];
 
 pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();
@@ -78,6 +79,7 @@ pub fn run(args: &Args) -> Result<()> {
             "instances" => instances::run(&installed, &mut report),
             "cache" => faults::cache(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),
+            "sanitizer" => sanitizer::run(&installed, &mut report),
             "providers" => providers::run(&installed, &mut report),
             // Asked for by name, --all is not needed.
             _ if args.all || !args.only.is_empty() => clients::run(&installed, &mut report),

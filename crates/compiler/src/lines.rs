@@ -13,6 +13,8 @@ pub struct Place {
     pub line: u32,
     /// File and line of the program's source, where the PTX has `.loc` (nvcc's `-lineinfo` or `-G`).
     pub source: Option<(String, u32)>,
+    /// Where the compiler inlined that line.
+    pub inlined_at: Option<(String, u32)>,
 }
 
 /// The lines of all sources of a program.
@@ -37,6 +39,7 @@ pub(crate) struct Text {
 pub(crate) struct Location {
     pub file: u64,
     pub line: u32,
+    pub inlined_at: Option<(u64, u32)>,
 }
 
 /// Largest number of a position.
@@ -71,19 +74,21 @@ impl Text {
         let line = self.starts.partition_point(|&start| start <= offset) as u32;
         let at = self.locations.partition_point(|(from, _)| *from <= offset);
         let location = at.checked_sub(1).and_then(|at| self.locations[at].1);
-        let source = location.map(|Location { file, line }| {
+        let named = |(file, line): (u64, u32)| {
             let name = self.files.iter().find(|(index, _)| *index == file);
             (name.map_or_else(|| format!("file {file}"), |(_, name)| name.clone()), line)
-        });
-        Place { ptx: self.name.clone(), line, source }
+        };
+        let source = location.map(|it| named((it.file, it.line)));
+        let inlined_at = location.and_then(|it| it.inlined_at).map(named);
+        Place { ptx: self.name.clone(), line, source, inlined_at }
     }
 }
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.source {
-            Some((file, line)) => write!(f, "{file}:{line} ({}:{})", self.ptx, self.line),
-            None => write!(f, "{}:{}", self.ptx, self.line),
+            Some((file, line)) => write!(f, "{file}:{line}"),
+            None => write!(f, "PTX line {} of {}", self.line, self.ptx),
         }
     }
 }
@@ -94,7 +99,7 @@ mod tests {
 
     const TEXT: &str = ".version 7.0\n.target sm_70\n.address_size 64\n.file 1 \"a/b.cu\"\n\
         .visible .entry k() {\n.reg .b32 %r<2>;\n.loc 1 12 3\nmov.u32 %r1, 5;\nst.global.u32 [0], %r1;\n\
-        .loc 1 14 1\nret;\n}\n.visible .entry plain() {\ntrap;\n}\n";
+        .loc 1 14 1, function_name $L, inlined_at 1 20 2\nst.global.u32 [4], %r1;\nret;\n}\n.visible .entry plain() {\ntrap;\n}\n";
 
     #[test]
     fn a_position_leads_to_both_lines_in_every_source() {
@@ -105,11 +110,17 @@ mod tests {
             let body = program.kernel(kernel).unwrap().body.as_ref().unwrap();
             let insts = body.blocks.iter().flat_map(|block| &block.insts);
             let effects = insts.filter(|inst| !inst.op.is_pure());
-            effects.map(|inst| program.lines.place(program.lines.number(inst.pos)).unwrap().to_string()).collect()
+            effects
+                .map(|inst| {
+                    let place = program.lines.place(program.lines.number(inst.pos)).unwrap();
+                    let inlined = place.inlined_at.as_ref().map_or(0, |it| it.1);
+                    format!("{place} {}:{} {inlined}", place.ptx, place.line)
+                })
+                .collect()
         };
-        assert_eq!(places("k"), ["a/b.cu:12 (one:9)"]);
-        assert_eq!(places("l"), ["a/b.cu:99 (two:9)"]);
-        assert_eq!(places("plain"), ["one:14"]);
+        assert_eq!(places("k"), ["a/b.cu:12 one:9 0", "a/b.cu:14 one:11 20"]);
+        assert_eq!(places("l"), ["a/b.cu:99 two:9 0", "a/b.cu:14 two:11 20"]);
+        assert_eq!(places("plain"), ["PTX line 15 of one one:15 0"]);
         assert_eq!(program.lines.place(u32::MAX), None);
     }
 }

@@ -195,7 +195,7 @@ fn vector_add(installed: &Installed) -> Result<PathBuf> {
     examples::build(&RELEASE.get()?, Form::Static, "vector_add", installed)
 }
 
-fn module_loader(dir: &Path) -> Result<PathBuf> {
+pub fn module_loader(dir: &Path) -> Result<PathBuf> {
     let (source, program) = (programs().join("module_loader.c"), dir.join("module_loader"));
     setup::run(Command::new("gcc").arg("-O1").arg("-o").arg(&program).arg(source).arg("-ldl"))?;
     Ok(program)

@@ -77,8 +77,10 @@ fn locate(statements: &[Statement<'_>], text: &mut Text) {
     for statement in statements {
         match statement {
             Statement::Location(it) => {
-                let line = u32::try_from(it.line).unwrap_or(u32::MAX);
-                text.locations.push((it.span.start, Some(Location { file: it.file, line })));
+                let number = |line| u32::try_from(line).unwrap_or(u32::MAX);
+                let inlined_at = it.inlined_at.map(|(file, line, _)| (file, number(line)));
+                let location = Location { file: it.file, line: number(it.line), inlined_at };
+                text.locations.push((it.span.start, Some(location)));
             }
             Statement::Block(block) => locate(&block.statements, text),
             _ => {}

@@ -113,11 +113,16 @@ pub fn freed_heap_block(address: usize) -> Option<(usize, usize)> {
     freed.iter().rev().find(|(base, bytes)| address >= *base && address - base < *bytes).copied()
 }
 
-/// The block of device `malloc` that holds the address: start and size.
-pub fn heap_block(address: usize) -> Option<(usize, usize)> {
+/// The block of device `malloc` that holds the address or is nearest: start and size.
+pub fn nearest_heap_block(address: usize) -> Option<(usize, usize)> {
     let heap = HEAP.lock();
-    let (&base, &bytes) = heap.0.range(..=address).next_back()?;
-    (address - base < bytes).then_some((base, bytes))
+    let below = heap.0.range(..=address).next_back();
+    let above = heap.0.range(address..).next();
+    let distance = |&(&base, &bytes): &(&usize, &usize)| match address < base {
+        true => base - address,
+        false => address.saturating_sub(base + bytes),
+    };
+    below.into_iter().chain(above).min_by_key(distance).map(|(&base, &bytes)| (base, bytes))
 }
 
 /// A generic string whose characters have `size` bytes (wide in wide assertions).

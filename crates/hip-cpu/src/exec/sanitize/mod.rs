@@ -72,7 +72,9 @@ impl<'a> Run<'a> {
         for (id, offset) in &layout.offsets {
             let variable = &program.shared[id.index()];
             if !variable.is_extern {
-                let (name, end) = (variable.name.clone(), offset + variable.bytes);
+                // A function's variable is named `function::variable`, both as in the PTX.
+                let own = variable.name.rsplit("::").next().unwrap_or_default();
+                let (name, end) = (report::demangled(own), offset + variable.bytes);
                 shared.push(Extent { name: format!("variable {name}"), start: *offset, end });
             }
         }
@@ -342,16 +344,19 @@ fn judge(
         return Err(Problem::Misaligned);
     }
     match place {
-        Place::Shared(rank, offset) => {
+        Place::Shared(_, offset) => {
             inside(&run.shared, offset, bytes, "the block has no shared memory")?;
+            // Blocks of a cluster write each other's memory; only bounds are judged there.
             if run.is_clustered {
-                let _ = rank;
                 return Ok(());
             }
             if access.kind != Kind::Write {
                 let element = access.element_bytes;
                 let mut elements = (0..access.n_elements).filter(|nth| access.used >> nth & 1 != 0);
                 if elements.any(|nth| !block.is_written(offset + nth * element, element)) {
+                    if access.kind == Kind::Update {
+                        block.write(offset, bytes);
+                    }
                     return Err(Problem::Unwritten);
                 }
             }
@@ -394,8 +399,8 @@ fn global(address: usize, bytes: usize) -> Result<(), Problem> {
     if memory::watched::is_live(address, bytes) {
         return Ok(());
     }
-    let block = services::heap_block(address);
-    if block.is_some_and(|(base, size)| address - base + bytes <= size) {
+    let in_heap = services::nearest_heap_block(address);
+    if in_heap.is_some_and(|(base, size)| address >= base && address - base + bytes <= size) {
         return Ok(());
     }
     if address == 0 {
@@ -408,9 +413,16 @@ fn global(address: usize, bytes: usize) -> Result<(), Problem> {
             freed.0, freed.1
         )));
     }
-    let relation = block
-        .or_else(|| memory::watched::nearest(address))
-        .map(|(base, size)| report::relation(address as u64, (base as u64, size as u64), ""));
+    let distance = |(base, size): (usize, usize)| match address < base {
+        true => base - address,
+        false => address.saturating_sub(base + size),
+    };
+    let mut near = vec![];
+    near.extend(memory::watched::nearest(address).map(|it| (distance(it), it, "allocation")));
+    near.extend(in_heap.map(|it| (distance(it), it, "block of the device's heap")));
+    let relation = near.into_iter().min().map(|(_, (base, size), what)| {
+        report::relation(address as u64, (base as u64, size as u64), what)
+    });
     Err(Problem::OutOfBounds(relation.unwrap_or_else(|| "and there is no allocation".to_owned())))
 }
 

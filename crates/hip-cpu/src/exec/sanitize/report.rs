@@ -58,24 +58,30 @@ pub fn demangled(name: &str) -> String {
     }
 }
 
-/// `at kernel in file:line (ptx:line)`
-fn at(run: &Run<'_>, position: u32) -> String {
-    let place = run.program.lines.place(position).filter(|_| position != 0);
-    let place = place.map_or_else(|| "an unknown place".to_owned(), |place| place.to_string());
-    format!("    at {} in {place}", run.kernel)
+/// The kernel, the source line, and the PTX line.
+fn at(run: &Run<'_>, position: u32) -> Vec<String> {
+    let Some(place) = run.program.lines.place(position).filter(|_| position != 0) else {
+        return vec![format!("    at {}", run.kernel)];
+    };
+    let mut lines = vec![format!("    at {} in {place}", run.kernel)];
+    if let Some((file, line)) = &place.inlined_at {
+        lines.push(format!("    inlined at {file}:{line}"));
+    }
+    if place.source.is_some() {
+        lines.push(format!("    PTX line {} of {}", place.line, place.ptx));
+    }
+    lines
 }
 
 /// Where `address` lies beside a thing that starts at `extent.0` and has `extent.1` bytes.
 pub fn relation(address: u64, extent: (u64, u64), name: &str) -> String {
     let (start, bytes) = extent;
-    let what = match name {
-        "" => format!("allocation at {start:#x} of size {bytes} bytes"),
-        name => format!("{name} at {start:#x} of size {bytes} bytes"),
-    };
+    let what = format!("{name} at {start:#x} of size {bytes} bytes");
     let nearest = format!("the nearest {what}");
     match address {
         _ if address < start => format!("and is {} bytes before {nearest}", start - address),
-        _ if address >= start + bytes => format!("and is {} bytes after {nearest}", address - (start + bytes)),
+        // As compute-sanitizer counts: the first byte behind the end is 1 byte after it.
+        _ if address >= start + bytes => format!("and is {} bytes after {nearest}", address - (start + bytes) + 1),
         _ => format!("and reaches beyond the end of the {what}"),
     }
 }
@@ -117,7 +123,9 @@ pub fn access(
         Place::Shared(_, offset) | Place::Local(_, offset) | Place::Param(offset) => offset,
         Place::Frame | Place::Elsewhere => address as u64,
     };
-    let mut lines = vec![first, at(run, position), who(by)];
+    let mut lines = vec![first];
+    lines.extend(at(run, position));
+    lines.push(who(by));
     match problem {
         Problem::Misaligned => {
             lines.push(format!("    Address {shown:#x} is misaligned: not a multiple of {}", access.bytes()));
@@ -137,13 +145,15 @@ pub fn barrier(run: &Run<'_>, position: u32, by: Who, what: Divergence) {
     match what {
         Divergence::Warp { other } => {
             lines.push("Barrier error detected. Divergent thread(s) in warp".to_owned());
-            lines.extend([at(run, position), who(by)]);
+            lines.extend(at(run, position));
+            lines.push(who(by));
             let place = run.program.lines.place(other).map_or_else(String::new, |place| place.to_string());
             lines.push(format!("    Other threads of the warp came to the barrier at {place}"));
         }
         Divergence::Block { ended } => {
             lines.push("Barrier error detected. Divergent thread(s) in block".to_owned());
-            lines.extend([at(run, position), who(by)]);
+            lines.extend(at(run, position));
+            lines.push(who(by));
             let [x, y, z] = thread_index(ended, run.block);
             lines.push(format!("    Thread ({x},{y},{z}) has ended and never comes to it"));
         }
@@ -165,5 +175,8 @@ pub fn stuck(run: &Run<'_>, places: &[String]) {
 /// The same at the same place, as often.
 pub fn repeated(run: &Run<'_>, position: u32, what: &str, count: u64) {
     let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-    say(&[format!("The same error ({what}) {times} more in this launch"), at(run, position), String::new()]);
+    let mut lines = vec![format!("The same error ({what}) {times} more in this launch")];
+    lines.extend(at(run, position));
+    lines.push(String::new());
+    say(&lines);
 }
