@@ -126,6 +126,9 @@ pub fn access(
     let mut lines = vec![first];
     lines.extend(at(run, position));
     lines.push(who(by));
+    if let (true, Place::Shared(rank, _)) = (run.is_clustered, place) {
+        lines.push(format!("    In the shared memory of the cluster's block of rank {rank}"));
+    }
     match problem {
         Problem::Misaligned => {
             lines.push(format!("    Address {shown:#x} is misaligned: not a multiple of {}", access.bytes()));
