@@ -190,6 +190,35 @@ impl Form {
         (self.function)(operands)
     }
 
+    /// The answers for many sets of operands at once, as registers of `widths` bits hold them: an integer narrower than its
+    /// register is extended by its own sign (§9.4.1).
+    pub fn eval_rows(&self, operands: &[Operand<'_>], n_rows: usize, widths: &[u32]) -> Rows {
+        assert_eq!(operands.len(), self.operands.len(), "operands of {:?}", self.operands);
+        let mut rows = Rows { planes: vec![vec![0; n_rows]; self.results.len()], open: vec![false; n_rows] };
+        let mut values = vec![0; operands.len()];
+        for row in 0..n_rows {
+            for ((value, operand), ty) in values.iter_mut().zip(operands).zip(&self.operands) {
+                let bits = match operand {
+                    Operand::Column(column) => column[row].into(),
+                    Operand::Constant(bits) => *bits,
+                };
+                // A type narrower than its register is in the register's low bits.
+                *value = bits & (u128::MAX >> (128 - ty.bits()));
+            }
+            let Some(results) = (self.function)(&values) else {
+                rows.open[row] = true;
+                continue;
+            };
+            for (index, (plane, ty)) in rows.planes.iter_mut().zip(&self.results).enumerate() {
+                let width = widths.get(index).copied().unwrap_or(ty.bits());
+                let extends = ty.is_integer() && ty.bits() < width;
+                let bits = if extends { ty.integer(results[index]) as u128 } else { results[index] };
+                plane[row] = bits as u64 & (u64::MAX >> (64 - width));
+            }
+        }
+        rows
+    }
+
     /// Whether two answers for result number `index` are the same to the manual, which leaves the payload of an f64 NaN
     /// open, and that of `abs` and `neg` in other formats.
     pub fn same(&self, index: usize, a: u128, b: u128) -> bool {
@@ -205,6 +234,20 @@ impl Form {
                     _ => false,
                 }
     }
+}
+
+/// One operand of [`Form::eval_rows`].
+#[derive(Clone, Copy, Debug)]
+pub enum Operand<'a> {
+    Column(&'a [u64]),
+    Constant(u128),
+}
+
+/// Answers of [`Form::eval_rows`]: a plane per result, and the rows that the manual leaves open.
+#[derive(Debug)]
+pub struct Rows {
+    pub planes: Vec<Vec<u64>>,
+    pub open: Vec<bool>,
 }
 
 /// The modifiers that nothing has asked for yet.

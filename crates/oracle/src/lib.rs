@@ -21,7 +21,7 @@ mod value;
 mod video;
 mod video_simd;
 
-pub use form::{Form, Type};
+pub use form::{Form, Operand, Results, Rows, Type};
 pub use format::Format;
 pub use value::{Rounding, Value};
 
