@@ -312,7 +312,7 @@ fn text(instruction: &str, inputs: &[(T, usize)], output: (T, usize), tail: &str
 }
 
 fn settings() -> Vec<How> {
-    vec![How::new(1, 32).lane(), How::new(1, 32).simd(32)]
+    vec![How::new(1, 32).lane(), How::new(1, 32).warp(), How::new(1, 32).simd(32)]
 }
 
 fn run(text: &str, how: &How, input: &[u8], out_bytes: usize) -> Vec<u8> {
@@ -753,6 +753,40 @@ fn doubles_round_as_written() {
     }
 }
 
+/// Up to PTX 6.4 `wmma` has `.satfinite` for floats: an infinity is the greatest number, NaN zero.
+#[test]
+fn old_floats_saturate() {
+    for (d, c, greatest) in [(F16, F16, 0x7bff), (F32, F32, 0x7f7f_ffff), (F16, F32, 0x7bff)] {
+        let count = if c == F32 { 8 } else { 4 };
+        let mut text = text(
+            &format!("wmma.mma.sync.row.col.m16n16k16.{d}.{c}.satfinite", d = d.name(), c = c.name()),
+            &[(F16, 8), (F16, 8), (c, count)],
+            (d, if d == F32 { 8 } else { 4 }),
+            "",
+        );
+        text = text.replace(".version 8.7", ".version 6.3").replace("sm_90", "sm_70");
+        // All elements of A and B are the same, so the fragments' layout does not matter.
+        for (a, b, expected) in [
+            (0x7c00u16, 0x3c00u16, greatest),
+            (0x7c00, 0xbc00, if d == F16 { 0xfbff } else { 0xff7f_ffff }),
+            (0x7c00, 0, 0),
+            (0x7e00, 0x3c00, 0),
+            (0x3c00, 0x3c00, d.encode(16)),
+        ] {
+            let mut input: Vec<u8> =
+                [a, b].map(|it| vec![it; 512]).concat().iter().flat_map(|it| it.to_le_bytes()).collect();
+            input.extend(vec![0; count * 128]);
+            let words = 256 * d.bits() / 8;
+            for how in settings() {
+                let got = run(&text, &how, &input, words);
+                let all: Vec<u8> =
+                    (0..256).flat_map(|_| expected.to_le_bytes()[..d.bits() / 8].to_vec()).collect();
+                assert_eq!(got, all, "{a:x} × {b:x} in {d:?}");
+            }
+        }
+    }
+}
+
 /// A matrix of `wmma` in memory.
 #[derive(Clone, Copy)]
 struct InMemory {
@@ -970,13 +1004,13 @@ const WMMA_SIZES: [[usize; 3]; 3] = [[16, 16, 16], [32, 8, 16], [8, 32, 16]];
 const SPACES: [&str; 4] = ["", ".global", ".shared", ".shared::cta"];
 
 /// Each layout of A and B, with the other choices taken in turn.
-fn wmma_layouts(size: [usize; 3], types: [T; 4], mut turn: usize) {
+fn wmma_layouts(size: [usize; 3], types: &[[T; 4]], mut turn: usize) {
     for a in [false, true] {
         for b in [false, true] {
             turn += 1;
             Wmma {
                 size,
-                types,
+                types: types[turn % types.len()],
                 by_columns: [a, b, turn & 1 != 0, turn & 2 != 0],
                 strides: (turn / 2 + turn) % 2 == 0,
                 space: SPACES[turn % 4],
@@ -991,27 +1025,26 @@ fn wmma_layouts(size: [usize; 3], types: [T; 4], mut turn: usize) {
 #[test]
 fn wmma_of_halves() {
     for (turn, size) in WMMA_SIZES.into_iter().enumerate() {
-        for (nth, (d, c)) in [(F16, F16), (F32, F32), (F32, F16), (F16, F32)].into_iter().enumerate() {
-            wmma_layouts(size, [d, F16, F16, c], turn + nth);
-        }
-        wmma_layouts(size, [F32, Bf16, Bf16, F32], turn + 1);
+        // Each type of C and D with one of the layouts of A and B.
+        let types = [(F16, F16), (F32, F32), (F32, F16), (F16, F32)].map(|(d, c)| [d, F16, F16, c]);
+        wmma_layouts(size, &types, turn);
+        wmma_layouts(size, &[[F32, Bf16, Bf16, F32]], turn + 1);
     }
 }
 
 #[test]
 fn wmma_of_bytes() {
     for (turn, size) in WMMA_SIZES.into_iter().enumerate() {
-        wmma_layouts(size, [S32, S8, S8, S32], turn);
-        wmma_layouts(size, [S32, U8, U8, S32], turn + 3);
+        wmma_layouts(size, &[[S32, S8, S8, S32], [S32, U8, U8, S32]], turn);
     }
 }
 
 #[test]
 fn wmma_of_tf32_and_doubles() {
-    wmma_layouts([16, 16, 8], [F32, Tf32, Tf32, F32], 0);
-    wmma_layouts([16, 16, 8], [F32, Tf32, Tf32, F32], 1);
-    wmma_layouts([8, 8, 4], [F64; 4], 0);
-    wmma_layouts([8, 8, 4], [F64; 4], 1);
+    wmma_layouts([16, 16, 8], &[[F32, Tf32, Tf32, F32]], 0);
+    wmma_layouts([16, 16, 8], &[[F32, Tf32, Tf32, F32]], 1);
+    wmma_layouts([8, 8, 4], &[[F64; 4]], 0);
+    wmma_layouts([8, 8, 4], &[[F64; 4]], 1);
 }
 
 #[test]
