@@ -1158,3 +1158,58 @@ fn matrices_move_between_registers_and_shared_memory() {
         }
     }
 }
+
+/// A row-major or column-major matrix's bytes.
+fn packed(ty: T, matrix: &[Vec<i64>], by_columns: bool) -> Vec<u8> {
+    let memory = InMemory::new(ty, matrix.len(), matrix[0].len(), by_columns, 0);
+    memory.written(|row, column| matrix[row][column])
+}
+
+/// What nvcc makes of `nvcuda::wmma`: kernels/wmma.cu says how.
+#[test]
+fn products_as_nvcc_writes_them() {
+    let program = harness::load(include_str!("kernels/wmma.ptx")).unwrap();
+    let [m, n, k] = [64, 64, 48];
+    // Kernel, types of A, C, D's tile, A and B by columns.
+    for (kernel, a, c, tile, by_columns) in [
+        ("half_rows", F16, F32, 16 * 16, [false, false]),
+        ("half_columns", F16, F32, 32 * 8, [true, true]),
+        ("half_sums", F16, F16, 16 * 16, [false, true]),
+        ("bfloat", Bf16, F32, 8 * 32, [false, true]),
+        ("tf32", F32, F32, 16 * 16, [false, true]),
+        ("bytes", S8, S32, 16 * 16, [false, true]),
+        ("doubles", F64, F64, 8 * 8, [false, true]),
+        ("half_shared", F16, F32, 16 * 16, [false, false]),
+    ] {
+        let mut seed = 5;
+        let mut matrix = |rows: usize, columns: usize| -> Vec<Vec<i64>> {
+            (0..rows).map(|_| (0..columns).map(|_| Tf32.some(&mut seed)).collect()).collect()
+        };
+        let (x, y, z) = (matrix(m, k), matrix(k, n), matrix(m, n));
+        let (alpha, beta) = if kernel == "half_shared" { (1, 1) } else { (2, 3) };
+        let expected: Vec<Vec<i64>> = (0..m)
+            .map(|row| {
+                let sum = |column: usize| (0..k).map(|j| x[row][j] * y[j][column]).sum::<i64>();
+                (0..n).map(|column| alpha * sum(column) + beta * z[row][column]).collect()
+            })
+            .collect();
+        let expected = packed(c, &expected, false);
+        let blocks = (m * n / tile / 4) as u32;
+        let how = How::new(blocks, 128);
+        for how in [how.clone().lane(), how.clone().warp(), how.clone().simd(32)] {
+            let (mut x, mut y) = (packed(a, &x, by_columns[0]), packed(a, &y, by_columns[1]));
+            let (mut z, mut d) = (packed(c, &z, false), vec![0; expected.len()]);
+            let mut args = [
+                Arg::Buffer(&mut x),
+                Arg::Buffer(&mut y),
+                Arg::Buffer(&mut z),
+                Arg::Buffer(&mut d),
+                Arg::u32(n as u32),
+                Arg::u32(k as u32),
+            ];
+            let outcome = harness::run(&program, kernel, &how, &mut args);
+            outcome.unwrap_or_else(|error| panic!("{kernel} in {:?}: {error}", how.setting));
+            assert!(d == expected, "{kernel} in {:?}", how.setting);
+        }
+    }
+}

@@ -232,7 +232,7 @@ fn matrix<'i, 'a, 't>(
         3 => {
             let elements = i.operand(2)?;
             match l.immediate(elements) {
-                Some(elements) => Ok(elements * bits / 8),
+                Some(elements) => Ok(elements.wrapping_mul(bits) / 8),
                 None => {
                     let elements = l.value(elements, Type::U32)?;
                     let wide = l.b.emit1(Op::Zext, &[elements], Ty::B64);
@@ -286,9 +286,9 @@ impl Matrix<'_> {
         // Lane 0 is at the first row and column of every tile.
         let at = self.of.mma.position(self.of.part, 0, register, nth);
         let (steps, along) = if self.of.along { (at.row, at.column) } else { (at.column, at.row) };
-        let bytes = i64::from(along * self.element().bits() / 8) + self.offset;
+        let bytes = self.offset.wrapping_add(i64::from(along * self.element().bits() / 8));
         match self.stride {
-            Ok(stride) => (self.first, bytes + (u64::from(steps) * stride) as i64),
+            Ok(stride) => (self.first, bytes.wrapping_add(u64::from(steps).wrapping_mul(stride) as i64)),
             Err(stride) => {
                 let first = self.first;
                 let row = *self.rows.entry(steps).or_insert_with(|| match steps {
