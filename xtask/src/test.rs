@@ -44,8 +44,18 @@ pub struct Args {
 }
 
 /// The parts, in order.
-const PARTS: &[&str] =
-    &["codegen", "unit", "gates", "examples", "instances", "cache", "faults", "sanitizer", "providers", "clients"];
+const PARTS: &[&str] = &[
+    "codegen",
+    "unit",
+    "gates",
+    "examples",
+    "instances",
+    "cache",
+    "faults",
+    "sanitizer",
+    "providers",
+    "clients",
+];
 
 pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();

@@ -27,7 +27,14 @@ fn main() {
     };
     for kernel in &program.kernels {
         let block = kernel.req_ntid.unwrap_or([threads, 1, 1]);
-        let options = Options { block, setting: None, width: None, vector_bits: 256, clustered: false, sanitize: false };
+        let options = Options {
+            block,
+            setting: None,
+            width: None,
+            vector_bits: 256,
+            clustered: false,
+            sanitize: false,
+        };
         match emit(&program, kernel, &options) {
             Ok(compiled) => {
                 println!("{} {}", compiled.setting.letter(), kernel.name);

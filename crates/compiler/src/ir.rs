@@ -697,6 +697,11 @@ impl Op {
         )
     }
 
+    /// Threads of a block, or of its cluster, meet here.
+    pub fn is_barrier(&self) -> bool {
+        matches!(self, Op::Barrier { .. } | Op::ClusterBarrier { .. })
+    }
+
     /// Threads of a warp meet here.
     pub fn is_warp_collective(&self) -> bool {
         use Op::*;

@@ -104,7 +104,8 @@ mod tests {
     #[test]
     fn a_position_leads_to_both_lines_in_every_source() {
         let source = |name: &str, text: &str| Source { name: name.to_owned(), text: text.to_owned() };
-        let other = TEXT.replace("entry k", "entry l").replace("entry plain", "entry bare").replace("12 3", "99 3");
+        let other =
+            TEXT.replace("entry k", "entry l").replace("entry plain", "entry bare").replace("12 3", "99 3");
         let program = Program::load(&[source("one", TEXT), source("two", &other)]).unwrap();
         let places = |kernel: &str| -> Vec<String> {
             let body = program.kernel(kernel).unwrap().body.as_ref().unwrap();

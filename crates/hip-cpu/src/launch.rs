@@ -226,8 +226,12 @@ impl Launched {
             explicit_cluster: self.explicit_cluster.into(),
         };
         let watched = config::get().sanitize.then(|| Run::new(&module.program, function.kernel(), &launch));
-        let grid =
-            Grid { kernel: code, launch: &launch, shared_bytes: self.shared_bytes, sanitizer: watched.as_ref() };
+        let grid = Grid {
+            kernel: code,
+            launch: &launch,
+            shared_bytes: self.shared_bytes,
+            sanitizer: watched.as_ref(),
+        };
         let fault = exec::run(&grid).err();
         if let Some(fault) = fault {
             self.report(fault);

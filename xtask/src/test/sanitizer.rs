@@ -39,57 +39,183 @@ const FIRST: &str = "(0,0,0)";
 
 /// Of planted_bugs.cu.
 const PROGRAM: &[Bug] = &[
-    bug("past_the_end", "Invalid __global__ write of size 4 bytes", ("(36,0,0)", "(1,0,0)"),
-        "1 bytes after the nearest allocation", (1, 700)),
-    bug("before_the_start", "Invalid __global__ read of size 4 bytes", (FIRST, FIRST),
-        "4 bytes before the nearest allocation", (1, 700)),
-    bug("null_pointer", "Invalid __global__ write of size 4 bytes", ("(3,0,0)", FIRST),
-        "Address 0x0 is out of bounds", (1, 700)),
-    bug("after_free", "Invalid __global__ read of size 4 bytes", (FIRST, FIRST),
-        "28 bytes inside the freed allocation", (1, 700)),
-    bug("misaligned_8", "Invalid __global__ read of size 8 bytes", ("(1,0,0)", FIRST), "is misaligned", (1, 716)),
-    bug("misaligned_vector", "Invalid __global__ write of size 16 bytes", (FIRST, FIRST), "is misaligned", (1, 716)),
-    bug("shared_static", "Invalid __shared__ write of size 4 bytes", ("(63,0,0)", FIRST),
-        "1 bytes after the nearest variable shared_static(int*)::tile at 0x0 of size 256 bytes", (1, 700)),
-    bug("shared_dynamic", "Invalid __shared__ write of size 4 bytes", ("(8,0,0)", FIRST),
-        "1 bytes after the nearest dynamic shared memory at 0x0 of size 128 bytes", (1, 700)),
-    bug("local_array", "Invalid __local__ write of size 4 bytes", ("(1,0,0)", FIRST), "of size 32 bytes", (1, 700)),
-    bug("unwritten_shared", "Uninitialized __shared__ read of size 4 bytes", ("(58,0,0)", FIRST),
-        "Address 0x14 was not written", (1, 0)),
-    bug("exit_before_barrier", "Barrier error detected. Divergent thread(s) in block", (FIRST, FIRST),
-        "Thread (40,0,0) has ended", (1, 0)),
-    bug("different_barriers", "Barrier error detected. The threads of a block wait for each other for ever",
-        (FIRST, FIRST), "thread (32,0,0) in block (0,0,0) waits at ", (1, 719)),
-    bug("atomic_past", "Invalid __global__ atomic of size 4 bytes", ("(3,0,0)", FIRST),
-        "1 bytes after the nearest allocation", (1, 700)),
-    bug("variable_past", "Invalid __global__ read of size 4 bytes", ("(3,0,0)", FIRST), "of size 64 bytes", (1, 700)),
-    bug("in_a_function", "Invalid __global__ write of size 4 bytes", ("(17,0,0)", FIRST), "is out of bounds", (1, 700)),
-    bug("device_heap", "Invalid __global__ write of size 4 bytes", ("(2,0,0)", FIRST),
-        "1 bytes after the nearest block of the device's heap", (1, 700)),
+    bug(
+        "past_the_end",
+        "Invalid __global__ write of size 4 bytes",
+        ("(36,0,0)", "(1,0,0)"),
+        "1 bytes after the nearest allocation",
+        (1, 700),
+    ),
+    bug(
+        "before_the_start",
+        "Invalid __global__ read of size 4 bytes",
+        (FIRST, FIRST),
+        "4 bytes before the nearest allocation",
+        (1, 700),
+    ),
+    bug(
+        "null_pointer",
+        "Invalid __global__ write of size 4 bytes",
+        ("(3,0,0)", FIRST),
+        "Address 0x0 is out of bounds",
+        (1, 700),
+    ),
+    bug(
+        "after_free",
+        "Invalid __global__ read of size 4 bytes",
+        (FIRST, FIRST),
+        "28 bytes inside the freed allocation",
+        (1, 700),
+    ),
+    bug(
+        "misaligned_8",
+        "Invalid __global__ read of size 8 bytes",
+        ("(1,0,0)", FIRST),
+        "is misaligned",
+        (1, 716),
+    ),
+    bug(
+        "misaligned_vector",
+        "Invalid __global__ write of size 16 bytes",
+        (FIRST, FIRST),
+        "is misaligned",
+        (1, 716),
+    ),
+    bug(
+        "shared_static",
+        "Invalid __shared__ write of size 4 bytes",
+        ("(63,0,0)", FIRST),
+        "1 bytes after the nearest variable shared_static(int*)::tile at 0x0 of size 256 bytes",
+        (1, 700),
+    ),
+    bug(
+        "shared_dynamic",
+        "Invalid __shared__ write of size 4 bytes",
+        ("(8,0,0)", FIRST),
+        "1 bytes after the nearest dynamic shared memory at 0x0 of size 128 bytes",
+        (1, 700),
+    ),
+    bug(
+        "local_array",
+        "Invalid __local__ write of size 4 bytes",
+        ("(1,0,0)", FIRST),
+        "of size 32 bytes",
+        (1, 700),
+    ),
+    bug(
+        "unwritten_shared",
+        "Uninitialized __shared__ read of size 4 bytes",
+        ("(58,0,0)", FIRST),
+        "Address 0x14 was not written",
+        (1, 0),
+    ),
+    bug(
+        "exit_before_barrier",
+        "Barrier error detected. Divergent thread(s) in block",
+        (FIRST, FIRST),
+        "Thread (40,0,0) has ended",
+        (1, 0),
+    ),
+    bug(
+        "different_barriers",
+        "Barrier error detected. The threads of a block wait for each other for ever",
+        (FIRST, FIRST),
+        "thread (32,0,0) in block (0,0,0) waits at ",
+        (1, 719),
+    ),
+    bug(
+        "atomic_past",
+        "Invalid __global__ atomic of size 4 bytes",
+        ("(3,0,0)", FIRST),
+        "1 bytes after the nearest allocation",
+        (1, 700),
+    ),
+    bug(
+        "variable_past",
+        "Invalid __global__ read of size 4 bytes",
+        ("(3,0,0)", FIRST),
+        "of size 64 bytes",
+        (1, 700),
+    ),
+    bug(
+        "in_a_function",
+        "Invalid __global__ write of size 4 bytes",
+        ("(17,0,0)", FIRST),
+        "is out of bounds",
+        (1, 700),
+    ),
+    bug(
+        "device_heap",
+        "Invalid __global__ write of size 4 bytes",
+        ("(2,0,0)", FIRST),
+        "1 bytes after the nearest block of the device's heap",
+        (1, 700),
+    ),
     // Threads 30 and 31; the report shows the first and says how often it came.
-    bug("copied_in", "Invalid __global__ read of size 4 bytes", ("(30,0,0)", FIRST),
-        "1 bytes after the nearest allocation", (2, 700)),
+    bug(
+        "copied_in",
+        "Invalid __global__ read of size 4 bytes",
+        ("(30,0,0)", FIRST),
+        "1 bytes after the nearest allocation",
+        (2, 700),
+    ),
 ];
 
 /// Of planted_bugs.ptx: one block of 32 threads, 128 bytes of global memory.
 const PTX: &[Bug] = &[
-    bug("store_past", "Invalid __global__ write of size 4 bytes", ("(31,0,0)", FIRST),
-        "1 bytes after the nearest allocation", (1, 700)),
+    bug(
+        "store_past",
+        "Invalid __global__ write of size 4 bytes",
+        ("(31,0,0)", FIRST),
+        "1 bytes after the nearest allocation",
+        (1, 700),
+    ),
     // Threads 1, 3, 5, 7, 9 and 11.
-    bug("vector_misaligned", "Invalid __global__ read of size 16 bytes", ("(1,0,0)", FIRST), "is misaligned", (6, 716)),
+    bug(
+        "vector_misaligned",
+        "Invalid __global__ read of size 16 bytes",
+        ("(1,0,0)", FIRST),
+        "is misaligned",
+        (6, 716),
+    ),
     // 100 bytes are 25 ints; thread 25 writes between the variables, 28 and after into the next: 25, 26, 27.
-    bug("shared_past", "Invalid __shared__ write of size 4 bytes", ("(25,0,0)", FIRST),
-        "1 bytes after the nearest variable low at 0x0 of size 100 bytes", (3, 700)),
+    bug(
+        "shared_past",
+        "Invalid __shared__ write of size 4 bytes",
+        ("(25,0,0)", FIRST),
+        "1 bytes after the nearest variable low at 0x0 of size 100 bytes",
+        (3, 700),
+    ),
     // 8 pairs fit; 24 threads are beyond.
-    bug("local_past", "Invalid __local__ write of size 8 bytes", ("(8,0,0)", FIRST),
-        "1 bytes after the nearest variable room at 0x0 of size 64 bytes", (24, 700)),
-    bug("unwritten_update", "Uninitialized __shared__ atomic of size 4 bytes", (FIRST, FIRST),
-        "Address 0x4 was not written", (1, 0)),
+    bug(
+        "local_past",
+        "Invalid __local__ write of size 8 bytes",
+        ("(8,0,0)", FIRST),
+        "1 bytes after the nearest variable room at 0x0 of size 64 bytes",
+        (24, 700),
+    ),
+    bug(
+        "unwritten_update",
+        "Uninitialized __shared__ atomic of size 4 bytes",
+        (FIRST, FIRST),
+        "Address 0x4 was not written",
+        (1, 0),
+    ),
     // Pairs of threads read from -11 on: 22 are before the start, 8 inside, 2 behind the end.
-    bug("constant_past", "Invalid __constant__ read of size 4 bytes", (FIRST, FIRST),
-        "44 bytes before the nearest allocation", (24, 700)),
-    bug("barrier_in_branches", "Barrier error detected. Divergent thread(s) in warp", ("(9,0,0)", FIRST),
-        "Other threads of the warp came to the barrier at PTX line", (1, 0)),
+    bug(
+        "constant_past",
+        "Invalid __constant__ read of size 4 bytes",
+        (FIRST, FIRST),
+        "44 bytes before the nearest allocation",
+        (24, 700),
+    ),
+    bug(
+        "barrier_in_branches",
+        "Barrier error detected. Divergent thread(s) in warp",
+        ("(9,0,0)", FIRST),
+        "Other threads of the warp came to the barrier at PTX line",
+        (1, 0),
+    ),
 ];
 
 pub fn run(installed: &Installed, report: &mut Report) {
@@ -104,15 +230,26 @@ pub fn run(installed: &Installed, report: &mut Report) {
                 let run = installed.preloaded(&program).arg(bug.name).env("CUDAWAY_SANITIZE", "memcheck");
                 let outcome = run.env("CUDAWAY_CACHE_DIR", &cache).run().and_then(|ended| {
                     let answer = format!("synchronize {}", bug.answer);
-                    ensure!(ended.stdout.lines().any(|line| line == answer), "no {answer:?}: {}", ended.describe());
+                    ensure!(
+                        ended.stdout.lines().any(|line| line == answer),
+                        "no {answer:?}: {}",
+                        ended.describe()
+                    );
                     examine(bug, &ended, &source("planted_bugs.cu"))
                 });
-                report.note(&format!("sanitizer: {} of nvcc -lineinfo is found, and nothing else", bug.name), outcome);
+                report.note(
+                    &format!("sanitizer: {} of nvcc -lineinfo is found, and nothing else", bug.name),
+                    outcome,
+                );
             }
             let clean = || -> Result<()> {
                 let run = installed.preloaded(&program).arg("clean").env("CUDAWAY_SANITIZE", "memcheck");
                 let ended = run.env("CUDAWAY_CACHE_DIR", &cache).run()?;
-                ensure!(!ended.stdout.contains("wrong") && ended.stdout.contains("synchronize 0"), "{}", ended.describe());
+                ensure!(
+                    !ended.stdout.contains("wrong") && ended.stdout.contains("synchronize 0"),
+                    "{}",
+                    ended.describe()
+                );
                 is_clean(&ended)
             };
             report.note("sanitizer: a program without a bug has 0 errors", clean());
@@ -183,7 +320,8 @@ fn examine(bug: &Bug, ended: &Ended, source: &Path) -> Result<()> {
     }
     // C++ names come as the source has them.
     ensure!(
-        ended.stderr.contains(&format!("at {}(", bug.name)) || ended.stderr.contains(&format!("at {} in ", bug.name)),
+        ended.stderr.contains(&format!("at {}(", bug.name))
+            || ended.stderr.contains(&format!("at {} in ", bug.name)),
         "the kernel's name is missing:\n{}",
         ended.stderr
     );

@@ -70,16 +70,15 @@ pub const ENTRY_LANE: &str = "cudaway_step";
 pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
     let body = &super::llvm::nan::canonical(body);
-    let in_lanes_only = match options {
-        Options { sanitize: true, .. } => Some("the sanitizer runs one lane at a time".to_owned()),
-        Options { clustered: true, .. } => Some("its clusters have several blocks".to_owned()),
-        _ => None,
-    };
+    let in_lanes_only = options.sanitize.then(|| "the sanitizer runs one lane at a time".to_owned());
     let refused = |wanted: &[Setting]| {
         let other = options.setting.filter(|setting| !wanted.contains(setting)).map(asked_for);
         other.or_else(|| in_lanes_only.clone())
     };
     let mut why_not_simd = refused(&[Setting::Simd]);
+    if options.clustered {
+        why_not_simd.get_or_insert_with(|| "its clusters have several blocks".to_owned());
+    }
     if why_not_simd.is_none() {
         match super::simd::emit(program, kernel, body, options, false) {
             Ok(compiled) => return Ok(compiled),

@@ -42,7 +42,8 @@ impl<'a> Unit<'a> {
 
     /// What reports about running kernels need of the source.
     pub(crate) fn text(&self) -> Text {
-        let mut text = Text { name: self.name.to_owned(), starts: self.lines.starts().to_vec(), ..Text::default() };
+        let mut text =
+            Text { name: self.name.to_owned(), starts: self.lines.starts().to_vec(), ..Text::default() };
         text.bytes = self.lines.bytes();
         for item in &self.parsed.module.items {
             match item {

@@ -114,7 +114,7 @@ pub fn isolate_barriers(function: &mut Function) {
     let mut at = 0;
     while at < function.blocks.len() {
         let insts = &function.blocks[at].insts;
-        if let Some(position) = insts.iter().position(|inst| matches!(inst.op, Op::Barrier { .. })) {
+        if let Some(position) = insts.iter().position(|inst| inst.op.is_barrier()) {
             let rest = function.new_block();
             let block = &mut function.blocks[at];
             let tail = block.insts.split_off(position + 1);

@@ -57,7 +57,6 @@ fn operation(op: &Op) -> Result<(), String> {
     match op {
         Op::Call(_) => Err("it calls a function that could not be inlined".to_owned()),
         Op::CallIndirect => Err("it calls through a pointer".to_owned()),
-        Op::ClusterBarrier { .. } => Err("it meets the blocks of its cluster".to_owned()),
         _ => Ok(()),
     }
 }
@@ -77,6 +76,7 @@ fn warp_barrier(view: &View<'_>, inst: &Inst) -> Result<(), String> {
 
 fn whole_barrier(op: &Op, arguments: usize) -> Result<(), String> {
     match op {
+        Op::ClusterBarrier { .. } => Err("it meets the blocks of its cluster".to_owned()),
         Op::Barrier { kind: BarrierKind::Arrive, .. } => {
             Err("it arrives at a barrier without waiting".to_owned())
         }
@@ -112,7 +112,7 @@ fn barriers(view: &View<'_>, among: Among) -> Result<(), String> {
         Among::Block => (&view.block.divergent, "threads of the block"),
         Among::Group => (&view.group.divergent, "lanes of a warp"),
     };
-    let is_barrier = |block: usize| has(view.function, block, |op| matches!(op, Op::Barrier { .. }));
+    let is_barrier = |block: usize| has(view.function, block, Op::is_barrier);
     let leads = leading_to(view.graph, is_barrier);
     for at in (0..view.graph.len()).filter(|&at| divergent[at] && view.dominators.is_reachable(at)) {
         let spread = Spread::of(view.graph, view.loops, view.layout, at, |block| leads[block]);

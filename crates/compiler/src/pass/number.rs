@@ -1,6 +1,6 @@
 //! What is known of integers at compile time: their range over all threads, and powers of two that divide them.
 
-use crate::ir::{Function, Inst, Int, IntBin, Op, Special, Value};
+use crate::ir::{CLUSTER_SHIFT, Function, Inst, Int, IntBin, Op, Special, Value};
 
 /// The threads a kernel is specialised for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,7 +169,8 @@ impl Finder<'_> {
                 _ => None,
             },
             // The window is no larger.
-            Op::SharedAddr(_) => Some((0, 1 << 18)),
+            // In the window of a cluster of 16 blocks.
+            Op::SharedAddr(_) => Some((0, 16 << CLUSTER_SHIFT)),
             Op::Zext | Op::Bitcast => of(0),
             Op::Sext => {
                 let from = self.function.ty(inst.args[0]).bits();

@@ -106,7 +106,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     let mut behind: Vec<Option<usize>> = vec![None; graph.len()];
     let mut reduced: Vec<Option<Value>> = vec![None];
     for (at, block) in body.blocks.iter().enumerate() {
-        let barrier = block.insts.last().filter(|inst| matches!(inst.op, Op::Barrier { .. }));
+        let barrier = block.insts.last().filter(|inst| inst.op.is_barrier());
         if let Some(barrier) = barrier.filter(|_| dominators.is_reachable(at)) {
             behind[at] = Some(entries.len());
             entries.push(graph[at][0]);
@@ -349,7 +349,7 @@ fn cut(
             .blocks
             .iter()
             .map(|block| {
-                let last = block.insts.last().filter(|inst| matches!(inst.op, Op::Barrier { .. }));
+                let last = block.insts.last().filter(|inst| inst.op.is_barrier());
                 last.map(|inst| inst.pos.offset as usize)
             })
             .collect();

@@ -62,9 +62,10 @@ impl View<'_> {
             .blocks
             .iter()
             .any(|&block| self.has(block, |op| matches!(op, Op::Fence { .. } | Op::NanoSleep)));
-        let meets_barrier = each.blocks.iter().any(|&block| {
-            self.passes_all_trips(index, block) && self.has(block, |op| matches!(op, Op::Barrier { .. }))
-        });
+        let meets_barrier = each
+            .blocks
+            .iter()
+            .any(|&block| self.passes_all_trips(index, block) && self.has(block, Op::is_barrier));
         if meets_barrier {
             return false;
         }
@@ -323,8 +324,12 @@ impl Parts<'_> {
         self.function.blocks[block].insts.iter().find_map(|inst| match &inst.op {
             Op::ActiveMask => None,
             op if op.is_warp_collective() => together.then_some(Event::Meeting),
-            Op::Barrier { kind: BarrierKind::Arrive, .. } => Some(Event::Effect),
-            Op::Barrier { .. } => Some(if together { Event::Meeting } else { Event::Effect }),
+            Op::Barrier { kind: BarrierKind::Arrive, .. } | Op::ClusterBarrier { wait: false } => {
+                Some(Event::Effect)
+            }
+            Op::Barrier { .. } | Op::ClusterBarrier { .. } => {
+                Some(if together { Event::Meeting } else { Event::Effect })
+            }
             Op::Store { space: Space::Local | Space::Param, .. } => None,
             Op::Load { .. } | Op::Fence { .. } | Op::NanoSleep | Op::Special(_) => None,
             Op::Syscall(Syscall::Vprintf | Syscall::Malloc | Syscall::Free) => None,

@@ -521,32 +521,38 @@ impl<'a> Block<'a> {
         self.lanes.ended[warp] |= lanes;
     }
 
+    /// The warp of record `t`, and the lanes that come with it. In P the warp's other lanes have ended.
+    fn here(&mut self, t: usize) -> (usize, u32) {
+        if !self.per_warp {
+            return (t / WARP, 1 << (t % WARP));
+        }
+        let alive = self.warp(t).alive;
+        self.end(t, self.present(t) & !alive);
+        (t, alive)
+    }
+
     fn request(&mut self, t: usize) -> Result<(), Fault> {
         let thread = self.thread(t);
         match thread.kind {
             request::BARRIER => {
                 let (id, count, flags) =
                     (thread.args[0] as u32 as usize, thread.args[1] as u32, thread.flags);
-                let (warp, lanes) = if self.per_warp {
-                    let alive = self.warp(t).alive;
-                    self.end(t, self.present(t) & !alive);
-                    (t, alive)
-                } else {
-                    (t / WARP, 1 << (t % WARP))
-                };
-                self.arrive(t, (warp, lanes), id, count, flags)?;
+                let here = self.here(t);
+                self.arrive(t, here, id, count, flags)?;
             }
             request::ACTIVE_MASK => self.lanes.states[t] = State::AtActiveMask,
             request::SHFL..=request::REDUX | request::ELECT | request::WARP_SYNC | request::EXCHANGE => {
                 self.lanes.states[t] = State::AtCollective;
             }
             request::CLUSTER_ARRIVE => {
-                self.lanes.cluster_arrived[t / WARP] |= 1 << (t % WARP);
+                let (warp, lanes) = self.here(t);
+                self.lanes.cluster_arrived[warp] |= lanes;
                 self.lanes.states[t] = State::Ready;
             }
             request::CLUSTER_WAIT => {
-                // The phase may have ended between the thread's arrival and now.
-                let arrived = self.lanes.cluster_arrived[t / WARP] & 1 << (t % WARP) != 0;
+                let (warp, lanes) = self.here(t);
+                // The phase may have ended between the arrival and now.
+                let arrived = self.lanes.cluster_arrived[warp] & lanes != 0;
                 self.lanes.states[t] = if arrived { State::AtClusterBarrier } else { State::Ready };
             }
             _ => return Err(Fault::Status(1)),

@@ -39,8 +39,16 @@ type AssertFail = unsafe extern "C" fn(
     u32,
 );
 
-pub static SERVICES: Services =
-    Services { vprintf, malloc, free, assert: assert_failed, global_timer, nanosleep, suspend, check: sanitize::check };
+pub static SERVICES: Services = Services {
+    vprintf,
+    malloc,
+    free,
+    assert: assert_failed,
+    global_timer,
+    nanosleep,
+    suspend,
+    check: sanitize::check,
+};
 
 unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments: *const u8) -> i32 {
     if format.is_null() {

@@ -11,8 +11,8 @@
 //! // run[block=64, grid=2, shared=1024]: ballot() = 0xffffffff*128
 //! // run[L]: lock() = 1                      not asked of settings P and S
 //! // run[P]: named_barrier() = 1             P has to take it; not asked of setting S
-//! // run[L, grid=4, cluster=2]: rank() = 0, 1, 0, 1
-//! // run[L, grid=4, cooperative]: meet() = 4
+//! // run[P, grid=4, cluster=2]: rank() = 0, 1, 0, 1
+//! // run[P, grid=4, cooperative]: meet() = 4
 //! ```
 //! A `*n` repeats a value. Text behind two spaces after the results is a remark.
 

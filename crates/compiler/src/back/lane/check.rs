@@ -58,7 +58,8 @@ impl Code<'_> {
         self.b.start_block(&done);
         let merged = values.iter().map(|value| {
             let nothing = Builder::bits(value.ty, 0);
-            let either = format!("phi {} [ {}, %{performed} ], [ {}, %{asked} ]", value.ty, value.text, nothing.text);
+            let either =
+                format!("phi {} [ {}, %{performed} ], [ {}, %{asked} ]", value.ty, value.text, nothing.text);
             self.b.assign(value.ty, either)
         });
         Ok(merged.collect())
@@ -67,14 +68,28 @@ impl Code<'_> {
     fn described(&self, inst: &Inst) -> Option<(Access, i64)> {
         Some(match &inst.op {
             Op::Load { space, mem, offset, .. } => {
-                let is_used = |(nth, value): (usize, &crate::ir::Value)| u32::from(self.used.contains(value.index())) << nth;
+                let is_used = |(nth, value): (usize, &crate::ir::Value)| {
+                    u32::from(self.used.contains(value.index())) << nth
+                };
                 let used = inst.results.iter().enumerate().map(is_used).fold(0, |mask, bit| mask | bit);
                 let n_elements = inst.results.len() as u32;
-                (Access { space: *space, kind: READ, bytes: u32::from(mem.bits / 8), n_elements, used }, *offset)
+                (
+                    Access { space: *space, kind: READ, bytes: u32::from(mem.bits / 8), n_elements, used },
+                    *offset,
+                )
             }
             Op::Store { space, mem, offset, .. } => {
                 let n_elements = inst.args.len() as u32 - 1;
-                (Access { space: *space, kind: WRITE, bytes: u32::from(mem.bits / 8), n_elements, used: 0 }, *offset)
+                (
+                    Access {
+                        space: *space,
+                        kind: WRITE,
+                        bytes: u32::from(mem.bits / 8),
+                        n_elements,
+                        used: 0,
+                    },
+                    *offset,
+                )
             }
             Op::Atomic { space, ty, offset, .. } => {
                 let bits = match ty {

@@ -5,8 +5,8 @@ use super::plan::{Plan, Suspension, is_invariant};
 use super::{request, special};
 use crate::back::cpu::Options;
 use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory};
-use crate::pass::bits::BitSet;
 use crate::ir::{BlockId, Edge, FuncId, Function, Inst, Op, Space, Term, Value};
+use crate::pass::bits::BitSet;
 use crate::program::{Kernel, Program};
 
 pub type Result<T = ()> = std::result::Result<T, Unsupported>;

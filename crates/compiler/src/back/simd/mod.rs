@@ -45,6 +45,7 @@ pub fn emit(
     let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
     if per_warp {
         emitter.per_warp = true;
+        emitter.clustered = options.clustered;
         emitter.groups = 1;
     }
     emitter.whole()?;
@@ -136,6 +137,8 @@ struct Emitter<'a> {
     lanes: u32,
     /// Setting P: the function runs one warp.
     per_warp: bool,
+    /// The block is one of several of a cluster (P).
+    clustered: bool,
     /// Groups that a context holds.
     groups: u64,
     /// Masks that cross blocks are `<W x i32>`: the CPU has no mask registers.
@@ -182,6 +185,7 @@ impl<'a> Emitter<'a> {
             threads,
             lanes: threads.width,
             per_warp: false,
+            clustered: false,
             groups: threads.total().div_ceil(u64::from(threads.width)),
             wide_masks: vector_bits < 512,
             wide_gathers: vector_bits >= 512,

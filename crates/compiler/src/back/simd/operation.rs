@@ -46,7 +46,7 @@ impl Emitter<'_> {
             }
             op if op.is_warp_collective() => self.collective(inst),
             // The region ends behind it.
-            Op::Barrier { .. } => Ok(()),
+            op if op.is_barrier() => Ok(()),
             Op::Syscall(call) => self.syscall(*call, inst),
             // PTX: any time from 0 to twice what is asked; other warps of the block could not run meanwhile.
             Op::NanoSleep if self.per_warp => Ok(()),

@@ -3,7 +3,7 @@
 use super::Emitter;
 use crate::back::lane::layout::launch;
 use crate::back::llvm::{Builder, Type, Val};
-use crate::ir::{Inst, Op, Space, Special};
+use crate::ir::{CLUSTER_SHIFT, Inst, Op, Space, Special};
 use crate::pass::shape::Shape;
 
 fn i32_ty() -> Type {
@@ -28,7 +28,11 @@ impl Emitter<'_> {
             Op::SharedAddr(id) => {
                 let found = self.kernel.shared.offsets.iter().find(|(known, _)| known == id);
                 let (_, offset) = found.ok_or("a shared variable has no place")?;
-                self.i64(*offset)
+                if self.clustered {
+                    self.b.assign(wide, format_args!("add i64 %shared.first, {offset}"))
+                } else {
+                    self.i64(*offset)
+                }
             }
             Op::LocalAddr(id) => {
                 let offset = self.locals.get(id.index()).copied().ok_or("a local variable has no place")?;
@@ -65,7 +69,35 @@ impl Emitter<'_> {
         self.b.assign(i32_ty(), format_args!("load i32, ptr {}, !invariant.load !0", at.text))
     }
 
+    /// Where the block lies in its cluster and the cluster in the grid.
+    fn in_cluster(&mut self, register: Special) -> Option<Val> {
+        let axes = ["x", "y", "z"];
+        let of =
+            |what: &str, axis: u8| axes.get(usize::from(axis)).map(|axis| named(&format!("%{what}.{axis}")));
+        let divided = |me: &mut Self, op: &str, what: &str, axis: u8| {
+            let (whole, size) = (of(what, axis), of("cluster", axis));
+            match (whole, size) {
+                (Some(whole), Some(size)) => me.b.bin(op, &whole, &size),
+                _ => number(0),
+            }
+        };
+        Some(match register {
+            Special::ClusterId(axis) => divided(self, "udiv", "ctaid", axis),
+            Special::NClusterId(axis) => divided(self, "udiv", "grid", axis),
+            Special::ClusterCtaid(axis) => divided(self, "urem", "ctaid", axis),
+            Special::ClusterNctaid(axis) => of("cluster", axis).unwrap_or_else(|| number(0)),
+            Special::ClusterCtaRank => named("%cluster.rank"),
+            Special::ClusterNctaRank => named("%cluster.blocks"),
+            _ => return None,
+        })
+    }
+
     fn block_register(&mut self, register: Special) -> Result<Val, String> {
+        if self.clustered
+            && let Some(val) = self.in_cluster(register)
+        {
+            return Ok(val);
+        }
         let [bx, by, bz] = self.threads.block;
         let total = self.threads.total();
         Ok(match register {
@@ -166,11 +198,18 @@ impl Emitter<'_> {
                 };
                 let shared_bytes = self.b.assign(Type::int(64, 1), "zext i32 %shared.bytes to i64");
                 let local_bytes = self.i64(self.local_bytes * self.threads.total());
+                // The block's own memory, and the whole cluster's.
+                let (own, window_bytes) = if self.clustered {
+                    let bytes = self.b.assign(Type::int(64, 1), "zext i32 %cluster.blocks to i64");
+                    ("%shared.own", self.b.bin_int("shl", &bytes, i128::from(CLUSTER_SHIFT)))
+                } else {
+                    (start, shared_bytes.clone())
+                };
                 let val = match end {
-                    "shared" => inside(self, start, shared_bytes),
+                    "shared" => inside(self, own, shared_bytes),
                     "local" => inside(self, start, local_bytes),
                     _ if matches!(space, Space::Global | Space::Generic) => {
-                        let shared = inside(self, "%shared", shared_bytes);
+                        let shared = inside(self, "%shared", window_bytes);
                         let local = inside(self, "%local", local_bytes);
                         let either = self.b.or(&shared, &local);
                         self.b.not(&either)

@@ -6,8 +6,9 @@
 //! still read are kept in the record meanwhile.
 
 use super::Emitter;
+use crate::back::lane::layout::{launch, worker};
 use crate::back::llvm::{Builder, Type, Val};
-use crate::ir::{BarrierKind, Inst, Op, Value};
+use crate::ir::{BarrierKind, CLUSTER_SHIFT, Inst, Op, Value};
 use crate::pass::bits::BitSet;
 use crate::pass::liveness::live_in;
 
@@ -23,7 +24,10 @@ pub(super) mod warp {
     pub const SAVED: u64 = 128;
 }
 
+// Kinds of requests.
 const BARRIER: u32 = 1;
+const CLUSTER_ARRIVE: u32 = 9;
+const CLUSTER_WAIT: u32 = 10;
 
 /// Where a warp leaves a loop that waits, and comes back.
 #[derive(Clone, Copy, Debug)]
@@ -83,9 +87,25 @@ impl Emitter<'_> {
         self.field("%ctaid.x", "i32", "%worker", 32);
         self.field("%ctaid.y", "i32", "%worker", 36);
         self.field("%ctaid.z", "i32", "%worker", 40);
+        if self.clustered {
+            self.cluster();
+        }
         self.prologue()?;
         self.b.br("dispatch");
         Ok(())
+    }
+
+    /// The cluster's size, the block's rank, and where its own shared memory starts in the cluster's window.
+    fn cluster(&mut self) {
+        for (name, at) in [("%cluster.x", 0), ("%cluster.y", 4), ("%cluster.z", 8)] {
+            self.field(name, "i32", "%launch", launch::CLUSTER as u64 + at);
+        }
+        self.field("%cluster.rank", "i32", "%worker", worker::CLUSTER_RANK as u64);
+        self.b.inst("%cluster.row = mul i32 %cluster.x, %cluster.y");
+        self.b.inst("%cluster.blocks = mul i32 %cluster.row, %cluster.z");
+        self.b.inst("%cluster.rank64 = zext i32 %cluster.rank to i64");
+        self.b.inst(format_args!("%shared.first = shl i64 %cluster.rank64, {CLUSTER_SHIFT}"));
+        self.b.inst("%shared.own = getelementptr i8, ptr %shared, i64 %shared.first");
     }
 
     fn in_record(&mut self, offset: u64) -> String {
@@ -99,7 +119,20 @@ impl Emitter<'_> {
 
     /// The warp comes to the barrier in front of its next region.
     pub(super) fn request(&mut self, barrier: &Inst) {
-        let Op::Barrier { kind, .. } = barrier.op else { return };
+        match barrier.op {
+            Op::Barrier { kind, .. } => self.block_barrier(kind, barrier),
+            Op::ClusterBarrier { wait } => self.ask(if wait { CLUSTER_WAIT } else { CLUSTER_ARRIVE }, 0),
+            _ => {}
+        }
+    }
+
+    fn ask(&mut self, kind: u32, flags: u32) {
+        let word = Type::int(32, 1);
+        self.put(warp::KIND, &Builder::int(word, kind.into()));
+        self.put(warp::FLAGS, &Builder::int(word, flags.into()));
+    }
+
+    fn block_barrier(&mut self, kind: BarrierKind, barrier: &Inst) {
         let flags = match kind {
             BarrierKind::Sync => 0,
             BarrierKind::Arrive => 1,
@@ -107,9 +140,7 @@ impl Emitter<'_> {
             BarrierKind::RedAnd => 3,
             BarrierKind::RedOr => 4,
         };
-        let word = Type::int(32, 1);
-        self.put(warp::KIND, &Builder::int(word, BARRIER.into()));
-        self.put(warp::FLAGS, &Builder::int(word, flags));
+        self.ask(BARRIER, flags);
         let (numbers, predicate) = match (kind, barrier.args.split_last()) {
             (BarrierKind::Sync | BarrierKind::Arrive, _) | (_, None) => (&barrier.args[..], None),
             (_, Some((&predicate, numbers))) => (numbers, Some(predicate)),

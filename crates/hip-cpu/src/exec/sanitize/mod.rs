@@ -86,7 +86,11 @@ impl<'a> Run<'a> {
         let mut at = 0u64;
         for local in kernel.body.as_ref().map(|body| body.locals.as_slice()).unwrap_or_default() {
             at = at.next_multiple_of(local.align.max(1));
-            locals.push(Extent { name: format!("variable {}", local.name), start: at, end: at + local.bytes });
+            locals.push(Extent {
+                name: format!("variable {}", local.name),
+                start: at,
+                end: at + local.bytes,
+            });
             at += local.bytes;
         }
         report::begin();
@@ -387,7 +391,8 @@ fn inside(extents: &[Extent], offset: u64, bytes: u64, none: &str) -> Result<(),
     if extents.iter().any(|it| it.start <= offset && end <= it.end) {
         return Ok(());
     }
-    let distance = |it: &&Extent| if offset < it.start { it.start - offset } else { offset.saturating_sub(it.end) };
+    let distance =
+        |it: &&Extent| if offset < it.start { it.start - offset } else { offset.saturating_sub(it.end) };
     let nearest = extents.iter().min_by_key(distance);
     Err(Problem::OutOfBounds(nearest.map_or_else(
         || format!("and {none}"),
@@ -420,16 +425,18 @@ fn global(address: usize, bytes: usize) -> Result<(), Problem> {
     let mut near = vec![];
     near.extend(memory::watched::nearest(address).map(|it| (distance(it), it, "allocation")));
     near.extend(in_heap.map(|it| (distance(it), it, "block of the device's heap")));
-    let relation = near.into_iter().min().map(|(_, (base, size), what)| {
-        report::relation(address as u64, (base as u64, size as u64), what)
-    });
+    let relation = near
+        .into_iter()
+        .min()
+        .map(|(_, (base, size), what)| report::relation(address as u64, (base as u64, size as u64), what));
     Err(Problem::OutOfBounds(relation.unwrap_or_else(|| "and there is no allocation".to_owned())))
 }
 
 /// Where the threads of a stuck block wait, one sentence each.
 pub fn places(stuck: Stuck, program: &Program, block: [u32; 3]) -> Vec<String> {
     let waiting = stuck.waiting.into_iter().flatten();
-    let told = waiting.filter_map(|it| Some((it, program.lines.place(it.position).filter(|_| it.position != 0)?)));
+    let told =
+        waiting.filter_map(|it| Some((it, program.lines.place(it.position).filter(|_| it.position != 0)?)));
     told.map(|(it, place)| {
         let ([x, y, z], [bx, by, bz]) = (thread_index(it.thread, block), it.block);
         format!("thread ({x},{y},{z}) in block ({bx},{by},{bz}) waits at {place}")

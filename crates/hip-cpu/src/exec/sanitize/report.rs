@@ -13,7 +13,12 @@ unsafe extern "C" {
     static stderr: *mut libc::FILE;
     fn on_exit(call: extern "C" fn(c_int, *mut c_void), data: *mut c_void) -> c_int;
     /// libstdc++'s, which LLVM brings along.
-    fn __cxa_demangle(name: *const c_char, out: *mut c_char, bytes: *mut usize, status: *mut c_int) -> *mut c_char;
+    fn __cxa_demangle(
+        name: *const c_char,
+        out: *mut c_char,
+        bytes: *mut usize,
+        status: *mut c_int,
+    ) -> *mut c_char;
 }
 
 /// Lines that belong together, in one write.
@@ -81,7 +86,9 @@ pub fn relation(address: u64, extent: (u64, u64), name: &str) -> String {
     match address {
         _ if address < start => format!("and is {} bytes before {nearest}", start - address),
         // As compute-sanitizer counts: the first byte behind the end is 1 byte after it.
-        _ if address >= start + bytes => format!("and is {} bytes after {nearest}", address - (start + bytes) + 1),
+        _ if address >= start + bytes => {
+            format!("and is {} bytes after {nearest}", address - (start + bytes) + 1)
+        }
         _ => format!("and reaches beyond the end of the {what}"),
     }
 }
@@ -137,7 +144,9 @@ pub fn access(
             lines.push(format!("    Address {shown:#x} is out of bounds"));
             lines.push(format!("    {nearest}"));
         }
-        Problem::Unwritten => lines.push(format!("    Address {shown:#x} was not written before in this block")),
+        Problem::Unwritten => {
+            lines.push(format!("    Address {shown:#x} was not written before in this block"))
+        }
     }
     lines.push(String::new());
     say(&lines);
@@ -168,7 +177,8 @@ pub fn barrier(run: &Run<'_>, position: u32, by: Who, what: Divergence) {
 /// A grid whose threads wait for each other for ever.
 pub fn stuck(run: &Run<'_>, places: &[String]) {
     count();
-    let mut lines = vec!["Barrier error detected. The threads of a block wait for each other for ever".to_owned()];
+    let mut lines =
+        vec!["Barrier error detected. The threads of a block wait for each other for ever".to_owned()];
     lines.push(format!("    at {}", run.kernel));
     lines.extend(places.iter().map(|place| format!("    {place}")));
     lines.push(String::new());
