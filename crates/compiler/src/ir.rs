@@ -654,6 +654,8 @@ pub enum Op {
     /// a number), so no pass and no back end sees either.
     CallIndirect,
     Syscall(Syscall),
+    /// A texture or surface instruction: arguments and results as [`crate::texture::Access`] lists them.
+    Texture(crate::texture::Access),
     /// `[nanoseconds]`
     NanoSleep,
     Trap,
@@ -683,6 +685,7 @@ impl Op {
                 | Call(_)
                 | CallIndirect
                 | Syscall(_)
+                | Texture(_)
                 | NanoSleep
                 | Trap
                 | Breakpoint

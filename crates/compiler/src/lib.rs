@@ -13,5 +13,6 @@ pub mod lower;
 pub mod matrix;
 pub mod pass;
 pub mod program;
+pub mod texture;
 
 pub use program::{Cause, Diagnostic, Program, Source};

@@ -87,6 +87,8 @@ pub struct Global {
     pub init: Vec<u8>,
     pub relocations: Vec<Relocation>,
     pub managed: bool,
+    /// A texture, sampler or surface reference, or an array of them.
+    pub opaque: Option<crate::texture::Opaque>,
     /// Visible to the host and to other sources (`.visible`, `.weak`, `.common`), or private to its source.
     pub visible: bool,
 }

@@ -19,6 +19,7 @@ pub mod launch;
 pub mod memory;
 pub mod module;
 pub mod stream;
+pub mod texture;
 mod thread;
 
 pub use error::entry;

@@ -15,6 +15,7 @@ use crate::exec;
 use crate::handle::Registry;
 use crate::kernel;
 use crate::memory::{self, Allocation, Kind};
+use crate::texture;
 
 pub struct Module {
     pub program: Program,
@@ -136,6 +137,9 @@ impl Module {
             let kind = if variable.managed { Kind::Managed } else { Kind::Device };
             let allocation = memory::allocate_in(bytes.max(1), kind, hipMemAttachGlobal, 0, true)?;
             module.globals.push(allocation);
+            if let Some(kind) = variable.opaque {
+                texture::declare(allocation.base, bytes, kind);
+            }
             module.addresses.push(allocation.base);
             let init = variable.init.get(..bytes).unwrap_or(&variable.init);
             // SAFETY: a fresh allocation of `bytes`; `init` is not longer.
@@ -188,6 +192,15 @@ impl Module {
         Ok(found)
     }
 
+    /// Address of the `.texref` variable of that name.
+    pub fn texref(&self, name: &str) -> Result<usize> {
+        let (id, variable) = self.program.global(name).ok_or(hipErrorNotFound)?;
+        match variable.opaque {
+            Some(compiler::texture::Opaque::Texture) => Ok(self.globals[id.index()].base),
+            _ => Err(hipErrorNotFound),
+        }
+    }
+
     /// The handle of kernel `name`; one that cannot be translated is an error here and for itself alone.
     pub fn function(self: &Arc<Module>, name: &str) -> Result<hipFunction_t> {
         let mut functions = self.functions.lock();
@@ -216,6 +229,7 @@ impl Module {
 impl Drop for Module {
     fn drop(&mut self) {
         for allocation in &self.globals {
+            texture::forget(allocation.base);
             if let Some(taken) = memory::take(allocation.base, &[allocation.kind]) {
                 memory::release(&taken);
             }

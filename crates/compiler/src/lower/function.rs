@@ -403,6 +403,10 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                 }
             }
             Space::Global | Space::Const => {
+                if super::reference::kind(variable).is_some() {
+                    let message = "a texture, sampler or surface is declared in the module or as a parameter";
+                    return Err((variable.span, message.to_owned()));
+                }
                 for name in &variable.names {
                     let layout = layout::layout(variable, name)?;
                     let full = format!("{}::{}", self.name, name.name.value);

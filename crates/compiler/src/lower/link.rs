@@ -13,9 +13,11 @@ use ptx::{Constant, LineIndex, Parsed, Span};
 
 use super::indirect;
 use super::layout::{self, Layout};
+use super::reference;
 use crate::ir::{FuncId, GlobalId, SharedId};
 use crate::lines::{Location, Text};
 use crate::program::{Cause, Diagnostic, Global, GlobalSpace, Relocation, Shared, Source, Target};
+use crate::texture::Opaque;
 
 /// Initialisers place bytes at most this far into a variable; only the text's own length lets them be many.
 const MAX_INIT_BYTES: u64 = 1 << 28;
@@ -99,8 +101,6 @@ pub(crate) enum Symbol<'i, 'a> {
     External(&'i Function<'a>),
     /// A variable declared `.extern` that no source defines.
     Undefined,
-    /// A texture, sampler or surface reference.
-    Opaque,
     /// By its index among the kernels.
     Kernel(u32),
 }
@@ -135,6 +135,7 @@ impl Storage {
             align: layout.align,
             init: vec![],
             relocations: vec![],
+            opaque: None,
             managed: variable.attributes.iter().any(|attribute| attribute.name.value == "managed"),
             visible: matches!(variable.linkage, Linkage::Visible | Linkage::Weak | Linkage::Common),
         });
@@ -225,13 +226,11 @@ impl<'i, 'a> Linked<'i, 'a> {
     ) {
         for name in &variable.names {
             let text = name.name.value;
-            if matches!(variable.ty.value, Type::Texref | Type::Samplerref | Type::Surfref)
-                || variable.space.value == Space::Texture
-            {
-                self.names[unit].insert(text, Symbol::Opaque);
-                continue;
-            }
-            let layout = match layout::layout(variable, name) {
+            let opaque = reference::kind(variable);
+            let layout = match layout::layout(variable, name).and_then(|plain| match opaque {
+                Some(_) => reference::layout(name),
+                None => Ok(plain),
+            }) {
                 Ok(layout) => layout,
                 Err((span, message)) => {
                     self.error(unit, span, message);
@@ -247,13 +246,16 @@ impl<'i, 'a> Linked<'i, 'a> {
                     let is_extern = variable.linkage == Linkage::Extern;
                     Symbol::Shared(self.storage.add_shared(text.to_owned(), layout, is_extern))
                 }
-                Space::Global | Space::Const => {
+                Space::Global | Space::Const | Space::Texture => {
                     if let Some(symbol) = self.merge(unit, variable, name, layout, exports) {
                         self.names[unit].insert(text, symbol);
                         continue;
                     }
                     let id = self.storage.add_global(text.to_owned(), layout, variable);
-                    initialised.push((id, unit, variable, name));
+                    match opaque {
+                        Some(opaque) => self.initialise_reference(id, unit, opaque, name),
+                        None => initialised.push((id, unit, variable, name)),
+                    }
                     Symbol::Global(id)
                 }
                 _ => {
@@ -386,6 +388,15 @@ impl<'i, 'a> Linked<'i, 'a> {
                 }
             },
             _ => {}
+        }
+    }
+
+    fn initialise_reference(&mut self, id: GlobalId, unit: usize, opaque: Opaque, name: &Declarator<'a>) {
+        let global = &mut self.storage.globals[id.index()];
+        global.opaque = Some(opaque);
+        match reference::init(opaque, name, global.bytes) {
+            Ok(init) => global.init = init,
+            Err((span, message)) => self.error(unit, span, message),
         }
     }
 

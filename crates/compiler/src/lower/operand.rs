@@ -146,12 +146,6 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                 Some(Symbol::External(_) | Symbol::Undefined) => {
                     return Err(Failure::Undefined(span, name.to_owned()));
                 }
-                Some(Symbol::Opaque) => {
-                    return fail(
-                        span,
-                        format!("'{name}': texture, sampler and surface references are not supported"),
-                    );
-                }
                 Some(Symbol::Kernel(index)) => {
                     let number = u128::from(super::indirect::kernel_address(index));
                     return Ok((Space::Generic, self.b.emit1(Op::Const(number), &[], Ty::B64)));

@@ -7,7 +7,7 @@ use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
 use super::{
     atomic, barrier, call, cluster, compare, control, convert, copy, float, integer, logic, matrix, mbarrier,
-    memory, mma, special, stack, video, video_simd, warp, wmma,
+    memory, mma, special, stack, texture, video, video_simd, warp, wmma,
 };
 
 /// What a guard predicate does to an instruction.
@@ -84,6 +84,7 @@ table! {
     "getctarank"     Pure   cluster::getctarank,
     "griddepcontrol" Impure control::griddepcontrol,
     "isspacep"       Pure   memory::isspacep,
+    "istypep"        Impure texture::istypep,
     "ld"             Impure memory::ld,
     "ldmatrix"       Impure matrix::ldmatrix,
     "ldu"            Impure memory::ld,
@@ -135,10 +136,17 @@ table! {
     "stmatrix"       Impure matrix::stmatrix,
     "sub"            Pure   integer::sub,
     "subc"           Pure   integer::subc,
+    "suld"           Impure texture::suld,
+    "suq"            Impure texture::suq,
+    "sured"          Impure texture::sured,
+    "sust"           Impure texture::sust,
     "szext"          Pure   integer::szext,
     "tanh"           Pure   float::tanh,
     "testp"          Pure   float::testp,
+    "tex"            Impure texture::tex,
+    "tld4"           Impure texture::tld4,
     "trap"           Impure control::trap,
+    "txq"            Impure texture::txq,
     "vabsdiff"       Pure   video::vabsdiff,
     "vabsdiff2"      Pure   video_simd::simd,
     "vabsdiff4"      Pure   video_simd::simd,

@@ -275,6 +275,12 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
         }
         Op::Call(_) => Ok(()),
         Op::CallIndirect => check(args.first() == Some(&B64)),
+        Op::Texture(access) => check(
+            args.len() == access.arguments()
+                && args[0] == B64
+                && args[1..].iter().all(|it| matches!(it, Ty::B16 | B32 | B64))
+                && results == access.results().into_iter().map(Ty::of_bits).collect::<Vec<_>>(),
+        ),
         Op::Syscall(Syscall::Vprintf) => expect(&[B64, B64], &[B32]),
         Op::Syscall(Syscall::Malloc) => expect(&[B64], &[B64]),
         Op::Syscall(Syscall::Free) => expect(&[B64], &[]),

@@ -8,6 +8,7 @@ use super::loops::Loops;
 use super::shape::Spread;
 use super::visit::{Definition, definitions};
 use crate::ir::*;
+use crate::texture::Access;
 
 /// Indices of the loops that end when another thread has done something, as far as one can tell.
 pub fn waiting(
@@ -114,6 +115,8 @@ impl View<'_> {
                 fenced && !matches!(space, Space::Const | Space::Param | Space::Local)
             }
             Op::Load { .. } => !self.is_tried_again(index, inst),
+            // Another thread may store to the surface.
+            Op::Texture(Access::Load { .. }) => fenced,
             Op::Atomic { op: AtomOp::Cas, .. } => {
                 !(self.passes_all_trips(index, block) && self.retries(index, inst))
             }

@@ -11,7 +11,7 @@ use crate::error::{Result, out};
 use crate::stream::{self, Place, Shape};
 
 /// Reads a structure that the program gave.
-fn given<'a, T>(pointer: *const T) -> Result<&'a T> {
+pub(super) fn given<'a, T>(pointer: *const T) -> Result<&'a T> {
     // SAFETY: HIP's contract: null, or readable during the call.
     unsafe { pointer.as_ref() }.ok_or(hipErrorInvalidValue)
 }

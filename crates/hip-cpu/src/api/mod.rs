@@ -18,6 +18,7 @@ mod memory;
 mod module;
 mod pool;
 mod stream;
+mod texture;
 
 pub use array::*;
 pub use copy::*;
@@ -28,3 +29,4 @@ pub use memory::*;
 pub use module::*;
 pub use pool::*;
 pub use stream::*;
+pub use texture::*;

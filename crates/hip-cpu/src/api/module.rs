@@ -90,7 +90,7 @@ pub fn hipModuleUnload(module: hipModule_t) -> Result {
 
 /// # Errors
 /// `hipErrorInvalidValue` when `name` is null or not UTF-8, which no PTX name is.
-fn text<'a>(name: *const c_char) -> Result<&'a str> {
+pub(super) fn text<'a>(name: *const c_char) -> Result<&'a str> {
     if name.is_null() {
         return Err(hipErrorInvalidValue);
     }

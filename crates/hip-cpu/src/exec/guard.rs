@@ -93,6 +93,11 @@ pub unsafe fn abandon(status: i32) -> ! {
     }
 }
 
+/// For a fault that a service found before the memory did.
+pub fn set_address(address: usize) {
+    ADDRESS.with(|cell| cell.set(address));
+}
+
 /// While it lives, a fault is the process's own.
 pub struct Pause(usize);
 

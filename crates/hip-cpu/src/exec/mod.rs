@@ -13,6 +13,7 @@ pub mod sanitize;
 pub mod services;
 #[cfg(test)]
 mod tests;
+pub mod texture;
 
 use std::ffi::c_void;
 use std::mem::offset_of;

@@ -23,6 +23,7 @@ pub struct Services {
     nanosleep: unsafe extern "C" fn(i32),
     suspend: unsafe extern "C" fn(i32),
     check: unsafe extern "C" fn(*const Launch, *const Worker, *const Thread, *const u8, u32, u32) -> i32,
+    texture: unsafe extern "C" fn(*const Launch, u64, *mut u64) -> i32,
 }
 
 /// Message, file, line, function, bytes of a character; then the block's three indices and the thread's number in it.
@@ -48,6 +49,7 @@ pub static SERVICES: Services = Services {
     nanosleep,
     suspend,
     check: sanitize::check,
+    texture: super::texture::access,
 };
 
 unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments: *const u8) -> i32 {

@@ -2,8 +2,9 @@
 
 use super::code::{Code, Result, block_label};
 use super::layout::{launch, service, status, thread, worker};
-use crate::back::llvm::{Type, Unsupported, Val, memory};
+use crate::back::llvm::{Type, Unsupported, Val, memory, texture};
 use crate::ir::{BlockId, FuncId, Syscall, Value};
+use crate::texture::Access;
 
 /// Bytes of the OS thread's stack that recursion may take.
 const STACK_LIMIT: i128 = 512 << 10;
@@ -152,5 +153,15 @@ impl Code<'_> {
                 vec![]
             }
         })
+    }
+
+    pub fn texture(&mut self, access: Access, args: &[Val], results: &[Type]) -> Result<Vec<Val>> {
+        let Some(words) = self.texture_words.clone() else {
+            return Err(Unsupported("a texture in an unreachable block".to_owned()));
+        };
+        let service = self.service(service::TEXTURE).text;
+        texture::call(&mut self.b, &service, &words, access, args);
+        let read = |(nth, to): (usize, &Type)| texture::result(&mut self.b, &words, nth, *to);
+        Ok(results.iter().enumerate().map(read).collect())
     }
 }

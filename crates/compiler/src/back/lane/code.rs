@@ -4,7 +4,7 @@ use super::layout::{launch, service, status, thread, worker};
 use super::plan::{Plan, Suspension, is_invariant};
 use super::{request, special};
 use crate::back::cpu::Options;
-use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory};
+use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory, texture};
 use crate::ir::{BlockId, Edge, FuncId, Function, Inst, Op, Space, Term, Value};
 use crate::pass::bits::BitSet;
 use crate::program::{Kernel, Program};
@@ -81,6 +81,8 @@ pub struct Code<'a> {
     pub frame: Option<Val>,
     /// Where called functions write their results.
     pub call_results: Option<Val>,
+    /// Arguments and results of texture instructions.
+    pub texture_words: Option<Val>,
     /// The operand that holds each value: an SSA name or constant, or the pointer of its slot.
     names: Vec<Option<String>>,
     pub bases: Option<Bases>,
@@ -111,6 +113,7 @@ impl<'a> Code<'a> {
             stack_base: None,
             frame: None,
             call_results: None,
+            texture_words: None,
             names: vec![None; body.function.values.len()],
             bases: None,
             resumes: vec![],
@@ -158,6 +161,10 @@ impl<'a> Code<'a> {
                 Some(_) => Val::new(Type::ptr(), "%stack"),
             });
             self.call_results = Some(buffer);
+        }
+        if function.blocks.iter().flat_map(|block| &block.insts).any(|it| matches!(it.op, Op::Texture(_))) {
+            let words = format!("alloca {}, align 16", texture::words_ty());
+            self.texture_words = Some(self.b.assign(Type::ptr(), words));
         }
         for (index, ty) in function.values.iter().enumerate() {
             if self.plan.in_slot.contains(index) && !self.plan.invariant.contains(index) {
@@ -435,6 +442,7 @@ impl<'a> Code<'a> {
                 vec![]
             }
             Op::Syscall(syscall) => self.syscall(*syscall, &args)?,
+            Op::Texture(access) => self.texture(*access, &args, &results)?,
             Op::Trap | Op::Breakpoint => {
                 self.stop(status::TRAP);
                 vec![]

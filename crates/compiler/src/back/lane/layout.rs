@@ -46,6 +46,7 @@ pub mod service {
     pub const GLOBAL_TIMER: i64 = 4;
     pub const SUSPEND: i64 = 6;
     pub const CHECK: i64 = 7;
+    pub const TEXTURE: i64 = 8;
 }
 
 /// What `cudaway_step` returns.

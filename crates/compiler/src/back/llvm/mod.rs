@@ -7,6 +7,7 @@ mod builder;
 pub mod inst;
 pub mod memory;
 pub mod nan;
+pub mod texture;
 mod ty;
 
 pub use builder::{Builder, Val};

@@ -1,10 +1,11 @@
 //! One instruction in either copy: scalar where its results are uniform or affine, else a vector.
 
 use super::{Copy, Emitter};
-use crate::back::llvm::{Type, Val, emit_pure};
+use crate::back::llvm::{Type, Val, emit_pure, texture};
 use crate::ir::{Inst, Op, Ty, Value};
 use crate::pass::regions::is_checked;
 use crate::pass::shape::Shape;
+use crate::texture::Access;
 
 impl Emitter<'_> {
     /// A pure operation on `lanes` lanes.
@@ -48,6 +49,7 @@ impl Emitter<'_> {
             // The region ends behind it.
             op if op.is_barrier() => Ok(()),
             Op::Syscall(call) => self.syscall(*call, inst),
+            Op::Texture(access) => self.texture(*access, inst),
             // PTX: any time from 0 to twice what is asked; other warps of the block could not run meanwhile.
             Op::NanoSleep if self.per_warp => Ok(()),
             Op::NanoSleep => {
@@ -251,6 +253,37 @@ impl Emitter<'_> {
         }
         if let Some((value, buffer, ty)) = out {
             let val = self.reload(&buffer, ty);
+            self.define_vector(value, val);
+        }
+        Ok(())
+    }
+
+    /// One call of the host's sampler per active lane.
+    fn texture(&mut self, access: Access, inst: &Inst) -> Result<(), String> {
+        let service = self.service(8);
+        let vectors = self.vectors_of(&inst.args);
+        let buffers: Vec<(String, Type)> =
+            vectors.iter().enumerate().map(|(number, val)| (self.spill(number, val), val.ty)).collect();
+        let outs: Vec<(String, Type)> = self
+            .types(&inst.results)
+            .into_iter()
+            .enumerate()
+            .map(|(nth, ty)| {
+                let ty = self.vector_ty(ty);
+                (self.spill(buffers.len() + nth, &crate::back::llvm::Builder::bits(ty, 0)), ty)
+            })
+            .collect();
+        let words = Val::new(Type::ptr(), self.scratch(buffers.len() + outs.len(), texture::words_ty()));
+        self.for_lanes(|me, lane| {
+            let args: Vec<Val> = buffers.iter().map(|(buffer, ty)| me.item(buffer, *ty, lane)).collect();
+            texture::call(&mut me.b, &service, &words, access, &args);
+            for (nth, (buffer, ty)) in outs.iter().enumerate() {
+                let value = texture::result(&mut me.b, &words, nth, Type::new(ty.scalar, 1));
+                me.set_item(buffer, lane, &value);
+            }
+        });
+        for (&value, (buffer, ty)) in inst.results.iter().zip(&outs) {
+            let val = self.reload(buffer, *ty);
             self.define_vector(value, val);
         }
         Ok(())

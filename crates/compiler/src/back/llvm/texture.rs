@@ -1,0 +1,36 @@
+//! A texture or surface instruction of one lane as a call of the host's service.
+
+use super::{Builder, Type, Val, memory};
+use crate::texture::{Access, MAX_WORDS};
+
+/// Where arguments and results lie.
+pub fn words_ty() -> Type {
+    Type::int(64, MAX_WORDS as u32)
+}
+
+/// Writes the arguments to `words`, calls, and ends the function with the service's answer unless it is 0.
+pub fn call(b: &mut Builder, service: &str, words: &Val, access: Access, args: &[Val]) {
+    for (nth, arg) in args.iter().enumerate() {
+        let bits = b.to_bits(arg);
+        let wide = b.resize(&bits, 64, false);
+        let at = memory::offset_pointer(b, words, 8 * nth as i64);
+        b.inst(format_args!("store {}, {}, align 8", wide.typed(), at.typed()));
+    }
+    let code = access.code();
+    let line = format!("call i32 {service}(ptr %launch, i64 {code}, {})", words.typed());
+    let status = b.assign(Type::int(32, 1), line);
+    let good = b.icmp_int("eq", &status, 0);
+    let (fault, next) = (b.label("texture.fault"), b.label("texture.done"));
+    b.cond_br(&good, &next, &fault);
+    b.start_block(&fault);
+    b.inst(format_args!("ret {}", status.typed()));
+    b.start_block(&next);
+}
+
+/// Result number `nth` of the call before.
+pub fn result(b: &mut Builder, words: &Val, nth: usize, to: Type) -> Val {
+    let at = memory::offset_pointer(b, words, 8 * nth as i64);
+    let wide = b.assign(Type::int(64, 1), format_args!("load i64, {}, align 8", at.typed()));
+    let bits = b.resize(&wide, to.bits(), false);
+    b.bitcast(&bits, to)
+}
