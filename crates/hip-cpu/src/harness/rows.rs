@@ -53,7 +53,8 @@ impl Expected {
         }
     }
 
-    fn matches(self, got: &[u8]) -> bool {
+    /// Whether these bytes are the expected ones.
+    pub fn matches(self, got: &[u8]) -> bool {
         let mut raw = [0; 8];
         raw[..got.len()].copy_from_slice(got);
         let bits = u64::from_le_bytes(raw);
@@ -208,7 +209,7 @@ fn float32(text: &str) -> Option<f32> {
 }
 
 /// An argument as the parameter's bytes.
-fn argument(text: &str, bytes: usize) -> Option<Vec<u8>> {
+pub fn argument(text: &str, bytes: usize) -> Option<Vec<u8>> {
     if let Some(value) = int(text) {
         return Some(value.to_le_bytes()[..bytes].to_vec());
     }
