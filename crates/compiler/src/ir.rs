@@ -468,6 +468,15 @@ pub enum Syscall {
     AssertFail,
 }
 
+/// What a program does wrong besides its memory accesses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// A call to what is no function.
+    InvalidPc,
+    /// The stack is used up.
+    Stack,
+}
+
 /// Operations. Arguments are listed in order; the result types follow from the operation unless said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
@@ -660,6 +669,8 @@ pub enum Op {
     NanoSleep,
     Trap,
     Breakpoint,
+    /// Ends the grid as a failing instruction does.
+    Fault(Fault),
 }
 
 impl Op {
@@ -689,6 +700,7 @@ impl Op {
                 | NanoSleep
                 | Trap
                 | Breakpoint
+                | Fault(_)
                 | Special(
                     self::Special::Clock
                         | self::Special::ClockHi

@@ -279,6 +279,7 @@ impl From<HipError> for Error {
             // HIP differs: it has no number for these; the CPU device answers CUDA's.
             hip::hipError_t(714) => Error::HardwareStackError,
             hip::hipError_t(716) => Error::MisalignedAddress,
+            hip::hipError_t(718) => Error::InvalidPc,
             _ => Error::Unknown,
         }
     }

@@ -324,6 +324,7 @@ fn limit_images(p: &mut hipDeviceProp_tR0600) {
 
 /// Numbers for which HIP has no name; they are CUDA's.
 pub const HARDWARE_STACK_ERROR: hipError_t = hipError_t(714);
+pub const INVALID_PC: hipError_t = hipError_t(718);
 pub const MISALIGNED_ADDRESS: hipError_t = hipError_t(716);
 
 thread_local! {
@@ -362,6 +363,7 @@ pub fn fail(fault: Fault) {
         Fault::Assert => hipErrorAssert,
         Fault::Address(_) => hipErrorIllegalAddress,
         Fault::Stack => HARDWARE_STACK_ERROR,
+        Fault::InvalidPc => INVALID_PC,
         Fault::Memory(_) => hipErrorOutOfMemory,
         Fault::Trap | Fault::Collective | Fault::Arithmetic | Fault::Deadlock(_) | Fault::Status(_) => {
             hipErrorLaunchFailure

@@ -75,6 +75,25 @@ __global__ void recurses(int *data)
     data[threadIdx.x] = deep(static_cast<int>(threadIdx.x), data);
 }
 
+typedef int (*Operation)(int);
+
+__device__ int twice(int value)
+{
+    return 2 * value;
+}
+
+__device__ int next(int value)
+{
+    return value + 1;
+}
+
+__device__ Operation operations[] = {twice, next, nullptr};
+
+__global__ void calls(int *data, int which)
+{
+    data[threadIdx.x] = operations[threadIdx.x == 5 ? which : 0](data[threadIdx.x]);
+}
+
 __global__ void takes_all(int *counts)
 {
     int got = 0;
@@ -341,6 +360,11 @@ int main(int argc, char **argv)
     } else if (is("stack")) {
         recurses<<<1, 32>>>(device_data);
         fails(714);
+    } else if (is("call")) {
+        calls<<<1, 32>>>(device_data, 1);
+        OK(cudaDeviceSynchronize());
+        calls<<<1, 32>>>(device_data, 2);
+        fails(718);
     } else if (is("contexts")) {
         contexts();
     } else if (is("heap")) {

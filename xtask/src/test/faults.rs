@@ -144,6 +144,7 @@ const FAILING: &[(&str, &str)] = &[
     ("noncanonical", ""),
     ("trap", ""),
     ("stack", ""),
+    ("call", ""),
     ("heap", ""),
     ("unaligned", ""),
     ("contexts", ""),

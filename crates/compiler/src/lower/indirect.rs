@@ -3,10 +3,10 @@
 //! A device function's address is a number of ours, not a place in memory: whatever a program can have in a pointer is
 //! the address of a function whose address it takes somewhere, in code or in a variable. So a call through a pointer is
 //! a chain of "is it this one?" with ordinary calls behind, and no back end needs function pointers. A pointer that is
-//! none of them traps, as jumping to nowhere does.
+//! none of them is a fault, as jumping to nowhere is.
 
 use super::builder::empty_block;
-use crate::ir::{Block, BlockId, Cmp, Edge, FuncId, Function, Inst, Op, Pos, Term, Ty, U64, Value};
+use crate::ir::{Block, BlockId, Cmp, Edge, Fault, FuncId, Function, Inst, Op, Pos, Term, Ty, U64, Value};
 
 /// The number that stands for the function's address: never null, 16 apart.
 pub(crate) fn address(id: FuncId) -> u64 {
@@ -68,7 +68,7 @@ fn chain(function: &mut Function, at: BlockId, call: &Inst, tail: Vec<Inst>, can
         current = next;
     }
     function.blocks[current.index()].insts.push(Inst {
-        op: Op::Trap,
+        op: Op::Fault(Fault::InvalidPc),
         args: vec![],
         results: vec![],
         pos: call.pos,

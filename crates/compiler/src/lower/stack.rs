@@ -6,7 +6,7 @@ use ptx::ast::{OperandKind, Type};
 use super::builder::Var;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
-use crate::ir::{Cmp, IntBin, LocalId, Op, Ty, U64, Value};
+use crate::ir::{Cmp, Fault, IntBin, LocalId, Op, Ty, U64, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
@@ -68,7 +68,7 @@ pub(super) fn alloca<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower 
     let (overflow, behind) = (l.b.new_block(), l.b.new_block());
     l.b.branch(fits, behind, overflow);
     l.b.enter(overflow);
-    l.b.emit(Op::Trap, &[], &[]);
+    l.b.emit(Op::Fault(Fault::Stack), &[], &[]);
     l.b.jump(behind);
     l.b.enter(behind);
     let end = l.b.emit1(Op::Int(IntBin::Add, U64), &[start, size], Ty::B64);

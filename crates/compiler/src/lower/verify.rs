@@ -241,7 +241,7 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
             let takes: &[Ty] = if *op == AtomOp::Cas { &[B64, ty, ty] } else { &[B64, ty] };
             check(args == takes && (results.is_empty() || results == [ty]))
         }
-        Op::Fence { .. } | Op::Trap | Op::Breakpoint => expect(&[], &[]),
+        Op::Fence { .. } | Op::Trap | Op::Breakpoint | Op::Fault(_) => expect(&[], &[]),
         Op::Shfl(_) => expect(&[B32; 4], &[B32, Pred]),
         Op::Vote(VoteMode::Ballot) => expect(&[Pred, B32], &[B32]),
         Op::Vote(_) => expect(&[Pred, B32], &[Pred]),

@@ -36,6 +36,8 @@ pub enum Fault {
     Collective,
     #[error("the local memory or the stack is used up")]
     Stack,
+    #[error("the kernel called what is no function")]
+    InvalidPc,
     #[error("every thread of a block waits for another: {0}")]
     Deadlock(lane::Stuck),
     #[error("the kernel accessed memory at {0:#x}, which it may not")]
@@ -55,6 +57,7 @@ impl Fault {
             -2 => Fault::Assert,
             -3 => Fault::Collective,
             -4 => Fault::Stack,
+            -5 => Fault::InvalidPc,
             guard::ILLEGAL_ADDRESS => Fault::Address(guard::address()),
             guard::ARITHMETIC => Fault::Arithmetic,
             guard::STACK_OVERFLOW => Fault::Stack,

@@ -5,7 +5,7 @@ use super::plan::{Plan, Suspension, is_invariant};
 use super::{request, special};
 use crate::back::cpu::Options;
 use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory, texture};
-use crate::ir::{BlockId, Edge, FuncId, Function, Inst, Op, Space, Term, Value};
+use crate::ir::{BlockId, Edge, Fault, FuncId, Function, Inst, Op, Space, Term, Value};
 use crate::pass::bits::BitSet;
 use crate::program::{Kernel, Program};
 
@@ -443,6 +443,13 @@ impl<'a> Code<'a> {
             }
             Op::Syscall(syscall) => self.syscall(*syscall, &args)?,
             Op::Texture(access) => self.texture(*access, &args, &results)?,
+            Op::Fault(fault) => {
+                self.stop(match fault {
+                    Fault::InvalidPc => status::INVALID_PC,
+                    Fault::Stack => status::NO_MEMORY,
+                });
+                vec![]
+            }
             Op::Trap | Op::Breakpoint => {
                 self.stop(status::TRAP);
                 vec![]

@@ -57,6 +57,7 @@ pub mod status {
     pub const TRAP: i32 = -1;
     pub const ASSERTION: i32 = -2;
     pub const NO_MEMORY: i32 = -4;
+    pub const INVALID_PC: i32 = -5;
     /// Between functions of one step only: the callee came to its end.
     pub const RETURNED: i32 = 3;
 }

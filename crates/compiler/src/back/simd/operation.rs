@@ -2,7 +2,7 @@
 
 use super::{Copy, Emitter};
 use crate::back::llvm::{Type, Val, emit_pure, texture};
-use crate::ir::{Inst, Op, Ty, Value};
+use crate::ir::{Fault, Inst, Op, Ty, Value};
 use crate::pass::regions::is_checked;
 use crate::pass::shape::Shape;
 use crate::texture::Access;
@@ -56,8 +56,12 @@ impl Emitter<'_> {
                 self.sleep(inst);
                 Ok(())
             }
-            Op::Trap | Op::Breakpoint => {
-                self.b.inst("ret i32 -1");
+            Op::Trap | Op::Breakpoint | Op::Fault(_) => {
+                self.b.inst(match &inst.op {
+                    Op::Fault(Fault::InvalidPc) => "ret i32 -5",
+                    Op::Fault(Fault::Stack) => "ret i32 -4",
+                    _ => "ret i32 -1",
+                });
                 let dead = self.b.label("dead");
                 self.b.start_block(&dead);
                 Ok(())
