@@ -8,7 +8,9 @@ use compiler::back::cpu::{self, Compiled, Options, Setting};
 use compiler::program::{Kernel, Target as Points};
 use compiler::{Program, Source};
 
+use crate::exec::sanitize::Run;
 use crate::exec::{self, Fault, Grid, Launch, services::SERVICES};
+use crate::memory::watched;
 use crate::jit::{self, Target};
 
 /// A kernel argument.
@@ -99,6 +101,8 @@ pub enum Error {
     Jit { error: jit::Error, text: String },
     #[error("{0}")]
     Fault(Fault),
+    #[error("the sanitizer found {0} errors")]
+    Sanitizer(u64),
 }
 
 /// Loads one PTX text; diagnostics become the error's lines.
@@ -121,7 +125,7 @@ pub fn emit(program: &Program, kernel: &str, how: &How) -> Result<Compiled, Erro
         width: how.width,
         vector_bits,
         clustered: how.cluster != [1; 3],
-        sanitize: false,
+        sanitize: is_sanitized(how.setting),
     };
     let compiled = cpu::emit(program, kernel, &options).map_err(|d| Error::Translate(lines(&d)))?;
     match how.setting {
@@ -245,7 +249,30 @@ pub fn run_code(
         explicit_cluster: (how.cluster != [1; 3]).into(),
     };
     let shared_bytes = exec::shared_bytes(&kernel.shared, how.dynamic_shared);
-    exec::run(&Grid { kernel: code, launch: &launch, shared_bytes, sanitizer: None }).map_err(Error::Fault)
+    let grid = |sanitizer| Grid { kernel: code, launch: &launch, shared_bytes, sanitizer };
+    if !is_sanitized(Some(code.setting)) {
+        return exec::run(&grid(None)).map_err(Error::Fault);
+    }
+    let buffers = args.iter_mut().filter_map(|arg| match arg {
+        Arg::Buffer(buffer) => Some((buffer.as_mut_ptr() as usize, buffer.len())),
+        Arg::Value(_) => None,
+    });
+    let variables = globals.addresses.iter().zip(&program.globals);
+    let variables = variables.map(|(&at, variable)| (at as usize, variable.bytes.max(1) as usize));
+    let watched: Vec<(usize, usize)> = buffers.chain(variables).collect();
+    watched.iter().for_each(|&(base, bytes)| watched::add(base, bytes));
+    let run = Run::new(program, kernel, &launch);
+    let result = exec::run(&grid(Some(&run)));
+    let n_errors = run.n_errors();
+    run.finish(result.err());
+    watched.iter().for_each(|&(base, _)| watched::remove(base));
+    result.map_err(Error::Fault)?;
+    if n_errors > 0 { Err(Error::Sanitizer(n_errors)) } else { Ok(()) }
+}
+
+/// `CUDAWAY_SANITIZE` holds here too, for setting L.
+fn is_sanitized(setting: Option<Setting>) -> bool {
+    watched::is_on() && setting == Some(Setting::Lane)
 }
 
 /// Kernels of one text by name, with the number of parameters: for tests that walk a file.

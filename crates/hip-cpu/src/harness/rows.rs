@@ -21,6 +21,8 @@ use std::collections::HashMap;
 use compiler::Program;
 use compiler::back::cpu::Setting;
 
+use crate::memory::watched;
+
 use super::{Arg, Error, Globals, How};
 use crate::exec;
 
@@ -271,7 +273,8 @@ pub fn run(name: &str, text: &str) -> Report {
         if let Err(error) = run_row(&program, row, &row.how.clone().lane(), &mut codes) {
             report.failures.push(format!("{at} in L: {error}"));
         }
-        if row.lane_only {
+        // The sanitizer has setting L only.
+        if row.lane_only || watched::is_on() {
             continue;
         }
         match run_row(&program, row, &row.how.clone().warp(), &mut codes) {

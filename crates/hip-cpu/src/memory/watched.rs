@@ -26,14 +26,14 @@ pub fn is_on() -> bool {
     config::get().sanitize
 }
 
-pub(super) fn add(base: usize, bytes: usize) {
+pub(crate) fn add(base: usize, bytes: usize) {
     if is_on() {
         LIVE.write().insert(base, bytes);
         CHANGES.fetch_add(1, Ordering::Release);
     }
 }
 
-pub(super) fn remove(base: usize) {
+pub(crate) fn remove(base: usize) {
     if is_on() {
         LIVE.write().remove(&base);
         CHANGES.fetch_add(1, Ordering::Release);

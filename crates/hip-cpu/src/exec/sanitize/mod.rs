@@ -126,6 +126,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// So far.
+    pub fn n_errors(&self) -> u64 {
+        self.n_errors.load(Ordering::Relaxed)
+    }
+
     /// Counts it; true when it is the first at that place.
     fn note(&self, position: u32, what: &'static str, code: Option<hipError_t>) -> bool {
         if let Some(code) = code {
