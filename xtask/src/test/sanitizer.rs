@@ -278,6 +278,14 @@ pub fn run(installed: &Installed, report: &mut Report) {
         is_clean(&ended)
     });
     report.note("sanitizer: PTX without a bug has 0 errors", clean);
+    report.note("sanitizer: every value row has its results and no bad access", rows());
+}
+
+/// The rows of `crates/hip-cpu/tests/run`, with every access asked for.
+fn rows() -> Result<()> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["test", "--package", "hip-cpu", "--test", "run"]).current_dir(setup::root());
+    setup::run(command.env("CUDAWAY_SANITIZE", "memcheck"))
 }
 
 fn source(name: &str) -> PathBuf {

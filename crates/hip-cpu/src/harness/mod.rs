@@ -10,8 +10,8 @@ use compiler::{Program, Source};
 
 use crate::exec::sanitize::Run;
 use crate::exec::{self, Fault, Grid, Launch, services::SERVICES};
-use crate::memory::watched;
 use crate::jit::{self, Target};
+use crate::memory::watched;
 
 /// A kernel argument.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use super::guard::{self, Pause};
 use super::lane::Stuck;
 use super::services;
-use super::{Fault, Launch, Thread, Worker, thread_index};
+use super::{Fault, Launch, Thread, Worker, Workspace, thread_index};
 use crate::device;
 use crate::memory;
 
@@ -59,6 +59,9 @@ impl Default for Block {
         Block { run: std::ptr::null(), written: vec![] }
     }
 }
+
+/// A complaint about a barrier, not an access.
+const DIVERGENT: &str = "divergent";
 
 /// After this many errors the rest of a launch would tell nothing new.
 const MAX_ERRORS: u64 = 100_000;
@@ -126,7 +129,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// So far.
+    /// Accesses so far that were wrong.
     pub fn n_errors(&self) -> u64 {
         self.n_errors.load(Ordering::Relaxed)
     }
@@ -137,7 +140,9 @@ impl<'a> Run<'a> {
             let _ = self.code.compare_exchange(0, code.0, Ordering::AcqRel, Ordering::Acquire);
         }
         report::count();
-        self.n_errors.fetch_add(1, Ordering::Relaxed);
+        if what != DIVERGENT {
+            self.n_errors.fetch_add(1, Ordering::Relaxed);
+        }
         let mut found = self.found.lock();
         let count = found.entry((position, what)).or_default();
         *count += 1;
@@ -240,6 +245,8 @@ enum Place {
     /// The frame of a function that calls itself.
     Frame,
     Param(u64),
+    /// What a cooperative grid meets by; offset in it.
+    Workspace(u64),
     Elsewhere,
 }
 
@@ -328,6 +335,10 @@ fn locate(
             };
         }
     }
+    let workspace = from(launch.workspace.cast());
+    if !launch.workspace.is_null() && workspace < size_of::<Workspace>() as u64 {
+        return Place::Workspace(workspace);
+    }
     let param = from(launch.params);
     if space == Space::Param || param < run.params_bytes {
         return Place::Param(param);
@@ -347,7 +358,7 @@ fn judge(
     // Windows begin where every alignment holds, offsets count from there.
     let aligned_at = match place {
         Place::Shared(_, offset) | Place::Local(_, offset) | Place::Param(offset) => offset,
-        Place::Frame | Place::Elsewhere => address as u64,
+        Place::Frame | Place::Workspace(_) | Place::Elsewhere => address as u64,
     };
     if bytes.is_power_of_two() && aligned_at % bytes != 0 {
         return Err(Problem::Misaligned);
@@ -379,6 +390,10 @@ fn judge(
         }
         Place::Local(_, offset) => inside(&run.locals, offset, bytes, "the thread has no local memory"),
         Place::Frame => Ok(()),
+        Place::Workspace(offset) if offset + bytes <= size_of::<Workspace>() as u64 => Ok(()),
+        Place::Workspace(_) => {
+            Err(Problem::OutOfBounds("and is beyond the end of the grid's workspace".to_owned()))
+        }
         Place::Param(offset) => match offset.checked_add(bytes).is_some_and(|end| end <= run.params_bytes) {
             true => Ok(()),
             false => Err(Problem::OutOfBounds(format!(
@@ -460,7 +475,7 @@ pub enum Divergence {
 
 /// A barrier that not all its threads came to in the way `.aligned` demands.
 pub fn diverged(run: &Run<'_>, block: [u32; 3], thread: u32, position: u32, what: Divergence) {
-    if run.note(position, "divergent", None) {
+    if run.note(position, DIVERGENT, None) {
         report::barrier(run, position, (thread_index(thread, run.block), block), what);
     }
 }

@@ -99,7 +99,7 @@ fn space(access: Access, place: Place) -> &'static str {
         Place::Local(..) | Place::Frame => "__local__",
         Place::Param(_) => "parameter",
         Place::Elsewhere if access.space == Space::Const => "__constant__",
-        Place::Elsewhere => "__global__",
+        Place::Workspace(_) | Place::Elsewhere => "__global__",
     }
 }
 
@@ -128,7 +128,7 @@ pub fn access(
     let first = format!("{adjective} {} {kind} of size {} bytes", space(access, place), access.bytes());
     let shown = match place {
         Place::Shared(_, offset) | Place::Local(_, offset) | Place::Param(offset) => offset,
-        Place::Frame | Place::Elsewhere => address as u64,
+        Place::Frame | Place::Workspace(_) | Place::Elsewhere => address as u64,
     };
     let mut lines = vec![first];
     lines.extend(at(run, position));
