@@ -2,6 +2,7 @@
 //! A part that cannot be had here is reported as skipped with its reason; nothing is left out silently.
 
 mod clients;
+mod corpus;
 pub mod examples;
 mod faults;
 mod gates;
@@ -24,10 +25,10 @@ use report::{Outcome, Report};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Also build and run the examples with CUDA 11.8 and 12.4, and run CuPy and Numba (about 3 GB of downloads, once).
+    /// Also build and run the examples with CUDA 11.8 and 12.4, and run CuPy, Numba and Triton (about 4 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, unit, gates, examples, instances, cache, faults, sanitizer, providers, clients.
+    /// Only these parts, comma separated: codegen, unit, gates, examples, corpus, instances, cache, faults, sanitizer, providers, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -49,6 +50,7 @@ const PARTS: &[&str] = &[
     "unit",
     "gates",
     "examples",
+    "corpus",
     "instances",
     "cache",
     "faults",
@@ -86,6 +88,7 @@ pub fn run(args: &Args) -> Result<()> {
             "unit" => unit::cargo_test(&mut report),
             "gates" => gates::run(&installed, &mut report),
             "examples" => run_examples(args, &installed, &mut report),
+            "corpus" => corpus::run(args.all, &installed, &mut report),
             "instances" => instances::run(&installed, &mut report),
             "cache" => faults::cache(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),
@@ -94,7 +97,7 @@ pub fn run(args: &Args) -> Result<()> {
             // Asked for by name, --all is not needed.
             _ if args.all || !args.only.is_empty() => clients::run(&installed, &mut report),
             _ => report.note(
-                "CuPy and Numba",
+                "CuPy, Numba and Triton",
                 Outcome::Skipped("asked for with --all (large downloads)".to_owned()),
             ),
         }

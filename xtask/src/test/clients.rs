@@ -1,4 +1,5 @@
-//! Programs of others that bring their own CUDA runtimes and compilers, as their users install them: CuPy and Numba.
+//! Programs of others that bring their own CUDA runtimes and compilers, as their users install them: CuPy, Numba and
+//! Triton (its compiler; its launcher needs PyTorch).
 //! They come from PyPI into environments under the download cache, outside the tree; our scripts in examples/clients
 //! compare what they compute with NumPy.
 
@@ -52,12 +53,20 @@ const NUMBA: Client = Client {
     environment: &[("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0"), ("NUMBA_CUDA_WARN_ON_IMPLICIT_COPY", "0")],
 };
 
+/// Compiles to PTX by itself; the script launches it.
+const TRITON: Client = Client {
+    name: "Triton 3.5.0",
+    wheels: &["triton==3.5.0", "numpy==2.4.6"],
+    script: "triton_check.py",
+    environment: &[],
+};
+
 pub fn run(installed: &Installed, report: &mut Report) {
     let dir = match testkit::temporary() {
         Ok(dir) => dir,
         Err(error) => return report.note("clients", Outcome::Failed(error.to_string())),
     };
-    for client in [CUPY, NUMBA] {
+    for client in [CUPY, NUMBA, TRITON] {
         match client.environment() {
             Ok(python) => report.note(
                 &format!("{}: {}", client.name, client.script),
@@ -128,6 +137,7 @@ impl Client {
             .env("CUDAWAY_CACHE_DIR", dir.join("images"))
             // What an earlier run had NVRTC compile must not answer for this one.
             .env("CUPY_CACHE_DIR", dir.join("cupy"))
+            .env("TRITON_CACHE_DIR", dir.join("triton"))
             .limit(Duration::from_secs(900));
         self.environment.iter().fold(run, |run, (name, value)| run.env(name, value))
     }

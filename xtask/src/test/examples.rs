@@ -362,7 +362,7 @@ impl Build<'_> {
 }
 
 /// Runs a compiler; it speaks only when it fails.
-fn quiet(command: &mut Command) -> Result<()> {
+pub fn quiet(command: &mut Command) -> Result<()> {
     let out = command.output().with_context(|| format!("cannot start {command:?}"))?;
     if !out.status.success() {
         let said = String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr);
