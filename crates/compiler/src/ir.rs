@@ -367,6 +367,46 @@ pub enum AtomOp {
     Dec,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorDirection {
+    /// Global to shared memory.
+    Load,
+    /// Shared to global memory.
+    Store,
+    /// Shared to global memory, element by element by an atomic operation of the map's type.
+    Reduce(AtomOp),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorCopy {
+    pub direction: TensorDirection,
+    /// Dimensions that the instruction names.
+    pub rank: u8,
+    pub im2col: bool,
+}
+
+impl TensorCopy {
+    /// As the host side gets it: bits 0 to 3 the rank, bit 4 im2col, from bit 8 on 0 load, 1 store, 2 add, 3 min, 4 max,
+    /// 5 inc, 6 dec, 7 and, 8 or, 9 xor.
+    pub fn flags(self) -> u32 {
+        let direction = match self.direction {
+            TensorDirection::Load => 0,
+            TensorDirection::Store => 1,
+            TensorDirection::Reduce(op) => match op {
+                AtomOp::Add => 2,
+                AtomOp::Min => 3,
+                AtomOp::Max => 4,
+                AtomOp::Inc => 5,
+                AtomOp::Dec => 6,
+                AtomOp::And => 7,
+                AtomOp::Or => 8,
+                _ => 9,
+            },
+        };
+        u32::from(self.rank) | u32::from(self.im2col) << 4 | direction << 8
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomTy {
     Int(Int),
@@ -626,6 +666,9 @@ pub enum Op {
         order: Order,
         scope: Scope,
     },
+    /// `[tensor map, shared memory, five coordinates, offsets]`: both addresses generic, coordinates `B32`, offsets four
+    /// times 16 bits → bytes in shared memory (`B32`).
+    TensorCopy(TensorCopy),
 
     // ---- warps and blocks ----
     /// `[a, b, c, member mask]` → `[d, in range]`
@@ -683,6 +726,7 @@ impl Op {
                 | Store { .. }
                 | Atomic { .. }
                 | Fence { .. }
+                | TensorCopy(_)
                 | Shfl(_)
                 | Vote(_)
                 | Match { .. }

@@ -13,6 +13,7 @@ pub mod lower;
 pub mod matrix;
 pub mod pass;
 pub mod program;
+pub mod tensor_map;
 pub mod texture;
 
 pub use program::{Cause, Diagnostic, Program, Source};

@@ -19,7 +19,7 @@ pub(super) fn atom<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 /// `red{.order}{.scope}{.space}.op.type [a], b`
 pub(super) fn red<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     if i.ast.has("async") {
-        return Err(Failure::Unsupported);
+        return super::bulk::red_async(l, i);
     }
     atomic(l, i, false)
 }

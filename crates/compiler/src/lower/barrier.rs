@@ -140,17 +140,26 @@ fn proxy<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower<Option<()>> 
     if !i.take("proxy") {
         return Ok(None);
     }
-    i.take_map(|word| {
-        let known =
-            matches!(word, "alias" | "async" | "async.global" | "async.shared::cta" | "tensormap::generic");
-        known.then_some(())
-    })
-    .ok_or(Failure::Unsupported)?;
-    i.take_map(|word| matches!(word, "global" | "shared::cta" | "shared::cluster").then_some(()));
-    i.order();
-    i.scope();
-    i.take_map(|word| word.starts_with("sync_restrict::").then_some(()));
+    let kind = ["alias", "async", "async::generic", "tensormap::generic"].map(|kind| (kind, kind));
+    let kind = i.need_one(&kind)?;
+    if kind == "async" {
+        i.take_map(|word| matches!(word, "global" | "shared::cta" | "shared::cluster").then_some(()));
+    }
+    let mut has_range = false;
+    if kind.ends_with("generic") {
+        has_range = i.take("acquire") && kind == "tensormap::generic";
+        i.take("release");
+        i.take_map(|word| word.starts_with("sync_restrict::").then_some(()));
+        i.scope().ok_or(Failure::Unsupported)?;
+    }
     i.done()?;
+    if has_range {
+        // The tensor map that is going to be used, and its size.
+        let [address, _] = i.operands()?;
+        l.place(address, None)?;
+    } else {
+        let [] = i.operands()?;
+    }
     l.b.emit(Op::Fence { order: Order::SeqCst, scope: Scope::Sys }, &[], &[]);
     Ok(Some(()))
 }

@@ -2,6 +2,7 @@
 
 use ptx::ast::{OperandKind, Type};
 
+use super::bulk;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::operand::Place;
@@ -13,12 +14,13 @@ type I<'i, 'a> = Instr<'i, 'a>;
 /// `cp.async.{ca,cg}.shared.global [dst], [src], size{, src-size | ignore}{, policy}`, `cp.async.commit_group`,
 /// `cp.async.wait_group n`, `cp.async.wait_all`
 pub(super) fn cp<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    let kind = if i.take("reduce") { bulk::Kind::Reduce } else { bulk::Kind::Copy };
     i.need_one(&[("async", ())])?;
-    if i.ast.has("reduce") {
-        return Err(Failure::Unsupported);
-    }
     if i.take("bulk") {
-        return super::mbarrier::bulk(l, i);
+        return bulk::bulk(l, i, kind);
+    }
+    if kind == bulk::Kind::Reduce {
+        return Err(Failure::Unsupported);
     }
     if i.take("mbarrier") {
         return super::mbarrier::copy_arrive(l, i);

@@ -1,10 +1,10 @@
-//! `mbarrier` objects, and the copies that report to them.
+//! `mbarrier` objects.
 //!
 //! The 64 bits of an object are opaque to programs. Ours, lowest first: 20 bits pending arrivals, 20 bits expected
 //! arrivals of a phase, 23 bits transaction count plus [`BIAS`], 1 bit parity of the phase. An update is a loop around
 //! compare-and-swap; a phase ends when nothing is pending and the transaction count is zero.
 
-use ptx::ast::{Operand, OperandKind, Type};
+use ptx::ast::{Operand, Type};
 
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
@@ -22,30 +22,31 @@ const BIAS: u64 = 1 << 22;
 const PHASE: u64 = 1 << 63;
 
 /// An object in memory.
-struct Object {
-    space: Space,
-    base: Value,
-    offset: i64,
+#[derive(Clone, Copy)]
+pub(super) struct Object {
+    pub(super) space: Space,
+    pub(super) base: Value,
+    pub(super) offset: i64,
 }
 
 impl<'i, 'a> Lowerer<'_, 'i, 'a> {
-    fn long(&mut self, value: u64) -> Value {
+    pub(super) fn long(&mut self, value: u64) -> Value {
         self.b.constant(Ty::B64, value.into())
     }
 
-    fn long_op(&mut self, op: IntBin, a: Value, b: Value) -> Value {
+    pub(super) fn long_op(&mut self, op: IntBin, a: Value, b: Value) -> Value {
         self.b.emit1(Op::Int(op, U64), &[a, b], Ty::B64)
     }
 
-    fn long_shift(&mut self, op: IntBin, a: Value, bits: u32) -> Value {
+    pub(super) fn long_shift(&mut self, op: IntBin, a: Value, bits: u32) -> Value {
         let bits = self.b.constant(Ty::B32, bits.into());
         self.b.emit1(Op::Int(op, U64), &[a, bits], Ty::B64)
     }
 
-    fn object(&mut self, operand: &Operand<'a>, space: Option<Space>) -> Lower<Object> {
+    pub(super) fn object(&mut self, operand: &Operand<'a>, space: Option<Space>) -> Lower<Object> {
         match self.place(operand, space)? {
             Place::Memory { space, base, offset } => Ok(Object { space, base, offset }),
-            Place::Buffer { .. } => fail(operand.span, "an mbarrier lies in shared memory"),
+            Place::Buffer { .. } => fail(operand.span, "a parameter is not a place for this"),
         }
     }
 
@@ -94,7 +95,7 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
     }
 
     /// A count operand, or one.
-    fn count(&mut self, operand: Option<&Operand<'a>>) -> Lower<Value> {
+    pub(super) fn count(&mut self, operand: Option<&Operand<'a>>) -> Lower<Value> {
         match operand {
             Some(operand) => {
                 let count = self.value(operand, Type::U32)?;
@@ -102,6 +103,12 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
             }
             None => Ok(self.long(1)),
         }
+    }
+
+    /// `bytes` of the phase's transactions have come.
+    pub(super) fn complete_transactions(&mut self, object: &Object, bytes: Value) {
+        let delta = self.transactions(bytes, true);
+        self.update_object(object, delta, true);
     }
 
     /// `bytes` more (or fewer) open transactions.
@@ -226,6 +233,10 @@ fn test_wait<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &I<'i, 'a>, space: Option<Space>,
         return Err(Failure::Unsupported);
     }
     let object = l.object(i.operand(1)?, space)?;
+    if let Some(hint) = i.ast.operands.get(3) {
+        // How long `try_wait` may suspend; not at all is allowed.
+        l.value(hint, Type::U32)?;
+    }
     let asked = i.operand(2)?;
     let asked = if parity {
         let parity = l.value(asked, Type::U32)?;
@@ -266,78 +277,4 @@ pub(super) fn copy_arrive<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> L
         l.update_object(&object, minus_one, true);
     }
     Ok(())
-}
-
-/// `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [dst], [src], size, [mbar]`,
-/// `cp.async.bulk.global.shared::cta.bulk_group [dst], [src], size`: copied at once, 16 bytes at a time.
-pub(super) fn bulk<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    if i.take("commit_group") {
-        i.done()?;
-        return i.operands::<0>().map(|_| ());
-    }
-    if i.take("wait_group") {
-        i.take("read");
-        i.done()?;
-        return i.operands::<1>().map(|_| ());
-    }
-    if i.ast.has("tensor") || i.ast.has("prefetch") || i.ast.has("multicast::cluster") {
-        return Err(Failure::Unsupported);
-    }
-    let reports = i.take("mbarrier::complete_tx::bytes");
-    if !reports {
-        i.need_one(&[("bulk_group", ())])?;
-    }
-    let policy = i.cache_hints();
-    let (to, from) = match (i.take_map(space), i.take_map(space)) {
-        (Some(to), Some(from)) => (to, from),
-        _ => return Err(Failure::Unsupported),
-    };
-    i.done()?;
-    let expected = 3 + usize::from(reports) + usize::from(policy);
-    if i.count() != expected {
-        return fail(
-            i.ast.span,
-            format!("'{}' takes {expected} operands, not {}", i.ast.full_name(), i.count()),
-        );
-    }
-    let target = l.object(i.operand(0)?, Some(to))?;
-    let source = l.object(i.operand(1)?, Some(from))?;
-    let size = l.count(Some(i.operand(2)?))?;
-    copy_loop(l, &target, &source, size);
-    if reports {
-        let operand = i.operand(3)?;
-        if !matches!(operand.kind, OperandKind::Address(_)) {
-            return fail(operand.span, "expected the address of an mbarrier");
-        }
-        let object = l.object(operand, Some(Space::Shared))?;
-        let delta = l.transactions(size, true);
-        l.update_object(&object, delta, true);
-    }
-    Ok(())
-}
-
-fn copy_loop(l: &mut L<'_, '_, '_>, target: &Object, source: &Object, size: Value) {
-    let at = l.b.new_var(Ty::B64);
-    let zero = l.long(0);
-    l.b.write(at, zero);
-    let (check, body, behind) = (l.b.new_block(), l.b.new_block(), l.b.new_block());
-    l.b.enter(check);
-    let index = l.b.read(at);
-    let more = l.b.emit1(Op::Icmp(Cmp::Lt, U64), &[index, size], Ty::Pred);
-    l.b.branch(more, body, behind);
-    l.b.enter(body);
-    let mem = Mem { bits: 32, signed: false };
-    let (order, scope) = (Order::Weak, Scope::Sys);
-    let from = l.long_op(IntBin::Add, source.base, index);
-    let load = Op::Load { space: source.space, mem, offset: source.offset, order, scope };
-    let words = l.b.emit(load, &[from], &[Ty::B32; 4]);
-    let to = l.long_op(IntBin::Add, target.base, index);
-    let mut args = vec![to];
-    args.extend(words);
-    l.b.emit(Op::Store { space: target.space, mem, offset: target.offset, order, scope }, &args, &[]);
-    let step = l.long(16);
-    let next = l.long_op(IntBin::Add, index, step);
-    l.b.write(at, next);
-    l.b.jump(check);
-    l.b.enter(behind);
 }

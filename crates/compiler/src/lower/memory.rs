@@ -182,8 +182,8 @@ pub(super) fn ld<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 
 /// `st{.order}{.scope}{.space}{.hints}{.vec}.type [a], b{, policy}`
 pub(super) fn st<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
-    if i.ast.has("async") || i.ast.has("bulk") {
-        return Err(Failure::Unsupported);
+    if i.ast.has("async") {
+        return super::bulk::store_async(l, i);
     }
     let policy = i.cache_hints();
     let access = access(i)?;

@@ -6,6 +6,7 @@
 mod atomic;
 mod barrier;
 mod builder;
+mod bulk;
 mod call;
 mod cluster;
 mod compare;
@@ -33,6 +34,7 @@ mod simplify;
 mod special;
 mod stack;
 mod table;
+mod tensor;
 mod texture;
 pub mod verify;
 mod video;

@@ -6,8 +6,8 @@
 use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
 use super::{
-    atomic, barrier, call, cluster, compare, control, convert, copy, float, integer, logic, matrix, mbarrier,
-    memory, mma, special, stack, texture, video, video_simd, warp, wmma,
+    atomic, barrier, bulk, call, cluster, compare, control, convert, copy, float, integer, logic, matrix,
+    mbarrier, memory, mma, special, stack, tensor, texture, video, video_simd, warp, wmma,
 };
 
 /// What a guard predicate does to an instruction.
@@ -104,6 +104,7 @@ table! {
     "movmatrix"      Impure matrix::movmatrix,
     "mul"            Pure   integer::mul,
     "mul24"          Pure   integer::mul24,
+    "multimem"       Impure bulk::multimem,
     "nanosleep"      Impure control::nanosleep,
     "neg"            Pure   integer::neg,
     "not"            Pure   logic::not,
@@ -142,6 +143,7 @@ table! {
     "sust"           Impure texture::sust,
     "szext"          Pure   integer::szext,
     "tanh"           Pure   float::tanh,
+    "tensormap"      Impure tensor::tensormap,
     "testp"          Pure   float::testp,
     "tex"            Impure texture::tex,
     "tld4"           Impure texture::tld4,

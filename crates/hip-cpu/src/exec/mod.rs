@@ -11,6 +11,7 @@ pub mod pool;
 pub mod printf;
 pub mod sanitize;
 pub mod services;
+mod tensor;
 #[cfg(test)]
 mod tests;
 pub mod texture;

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::fiber::suspend;
 use super::guard::Pause;
-use super::{Launch, Thread, Worker, printf, sanitize};
+use super::{Launch, Thread, Worker, printf, sanitize, tensor};
 use crate::memory::watched;
 
 #[repr(C)]
@@ -24,6 +24,7 @@ pub struct Services {
     suspend: unsafe extern "C" fn(i32),
     check: unsafe extern "C" fn(*const Launch, *const Worker, *const Thread, *const u8, u32, u32) -> i32,
     texture: unsafe extern "C" fn(*const Launch, u64, *mut u64) -> i32,
+    tensor: tensor::Copier,
 }
 
 /// Message, file, line, function, bytes of a character; then the block's three indices and the thread's number in it.
@@ -50,6 +51,7 @@ pub static SERVICES: Services = Services {
     suspend,
     check: sanitize::check,
     texture: super::texture::access,
+    tensor: tensor::copy,
 };
 
 unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments: *const u8) -> i32 {

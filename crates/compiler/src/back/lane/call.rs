@@ -3,7 +3,7 @@
 use super::code::{Code, Result, block_label};
 use super::layout::{launch, service, status, thread, worker};
 use crate::back::llvm::{Type, Unsupported, Val, memory, texture};
-use crate::ir::{BlockId, FuncId, Syscall, Value};
+use crate::ir::{BlockId, FuncId, Syscall, TensorCopy, Value};
 use crate::texture::Access;
 
 /// Bytes of the OS thread's stack that recursion may take.
@@ -98,6 +98,23 @@ impl Code<'_> {
     fn host_pointer(&mut self, address: &Val) -> Val {
         let address = self.b.resize(address, 64, false);
         self.b.cast("inttoptr", &address, Type::ptr())
+    }
+
+    /// A map that does not fit the instruction traps.
+    pub fn tensor_copy(&mut self, copy: TensorCopy, args: &[Val]) -> Val {
+        let function = self.service(service::TENSOR).text;
+        let mut words = vec![self.host_pointer(&args[0]).typed(), self.host_pointer(&args[1]).typed()];
+        words.extend(args[2..].iter().map(Val::typed));
+        words.push(format!("i32 {}", copy.flags()));
+        let list = words.join(", ");
+        let bytes = self.b.assign(Type::int(32, 1), format_args!("call i32 {function}({list})"));
+        let fits = self.b.icmp_int("sge", &bytes, 0);
+        let [stop, on] = ["stop", "on"].map(|hint| self.b.label(hint));
+        self.b.cond_br(&fits, &on, &stop);
+        self.b.start_block(&stop);
+        self.leave(status::TRAP);
+        self.b.start_block(&on);
+        bytes
     }
 
     pub fn syscall(&mut self, syscall: Syscall, args: &[Val]) -> Result<Vec<Val>> {

@@ -441,6 +441,7 @@ impl<'a> Code<'a> {
                 memory::fence(&mut self.b, *order, *scope);
                 vec![]
             }
+            Op::TensorCopy(copy) => vec![self.tensor_copy(*copy, &args)],
             Op::Syscall(syscall) => self.syscall(*syscall, &args)?,
             Op::Texture(access) => self.texture(*access, &args, &results)?,
             Op::Fault(fault) => {

@@ -47,6 +47,7 @@ pub mod service {
     pub const SUSPEND: i64 = 6;
     pub const CHECK: i64 = 7;
     pub const TEXTURE: i64 = 8;
+    pub const TENSOR: i64 = 9;
 }
 
 /// What `cudaway_step` returns.

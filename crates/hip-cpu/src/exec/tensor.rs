@@ -1,0 +1,397 @@
+//! The copies of `cp.async.bulk.tensor`: boxes of a tensor in global memory to and from shared memory, as a tensor map
+//! describes them. Kernels call [`copy`] as a service; a fault in here is the kernel's.
+
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use compiler::tensor_map::{BYTES, Element, TensorMap};
+
+/// Bytes that are written or read together in shared memory, and that a swizzle keeps together.
+const PIECE: usize = 16;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Load,
+    Store,
+    /// By the operation of that number (`compiler::ir::TensorCopy::flags`).
+    Reduce(u32),
+}
+
+/// A copy that is under way.
+struct Copy {
+    map: TensorMap,
+    direction: Direction,
+    shared: usize,
+    /// Rows written so far.
+    row: usize,
+    row_bytes: usize,
+}
+
+/// A map, shared memory, coordinates, im2col's offsets, and what is to be done (`compiler::ir::TensorCopy::flags`).
+pub type Copier = unsafe extern "C" fn(*const [u8; BYTES], *mut u8, i32, i32, i32, i32, i32, u64, u32) -> i32;
+
+/// Gives the bytes in shared memory, or -1 when the map, its mode or the address do not fit.
+///
+/// # Safety
+/// A kernel calls it: bad addresses fault as the kernel's.
+#[expect(clippy::too_many_arguments, reason = "kernels pass registers")]
+pub unsafe extern "C" fn copy(
+    map: *const [u8; BYTES],
+    shared: *mut u8,
+    c0: i32,
+    c1: i32,
+    c2: i32,
+    c3: i32,
+    c4: i32,
+    offsets: u64,
+    flags: u32,
+) -> i32 {
+    // Maps are aligned to 64 bytes, shared memory for these copies to 128.
+    if !(map as usize).is_multiple_of(64) || !(shared as usize).is_multiple_of(128) {
+        return -1;
+    }
+    // SAFETY: the kernel's address of a map; a wrong one is its fault.
+    let Some(map) = TensorMap::decode(&unsafe { map.read() }) else { return -1 };
+    let im2col = flags >> 4 & 1 == 1;
+    if u32::from(map.rank) != flags & 15 || map.im2col.is_some() != im2col {
+        return -1;
+    }
+    let direction = match flags >> 8 {
+        0 => Direction::Load,
+        1 => Direction::Store,
+        op => Direction::Reduce(op),
+    };
+    let row_elements = match map.im2col {
+        Some(im2col) => usize::from(im2col.channels_per_pixel),
+        None => usize::from(map.box_dims[0]),
+    };
+    let row_bytes = row_elements * map.element.bytes();
+    if !row_bytes.is_multiple_of(PIECE) {
+        return -1;
+    }
+    let mut copy = Copy { map, direction, shared: shared as usize, row: 0, row_bytes };
+    let first = [c0, c1, c2, c3, c4].map(i64::from);
+    if im2col {
+        copy.columns(first, [0, 16, 32].map(|bit| i64::from((offsets >> bit) as u16)));
+    } else {
+        copy.tile(first);
+    }
+    (copy.row * copy.row_bytes) as i32
+}
+
+impl Copy {
+    /// A box, with dimension 0 fastest.
+    fn tile(&mut self, first: [i64; 5]) {
+        let map = self.map;
+        let steps = map.steps.map(|step| i64::from(step.max(1)));
+        // PTX: ceil(box / step) elements are taken along each dimension but the first, which has no step.
+        let count = |axis: usize| match axis < usize::from(map.rank) {
+            true => i64::from(map.box_dims[axis].div_ceil(map.steps[axis].max(1).into())),
+            false => 1,
+        };
+        for i4 in 0..count(4) {
+            for i3 in 0..count(3) {
+                for i2 in 0..count(2) {
+                    for i1 in 0..count(1) {
+                        let index = [0, i1, i2, i3, i4];
+                        self.row(std::array::from_fn(|axis| first[axis] + index[axis] * steps[axis]));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A column of pixels: along W, then H, then D inside the pixel box, then along N.
+    fn columns(&mut self, first: [i64; 5], offsets: [i64; 3]) {
+        let Some(im2col) = self.map.im2col else { return };
+        let n_axes = usize::from(self.map.rank) - 2;
+        let images = usize::from(self.map.rank) - 1;
+        let mut base = first;
+        for _ in 0..im2col.pixels_per_column {
+            let mut pixel = base;
+            for axis in 0..n_axes {
+                pixel[1 + axis] += offsets[axis];
+            }
+            self.row(pixel);
+            let mut axis = 0;
+            while axis < n_axes {
+                base[1 + axis] += i64::from(self.map.steps[1 + axis].max(1));
+                let last = self.map.dims[1 + axis] as i64 - 1 + i64::from(im2col.upper[axis]);
+                if base[1 + axis] <= last {
+                    break;
+                }
+                base[1 + axis] = im2col.lower[axis].into();
+                axis += 1;
+            }
+            if axis == n_axes {
+                base[images] += 1;
+            }
+        }
+    }
+
+    /// One row: consecutive elements along dimension 0.
+    fn row(&mut self, at: [i64; 5]) {
+        let map = &self.map;
+        let inside = |axis: usize| (0..map.dims[axis] as i64).contains(&at[axis]);
+        let is_inside = (1..usize::from(map.rank)).all(inside);
+        let mut address = map.address;
+        for axis in 1..usize::from(map.rank) {
+            address = address.wrapping_add_signed(at[axis].wrapping_mul(map.strides[axis - 1] as i64));
+        }
+        let bytes = map.element.bytes();
+        let per_piece = PIECE / bytes;
+        let pitch = match map.swizzle.span() {
+            0 => self.row_bytes,
+            span => span,
+        };
+        for piece in 0..self.row_bytes / PIECE {
+            let shared = map.swizzle.apply(self.shared + self.row * pitch + piece * PIECE);
+            let column = at[0] + (piece * per_piece) as i64;
+            for element in 0..per_piece {
+                let column = column + element as i64;
+                let there = is_inside && (0..map.dims[0] as i64).contains(&column);
+                let global = address.wrapping_add_signed(column.wrapping_mul(bytes as i64)) as usize;
+                let shared = shared + element * bytes;
+                // SAFETY: addresses of the kernel: a box in shared memory, and an element inside the tensor.
+                unsafe { self.element(global, shared, there) };
+            }
+        }
+        self.row += 1;
+    }
+
+    /// # Safety
+    /// `shared` can be written or read, and `global` too where the element is `there`; both aligned.
+    unsafe fn element(&self, global: usize, shared: usize, there: bool) {
+        match self.direction {
+            Direction::Load => {
+                // SAFETY: the caller's promise.
+                let value = if there {
+                    converted(self.map.element, unsafe { read(global, self.bytes()) })
+                } else {
+                    self.fill()
+                };
+                // SAFETY: as above.
+                unsafe { write(shared, self.bytes(), value) }
+            }
+            Direction::Store if there => {
+                // SAFETY: as above.
+                unsafe { write(global, self.bytes(), read(shared, self.bytes())) }
+            }
+            Direction::Reduce(op) if there => {
+                // SAFETY: as above.
+                unsafe { reduce(self.map.element, op, global, read(shared, self.bytes())) }
+            }
+            _ => {}
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.map.element.bytes()
+    }
+
+    /// What stands for an element out of bounds.
+    fn fill(&self) -> u64 {
+        if self.map.nan_fill && self.map.element.is_float() {
+            u64::MAX >> 1 >> (64 - 8 * self.bytes())
+        } else {
+            0
+        }
+    }
+}
+
+/// # Safety
+/// `bytes` (1, 2, 4 or 8) can be read at `at`, aligned.
+unsafe fn read(at: usize, bytes: usize) -> u64 {
+    // SAFETY: the caller's promise, in each arm.
+    unsafe {
+        match bytes {
+            1 => (at as *const u8).read_volatile().into(),
+            2 => (at as *const u16).read_volatile().into(),
+            4 => (at as *const u32).read_volatile().into(),
+            _ => (at as *const u64).read_volatile(),
+        }
+    }
+}
+
+/// # Safety
+/// `bytes` (1, 2, 4 or 8) can be written at `at`, aligned.
+unsafe fn write(at: usize, bytes: usize, value: u64) {
+    // SAFETY: the caller's promise, in each arm.
+    unsafe {
+        match bytes {
+            1 => (at as *mut u8).write_volatile(value as u8),
+            2 => (at as *mut u16).write_volatile(value as u16),
+            4 => (at as *mut u32).write_volatile(value as u32),
+            _ => (at as *mut u64).write_volatile(value),
+        }
+    }
+}
+
+/// What the element types that say more than their width do on the way to shared memory.
+fn converted(element: Element, bits: u64) -> u64 {
+    let flush = |bits: u32| if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits };
+    let round = |bits: u32| {
+        if bits & 0x7f80_0000 == 0x7f80_0000 {
+            return bits;
+        }
+        // To nearest even at 10 bits of fraction.
+        (bits + 0xfff + (bits >> 13 & 1)) & !0x1fff
+    };
+    let word = bits as u32;
+    match element {
+        Element::F32Ftz => flush(word).into(),
+        Element::Tf32 => round(word).into(),
+        Element::Tf32Ftz => round(flush(word)).into(),
+        _ => bits,
+    }
+}
+
+/// One element of a reduction, atomically.
+///
+/// # Safety
+/// `global` is an aligned element that can be read and written.
+unsafe fn reduce(element: Element, op: u32, global: usize, with: u64) {
+    let order = Ordering::Relaxed;
+    // SAFETY: the caller's promise, in each arm. The result is not needed: every update succeeds in the end.
+    unsafe {
+        match element.bytes() {
+            2 => {
+                let at = AtomicU16::from_ptr(global as *mut u16);
+                let _ =
+                    at.fetch_update(order, order, |old| Some(reduced(element, op, old.into(), with) as u16));
+            }
+            4 => {
+                let at = AtomicU32::from_ptr(global as *mut u32);
+                let _ =
+                    at.fetch_update(order, order, |old| Some(reduced(element, op, old.into(), with) as u32));
+            }
+            8 => {
+                let at = AtomicU64::from_ptr(global as *mut u64);
+                let _ = at.fetch_update(order, order, |old| Some(reduced(element, op, old, with)));
+            }
+            // PTX has no reductions of bytes.
+            _ => {}
+        }
+    }
+}
+
+/// The operations of `compiler::ir::TensorCopy::flags`.
+fn reduced(element: Element, op: u32, old: u64, with: u64) -> u64 {
+    match element {
+        Element::F16 => {
+            half::to_bits(float_op(op, half::of_bits(old as u16), half::of_bits(with as u16))).into()
+        }
+        Element::Bf16 => {
+            let widened = |bits: u64| f32::from_bits((bits as u32) << 16);
+            bf16_bits(float_op(op, widened(old), widened(with))).into()
+        }
+        Element::F32 | Element::F32Ftz | Element::Tf32 | Element::Tf32Ftz => {
+            let [old, with] = [old, with].map(|bits| f32::from_bits(converted(element, bits) as u32));
+            float_op(op, old, with).to_bits().into()
+        }
+        Element::F64 if op == 2 => (f64::from_bits(old) + f64::from_bits(with)).to_bits(),
+        Element::S32 if matches!(op, 3 | 4) => {
+            let [old, with] = [old, with].map(|bits| (bits as u32).cast_signed());
+            (if op == 3 { old.min(with) } else { old.max(with) }).cast_unsigned().into()
+        }
+        Element::S64 if matches!(op, 3 | 4) => {
+            let [old, with] = [old, with].map(u64::cast_signed);
+            (if op == 3 { old.min(with) } else { old.max(with) }).cast_unsigned()
+        }
+        _ => match op {
+            2 => old.wrapping_add(with),
+            3 => old.min(with),
+            4 => old.max(with),
+            5 if old >= with => 0,
+            5 => old + 1,
+            6 if old == 0 || old > with => with,
+            6 => old - 1,
+            7 => old & with,
+            8 => old | with,
+            _ => old ^ with,
+        },
+    }
+}
+
+/// Addition, and the smaller or larger number; a NaN loses.
+fn float_op(op: u32, old: f32, with: f32) -> f32 {
+    match op {
+        3 if old == with => {
+            if old.is_sign_negative() {
+                old
+            } else {
+                with
+            }
+        }
+        4 if old == with => {
+            if old.is_sign_negative() {
+                with
+            } else {
+                old
+            }
+        }
+        3 => old.min(with),
+        4 => old.max(with),
+        _ => old + with,
+    }
+}
+
+/// To nearest even; a NaN is the canonical one.
+fn bf16_bits(value: f32) -> u16 {
+    if value.is_nan() {
+        return 0x7fff;
+    }
+    let bits = value.to_bits();
+    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
+}
+
+mod half {
+    pub fn of_bits(bits: u16) -> f32 {
+        let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
+        let (exponent, fraction) = (i32::from(bits >> 10 & 31), f32::from(bits & 0x3ff));
+        match exponent {
+            31 if fraction == 0.0 => sign * f32::INFINITY,
+            31 => f32::NAN,
+            0 => sign * fraction * 2f32.powi(-24),
+            _ => sign * (1024.0 + fraction) * 2f32.powi(exponent - 25),
+        }
+    }
+
+    /// To nearest even; a NaN is the canonical one.
+    pub fn to_bits(value: f32) -> u16 {
+        if value.is_nan() {
+            return 0x7fff;
+        }
+        let sign = (value.to_bits() >> 16 & 0x8000) as u16;
+        let magnitude = value.abs();
+        if magnitude >= 65520.0 {
+            return sign | 0x7c00;
+        }
+        // Units of the last place: 2^-24 below the normal numbers, 2^(exponent - 10) in them.
+        let exponent = ((magnitude.to_bits() >> 23).cast_signed() - 127).max(-14);
+        let units = (magnitude * 2f32.powi(10 - exponent)).round_ties_even() as u16;
+        // A carry out of the fraction goes up into the exponent, as it should.
+        sign | (((exponent + 14) as u16) << 10) + units
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::half;
+
+    #[test]
+    fn halves_round_to_nearest_even() {
+        for bits in (0..0x7c00u16).chain(0x8000..0xfc00) {
+            assert_eq!(half::to_bits(half::of_bits(bits)), bits);
+        }
+        // Between neighbours: ties go to the even one, everything else to the nearer.
+        for bits in 0..0x7bffu16 {
+            let (low, high) = (half::of_bits(bits), half::of_bits(bits + 1));
+            let middle = (low + high) / 2.0;
+            assert_eq!(half::to_bits(middle), bits + bits % 2);
+            assert_eq!(half::to_bits(middle.next_up()), bits + 1);
+            assert_eq!(half::to_bits(middle.next_down()), bits);
+        }
+        assert_eq!(half::to_bits(65520.0), 0x7c00);
+        assert_eq!(half::to_bits(65519.0), 0x7bff);
+    }
+}
