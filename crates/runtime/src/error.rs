@@ -26,6 +26,18 @@ pub enum Error {
     MissingConfiguration,
     #[error("not supported: {0}")]
     NotSupported(&'static str),
+    #[error("no texture reference was registered at this address")]
+    InvalidTexture,
+    #[error("the texture reference is not bound")]
+    InvalidTextureBinding,
+    #[error("no surface reference was registered at this address")]
+    InvalidSurface,
+    #[error("no format is described")]
+    InvalidChannelDescriptor,
+    #[error("what is read as integers is not filtered")]
+    InvalidFilterSetting,
+    #[error("32-bit integers are not read as normalized floats")]
+    InvalidNormSetting,
     #[error("named symbol not found")]
     SymbolNotFound,
     #[error("the driver library cannot be used: {0}")]
@@ -47,6 +59,12 @@ impl Error {
             Error::InvalidDevice(_) => cudaError_t::cudaErrorInvalidDevice,
             Error::MissingConfiguration => cudaError_t::cudaErrorMissingConfiguration,
             Error::NotSupported(_) => cudaError_t::cudaErrorNotSupported,
+            Error::InvalidTexture => cudaError_t::cudaErrorInvalidTexture,
+            Error::InvalidTextureBinding => cudaError_t::cudaErrorInvalidTextureBinding,
+            Error::InvalidSurface => cudaError_t::cudaErrorInvalidSurface,
+            Error::InvalidChannelDescriptor => cudaError_t::cudaErrorInvalidChannelDescriptor,
+            Error::InvalidFilterSetting => cudaError_t::cudaErrorInvalidFilterSetting,
+            Error::InvalidNormSetting => cudaError_t::cudaErrorInvalidNormSetting,
             Error::SymbolNotFound => cudaError_t::cudaErrorSymbolNotFound,
             Error::NoDriver(_) => cudaError_t::cudaErrorInsufficientDriver,
             Error::Driver(result) => cudaError_t(result.0),

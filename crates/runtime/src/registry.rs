@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use cuda_abi::runtime::cudaKernel_t;
-use cuda_abi::{CUdeviceptr, CUkernel, CUlibrary, CUresult};
+use cuda_abi::{CUdeviceptr, CUkernel, CUlibrary, CUmodule, CUresult};
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, RwLock};
 
@@ -25,6 +25,8 @@ struct Registry {
     handles: HashMap<usize, Arc<Function>>,
     /// By the host variable's address.
     variables: HashMap<usize, Arc<Variable>>,
+    /// By the host variable's address.
+    references: HashMap<usize, Arc<Reference>>,
 }
 
 static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(Default::default);
@@ -72,6 +74,22 @@ pub struct Variable {
     is_managed: bool,
 }
 
+/// A texture or surface reference (CUDA 11).
+pub struct Reference {
+    binary: Arc<Binary>,
+    pub name: CString,
+    kind: Kind,
+    /// For a bound texture: how far its first element lies behind the address that the device took.
+    bound: Mutex<Option<usize>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Whether integers are read as floats between 0 and 1, or -1 and 1.
+    Texture { normalizes: bool },
+    Surface,
+}
+
 #[derive(Clone)]
 struct Managed {
     variable: Arc<Variable>,
@@ -93,6 +111,7 @@ pub fn remove_binary(handle: *mut *mut c_void) {
     let Some(binary) = registry.binaries.remove(&handle.addr()) else { return };
     registry.functions.retain(|_, function| !Arc::ptr_eq(&function.binary, &binary));
     registry.variables.retain(|_, variable| !Arc::ptr_eq(&variable.binary, &binary));
+    registry.references.retain(|_, reference| !Arc::ptr_eq(&reference.binary, &binary));
     drop(registry);
     binary.managed.lock().clear();
     if let (Some(library), Ok(driver)) = (binary.library.get(), crate::driver::get())
@@ -144,6 +163,49 @@ pub unsafe fn add_managed_variable(handle: *mut *mut c_void, pointer: *mut *mut 
     REGISTRY.write().variables.insert(pointer.addr(), Arc::clone(&variable));
     binary.managed.lock().push(Managed { variable, pointer });
     MANAGED_LOADED.store(false, Ordering::Release);
+}
+
+/// `__cudaRegisterTexture`, `__cudaRegisterSurface`
+///
+/// # Safety
+/// `name` is a C string.
+pub unsafe fn add_reference(handle: *mut *mut c_void, host: *const c_void, name: *const c_char, kind: Kind) {
+    let Some(binary) = binary(handle) else { return };
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(name) }.to_owned();
+    let reference = Arc::new(Reference { binary, name, kind, bound: Mutex::new(None) });
+    REGISTRY.write().references.insert(host.addr(), reference);
+}
+
+/// The texture reference at an address of the program's.
+pub fn texture(host: *const c_void) -> Option<Arc<Reference>> {
+    REGISTRY.read().references.get(&host.addr()).filter(|it| it.kind != Kind::Surface).cloned()
+}
+
+/// The surface reference at an address of the program's.
+pub fn surface(host: *const c_void) -> Option<Arc<Reference>> {
+    REGISTRY.read().references.get(&host.addr()).filter(|it| it.kind == Kind::Surface).cloned()
+}
+
+impl Reference {
+    /// Its module in the current context.
+    pub fn module(&self) -> Result<CUmodule> {
+        let mut module: CUmodule = ptr::null_mut();
+        crate::driver::get()?.cuLibraryGetModule(&mut module, self.binary.library()?)?;
+        Ok(module)
+    }
+
+    pub fn normalizes(&self) -> bool {
+        self.kind == Kind::Texture { normalizes: true }
+    }
+
+    pub fn bind(&self, offset: Option<usize>) {
+        *self.bound.lock() = offset;
+    }
+
+    pub fn offset(&self) -> Option<usize> {
+        *self.bound.lock()
+    }
 }
 
 pub fn managed_variables_are_loaded() -> bool {

@@ -11,10 +11,12 @@ use cuda_abi::{
     CUmemorytype, CUstream,
 };
 use hip_sys::{
-    hipMemcpyDefault, hipMemcpyDeviceToDevice, hipMemcpyDeviceToHost, hipMemcpyHostToDevice,
+    HIP_MEMCPY3D, hipArray_t, hipDeviceptr_t, hipMemoryType, hipMemoryTypeArray, hipMemoryTypeDevice,
+    hipMemoryTypeHost, hipMemcpyDefault, hipMemcpyDeviceToDevice, hipMemcpyDeviceToHost, hipMemcpyHostToDevice,
     hipMemcpyHostToHost, hipMemcpyKind,
 };
 
+use crate::object::array::Array;
 use crate::object::graph::{Op, captured};
 use crate::object::memory::{self, check, raw};
 use crate::object::stream::null_is_per_thread;
@@ -202,8 +204,8 @@ fn peer(target: CUcontext, source: CUcontext) -> Result {
     Ok(())
 }
 
-/// One side of a 2-D or 3-D copy in linear memory.
-#[derive(Clone, Copy)]
+/// One side of a 2-D or 3-D copy: linear memory, or a part of an array.
+#[derive(Clone)]
 struct Side {
     base: CUdeviceptr,
     is_device: bool,
@@ -211,6 +213,16 @@ struct Side {
     pitch: usize,
     /// Rows from one slice to the next.
     height: usize,
+    array: Option<Part>,
+}
+
+/// A place in an array.
+#[derive(Clone)]
+struct Part {
+    array: Arc<Array>,
+    x_bytes: usize,
+    y: usize,
+    z: usize,
 }
 
 /// A copy of `depth` slices of `height` rows of `width_bytes` bytes.
@@ -242,10 +254,7 @@ impl Place {
             CUmemorytype::CU_MEMORYTYPE_HOST => (memory::device_pointer(self.host.cast_mut()), false, false),
             CUmemorytype::CU_MEMORYTYPE_DEVICE => (self.device, true, false),
             CUmemorytype::CU_MEMORYTYPE_UNIFIED => (self.device, false, true),
-            CUmemorytype::CU_MEMORYTYPE_ARRAY => {
-                let _ = self.array;
-                return Err(Error::NotSupported("copies to or from arrays"));
-            }
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => return self.part(block, parameter),
             _ => return Err(Error::InvalidValue(parameter)),
         };
         if base == 0 {
@@ -279,7 +288,73 @@ impl Place {
         } else if is_unified {
             check_unified(start, len_bytes, parameter)?;
         }
-        Ok(Side { base: start, is_device, is_unified, pitch, height: rows })
+        Ok(Side { base: start, is_device, is_unified, pitch, height: rows, array: None })
+    }
+
+    /// CUDA: whole elements, inside the array.
+    fn part(&self, block: (usize, usize, usize), parameter: &'static str) -> Result<Side> {
+        let (width_bytes, height, depth) = block;
+        let array = Array::from_handle(self.array)?;
+        let fits = |at: usize, size: usize, most: usize| at.checked_add(size).is_some_and(|end| end <= most);
+        let element = array.element_bytes();
+        let is_whole = self.x_bytes.is_multiple_of(element) && width_bytes.is_multiple_of(element);
+        if !is_whole
+            || !fits(self.x_bytes, width_bytes, array.row_bytes())
+            || !fits(self.y, height, array.rows())
+            || !fits(self.z, depth, array.slices())
+        {
+            return Err(Error::InvalidValue(parameter));
+        }
+        let part = Part { array, x_bytes: self.x_bytes, y: self.y, z: self.z };
+        Ok(Side { base: 0, is_device: true, is_unified: false, pitch: 0, height: 0, array: Some(part) })
+    }
+}
+
+/// A side as HIP's 3-D copy names it; linear sides begin at their first byte.
+struct Placed {
+    kind: hipMemoryType,
+    host: *mut c_void,
+    device: hipDeviceptr_t,
+    array: hipArray_t,
+    x_bytes: usize,
+    y: usize,
+    z: usize,
+    pitch: usize,
+    height: usize,
+}
+
+impl Side {
+    fn placed(&self) -> Placed {
+        let null = core::ptr::null_mut();
+        let nowhere = Placed {
+            kind: hipMemoryTypeHost,
+            host: null,
+            device: null,
+            array: core::ptr::null_mut(),
+            x_bytes: 0,
+            y: 0,
+            z: 0,
+            pitch: self.pitch,
+            height: self.height,
+        };
+        if let Some(part) = &self.array {
+            let Part { array, x_bytes, y, z } = part;
+            let place = (*x_bytes, *y, *z);
+            return Placed {
+                kind: hipMemoryTypeArray,
+                array: array.hip.0,
+                x_bytes: place.0,
+                y: place.1,
+                z: place.2,
+                ..nowhere
+            };
+        }
+        // Memory that CUDA does not know is the host's.
+        if self.is_device || (self.is_unified && memory::find(self.base).is_some()) {
+            Placed { kind: hipMemoryTypeDevice, device: raw(self.base), ..nowhere }
+        } else {
+            Placed { host: raw(self.base), ..nowhere }
+        }
     }
 }
 
@@ -309,7 +384,10 @@ impl Block {
 
     /// Queues the copy, slice by slice; a slice without gaps is one row.
     fn enqueue(&self, stream: &Stream) -> Result {
-        let Block { target, source, width_bytes, height, depth } = *self;
+        if self.target.array.is_some() || self.source.array.is_some() {
+            return self.enqueue_with_array(stream);
+        }
+        let Block { ref target, ref source, width_bytes, height, depth } = *self;
         let kind = self.kind();
         let hip = stream.hip();
         for slice in 0..depth as u64 {
@@ -336,6 +414,39 @@ impl Block {
             }
         }
         Ok(())
+    }
+
+    /// Queues a copy from or to an array, which the provider alone knows how to do.
+    fn enqueue_with_array(&self, stream: &Stream) -> Result {
+        let (source, target) = (self.source.placed(), self.target.placed());
+        let copy = HIP_MEMCPY3D {
+            srcXInBytes: source.x_bytes,
+            srcY: source.y,
+            srcZ: source.z,
+            srcLOD: 0,
+            srcMemoryType: source.kind,
+            srcHost: source.host,
+            srcDevice: source.device,
+            srcArray: source.array,
+            srcPitch: source.pitch,
+            srcHeight: source.height,
+            dstXInBytes: target.x_bytes,
+            dstY: target.y,
+            dstZ: target.z,
+            dstLOD: 0,
+            dstMemoryType: target.kind,
+            dstHost: target.host,
+            dstDevice: target.device,
+            dstArray: target.array,
+            dstPitch: target.pitch,
+            dstHeight: target.height,
+            WidthInBytes: self.width_bytes,
+            Height: self.height,
+            Depth: self.depth,
+        };
+        let layout = stream.context.device.provider.layout;
+        // SAFETY: arrays are alive and the parts lie in them; linear ranges were checked, or are CUDA's contract.
+        Ok(unsafe { layout.memcpy_3d(stream.hip(), &copy, Some(stream.hip.0)) }?)
     }
 
     /// The copy on the default stream, ended on return.

@@ -84,7 +84,7 @@ enum Answer {
 }
 
 /// The value of a device attribute; `None` for a number CUDA does not have.
-fn attribute(device: &Device, attrib: CUdevice_attribute) -> Option<c_int> {
+pub(crate) fn attribute(device: &Device, attrib: CUdevice_attribute) -> Option<c_int> {
     use Answer::{Hip, Is};
     let yes = |answer: bool| Is(c_int::from(answer));
     let saturated = |value: u32| Is(c_int::try_from(value).unwrap_or(c_int::MAX));

@@ -1,5 +1,6 @@
 //! One body per `cu*` name, one file per chapter of NVIDIA's manual.
 
+pub mod array;
 pub mod context;
 pub mod copy;
 pub mod cudaway;
@@ -20,3 +21,4 @@ pub mod pointer;
 pub mod pool;
 pub mod profiler;
 pub mod stream;
+pub mod texture;

@@ -13,7 +13,7 @@ use hip_sys::Hip;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::device::Target;
-use super::{Device, event, library, memory, module, stream};
+use super::{Device, array, event, library, memory, module, stream, texture};
 use crate::handle::Registry;
 use crate::process::{driver, not_gone};
 use crate::{Error, Result};
@@ -238,6 +238,8 @@ impl Context {
         *self.fault.lock() = None;
         stream::destroy_all(id);
         event::destroy_all(id);
+        texture::destroy_all(id);
+        array::destroy_all(id);
         library::forget_context(id);
         module::unload_all(id);
         memory::free_all(id);

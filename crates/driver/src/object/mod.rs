@@ -1,5 +1,6 @@
 //! State that outlives a call.
 
+pub mod array;
 pub mod context;
 pub mod device;
 pub mod event;
@@ -8,6 +9,7 @@ pub mod library;
 pub mod memory;
 pub mod module;
 pub mod stream;
+pub mod texture;
 pub mod user_object;
 
 pub use context::Context;

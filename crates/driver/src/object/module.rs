@@ -6,14 +6,15 @@ use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use compiler::texture::Opaque;
 use compiler::{Cause, Program, Source};
 use cuda_abi::{CUdeviceptr, CUfunction, CUmodule};
-use hip_sys::{hipFunction_t, hipModule_t};
+use hip_sys::{hipFunction_t, hipModule_t, textureReference};
 use parking_lot::Mutex;
 
 use super::device::Target;
 use super::memory::{self, Allocation};
-use super::{Context, Shared};
+use super::{Context, Shared, texture};
 use crate::handle::Registry;
 use crate::image::{self, Failure, Image, MachineCode};
 use crate::{Error, Result};
@@ -54,6 +55,8 @@ pub struct Linked {
     pub globals: Vec<GlobalInfo>,
     /// All `.const` variables together.
     pub const_bytes: usize,
+    /// The names of its `.surfref`s.
+    pub surface_references: Vec<String>,
     /// Translation units without PTX.
     machine_code: Vec<MachineCode>,
     /// The diagnostics of kernels that cannot be had, one per line.
@@ -91,11 +94,17 @@ impl Linked {
         let is_const =
             |global: &&compiler::program::Global| global.space == compiler::program::GlobalSpace::Const;
         let const_bytes = program.globals.iter().filter(is_const).map(|global| global.bytes as usize).sum();
-        let mut globals: Vec<GlobalInfo> = Vec::with_capacity(program.globals.len());
+        // Named textures, samplers and surfaces are no variables of the host's.
+        let (references, variables): (Vec<_>, Vec<_>) =
+            program.globals.into_iter().partition(|global| global.opaque.is_some());
+        let is_surface = |global: &compiler::program::Global| global.opaque == Some(Opaque::Surface);
+        let surface_references =
+            references.into_iter().filter(is_surface).map(|global| global.name).collect();
+        let mut globals: Vec<GlobalInfo> = Vec::with_capacity(variables.len());
         // A visible variable goes before a private one of the same name; nvcc leaves `.visible` out altogether when it
         // compiles a whole program.
         let (visible, private): (Vec<_>, Vec<_>) =
-            program.globals.into_iter().partition(|global| global.visible);
+            variables.into_iter().partition(|global| global.visible);
         for global in visible.into_iter().chain(private) {
             if !globals.iter().any(|known| known.name == global.name) {
                 globals.push(GlobalInfo {
@@ -111,7 +120,7 @@ impl Linked {
         {
             return Err(Failure { error: first.error, message: complaints });
         }
-        Ok(Linked { sources, kernels, globals, const_bytes, machine_code, complaints, undefined })
+        Ok(Linked { sources, kernels, globals, const_bytes, surface_references, machine_code, complaints, undefined })
     }
 
     /// Parses and links names only, which is quick.
@@ -298,6 +307,7 @@ impl Module {
         for function in self.functions.lock().drain() {
             FUNCTIONS.remove(function.1.0);
         }
+        texture::forget_module(self);
         for base in self.globals.lock().drain(..) {
             memory::take(base, |range| matches!(range.kind, memory::Kind::Global { .. }));
         }
@@ -328,6 +338,26 @@ impl Module {
         let handle = FUNCTIONS.insert(function).ok_or(Error::OutOfMemory)?;
         functions.insert(info.name.clone(), Shared(handle));
         Ok(handle)
+    }
+
+    /// The provider's `.texref` of that name.
+    pub fn texture_reference(&self, name: &CStr) -> Result<*mut textureReference> {
+        let mut reference = core::ptr::null_mut();
+        // SAFETY: a writable pointer, a live module, a C string.
+        unsafe { self.context.hip().hipModuleGetTexRef(&mut reference, self.hip.0, name.as_ptr()) }?;
+        Ok(reference)
+    }
+
+    /// Where the `.surfref` of that name lies.
+    pub fn surface_reference(&self, name: &CStr) -> Result<CUdeviceptr> {
+        if !self.linked.surface_references.iter().any(|it| it.as_bytes() == name.to_bytes()) {
+            return Err(Error::NotFound);
+        }
+        let mut at = core::ptr::null_mut();
+        let mut len_bytes = 0;
+        // SAFETY: both are writable, the module is alive, the name is a C string.
+        unsafe { self.context.hip().hipModuleGetGlobal(&mut at, &mut len_bytes, self.hip.0, name.as_ptr()) }?;
+        Ok(memory::device_pointer(at))
     }
 
     /// Address and size of a variable.

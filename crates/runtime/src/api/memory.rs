@@ -4,7 +4,9 @@ use core::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
 use cuda_abi::out::Out;
-use cuda_abi::runtime::{cudaExtent, cudaMemcpy3DParms, cudaMemcpyKind, cudaPitchedPtr, cudaStream_t};
+use cuda_abi::runtime::{
+    cudaArray_t, cudaExtent, cudaMemcpy3DParms, cudaMemcpyKind, cudaPitchedPtr, cudaStream_t,
+};
 use cuda_abi::{CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};
 
 use crate::driver::Driver;
@@ -185,7 +187,7 @@ fn copy_async(
     }
 }
 
-fn check_kind(kind: cudaMemcpyKind) -> Result {
+pub fn check_kind(kind: cudaMemcpyKind) -> Result {
     if kind.0 <= cudaMemcpyKind::cudaMemcpyDefault.0 { Ok(()) } else { Err(Error::InvalidMemcpyDirection) }
 }
 
@@ -236,7 +238,7 @@ fn check_rows(dpitch: usize, spitch: usize, width: usize, kind: cudaMemcpyKind) 
 }
 
 /// The memory types of a copy's destination and source.
-fn types(kind: cudaMemcpyKind) -> (CUmemorytype, CUmemorytype) {
+pub fn types(kind: cudaMemcpyKind) -> (CUmemorytype, CUmemorytype) {
     let (host, device) = (CUmemorytype::CU_MEMORYTYPE_HOST, CUmemorytype::CU_MEMORYTYPE_DEVICE);
     match kind {
         cudaMemcpyKind::cudaMemcpyHostToHost => (host, host),
@@ -277,31 +279,54 @@ fn rows(
     }
 }
 
-/// A box of bytes between two pitched places. Arrays come with the texture chapter.
-fn boxes(parms: &cudaMemcpy3DParms) -> Result<CUDA_MEMCPY3D> {
+/// One end of a 3-D copy: the array if there is one, and the bytes of its elements.
+fn element(driver: &Driver, array: cudaArray_t) -> Result<Option<usize>> {
+    if array.is_null() {
+        return Ok(None);
+    }
+    let found = super::array::descriptor(driver, array)?;
+    super::array::element_bytes(&found).map(Some)
+}
+
+/// A box between two pitched places or arrays. CUDA: sizes and places in an array count its elements, others bytes.
+fn boxes(driver: &Driver, parms: &cudaMemcpy3DParms) -> Result<CUDA_MEMCPY3D> {
     check_kind(parms.kind)?;
-    if !parms.srcArray.is_null() || !parms.dstArray.is_null() {
-        return Err(Error::NotSupported("cudaMemcpy3D with an array"));
+    let source = element(driver, parms.srcArray)?;
+    let target = element(driver, parms.dstArray)?;
+    // CUDA: two arrays with elements of different sizes cannot be copied to each other.
+    if source.is_some_and(|bytes| target.is_some_and(|other| other != bytes)) {
+        return Err(Error::InvalidValue("p: arrays of different elements"));
     }
     let (to, from) = types(parms.kind);
+    let kind = |element: Option<usize>, linear| match element {
+        Some(_) => CUmemorytype::CU_MEMORYTYPE_ARRAY,
+        None => linear,
+    };
+    let unit = source.or(target).unwrap_or(1);
+    let width = parms.extent.width.checked_mul(unit).ok_or(Error::InvalidValue("p.extent"))?;
+    let x_bytes = |x: usize, element: Option<usize>| {
+        x.checked_mul(element.unwrap_or(1)).ok_or(Error::InvalidValue("p.srcPos or p.dstPos"))
+    };
     Ok(CUDA_MEMCPY3D {
-        srcXInBytes: parms.srcPos.x,
+        srcXInBytes: x_bytes(parms.srcPos.x, source)?,
         srcY: parms.srcPos.y,
         srcZ: parms.srcPos.z,
-        srcMemoryType: from,
+        srcMemoryType: kind(source, from),
         srcHost: parms.srcPtr.ptr,
         srcDevice: address(parms.srcPtr.ptr),
+        srcArray: parms.srcArray.cast(),
         srcPitch: parms.srcPtr.pitch,
         srcHeight: parms.srcPtr.ysize,
-        dstXInBytes: parms.dstPos.x,
+        dstXInBytes: x_bytes(parms.dstPos.x, target)?,
         dstY: parms.dstPos.y,
         dstZ: parms.dstPos.z,
-        dstMemoryType: to,
+        dstMemoryType: kind(target, to),
         dstHost: parms.dstPtr.ptr,
         dstDevice: address(parms.dstPtr.ptr),
+        dstArray: parms.dstArray.cast(),
         dstPitch: parms.dstPtr.pitch,
         dstHeight: parms.dstPtr.ysize,
-        WidthInBytes: parms.extent.width,
+        WidthInBytes: width,
         Height: parms.extent.height,
         Depth: parms.extent.depth,
         ..Default::default()
@@ -310,7 +335,7 @@ fn boxes(parms: &cudaMemcpy3DParms) -> Result<CUDA_MEMCPY3D> {
 
 pub fn cudaMemcpy3D(p: &cudaMemcpy3DParms) -> Result {
     let driver = device::attach()?;
-    let copy = boxes(p)?;
+    let copy = boxes(driver, p)?;
     if !stream::default().is_null() {
         driver.cuMemcpy3DAsync_v2(&copy, stream::default())?;
         return driver.cuStreamSynchronize(stream::default());
@@ -320,7 +345,7 @@ pub fn cudaMemcpy3D(p: &cudaMemcpy3DParms) -> Result {
 
 pub fn cudaMemcpy3DAsync(p: &cudaMemcpy3DParms, stream: cudaStream_t) -> Result {
     let driver = device::attach()?;
-    driver.cuMemcpy3DAsync_v2(&boxes(p)?, stream::meant(stream))
+    driver.cuMemcpy3DAsync_v2(&boxes(driver, p)?, stream::meant(stream))
 }
 
 pub fn cudaMemset(devPtr: *mut c_void, value: c_int, count: usize) -> Result {

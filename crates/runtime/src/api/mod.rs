@@ -1,5 +1,6 @@
 //! The bodies, one file per chapter of the manual. A `_v11`, `_v12` or `_v13` at the end of a name is that major's ABI.
 
+pub mod array;
 pub mod channel;
 pub mod device;
 pub mod driver_entry;
@@ -16,5 +17,7 @@ pub mod properties;
 pub mod registration;
 pub mod stream;
 pub mod symbol;
+pub mod texture;
+pub mod texture_reference;
 pub mod unified;
 pub mod version;
