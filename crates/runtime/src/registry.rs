@@ -86,7 +86,9 @@ pub struct Reference {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Whether integers are read as floats between 0 and 1, or -1 and 1.
-    Texture { normalizes: bool },
+    Texture {
+        normalizes: bool,
+    },
     Surface,
 }
 

@@ -150,12 +150,7 @@ impl End {
 }
 
 /// Copies `count` bytes row by row; each row is a copy of its own.
-fn linear(
-    target: End,
-    source: End,
-    count: usize,
-    copy: impl Fn(*const CUDA_MEMCPY2D) -> Result,
-) -> Result {
+fn linear(target: End, source: End, count: usize, copy: impl Fn(*const CUDA_MEMCPY2D) -> Result) -> Result {
     Context::current()?;
     let (target_row, source_row) = (target.row_bytes()?, source.row_bytes()?);
     let mut done = 0;
@@ -204,7 +199,9 @@ pub fn cuMemcpyAtoH_v2(
     srcOffset: usize,
     ByteCount: usize,
 ) -> Result {
-    linear(End::Host(dstHost), End::Array(srcArray, srcOffset), ByteCount, |piece| cuMemcpy2DUnaligned_v2(piece))
+    linear(End::Host(dstHost), End::Array(srcArray, srcOffset), ByteCount, |piece| {
+        cuMemcpy2DUnaligned_v2(piece)
+    })
 }
 
 pub fn cuMemcpyHtoA_v2(

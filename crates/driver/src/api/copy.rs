@@ -11,9 +11,9 @@ use cuda_abi::{
     CUmemorytype, CUstream,
 };
 use hip_sys::{
-    HIP_MEMCPY3D, hipArray_t, hipDeviceptr_t, hipMemoryType, hipMemoryTypeArray, hipMemoryTypeDevice,
-    hipMemoryTypeHost, hipMemcpyDefault, hipMemcpyDeviceToDevice, hipMemcpyDeviceToHost, hipMemcpyHostToDevice,
-    hipMemcpyHostToHost, hipMemcpyKind,
+    HIP_MEMCPY3D, hipArray_t, hipDeviceptr_t, hipMemcpyDefault, hipMemcpyDeviceToDevice,
+    hipMemcpyDeviceToHost, hipMemcpyHostToDevice, hipMemcpyHostToHost, hipMemcpyKind, hipMemoryType,
+    hipMemoryTypeArray, hipMemoryTypeDevice, hipMemoryTypeHost,
 };
 
 use crate::object::array::Array;

@@ -150,7 +150,9 @@ pub fn cuTexRefSetMipmappedArray(
     set(
         hTexRef,
         // SAFETY: both are alive.
-        |hip, texref| unsafe { hip.hipTexRefSetMipmappedArray(texref, mipmap.hip.0, HIP_TRSA_OVERRIDE_FORMAT) },
+        |hip, texref| unsafe {
+            hip.hipTexRefSetMipmappedArray(texref, mipmap.hip.0, HIP_TRSA_OVERRIDE_FORMAT)
+        },
         |texref| {
             texref.bound = Some(Resource::Mipmap(Shared(hMipmappedArray)));
             texref.format = mipmap.descriptor.Format;
@@ -320,11 +322,11 @@ pub fn cuTexRefSetBorderColor(hTexRef: CUtexref, pBorderColor: *mut f32) -> Resu
         return Err(Error::InvalidValue("pBorderColor"));
     }
     // SAFETY: CUDA's contract: four floats.
-    let mut colour = unsafe { pBorderColor.cast::<[f32; 4]>().read_unaligned() };
+    let colour = unsafe { pBorderColor.cast::<[f32; 4]>().read_unaligned() };
     set(
         hTexRef,
         // SAFETY: the reference is alive; the colour is readable.
-        |hip, texref| unsafe { hip.hipTexRefSetBorderColor(texref, colour.as_mut_ptr()) },
+        |hip, texref| unsafe { hip.hipTexRefSetBorderColor(texref, colour.as_ptr().cast_mut()) },
         |texref| texref.texture.borderColor = colour,
     )
 }

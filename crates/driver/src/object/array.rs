@@ -47,7 +47,9 @@ pub fn component_bytes(format: CUarray_format) -> Result<usize> {
         CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32
         | CUarray_format::CU_AD_FORMAT_SIGNED_INT32
         | CUarray_format::CU_AD_FORMAT_FLOAT => Ok(4),
-        CUarray_format(0x41..) => Err(Error::NotSupported("arrays of video, normalized or compressed formats")),
+        CUarray_format(0x41..) => {
+            Err(Error::NotSupported("arrays of video, normalized or compressed formats"))
+        }
         _ => Err(Error::InvalidValue("Format")),
     }
 }
@@ -87,10 +89,8 @@ fn check(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> Result {
 
 /// HIP's description: the numbers are CUDA's. The other flags are promises to graphics interfaces.
 fn to_hip(descriptor: &CUDA_ARRAY3D_DESCRIPTOR) -> HIP_ARRAY3D_DESCRIPTOR {
-    let known = CUDA_ARRAY3D_LAYERED
-        | CUDA_ARRAY3D_SURFACE_LDST
-        | CUDA_ARRAY3D_CUBEMAP
-        | CUDA_ARRAY3D_TEXTURE_GATHER;
+    let known =
+        CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_SURFACE_LDST | CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_TEXTURE_GATHER;
     HIP_ARRAY3D_DESCRIPTOR {
         Width: descriptor.Width,
         Height: descriptor.Height,

@@ -103,8 +103,7 @@ impl Linked {
         let mut globals: Vec<GlobalInfo> = Vec::with_capacity(variables.len());
         // A visible variable goes before a private one of the same name; nvcc leaves `.visible` out altogether when it
         // compiles a whole program.
-        let (visible, private): (Vec<_>, Vec<_>) =
-            variables.into_iter().partition(|global| global.visible);
+        let (visible, private): (Vec<_>, Vec<_>) = variables.into_iter().partition(|global| global.visible);
         for global in visible.into_iter().chain(private) {
             if !globals.iter().any(|known| known.name == global.name) {
                 globals.push(GlobalInfo {
@@ -120,7 +119,16 @@ impl Linked {
         {
             return Err(Failure { error: first.error, message: complaints });
         }
-        Ok(Linked { sources, kernels, globals, const_bytes, surface_references, machine_code, complaints, undefined })
+        Ok(Linked {
+            sources,
+            kernels,
+            globals,
+            const_bytes,
+            surface_references,
+            machine_code,
+            complaints,
+            undefined,
+        })
     }
 
     /// Parses and links names only, which is quick.

@@ -65,7 +65,13 @@ impl Resource {
                 // SAFETY: the member that belongs to the type.
                 let it = unsafe { desc.res.pitch2D };
                 let (n_channels, size) = (it.numChannels, [it.width, it.height]);
-                Ok(Resource::Pitch2D { at: it.devPtr, format: it.format, n_channels, size, pitch: it.pitchInBytes })
+                Ok(Resource::Pitch2D {
+                    at: it.devPtr,
+                    format: it.format,
+                    n_channels,
+                    size,
+                    pitch: it.pitchInBytes,
+                })
             }
             _ => Err(Error::InvalidValue("pResDesc.resType")),
         }
@@ -124,7 +130,8 @@ impl Resource {
                 let element = element_bytes(format, n_channels)?;
                 aligned(context, at, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)?;
                 memory::check(at, len_bytes, "devPtr")?;
-                let most = limit(context, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
+                let most =
+                    limit(context, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
                 // CUDA: an upper bound of elements, which a device without one leaves open.
                 if most.is_some_and(|most| len_bytes / element > most) {
                     return Err(Error::InvalidValue("sizeInBytes"));
@@ -140,10 +147,15 @@ impl Resource {
             Resource::Pitch2D { at, format, n_channels, size: [width, height], pitch } => {
                 let row = element_bytes(format, n_channels)?.checked_mul(width);
                 aligned(context, at, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT)?;
-                aligned(context, pitch as u64, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT)?;
+                aligned(
+                    context,
+                    pitch as u64,
+                    CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT,
+                )?;
                 let row = row.filter(|&row| row <= pitch).ok_or(Error::InvalidValue("pitchInBytes"))?;
                 let before = height.checked_sub(1).and_then(|rows| rows.checked_mul(pitch));
-                let all = before.and_then(|bytes| bytes.checked_add(row)).ok_or(Error::InvalidValue("height"))?;
+                let all =
+                    before.and_then(|bytes| bytes.checked_add(row)).ok_or(Error::InvalidValue("height"))?;
                 memory::check(at, all, "devPtr")?;
                 let pitch2D = HIP_RESOURCE_PITCH2D {
                     devPtr: raw(at),
@@ -167,7 +179,11 @@ fn limit(context: &Context, attrib: CUdevice_attribute) -> Option<usize> {
 /// CUDA: textures over plain memory begin where the device says they may.
 fn aligned(context: &Context, at: u64, attrib: CUdevice_attribute) -> Result {
     let alignment = limit(context, attrib).unwrap_or(1) as u64;
-    if at.is_multiple_of(alignment) { Ok(()) } else { Err(Error::InvalidValue("devPtr or pitch: not aligned")) }
+    if at.is_multiple_of(alignment) {
+        Ok(())
+    } else {
+        Err(Error::InvalidValue("devPtr or pitch: not aligned"))
+    }
 }
 
 /// A live texture object.
@@ -392,8 +408,7 @@ impl SurfRef {
     pub fn of_module(handle: CUmodule, name: &CStr) -> Result<CUsurfref> {
         let module = Module::from_handle(handle)?;
         let at = module.surface_reference(name)?;
-        let surfref =
-            || SurfRef { context: module.context, module: address_of(&module), at, bound: None };
+        let surfref = || SurfRef { context: module.context, module: address_of(&module), at, bound: None };
         SURFREFS.lock().entry(at as usize).or_insert_with(surfref);
         Ok(core::ptr::with_exposed_provenance_mut(at as usize))
     }
@@ -465,7 +480,8 @@ mod tests {
 
     #[test]
     fn integers_are_not_filtered_unless_they_become_floats() {
-        let linear = CUDA_TEXTURE_DESC { filterMode: CUfilter_mode::CU_TR_FILTER_MODE_LINEAR, ..Default::default() };
+        let linear =
+            CUDA_TEXTURE_DESC { filterMode: CUfilter_mode::CU_TR_FILTER_MODE_LINEAR, ..Default::default() };
         let as_integer = CUDA_TEXTURE_DESC { flags: CU_TRSF_READ_AS_INTEGER, ..linear };
         assert!(sampler(&linear, CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8).is_ok());
         assert!(sampler(&as_integer, CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8).is_err());

@@ -21,10 +21,15 @@ pub unsafe extern "C" fn cuArray3DCreate(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArray3DCreate_v2(
-    _pHandle: *mut CUarray,
-    _pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR,
+    pHandle: *mut CUarray,
+    pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR,
 ) -> CUresult {
-    ::driver::missing("cuArray3DCreate_v2")
+    ::driver::entry("cuArray3DCreate_v2", || {
+        ::driver::api::array::cuArray3DCreate_v2(
+            unsafe { Out::new(pHandle, "pHandle") }?,
+            unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -37,10 +42,15 @@ pub unsafe extern "C" fn cuArray3DGetDescriptor(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArray3DGetDescriptor_v2(
-    _pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR,
-    _hArray: CUarray,
+    pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR,
+    hArray: CUarray,
 ) -> CUresult {
-    ::driver::missing("cuArray3DGetDescriptor_v2")
+    ::driver::entry("cuArray3DGetDescriptor_v2", || {
+        ::driver::api::array::cuArray3DGetDescriptor_v2(
+            unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
+            hArray,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -53,15 +63,20 @@ pub unsafe extern "C" fn cuArrayCreate(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayCreate_v2(
-    _pHandle: *mut CUarray,
-    _pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR,
+    pHandle: *mut CUarray,
+    pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR,
 ) -> CUresult {
-    ::driver::missing("cuArrayCreate_v2")
+    ::driver::entry("cuArrayCreate_v2", || {
+        ::driver::api::array::cuArrayCreate_v2(
+            unsafe { Out::new(pHandle, "pHandle") }?,
+            unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuArrayDestroy(_hArray: CUarray) -> CUresult {
-    ::driver::missing("cuArrayDestroy")
+pub unsafe extern "C" fn cuArrayDestroy(hArray: CUarray) -> CUresult {
+    ::driver::entry("cuArrayDestroy", || ::driver::api::array::cuArrayDestroy(hArray))
 }
 
 #[unsafe(no_mangle)]
@@ -74,36 +89,58 @@ pub unsafe extern "C" fn cuArrayGetDescriptor(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayGetDescriptor_v2(
-    _pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR,
-    _hArray: CUarray,
+    pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR,
+    hArray: CUarray,
 ) -> CUresult {
-    ::driver::missing("cuArrayGetDescriptor_v2")
+    ::driver::entry("cuArrayGetDescriptor_v2", || {
+        ::driver::api::array::cuArrayGetDescriptor_v2(
+            unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
+            hArray,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayGetMemoryRequirements(
-    _memoryRequirements: *mut CUDA_ARRAY_MEMORY_REQUIREMENTS,
-    _array: CUarray,
-    _device: CUdevice,
+    memoryRequirements: *mut CUDA_ARRAY_MEMORY_REQUIREMENTS,
+    array: CUarray,
+    device: CUdevice,
 ) -> CUresult {
-    ::driver::missing("cuArrayGetMemoryRequirements")
+    ::driver::entry("cuArrayGetMemoryRequirements", || {
+        ::driver::api::array::cuArrayGetMemoryRequirements(
+            unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
+            array,
+            device,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayGetPlane(
-    _pPlaneArray: *mut CUarray,
-    _hArray: CUarray,
-    _planeIdx: c_uint,
+    pPlaneArray: *mut CUarray,
+    hArray: CUarray,
+    planeIdx: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuArrayGetPlane")
+    ::driver::entry("cuArrayGetPlane", || {
+        ::driver::api::array::cuArrayGetPlane(
+            unsafe { Out::new(pPlaneArray, "pPlaneArray") }?,
+            hArray,
+            planeIdx,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayGetSparseProperties(
-    _sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES,
-    _array: CUarray,
+    sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES,
+    array: CUarray,
 ) -> CUresult {
-    ::driver::missing("cuArrayGetSparseProperties")
+    ::driver::entry("cuArrayGetSparseProperties", || {
+        ::driver::api::array::cuArrayGetSparseProperties(
+            unsafe { Out::new(sparseProperties, "sparseProperties") }?,
+            array,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -716,12 +753,19 @@ pub unsafe extern "C" fn cuDeviceGetProperties(prop: *mut CUdevprop, dev: CUdevi
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetTexture1DLinearMaxWidth(
-    _maxWidthInElements: *mut usize,
-    _format: CUarray_format,
-    _numChannels: c_uint,
-    _dev: CUdevice,
+    maxWidthInElements: *mut usize,
+    format: CUarray_format,
+    numChannels: c_uint,
+    dev: CUdevice,
 ) -> CUresult {
-    ::driver::missing("cuDeviceGetTexture1DLinearMaxWidth")
+    ::driver::entry("cuDeviceGetTexture1DLinearMaxWidth", || {
+        ::driver::api::texture::cuDeviceGetTexture1DLinearMaxWidth(
+            unsafe { Out::new(maxWidthInElements, "maxWidthInElements") }?,
+            format,
+            numChannels,
+            dev,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4326,24 +4370,28 @@ pub unsafe extern "C" fn cuMemcpyAtoA(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoA_v2(
-    _dstArray: CUarray,
-    _dstOffset: usize,
-    _srcArray: CUarray,
-    _srcOffset: usize,
-    _ByteCount: usize,
+    dstArray: CUarray,
+    dstOffset: usize,
+    srcArray: CUarray,
+    srcOffset: usize,
+    ByteCount: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoA_v2")
+    ::driver::entry("cuMemcpyAtoA_v2", || {
+        ::driver::api::array::cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoA_v2_ptds(
-    _dstArray: CUarray,
-    _dstOffset: usize,
-    _srcArray: CUarray,
-    _srcOffset: usize,
-    _ByteCount: usize,
+    dstArray: CUarray,
+    dstOffset: usize,
+    srcArray: CUarray,
+    srcOffset: usize,
+    ByteCount: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoA_v2_ptds")
+    ::driver::entry_per_thread("cuMemcpyAtoA_v2_ptds", || {
+        ::driver::api::array::cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4358,22 +4406,26 @@ pub unsafe extern "C" fn cuMemcpyAtoD(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoD_v2(
-    _dstDevice: CUdeviceptr,
-    _srcArray: CUarray,
-    _srcOffset: usize,
-    _ByteCount: usize,
+    dstDevice: CUdeviceptr,
+    srcArray: CUarray,
+    srcOffset: usize,
+    ByteCount: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoD_v2")
+    ::driver::entry("cuMemcpyAtoD_v2", || {
+        ::driver::api::array::cuMemcpyAtoD_v2(dstDevice, srcArray, srcOffset, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoD_v2_ptds(
-    _dstDevice: CUdeviceptr,
-    _srcArray: CUarray,
-    _srcOffset: usize,
-    _ByteCount: usize,
+    dstDevice: CUdeviceptr,
+    srcArray: CUarray,
+    srcOffset: usize,
+    ByteCount: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoD_v2_ptds")
+    ::driver::entry_per_thread("cuMemcpyAtoD_v2_ptds", || {
+        ::driver::api::array::cuMemcpyAtoD_v2(dstDevice, srcArray, srcOffset, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4399,44 +4451,52 @@ pub unsafe extern "C" fn cuMemcpyAtoHAsync(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoHAsync_v2(
-    _dstHost: *mut c_void,
-    _srcArray: CUarray,
-    _srcOffset: usize,
-    _ByteCount: usize,
-    _hStream: CUstream,
+    dstHost: *mut c_void,
+    srcArray: CUarray,
+    srcOffset: usize,
+    ByteCount: usize,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoHAsync_v2")
+    ::driver::entry("cuMemcpyAtoHAsync_v2", || {
+        ::driver::api::array::cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoHAsync_v2_ptsz(
-    _dstHost: *mut c_void,
-    _srcArray: CUarray,
-    _srcOffset: usize,
-    _ByteCount: usize,
-    _hStream: CUstream,
+    dstHost: *mut c_void,
+    srcArray: CUarray,
+    srcOffset: usize,
+    ByteCount: usize,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoHAsync_v2_ptsz")
+    ::driver::entry_per_thread("cuMemcpyAtoHAsync_v2_ptsz", || {
+        ::driver::api::array::cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoH_v2(
-    _dstHost: *mut c_void,
-    _srcArray: CUarray,
-    _srcOffset: usize,
-    _ByteCount: usize,
+    dstHost: *mut c_void,
+    srcArray: CUarray,
+    srcOffset: usize,
+    ByteCount: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoH_v2")
+    ::driver::entry("cuMemcpyAtoH_v2", || {
+        ::driver::api::array::cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoH_v2_ptds(
-    _dstHost: *mut c_void,
-    _srcArray: CUarray,
-    _srcOffset: usize,
-    _ByteCount: usize,
+    dstHost: *mut c_void,
+    srcArray: CUarray,
+    srcOffset: usize,
+    ByteCount: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoH_v2_ptds")
+    ::driver::entry_per_thread("cuMemcpyAtoH_v2_ptds", || {
+        ::driver::api::array::cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4555,22 +4615,26 @@ pub unsafe extern "C" fn cuMemcpyDtoA(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoA_v2(
-    _dstArray: CUarray,
-    _dstOffset: usize,
-    _srcDevice: CUdeviceptr,
-    _ByteCount: usize,
+    dstArray: CUarray,
+    dstOffset: usize,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyDtoA_v2")
+    ::driver::entry("cuMemcpyDtoA_v2", || {
+        ::driver::api::array::cuMemcpyDtoA_v2(dstArray, dstOffset, srcDevice, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoA_v2_ptds(
-    _dstArray: CUarray,
-    _dstOffset: usize,
-    _srcDevice: CUdeviceptr,
-    _ByteCount: usize,
+    dstArray: CUarray,
+    dstOffset: usize,
+    srcDevice: CUdeviceptr,
+    ByteCount: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyDtoA_v2_ptds")
+    ::driver::entry_per_thread("cuMemcpyDtoA_v2_ptds", || {
+        ::driver::api::array::cuMemcpyDtoA_v2(dstArray, dstOffset, srcDevice, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4724,44 +4788,52 @@ pub unsafe extern "C" fn cuMemcpyHtoAAsync(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoAAsync_v2(
-    _dstArray: CUarray,
-    _dstOffset: usize,
-    _srcHost: *const c_void,
-    _ByteCount: usize,
-    _hStream: CUstream,
+    dstArray: CUarray,
+    dstOffset: usize,
+    srcHost: *const c_void,
+    ByteCount: usize,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyHtoAAsync_v2")
+    ::driver::entry("cuMemcpyHtoAAsync_v2", || {
+        ::driver::api::array::cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoAAsync_v2_ptsz(
-    _dstArray: CUarray,
-    _dstOffset: usize,
-    _srcHost: *const c_void,
-    _ByteCount: usize,
-    _hStream: CUstream,
+    dstArray: CUarray,
+    dstOffset: usize,
+    srcHost: *const c_void,
+    ByteCount: usize,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyHtoAAsync_v2_ptsz")
+    ::driver::entry_per_thread("cuMemcpyHtoAAsync_v2_ptsz", || {
+        ::driver::api::array::cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoA_v2(
-    _dstArray: CUarray,
-    _dstOffset: usize,
-    _srcHost: *const c_void,
-    _ByteCount: usize,
+    dstArray: CUarray,
+    dstOffset: usize,
+    srcHost: *const c_void,
+    ByteCount: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyHtoA_v2")
+    ::driver::entry("cuMemcpyHtoA_v2", || {
+        ::driver::api::array::cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoA_v2_ptds(
-    _dstArray: CUarray,
-    _dstOffset: usize,
-    _srcHost: *const c_void,
-    _ByteCount: usize,
+    dstArray: CUarray,
+    dstOffset: usize,
+    srcHost: *const c_void,
+    ByteCount: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyHtoA_v2_ptds")
+    ::driver::entry_per_thread("cuMemcpyHtoA_v2_ptds", || {
+        ::driver::api::array::cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5240,42 +5312,67 @@ pub unsafe extern "C" fn cuMemsetD8_v2_ptds(dstDevice: CUdeviceptr, uc: c_uchar,
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMipmappedArrayCreate(
-    _pHandle: *mut CUmipmappedArray,
-    _pMipmappedArrayDesc: *const CUDA_ARRAY3D_DESCRIPTOR,
-    _numMipmapLevels: c_uint,
+    pHandle: *mut CUmipmappedArray,
+    pMipmappedArrayDesc: *const CUDA_ARRAY3D_DESCRIPTOR,
+    numMipmapLevels: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMipmappedArrayCreate")
+    ::driver::entry("cuMipmappedArrayCreate", || {
+        ::driver::api::array::cuMipmappedArrayCreate(
+            unsafe { Out::new(pHandle, "pHandle") }?,
+            unsafe { borrow(pMipmappedArrayDesc, "pMipmappedArrayDesc") }?,
+            numMipmapLevels,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMipmappedArrayDestroy(_hMipmappedArray: CUmipmappedArray) -> CUresult {
-    ::driver::missing("cuMipmappedArrayDestroy")
+pub unsafe extern "C" fn cuMipmappedArrayDestroy(hMipmappedArray: CUmipmappedArray) -> CUresult {
+    ::driver::entry("cuMipmappedArrayDestroy", || {
+        ::driver::api::array::cuMipmappedArrayDestroy(hMipmappedArray)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMipmappedArrayGetLevel(
-    _pLevelArray: *mut CUarray,
-    _hMipmappedArray: CUmipmappedArray,
-    _level: c_uint,
+    pLevelArray: *mut CUarray,
+    hMipmappedArray: CUmipmappedArray,
+    level: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMipmappedArrayGetLevel")
+    ::driver::entry("cuMipmappedArrayGetLevel", || {
+        ::driver::api::array::cuMipmappedArrayGetLevel(
+            unsafe { Out::new(pLevelArray, "pLevelArray") }?,
+            hMipmappedArray,
+            level,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMipmappedArrayGetMemoryRequirements(
-    _memoryRequirements: *mut CUDA_ARRAY_MEMORY_REQUIREMENTS,
-    _mipmap: CUmipmappedArray,
-    _device: CUdevice,
+    memoryRequirements: *mut CUDA_ARRAY_MEMORY_REQUIREMENTS,
+    mipmap: CUmipmappedArray,
+    device: CUdevice,
 ) -> CUresult {
-    ::driver::missing("cuMipmappedArrayGetMemoryRequirements")
+    ::driver::entry("cuMipmappedArrayGetMemoryRequirements", || {
+        ::driver::api::array::cuMipmappedArrayGetMemoryRequirements(
+            unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
+            mipmap,
+            device,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMipmappedArrayGetSparseProperties(
-    _sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES,
-    _mipmap: CUmipmappedArray,
+    sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES,
+    mipmap: CUmipmappedArray,
 ) -> CUresult {
-    ::driver::missing("cuMipmappedArrayGetSparseProperties")
+    ::driver::entry("cuMipmappedArrayGetSparseProperties", || {
+        ::driver::api::array::cuMipmappedArrayGetSparseProperties(
+            unsafe { Out::new(sparseProperties, "sparseProperties") }?,
+            mipmap,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5343,20 +5440,24 @@ pub unsafe extern "C" fn cuModuleGetLoadingMode(mode: *mut CUmoduleLoadingMode) 
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetSurfRef(
-    _pSurfRef: *mut CUsurfref,
-    _hmod: CUmodule,
-    _name: *const c_char,
+    pSurfRef: *mut CUsurfref,
+    hmod: CUmodule,
+    name: *const c_char,
 ) -> CUresult {
-    ::driver::missing("cuModuleGetSurfRef")
+    ::driver::entry("cuModuleGetSurfRef", || {
+        ::driver::api::texture::cuModuleGetSurfRef(unsafe { Out::new(pSurfRef, "pSurfRef") }?, hmod, name)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetTexRef(
-    _pTexRef: *mut CUtexref,
-    _hmod: CUmodule,
-    _name: *const c_char,
+    pTexRef: *mut CUtexref,
+    hmod: CUmodule,
+    name: *const c_char,
 ) -> CUresult {
-    ::driver::missing("cuModuleGetTexRef")
+    ::driver::entry("cuModuleGetTexRef", || {
+        ::driver::api::texture::cuModuleGetTexRef(unsafe { Out::new(pTexRef, "pTexRef") }?, hmod, name)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6584,37 +6685,47 @@ pub unsafe extern "C" fn cuSubgridWorksetCreate() -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSurfObjectCreate(
-    _pSurfObject: *mut CUsurfObject,
-    _pResDesc: *const CUDA_RESOURCE_DESC,
+    pSurfObject: *mut CUsurfObject,
+    pResDesc: *const CUDA_RESOURCE_DESC,
 ) -> CUresult {
-    ::driver::missing("cuSurfObjectCreate")
+    ::driver::entry("cuSurfObjectCreate", || {
+        ::driver::api::texture::cuSurfObjectCreate(
+            unsafe { Out::new(pSurfObject, "pSurfObject") }?,
+            unsafe { borrow(pResDesc, "pResDesc") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuSurfObjectDestroy(_surfObject: CUsurfObject) -> CUresult {
-    ::driver::missing("cuSurfObjectDestroy")
+pub unsafe extern "C" fn cuSurfObjectDestroy(surfObject: CUsurfObject) -> CUresult {
+    ::driver::entry("cuSurfObjectDestroy", || ::driver::api::texture::cuSurfObjectDestroy(surfObject))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSurfObjectGetResourceDesc(
-    _pResDesc: *mut CUDA_RESOURCE_DESC,
-    _surfObject: CUsurfObject,
+    pResDesc: *mut CUDA_RESOURCE_DESC,
+    surfObject: CUsurfObject,
 ) -> CUresult {
-    ::driver::missing("cuSurfObjectGetResourceDesc")
+    ::driver::entry("cuSurfObjectGetResourceDesc", || {
+        ::driver::api::texture::cuSurfObjectGetResourceDesc(
+            unsafe { Out::new(pResDesc, "pResDesc") }?,
+            surfObject,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuSurfRefGetArray(_phArray: *mut CUarray, _hSurfRef: CUsurfref) -> CUresult {
-    ::driver::missing("cuSurfRefGetArray")
+pub unsafe extern "C" fn cuSurfRefGetArray(phArray: *mut CUarray, hSurfRef: CUsurfref) -> CUresult {
+    ::driver::entry("cuSurfRefGetArray", || {
+        ::driver::api::texture::cuSurfRefGetArray(unsafe { Out::new(phArray, "phArray") }?, hSurfRef)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuSurfRefSetArray(
-    _hSurfRef: CUsurfref,
-    _hArray: CUarray,
-    _Flags: c_uint,
-) -> CUresult {
-    ::driver::missing("cuSurfRefSetArray")
+pub unsafe extern "C" fn cuSurfRefSetArray(hSurfRef: CUsurfref, hArray: CUarray, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuSurfRefSetArray", || {
+        ::driver::api::texture::cuSurfRefSetArray(hSurfRef, hArray, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6697,41 +6808,63 @@ pub unsafe extern "C" fn cuTensorMapSetAllocationClass(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexObjectCreate(
-    _pTexObject: *mut CUtexObject,
-    _pResDesc: *const CUDA_RESOURCE_DESC,
-    _pTexDesc: *const CUDA_TEXTURE_DESC,
-    _pResViewDesc: *const CUDA_RESOURCE_VIEW_DESC,
+    pTexObject: *mut CUtexObject,
+    pResDesc: *const CUDA_RESOURCE_DESC,
+    pTexDesc: *const CUDA_TEXTURE_DESC,
+    pResViewDesc: *const CUDA_RESOURCE_VIEW_DESC,
 ) -> CUresult {
-    ::driver::missing("cuTexObjectCreate")
+    ::driver::entry("cuTexObjectCreate", || {
+        ::driver::api::texture::cuTexObjectCreate(
+            unsafe { Out::new(pTexObject, "pTexObject") }?,
+            unsafe { borrow(pResDesc, "pResDesc") }?,
+            unsafe { borrow(pTexDesc, "pTexDesc") }?,
+            pResViewDesc,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexObjectDestroy(_texObject: CUtexObject) -> CUresult {
-    ::driver::missing("cuTexObjectDestroy")
+pub unsafe extern "C" fn cuTexObjectDestroy(texObject: CUtexObject) -> CUresult {
+    ::driver::entry("cuTexObjectDestroy", || ::driver::api::texture::cuTexObjectDestroy(texObject))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexObjectGetResourceDesc(
-    _pResDesc: *mut CUDA_RESOURCE_DESC,
-    _texObject: CUtexObject,
+    pResDesc: *mut CUDA_RESOURCE_DESC,
+    texObject: CUtexObject,
 ) -> CUresult {
-    ::driver::missing("cuTexObjectGetResourceDesc")
+    ::driver::entry("cuTexObjectGetResourceDesc", || {
+        ::driver::api::texture::cuTexObjectGetResourceDesc(
+            unsafe { Out::new(pResDesc, "pResDesc") }?,
+            texObject,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexObjectGetResourceViewDesc(
-    _pResViewDesc: *mut CUDA_RESOURCE_VIEW_DESC,
-    _texObject: CUtexObject,
+    pResViewDesc: *mut CUDA_RESOURCE_VIEW_DESC,
+    texObject: CUtexObject,
 ) -> CUresult {
-    ::driver::missing("cuTexObjectGetResourceViewDesc")
+    ::driver::entry("cuTexObjectGetResourceViewDesc", || {
+        ::driver::api::texture::cuTexObjectGetResourceViewDesc(
+            unsafe { Out::new(pResViewDesc, "pResViewDesc") }?,
+            texObject,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexObjectGetTextureDesc(
-    _pTexDesc: *mut CUDA_TEXTURE_DESC,
-    _texObject: CUtexObject,
+    pTexDesc: *mut CUDA_TEXTURE_DESC,
+    texObject: CUtexObject,
 ) -> CUresult {
-    ::driver::missing("cuTexObjectGetTextureDesc")
+    ::driver::entry("cuTexObjectGetTextureDesc", || {
+        ::driver::api::texture::cuTexObjectGetTextureDesc(
+            unsafe { Out::new(pTexDesc, "pTexDesc") }?,
+            texObject,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6751,80 +6884,115 @@ pub unsafe extern "C" fn cuTexRefGetAddress(_pdptr: *mut CUdeviceptr_v1, _hTexRe
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetAddressMode(
-    _pam: *mut CUaddress_mode,
-    _hTexRef: CUtexref,
-    _dim: c_int,
+    pam: *mut CUaddress_mode,
+    hTexRef: CUtexref,
+    dim: c_int,
 ) -> CUresult {
-    ::driver::missing("cuTexRefGetAddressMode")
+    ::driver::entry("cuTexRefGetAddressMode", || {
+        ::driver::api::texture::cuTexRefGetAddressMode(unsafe { Out::new(pam, "pam") }?, hTexRef, dim)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetAddress_v2(_pdptr: *mut CUdeviceptr, _hTexRef: CUtexref) -> CUresult {
-    ::driver::missing("cuTexRefGetAddress_v2")
+pub unsafe extern "C" fn cuTexRefGetAddress_v2(pdptr: *mut CUdeviceptr, hTexRef: CUtexref) -> CUresult {
+    ::driver::entry("cuTexRefGetAddress_v2", || {
+        ::driver::api::texture::cuTexRefGetAddress_v2(unsafe { Out::new(pdptr, "pdptr") }?, hTexRef)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetArray(_phArray: *mut CUarray, _hTexRef: CUtexref) -> CUresult {
-    ::driver::missing("cuTexRefGetArray")
+pub unsafe extern "C" fn cuTexRefGetArray(phArray: *mut CUarray, hTexRef: CUtexref) -> CUresult {
+    ::driver::entry("cuTexRefGetArray", || {
+        ::driver::api::texture::cuTexRefGetArray(unsafe { Out::new(phArray, "phArray") }?, hTexRef)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetBorderColor(_pBorderColor: *mut f32, _hTexRef: CUtexref) -> CUresult {
-    ::driver::missing("cuTexRefGetBorderColor")
+pub unsafe extern "C" fn cuTexRefGetBorderColor(pBorderColor: *mut f32, hTexRef: CUtexref) -> CUresult {
+    ::driver::entry("cuTexRefGetBorderColor", || {
+        ::driver::api::texture::cuTexRefGetBorderColor(pBorderColor, hTexRef)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetFilterMode(_pfm: *mut CUfilter_mode, _hTexRef: CUtexref) -> CUresult {
-    ::driver::missing("cuTexRefGetFilterMode")
+pub unsafe extern "C" fn cuTexRefGetFilterMode(pfm: *mut CUfilter_mode, hTexRef: CUtexref) -> CUresult {
+    ::driver::entry("cuTexRefGetFilterMode", || {
+        ::driver::api::texture::cuTexRefGetFilterMode(unsafe { Out::new(pfm, "pfm") }?, hTexRef)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetFlags(_pFlags: *mut c_uint, _hTexRef: CUtexref) -> CUresult {
-    ::driver::missing("cuTexRefGetFlags")
+pub unsafe extern "C" fn cuTexRefGetFlags(pFlags: *mut c_uint, hTexRef: CUtexref) -> CUresult {
+    ::driver::entry("cuTexRefGetFlags", || {
+        ::driver::api::texture::cuTexRefGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, hTexRef)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetFormat(
-    _pFormat: *mut CUarray_format,
-    _pNumChannels: *mut c_int,
-    _hTexRef: CUtexref,
+    pFormat: *mut CUarray_format,
+    pNumChannels: *mut c_int,
+    hTexRef: CUtexref,
 ) -> CUresult {
-    ::driver::missing("cuTexRefGetFormat")
+    ::driver::entry("cuTexRefGetFormat", || {
+        ::driver::api::texture::cuTexRefGetFormat(
+            unsafe { Out::new(pFormat, "pFormat") }?,
+            unsafe { Out::new(pNumChannels, "pNumChannels") }?,
+            hTexRef,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetMaxAnisotropy(_pmaxAniso: *mut c_int, _hTexRef: CUtexref) -> CUresult {
-    ::driver::missing("cuTexRefGetMaxAnisotropy")
+pub unsafe extern "C" fn cuTexRefGetMaxAnisotropy(pmaxAniso: *mut c_int, hTexRef: CUtexref) -> CUresult {
+    ::driver::entry("cuTexRefGetMaxAnisotropy", || {
+        ::driver::api::texture::cuTexRefGetMaxAnisotropy(
+            unsafe { Out::new(pmaxAniso, "pmaxAniso") }?,
+            hTexRef,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetMipmapFilterMode(
-    _pfm: *mut CUfilter_mode,
-    _hTexRef: CUtexref,
-) -> CUresult {
-    ::driver::missing("cuTexRefGetMipmapFilterMode")
+pub unsafe extern "C" fn cuTexRefGetMipmapFilterMode(pfm: *mut CUfilter_mode, hTexRef: CUtexref) -> CUresult {
+    ::driver::entry("cuTexRefGetMipmapFilterMode", || {
+        ::driver::api::texture::cuTexRefGetMipmapFilterMode(unsafe { Out::new(pfm, "pfm") }?, hTexRef)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetMipmapLevelBias(_pbias: *mut f32, _hTexRef: CUtexref) -> CUresult {
-    ::driver::missing("cuTexRefGetMipmapLevelBias")
+pub unsafe extern "C" fn cuTexRefGetMipmapLevelBias(pbias: *mut f32, hTexRef: CUtexref) -> CUresult {
+    ::driver::entry("cuTexRefGetMipmapLevelBias", || {
+        ::driver::api::texture::cuTexRefGetMipmapLevelBias(unsafe { Out::new(pbias, "pbias") }?, hTexRef)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetMipmapLevelClamp(
-    _pminMipmapLevelClamp: *mut f32,
-    _pmaxMipmapLevelClamp: *mut f32,
-    _hTexRef: CUtexref,
+    pminMipmapLevelClamp: *mut f32,
+    pmaxMipmapLevelClamp: *mut f32,
+    hTexRef: CUtexref,
 ) -> CUresult {
-    ::driver::missing("cuTexRefGetMipmapLevelClamp")
+    ::driver::entry("cuTexRefGetMipmapLevelClamp", || {
+        ::driver::api::texture::cuTexRefGetMipmapLevelClamp(
+            unsafe { Out::new(pminMipmapLevelClamp, "pminMipmapLevelClamp") }?,
+            unsafe { Out::new(pmaxMipmapLevelClamp, "pmaxMipmapLevelClamp") }?,
+            hTexRef,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetMipmappedArray(
-    _phMipmappedArray: *mut CUmipmappedArray,
-    _hTexRef: CUtexref,
+    phMipmappedArray: *mut CUmipmappedArray,
+    hTexRef: CUtexref,
 ) -> CUresult {
-    ::driver::missing("cuTexRefGetMipmappedArray")
+    ::driver::entry("cuTexRefGetMipmappedArray", || {
+        ::driver::api::texture::cuTexRefGetMipmappedArray(
+            unsafe { Out::new(phMipmappedArray, "phMipmappedArray") }?,
+            hTexRef,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6849,103 +7017,140 @@ pub unsafe extern "C" fn cuTexRefSetAddress2D(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddress2D_v2(
-    _hTexRef: CUtexref,
-    _desc: *const CUDA_ARRAY_DESCRIPTOR,
-    _dptr: CUdeviceptr,
-    _Pitch: usize,
+    hTexRef: CUtexref,
+    desc: *const CUDA_ARRAY_DESCRIPTOR,
+    dptr: CUdeviceptr,
+    Pitch: usize,
 ) -> CUresult {
-    ::driver::missing("cuTexRefSetAddress2D_v2")
+    ::driver::entry("cuTexRefSetAddress2D_v2", || {
+        ::driver::api::texture::cuTexRefSetAddress2D_v2(
+            hTexRef,
+            unsafe { borrow(desc, "desc") }?,
+            dptr,
+            Pitch,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddress2D_v3(
-    _hTexRef: CUtexref,
-    _desc: *const CUDA_ARRAY_DESCRIPTOR,
-    _dptr: CUdeviceptr,
-    _Pitch: usize,
+    hTexRef: CUtexref,
+    desc: *const CUDA_ARRAY_DESCRIPTOR,
+    dptr: CUdeviceptr,
+    Pitch: usize,
 ) -> CUresult {
-    ::driver::missing("cuTexRefSetAddress2D_v3")
+    ::driver::entry("cuTexRefSetAddress2D_v3", || {
+        ::driver::api::texture::cuTexRefSetAddress2D_v3(
+            hTexRef,
+            unsafe { borrow(desc, "desc") }?,
+            dptr,
+            Pitch,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddressMode(
-    _hTexRef: CUtexref,
-    _dim: c_int,
-    _am: CUaddress_mode,
+    hTexRef: CUtexref,
+    dim: c_int,
+    am: CUaddress_mode,
 ) -> CUresult {
-    ::driver::missing("cuTexRefSetAddressMode")
+    ::driver::entry("cuTexRefSetAddressMode", || {
+        ::driver::api::texture::cuTexRefSetAddressMode(hTexRef, dim, am)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddress_v2(
-    _ByteOffset: *mut usize,
-    _hTexRef: CUtexref,
-    _dptr: CUdeviceptr,
-    _bytes: usize,
+    ByteOffset: *mut usize,
+    hTexRef: CUtexref,
+    dptr: CUdeviceptr,
+    bytes: usize,
 ) -> CUresult {
-    ::driver::missing("cuTexRefSetAddress_v2")
+    ::driver::entry("cuTexRefSetAddress_v2", || {
+        ::driver::api::texture::cuTexRefSetAddress_v2(
+            unsafe { OptOut::new(ByteOffset) },
+            hTexRef,
+            dptr,
+            bytes,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetArray(_hTexRef: CUtexref, _hArray: CUarray, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuTexRefSetArray")
+pub unsafe extern "C" fn cuTexRefSetArray(hTexRef: CUtexref, hArray: CUarray, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuTexRefSetArray", || ::driver::api::texture::cuTexRefSetArray(hTexRef, hArray, Flags))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetBorderColor(_hTexRef: CUtexref, _pBorderColor: *mut f32) -> CUresult {
-    ::driver::missing("cuTexRefSetBorderColor")
+pub unsafe extern "C" fn cuTexRefSetBorderColor(hTexRef: CUtexref, pBorderColor: *mut f32) -> CUresult {
+    ::driver::entry("cuTexRefSetBorderColor", || {
+        ::driver::api::texture::cuTexRefSetBorderColor(hTexRef, pBorderColor)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetFilterMode(_hTexRef: CUtexref, _fm: CUfilter_mode) -> CUresult {
-    ::driver::missing("cuTexRefSetFilterMode")
+pub unsafe extern "C" fn cuTexRefSetFilterMode(hTexRef: CUtexref, fm: CUfilter_mode) -> CUresult {
+    ::driver::entry("cuTexRefSetFilterMode", || ::driver::api::texture::cuTexRefSetFilterMode(hTexRef, fm))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetFlags(_hTexRef: CUtexref, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuTexRefSetFlags")
+pub unsafe extern "C" fn cuTexRefSetFlags(hTexRef: CUtexref, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuTexRefSetFlags", || ::driver::api::texture::cuTexRefSetFlags(hTexRef, Flags))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetFormat(
-    _hTexRef: CUtexref,
-    _fmt: CUarray_format,
-    _NumPackedComponents: c_int,
+    hTexRef: CUtexref,
+    fmt: CUarray_format,
+    NumPackedComponents: c_int,
 ) -> CUresult {
-    ::driver::missing("cuTexRefSetFormat")
+    ::driver::entry("cuTexRefSetFormat", || {
+        ::driver::api::texture::cuTexRefSetFormat(hTexRef, fmt, NumPackedComponents)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetMaxAnisotropy(_hTexRef: CUtexref, _maxAniso: c_uint) -> CUresult {
-    ::driver::missing("cuTexRefSetMaxAnisotropy")
+pub unsafe extern "C" fn cuTexRefSetMaxAnisotropy(hTexRef: CUtexref, maxAniso: c_uint) -> CUresult {
+    ::driver::entry("cuTexRefSetMaxAnisotropy", || {
+        ::driver::api::texture::cuTexRefSetMaxAnisotropy(hTexRef, maxAniso)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetMipmapFilterMode(_hTexRef: CUtexref, _fm: CUfilter_mode) -> CUresult {
-    ::driver::missing("cuTexRefSetMipmapFilterMode")
+pub unsafe extern "C" fn cuTexRefSetMipmapFilterMode(hTexRef: CUtexref, fm: CUfilter_mode) -> CUresult {
+    ::driver::entry("cuTexRefSetMipmapFilterMode", || {
+        ::driver::api::texture::cuTexRefSetMipmapFilterMode(hTexRef, fm)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefSetMipmapLevelBias(_hTexRef: CUtexref, _bias: f32) -> CUresult {
-    ::driver::missing("cuTexRefSetMipmapLevelBias")
+pub unsafe extern "C" fn cuTexRefSetMipmapLevelBias(hTexRef: CUtexref, bias: f32) -> CUresult {
+    ::driver::entry("cuTexRefSetMipmapLevelBias", || {
+        ::driver::api::texture::cuTexRefSetMipmapLevelBias(hTexRef, bias)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetMipmapLevelClamp(
-    _hTexRef: CUtexref,
-    _minMipmapLevelClamp: f32,
-    _maxMipmapLevelClamp: f32,
+    hTexRef: CUtexref,
+    minMipmapLevelClamp: f32,
+    maxMipmapLevelClamp: f32,
 ) -> CUresult {
-    ::driver::missing("cuTexRefSetMipmapLevelClamp")
+    ::driver::entry("cuTexRefSetMipmapLevelClamp", || {
+        ::driver::api::texture::cuTexRefSetMipmapLevelClamp(hTexRef, minMipmapLevelClamp, maxMipmapLevelClamp)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetMipmappedArray(
-    _hTexRef: CUtexref,
-    _hMipmappedArray: CUmipmappedArray,
-    _Flags: c_uint,
+    hTexRef: CUtexref,
+    hMipmappedArray: CUmipmappedArray,
+    Flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuTexRefSetMipmappedArray")
+    ::driver::entry("cuTexRefSetMipmappedArray", || {
+        ::driver::api::texture::cuTexRefSetMipmappedArray(hTexRef, hMipmappedArray, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]

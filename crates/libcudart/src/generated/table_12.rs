@@ -182,35 +182,59 @@ unsafe extern "C" fn __cudaUnregisterFatBinary(fatCubinHandle: *mut *mut c_void)
 }
 
 unsafe extern "C" fn cudaArrayGetInfo(
-    _desc: *mut cudaChannelFormatDesc,
-    _extent: *mut cudaExtent,
-    _flags: *mut c_uint,
-    _array: cudaArray_t,
+    desc: *mut cudaChannelFormatDesc,
+    extent: *mut cudaExtent,
+    flags: *mut c_uint,
+    array: cudaArray_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaArrayGetInfo")
+    ::runtime::entry("cudaArrayGetInfo", || {
+        ::runtime::api::array::cudaArrayGetInfo(
+            unsafe { OptOut::new(desc) },
+            unsafe { OptOut::new(extent) },
+            unsafe { OptOut::new(flags) },
+            array,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaArrayGetMemoryRequirements(
-    _memoryRequirements: *mut cudaArrayMemoryRequirements,
-    _array: cudaArray_t,
-    _device: c_int,
+    memoryRequirements: *mut cudaArrayMemoryRequirements,
+    array: cudaArray_t,
+    device: c_int,
 ) -> cudaError_t {
-    ::runtime::missing("cudaArrayGetMemoryRequirements")
+    ::runtime::entry("cudaArrayGetMemoryRequirements", || {
+        ::runtime::api::array::cudaArrayGetMemoryRequirements(
+            unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
+            array,
+            device,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaArrayGetPlane(
-    _pPlaneArray: *mut cudaArray_t,
-    _hArray: cudaArray_t,
-    _planeIdx: c_uint,
+    pPlaneArray: *mut cudaArray_t,
+    hArray: cudaArray_t,
+    planeIdx: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaArrayGetPlane")
+    ::runtime::entry("cudaArrayGetPlane", || {
+        ::runtime::api::array::cudaArrayGetPlane(
+            unsafe { Out::new(pPlaneArray, "pPlaneArray") }?,
+            hArray,
+            planeIdx,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaArrayGetSparseProperties(
-    _sparseProperties: *mut cudaArraySparseProperties,
-    _array: cudaArray_t,
+    sparseProperties: *mut cudaArraySparseProperties,
+    array: cudaArray_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaArrayGetSparseProperties")
+    ::runtime::entry("cudaArrayGetSparseProperties", || {
+        ::runtime::api::array::cudaArrayGetSparseProperties(
+            unsafe { Out::new(sparseProperties, "sparseProperties") }?,
+            array,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaChooseDevice(device: *mut c_int, prop: *const cudaDeviceProp) -> cudaError_t {
@@ -235,19 +259,31 @@ unsafe extern "C" fn cudaCreateChannelDesc(
 }
 
 unsafe extern "C" fn cudaCreateSurfaceObject(
-    _pSurfObject: *mut cudaSurfaceObject_t,
-    _pResDesc: *const cudaResourceDesc,
+    pSurfObject: *mut cudaSurfaceObject_t,
+    pResDesc: *const cudaResourceDesc,
 ) -> cudaError_t {
-    ::runtime::missing("cudaCreateSurfaceObject")
+    ::runtime::entry("cudaCreateSurfaceObject", || {
+        ::runtime::api::texture::cudaCreateSurfaceObject_v12(
+            unsafe { Out::new(pSurfObject, "pSurfObject") }?,
+            unsafe { borrow(pResDesc, "pResDesc") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaCreateTextureObject(
-    _pTexObject: *mut cudaTextureObject_t,
-    _pResDesc: *const cudaResourceDesc,
-    _pTexDesc: *const cudaTextureDesc,
-    _pResViewDesc: *const cudaResourceViewDesc,
+    pTexObject: *mut cudaTextureObject_t,
+    pResDesc: *const cudaResourceDesc,
+    pTexDesc: *const cudaTextureDesc,
+    pResViewDesc: *const cudaResourceViewDesc,
 ) -> cudaError_t {
-    ::runtime::missing("cudaCreateTextureObject")
+    ::runtime::entry("cudaCreateTextureObject", || {
+        ::runtime::api::texture::cudaCreateTextureObject_v12(
+            unsafe { Out::new(pTexObject, "pTexObject") }?,
+            unsafe { borrow(pResDesc, "pResDesc") }?,
+            unsafe { borrow(pTexDesc, "pTexDesc") }?,
+            pResViewDesc,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
@@ -262,12 +298,16 @@ unsafe extern "C" fn cudaDestroyExternalSemaphore(_extSem: cudaExternalSemaphore
     ::runtime::missing("cudaDestroyExternalSemaphore")
 }
 
-unsafe extern "C" fn cudaDestroySurfaceObject(_surfObject: cudaSurfaceObject_t) -> cudaError_t {
-    ::runtime::missing("cudaDestroySurfaceObject")
+unsafe extern "C" fn cudaDestroySurfaceObject(surfObject: cudaSurfaceObject_t) -> cudaError_t {
+    ::runtime::entry("cudaDestroySurfaceObject", || {
+        ::runtime::api::texture::cudaDestroySurfaceObject(surfObject)
+    })
 }
 
-unsafe extern "C" fn cudaDestroyTextureObject(_texObject: cudaTextureObject_t) -> cudaError_t {
-    ::runtime::missing("cudaDestroyTextureObject")
+unsafe extern "C" fn cudaDestroyTextureObject(texObject: cudaTextureObject_t) -> cudaError_t {
+    ::runtime::entry("cudaDestroyTextureObject", || {
+        ::runtime::api::texture::cudaDestroyTextureObject(texObject)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceCanAccessPeer(
@@ -403,11 +443,17 @@ unsafe extern "C" fn cudaDeviceGetStreamPriorityRange(
 }
 
 unsafe extern "C" fn cudaDeviceGetTexture1DLinearMaxWidth(
-    _maxWidthInElements: *mut usize,
-    _fmtDesc: *const cudaChannelFormatDesc,
-    _device: c_int,
+    maxWidthInElements: *mut usize,
+    fmtDesc: *const cudaChannelFormatDesc,
+    device: c_int,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetTexture1DLinearMaxWidth")
+    ::runtime::entry("cudaDeviceGetTexture1DLinearMaxWidth", || {
+        ::runtime::api::texture::cudaDeviceGetTexture1DLinearMaxWidth(
+            unsafe { Out::new(maxWidthInElements, "maxWidthInElements") }?,
+            unsafe { borrow(fmtDesc, "fmtDesc") }?,
+            device,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaDeviceGraphMemTrim(_device: c_int) -> cudaError_t {
@@ -637,8 +683,8 @@ unsafe extern "C" fn cudaFree(devPtr: *mut c_void) -> cudaError_t {
     ::runtime::entry("cudaFree", || ::runtime::api::memory::cudaFree(devPtr))
 }
 
-unsafe extern "C" fn cudaFreeArray(_array: cudaArray_t) -> cudaError_t {
-    ::runtime::missing("cudaFreeArray")
+unsafe extern "C" fn cudaFreeArray(array: cudaArray_t) -> cudaError_t {
+    ::runtime::entry("cudaFreeArray", || ::runtime::api::array::cudaFreeArray(array))
 }
 
 unsafe extern "C" fn cudaFreeAsync(devPtr: *mut c_void, hStream: cudaStream_t) -> cudaError_t {
@@ -655,8 +701,10 @@ unsafe extern "C" fn cudaFreeHost(ptr: *mut c_void) -> cudaError_t {
     ::runtime::entry("cudaFreeHost", || ::runtime::api::memory::cudaFreeHost(ptr))
 }
 
-unsafe extern "C" fn cudaFreeMipmappedArray(_mipmappedArray: cudaMipmappedArray_t) -> cudaError_t {
-    ::runtime::missing("cudaFreeMipmappedArray")
+unsafe extern "C" fn cudaFreeMipmappedArray(mipmappedArray: cudaMipmappedArray_t) -> cudaError_t {
+    ::runtime::entry("cudaFreeMipmappedArray", || {
+        ::runtime::api::array::cudaFreeMipmappedArray(mipmappedArray)
+    })
 }
 
 unsafe extern "C" fn cudaFuncGetAttributes(
@@ -761,10 +809,12 @@ unsafe extern "C" fn cudaGLUnregisterBufferObject(_bufObj: GLuint) -> cudaError_
 }
 
 unsafe extern "C" fn cudaGetChannelDesc(
-    _desc: *mut cudaChannelFormatDesc,
-    _array: cudaArray_const_t,
+    desc: *mut cudaChannelFormatDesc,
+    array: cudaArray_const_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGetChannelDesc")
+    ::runtime::entry("cudaGetChannelDesc", || {
+        ::runtime::api::array::cudaGetChannelDesc(unsafe { Out::new(desc, "desc") }?, array)
+    })
 }
 
 unsafe extern "C" fn cudaGetDevice(device: *mut c_int) -> cudaError_t {
@@ -914,18 +964,29 @@ unsafe extern "C" fn cudaGetLastError() -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaGetMipmappedArrayLevel(
-    _levelArray: *mut cudaArray_t,
-    _mipmappedArray: cudaMipmappedArray_const_t,
-    _level: c_uint,
+    levelArray: *mut cudaArray_t,
+    mipmappedArray: cudaMipmappedArray_const_t,
+    level: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGetMipmappedArrayLevel")
+    ::runtime::entry("cudaGetMipmappedArrayLevel", || {
+        ::runtime::api::array::cudaGetMipmappedArrayLevel(
+            unsafe { Out::new(levelArray, "levelArray") }?,
+            mipmappedArray,
+            level,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGetSurfaceObjectResourceDesc(
-    _pResDesc: *mut cudaResourceDesc,
-    _surfObject: cudaSurfaceObject_t,
+    pResDesc: *mut cudaResourceDesc,
+    surfObject: cudaSurfaceObject_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGetSurfaceObjectResourceDesc")
+    ::runtime::entry("cudaGetSurfaceObjectResourceDesc", || {
+        ::runtime::api::texture::cudaGetSurfaceObjectResourceDesc_v12(
+            unsafe { Out::new(pResDesc, "pResDesc") }?,
+            surfObject,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGetSymbolAddress(devPtr: *mut *mut c_void, symbol: *const c_void) -> cudaError_t {
@@ -941,24 +1002,39 @@ unsafe extern "C" fn cudaGetSymbolSize(size: *mut usize, symbol: *const c_void) 
 }
 
 unsafe extern "C" fn cudaGetTextureObjectResourceDesc(
-    _pResDesc: *mut cudaResourceDesc,
-    _texObject: cudaTextureObject_t,
+    pResDesc: *mut cudaResourceDesc,
+    texObject: cudaTextureObject_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGetTextureObjectResourceDesc")
+    ::runtime::entry("cudaGetTextureObjectResourceDesc", || {
+        ::runtime::api::texture::cudaGetTextureObjectResourceDesc_v12(
+            unsafe { Out::new(pResDesc, "pResDesc") }?,
+            texObject,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGetTextureObjectResourceViewDesc(
-    _pResViewDesc: *mut cudaResourceViewDesc,
-    _texObject: cudaTextureObject_t,
+    pResViewDesc: *mut cudaResourceViewDesc,
+    texObject: cudaTextureObject_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGetTextureObjectResourceViewDesc")
+    ::runtime::entry("cudaGetTextureObjectResourceViewDesc", || {
+        ::runtime::api::texture::cudaGetTextureObjectResourceViewDesc_v12(
+            unsafe { Out::new(pResViewDesc, "pResViewDesc") }?,
+            texObject,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGetTextureObjectTextureDesc(
-    _pTexDesc: *mut cudaTextureDesc,
-    _texObject: cudaTextureObject_t,
+    pTexDesc: *mut cudaTextureDesc,
+    texObject: cudaTextureObject_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGetTextureObjectTextureDesc")
+    ::runtime::entry("cudaGetTextureObjectTextureDesc", || {
+        ::runtime::api::texture::cudaGetTextureObjectTextureDesc_v12(
+            unsafe { Out::new(pTexDesc, "pTexDesc") }?,
+            texObject,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddChildGraphNode(
@@ -2164,12 +2240,19 @@ unsafe extern "C" fn cudaMalloc3D(pitchedDevPtr: *mut cudaPitchedPtr, extent: cu
 }
 
 unsafe extern "C" fn cudaMalloc3DArray(
-    _array: *mut cudaArray_t,
-    _desc: *const cudaChannelFormatDesc,
-    _extent: cudaExtent,
-    _flags: c_uint,
+    array: *mut cudaArray_t,
+    desc: *const cudaChannelFormatDesc,
+    extent: cudaExtent,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMalloc3DArray")
+    ::runtime::entry("cudaMalloc3DArray", || {
+        ::runtime::api::array::cudaMalloc3DArray(
+            unsafe { Out::new(array, "array") }?,
+            unsafe { borrow(desc, "desc") }?,
+            extent,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMalloc(devPtr: *mut *mut c_void, size: usize) -> cudaError_t {
@@ -2179,13 +2262,21 @@ unsafe extern "C" fn cudaMalloc(devPtr: *mut *mut c_void, size: usize) -> cudaEr
 }
 
 unsafe extern "C" fn cudaMallocArray(
-    _array: *mut cudaArray_t,
-    _desc: *const cudaChannelFormatDesc,
-    _width: usize,
-    _height: usize,
-    _flags: c_uint,
+    array: *mut cudaArray_t,
+    desc: *const cudaChannelFormatDesc,
+    width: usize,
+    height: usize,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMallocArray")
+    ::runtime::entry("cudaMallocArray", || {
+        ::runtime::api::array::cudaMallocArray(
+            unsafe { Out::new(array, "array") }?,
+            unsafe { borrow(desc, "desc") }?,
+            width,
+            height,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMallocAsync(
@@ -2253,13 +2344,21 @@ unsafe extern "C" fn cudaMallocManaged(devPtr: *mut *mut c_void, size: usize, fl
 }
 
 unsafe extern "C" fn cudaMallocMipmappedArray(
-    _mipmappedArray: *mut cudaMipmappedArray_t,
-    _desc: *const cudaChannelFormatDesc,
-    _extent: cudaExtent,
-    _numLevels: c_uint,
-    _flags: c_uint,
+    mipmappedArray: *mut cudaMipmappedArray_t,
+    desc: *const cudaChannelFormatDesc,
+    extent: cudaExtent,
+    numLevels: c_uint,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMallocMipmappedArray")
+    ::runtime::entry("cudaMallocMipmappedArray", || {
+        ::runtime::api::array::cudaMallocMipmappedArray(
+            unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
+            unsafe { borrow(desc, "desc") }?,
+            extent,
+            numLevels,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMallocPitch(
@@ -2492,31 +2591,55 @@ unsafe extern "C" fn cudaMemcpy2D(
 }
 
 unsafe extern "C" fn cudaMemcpy2DArrayToArray(
-    _dst: cudaArray_t,
-    _wOffsetDst: usize,
-    _hOffsetDst: usize,
-    _src: cudaArray_const_t,
-    _wOffsetSrc: usize,
-    _hOffsetSrc: usize,
-    _width: usize,
-    _height: usize,
-    _kind: cudaMemcpyKind,
+    dst: cudaArray_t,
+    wOffsetDst: usize,
+    hOffsetDst: usize,
+    src: cudaArray_const_t,
+    wOffsetSrc: usize,
+    hOffsetSrc: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DArrayToArray")
+    ::runtime::entry("cudaMemcpy2DArrayToArray", || {
+        ::runtime::api::array::cudaMemcpy2DArrayToArray(
+            dst,
+            wOffsetDst,
+            hOffsetDst,
+            src,
+            wOffsetSrc,
+            hOffsetSrc,
+            width,
+            height,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2DArrayToArray_ptds(
-    _dst: cudaArray_t,
-    _wOffsetDst: usize,
-    _hOffsetDst: usize,
-    _src: cudaArray_const_t,
-    _wOffsetSrc: usize,
-    _hOffsetSrc: usize,
-    _width: usize,
-    _height: usize,
-    _kind: cudaMemcpyKind,
+    dst: cudaArray_t,
+    wOffsetDst: usize,
+    hOffsetDst: usize,
+    src: cudaArray_const_t,
+    wOffsetSrc: usize,
+    hOffsetSrc: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DArrayToArray_ptds")
+    ::runtime::entry_per_thread("cudaMemcpy2DArrayToArray_ptds", || {
+        ::runtime::api::array::cudaMemcpy2DArrayToArray(
+            dst,
+            wOffsetDst,
+            hOffsetDst,
+            src,
+            wOffsetSrc,
+            hOffsetSrc,
+            width,
+            height,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2DAsync(
@@ -2550,111 +2673,167 @@ unsafe extern "C" fn cudaMemcpy2DAsync_ptsz(
 }
 
 unsafe extern "C" fn cudaMemcpy2DFromArray(
-    _dst: *mut c_void,
-    _dpitch: usize,
-    _src: cudaArray_const_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _width: usize,
-    _height: usize,
-    _kind: cudaMemcpyKind,
+    dst: *mut c_void,
+    dpitch: usize,
+    src: cudaArray_const_t,
+    wOffset: usize,
+    hOffset: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DFromArray")
+    ::runtime::entry("cudaMemcpy2DFromArray", || {
+        ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2DFromArrayAsync(
-    _dst: *mut c_void,
-    _dpitch: usize,
-    _src: cudaArray_const_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _width: usize,
-    _height: usize,
-    _kind: cudaMemcpyKind,
-    _stream: cudaStream_t,
+    dst: *mut c_void,
+    dpitch: usize,
+    src: cudaArray_const_t,
+    wOffset: usize,
+    hOffset: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DFromArrayAsync")
+    ::runtime::entry("cudaMemcpy2DFromArrayAsync", || {
+        ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
+            dst,
+            dpitch,
+            src,
+            wOffset,
+            hOffset,
+            width,
+            height,
+            kind,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2DFromArrayAsync_ptsz(
-    _dst: *mut c_void,
-    _dpitch: usize,
-    _src: cudaArray_const_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _width: usize,
-    _height: usize,
-    _kind: cudaMemcpyKind,
-    _stream: cudaStream_t,
+    dst: *mut c_void,
+    dpitch: usize,
+    src: cudaArray_const_t,
+    wOffset: usize,
+    hOffset: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DFromArrayAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemcpy2DFromArrayAsync_ptsz", || {
+        ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
+            dst,
+            dpitch,
+            src,
+            wOffset,
+            hOffset,
+            width,
+            height,
+            kind,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2DFromArray_ptds(
-    _dst: *mut c_void,
-    _dpitch: usize,
-    _src: cudaArray_const_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _width: usize,
-    _height: usize,
-    _kind: cudaMemcpyKind,
+    dst: *mut c_void,
+    dpitch: usize,
+    src: cudaArray_const_t,
+    wOffset: usize,
+    hOffset: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DFromArray_ptds")
+    ::runtime::entry_per_thread("cudaMemcpy2DFromArray_ptds", || {
+        ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2DToArray(
-    _dst: cudaArray_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _src: *const c_void,
-    _spitch: usize,
-    _width: usize,
-    _height: usize,
-    _kind: cudaMemcpyKind,
+    dst: cudaArray_t,
+    wOffset: usize,
+    hOffset: usize,
+    src: *const c_void,
+    spitch: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DToArray")
+    ::runtime::entry("cudaMemcpy2DToArray", || {
+        ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2DToArrayAsync(
-    _dst: cudaArray_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _src: *const c_void,
-    _spitch: usize,
-    _width: usize,
-    _height: usize,
-    _kind: cudaMemcpyKind,
-    _stream: cudaStream_t,
+    dst: cudaArray_t,
+    wOffset: usize,
+    hOffset: usize,
+    src: *const c_void,
+    spitch: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DToArrayAsync")
+    ::runtime::entry("cudaMemcpy2DToArrayAsync", || {
+        ::runtime::api::array::cudaMemcpy2DToArrayAsync(
+            dst,
+            wOffset,
+            hOffset,
+            src,
+            spitch,
+            width,
+            height,
+            kind,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2DToArrayAsync_ptsz(
-    _dst: cudaArray_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _src: *const c_void,
-    _spitch: usize,
-    _width: usize,
-    _height: usize,
-    _kind: cudaMemcpyKind,
-    _stream: cudaStream_t,
+    dst: cudaArray_t,
+    wOffset: usize,
+    hOffset: usize,
+    src: *const c_void,
+    spitch: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DToArrayAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemcpy2DToArrayAsync_ptsz", || {
+        ::runtime::api::array::cudaMemcpy2DToArrayAsync(
+            dst,
+            wOffset,
+            hOffset,
+            src,
+            spitch,
+            width,
+            height,
+            kind,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2DToArray_ptds(
-    _dst: cudaArray_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _src: *const c_void,
-    _spitch: usize,
-    _width: usize,
-    _height: usize,
-    _kind: cudaMemcpyKind,
+    dst: cudaArray_t,
+    wOffset: usize,
+    hOffset: usize,
+    src: *const c_void,
+    spitch: usize,
+    width: usize,
+    height: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy2DToArray_ptds")
+    ::runtime::entry_per_thread("cudaMemcpy2DToArray_ptds", || {
+        ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2D_ptds(
@@ -2748,29 +2927,51 @@ unsafe extern "C" fn cudaMemcpy(
 }
 
 unsafe extern "C" fn cudaMemcpyArrayToArray(
-    _dst: cudaArray_t,
-    _wOffsetDst: usize,
-    _hOffsetDst: usize,
-    _src: cudaArray_const_t,
-    _wOffsetSrc: usize,
-    _hOffsetSrc: usize,
-    _count: usize,
-    _kind: cudaMemcpyKind,
+    dst: cudaArray_t,
+    wOffsetDst: usize,
+    hOffsetDst: usize,
+    src: cudaArray_const_t,
+    wOffsetSrc: usize,
+    hOffsetSrc: usize,
+    count: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyArrayToArray")
+    ::runtime::entry("cudaMemcpyArrayToArray", || {
+        ::runtime::api::array::cudaMemcpyArrayToArray(
+            dst,
+            wOffsetDst,
+            hOffsetDst,
+            src,
+            wOffsetSrc,
+            hOffsetSrc,
+            count,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyArrayToArray_ptds(
-    _dst: cudaArray_t,
-    _wOffsetDst: usize,
-    _hOffsetDst: usize,
-    _src: cudaArray_const_t,
-    _wOffsetSrc: usize,
-    _hOffsetSrc: usize,
-    _count: usize,
-    _kind: cudaMemcpyKind,
+    dst: cudaArray_t,
+    wOffsetDst: usize,
+    hOffsetDst: usize,
+    src: cudaArray_const_t,
+    wOffsetSrc: usize,
+    hOffsetSrc: usize,
+    count: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyArrayToArray_ptds")
+    ::runtime::entry_per_thread("cudaMemcpyArrayToArray_ptds", || {
+        ::runtime::api::array::cudaMemcpyArrayToArray(
+            dst,
+            wOffsetDst,
+            hOffsetDst,
+            src,
+            wOffsetSrc,
+            hOffsetSrc,
+            count,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyAsync(
@@ -2826,49 +3027,57 @@ unsafe extern "C" fn cudaMemcpyBatchAsync_ptsz(
 }
 
 unsafe extern "C" fn cudaMemcpyFromArray(
-    _dst: *mut c_void,
-    _src: cudaArray_const_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _count: usize,
-    _kind: cudaMemcpyKind,
+    dst: *mut c_void,
+    src: cudaArray_const_t,
+    wOffset: usize,
+    hOffset: usize,
+    count: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyFromArray")
+    ::runtime::entry("cudaMemcpyFromArray", || {
+        ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyFromArrayAsync(
-    _dst: *mut c_void,
-    _src: cudaArray_const_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _count: usize,
-    _kind: cudaMemcpyKind,
-    _stream: cudaStream_t,
+    dst: *mut c_void,
+    src: cudaArray_const_t,
+    wOffset: usize,
+    hOffset: usize,
+    count: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyFromArrayAsync")
+    ::runtime::entry("cudaMemcpyFromArrayAsync", || {
+        ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyFromArrayAsync_ptsz(
-    _dst: *mut c_void,
-    _src: cudaArray_const_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _count: usize,
-    _kind: cudaMemcpyKind,
-    _stream: cudaStream_t,
+    dst: *mut c_void,
+    src: cudaArray_const_t,
+    wOffset: usize,
+    hOffset: usize,
+    count: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyFromArrayAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemcpyFromArrayAsync_ptsz", || {
+        ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyFromArray_ptds(
-    _dst: *mut c_void,
-    _src: cudaArray_const_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _count: usize,
-    _kind: cudaMemcpyKind,
+    dst: *mut c_void,
+    src: cudaArray_const_t,
+    wOffset: usize,
+    hOffset: usize,
+    count: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyFromArray_ptds")
+    ::runtime::entry_per_thread("cudaMemcpyFromArray_ptds", || {
+        ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyFromSymbol(
@@ -2947,49 +3156,57 @@ unsafe extern "C" fn cudaMemcpyPeerAsync(
 }
 
 unsafe extern "C" fn cudaMemcpyToArray(
-    _dst: cudaArray_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _src: *const c_void,
-    _count: usize,
-    _kind: cudaMemcpyKind,
+    dst: cudaArray_t,
+    wOffset: usize,
+    hOffset: usize,
+    src: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyToArray")
+    ::runtime::entry("cudaMemcpyToArray", || {
+        ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyToArrayAsync(
-    _dst: cudaArray_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _src: *const c_void,
-    _count: usize,
-    _kind: cudaMemcpyKind,
-    _stream: cudaStream_t,
+    dst: cudaArray_t,
+    wOffset: usize,
+    hOffset: usize,
+    src: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyToArrayAsync")
+    ::runtime::entry("cudaMemcpyToArrayAsync", || {
+        ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyToArrayAsync_ptsz(
-    _dst: cudaArray_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _src: *const c_void,
-    _count: usize,
-    _kind: cudaMemcpyKind,
-    _stream: cudaStream_t,
+    dst: cudaArray_t,
+    wOffset: usize,
+    hOffset: usize,
+    src: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyToArrayAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemcpyToArrayAsync_ptsz", || {
+        ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyToArray_ptds(
-    _dst: cudaArray_t,
-    _wOffset: usize,
-    _hOffset: usize,
-    _src: *const c_void,
-    _count: usize,
-    _kind: cudaMemcpyKind,
+    dst: cudaArray_t,
+    wOffset: usize,
+    hOffset: usize,
+    src: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyToArray_ptds")
+    ::runtime::entry_per_thread("cudaMemcpyToArray_ptds", || {
+        ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyToSymbol(
@@ -3176,18 +3393,29 @@ unsafe extern "C" fn cudaMemset_ptds(devPtr: *mut c_void, value: c_int, count: u
 }
 
 unsafe extern "C" fn cudaMipmappedArrayGetMemoryRequirements(
-    _memoryRequirements: *mut cudaArrayMemoryRequirements,
-    _mipmap: cudaMipmappedArray_t,
-    _device: c_int,
+    memoryRequirements: *mut cudaArrayMemoryRequirements,
+    mipmap: cudaMipmappedArray_t,
+    device: c_int,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMipmappedArrayGetMemoryRequirements")
+    ::runtime::entry("cudaMipmappedArrayGetMemoryRequirements", || {
+        ::runtime::api::array::cudaMipmappedArrayGetMemoryRequirements(
+            unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
+            mipmap,
+            device,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMipmappedArrayGetSparseProperties(
-    _sparseProperties: *mut cudaArraySparseProperties,
-    _mipmap: cudaMipmappedArray_t,
+    sparseProperties: *mut cudaArraySparseProperties,
+    mipmap: cudaMipmappedArray_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMipmappedArrayGetSparseProperties")
+    ::runtime::entry("cudaMipmappedArrayGetSparseProperties", || {
+        ::runtime::api::array::cudaMipmappedArrayGetSparseProperties(
+            unsafe { Out::new(sparseProperties, "sparseProperties") }?,
+            mipmap,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(

@@ -28,9 +28,15 @@ pub fn format_of(desc: &cudaChannelFormatDesc) -> Result<(CUarray_format, c_uint
         _ => return Err(Error::InvalidChannelDescriptor),
     };
     let format = match (desc.f, desc.x) {
-        (cudaChannelFormatKind::cudaChannelFormatKindUnsigned, 8) => CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8,
-        (cudaChannelFormatKind::cudaChannelFormatKindUnsigned, 16) => CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16,
-        (cudaChannelFormatKind::cudaChannelFormatKindUnsigned, 32) => CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32,
+        (cudaChannelFormatKind::cudaChannelFormatKindUnsigned, 8) => {
+            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8
+        }
+        (cudaChannelFormatKind::cudaChannelFormatKindUnsigned, 16) => {
+            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16
+        }
+        (cudaChannelFormatKind::cudaChannelFormatKindUnsigned, 32) => {
+            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32
+        }
         (cudaChannelFormatKind::cudaChannelFormatKindSigned, 8) => CUarray_format::CU_AD_FORMAT_SIGNED_INT8,
         (cudaChannelFormatKind::cudaChannelFormatKindSigned, 16) => CUarray_format::CU_AD_FORMAT_SIGNED_INT16,
         (cudaChannelFormatKind::cudaChannelFormatKindSigned, 32) => CUarray_format::CU_AD_FORMAT_SIGNED_INT32,
@@ -47,9 +53,15 @@ pub fn format_of(desc: &cudaChannelFormatDesc) -> Result<(CUarray_format, c_uint
 /// The way back.
 pub fn channel_desc(format: CUarray_format, n_channels: c_uint) -> Result<cudaChannelFormatDesc> {
     let (bits, f) = match format {
-        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 => (8, cudaChannelFormatKind::cudaChannelFormatKindUnsigned),
-        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16 => (16, cudaChannelFormatKind::cudaChannelFormatKindUnsigned),
-        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32 => (32, cudaChannelFormatKind::cudaChannelFormatKindUnsigned),
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 => {
+            (8, cudaChannelFormatKind::cudaChannelFormatKindUnsigned)
+        }
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16 => {
+            (16, cudaChannelFormatKind::cudaChannelFormatKindUnsigned)
+        }
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32 => {
+            (32, cudaChannelFormatKind::cudaChannelFormatKindUnsigned)
+        }
         CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => (8, cudaChannelFormatKind::cudaChannelFormatKindSigned),
         CUarray_format::CU_AD_FORMAT_SIGNED_INT16 => (16, cudaChannelFormatKind::cudaChannelFormatKindSigned),
         CUarray_format::CU_AD_FORMAT_SIGNED_INT32 => (32, cudaChannelFormatKind::cudaChannelFormatKindSigned),

@@ -188,8 +188,7 @@ pub fn check_modes(
     read: cudaTextureReadMode,
     filter: cudaTextureFilterMode,
 ) -> Result {
-    let is_float =
-        matches!(format, CUarray_format::CU_AD_FORMAT_HALF | CUarray_format::CU_AD_FORMAT_FLOAT);
+    let is_float = matches!(format, CUarray_format::CU_AD_FORMAT_HALF | CUarray_format::CU_AD_FORMAT_FLOAT);
     let is_wide = matches!(
         format,
         CUarray_format::CU_AD_FORMAT_SIGNED_INT32 | CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32
