@@ -11,7 +11,7 @@ use super::super::builder::{Builder, Val};
 use super::super::ty::{Scalar, Type};
 use super::{Result, float, minifloat, round};
 use crate::ir::{Float, FloatMode, Num, Round};
-use crate::matrix::{BitProduct, Element, LANES, Mma, Part};
+use crate::matrix::{BitProduct, Element, LANES, Metadata, Mma, Part};
 
 /// The name of the product's function, which is added to the module.
 pub fn function(b: &mut Builder, mma: &Mma) -> Result<String> {
@@ -136,19 +136,36 @@ impl Writer<'_> {
             + if part == Part::B { column * rows + at.row } else { at.row * columns + column }
     }
 
-    /// A constant table of what `item` says for each lane of each of `registers` registers.
-    fn table(&mut self, what: &str, registers: u32, item: impl Fn(u32, u32) -> u32) -> String {
+    /// A constant table.
+    fn table(&mut self, what: &str, items: &[u32]) -> String {
         let name = format!("{}.{what}", self.name);
-        let items: Vec<String> = (0..registers)
-            .flat_map(|register| (0..LANES).map(move |lane| (register, lane)))
-            .map(|(register, lane)| format!("i16 {}", item(register, lane)))
-            .collect();
-        let count = items.len();
-        self.b.declare(
-            &name,
-            format!("{name} = internal constant [{count} x i16] [{}], align 64", items.join(", ")),
-        );
+        let (count, items) = (items.len(), items.iter().map(|it| format!("i32 {it}")).collect::<Vec<_>>());
+        let text = format!("{name} = internal constant [{count} x i32] [{}], align 64", items.join(", "));
+        self.b.declare(&name, text);
         name
+    }
+
+    /// The table of where the first elements of each step's registers belong: lanes go in fours, which have neighbouring
+    /// elements of a row.
+    fn places(&mut self, part: Part) -> String {
+        let (step, lanes) = self.steps(part);
+        let registers = self.mma.registers(part);
+        let items: Vec<u32> = (0..registers)
+            .step_by(step as usize)
+            .flat_map(|register| (0..LANES).step_by(lanes as usize).map(move |lane| (register, lane)))
+            .map(|(register, lane)| self.index(part, lane, register, 0))
+            .collect();
+        self.table(&format!("{part:?}"), &items)
+    }
+
+    /// Registers and lanes that are moved at once.
+    fn steps(&self, part: Part) -> (u32, u32) {
+        let is_pair = matches!(part, Part::C | Part::D) && self.per_register(part) == 1;
+        match (self.mma.quads.is_some(), is_pair) {
+            (true, _) => (1, 1),
+            (false, true) => (2, 4),
+            (false, false) => (1, 4),
+        }
     }
 
     /// Runs `body` for `0 .. count`.
@@ -187,58 +204,85 @@ impl Writer<'_> {
     }
 
     fn look_up(&mut self, table: &str, index: &Val) -> Val {
-        let item = self.load(Type::int(16, 1), table, index);
+        let item = self.load(Type::int(32, 1), table, index);
         self.b.resize(&item, 64, false)
+    }
+
+    /// Where the registers of step `at` begin.
+    fn first_word(&mut self, part: Part, at: &Val) -> Val {
+        let (step, lanes) = self.steps(part);
+        let in_fours = self.b.bin_int("mul", at, lanes.into());
+        if step == 1 {
+            return in_fours;
+        }
+        // Each second register is moved with the one before.
+        let register = self.b.bin_int("and", &in_fours, -i128::from(LANES));
+        self.b.add(&in_fours, &register)
+    }
+
+    /// `a0 b0 a1 b1 …` or back: what lies beside each other in a row is in two registers.
+    fn shuffle(&mut self, a: &Val, b: &Val, picks: &[u32]) -> Val {
+        let ty = Type::new(a.ty.scalar, picks.len() as u32);
+        let picks: Vec<String> = picks.iter().map(|pick| format!("i32 {pick}")).collect();
+        let mask = format!("<{} x i32> <{}>", picks.len(), picks.join(", "));
+        self.b.assign(ty, format_args!("shufflevector {}, {}, {mask}", a.typed(), b.typed()))
     }
 
     // ---- fragments ----
 
     fn unpack(&mut self, part: Part, from: u32) -> Result<()> {
         let (registers, per) = (self.mma.registers(part), self.per_register(part));
-        let first = |me: &Self, register, lane| me.index(part, lane, register, 0);
-        let step = if per > 1 { self.index(part, 0, 0, 1) - self.index(part, 0, 0, 0) } else { 1 };
-        let items: Vec<u32> = (0..registers)
-            .flat_map(|register| (0..LANES).map(move |lane| (register, lane)))
-            .map(|(register, lane)| first(self, register, lane))
-            .collect();
-        let places = self.table(&format!("{part:?}"), registers, |register, lane| {
-            items[(register * LANES + lane) as usize]
-        });
-        let word = Type::int(self.mma.register_bytes() * 8, 1);
+        let (step, lanes) = self.steps(part);
+        let places = self.places(part);
+        // From one element of a register to the next.
+        let apart = match (part, lanes) {
+            (Part::B, 4) => self.mma.n,
+            (_, 4) => 1,
+            _ => self.index(part, 0, 0, 1.min(per - 1)).abs_diff(self.index(part, 0, 0, 0)).max(1),
+        };
+        let word = Type::int(self.mma.register_bytes() * 8, lanes);
         let base = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %in, i64 {from}"));
         let element = self.mma.element(part);
-        self.repeat(registers * LANES, |me, at| {
-            let word = me.load(word, &base.text, at);
+        self.repeat(registers / step * LANES / lanes, |me, at| {
+            let first = me.first_word(part, at);
+            let words = me.load(word, &base.text, &first);
+            let mut values = me.numbers(element, &words);
+            if step == 2 {
+                let second = me.b.bin_int("add", &first, LANES.into());
+                let words = me.load(word, &base.text, &second);
+                let others = me.numbers(element, &words);
+                values = me.shuffle(&values, &others, &[0, 4, 1, 5, 2, 6, 3, 7]);
+            }
             let place = me.look_up(&places, at);
-            let values = me.numbers(element, &word)?;
-            if step == 1 {
+            if apart == 1 {
                 me.store(matrix(part), &place, &values);
                 return Ok(());
             }
-            for nth in 0..per {
+            for nth in 0..values.ty.lanes {
                 let value = me.b.assign(
                     Type::new(values.ty.scalar, 1),
                     format_args!("extractelement {}, i64 {nth}", values.typed()),
                 );
-                let place = me.b.bin_int("add", &place, i128::from(nth * step));
+                let place = me.b.bin_int("add", &place, i128::from(nth * apart));
                 me.store(matrix(part), &place, &value);
             }
             Ok(())
         })
     }
 
-    /// A register's elements, lowest first, as what is computed with.
-    fn numbers(&mut self, element: Element, word: &Val) -> Result<Val> {
+    /// The elements of registers, lowest first, as what is computed with.
+    fn numbers(&mut self, element: Element, words: &Val) -> Val {
+        let count = words.ty.lanes;
         let b = &mut *self.b;
-        let parts = |b: &mut Builder, bits: u32| b.bitcast(word, Type::int(bits, 32 / bits));
-        Ok(match element {
-            Element::B1 | Element::S32 => word.clone(),
-            Element::F64 => b.bitcast(word, Type::new(Scalar::Double, 1)),
-            Element::F32 => b.bitcast(word, Type::new(Scalar::Float, 1)),
+        let parts = |b: &mut Builder, bits: u32| b.bitcast(words, Type::int(bits, count * 32 / bits));
+        match element {
+            Element::B1 | Element::S32 => words.clone(),
+            Element::F64 => b.bitcast(words, words.ty.double()),
+            Element::F32 => b.bitcast(words, words.ty.float()),
             Element::Tf32 => {
                 // The 13 bits below a tf32 do not take part.
-                let bits = b.bin_int("and", word, 0xffff_e000);
-                b.bitcast(&bits, Type::new(Scalar::Float, 1))
+                let bits = b.bin_int("and", words, 0xffff_e000);
+                b.bitcast(&bits, words.ty.float())
             }
             Element::F16 => {
                 let halves = parts(b, 16);
@@ -252,7 +296,7 @@ impl Writer<'_> {
                 let from = if element == Element::E4m3 { Num::E4m3x2 } else { Num::E5m2x2 };
                 let pairs = parts(b, 16);
                 let halves = minifloat::unpack(b, from, FloatMode::default(), &pairs);
-                let halves = b.bitcast(&halves, Type::int(16, 4));
+                let halves = b.bitcast(&halves, Type::int(16, 4 * count));
                 float::widen(b, Float::F16, &halves)
             }
             Element::S8 | Element::U8 => {
@@ -260,41 +304,44 @@ impl Writer<'_> {
                 b.resize(&bytes, 32, element == Element::S8)
             }
             Element::S4 | Element::U4 => {
-                let ty = Type::int(32, 8);
-                let one = b.assign(ty, format_args!("insertelement {ty} poison, {}, i64 0", word.typed()));
-                let words = b.assign(
-                    ty,
-                    format_args!("shufflevector {}, {ty} poison, <8 x i32> zeroinitializer", one.typed()),
-                );
+                let picks: Vec<u32> = (0..8 * count).map(|nth| nth / 8).collect();
+                let each = self.shuffle(words, words, &picks);
                 // Each to the top, then down.
-                let shifts: Vec<String> = (0..8).map(|nth| format!("i32 {}", 28 - 4 * nth)).collect();
-                let top = b.bin("shl", &words, &Val::new(ty, format!("<{}>", shifts.join(", "))));
-                b.bin_int(if element == Element::S4 { "ashr" } else { "lshr" }, &top, 28)
+                let shifts: Vec<String> =
+                    (0..8 * count).map(|nth| format!("i32 {}", 28 - 4 * (nth % 8))).collect();
+                let shifts = Val::new(each.ty, format!("<{}>", shifts.join(", ")));
+                let top = self.b.bin("shl", &each, &shifts);
+                self.b.bin_int(if element == Element::S4 { "ashr" } else { "lshr" }, &top, 28)
             }
-        })
+        }
     }
 
     fn pack(&mut self) -> Result<()> {
         let (mma, part) = (self.mma, Part::D);
-        let items: Vec<u32> = (0..mma.registers(part))
-            .flat_map(|register| (0..LANES).map(move |lane| (register, lane)))
-            .map(|(register, lane)| self.index(part, lane, register, 0))
-            .collect();
-        let places =
-            self.table("D", mma.registers(part), |register, lane| items[(register * LANES + lane) as usize]);
+        let (step, lanes) = self.steps(part);
+        let places = self.places(part);
         let per = self.per_register(part);
-        let ty = Type::new(self.number().scalar, per);
-        self.repeat(mma.registers(part) * LANES, |me, at| {
+        let ty = Type::new(self.number().scalar, per * step * lanes);
+        self.repeat(mma.registers(part) / step * LANES / lanes, |me, at| {
             let place = me.look_up(&places, at);
-            let value = me.load(ty, matrix(Part::C), &place);
-            let value = if mma.d == Element::F16 {
-                let halves = round::narrow_f32(me.b, Float::F16, Round::Nearest, &value);
+            let values = me.load(ty, matrix(Part::C), &place);
+            let first = me.first_word(part, at);
+            if step == 2 {
+                let second = me.b.bin_int("add", &first, LANES.into());
+                let others = me.shuffle(&values, &values, &[1, 3, 5, 7]);
+                me.store("%out", &second, &others);
+                let values = me.shuffle(&values, &values, &[0, 2, 4, 6]);
+                me.store("%out", &first, &values);
+                return Ok(());
+            }
+            let values = if mma.d == Element::F16 {
+                let halves = round::narrow_f32(me.b, Float::F16, Round::Nearest, &values);
                 let halves = me.finite(&halves, 0x8000, 0x7c00);
-                me.b.bitcast(&halves, Type::int(32, 1))
+                me.b.bitcast(&halves, Type::int(32, lanes))
             } else {
-                value
+                values
             };
-            me.store("%out", at, &value);
+            me.store("%out", &first, &values);
             Ok(())
         })
     }
@@ -323,16 +370,10 @@ impl Writer<'_> {
         let all = |row, column| self.mma.metadata(row, column);
         let cells: Vec<_> =
             (0..rows).flat_map(|row| (0..columns).filter_map(move |column| all(row, column))).collect();
-        let mut list = |what: &str, item: &dyn Fn(&crate::matrix::Metadata) -> u32| {
-            let name = format!("{}.{what}", self.name);
-            let items: Vec<String> = cells.iter().map(|cell| format!("i32 {}", item(cell))).collect();
-            let text = format!("{name} = internal constant [{count} x i32] [{}], align 64", items.join(", "));
-            self.b.declare(&name, text);
-            name
-        };
-        let lanes = list("lane", &|cell| cell.lane);
-        let shifts = list("shift", &|cell| cell.shift);
-        let bases = list("base", &|cell| cell.base);
+        let list = |item: fn(&Metadata) -> u32| cells.iter().map(item).collect::<Vec<u32>>();
+        let lanes = self.table("lane", &list(|cell| cell.lane));
+        let shifts = self.table("shift", &list(|cell| cell.shift));
+        let bases = self.table("base", &list(|cell| cell.base));
         let Some(any) = cells.first().copied() else { return };
         let word = Type::int(32, 1);
         let metadata = self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr %in, i64 {from}"));
