@@ -97,7 +97,8 @@ pub fn run(all: bool, installed: &Installed, report: &mut Report) {
         }
     } else {
         let reason = "asked for with --all (large downloads)".to_owned();
-        report.note("corpus by nvcc 12.4 and 11.8 and by clang with CUDA's headers", Outcome::Skipped(reason));
+        report
+            .note("corpus by nvcc 12.4 and 11.8 and by clang with CUDA's headers", Outcome::Skipped(reason));
     }
     let cache = dir().join("image-cache");
     let _ = fs::remove_dir_all(&cache);
@@ -192,7 +193,9 @@ fn clang(toolchain: &Toolchain, cccl: &Path) -> Vec<Job> {
 /// clang's PTX of a file that needs no headers of CUDA's, launched by a program of the driver API.
 fn clang_without_headers(toolchain: &Toolchain, installed: &Installed) -> Vec<Job> {
     let mut jobs = vec![];
-    for (level, arch) in [("-O0", "sm_50"), ("-O1", "sm_70"), ("-O2", "sm_80"), ("-O3", "sm_90"), ("-g", "sm_80")] {
+    for (level, arch) in
+        [("-O0", "sm_50"), ("-O1", "sm_70"), ("-O2", "sm_80"), ("-O3", "sm_90"), ("-g", "sm_80")]
+    {
         let out = dir().join("clang-ptx").join(&level[1..]).join("run_ptx");
         let ptx = out.with_file_name("clang_kernels.ptx");
         let mut device = Command::new(CLANG);

@@ -3,27 +3,30 @@
 
 use super::Emitter;
 use super::memory::Lanes;
-use crate::back::llvm::{Builder, Scalar, Type, Val};
+use crate::back::llvm::{Builder, Scalar, Type, Val, memory};
 use crate::ir::{AtomOp, AtomTy, Float, Inst, Op, Order, Space};
+use std::cell::RefCell;
 
 impl Emitter<'_> {
     pub(super) fn atomic(&mut self, inst: &Inst) -> Result<(), String> {
         let Op::Atomic { space, op, ty, offset, order, .. } = inst.op else {
             return Err("not an atomic".to_owned());
         };
+        let is_simple = matches!(op, AtomOp::Add | AtomOp::Exch | AtomOp::Cas);
         let (scalar, signed) = match ty {
             AtomTy::Int(int) => (Type::int(int.bits.into(), 1), int.signed),
-            AtomTy::Float(Float::F32) => (Type::new(Scalar::Float, 1), false),
-            AtomTy::Float(Float::F64) => (Type::new(Scalar::Double, 1), false),
+            AtomTy::Float(Float::F32) if is_simple => (Type::new(Scalar::Float, 1), false),
+            AtomTy::Float(Float::F64) if is_simple => (Type::new(Scalar::Double, 1), false),
+            AtomTy::B128 if space == Space::Shared => (Type::int(128, 1), false),
+            // As setting L does it, lane by lane.
+            AtomTy::Float(float) => (Type::int(float.ty().bits(), 1), false),
             AtomTy::B128 => (Type::int(128, 1), false),
-            AtomTy::Float(other) => return Err(format!("setting S does not have atomics on {other:?}")),
         };
-        if scalar.bits() == 128 && space != Space::Shared {
-            return Err("setting S does not have 128-bit atomics".to_owned());
-        }
-        if !matches!(ty, AtomTy::Int(_)) && !matches!(op, AtomOp::Add | AtomOp::Exch | AtomOp::Cas) {
-            return Err(format!("setting S does not have a float atomic {op:?}"));
-        }
+        let one_by_one = match ty {
+            AtomTy::Int(_) => false,
+            AtomTy::Float(float) => scalar.is_int() || !matches!(float, Float::F32 | Float::F64),
+            AtomTy::B128 => space != Space::Shared,
+        };
         let vector = Type::new(scalar.scalar, self.lanes);
         let mut args = vec![];
         for &arg in &inst.args[1..] {
@@ -60,16 +63,30 @@ impl Emitter<'_> {
         let zero = Builder::bits(vector, 0);
         let out = (!unused).then(|| self.spill(3, &zero));
         let into = out.clone();
+        let missing: RefCell<Option<String>> = RefCell::default();
         self.for_lanes_unrolled(|me, lane| {
             let address = me.item(&addresses, each.ty, lane);
             let at = me.pointer(space, &address, offset);
             let items: Vec<Val> =
                 buffers.iter().zip(&args).map(|(buffer, arg)| me.item(buffer, arg.ty, lane)).collect();
-            let old = me.atomic_one(space, op, signed, order, &at, &items);
+            let old = if one_by_one {
+                match memory::atomic(&mut me.b, &at, op, ty, order, &items, scalar) {
+                    Ok(old) => old,
+                    Err(reason) => {
+                        missing.replace(Some(reason.to_string()));
+                        return;
+                    }
+                }
+            } else {
+                me.atomic_one(space, op, signed, order, &at, &items)
+            };
             if let Some(into) = &into {
                 me.set_item(into, lane, &old);
             }
         });
+        if let Some(reason) = missing.into_inner() {
+            return Err(reason);
+        }
         if let (Some(out), Some(&result)) = (out, inst.results.first()) {
             let old = self.reload(&out, vector);
             let to = self.vector_ty(self.ty(result));

@@ -23,12 +23,12 @@ use crate::pass::bits::BitSet;
 use crate::pass::number::Threads;
 use crate::pass::regions::{Plan, Region, plan};
 use crate::pass::shape::Among;
-use crate::program::{Kernel, Program};
+use crate::program::{GlobalSpace, Kernel, Program};
 use std::collections::HashMap;
 
 /// For setting S, or with `per_warp` for P. `Err` is the reason why this kernel does not run so.
 pub fn emit(
-    _program: &Program,
+    program: &Program,
     kernel: &Kernel,
     body: &Function,
     options: &Options,
@@ -43,6 +43,7 @@ pub fn emit(
     let (locals, local_bytes) = layout_locals(body);
     let plan = plan(body, threads, local_bytes, if per_warp { Among::Group } else { Among::Block })?;
     let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
+    emitter.constants = constants(program);
     if per_warp {
         emitter.per_warp = true;
         emitter.clustered = options.clustered;
@@ -102,6 +103,12 @@ fn width(body: &Function, options: &Options, total: u64) -> Result<u32, String> 
     Ok(width.min(fitting))
 }
 
+/// Numbers and bytes of the program's constant variables.
+fn constants(program: &Program) -> Vec<(usize, u64)> {
+    let globals = program.globals.iter().enumerate();
+    globals.filter(|(_, it)| it.space == GlobalSpace::Const).map(|(number, it)| (number, it.bytes)).collect()
+}
+
 /// Offset of each local variable, and the bytes of one thread's window.
 fn layout_locals(body: &Function) -> (Vec<u64>, u64) {
     let mut end = 0u64;
@@ -146,6 +153,8 @@ struct Emitter<'a> {
     wide_gathers: bool,
     locals: Vec<u64>,
     local_bytes: u64,
+    /// Numbers and bytes of the program's constant variables.
+    constants: Vec<(usize, u64)>,
     b: Builder,
     allocas: Vec<String>,
     /// Values that are the same for a block, by name.
@@ -191,6 +200,7 @@ impl<'a> Emitter<'a> {
             wide_gathers: vector_bits >= 512,
             locals,
             local_bytes,
+            constants: vec![],
             b: Builder::new(),
             allocas: vec![],
             prologue: HashMap::new(),

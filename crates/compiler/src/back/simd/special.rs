@@ -184,38 +184,8 @@ impl Emitter<'_> {
                 Ok(())
             }
             Op::IsSpace(space) => {
-                let (start, end) = match space {
-                    Space::Shared => ("%shared", "shared"),
-                    Space::Local => ("%local", "local"),
-                    _ => ("", "other"),
-                };
                 let address = self.vector(inst.args[0]);
-                let inside = |me: &mut Self, window: &str, bytes: Val| {
-                    let base = me.b.assign(Type::int(64, 1), format_args!("ptrtoint ptr {window} to i64"));
-                    let (base, bytes) = (me.splat(&base), me.splat(&bytes));
-                    let offset = me.b.sub(&address, &base);
-                    me.b.icmp("ult", &offset, &bytes)
-                };
-                let shared_bytes = self.b.assign(Type::int(64, 1), "zext i32 %shared.bytes to i64");
-                let local_bytes = self.i64(self.local_bytes * self.threads.total());
-                // The block's own memory, and the whole cluster's.
-                let (own, window_bytes) = if self.clustered {
-                    let bytes = self.b.assign(Type::int(64, 1), "zext i32 %cluster.blocks to i64");
-                    ("%shared.own", self.b.bin_int("shl", &bytes, i128::from(CLUSTER_SHIFT)))
-                } else {
-                    (start, shared_bytes.clone())
-                };
-                let val = match end {
-                    "shared" => inside(self, own, shared_bytes),
-                    "local" => inside(self, start, local_bytes),
-                    _ if matches!(space, Space::Global | Space::Generic) => {
-                        let shared = inside(self, "%shared", window_bytes);
-                        let local = inside(self, "%local", local_bytes);
-                        let either = self.b.or(&shared, &local);
-                        self.b.not(&either)
-                    }
-                    _ => return Err(format!("setting S does not have {:?}", inst.op)),
-                };
+                let val = self.is_space(*space, &address);
                 if self.shape(result).is_varying() {
                     self.define_vector(result, val);
                 } else {
@@ -225,6 +195,64 @@ impl Emitter<'_> {
                 Ok(())
             }
             op => Err(format!("setting S does not have {op:?}")),
+        }
+    }
+
+    /// Whether generic addresses lie in `window .. window + bytes`.
+    fn within(&mut self, address: &Val, window: &str, bytes: &Val) -> Val {
+        let base = self.b.assign(Type::int(64, 1), format_args!("ptrtoint ptr {window} to i64"));
+        let (base, bytes) = (self.splat(&base), self.splat(bytes));
+        let offset = self.b.sub(address, &base);
+        self.b.icmp("ult", &offset, &bytes)
+    }
+
+    /// Whether generic addresses lie in the shared memory of any block of the cluster.
+    fn is_cluster_shared(&mut self, address: &Val) -> Val {
+        if !self.clustered {
+            return self.is_space(Space::Shared, address);
+        }
+        let blocks = self.b.assign(Type::int(64, 1), "zext i32 %cluster.blocks to i64");
+        let bytes = self.b.bin_int("shl", &blocks, i128::from(CLUSTER_SHIFT));
+        self.within(address, "%shared", &bytes)
+    }
+
+    fn is_space(&mut self, space: Space, address: &Val) -> Val {
+        match space {
+            Space::Generic => Builder::bits(self.mask_ty(), 1),
+            Space::Shared => {
+                let own = if self.clustered { "%shared.own" } else { "%shared" };
+                let bytes = self.b.assign(Type::int(64, 1), "zext i32 %shared.bytes to i64");
+                self.within(address, own, &bytes)
+            }
+            Space::Local => {
+                let bytes = self.i64(self.local_bytes * self.threads.total());
+                self.within(address, "%local", &bytes)
+            }
+            Space::Param => {
+                let bytes = self.i64(self.kernel.params_bytes.into());
+                self.within(address, "%params", &bytes)
+            }
+            Space::Const => {
+                let mut any = Builder::bits(self.mask_ty(), 0);
+                for (index, bytes) in self.constants.clone() {
+                    let start = self.table("%globals", index);
+                    let (start, bytes) = (self.splat(&start), self.i64(bytes.max(1)));
+                    let (offset, bytes) = (self.b.sub(address, &start), self.splat(&bytes));
+                    let inside = self.b.icmp("ult", &offset, &bytes);
+                    any = self.b.or(&any, &inside);
+                }
+                any
+            }
+            // The parameters lie in the global window.
+            Space::Global => {
+                let mut elsewhere = self.is_space(Space::Const, address);
+                let shared = self.is_cluster_shared(address);
+                let local = self.is_space(Space::Local, address);
+                for inside in [shared, local] {
+                    elsewhere = self.b.or(&elsewhere, &inside);
+                }
+                self.b.not(&elsewhere)
+            }
         }
     }
 
