@@ -203,7 +203,7 @@ impl Emitter<'_> {
         let mut at = base;
         let mut places = vec![];
         for (slot, ty) in kept {
-            let bytes = u64::from(ty.bits().next_multiple_of(8) / 8) * u64::from(ty.lanes);
+            let bytes = u64::from(ty.bits().div_ceil(8)) * u64::from(ty.lanes);
             at = at.next_multiple_of(bytes.next_power_of_two().min(64));
             let val = self.b.assign(ty, format_args!("load {ty}, ptr {slot}"));
             let to = self.in_record(at);

@@ -1,0 +1,53 @@
+//! A block whose threads all wait for what nobody will do fails with the same account of it in settings L and P.
+
+use hip_cpu::exec::Fault;
+use hip_cpu::harness::{Arg, Error, How, load, run};
+
+const PTX: &str = "
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry half(.param .u64 out)
+{
+    .reg .pred %p;
+    .reg .b32 %r<4>;
+    mov.u32 %r1, %tid.x;
+    setp.ge.u32 %p, %r1, 32;
+    @%p ret;
+    bar.sync 1, 64;
+    ret;
+}
+.visible .entry apart(.param .u64 out)
+{
+    .reg .pred %p;
+    .reg .b32 %r<4>;
+    mov.u32 %r1, %tid.x;
+    shr.u32 %r2, %r1, 5;
+    barrier.sync %r2, 96;
+    ret;
+}
+";
+
+/// How many threads are at a barrier and how many have ended.
+fn stuck(kernel: &str, how: How) -> (u32, u32) {
+    let program = load(PTX).unwrap();
+    let mut out = [0u8; 4];
+    match run(&program, kernel, &how, &mut [Arg::Buffer(&mut out)]) {
+        Err(Error::Fault(Fault::Deadlock(stuck))) => (stuck.at_barrier, stuck.ended),
+        other => panic!("{kernel}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_barrier_that_a_warp_never_comes_to() {
+    for how in [How::new(1, 64).lane(), How::new(1, 64).warp()] {
+        assert_eq!(stuck("half", how), (32, 32));
+    }
+}
+
+#[test]
+fn warps_at_different_barriers() {
+    for how in [How::new(2, 72).lane(), How::new(2, 72).warp()] {
+        assert_eq!(stuck("apart", how), (72, 0));
+    }
+}
