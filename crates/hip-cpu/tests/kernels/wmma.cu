@@ -77,3 +77,53 @@ extern "C" __global__ void half_shared(const half *a, const half *b, const float
     }
     wmma::store_matrix_sync(d + (row + warp / 2 * 16) * n + column + warp % 2 * 16, sum, n, wmma::mem_row_major);
 }
+
+__device__ unsigned shared_address(const void *p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
+
+__device__ void copy16(void *to, const void *from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)), "l"(from));
+}
+
+// As libraries write it: a block of four warps makes 64 x 16 of D; tiles come through cp.async in two stages, fragments
+// through ldmatrix (B's transposed), and each warp has a 16 x 16 part made of two m16n8k16 products.
+extern "C" __global__ void half_pipeline(const half *a, const half *b, const float *c, float *d, int n, int k) {
+    __shared__ __align__(16) half sa[2][64][24], sb[2][16][24];
+    int t = threadIdx.x, warp = t / 32, lane = t % 32;
+    int row = blockIdx.x / (n / 16) * 64, column = blockIdx.x % (n / 16) * 16;
+    auto stage = [&](int s, int i) {
+        copy16(&sa[s][t / 2][t % 2 * 8], a + (row + t / 2) * k + i + t % 2 * 8);
+        if (t < 32) copy16(&sb[s][t / 2][t % 2 * 8], b + (i + t / 2) * n + column + t % 2 * 8);
+        asm volatile("cp.async.commit_group;");
+    };
+    float sum[2][4];
+    for (int tile = 0; tile < 2; tile++)
+        for (int e = 0; e < 4; e++)
+            sum[tile][e] =
+                c[(row + warp * 16 + lane / 4 + e / 2 * 8) * n + column + tile * 8 + lane % 4 * 2 + e % 2];
+    stage(0, 0);
+    for (int i = 0, s = 0; i < k; i += 16, s ^= 1) {
+        if (i + 16 < k) {
+            stage(s ^ 1, i + 16);
+            asm volatile("cp.async.wait_group 1;");
+        } else {
+            asm volatile("cp.async.wait_group 0;");
+        }
+        __syncthreads();
+        unsigned fa[4], fb[4];
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(fa[0]), "=r"(fa[1]), "=r"(fa[2]), "=r"(fa[3])
+                     : "r"(shared_address(&sa[s][warp * 16 + lane % 16][lane / 16 * 8])));
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(fb[0]), "=r"(fb[1]), "=r"(fb[2]), "=r"(fb[3])
+                     : "r"(shared_address(&sb[s][lane % 16][lane / 16 * 8])));
+        for (int tile = 0; tile < 2; tile++)
+            asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                         "{%0, %1, %2, %3};"
+                         : "+f"(sum[tile][0]), "+f"(sum[tile][1]), "+f"(sum[tile][2]), "+f"(sum[tile][3])
+                         : "r"(fa[0]), "r"(fa[1]), "r"(fa[2]), "r"(fa[3]), "r"(fb[2 * tile]), "r"(fb[2 * tile + 1]));
+        __syncthreads();
+    }
+    for (int tile = 0; tile < 2; tile++)
+        for (int e = 0; e < 4; e++)
+            d[(row + warp * 16 + lane / 4 + e / 2 * 8) * n + column + tile * 8 + lane % 4 * 2 + e % 2] = sum[tile][e];
+}
