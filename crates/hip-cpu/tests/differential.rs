@@ -7,6 +7,7 @@ use hip_cpu::harness::{Arg, Error, How, load, run};
 
 const KERNELS: &str = include_str!("kernels/kernels.ptx");
 const RANDOM: &str = include_str!("kernels/random.ptx");
+const WAITS: &str = include_str!("kernels/waits.ptx");
 
 /// A parameter of a case: a value, or the words of a buffer.
 #[derive(Clone, Debug)]
@@ -189,6 +190,21 @@ fn cases() -> Vec<Case> {
     all
 }
 
+/// Warps that wait for each other: P has to take them, S cannot.
+fn waits() -> Vec<Case> {
+    let mut all = vec![];
+    for kernel in ["turns", "blocks", "half_waits", "own_flags", "guarded", "lines"] {
+        for block in [32, 64, 100, 256] {
+            let len = 3 * block as usize;
+            // Two trips and a part for every thread.
+            let n = len * 2 + 7;
+            let given = vec![Words(n, small), Words(n, zero), I(n as i32)];
+            all.push(Case { simd: false, ..case(kernel, [3, 1, 1], [block, 1, 1], given) });
+        }
+    }
+    all
+}
+
 /// All kernels of a text, which take (words, words, count), whether S takes them or not. Those whose name has a `w`
 /// need whole warps.
 fn any_cases(ptx: &str) -> Vec<Case> {
@@ -271,6 +287,11 @@ fn all_settings_give_the_same_bits() {
     } else {
         compare(KERNELS, &cases());
     }
+}
+
+#[test]
+fn waiting_warps_give_the_same_bits() {
+    compare(WAITS, &waits());
 }
 
 #[test]

@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 const WARP: usize = 32;
+/// A condition on the thread index takes few steps.
+const MAX_DEPTH: u32 = 32;
 
 /// One number per thread of the block, in linear order.
 type Table = Rc<Vec<u64>>;
@@ -118,15 +120,19 @@ impl<'a> Known<'a> {
 
     /// `None`: it does not follow from the thread index, or not in a way that is looked for.
     fn table(&self, value: Value) -> Option<Table> {
+        self.table_within(value, MAX_DEPTH)
+    }
+
+    fn table_within(&self, value: Value, depth: u32) -> Option<Table> {
         if let Some(found) = self.tables.borrow().get(&value) {
             return found.clone();
         }
-        let made = self.made(value).map(Rc::new);
+        let made = self.made(value, depth.checked_sub(1)?).map(Rc::new);
         self.tables.borrow_mut().insert(value, made.clone());
         made
     }
 
-    fn made(&self, value: Value) -> Option<Vec<u64>> {
+    fn made(&self, value: Value, depth: u32) -> Option<Vec<u64>> {
         let Definition::Inst(block, at, 0) = self.definitions[value.index()] else { return None };
         let inst = &self.function.blocks[block].insts[at];
         let bits = self.function.ty(value).bits();
@@ -134,7 +140,8 @@ impl<'a> Known<'a> {
             return None;
         }
         let keep = u64::MAX >> (64 - bits);
-        let args: Vec<Table> = inst.args.iter().map(|&arg| self.table(arg)).collect::<Option<_>>()?;
+        let args: Vec<Table> =
+            inst.args.iter().map(|&arg| self.table_within(arg, depth)).collect::<Option<_>>()?;
         let widths: Vec<u32> = inst.args.iter().map(|&arg| self.function.ty(arg).bits()).collect();
         (0..self.n_threads())
             .map(|thread| {

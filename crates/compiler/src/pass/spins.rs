@@ -236,9 +236,14 @@ pub struct Parts<'a> {
 /// While lanes of a warp go round in a loop its other lanes stand still. That is no different from running them first
 /// as long as nobody could see what they do before they have to wait for the looping lanes anyhow.
 pub fn of_warps(parts: &Parts<'_>) -> Result<Vec<usize>, String> {
+    let waiting = waiting(parts.function, parts.graph, parts.dominators, parts.loops);
+    if waiting.is_empty() {
+        return Ok(vec![]);
+    }
+    let spreads = parts.spreads();
     let mut headers = vec![];
-    for index in waiting(parts.function, parts.graph, parts.dominators, parts.loops) {
-        if parts.holds_back_effects(index) {
+    for index in waiting {
+        if parts.holds_back_effects(index, &spreads) {
             return Err("lanes of a warp may wait for each other in a loop".to_owned());
         }
         headers.push(parts.loops.all[index].header);
@@ -247,16 +252,21 @@ pub fn of_warps(parts: &Parts<'_>) -> Result<Vec<usize>, String> {
 }
 
 impl Parts<'_> {
+    /// Blocks whose branch parts lanes of a warp, and what it does. (One lane goes one way.)
+    fn spreads(&self) -> Vec<(usize, Spread)> {
+        (0..self.graph.len())
+            .filter(|&at| {
+                self.divergent[at] && self.dominators.is_reachable(at) && !self.known.is_for_one_lane(at)
+            })
+            .map(|at| (at, Spread::of(self.graph, self.loops, self.layout, at, |_| true)))
+            .collect()
+    }
+
     /// Whether lanes that are not in loop `index` while others are have something to do that others could see.
-    fn holds_back_effects(&self, index: usize) -> bool {
+    fn holds_back_effects(&self, index: usize, spreads: &[(usize, Spread)]) -> bool {
         let header = self.loops.all[index].header;
-        // One lane goes one way.
-        let parts = |at: usize| {
-            self.divergent[at] && self.dominators.is_reachable(at) && !self.known.is_for_one_lane(at)
-        };
-        (0..self.graph.len()).filter(|&at| parts(at)).any(|at| {
-            let spread = Spread::of(self.graph, self.loops, self.layout, at, |_| true);
-            spread.apart.contains(header) && self.shows(self.held(index, at, &spread), &spread)
+        spreads.iter().any(|(at, spread)| {
+            spread.apart.contains(header) && self.shows(self.held(index, *at, spread), spread)
         })
     }
 
