@@ -30,7 +30,11 @@ const BUILD: &[Package] = &[
 ];
 
 /// Needed by tests alone.
-const TEST: &[Package] = &[("clang-19", "compiles the translator's output on its own, as a second opinion")];
+const TEST: &[Package] = &[
+    ("clang-19", "compiles the translator's output on its own, as a second opinion"),
+    ("libgmp-dev", "MPFR's integers"),
+    ("libmpfr-dev", "exact values of sine and the like, which the approximate instructions are measured against"),
+];
 
 static OFFLINE: AtomicBool = AtomicBool::new(false);
 

@@ -152,7 +152,7 @@ impl Form {
     /// Takes an instruction apart; `None` when a modifier is not the instruction's, or the instruction is not pure, or
     /// approximate.
     pub fn parse(opcode: &str, modifiers: &[&str]) -> Option<Form> {
-        let mut modifiers = Modifiers { left: modifiers.to_vec() };
+        let mut modifiers = Modifiers::new(modifiers);
         let m = &mut modifiers;
         let form = match opcode {
             // By the type of the operands: one name, several chapters.
@@ -173,7 +173,7 @@ impl Form {
             _ if opcode.starts_with('v') => video_simd::parse(opcode, m),
             _ => integer::parse(opcode, m),
         };
-        form.filter(|_| modifiers.left.is_empty())
+        form.filter(|_| modifiers.is_empty())
     }
 
     pub fn operands(&self) -> &[Type] {
@@ -256,6 +256,14 @@ pub(crate) struct Modifiers<'a> {
 }
 
 impl<'a> Modifiers<'a> {
+    pub fn new(modifiers: &[&'a str]) -> Modifiers<'a> {
+        Modifiers { left: modifiers.to_vec() }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.left.is_empty()
+    }
+
     /// Whether `name` is there; it is taken away.
     pub fn take(&mut self, name: &str) -> bool {
         let at = self.left.iter().position(|it| *it == name);

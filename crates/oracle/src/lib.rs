@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+mod approximate;
 mod compare;
 mod convert;
 mod float;
@@ -21,6 +22,7 @@ mod value;
 mod video;
 mod video_simd;
 
+pub use approximate::{Approximate, Domain, Function, Unit, Verdict};
 pub use form::{Form, Operand, Results, Rows, Type};
 pub use format::Format;
 pub use value::{Rounding, Value};

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use oracle::{Form, Operand, Rows, Type};
+use oracle::{Approximate, Form, Operand, Rows, Type};
 
 use crate::inputs::{Columns, Kind};
 
@@ -116,8 +116,32 @@ fn expand(text: &str) -> Vec<String> {
 }
 
 impl Instruction {
+    /// An approximate instruction, for the kernel only: the oracle has no bits for it.
+    pub fn approximate(target: &str, example: &str) -> Option<(Instruction, Approximate)> {
+        let (mnemonic, _) = example.split_once(' ')?;
+        let mut parts = mnemonic.split('.');
+        let opcode = parts.next()?;
+        let modifiers: Vec<&str> = parts.collect();
+        let approximate = Approximate::parse(opcode, &modifiers)?;
+        // A move of the same type stands in for the form: it has the same operands.
+        let ty = modifiers.last().copied()?;
+        let stand_in = match approximate.n_operands() {
+            1 => Form::parse("neg", &[ty])?,
+            _ => Form::parse("add", &[ty])?,
+        };
+        Some((Instruction::with(target, example, |_, _| Some(stand_in))?, approximate))
+    }
+
     /// `None` when the oracle does not know the form.
     pub fn parse(target: &str, example: &str) -> Option<Instruction> {
+        Instruction::with(target, example, Form::parse)
+    }
+
+    fn with(
+        target: &str,
+        example: &str,
+        form: impl FnOnce(&str, &[&str]) -> Option<Form>,
+    ) -> Option<Instruction> {
         let (mnemonic, operands) = example.split_once(' ')?;
         let mut parts = mnemonic.split('.');
         let opcode = parts.next()?;
@@ -152,7 +176,7 @@ impl Instruction {
         }
         modifiers.extend(notes.iter().cloned());
         let modifiers: Vec<&str> = modifiers.iter().map(String::as_str).collect();
-        let form = Form::parse(opcode, &modifiers)?;
+        let form = form(opcode, &modifiers)?;
         let takes_carry = form.operands().contains(&Type::Carry);
         if form.operands().len() != sources.len() + usize::from(takes_carry) {
             return None;

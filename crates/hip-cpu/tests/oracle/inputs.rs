@@ -4,6 +4,16 @@ use oracle::{Format, Rounding, Type, Value};
 
 use crate::forms::Class;
 
+impl Columns {
+    /// Columns of these rows, filled up to whole blocks.
+    pub fn from_rows(rows: &[Vec<u64>]) -> Columns {
+        let n = rows.len().next_multiple_of(BLOCK);
+        let row = |i: usize| &rows[i % rows.len()];
+        let columns = (0..rows[0].len()).map(|column| (0..n).map(|i| row(i)[column]).collect()).collect();
+        Columns { columns, n }
+    }
+}
+
 /// What a column is filled with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
@@ -271,10 +281,7 @@ impl Columns {
             _ if full && (chunk as u64) <= (1 << 20) / CHUNK => randoms(kinds, chunk, CHUNK as usize),
             _ => return None,
         };
-        let n = rows.len().max(1).next_multiple_of(BLOCK);
-        let row = |i: usize| &rows[i % rows.len()];
-        let columns = (0..kinds.len()).map(|column| (0..n).map(|i| row(i)[column]).collect()).collect();
-        Some(Columns { columns, n })
+        Some(Columns::from_rows(&rows))
     }
 }
 

@@ -6,6 +6,7 @@
 //!   quick look, some 2^14 of each.
 //! * `BLESS=1` writes the list of forms that were swept, tools/data/ptx/swept.tsv, and docs/accuracy.md.
 
+mod approximate;
 mod forms;
 mod inputs;
 mod kernel;
@@ -85,7 +86,7 @@ fn n_settings(group: &[Instruction]) -> usize {
         true if kinds.is_empty() => 1,
         true => 2,
         // Roundings of f64 are long in integers, and many lanes of them take LLVM seconds.
-        false if size() == Size::Quick && kinds.iter().any(|kind| kind.is_f64()) => 3,
+        false if size() == Size::Quick && kinds.iter().any(|kind| kind.is_f64()) => 2,
         // So many that their kernels' compilation is most of the time.
         false if size() == Size::Quick && group[0].mnemonic.starts_with('v') => 2,
         false => SETTINGS.len(),
@@ -170,11 +171,16 @@ fn sweep_and_list(test: &str, chapters: &[&str]) {
     if std::env::var_os("FORM").is_some() {
         return;
     }
+    keep_list(test, &report.swept);
+}
+
+/// The list of swept forms is as it is on disk; `BLESS=1` writes it.
+fn keep_list(test: &str, swept: &BTreeSet<String>) {
     let path = root().join(format!("tools/data/ptx/swept/{test}.tsv"));
     let mut list = format!(
         "# Forms that crates/hip-cpu/tests/oracle sweeps, written by its test {test} with BLESS=1.\n"
     );
-    for form in &report.swept {
+    for form in swept {
         list += &format!("{form}\toracle::{test}\n");
     }
     if std::env::var_os("BLESS").is_some() {

@@ -197,14 +197,11 @@ pub fn seed64(b: &mut Builder, x: &Val, function: impl FnOnce(&mut Builder, &Val
     let bits = b.to_bits(&value);
     let bits = flush64(b, &bits);
     let cut = b.bin_int("and", &bits, 0xffff_ffff_0000_0000);
-    // A NaN may lie in the lower half only.
+    // A NaN whose payload lies in the lower half only is an infinity here: the instruction sees the upper half alone.
     let is_nan = b.fcmp("uno", &value, &value);
     let nan = Builder::int(bits.ty, 0x7fff_ffff_0000_0000);
     let cut = b.select(&is_nan, &nan, &cut);
-    let cut = b.bitcast(&cut, x.ty);
-    let input_is_nan = b.fcmp("uno", x, x);
-    let nan = Builder::bits(x.ty, 0x7fff_ffff_0000_0000);
-    b.select(&input_is_nan, &nan, &cut)
+    b.bitcast(&cut, x.ty)
 }
 
 fn flush64(b: &mut Builder, bits: &Val) -> Val {

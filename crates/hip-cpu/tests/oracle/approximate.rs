@@ -1,0 +1,243 @@
+//! The approximate instructions: special results as the manual's tables have them, errors measured against MPFR and held
+//! to the manual's bounds, the same bits in every setting. docs/accuracy.md is written from what is measured.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use oracle::{Approximate, Format, Function, Unit, Verdict};
+
+use crate::forms::{self, Instruction};
+use crate::inputs::{Columns, Kind, Random, specials};
+use crate::kernel::{Batch, SETTINGS};
+use crate::root;
+
+/// The largest error seen in one domain.
+#[derive(Clone, Default)]
+struct Measured {
+    error: f64,
+    worst: String,
+    inputs: u64,
+}
+
+/// Rows of inputs: every one of 16 bits; else specials, a stride through all bit patterns, and many where the function
+/// has its bounds.
+fn rows(it: Approximate, full: bool) -> Vec<Vec<u64>> {
+    let format = it.format;
+    let bits = format.bits;
+    if bits == 16 {
+        // The upper element of a pair goes through them in another order.
+        let pair = |i: u64| if it.n == 2 { i | (i.wrapping_mul(40503) & 0xffff) << 16 } else { i };
+        return (0..1 << 16).map(|i| vec![pair(i)]).collect();
+    }
+    let special = specials(Kind::Float(format));
+    let mut random = Random(bits.into());
+    let mut unit = move || random.next() as f64 / 2f64.powi(64);
+    let mut rows: Vec<Vec<u64>> = vec![];
+    if it.n_operands() == 2 {
+        rows.extend(special.iter().flat_map(|a| special.iter().map(|b| vec![*a, *b])));
+        let mut pick = Random(5);
+        rows.extend((0..if full { 1 << 20 } else { 1 << 15 }).map(|_| {
+            let (a, b) = (pick.next(), pick.next());
+            vec![a & 0xffff_ffff, b & 0xffff_ffff]
+        }));
+        return rows;
+    }
+    rows.extend(special.iter().map(|a| vec![*a]));
+    if bits == 64 {
+        let mut pick = Random(6);
+        rows.extend((0..if full { 1 << 20 } else { 1 << 15 }).map(|_| vec![pick.next()]));
+        return rows;
+    }
+    let step = if full { 1021 } else { 65521 };
+    rows.extend((0..=u64::from(u32::MAX)).step_by(step).map(|a| vec![a]));
+    let ranges: &[(f64, f64)] = match it.function {
+        Function::Sin | Function::Cos => &[(-6.283, 6.283), (-314.15, 314.15), (-1000.0, 1000.0)],
+        Function::Lg2 => &[(0.5, 2.0), (0.99, 1.01)],
+        Function::Ex2 => &[(-150.0, 128.0), (-1.0, 1.0)],
+        Function::Tanh => &[(-10.0, 10.0), (-1.0, 1.0)],
+        _ => &[(1.0, 4.0)],
+    };
+    for (low, high) in ranges {
+        rows.extend(
+            (0..if full { 1 << 18 } else { 1 << 14 })
+                .map(|_| vec![((low + (high - low) * unit()) as f32).to_bits().into()]),
+        );
+    }
+    rows
+}
+
+fn show(format: Format, bits: u64) -> String {
+    match format.bits {
+        64 => format!("{:e} ({bits:#018x})", f64::from_bits(bits)),
+        32 => format!("{:e} ({bits:#010x})", f32::from_bits(bits as u32)),
+        _ => format!("{bits:#06x}"),
+    }
+}
+
+/// Runs one instruction in every setting, and judges each result.
+fn measure(instruction: &Instruction, it: Approximate, failures: &mut Vec<String>) -> Vec<Measured> {
+    let full = crate::size() == crate::inputs::Size::Full;
+    let rows = rows(it, full);
+    let columns = Columns::from_rows(&rows);
+    let batch = Batch::new(std::slice::from_ref(instruction));
+    let mut first: Option<Vec<u64>> = None;
+    for setting in &SETTINGS {
+        let found = match batch.compile(setting).and_then(|code| batch.run(&code, &columns)) {
+            Ok(found) => found.plane(0, 0).to_vec(),
+            Err(error) => {
+                failures.push(format!("{instruction} in {}: {error}", setting.name));
+                continue;
+            }
+        };
+        match &first {
+            None => first = Some(found),
+            Some(first) if *first == found => {}
+            Some(first) => {
+                let row = (0..found.len()).find(|&row| first[row] != found[row]).unwrap();
+                let operands: Vec<u64> = columns.columns.iter().map(|column| column[row]).collect();
+                failures.push(format!(
+                    "{instruction} in {}: {operands:#x?} gives {:#x}, and {:#x} in L",
+                    setting.name, found[row], first[row]
+                ));
+            }
+        }
+    }
+    let mut measured = vec![Measured::default(); it.domains().len()];
+    let mut n_wrong = 0;
+    for (row, found) in rows.iter().zip(first.unwrap_or_default()) {
+        for lane in 0..it.n {
+            let element =
+                |word: u64| u128::from(word >> (lane * it.format.bits)) & ((1 << it.format.bits) - 1);
+            let operands: Vec<u128> = row.iter().map(|word| element(*word)).collect();
+            let got = element(found);
+            let named = || {
+                let operands: Vec<String> =
+                    operands.iter().map(|bits| show(it.format, *bits as u64)).collect();
+                operands.join(", ")
+            };
+            match it.judge(&operands, got) {
+                Verdict::Special => {}
+                Verdict::Wrong { wanted } => {
+                    // The payload of an f64 NaN is the machine's.
+                    let nan = |bits| it.format.decode(bits).is_nan();
+                    if it.format.bits == 64 && !it.ftz && nan(got) && nan(wanted) {
+                        continue;
+                    }
+                    n_wrong += 1;
+                    if n_wrong <= 4 {
+                        failures.push(format!("{instruction}: {} gives {got:#x}, not {wanted:#x}", named()));
+                    }
+                }
+                Verdict::Error { domain, error } => {
+                    let measured = &mut measured[domain];
+                    measured.inputs += 1;
+                    assert!(!error.is_nan(), "{instruction}: {}", named());
+                    if error > measured.error {
+                        measured.error = error;
+                        measured.worst = named();
+                    }
+                }
+            }
+        }
+    }
+    for (measured, domain) in measured.iter().zip(it.domains()) {
+        if let Some((bound, value)) = domain.bound
+            && measured.error > value
+        {
+            failures.push(format!(
+                "{instruction}, {}: an error of {:e} at {}, above {bound}",
+                domain.name, measured.error, measured.worst
+            ));
+        }
+    }
+    measured
+}
+
+const HEAD: &str = "<!-- Written by `BLESS=1 cargo test -p hip-cpu --test oracle approximations`. -->
+# Accuracy
+
+## What is exact
+
+Every instruction of PTX that is not approximate gives the manual's bits. `cargo test -p hip-cpu --test oracle` compares
+each pure form of `tools/data/ptx/opcodes.tsv` with `crates/oracle`, written from the manual in exact arithmetic, in
+settings L, P and S (several widths and vector lengths): all special values of the operands' types crossed (at most 4,096
+combinations), 4,096 random operands, all inputs of one 16-bit operand, a stride of 65,521 through those of one 32-bit
+operand, and literals in the operands' places. `SWEEP=full` takes 2^20 random operands and all 2^32 inputs. The forms are
+listed in `tools/data/ptx/swept/`. Forms with f64 operands run in two settings, video instructions in two, unless `SWEEP=full`.
+
+The payload of f64 NaNs, and that of `abs` and `neg` of NaN in other formats, is the machine's, as the manual leaves it.
+
+## The approximate instructions
+
+Largest error over the inputs, against MPFR at 120 bits; the same bits in every setting. Errors are in the bound's unit;
+1 ulp is that of the exact result, relative errors of results below the least normal number are relative to that number.
+Inputs: all of 16 bits; of 32 bits a stride of 65,521 through all of them, special values, and some 2^14 random ones in
+each range where a bound holds; for two operands special values crossed and 2^15 random pairs; for f64 2^15 random.
+Inputs whose result the manual's tables fix (infinities, zeros, NaN, flushed numbers) are checked and not counted.
+
+| instruction | operands | the manual's bound | measured | worst input | inputs |
+|---|---|---|---|---|---|
+";
+
+const TAIL: &str = "
+## On NVIDIA's hardware
+
+No NVIDIA GPU has been at hand for this project so far, so no agreement or difference with hardware is recorded here. On a
+machine with one, `cargo run -p hip-cpu --example rows_on_cuda` runs every row of `crates/hip-cpu/tests/run` through the real
+`libcuda.so.1` and prints agreements and differences for this section, with the date and the driver's version.
+";
+
+#[test]
+fn approximations() {
+    let wanted = std::env::var("FORM").unwrap_or_default();
+    let mut page = HEAD.to_owned();
+    let mut failures = vec![];
+    let mut seen = BTreeSet::new();
+    for (_, target, example) in forms::read(&root().join("tools/data/ptx/opcodes.tsv")) {
+        let says_so = ["approx", "full"].iter().any(|it| example.split([' ', '.']).any(|part| part == *it));
+        let Some((instruction, it)) = Instruction::approximate(&target, &example) else {
+            assert!(!says_so, "{example} is approximate and has no line here");
+            continue;
+        };
+        if !example.contains(&wanted) || !seen.insert(instruction.text.clone()) {
+            continue;
+        }
+        for (measured, domain) in measure(&instruction, it, &mut failures).iter().zip(it.domains()) {
+            if measured.inputs == 0 {
+                continue;
+            }
+            let error = match domain.unit {
+                Unit::Ulp => format!("{:.3} ulp", measured.error),
+                Unit::Relative | Unit::Absolute if measured.error == 0.0 => "0".to_owned(),
+                Unit::Relative => format!("2^{:.2} relative", measured.error.log2()),
+                Unit::Absolute => format!("2^{:.2} absolute", measured.error.log2()),
+            };
+            let bound = domain.bound.map_or("none", |(text, _)| text);
+            let _ = writeln!(
+                page,
+                "| `{}` | {} | {bound} | {error} | {} | {} |",
+                instruction.mnemonic,
+                domain.name.replace('|', "\\|"),
+                measured.worst,
+                measured.inputs
+            );
+        }
+    }
+    page += TAIL;
+    println!("{} approximate instructions", seen.len());
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+    if !wanted.is_empty() || crate::size() == crate::inputs::Size::Full {
+        println!("{page}");
+        return;
+    }
+    crate::keep_list("approximations", &seen);
+    let path = root().join("docs/accuracy.md");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        committed == page,
+        "docs/accuracy.md is old: BLESS=1 cargo test -p hip-cpu --test oracle approximations"
+    );
+}
