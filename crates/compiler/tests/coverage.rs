@@ -1,25 +1,19 @@
 //! `docs/ptx.md` says which instructions work. It is written from `tools/data/ptx/opcodes.tsv` by lowering every
-//! example there, so it cannot claim what is not so. `BLESS=1` rewrites it.
+//! example there, so it cannot claim what is not so, and names the test that shows each form's values (`evidence` finds it).
+//! `BLESS=1` rewrites it.
 
+mod evidence;
+mod opcodes;
+
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 use std::path::Path;
 
 use compiler::back::cpu::{Options, Setting, emit};
 use compiler::lower::verify::verify;
 use compiler::{Program, Source};
-
-/// `a{b,c}d` is `abd` and `acd`. Braces with blanks inside are PTX's own.
-fn expand(text: &str) -> Vec<String> {
-    let alternatives = text.match_indices('{').find_map(|(open, _)| {
-        let close = open + text[open..].find('}')?;
-        (!text[open..close].contains(", ")).then_some((open, close))
-    });
-    let Some((open, close)) = alternatives else { return vec![text.to_owned()] };
-    text[open + 1..close]
-        .split(',')
-        .flat_map(|choice| expand(&format!("{}{choice}{}", &text[..open], &text[close + 1..])))
-        .collect()
-}
+use evidence::Evidence;
+use opcodes::expand;
 
 /// How far an example comes.
 #[derive(Clone, Copy, PartialEq)]
@@ -73,43 +67,63 @@ fn reach(example: &str) -> Reach {
 #[test]
 fn the_list_of_instructions_is_what_the_lowering_does() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let table = std::fs::read_to_string(root.join("tools/data/ptx/opcodes.tsv")).unwrap();
+    let rows = opcodes::rows();
+    let opcode = |example: &str| example.split(['.', ' ']).next().unwrap_or_default().to_owned();
+    let known: HashSet<String> =
+        rows.iter().flat_map(|row| expand(&row.example)).map(|example| opcode(&example)).collect();
+    let evidence = Evidence::collect(&root, &|word| known.contains(word));
     let mut page = String::from(
         "<!-- Written by `BLESS=1 cargo test -p compiler --test coverage` from tools/data/ptx/opcodes.tsv. -->\n\
          # PTX instructions\n\n\
          Every example is lowered to IR and emitted in setting L by the test that writes this page: yes, no, or how many of\n\
-         the alternatives. Values are the business of the tests beside the back ends.\n\
+         the alternatives. The last column names the tests that run the form and look at what it gives, in\n\
+         `crates/hip-cpu/tests`: `oracle::…` sweeps it against exact arithmetic, `run/…` has rows with expected values.\n\
          What is a no makes the kernel that uses it fail alone, with file, line and column in the JIT log. Features of targets\n\
          such as sm_90a, which PTX for another target cannot use, are listed but not counted.\n",
     );
-    let (mut chapter, mut all, mut good) = ("", 0, 0);
-    for line in table.lines().filter(|line| !line.starts_with('#')) {
-        let fields: Vec<&str> = line.split('\t').collect();
-        let &[name, target, example] = fields.as_slice() else { panic!("three fields: {line}") };
-        if name != chapter {
-            chapter = name;
-            write!(page, "\n## {chapter}\n\n| instruction | from | works |\n|---|---|---|\n").unwrap();
+    let (mut chapter, mut all, mut good, mut unshown) = ("", 0, 0, vec![]);
+    for row in &rows {
+        if row.chapter != chapter {
+            chapter = &row.chapter;
+            write!(page, "\n## {chapter}\n\n| instruction | from | works | test |\n|---|---|---|---|\n").unwrap();
         }
-        let examples = expand(example);
+        let examples = expand(&row.example);
         let reached: Vec<Reach> = examples.iter().map(|it| reach(it)).collect();
         let working = reached.iter().filter(|&&it| it == Reach::Emitted).count();
         let lowered = reached.iter().filter(|&&it| it != Reach::Nothing).count();
         // `sm_90a` and its like have features that no other target has.
-        let is_own = target.ends_with(['a', 'f']);
+        let is_own = row.target.ends_with(['a', 'f']);
         if !is_own || working > 0 {
             all += examples.len();
             good += working;
         }
         let state = match (working, lowered) {
-            (0, 0) if is_own => "no: this target's own".to_owned(),
-            (0, 0) => "no".to_owned(),
+            (0, 0) if is_own => format!("no: {}", row.reason.as_deref().unwrap_or("this target's own")),
+            (0, 0) => row.reason.as_ref().map_or("no".to_owned(), |reason| format!("no: {reason}")),
             (0, n) if n == examples.len() => "IR only".to_owned(),
             (n, _) if n == examples.len() => "yes".to_owned(),
             (n, _) => format!("{n} of {}", examples.len()),
         };
-        writeln!(page, "| `{}` | {target} | {state} |", example.replace('|', "\\|")).unwrap();
+        let mut tests = BTreeSet::new();
+        let mut without = vec![];
+        for (example, _) in examples.iter().zip(&reached).filter(|(_, reach)| **reach != Reach::Nothing) {
+            match evidence.of(example) {
+                Some(test) => drop(tests.insert(test.to_owned())),
+                None => without.push(example.split(' ').next().unwrap_or(example).to_owned()),
+            }
+        }
+        let mut shown: Vec<String> = tests.into_iter().collect();
+        match without.len() {
+            0 => {}
+            n if n == lowered => shown.push("none".to_owned()),
+            n => shown.push(format!("none for {n} of {}", examples.len())),
+        }
+        unshown.extend(without);
+        let example = row.example.replace('|', "\\|");
+        writeln!(page, "| `{example}` | {} | {state} | {} |", row.target, shown.join(", ")).unwrap();
     }
-    write!(page, "\n{good} of {all} forms work.\n").unwrap();
+    println!("{} forms without a test that shows them:\n{}", unshown.len(), unshown.join("\n"));
+    write!(page, "\n{good} of {all} forms work. No test shows {} of them.\n", unshown.len()).unwrap();
     let golden = root.join("docs/ptx.md");
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&golden, &page).unwrap();

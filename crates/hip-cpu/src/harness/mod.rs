@@ -1,6 +1,7 @@
 //! For tests and benches: PTX text in, a kernel run over byte buffers out. No streams, no HIP handles, no cache.
 
 pub mod rows;
+mod shown;
 
 use std::collections::HashMap;
 
@@ -107,6 +108,7 @@ pub enum Error {
 
 /// Loads one PTX text; diagnostics become the error's lines.
 pub fn load(ptx: &str) -> Result<Program, Error> {
+    shown::record(ptx);
     let source = Source { name: "test.ptx".to_owned(), text: ptx.to_owned() };
     Program::load(&[source]).map_err(|diagnostics| Error::Translate(lines(&diagnostics)))
 }
