@@ -26,8 +26,17 @@ enum Reach {
 
 /// How far the example comes, in a kernel that has everything it names.
 fn reach(example: &str) -> Reach {
+    // A sampler of its own is independent texture mode's.
+    let (mode, sampler) =
+        if example.contains(" sampler") || example.contains("[sampler") || example.contains("[%rd1, %rd2, {")
+        {
+            (", texmode_independent", ".global .samplerref sampler;\n")
+        } else {
+            ("", "")
+        };
     let text = format!(
-        ".version 9.0\n.target sm_90\n.address_size 64\n\
+        ".version 9.0\n.target sm_90{mode}\n.address_size 64\n\
+         .global .texref texture;\n.global .surfref surface;\n{sampler}\
          .visible .global .u32 variable;\n.visible .func function() {{ ret; }}\n\
          .visible .entry kernel() {{\n.shared .align 16 .b8 tile[64];\n.local .align 16 .b8 local[64];\n\
          .reg .pred %p<10>;\n.reg .b8 %b<10>;\n.reg .b16 %h<10>;\n.reg .b32 %r<10>;\n.reg .b64 %rd<10>;\n.reg .b128 %q<10>;\n\
