@@ -110,19 +110,24 @@ enum Fault {
 
 type Answer<T = ()> = Result<T, Fault>;
 
+/// The mark at an address that may be anything.
+fn mark_at(at: u64) -> Option<u64> {
+    let at = std::ptr::NonNull::new(at as *mut u64)?;
+    // SAFETY: none for a bad address: that is what the guard is for. A good one has a mark.
+    Some(unsafe { at.as_ptr().read_unaligned() })
+}
+
 /// The object behind a handle of one kind, by itself or through a variable of the other mark.
 fn object(handle: u64, itself: u64, variable: u64) -> Answer<*const u8> {
-    let mut at = handle as *const u8;
-    // SAFETY: none for a bad handle: that is what the guard is for. A good one has a mark.
-    let mut found = unsafe { at.cast::<u64>().read_unaligned() };
-    if found == variable {
+    let mut at = handle;
+    let mut found = mark_at(at);
+    if found == Some(variable) {
         // SAFETY: a variable is that long.
-        let bound = unsafe { at.add(REFERENCE_OBJECT as usize).cast::<u64>().read_unaligned() };
-        at = bound as *const u8;
-        // SAFETY: as for the handle; 0 when nothing is bound.
-        found = unsafe { at.cast::<u64>().read_unaligned() };
+        at = unsafe { (at as *const u8).add(REFERENCE_OBJECT as usize).cast::<u64>().read_unaligned() };
+        // Nothing is bound: 0.
+        found = mark_at(at);
     }
-    if found == itself { Ok(at) } else { Err(Fault::Handle(handle)) }
+    if found == Some(itself) { Ok(at as *const u8) } else { Err(Fault::Handle(handle)) }
 }
 
 fn image<'a>(handle: u64, itself: u64, variable: u64) -> Answer<&'a Image> {
@@ -140,12 +145,10 @@ fn surface_of<'a>(handle: u64) -> Answer<&'a Image> {
 
 /// A `.samplerref` holds its sampler itself.
 fn sampler(handle: u64) -> Answer<Sampler> {
-    let at = handle as *const u8;
-    // SAFETY: as in `object`.
-    let found = unsafe { at.cast::<u64>().read_unaligned() };
-    if found != mark::SAMPLERREF {
+    if mark_at(handle) != Some(mark::SAMPLERREF) {
         return Err(Fault::Handle(handle));
     }
+    let at = handle as *const u8;
     // SAFETY: the variable is that long.
     Ok(unsafe { at.add(REFERENCE_SAMPLER as usize).cast::<Sampler>().read_unaligned() })
 }
