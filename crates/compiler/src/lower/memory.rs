@@ -6,7 +6,7 @@ use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail, int, register_ty};
 use super::layout::scalar_bytes;
 use super::operand::{Place, has_only_known_suffix, space};
-use crate::ir::{Mem, Op, Order, Scope, Space, Ty, Value};
+use crate::ir::{Cmp, IntBin, Mem, Op, Order, Scope, Space, Ty, U64, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
@@ -185,6 +185,9 @@ pub(super) fn st<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     if i.ast.has("async") {
         return super::bulk::store_async(l, i);
     }
+    if i.take("bulk") {
+        return st_bulk(l, i);
+    }
     let policy = i.cache_hints();
     let access = access(i)?;
     i.done()?;
@@ -218,6 +221,34 @@ pub(super) fn st<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
             }
         }
     }
+    Ok(())
+}
+
+/// `st.bulk{.weak}{.shared::cta} [a], size, 0`: zeros, eight bytes at a time.
+fn st_bulk<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
+    i.take("weak");
+    let space = i.take_map(space);
+    i.done()?;
+    let [a, size, value] = i.operands()?;
+    let (size, value) = (l.value(size, Type::U64)?, l.value(value, Type::U64)?);
+    let Place::Memory { space, base, offset } = l.place(a, space)? else { return Err(Failure::Unsupported) };
+    let mem = Mem { bits: 64, signed: false };
+    let (at, zero) = (l.b.new_var(Ty::B64), l.b.constant(Ty::B64, 0));
+    l.b.write(at, zero);
+    let [head, body, behind] = [l.b.new_block(), l.b.new_block(), l.b.new_block()];
+    l.b.enter(head);
+    let here = l.b.read(at);
+    let more = l.b.emit1(Op::Icmp(Cmp::Lt, U64), &[here, size], Ty::Pred);
+    l.b.branch(more, body, behind);
+    l.b.enter(body);
+    let address = l.b.emit1(Op::Int(IntBin::Add, U64), &[base, here], Ty::B64);
+    let store = Op::Store { space, mem, offset, order: Order::Weak, scope: Scope::Sys };
+    l.b.emit(store, &[address, value], &[]);
+    let step = l.b.constant(Ty::B64, 8);
+    let next = l.b.emit1(Op::Int(IntBin::Add, U64), &[here, step], Ty::B64);
+    l.b.write(at, next);
+    l.b.jump(head);
+    l.b.enter(behind);
     Ok(())
 }
 
