@@ -21,4 +21,5 @@ pub mod pointer;
 pub mod pool;
 pub mod profiler;
 pub mod stream;
+pub mod tensor_map;
 pub mod texture;

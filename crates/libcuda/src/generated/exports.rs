@@ -6730,23 +6730,41 @@ pub unsafe extern "C" fn cuSurfRefSetArray(hSurfRef: CUsurfref, hArray: CUarray,
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTensorMapEncodeIm2col(
-    _tensorMap: *mut CUtensorMap,
-    _tensorDataType: CUtensorMapDataType,
-    _tensorRank: cuuint32_t,
-    _globalAddress: *mut c_void,
-    _globalDim: *const cuuint64_t,
-    _globalStrides: *const cuuint64_t,
-    _pixelBoxLowerCorner: *const c_int,
-    _pixelBoxUpperCorner: *const c_int,
-    _channelsPerPixel: cuuint32_t,
-    _pixelsPerColumn: cuuint32_t,
-    _elementStrides: *const cuuint32_t,
-    _interleave: CUtensorMapInterleave,
-    _swizzle: CUtensorMapSwizzle,
-    _l2Promotion: CUtensorMapL2promotion,
-    _oobFill: CUtensorMapFloatOOBfill,
+    tensorMap: *mut CUtensorMap,
+    tensorDataType: CUtensorMapDataType,
+    tensorRank: cuuint32_t,
+    globalAddress: *mut c_void,
+    globalDim: *const cuuint64_t,
+    globalStrides: *const cuuint64_t,
+    pixelBoxLowerCorner: *const c_int,
+    pixelBoxUpperCorner: *const c_int,
+    channelsPerPixel: cuuint32_t,
+    pixelsPerColumn: cuuint32_t,
+    elementStrides: *const cuuint32_t,
+    interleave: CUtensorMapInterleave,
+    swizzle: CUtensorMapSwizzle,
+    l2Promotion: CUtensorMapL2promotion,
+    oobFill: CUtensorMapFloatOOBfill,
 ) -> CUresult {
-    ::driver::missing("cuTensorMapEncodeIm2col")
+    ::driver::entry("cuTensorMapEncodeIm2col", || {
+        ::driver::api::tensor_map::cuTensorMapEncodeIm2col(
+            unsafe { Out::new(tensorMap, "tensorMap") }?,
+            tensorDataType,
+            tensorRank,
+            globalAddress,
+            globalDim,
+            globalStrides,
+            pixelBoxLowerCorner,
+            pixelBoxUpperCorner,
+            channelsPerPixel,
+            pixelsPerColumn,
+            elementStrides,
+            interleave,
+            swizzle,
+            l2Promotion,
+            oobFill,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6773,28 +6791,48 @@ pub unsafe extern "C" fn cuTensorMapEncodeIm2colWide(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTensorMapEncodeTiled(
-    _tensorMap: *mut CUtensorMap,
-    _tensorDataType: CUtensorMapDataType,
-    _tensorRank: cuuint32_t,
-    _globalAddress: *mut c_void,
-    _globalDim: *const cuuint64_t,
-    _globalStrides: *const cuuint64_t,
-    _boxDim: *const cuuint32_t,
-    _elementStrides: *const cuuint32_t,
-    _interleave: CUtensorMapInterleave,
-    _swizzle: CUtensorMapSwizzle,
-    _l2Promotion: CUtensorMapL2promotion,
-    _oobFill: CUtensorMapFloatOOBfill,
+    tensorMap: *mut CUtensorMap,
+    tensorDataType: CUtensorMapDataType,
+    tensorRank: cuuint32_t,
+    globalAddress: *mut c_void,
+    globalDim: *const cuuint64_t,
+    globalStrides: *const cuuint64_t,
+    boxDim: *const cuuint32_t,
+    elementStrides: *const cuuint32_t,
+    interleave: CUtensorMapInterleave,
+    swizzle: CUtensorMapSwizzle,
+    l2Promotion: CUtensorMapL2promotion,
+    oobFill: CUtensorMapFloatOOBfill,
 ) -> CUresult {
-    ::driver::missing("cuTensorMapEncodeTiled")
+    ::driver::entry("cuTensorMapEncodeTiled", || {
+        ::driver::api::tensor_map::cuTensorMapEncodeTiled(
+            unsafe { Out::new(tensorMap, "tensorMap") }?,
+            tensorDataType,
+            tensorRank,
+            globalAddress,
+            globalDim,
+            globalStrides,
+            boxDim,
+            elementStrides,
+            interleave,
+            swizzle,
+            l2Promotion,
+            oobFill,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTensorMapReplaceAddress(
-    _tensorMap: *mut CUtensorMap,
-    _globalAddress: *mut c_void,
+    tensorMap: *mut CUtensorMap,
+    globalAddress: *mut c_void,
 ) -> CUresult {
-    ::driver::missing("cuTensorMapReplaceAddress")
+    ::driver::entry("cuTensorMapReplaceAddress", || {
+        ::driver::api::tensor_map::cuTensorMapReplaceAddress(
+            unsafe { Out::new(tensorMap, "tensorMap") }?,
+            globalAddress,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]

@@ -1,0 +1,237 @@
+//! Tensor Map Object Management: descriptions of tensors that kernels copy boxes of.
+//!
+//! A map's 128 bytes are opaque to programs; ours are `compiler::tensor_map`'s.
+
+use core::ffi::{c_int, c_void};
+
+use compiler::tensor_map::{BYTES, Element, Im2col, Swizzle, TensorMap};
+use cuda_abi::out::Out;
+use cuda_abi::{
+    CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion,
+    CUtensorMapSwizzle, cuuint32_t, cuuint64_t,
+};
+
+use crate::{Error, Result};
+
+/// The arguments that both kinds of maps have.
+struct Tensor {
+    data_type: CUtensorMapDataType,
+    rank: cuuint32_t,
+    address: *mut c_void,
+    dims: *const cuuint64_t,
+    strides: *const cuuint64_t,
+    steps: *const cuuint32_t,
+    interleave: CUtensorMapInterleave,
+    swizzle: CUtensorMapSwizzle,
+    l2_promotion: CUtensorMapL2promotion,
+    fill: CUtensorMapFloatOOBfill,
+}
+
+pub fn cuTensorMapEncodeTiled(
+    tensorMap: Out<'_, CUtensorMap>,
+    tensorDataType: CUtensorMapDataType,
+    tensorRank: cuuint32_t,
+    globalAddress: *mut c_void,
+    globalDim: *const cuuint64_t,
+    globalStrides: *const cuuint64_t,
+    boxDim: *const cuuint32_t,
+    elementStrides: *const cuuint32_t,
+    interleave: CUtensorMapInterleave,
+    swizzle: CUtensorMapSwizzle,
+    l2Promotion: CUtensorMapL2promotion,
+    oobFill: CUtensorMapFloatOOBfill,
+) -> Result {
+    let tensor = Tensor {
+        data_type: tensorDataType,
+        rank: tensorRank,
+        address: globalAddress,
+        dims: globalDim,
+        strides: globalStrides,
+        steps: elementStrides,
+        interleave,
+        swizzle,
+        l2_promotion: l2Promotion,
+        fill: oobFill,
+    };
+    let mut map = tensor.read()?;
+    for (axis, size) in list(boxDim, map.rank.into(), "boxDim")?.iter().enumerate() {
+        // CUDA: 1 to 256 elements along each dimension.
+        map.box_dims[axis] = within(u64::from(*size), 1, 256).ok_or(Error::InvalidValue("boxDim"))? as u16;
+    }
+    check_row(&map, map.box_dims[0].into(), "boxDim")?;
+    write(&tensorMap, &map)
+}
+
+pub fn cuTensorMapEncodeIm2col(
+    tensorMap: Out<'_, CUtensorMap>,
+    tensorDataType: CUtensorMapDataType,
+    tensorRank: cuuint32_t,
+    globalAddress: *mut c_void,
+    globalDim: *const cuuint64_t,
+    globalStrides: *const cuuint64_t,
+    pixelBoxLowerCorner: *const c_int,
+    pixelBoxUpperCorner: *const c_int,
+    channelsPerPixel: cuuint32_t,
+    pixelsPerColumn: cuuint32_t,
+    elementStrides: *const cuuint32_t,
+    interleave: CUtensorMapInterleave,
+    swizzle: CUtensorMapSwizzle,
+    l2Promotion: CUtensorMapL2promotion,
+    oobFill: CUtensorMapFloatOOBfill,
+) -> Result {
+    let tensor = Tensor {
+        data_type: tensorDataType,
+        rank: tensorRank,
+        address: globalAddress,
+        dims: globalDim,
+        strides: globalStrides,
+        steps: elementStrides,
+        interleave,
+        swizzle,
+        l2_promotion: l2Promotion,
+        fill: oobFill,
+    };
+    let mut map = tensor.read()?;
+    // CUDA: channels, one to three dimensions of pixels, and images.
+    let n_axes = usize::from(map.rank).checked_sub(2).filter(|&n| n > 0);
+    let n_axes = n_axes.ok_or(Error::InvalidValue("tensorRank"))?;
+    let channels = within(channelsPerPixel.into(), 1, 256).ok_or(Error::InvalidValue("channelsPerPixel"))?;
+    let pixels = within(pixelsPerColumn.into(), 1, 1024).ok_or(Error::InvalidValue("pixelsPerColumn"))?;
+    // CUDA: the more dimensions, the fewer bits each offset has.
+    let most = [32767, 127, 15][n_axes - 1];
+    let corner = |pointer: *const c_int, name: &'static str| {
+        let mut corner = [0i16; 3];
+        for (place, &offset) in corner.iter_mut().zip(list(pointer, n_axes, name)?) {
+            if !(-most - 1..=most).contains(&offset) {
+                return Err(Error::InvalidValue(name));
+            }
+            *place = offset as i16;
+        }
+        Ok(corner)
+    };
+    let im2col = Im2col {
+        lower: corner(pixelBoxLowerCorner, "pixelBoxLowerCorner")?,
+        upper: corner(pixelBoxUpperCorner, "pixelBoxUpperCorner")?,
+        channels_per_pixel: channels as u16,
+        pixels_per_column: pixels as u16,
+    };
+    for axis in 0..n_axes {
+        let last = map.dims[axis + 1] as i64 - 1 + i64::from(im2col.upper[axis]);
+        // CUDA: the box is not empty.
+        if last < i64::from(im2col.lower[axis]) {
+            return Err(Error::InvalidValue("pixelBoxUpperCorner"));
+        }
+    }
+    map.im2col = Some(im2col);
+    check_row(&map, channels, "channelsPerPixel")?;
+    write(&tensorMap, &map)
+}
+
+/// The same tensor elsewhere.
+pub fn cuTensorMapReplaceAddress(tensorMap: Out<'_, CUtensorMap>, globalAddress: *mut c_void) -> Result {
+    let place = place_of(&tensorMap)?;
+    // SAFETY: CUDA's contract: a readable map.
+    let mut map = TensorMap::decode(&unsafe { place.read() }).ok_or(Error::InvalidValue("tensorMap"))?;
+    map.address = aligned_address(globalAddress)?;
+    write(&tensorMap, &map)
+}
+
+fn within(value: u64, least: u64, most: u64) -> Option<u64> {
+    (least..=most).contains(&value).then_some(value)
+}
+
+/// As many entries as the map has dimensions.
+fn list<'a, T>(pointer: *const T, count: usize, name: &'static str) -> Result<&'a [T]> {
+    match count {
+        0 => Ok(&[]),
+        _ if pointer.is_null() => Err(Error::InvalidValue(name)),
+        // SAFETY: CUDA's contract: that many entries.
+        _ => Ok(unsafe { core::slice::from_raw_parts(pointer, count) }),
+    }
+}
+
+/// CUDA: aligned to 16 bytes.
+fn aligned_address(address: *mut c_void) -> Result<u64> {
+    let number = address as u64;
+    if number == 0 || !number.is_multiple_of(16) {
+        return Err(Error::InvalidValue("globalAddress"));
+    }
+    Ok(number)
+}
+
+/// The bytes of the map; CUDA wants them aligned to 64.
+fn place_of(map: &Out<'_, CUtensorMap>) -> Result<*mut [u8; BYTES]> {
+    let place = map.as_ptr().cast::<[u8; BYTES]>();
+    if (place as usize).is_multiple_of(64) { Ok(place) } else { Err(Error::InvalidValue("tensorMap")) }
+}
+
+fn write(map: &Out<'_, CUtensorMap>, what: &TensorMap) -> Result {
+    // SAFETY: `Out`'s promise, byte by byte.
+    unsafe { place_of(map)?.write(what.encode()) };
+    Ok(())
+}
+
+/// CUDA: a row of the box in shared memory is a multiple of 16 bytes, and not longer than what is swizzled.
+fn check_row(map: &TensorMap, elements: u64, name: &'static str) -> Result {
+    let bytes = elements as usize * map.element.bytes();
+    let fits = map.swizzle == Swizzle::None || bytes <= map.swizzle.span();
+    if bytes.is_multiple_of(16) && fits { Ok(()) } else { Err(Error::InvalidValue(name)) }
+}
+
+impl Tensor {
+    fn read(&self) -> Result<TensorMap> {
+        // CUDA: 1 to 5 dimensions.
+        let rank = within(self.rank.into(), 1, 5).ok_or(Error::InvalidValue("tensorRank"))? as usize;
+        if self.interleave.0 > 2 || self.l2_promotion.0 > 3 || self.fill.0 > 1 {
+            return Err(Error::InvalidValue("interleave, l2Promotion or oobFill"));
+        }
+        if self.interleave != CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE {
+            // CUDA: three dimensions at least.
+            return Err(match rank {
+                3.. => Error::NotSupported("tensor maps of interleaved layouts"),
+                _ => Error::InvalidValue("tensorRank"),
+            });
+        }
+        let element = match (Element::of_number(self.data_type.0), self.data_type.0) {
+            (Some(element), _) => element,
+            (None, 13..=15) => return Err(Error::NotSupported("tensor maps of packed 4 and 6 bit types")),
+            _ => return Err(Error::InvalidValue("tensorDataType")),
+        };
+        let swizzle = match (Swizzle::of_number(self.swizzle.0), self.swizzle.0) {
+            (Some(swizzle), _) => swizzle,
+            (None, 4..=6) => return Err(Error::NotSupported("swizzle patterns of compute capability 10.0")),
+            _ => return Err(Error::InvalidValue("swizzle")),
+        };
+        let nan_fill = self.fill.0 == 1;
+        // CUDA: only floats can become NaN.
+        if nan_fill && !element.is_float() {
+            return Err(Error::InvalidValue("oobFill"));
+        }
+        let mut map = TensorMap {
+            address: aligned_address(self.address)?,
+            dims: [1; 5],
+            steps: [1; 5],
+            rank: rank as u8,
+            element,
+            swizzle,
+            nan_fill,
+            ..TensorMap::default()
+        };
+        for (axis, &dim) in list(self.dims, rank, "globalDim")?.iter().enumerate() {
+            map.dims[axis] = within(dim, 1, 1 << 32).ok_or(Error::InvalidValue("globalDim"))?;
+        }
+        for (axis, &stride) in list(self.strides, rank - 1, "globalStrides")?.iter().enumerate() {
+            // CUDA: multiples of 16 below 2^40.
+            if !stride.is_multiple_of(16) || stride >= 1 << 40 {
+                return Err(Error::InvalidValue("globalStrides"));
+            }
+            map.strides[axis] = stride;
+        }
+        for (axis, &step) in list(self.steps, rank, "elementStrides")?.iter().enumerate() {
+            let step = within(step.into(), 1, 8).ok_or(Error::InvalidValue("elementStrides"))?;
+            // CUDA: dimension 0 has no step.
+            map.steps[axis] = if axis == 0 { 1 } else { step as u8 };
+        }
+        Ok(map)
+    }
+}
