@@ -216,6 +216,8 @@ impl Emitter<'_> {
         self.b.inst("ret i32 2");
 
         self.b.start_block(&rest.label("resume", region));
+        // No barrier has been reached yet: all lanes come to one together.
+        self.b.inst("store i32 -1, ptr %next");
         self.clear_slots();
         for (slot, ty, at) in places {
             let from = self.in_record(at);
