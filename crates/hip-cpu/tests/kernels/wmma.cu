@@ -19,6 +19,7 @@ __device__ void tile(const In *a, const In *b, const Out *c, Out *d, int n, int 
     const bool a_rows = std::is_same<LayoutA, wmma::row_major>::value;
     const bool b_rows = std::is_same<LayoutB, wmma::row_major>::value;
     int m = gridDim.x * blockDim.x / warpSize / (n / N) * M;
+#pragma unroll 1
     for (int i = 0; i < k; i += K) {
         wmma::load_matrix_sync(fa, a_rows ? a + row * k + i : a + i * m + row, a_rows ? k : m);
         wmma::load_matrix_sync(fb, b_rows ? b + i * n + column : b + column * k + i, b_rows ? n : k);
