@@ -118,9 +118,22 @@ struct Sampler {
     bool normalized;
     long size[3];
 
+    // In elements. Mirror: frac(x) where floor(x) is even, else 1 - frac(x).
+    float scale(float x, int d) const
+    {
+        if (!normalized)
+            return x;
+        if (mode == cudaAddressModeMirror && filter == cudaFilterModePoint) {
+            const float whole = std::floor(x), fraction = x - whole;
+            x = std::fmod(whole, 2.0f) == 0 ? fraction : 1 - fraction;
+            return std::fmin(x * size[d], size[d] - 1 + 0.5f);
+        }
+        return x * size[d];
+    }
+
     float at(const Texels &texels, float x, float y, float z) const
     {
-        const float scaled[3] = {normalized ? x * size[0] : x, normalized ? y * size[1] : y, normalized ? z * size[2] : z};
+        const float scaled[3] = {scale(x, 0), scale(y, 1), scale(z, 2)};
         if (filter == cudaFilterModePoint)
             return texel(texels, scaled[0], scaled[1], scaled[2]);
         float base[3], alpha[3];
@@ -175,7 +188,7 @@ struct Buffer {
     }
 };
 
-static cudaTextureObject_t texture(const cudaResourceDesc &resource, cudaTextureAddressMode mode,
+static cudaTextureObject_t sampled(const cudaResourceDesc &resource, cudaTextureAddressMode mode,
                                    cudaTextureFilterMode filter, bool normalized,
                                    cudaTextureReadMode read = cudaReadModeElementType)
 {
@@ -279,7 +292,7 @@ static void arrays_1d_and_2d()
                 const std::vector<Point> at = points(flat.size, normalized);
                 const Buffer<Point> device_at(at);
                 const Buffer<float> out{std::vector<float>(at.size())};
-                cudaTextureObject_t object = texture(of_array(plane), mode, filter, normalized);
+                cudaTextureObject_t object = sampled(of_array(plane), mode, filter, normalized);
                 fetch_2d<<<blocks(at.size()), 128>>>(object, device_at.at, out.at, at.size());
                 CHECK(cudaGetLastError());
                 check_fetches("tex2D", at, out.download(at.size()), flat,
@@ -287,7 +300,7 @@ static void arrays_1d_and_2d()
                 CHECK(cudaDestroyTextureObject(object));
 
                 const Sampler thin{mode, filter, normalized, {width, 1, 1}};
-                object = texture(of_array(line), mode, filter, normalized);
+                object = sampled(of_array(line), mode, filter, normalized);
                 fetch_1d<<<blocks(at.size()), 128>>>(object, device_at.at, out.at, at.size());
                 CHECK(cudaGetLastError());
                 check_fetches("tex1D", at, out.download(at.size()), thin, [&](long x, long, long) { return host[x]; });
@@ -324,7 +337,7 @@ static void formats()
     cudaChannelFormatDesc format = cudaCreateChannelDesc<uchar4>();
     CHECK(cudaMallocArray(&array, &format, width, height));
     CHECK(cudaMemcpy2DToArray(array, 0, 0, bytes.data(), width * 4, width * 4, height, cudaMemcpyHostToDevice));
-    cudaTextureObject_t object = texture(of_array(array), cudaAddressModeClamp, cudaFilterModePoint, false, cudaReadModeNormalizedFloat);
+    cudaTextureObject_t object = sampled(of_array(array), cudaAddressModeClamp, cudaFilterModePoint, false, cudaReadModeNormalizedFloat);
     const Buffer<float4> wide{std::vector<float4>(at.size())};
     fetch_2d_float4<<<blocks(at.size()), 128>>>(object, device_at.at, wide.at, at.size());
     CHECK(cudaGetLastError());
@@ -351,7 +364,7 @@ static void formats()
     CHECK(cudaMallocArray(&array, &format, width, height));
     // The older call counts bytes row after row.
     CHECK(cudaMemcpy2DToArray(array, 0, 0, shorts.data(), width * 2, width * 2, height, cudaMemcpyHostToDevice));
-    object = texture(of_array(array), cudaAddressModeClamp, cudaFilterModePoint, false, cudaReadModeNormalizedFloat);
+    object = sampled(of_array(array), cudaAddressModeClamp, cudaFilterModePoint, false, cudaReadModeNormalizedFloat);
     fetch_2d<<<blocks(at.size()), 128>>>(object, device_at.at, out.at, at.size());
     CHECK(cudaGetLastError());
     std::vector<float> got = out.download(at.size());
@@ -364,7 +377,7 @@ static void formats()
     format = cudaCreateChannelDescHalf();
     CHECK(cudaMallocArray(&array, &format, width, height));
     CHECK(cudaMemcpy2DToArray(array, 0, 0, halves.data(), width * 2, width * 2, height, cudaMemcpyHostToDevice));
-    object = texture(of_array(array), cudaAddressModeClamp, cudaFilterModePoint, false);
+    object = sampled(of_array(array), cudaAddressModeClamp, cudaFilterModePoint, false);
     fetch_2d<<<blocks(at.size()), 128>>>(object, device_at.at, out.at, at.size());
     CHECK(cudaGetLastError());
     got = out.download(at.size());
@@ -387,7 +400,7 @@ static void plain_memory()
     resource.res.linear.devPtr = memory.at;
     resource.res.linear.desc = cudaCreateChannelDesc<int4>();
     resource.res.linear.sizeInBytes = n * sizeof(int4);
-    cudaTextureObject_t object = texture(resource, cudaAddressModeClamp, cudaFilterModePoint, false);
+    cudaTextureObject_t object = sampled(resource, cudaAddressModeClamp, cudaFilterModePoint, false);
     fetch_linear<<<blocks(n), 128>>>(object, out.at, n);
     CHECK(cudaGetLastError());
     const std::vector<int4> got = out.download(n);
@@ -418,7 +431,7 @@ static void plain_memory()
     resource.res.pitch2D.height = height;
     resource.res.pitch2D.pitchInBytes = pitch;
     const Sampler sampler{cudaAddressModeBorder, cudaFilterModeLinear, false, {width, height, 1}};
-    object = texture(resource, sampler.mode, sampler.filter, false);
+    object = sampled(resource, sampler.mode, sampler.filter, false);
     const std::vector<Point> at = points(sampler.size, false);
     const Buffer<Point> device_at(at);
     const Buffer<float> values{std::vector<float>(at.size())};
@@ -463,13 +476,13 @@ static void volumes_layers_and_cubes()
             point = {std::floor(point.x * 4) / 4, std::floor(point.y * 4) / 4, std::floor(point.z * 4) / 4};
         const Buffer<Point> device_at(at);
         const Buffer<float> out{std::vector<float>(at.size())};
-        cudaTextureObject_t object = texture(of_array(volume), cudaAddressModeClamp, filter, false);
+        cudaTextureObject_t object = sampled(of_array(volume), cudaAddressModeClamp, filter, false);
         fetch_3d<<<blocks(at.size()), 128>>>(object, device_at.at, out.at, at.size());
         CHECK(cudaGetLastError());
         check_fetches("tex3D", at, out.download(at.size()), sampler, texels);
         CHECK(cudaDestroyTextureObject(object));
 
-        object = texture(of_array(layers), cudaAddressModeClamp, filter, false);
+        object = sampled(of_array(layers), cudaAddressModeClamp, filter, false);
         for (long layer = 0; layer < d; layer++) {
             fetch_layer<<<blocks(at.size()), 128>>>(object, device_at.at, layer, out.at, at.size());
             CHECK(cudaGetLastError());
@@ -511,7 +524,7 @@ static void volumes_layers_and_cubes()
     const std::vector<Point> at = {{1, .2f, -.3f}, {-2, .2f, 1}, {.1f, 1, .5f}, {.1f, -1, .5f}, {0, 0, 3}, {.7f, -.7f, -.9f}};
     const Buffer<Point> device_at(at);
     const Buffer<float> out{std::vector<float>(at.size())};
-    cudaTextureObject_t object = texture(of_array(cube), cudaAddressModeClamp, cudaFilterModePoint, true);
+    cudaTextureObject_t object = sampled(of_array(cube), cudaAddressModeClamp, cudaFilterModePoint, true);
     fetch_cube<<<1, 128>>>(object, device_at.at, out.at, at.size());
     CHECK(cudaGetLastError());
     expect_equal("texCubemap", out.download(at.size()), std::vector<float>{1, 2, 3, 4, 5, 6});
@@ -541,7 +554,7 @@ static void mipmaps_and_gathers()
     cudaResourceDesc resource = {};
     resource.resType = cudaResourceTypeMipmappedArray;
     resource.res.mipmap.mipmap = mipmap;
-    cudaTextureObject_t object = texture(resource, cudaAddressModeWrap, cudaFilterModeLinear, true);
+    cudaTextureObject_t object = sampled(resource, cudaAddressModeWrap, cudaFilterModeLinear, true);
     const std::vector<Point> at = {{.25f, .5f, 0}, {.75f, 1.5f, 0}};
     const Buffer<Point> device_at(at);
     const Buffer<float> out{std::vector<float>(at.size())};
@@ -562,7 +575,7 @@ static void mipmaps_and_gathers()
     cudaArray_t array;
     CHECK(cudaMallocArray(&array, &format, size, size, cudaArrayTextureGather));
     CHECK(cudaMemcpy2DToArray(array, 0, 0, host.data(), size * 4, size * 4, size, cudaMemcpyHostToDevice));
-    object = texture(of_array(array), cudaAddressModeClamp, cudaFilterModePoint, false);
+    object = sampled(of_array(array), cudaAddressModeClamp, cudaFilterModePoint, false);
     const std::vector<Point> corner = {{4, 6, 0}};
     const Buffer<Point> device_corner(corner);
     const Buffer<float4> four{std::vector<float4>(1)};

@@ -22,36 +22,37 @@ use crate::driver::Driver;
 use crate::registry::{self, Kind, Reference};
 use crate::{Error, Result, device};
 
+/// nvcc gives the symbol's name in place of an address; `deviceName` is the source's (`::scope::name`).
 pub fn __cudaRegisterTexture(
     fatCubinHandle: *mut *mut c_void,
     hostVar: *const textureReference,
-    _deviceAddress: *mut *const c_void,
-    deviceName: *const c_char,
+    deviceAddress: *mut *const c_void,
+    _deviceName: *const c_char,
     _dim: c_int,
     norm: c_int,
     _ext: c_int,
 ) {
-    if deviceName.is_null() {
+    if deviceAddress.is_null() {
         return;
     }
     let kind = Kind::Texture { normalizes: norm != 0 };
     // SAFETY: generated code passes a literal.
-    unsafe { registry::add_reference(fatCubinHandle, hostVar.cast(), deviceName, kind) };
+    unsafe { registry::add_reference(fatCubinHandle, hostVar.cast(), deviceAddress.cast(), kind) };
 }
 
 pub fn __cudaRegisterSurface(
     fatCubinHandle: *mut *mut c_void,
     hostVar: *const surfaceReference,
-    _deviceAddress: *mut *const c_void,
-    deviceName: *const c_char,
+    deviceAddress: *mut *const c_void,
+    _deviceName: *const c_char,
     _dim: c_int,
     _ext: c_int,
 ) {
-    if deviceName.is_null() {
+    if deviceAddress.is_null() {
         return;
     }
     // SAFETY: generated code passes a literal.
-    unsafe { registry::add_reference(fatCubinHandle, hostVar.cast(), deviceName, Kind::Surface) };
+    unsafe { registry::add_reference(fatCubinHandle, hostVar.cast(), deviceAddress.cast(), Kind::Surface) };
 }
 
 /// A registered texture on its way to be bound.
