@@ -13,7 +13,7 @@ use testkit::{Installed, Run};
 
 use super::report::Report;
 use crate::setup;
-use crate::toolchain::Toolchain;
+use crate::toolchain::{Release, Toolchain};
 
 pub const NAMES: &[&str] = &[
     "device_query",
@@ -27,6 +27,13 @@ pub const NAMES: &[&str] = &[
     "constant_and_globals",
     "multi_gpu_threads",
     "error_paths",
+    "textures",
+    "texture_references",
+    "cooperative",
+    "clusters",
+    "linking",
+    "mixed_units",
+    "dynamic_parallelism",
 ];
 
 /// How a program is built and reaches CUDA.
@@ -51,6 +58,22 @@ pub const FORMS: &[Form] =
 
 /// Examples that are also built as a plugin.
 const PLUGINS: &[&str] = &["vector_add", "matmul_tiled", "constant_and_globals"];
+
+/// Whether an example exists in a form and for a release.
+fn exists(name: &str, form: Form, release: Release) -> bool {
+    match (name, form) {
+        (_, Form::Plugin) => PLUGINS.contains(&name),
+        // Linking and device launches are about several units.
+        ("mixed_units" | "dynamic_parallelism", _) => form == Form::Rdc,
+        // They use more of the runtime than dlopen_driver.h has.
+        ("textures" | "texture_references" | "cooperative" | "clusters" | "linking", Form::Dlopen) => false,
+        // CUDA 12 took them away.
+        ("texture_references", _) => release == Release::V11_8,
+        // cooperative_groups.h needs libcu++, which Debian's CUDA 11.8 does not bring.
+        ("cooperative" | "clusters", _) => release != Release::V11_8,
+        _ => true,
+    }
+}
 
 impl Form {
     fn name(self) -> &'static str {
@@ -84,7 +107,7 @@ pub fn matrix(toolchain: &Toolchain, installed: &Installed, filter: &[String], r
     let mut jobs = VecDeque::new();
     for form in FORMS {
         for name in NAMES {
-            if *form == Form::Plugin && !PLUGINS.contains(name) {
+            if !exists(name, *form, toolchain.release) {
                 continue;
             }
             let label = format!("{}/{}/{name}", toolchain.release.version(), form.name());
@@ -251,6 +274,12 @@ impl Build<'_> {
     fn nvcc(&self) -> Command {
         let mut command = self.toolchain.nvcc();
         command.arg("-I").arg(setup::root().join("examples"));
+        // Debian's CUDA 12.4 comes without libcu++; the newest release's serves it too.
+        if self.toolchain.release == Release::V12_4
+            && let Ok(newest) = Release::V13_5.get()
+        {
+            command.arg("-isystem").arg(newest.dir.join("include/cccl"));
+        }
         command
     }
 
@@ -271,6 +300,10 @@ impl Build<'_> {
             "constant_and_globals" if self.form == Form::Rdc => {
                 inputs.push(self.source("parts/second_unit.cu"))
             }
+            "linking" => {
+                libraries = vec!["-L".to_owned(), self.stub()?.display().to_string(), "-lcuda".to_owned()];
+            }
+            "mixed_units" => inputs.push(self.machine_code_unit()?),
             "error_paths" => {
                 for arch in ["75", "80"] {
                     inputs.push(if self.form == Form::Dlopen {
@@ -291,7 +324,7 @@ impl Build<'_> {
             fs::rename(made, host)?;
         }
         let mut link = self.nvcc();
-        link.args(self.form.flags()).arg("-o").arg(program);
+        link.args(self.form.flags()).args(architectures(self.name)).arg("-o").arg(program);
         if self.form == Form::Dlopen {
             if self.name != "vector_add_driver" {
                 inputs.push(self.device_half(&source)?);
@@ -331,6 +364,15 @@ impl Build<'_> {
         Ok(object)
     }
 
+    /// A relocatable unit for one architecture, without PTX.
+    fn machine_code_unit(&self) -> Result<PathBuf> {
+        let object = self.part(".unit.o");
+        let mut command = self.nvcc();
+        command.args(["-rdc=true", "-gencode=arch=compute_80,code=sm_80", "-c", "-o"]);
+        quiet(command.arg(&object).arg(self.source("parts/machine_code_unit.cu")))?;
+        Ok(object)
+    }
+
     fn sass(&self, arch: &str) -> Command {
         let mut command = self.nvcc();
         command
@@ -358,6 +400,16 @@ impl Build<'_> {
         let dir = if stubs.exists() { stubs } else { self.installed.lib().to_path_buf() };
         ensure!(dir.join("libcuda.so").exists(), "there is no libcuda to link against: cargo xtask build");
         Ok(dir)
+    }
+}
+
+/// What an example is compiled for, where nvcc's default does not do.
+fn architectures(name: &str) -> &'static [&'static str] {
+    match name {
+        "clusters" => &["-gencode=arch=compute_90,code=compute_90"],
+        // The device linker joins machine code; ours joins the PTX beside it.
+        "mixed_units" => &["-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_80,code=compute_80"],
+        _ => &[],
     }
 }
 
