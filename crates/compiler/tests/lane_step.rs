@@ -36,7 +36,16 @@ fn objects_of_setting_l_call_nothing_by_name() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("step");
     std::fs::create_dir_all(&folder).unwrap();
     let mut n_kernels = 0;
-    for file in ["atomic", "barrier", "control", "lane", "memory", "nan", "recursion", "warp"] {
+    for file in [
+        "atomic/atomic",
+        "barrier/barrier",
+        "control/control",
+        "control/recursion",
+        "control/waiting",
+        "float/nan",
+        "memory/memory",
+        "warp/warp",
+    ] {
         let program = load(&rows.join(file).with_extension("ptx"));
         let mut modules = vec![];
         for kernel in &program.kernels {
@@ -47,7 +56,7 @@ fn objects_of_setting_l_call_nothing_by_name() {
                 "{}",
                 kernel.name
             );
-            let name = format!("{file}.{}.ll", kernel.name);
+            let name = format!("{}.{}.ll", file.replace('/', "."), kernel.name);
             std::fs::write(folder.join(&name), &compiled.text).unwrap();
             modules.push(name);
         }
