@@ -51,3 +51,24 @@ fn warps_at_different_barriers() {
         assert_eq!(stuck("apart", how), (72, 0));
     }
 }
+
+/// Both settings say where the threads wait: the lines of the PTX.
+#[test]
+fn threads_that_wait_for_ever_are_told_with_their_lines() {
+    let program = load(PTX).unwrap();
+    let line = |text: &str| 1 + PTX.lines().position(|line| line.contains(text)).unwrap();
+    let (half, apart) = (line("bar.sync 1, 64"), line("barrier.sync %r2, 96"));
+    for (kernel, line) in [("half", half), ("apart", apart)] {
+        for how in [How::new(1, 64).lane(), How::new(1, 64).warp()] {
+            let mut out = [0u8; 4];
+            let Err(Error::Fault(Fault::Deadlock(stuck))) =
+                run(&program, kernel, &how, &mut [Arg::Buffer(&mut out)])
+            else {
+                panic!("{kernel} is not stuck")
+            };
+            let places = hip_cpu::exec::sanitize::places(stuck, &program, how.block);
+            let expected = format!("thread (0,0,0) in block (0,0,0) waits at PTX line {line} of test.ptx");
+            assert_eq!(places, [expected], "{kernel} in {:?}", how.setting);
+        }
+    }
+}

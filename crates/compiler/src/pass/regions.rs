@@ -58,6 +58,8 @@ pub struct Plan {
     pub types: Vec<Ty>,
     pub is_prologue: BitSet,
     pub regions: Vec<Region>,
+    /// Where the barrier in front of each region stands.
+    pub barriers: Vec<Pos>,
 }
 
 /// `among`: who goes from region to region together, the block (S) or each group by itself (P). `Err` is the reason why
@@ -105,12 +107,14 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     let mut entries = vec![0];
     let mut behind: Vec<Option<usize>> = vec![None; graph.len()];
     let mut reduced: Vec<Option<Value>> = vec![None];
+    let mut barriers = vec![Pos::default()];
     for (at, block) in body.blocks.iter().enumerate() {
         let barrier = block.insts.last().filter(|inst| inst.op.is_barrier());
         if let Some(barrier) = barrier.filter(|_| dominators.is_reachable(at)) {
             behind[at] = Some(entries.len());
             entries.push(graph[at][0]);
             reduced.push(barrier.results.first().copied());
+            barriers.push(barrier.pos);
         }
     }
     let live = live_in(&body);
@@ -143,7 +147,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
             among,
         )?);
     }
-    Ok(Plan { prologue, types: body.values.clone(), is_prologue: invariant.block, regions })
+    Ok(Plan { prologue, types: body.values.clone(), is_prologue: invariant.block, regions, barriers })
 }
 
 /// What a region has to find at its start.

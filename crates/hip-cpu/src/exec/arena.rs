@@ -17,13 +17,17 @@ const PAGE: usize = 4096;
 const HUGE_PAGE: usize = 2 << 20;
 
 impl Mapping {
+    pub const LEAST_BYTES: usize = 64 << 10;
+    /// On either side.
+    pub const GUARD_BYTES: usize = PAGE;
+
     /// Makes room for `bytes`; the contents are undefined afterwards.
     pub fn ensure(&mut self, bytes: u64) -> Result<(), Fault> {
         let wanted = usize::try_from(bytes).map_err(|_| Fault::Memory(bytes))?;
         if wanted <= self.bytes && self.base != 0 {
             return Ok(());
         }
-        let size = wanted.max(64 << 10).checked_next_power_of_two().ok_or(Fault::Memory(bytes))?;
+        let size = wanted.max(Self::LEAST_BYTES).checked_next_power_of_two().ok_or(Fault::Memory(bytes))?;
         self.release();
         // SAFETY: a fresh private mapping; the result is checked.
         let at = unsafe {

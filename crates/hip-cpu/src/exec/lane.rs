@@ -422,15 +422,13 @@ impl<'a> Block<'a> {
 
     fn stuck(&mut self) -> Stuck {
         let mut stuck = self.lanes.stuck();
-        if self.per_warp {
-            return stuck;
-        }
-        for t in 0..self.n_threads {
+        for t in 0..self.lanes.states.len() {
             if self.lanes.states[t] == State::Ended {
                 continue;
             }
             let (block, position) = (self.index, self.thread(t).position & !ALIGNED);
-            let waiting = Waiting { block, thread: t as u32, position };
+            let thread = if self.per_warp { t * WARP } else { t };
+            let waiting = Waiting { block, thread: thread as u32, position };
             match &mut stuck.waiting {
                 [first @ None, _] => *first = Some(waiting),
                 [Some(first), other @ None] if first.position != position => *other = Some(waiting),

@@ -159,7 +159,8 @@ pub struct Warp {
     pub args: [u64; 4],
     pub results: [u64; 2],
     pub site: u32,
-    pub reserved: [u32; 9],
+    pub position: u32,
+    pub reserved: [u32; 8],
 }
 
 const _: () = {
@@ -167,6 +168,7 @@ const _: () = {
     assert!(offset_of!(Warp, kind) == offset_of!(Thread, kind));
     assert!(offset_of!(Warp, args) == offset_of!(Thread, args));
     assert!(offset_of!(Warp, results) == offset_of!(Thread, results));
+    assert!(offset_of!(Warp, position) == offset_of!(Thread, position));
     assert!(size_of::<Warp>() == 128);
     assert!(offset_of!(Launch, grid) == 24 && offset_of!(Launch, block) == 36);
     assert!(offset_of!(Launch, dynamic_shared) == 48 && offset_of!(Launch, workers) == 52);

@@ -19,6 +19,7 @@ mod warp;
 use super::cpu::{Compiled, ENTRY_SIMD, ENTRY_WARP, Options, Setting};
 use super::llvm::{Builder, Type, Val};
 use crate::ir::{Function, Op, Order, Space, Ty, Value};
+use crate::lines::Lines;
 use crate::pass::bits::BitSet;
 use crate::pass::number::Threads;
 use crate::pass::regions::{Plan, Region, plan};
@@ -44,6 +45,7 @@ pub fn emit(
     let plan = plan(body, threads, local_bytes, if per_warp { Among::Group } else { Among::Block })?;
     let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
     emitter.constants = constants(program);
+    emitter.lines = Some(&program.lines);
     if per_warp {
         emitter.per_warp = true;
         emitter.clustered = options.clustered;
@@ -155,6 +157,7 @@ struct Emitter<'a> {
     local_bytes: u64,
     /// Numbers and bytes of the program's constant variables.
     constants: Vec<(usize, u64)>,
+    lines: Option<&'a Lines>,
     b: Builder,
     allocas: Vec<String>,
     /// Values that are the same for a block, by name.
@@ -201,6 +204,7 @@ impl<'a> Emitter<'a> {
             locals,
             local_bytes,
             constants: vec![],
+            lines: None,
             b: Builder::new(),
             allocas: vec![],
             prologue: HashMap::new(),

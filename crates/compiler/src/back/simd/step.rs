@@ -21,6 +21,7 @@ pub(super) mod warp {
     pub const FLAGS: u64 = 36;
     pub const ARGS: u64 = 40;
     pub const RESULTS: u64 = 72;
+    pub const POSITION: u64 = 92;
     pub const SAVED: u64 = 128;
 }
 
@@ -141,6 +142,10 @@ impl Emitter<'_> {
             BarrierKind::RedOr => 4,
         };
         self.ask(BARRIER, flags);
+        // The mark's position is the number of the region behind it.
+        let pos = self.plan.barriers.get(barrier.pos.offset as usize).copied().unwrap_or_default();
+        let position = self.lines.map_or(0, |lines| lines.number(pos));
+        self.put(warp::POSITION, &Builder::int(Type::int(32, 1), position.into()));
         let (numbers, predicate) = match (kind, barrier.args.split_last()) {
             (BarrierKind::Sync | BarrierKind::Arrive, _) | (_, None) => (&barrier.args[..], None),
             (_, Some((&predicate, numbers))) => (numbers, Some(predicate)),

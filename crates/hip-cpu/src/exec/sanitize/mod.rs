@@ -10,11 +10,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use compiler::Program;
-use compiler::ir::CLUSTER_SHIFT;
+use compiler::ir::{CLUSTER_SHIFT, Op};
 use compiler::program::Kernel;
 use hip_sys::*;
 use parking_lot::Mutex;
 
+use super::arena::Mapping;
 use super::guard::{self, Pause};
 use super::lane::Stuck;
 use super::services;
@@ -39,6 +40,8 @@ pub struct Run<'a> {
     locals: Vec<Extent>,
     params_bytes: u64,
     is_clustered: bool,
+    /// Every write to shared memory is seen.
+    tells_unwritten: bool,
     /// Threads of a block.
     block: [u32; 3],
     /// By place and complaint: what it was, and how often.
@@ -104,6 +107,7 @@ impl<'a> Run<'a> {
             locals,
             params_bytes: u64::from(kernel.params_bytes),
             is_clustered: launch.cluster != [1; 3],
+            tells_unwritten: launch.cluster == [1; 3] && !writes_unseen(kernel),
             block: launch.block,
             found: Mutex::default(),
             n_errors: AtomicU64::new(0),
@@ -239,15 +243,22 @@ impl Access {
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// Block of the cluster, offset in its part of the window.
-    Shared(u64, u64),
-    /// Number of the thread that owns it, offset in its window.
-    Local(u32, u64),
+    Shared(u64, i64),
+    /// Number of the thread that owns it, offset in the window of the one that asks.
+    Local(u32, i64),
     /// The frame of a function that calls itself.
     Frame,
-    Param(u64),
+    Param(i64),
     /// What a cooperative grid meets by; offset in it.
     Workspace(u64),
     Elsewhere,
+}
+
+/// Whether the host writes shared memory for the kernel.
+fn writes_unseen(kernel: &Kernel) -> bool {
+    let body = kernel.body.as_ref().ok();
+    let mut insts = body.into_iter().flat_map(|body| &body.blocks).flat_map(|block| &block.insts);
+    insts.any(|inst| matches!(inst.op, Op::TensorCopy(_)))
 }
 
 /// What is wrong with an access.
@@ -281,7 +292,7 @@ pub unsafe extern "C" fn check(
     let run = unsafe { &*block.run };
     let access = Access::unpack(what);
     let place = locate(run, (launch, worker, thread), access.space, address as usize, stack);
-    let Err(problem) = judge(run, block, thread, access, place, address as usize) else { return 1 };
+    let Err(problem) = judge(run, block, access, place, address as usize) else { return 1 };
     let (text, code) = match &problem {
         Problem::Misaligned => ("misaligned", Some(device::MISALIGNED_ADDRESS)),
         Problem::OutOfBounds(_) => ("out of bounds", Some(hipErrorIllegalAddress)),
@@ -315,8 +326,11 @@ fn locate(
     // Offsets of a space's own instructions are meant as offsets, wherever they lead.
     if space == Space::Shared || space == Space::Generic && in_shared {
         return match run.is_clustered && in_shared {
-            true => Place::Shared(shared >> CLUSTER_SHIFT, shared & ((1 << CLUSTER_SHIFT) - 1)),
-            false => Place::Shared(0, shared),
+            true => {
+                let offset = shared & ((1 << CLUSTER_SHIFT) - 1);
+                Place::Shared(shared >> CLUSTER_SHIFT, offset.cast_signed())
+            }
+            false => Place::Shared(0, shared.cast_signed()),
         };
     }
     let all_local = from(worker.local);
@@ -326,13 +340,11 @@ fn locate(
             return Place::Frame;
         }
         if is_local {
-            let own = from(thread.local);
             let n_threads = launch.block.iter().map(|&n| u64::from(n)).product::<u64>().max(1);
             let each = worker.local_bytes / n_threads;
-            return match space == Space::Generic && each > 0 && own >= each {
-                true => Place::Local((all_local / each) as u32, all_local % each),
-                false => Place::Local(thread.linear, own),
-            };
+            let is_other = space == Space::Generic && each > 0;
+            let owner = if is_other { (all_local / each) as u32 } else { thread.linear };
+            return Place::Local(owner, from(thread.local).cast_signed());
         }
     }
     let workspace = from(launch.workspace.cast());
@@ -341,7 +353,19 @@ fn locate(
     }
     let param = from(launch.params);
     if space == Space::Param || param < run.params_bytes {
-        return Place::Param(param);
+        return Place::Param(param.cast_signed());
+    }
+    // A generic address that just misses a window was meant for it: nothing else lies in the window's mapping.
+    let just_misses = |base: *const u8, bytes: u64| {
+        let room = bytes.max(Mapping::LEAST_BYTES as u64).next_power_of_two();
+        from(base).wrapping_add(Mapping::GUARD_BYTES as u64) < room + 2 * Mapping::GUARD_BYTES as u64
+    };
+    if space == Space::Generic && !run.is_clustered && just_misses(worker.shared, worker.shared_bytes.into())
+    {
+        return Place::Shared(0, shared.cast_signed());
+    }
+    if space == Space::Generic && just_misses(worker.local, worker.local_bytes) {
+        return Place::Local(thread.linear, from(thread.local).cast_signed());
     }
     Place::Elsewhere
 }
@@ -349,7 +373,6 @@ fn locate(
 fn judge(
     run: &Run<'_>,
     block: &mut Block,
-    thread: &Thread,
     access: Access,
     place: Place,
     address: usize,
@@ -357,19 +380,19 @@ fn judge(
     let bytes = access.bytes();
     // Windows begin where every alignment holds, offsets count from there.
     let aligned_at = match place {
-        Place::Shared(_, offset) | Place::Local(_, offset) | Place::Param(offset) => offset,
+        Place::Shared(_, offset) | Place::Local(_, offset) | Place::Param(offset) => offset.cast_unsigned(),
         Place::Frame | Place::Workspace(_) | Place::Elsewhere => address as u64,
     };
-    if bytes.is_power_of_two() && aligned_at % bytes != 0 {
+    if bytes.is_power_of_two() && !aligned_at.is_multiple_of(bytes) {
         return Err(Problem::Misaligned);
     }
     match place {
         Place::Shared(_, offset) => {
             inside(&run.shared, offset, bytes, "the block has no shared memory")?;
-            // Blocks of a cluster write each other's memory; only bounds are judged there.
-            if run.is_clustered {
+            if !run.tells_unwritten {
                 return Ok(());
             }
+            let offset = offset.cast_unsigned();
             if access.kind != Kind::Write {
                 let element = access.element_bytes;
                 let mut elements = (0..access.n_elements).filter(|nth| access.used >> nth & 1 != 0);
@@ -385,18 +408,15 @@ fn judge(
             }
             Ok(())
         }
-        Place::Local(owner, _) if owner != thread.linear => {
-            Err(Problem::OutOfBounds("and is in the local memory of another thread".to_owned()))
-        }
         Place::Local(_, offset) => inside(&run.locals, offset, bytes, "the thread has no local memory"),
         Place::Frame => Ok(()),
         Place::Workspace(offset) if offset + bytes <= size_of::<Workspace>() as u64 => Ok(()),
         Place::Workspace(_) => {
             Err(Problem::OutOfBounds("and is beyond the end of the grid's workspace".to_owned()))
         }
-        Place::Param(offset) => match offset.checked_add(bytes).is_some_and(|end| end <= run.params_bytes) {
-            true => Ok(()),
-            false => Err(Problem::OutOfBounds(format!(
+        Place::Param(offset) => match offset.cast_unsigned().checked_add(bytes) {
+            Some(end) if end <= run.params_bytes => Ok(()),
+            _ => Err(Problem::OutOfBounds(format!(
                 "and is beyond the {} bytes of the kernel's parameters",
                 run.params_bytes
             ))),
@@ -406,13 +426,12 @@ fn judge(
 }
 
 /// The range lies in one variable.
-fn inside(extents: &[Extent], offset: u64, bytes: u64, none: &str) -> Result<(), Problem> {
-    let end = offset.saturating_add(bytes);
-    if extents.iter().any(|it| it.start <= offset && end <= it.end) {
+fn inside(extents: &[Extent], offset: i64, bytes: u64, none: &str) -> Result<(), Problem> {
+    let (offset, end) = (i128::from(offset), i128::from(offset) + i128::from(bytes));
+    if extents.iter().any(|it| i128::from(it.start) <= offset && end <= i128::from(it.end)) {
         return Ok(());
     }
-    let distance =
-        |it: &&Extent| if offset < it.start { it.start - offset } else { offset.saturating_sub(it.end) };
+    let distance = |it: &&Extent| (i128::from(it.start) - offset).max(offset - i128::from(it.end));
     let nearest = extents.iter().min_by_key(distance);
     Err(Problem::OutOfBounds(nearest.map_or_else(
         || format!("and {none}"),
@@ -448,7 +467,7 @@ fn global(address: usize, bytes: usize) -> Result<(), Problem> {
     let relation = near
         .into_iter()
         .min()
-        .map(|(_, (base, size), what)| report::relation(address as u64, (base as u64, size as u64), what));
+        .map(|(_, (base, size), what)| report::relation(address as i128, (base as u64, size as u64), what));
     Err(Problem::OutOfBounds(relation.unwrap_or_else(|| "and there is no allocation".to_owned())))
 }
 

@@ -79,10 +79,10 @@ fn at(run: &Run<'_>, position: u32) -> Vec<String> {
 }
 
 /// Where `address` lies beside a thing that starts at `extent.0` and has `extent.1` bytes.
-pub fn relation(address: u64, extent: (u64, u64), name: &str) -> String {
-    let (start, bytes) = extent;
+pub fn relation(address: i128, (start, bytes): (u64, u64), name: &str) -> String {
     let what = format!("{name} at {start:#x} of size {bytes} bytes");
     let nearest = format!("the nearest {what}");
+    let (start, bytes) = (i128::from(start), i128::from(bytes));
     match address {
         _ if address < start => format!("and is {} bytes before {nearest}", start - address),
         // As compute-sanitizer counts: the first byte behind the end is 1 byte after it.
@@ -127,8 +127,11 @@ pub fn access(
     let adjective = if matches!(problem, Problem::Unwritten) { "Uninitialized" } else { "Invalid" };
     let first = format!("{adjective} {} {kind} of size {} bytes", space(access, place), access.bytes());
     let shown = match place {
-        Place::Shared(_, offset) | Place::Local(_, offset) | Place::Param(offset) => offset,
-        Place::Frame | Place::Workspace(_) | Place::Elsewhere => address as u64,
+        Place::Shared(_, offset) | Place::Local(_, offset) | Place::Param(offset) if offset < 0 => {
+            format!("-{:#x}", offset.unsigned_abs())
+        }
+        Place::Shared(_, offset) | Place::Local(_, offset) | Place::Param(offset) => format!("{offset:#x}"),
+        Place::Frame | Place::Workspace(_) | Place::Elsewhere => format!("{address:#x}"),
     };
     let mut lines = vec![first];
     lines.extend(at(run, position));
@@ -138,15 +141,19 @@ pub fn access(
     }
     match problem {
         Problem::Misaligned => {
-            lines.push(format!("    Address {shown:#x} is misaligned: not a multiple of {}", access.bytes()));
+            lines.push(format!("    Address {shown} is misaligned: not a multiple of {}", access.bytes()));
         }
         Problem::OutOfBounds(nearest) => {
-            lines.push(format!("    Address {shown:#x} is out of bounds"));
+            lines.push(format!("    Address {shown} is out of bounds"));
             lines.push(format!("    {nearest}"));
+            if let Place::Local(owner, _) = place
+                && thread_index(owner, run.block) != by.0
+            {
+                let [x, y, z] = thread_index(owner, run.block);
+                lines.push(format!("    and is in the local memory of thread ({x},{y},{z})"));
+            }
         }
-        Problem::Unwritten => {
-            lines.push(format!("    Address {shown:#x} was not written before in this block"))
-        }
+        Problem::Unwritten => lines.push(format!("    Address {shown} was not written before in this block")),
     }
     lines.push(String::new());
     say(&lines);
