@@ -18,8 +18,8 @@ use crate::stream::{Op, Stream};
 pub struct Launched {
     code: Option<Arc<exec::Kernel>>,
     function: Option<Arc<Function>>,
-    /// PTX's param space; 16-byte aligned.
-    params: Vec<u128>,
+    /// PTX's param space.
+    params: Vec<exec::ParamLine>,
     shape: Shape,
     /// Blocks of a cluster.
     cluster: [u32; 3],
@@ -150,7 +150,7 @@ impl Launched {
         let kernel = function.kernel();
         let bytes = kernel.params_bytes as usize;
         self.params.clear();
-        self.params.resize(bytes.div_ceil(16) + 1, 0);
+        self.params.resize(bytes / size_of::<exec::ParamLine>() + 1, exec::ParamLine::default());
         let buffer = self.params.as_mut_ptr().cast::<u8>();
         if !arguments.params.is_null() {
             for (i, param) in kernel.params.iter().enumerate() {

@@ -87,6 +87,17 @@ pub struct Launch {
     pub explicit_cluster: u32,
 }
 
+/// A piece of a parameter buffer. Parameters such as tensor maps are aligned to as much as this.
+#[repr(C, align(128))]
+#[derive(Clone, Copy)]
+pub struct ParamLine([u8; 128]);
+
+impl Default for ParamLine {
+    fn default() -> ParamLine {
+        ParamLine([0; 128])
+    }
+}
+
 /// What a cooperative grid finds at the address in `%envreg1` and `%envreg2`: CUDA's cooperative groups meet there, all
 /// blocks adding to `barrier`.
 #[repr(C)]

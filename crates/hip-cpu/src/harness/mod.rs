@@ -220,7 +220,8 @@ pub fn run_code(
     globals: &mut Globals,
 ) -> Result<(), Error> {
     let kernel = find(program, kernel)?;
-    let mut params = vec![0u128; (kernel.params_bytes as usize).div_ceil(16) + 1];
+    let mut params =
+        vec![exec::ParamLine::default(); kernel.params_bytes as usize / size_of::<exec::ParamLine>() + 1];
     assert_eq!(args.len(), kernel.params.len(), "{} takes {} arguments", kernel.name, kernel.params.len());
     for (arg, param) in args.iter_mut().zip(&kernel.params) {
         let bytes = match arg {

@@ -45,7 +45,8 @@ fn form(line: &str) -> Option<String> {
     }
     let word = word.trim_end_matches(';');
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '_');
-    let is_form = word.contains('.') && word.starts_with(|c: char| c.is_ascii_lowercase()) && word.chars().all(plain);
+    let is_form =
+        word.contains('.') && word.starts_with(|c: char| c.is_ascii_lowercase()) && word.chars().all(plain);
     is_form.then(|| word.to_owned())
 }
 
