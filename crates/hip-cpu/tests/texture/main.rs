@@ -4,6 +4,7 @@
 #![allow(non_upper_case_globals, reason = "constants are HIP's")]
 
 mod cube_and_levels;
+mod forms;
 mod model;
 mod names;
 mod support;

@@ -24,6 +24,8 @@ pub struct Bench {
 }
 
 fn kernel(name: &str, instruction: &str) -> String {
+    // A line for each: the list of forms that tests show is read from the lines.
+    let instruction = instruction.replace("; ", ";\n");
     format!(
         ".visible .entry {name}(.param .u64 t, .param .u64 s, .param .u64 i, .param .u64 o) {{
          .reg .pred %p<4>; .reg .b16 %h<8>; .reg .b32 %c<16>; .reg .b32 %o<8>; .reg .b32 %x<4>;

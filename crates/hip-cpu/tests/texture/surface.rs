@@ -340,3 +340,174 @@ fn words_of(values: &[u32]) -> [u32; IN] {
     words[..values.len()].copy_from_slice(values);
     words
 }
+
+#[test]
+fn every_width_passes_where_nothing_traps() {
+    let kernels: Vec<(String, String)> = GEOMETRIES
+        .iter()
+        .map(|(geometry, from, ..)| {
+            let to = from.replace("%c0", "%c3");
+            let mut text = String::new();
+            for (bits, lanes) in SHAPES {
+                let (list, ..) = moves(bits, lanes);
+                let v = vector(lanes);
+                text += &format!("suld.b.{geometry}{v}.b{bits}.trap {list}, [%t, {from}];\n");
+                text += &format!("sust.b.{geometry}{v}.b{bits}.trap [%t, {to}], {list};\n");
+            }
+            for (load, store) in [("ca", "wb"), ("cg", "cg"), ("cs", "cs"), ("cv", "wt")] {
+                text += &format!("suld.b.{geometry}.{load}.b32.trap %x0, [%t, {from}];\n");
+                text += &format!("sust.b.{geometry}.{store}.b32.trap [%t, {to}], %x0;\n");
+            }
+            (format!("k{geometry}"), text)
+        })
+        .collect();
+    let list: Vec<(&str, &str)> = kernels.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    let mut bench = Bench::new("", "", &list);
+    for (geometry, _, size, flags) in GEOMETRIES {
+        let array = array(size, Format(HIP_AD_FORMAT_UNSIGNED_INT32, 1), flags | hipArraySurfaceLoadStore);
+        let full = size.map(|it| it.max(1));
+        let (row, rows, slices) = (full[0] * 4, full[1], full[2]);
+        let mut memory: Vec<u8> = (0..row * rows * slices).map(|it| (it * 37 + 11) as u8).collect();
+        upload(array, &memory, row, rows, slices);
+        let object = surface(array);
+        // The first 16 bytes of row 1 and slice 2, as far as there are such, go to the next 16.
+        let (y, z) = (1.min(rows - 1), 2.min(slices - 1));
+        bench
+            .run(&format!("k{geometry}"), object as u64, 0, &[words_of(&[0, y as u32, z as u32, 16])])
+            .unwrap();
+        let at = (z * rows + y) * row;
+        memory.copy_within(at..at + 16, at + 16);
+        assert_eq!(download(array, row, rows, slices), memory, "{geometry}");
+        hipDestroySurfaceObject(object).unwrap();
+        hipArrayDestroy(array).unwrap();
+    }
+}
+
+#[test]
+fn formatted_stores_reach_every_geometry() {
+    // Vector, mode, element, and where that is: 12 elements in a row.
+    let stores: [(usize, &str, i32, Option<usize>); 12] = [
+        (1, "trap", 1, Some(1)),
+        (2, "trap", 2, Some(2)),
+        (4, "trap", 3, Some(3)),
+        (1, "clamp", 4, Some(4)),
+        (2, "clamp", -7, Some(0)),
+        (4, "clamp", 99, Some(11)),
+        (1, "zero", 6, Some(6)),
+        (2, "zero", 7, Some(7)),
+        (4, "zero", 8, Some(8)),
+        (1, "zero", -1, None),
+        (2, "zero", 12, None),
+        (4, "zero", 99, None),
+    ];
+    let kernels: Vec<(String, String)> = GEOMETRIES
+        .iter()
+        .map(|(geometry, at, ..)| {
+            let mut text = String::new();
+            for (lanes, mode, x, _) in stores {
+                let v = vector(lanes);
+                let list = ["%c4", "%c5", "%c6", "%c7"][..lanes].join(",");
+                text +=
+                    &format!("mov.b32 %c0, {x};\nsust.p.{geometry}{v}.b32.{mode} [%t, {at}], {{{list}}};\n");
+            }
+            (format!("k{geometry}"), text)
+        })
+        .collect();
+    let list: Vec<(&str, &str)> = kernels.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    let mut bench = Bench::new("", "", &list);
+    for (geometry, _, size, flags) in GEOMETRIES {
+        let array = array(size, Format(HIP_AD_FORMAT_UNSIGNED_INT8, 4), flags | hipArraySurfaceLoadStore);
+        let full = size.map(|it| it.max(1));
+        let (row, rows, slices) = (full[0] * 4, full[1], full[2]);
+        let mut memory = vec![0xee; row * rows * slices];
+        upload(array, &memory, row, rows, slices);
+        let object = surface(array);
+        let (y, z) = (1.min(rows - 1), 2.min(slices - 1));
+        let mut input = words_of(&[0, y as u32, z as u32]);
+        input[4..8].copy_from_slice(&[1, 2, 3, 4]);
+        bench.run(&format!("k{geometry}"), object as u64, 0, &[input]).unwrap();
+        for (lanes, _, _, to) in stores {
+            if let Some(x) = to {
+                let at = (z * rows + y) * row + 4 * x;
+                memory[at..at + lanes].copy_from_slice(&[1, 2, 3, 4][..lanes]);
+            }
+        }
+        assert_eq!(download(array, row, rows, slices), memory, "{geometry}");
+        hipDestroySurfaceObject(object).unwrap();
+        hipArrayDestroy(array).unwrap();
+    }
+}
+
+/// Operation and type, whether by sample, the surface's numbers, what was there, the operand, what is there then.
+const REDUCTIONS: [(&str, bool, bool, u64, u64, u64); 20] = [
+    ("add.u32", false, false, 0xffff_ffff, 3, 2),
+    ("min.u32", false, false, 0xffff_ffff, 3, 3),
+    ("max.u32", false, false, 0xffff_ffff, 3, 0xffff_ffff),
+    ("add.s32", false, true, 0x7fff_ffff, 1, 0x8000_0000),
+    ("min.s32", false, true, 0xffff_ffff, 3, 0xffff_ffff),
+    ("max.s32", false, true, 0xffff_ffff, 3, 3),
+    ("add.u64", false, false, 0xffff_ffff, 1, 0x1_0000_0000),
+    ("min.u64", false, false, u64::MAX, 3, 3),
+    ("max.u64", false, false, u64::MAX, 3, u64::MAX),
+    ("min.s64", false, true, u64::MAX, 3, u64::MAX),
+    ("max.s64", false, true, u64::MAX, 3, 3),
+    ("and.b32", false, false, 0b1100, 0b1010, 0b1000),
+    ("or.b32", false, false, 0b1100, 0b1010, 0b1110),
+    ("add.b32", true, true, 0xffff_ffff, 3, 2),
+    ("min.b32", true, true, 0xffff_ffff, 3, 0xffff_ffff),
+    ("max.b32", true, false, 0xffff_ffff, 3, 0xffff_ffff),
+    ("and.b32", true, false, 0b1100, 0b1010, 0b1000),
+    ("or.b32", true, false, 0b1100, 0b1010, 0b1110),
+    ("min.b64", true, true, u64::MAX, 3, u64::MAX),
+    ("max.b64", true, true, u64::MAX, 3, 3),
+];
+
+#[test]
+fn every_reduction_has_its_place_in_every_geometry() {
+    for (geometry, at, size, _) in &GEOMETRIES[..3] {
+        let kernels: Vec<(String, String)> = REDUCTIONS
+            .iter()
+            .map(|(form, by_sample, ..)| {
+                let (op, ty) = form.split_once('.').unwrap();
+                let (kind, value) =
+                    (if *by_sample { "p" } else { "b" }, if ty.ends_with("64") { "%d0" } else { "%c8" });
+                let mut text = "mov.b64 %d0, {%c8,%c9};\n".to_owned();
+                // Inside, beyond the end, and nowhere.
+                for (mode, x) in [("trap", "%c4"), ("clamp", "%c5"), ("zero", "%c6")] {
+                    text += &format!(
+                        "mov.b32 %c0, {x};\nsured.{kind}.{op}.{geometry}.{ty}.{mode} [%t, {at}], {value};\n"
+                    );
+                }
+                (format!("{kind}{op}{ty}"), text)
+            })
+            .collect();
+        let list: Vec<(&str, &str)> = kernels.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        let mut bench = Bench::new("", "", &list).in_lanes();
+        for ((form, by_sample, signed, before, operand, after), (name, _)) in REDUCTIONS.iter().zip(&kernels)
+        {
+            let kind = if *signed { HIP_AD_FORMAT_SIGNED_INT32 } else { HIP_AD_FORMAT_UNSIGNED_INT32 };
+            let format = Format(kind, if form.ends_with("64") { 2 } else { 1 });
+            let array = array(*size, format, hipArraySurfaceLoadStore);
+            let full = size.map(|it| it.max(1));
+            let (bytes, rows, slices) = (format.bytes(), full[1], full[2]);
+            let row = full[0] * bytes;
+            let mut memory: Vec<u8> =
+                (0..full[0] * rows * slices).flat_map(|_| before.to_le_bytes()[..bytes].to_vec()).collect();
+            upload(array, &memory, row, rows, slices);
+            let object = surface(array);
+            let (y, z) = (1.min(rows - 1), 2.min(slices - 1));
+            let scale = if *by_sample { 1 } else { bytes as u32 };
+            let mut input =
+                words_of(&[0, y as u32, z as u32, 0, 3 * scale, 1000 * scale, (5 * scale).wrapping_neg()]);
+            (input[8], input[9]) = (*operand as u32, (operand >> 32) as u32);
+            bench.run(name, object as u64, 0, &[input]).unwrap();
+            for x in [3, full[0] - 1] {
+                let at = (z * rows + y) * row + x * bytes;
+                memory[at..at + bytes].copy_from_slice(&after.to_le_bytes()[..bytes]);
+            }
+            assert_eq!(download(array, row, rows, slices), memory, "{geometry} {form} by sample {by_sample}");
+            hipDestroySurfaceObject(object).unwrap();
+            hipArrayDestroy(array).unwrap();
+        }
+    }
+}
