@@ -323,6 +323,8 @@ fn limit_images(p: &mut hipDeviceProp_tR0600) {
 // ---- the sticky error ----
 
 /// Numbers for which HIP has no name; they are CUDA's.
+// CPU differs: a misaligned access works, where a GPU answers 716; CUDAWAY_SANITIZE=memcheck answers it.
+// CPU differs: an address beside an allocation may be readable or writable, since pages protect memory here.
 pub const HARDWARE_STACK_ERROR: hipError_t = hipError_t(714);
 pub const INVALID_PC: hipError_t = hipError_t(718);
 pub const MISALIGNED_ADDRESS: hipError_t = hipError_t(716);

@@ -160,7 +160,7 @@ const FAILING: &[(&str, &str)] = &[
 
 /// The documented error at the documented call, again and again until the reset; the program checks that itself.
 fn failing_kernels(installed: &Installed, program: &Path, dir: &Path, report: &mut Report) {
-    for setting in ["auto", "L"] {
+    for setting in ["auto", "P", "L"] {
         for (way, message) in FAILING {
             let run = installed.preloaded(program).arg(way).env("CUDAWAY_CPU_SETTING", setting);
             let outcome = run.env("CUDAWAY_CACHE_DIR", dir.join("kernels")).run().and_then(|ended| {
