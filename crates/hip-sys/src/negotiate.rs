@@ -50,6 +50,16 @@ impl Layout {
         if version >= 60_000_000 { Layout::Rocm6 } else { Layout::Rocm5 }
     }
 
+    /// All properties of one device; `None` where only the old layout can be had.
+    pub fn properties(hip: &Hip, device: c_int) -> Option<hipDeviceProp_tR0600> {
+        let mut buffer = Box::new(PropertiesBuffer([0; PROPERTIES_BYTES]));
+        let at = buffer.0.as_mut_ptr();
+        // SAFETY: the buffer is larger than the structure.
+        unsafe { hip.hipGetDevicePropertiesR0600(at.cast(), device) }.ok()?;
+        // SAFETY: the call filled the structure, which is plain data.
+        Some(unsafe { at.cast::<hipDeviceProp_tR0600>().read_unaligned() })
+    }
+
     /// Name, architecture, UUID and memory of one device.
     pub fn identity(hip: &Hip, device: c_int) -> Result<DeviceIdentity, HipError> {
         let mut buffer = Box::new(PropertiesBuffer([0; PROPERTIES_BYTES]));

@@ -247,6 +247,7 @@ pub(crate) fn attribute(device: &Device, attrib: CUdevice_attribute) -> Option<c
             hip::hipDeviceAttributeCooperativeLaunch,
             c_int::from(provider.has("hipModuleLaunchCooperativeKernel")),
         ),
+        _ if let Some(limit) = image_limit(device, attrib) => Is(limit),
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH => yes(has_clusters(device)),
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED => {
             yes(provider.has("hipHostRegister"))
@@ -277,6 +278,46 @@ pub(crate) fn attribute(device: &Device, attrib: CUdevice_attribute) -> Option<c
         Is(value) => value,
         Hip(attribute, otherwise) => device.hip_attribute(attribute).unwrap_or(otherwise),
     })
+}
+
+/// The sizes of textures and surfaces for which HIP has no attribute, only a property.
+fn image_limit(device: &Device, attrib: CUdevice_attribute) -> Option<c_int> {
+    type A = CUdevice_attribute;
+    let pick: fn(&hip::hipDeviceProp_tR0600) -> c_int = match attrib {
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_WIDTH => |p| p.maxTexture2DLayered[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_HEIGHT => |p| p.maxTexture2DLayered[1],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LAYERED_LAYERS => |p| p.maxTexture2DLayered[2],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_WIDTH => |p| p.maxTexture1DLayered[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LAYERED_LAYERS => |p| p.maxTexture1DLayered[1],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_WIDTH => |p| p.maxTexture2DGather[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_GATHER_HEIGHT => |p| p.maxTexture2DGather[1],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_WIDTH_ALTERNATE => |p| p.maxTexture3DAlt[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_HEIGHT_ALTERNATE => |p| p.maxTexture3DAlt[1],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE3D_DEPTH_ALTERNATE => |p| p.maxTexture3DAlt[2],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_WIDTH => |p| p.maxTextureCubemapLayered[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURECUBEMAP_LAYERED_LAYERS => |p| p.maxTextureCubemapLayered[1],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH => |p| p.maxTexture2DLinear[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT => |p| p.maxTexture2DLinear[1],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH => |p| p.maxTexture2DLinear[2],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_WIDTH => |p| p.maxTexture2DMipmap[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_MIPMAPPED_HEIGHT => |p| p.maxTexture2DMipmap[1],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_WIDTH => |p| p.maxSurface2D[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_HEIGHT => |p| p.maxSurface2D[1],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_WIDTH => |p| p.maxSurface3D[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_HEIGHT => |p| p.maxSurface3D[1],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE3D_DEPTH => |p| p.maxSurface3D[2],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_WIDTH => |p| p.maxSurface1DLayered[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE1D_LAYERED_LAYERS => |p| p.maxSurface1DLayered[1],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_WIDTH => |p| p.maxSurface2DLayered[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_HEIGHT => |p| p.maxSurface2DLayered[1],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACE2D_LAYERED_LAYERS => |p| p.maxSurface2DLayered[2],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_WIDTH => |p| p.maxSurfaceCubemap,
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_WIDTH => |p| p.maxSurfaceCubemapLayered[0],
+        A::CU_DEVICE_ATTRIBUTE_MAXIMUM_SURFACECUBEMAP_LAYERED_LAYERS => |p| p.maxSurfaceCubemapLayered[1],
+        _ => return None,
+    };
+    // HIP differs: before ROCm 6 the properties have another layout; 0 says nothing is promised.
+    Some(hip::Layout::properties(device.hip(), device.hip_ordinal).as_ref().map_or(0, pick))
 }
 
 /// CUDA: clusters exist from compute capability 9.0 on.

@@ -2627,26 +2627,34 @@ unsafe extern "C" fn cudaMemcpy3DAsync_ptsz(
     })
 }
 
-unsafe extern "C" fn cudaMemcpy3DPeer(_p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DPeer")
+unsafe extern "C" fn cudaMemcpy3DPeer(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
+    ::runtime::entry("cudaMemcpy3DPeer", || {
+        ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeerAsync(
-    _p: *const cudaMemcpy3DPeerParms,
-    _stream: cudaStream_t,
+    p: *const cudaMemcpy3DPeerParms,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DPeerAsync")
+    ::runtime::entry("cudaMemcpy3DPeerAsync", || {
+        ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeerAsync_ptsz(
-    _p: *const cudaMemcpy3DPeerParms,
-    _stream: cudaStream_t,
+    p: *const cudaMemcpy3DPeerParms,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DPeerAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemcpy3DPeerAsync_ptsz", || {
+        ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
+    })
 }
 
-unsafe extern "C" fn cudaMemcpy3DPeer_ptds(_p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DPeer_ptds")
+unsafe extern "C" fn cudaMemcpy3DPeer_ptds(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaMemcpy3DPeer_ptds", || {
+        ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy3D_ptds(p: *const cudaMemcpy3DParms) -> cudaError_t {

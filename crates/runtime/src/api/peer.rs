@@ -3,10 +3,12 @@
 use core::ffi::{c_int, c_uint, c_void};
 
 use cuda_abi::out::Out;
-use cuda_abi::runtime::{cudaDeviceP2PAttr, cudaStream_t};
+use cuda_abi::runtime::{
+    cudaDeviceP2PAttr, cudaMemcpy3DParms, cudaMemcpy3DPeerParms, cudaMemcpyKind, cudaStream_t,
+};
 use cuda_abi::{CUcontext, CUdevice_P2PAttribute};
 
-use super::memory::address;
+use super::memory::{address, cudaMemcpy3D, cudaMemcpy3DAsync};
 use crate::{Result, device, driver, stream};
 
 pub fn cudaDeviceCanAccessPeer(canAccessPeer: Out<'_, c_int>, device: c_int, peerDevice: c_int) -> Result {
@@ -72,6 +74,29 @@ pub fn cudaMemcpyPeerAsync(
     } else {
         driver.cuMemcpyPeerAsync(address(dst), to, address(src), from, count, stream::meant(stream))
     }
+}
+
+/// CUDA: a copy between devices, or from and to arrays on them; the addresses say where linear memory is.
+fn boxes(p: &cudaMemcpy3DPeerParms) -> Result<cudaMemcpy3DParms> {
+    contexts(p.dstDevice, p.srcDevice)?;
+    Ok(cudaMemcpy3DParms {
+        srcArray: p.srcArray,
+        srcPos: p.srcPos,
+        srcPtr: p.srcPtr,
+        dstArray: p.dstArray,
+        dstPos: p.dstPos,
+        dstPtr: p.dstPtr,
+        extent: p.extent,
+        kind: cudaMemcpyKind::cudaMemcpyDefault,
+    })
+}
+
+pub fn cudaMemcpy3DPeer(p: &cudaMemcpy3DPeerParms) -> Result {
+    cudaMemcpy3D(&boxes(p)?)
+}
+
+pub fn cudaMemcpy3DPeerAsync(p: &cudaMemcpy3DPeerParms, stream: cudaStream_t) -> Result {
+    cudaMemcpy3DAsync(&boxes(p)?, stream)
 }
 
 fn contexts(to: c_int, from: c_int) -> Result<(CUcontext, CUcontext)> {
