@@ -33,7 +33,10 @@ const BUILD: &[Package] = &[
 const TEST: &[Package] = &[
     ("clang-19", "compiles the translator's output on its own, as a second opinion"),
     ("libgmp-dev", "MPFR's integers"),
-    ("libmpfr-dev", "exact values of sine and the like, which the approximate instructions are measured against"),
+    (
+        "libmpfr-dev",
+        "exact values of sine and the like, which the approximate instructions are measured against",
+    ),
 ];
 
 static OFFLINE: AtomicBool = AtomicBool::new(false);

@@ -28,6 +28,7 @@ pub const NAMES: &[&str] = &[
     "multi_gpu_threads",
     "error_paths",
     "textures",
+    "textures_driver",
     "texture_references",
     "cooperative",
     "clusters",
@@ -66,7 +67,10 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         // Linking and device launches are about several units.
         ("mixed_units" | "dynamic_parallelism", _) => form == Form::Rdc,
         // They use more of the runtime than dlopen_driver.h has.
-        ("textures" | "texture_references" | "cooperative" | "clusters" | "linking", Form::Dlopen) => false,
+        (
+            "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters" | "linking",
+            Form::Dlopen,
+        ) => false,
         // CUDA 12 took them away.
         ("texture_references", _) => release == Release::V11_8,
         // cooperative_groups.h needs libcu++, which Debian's CUDA 11.8 does not bring.
@@ -300,7 +304,7 @@ impl Build<'_> {
             "constant_and_globals" if self.form == Form::Rdc => {
                 inputs.push(self.source("parts/second_unit.cu"))
             }
-            "linking" => {
+            "linking" | "textures_driver" => {
                 libraries = vec!["-L".to_owned(), self.stub()?.display().to_string(), "-lcuda".to_owned()];
             }
             "mixed_units" => inputs.push(self.machine_code_unit()?),
