@@ -38,9 +38,9 @@ fn reach(example: &str) -> Reach {
         ".version 9.0\n.target sm_90{mode}\n.address_size 64\n\
          .global .texref texture;\n.global .surfref surface;\n{sampler}\
          .visible .global .u32 variable;\n.visible .func function() {{ ret; }}\n\
-         .visible .entry kernel() {{\n.shared .align 16 .b8 tile[64];\n.local .align 16 .b8 local[64];\n\
-         .reg .pred %p<10>;\n.reg .b8 %b<10>;\n.reg .b16 %h<10>;\n.reg .b32 %r<10>;\n.reg .b64 %rd<10>;\n.reg .b128 %q<10>;\n\
-         .reg .f32 %f<10>;\n.reg .f64 %fd<10>;\n\
+         .visible .entry kernel(.param .align 16 .b8 parameter[64]) {{\n.shared .align 16 .b8 tile[64];\n.local .align 16 .b8 local[64];\n\
+         .reg .pred %p<10>;\n.reg .b8 %b<10>;\n.reg .b16 %h<20>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<20>;\n.reg .b128 %q<10>;\n\
+         .reg .f32 %f<20>;\n.reg .f64 %fd<20>;\n\
          targets: .branchtargets OUT, OUT;\nprototype: .callprototype _ ();\n{example};\nOUT:\nret;\n}}\n"
     );
     let sources = [Source { name: "example.ptx".to_owned(), text }];

@@ -16,8 +16,8 @@ pub fn record(text: &str) {
     let Some(test) = test_name() else { return };
     let mut seen = SEEN.lock();
     let before = seen.len();
-    for line in text.lines() {
-        seen.extend(form(line));
+    for statement in text.split(['\n', ';']) {
+        seen.extend(form(statement));
     }
     if seen.len() == before {
         return;
@@ -36,14 +36,13 @@ fn test_name() -> Option<String> {
     Some(format!("{}.rs", name.rsplit_once('-').map_or(name.as_str(), |(name, _)| name)))
 }
 
-/// Opcode and modifiers of a line with one instruction.
-fn form(line: &str) -> Option<String> {
-    let mut words = line.split_whitespace();
+/// Opcode and modifiers of an instruction.
+fn form(statement: &str) -> Option<String> {
+    let mut words = statement.split_whitespace();
     let mut word = words.next()?;
     if word.starts_with('@') {
         word = words.next()?;
     }
-    let word = word.trim_end_matches(';');
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | ':' | '_');
     let is_form =
         word.contains('.') && word.starts_with(|c: char| c.is_ascii_lowercase()) && word.chars().all(plain);
@@ -55,9 +54,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_s_form_is_its_opcode_with_modifiers() {
-        assert_eq!(form("  @%p add.sat.s32 %r1, %r2, 1;").as_deref(), Some("add.sat.s32"));
-        assert_eq!(form(".reg .b32 %r<4>;"), None);
-        assert_eq!(form("ret;"), None);
+    fn a_statement_s_form_is_its_opcode_with_modifiers() {
+        assert_eq!(form("  @%p add.sat.s32 %r1, %r2, 1").as_deref(), Some("add.sat.s32"));
+        assert_eq!(form(".reg .b32 %r<4>"), None);
+        assert_eq!(form("ret"), None);
     }
 }
