@@ -33,10 +33,9 @@ impl Model {
         let [x, y, z] = at.map(|it| it as usize);
         let start = ((z * self.size[1] + y) * self.size[0] + x) * self.format.bytes();
         let mut channels = [0.0, 0.0, 0.0, 1.0];
-        for nth in 0..self.format.1 as usize {
-            let n = self.format.channel_bytes();
-            let raw = &self.bytes[start + nth * n..][..n];
-            channels[nth] = self.channel(raw, nth);
+        let n = self.format.channel_bytes();
+        for (nth, channel) in channels.iter_mut().enumerate().take(self.format.1 as usize) {
+            *channel = self.channel(&self.bytes[start + nth * n..][..n], nth);
         }
         channels
     }
@@ -118,8 +117,9 @@ impl Model {
                 Some(i) => at[nth] = i,
                 None => {
                     let mut border = [0.0, 0.0, 0.0, 1.0];
-                    for nth in 0..self.format.1 as usize {
-                        border[nth] = f64::from(self.desc.borderColor[nth]);
+                    let colors = self.desc.borderColor.iter().take(self.format.1 as usize);
+                    for (channel, color) in border.iter_mut().zip(colors) {
+                        *channel = f64::from(*color);
                     }
                     return border;
                 }

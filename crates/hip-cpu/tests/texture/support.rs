@@ -75,7 +75,7 @@ impl Bench {
         // No thread too many: they would store, too.
         let threads = inputs.len().min(32) as u32;
         let blocks = inputs.len().div_ceil(32);
-        assert!(blocks == 1 || inputs.len() % 32 == 0);
+        assert!(blocks == 1 || inputs.len().is_multiple_of(32));
         let mut answers = vec![];
         for setting in 0..self.settings {
             let how = How::new(blocks as u32, threads);
