@@ -756,33 +756,42 @@ fn doubles_round_as_written() {
 /// Up to PTX 6.4 `wmma` has `.satfinite` for floats: an infinity is the greatest number, NaN zero.
 #[test]
 fn old_floats_saturate() {
-    for (d, c, greatest) in [(F16, F16, 0x7bff), (F32, F32, 0x7f7f_ffff), (F16, F32, 0x7bff)] {
-        let count = if c == F32 { 8 } else { 4 };
-        let mut text = text(
-            &format!("wmma.mma.sync.row.col.m16n16k16.{d}.{c}.satfinite", d = d.name(), c = c.name()),
-            &[(F16, 8), (F16, 8), (c, count)],
-            (d, if d == F32 { 8 } else { 4 }),
-            "",
-        );
-        text = text.replace(".version 8.7", ".version 6.3").replace("sm_90", "sm_70");
+    for (turn, [m, n, k]) in WMMA_SIZES.into_iter().enumerate() {
+        for layouts in ["row.row", "row.col", "col.row", "col.col"] {
+            for (d, c) in [(F16, F16), (F32, F32), (F32, F16), (F16, F32)] {
+                let (d_name, c_name) = (d.name(), c.name());
+                let instruction = format!("wmma.mma.sync.{layouts}.m{m}n{n}k{k}.{d_name}.{c_name}.satfinite");
+                old_float_saturates(&instruction, d, c, turn == 0 && layouts == "row.col");
+            }
+        }
+    }
+}
+
+fn old_float_saturates(instruction: &str, d: T, c: T, vectors: bool) {
+    let registers = |ty: T| if ty == F32 { 8 } else { 4 };
+    let text = text(instruction, &[(F16, 8), (F16, 8), (c, registers(c))], (d, registers(d)), "");
+    let text = text.replace(".version 8.7", ".version 6.3").replace("sm_90", "sm_70");
+    let program = harness::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let (greatest, least) = if d == F16 { (0x7bff, 0xfbff) } else { (0x7f7f_ffff, 0xff7f_ffff) };
+    for how in settings().iter().take(if vectors { 3 } else { 1 }) {
+        let compiled = harness::emit(&program, "kernel", how).unwrap();
+        let code = harness::code("kernel", &compiled, how).unwrap();
         // All elements of A and B are the same, so the fragments' layout does not matter.
         for (a, b, expected) in [
             (0x7c00u16, 0x3c00u16, greatest),
-            (0x7c00, 0xbc00, if d == F16 { 0xfbff } else { 0xff7f_ffff }),
+            (0x7c00, 0xbc00, least),
             (0x7c00, 0, 0),
             (0x7e00, 0x3c00, 0),
             (0x3c00, 0x3c00, d.encode(16)),
         ] {
-            let mut input: Vec<u8> =
-                [a, b].map(|it| vec![it; 512]).concat().iter().flat_map(|it| it.to_le_bytes()).collect();
-            input.extend(vec![0; count * 128]);
-            let words = 256 * d.bits() / 8;
-            for how in settings() {
-                let got = run(&text, &how, &input, words);
-                let all: Vec<u8> =
-                    (0..256).flat_map(|_| expected.to_le_bytes()[..d.bits() / 8].to_vec()).collect();
-                assert_eq!(got, all, "{a:x} × {b:x} in {d:?}");
-            }
+            let mut from: Vec<u8> = [a, b].iter().flat_map(|it| it.to_le_bytes().repeat(512)).collect();
+            from.extend(vec![0; registers(c) * 128]);
+            let mut to = vec![0; 256 * d.bits() / 8];
+            let mut args = [Arg::Buffer(&mut from), Arg::Buffer(&mut to)];
+            let mut globals = harness::Globals::place(&program);
+            harness::run_code(&program, "kernel", &code, how, &mut args, &mut globals).unwrap();
+            let all = expected.to_le_bytes()[..d.bits() / 8].repeat(256);
+            assert_eq!(to, all, "{a:x} × {b:x} by {instruction} in {:?}", how.setting);
         }
     }
 }
@@ -961,7 +970,8 @@ impl Wmma {
         text + "ret;\n}\n"
     }
 
-    fn check(&self, mut seed: u64) {
+    /// Compares in setting L, and in P or S too if `vectors` says so.
+    fn check(&self, mut seed: u64, vectors: bool) {
         let [m, n, k] = self.size;
         let [dt, at, bt, ct] = self.types;
         let mut matrix = |ty: T, rows: usize, columns: usize| -> Vec<Vec<i64>> {
@@ -991,7 +1001,8 @@ impl Wmma {
         let text = self.text();
         // P and S come from one emitter: one of them, by chance.
         let [lane, warp, simd] = settings().try_into().unwrap();
-        for how in [lane, if seed & 64 == 0 { warp } else { simd }] {
+        let other = if seed & 64 == 0 { warp } else { simd };
+        for how in std::iter::once(lane).chain(vectors.then_some(other)) {
             let program = harness::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
             let (mut from, mut to) = (input.clone(), vec![0; output.len()]);
             let mut args = [Arg::Buffer(&mut from), Arg::Buffer(&mut to)];
@@ -1006,20 +1017,22 @@ const WMMA_SIZES: [[usize; 3]; 3] = [[16, 16, 16], [32, 8, 16], [8, 32, 16]];
 const SPACES: [&str; 4] = ["", ".global", ".shared", ".shared::cta"];
 
 /// Each layout of A and B, with the other choices taken in turn.
-fn wmma_layouts(size: [usize; 3], types: &[[T; 4]], mut turn: usize) {
+fn wmma_layouts(size: [usize; 3], all: &[[T; 4]], mut turn: usize) {
     for a in [false, true] {
         for b in [false, true] {
             turn += 1;
-            Wmma {
-                size,
-                types: types[turn % types.len()],
-                by_columns: [a, b, turn & 1 != 0, turn & 2 != 0],
-                strides: (turn / 2 + turn) % 2 == 0,
-                space: SPACES[turn % 4],
-                saturation: "",
-                op: "",
+            for (nth, &types) in all.iter().enumerate() {
+                Wmma {
+                    size,
+                    types,
+                    by_columns: [a, b, turn & 1 != 0, turn & 2 != 0],
+                    strides: (turn / 2 + turn) % 2 == 0,
+                    space: SPACES[turn % 4],
+                    saturation: if types[0] == S32 && turn & 4 != 0 { ".satfinite" } else { "" },
+                    op: "",
+                }
+                .check(turn as u64, nth == turn % all.len());
             }
-            .check(turn as u64);
         }
     }
 }
@@ -1037,7 +1050,10 @@ fn wmma_of_halves() {
 #[test]
 fn wmma_of_bytes() {
     for (turn, size) in WMMA_SIZES.into_iter().enumerate() {
-        wmma_layouts(size, &[[S32, S8, S8, S32], [S32, U8, U8, S32]], turn);
+        let types = [[S32, S8, S8, S32], [S32, U8, U8, S32]];
+        wmma_layouts(size, &types, turn);
+        // With and without .satfinite.
+        wmma_layouts(size, &types, turn + 4);
     }
 }
 
@@ -1061,11 +1077,13 @@ fn wmma_of_less_than_bytes() {
         ] {
             let types = [S32, ty, ty, S32];
             let strides = turn >= 2;
-            Wmma { size: [8, 8, k], types, by_columns, strides, space, saturation, op }.check(turn as u64);
+            Wmma { size: [8, 8, k], types, by_columns, strides, space, saturation, op }
+                .check(turn as u64, true);
         }
         let types = [S32, U8, U8, S32];
         let saturation = ".satfinite";
-        Wmma { size: [16, 16, 16], types, by_columns, strides: true, space, saturation, op: "" }.check(9);
+        Wmma { size: [16, 16, 16], types, by_columns, strides: true, space, saturation, op: "" }
+            .check(9, true);
     }
 }
 
@@ -1214,5 +1232,171 @@ fn products_as_nvcc_writes_them() {
             outcome.unwrap_or_else(|error| panic!("{kernel} in {:?}: {error}", how.setting));
             assert!(d == expected, "{kernel} in {:?}", how.setting);
         }
+    }
+}
+
+/// Bytes of the matrices that [`spaces`] moves.
+const MOVED: usize = 1024;
+
+/// Loads `.a` and `.b`, or loads `.c` and stores `.d`, from and to each space in each layout, in one kernel of setting L:
+/// the fragment is the same from every space, and what is stored is the matrix. What the layouts mean is the business of
+/// the products above.
+fn spaces(size: [usize; 3], ty: T, parts: [&str; 2]) {
+    let [m, n, k] = size;
+    let shape = format!("m{m}n{n}k{k}");
+    let wmma = |part: usize| {
+        Wmma {
+            size,
+            types: if parts[0] == "a" { [F32, ty, ty, F32] } else { [ty, F16, F16, ty] },
+            by_columns: [false; 4],
+            strides: false,
+            space: "",
+            saturation: "",
+            op: "",
+        }
+        .registers(if parts[0] == "a" { part } else { 2 })
+    };
+    let kind = if ty == F64 {
+        "f64"
+    } else if ty == F32 && parts[0] == "c" {
+        "f32"
+    } else {
+        "b32"
+    };
+    // `%r3`, `%f32_3`, `%f64_3`
+    let name = |n: usize| if kind == "b32" { format!("%r{n}") } else { format!("%{kind}_{n}") };
+    let copy = |from: &str, to: &str| -> String {
+        (0..MOVED / 128).map(|n| format!("ld{from}+{0}];\nst{to}+{0}], %word;\n", 128 * n)).collect()
+    };
+    let mut text = format!(
+        ".version 8.7\n.target sm_90\n.address_size 64\n.visible .entry kernel(.param .u64 from, .param .u64 to)\n{{\n\
+         .shared .align 128 .b8 tile[{}];\n.reg .b32 %r<20>, %l, %tile, %mine, %word;\n.reg .f32 %f32_<20>;\n.reg .f64 %f64_<20>;\n\
+         .reg .b64 %from, %to, %lane, %out, %o, %shared;\nld.param.u64 %from, [from];\nld.param.u64 %to, [to];\n\
+         mov.u32 %l, %laneid;\nmul.wide.u32 %o, %l, 4;\nadd.u64 %lane, %from, %o;\nadd.u64 %out, %to, %o;\n\
+         mov.u32 %tile, tile;\nmad.lo.u32 %mine, %l, 4, %tile;\ncvt.u64.u32 %shared, %tile;\ncvta.shared.u64 %shared, %shared;\n",
+        2 * MOVED
+    );
+    text += &copy(".global.b32 %word, [%lane", ".shared.b32 [%mine");
+    let mut slots = 0;
+    let mut stored = vec![];
+    for (part, letter) in parts.into_iter().enumerate() {
+        let layouts: &[&str] = match (ty.bits() < 8, letter) {
+            (true, "a") => &["row"],
+            (true, "b") => &["col"],
+            _ => &["row", "col"],
+        };
+        let count = wmma(part);
+        let list = (0..count).map(name).collect::<Vec<_>>().join(", ");
+        for layout in layouts {
+            for (nth, space) in ["", "", ".global", ".shared", ".shared::cta"].into_iter().enumerate() {
+                let is_shared = nth == 1 || nth >= 3;
+                if letter == "d" {
+                    let to = match (nth, is_shared) {
+                        (1, _) => format!("%shared+{MOVED}"),
+                        (_, true) => format!("%tile+{MOVED}"),
+                        _ => format!("%to+{}", slots * MOVED),
+                    };
+                    let zero = copy(".global.b32 %word, [%out", ".shared.b32 [%mine");
+                    // The part of `to` that comes next is still zero.
+                    text += &zero
+                        .replace("%out+", &format!("%out+{}+", slots * MOVED))
+                        .replace("%mine+", &format!("%mine+{MOVED}+"));
+                    writeln!(
+                        text,
+                        "wmma.store.d.sync.aligned.{layout}.{shape}{space}.{} [{to}], {{{list}}};",
+                        ty.name()
+                    )
+                    .unwrap();
+                    if is_shared {
+                        let back = copy(".shared.b32 %word, [%mine", ".global.b32 [%out");
+                        text += "bar.warp.sync -1;\n";
+                        text += &back
+                            .replace("%out+", &format!("%out+{}+", slots * MOVED))
+                            .replace("%mine+", &format!("%mine+{MOVED}+"));
+                    }
+                    text += "bar.warp.sync -1;\n";
+                    stored.push((slots, *layout));
+                } else {
+                    let from = match (nth, is_shared) {
+                        (1, _) => "%shared",
+                        (_, true) => "%tile",
+                        _ => "%from",
+                    };
+                    writeln!(
+                        text,
+                        "wmma.load.{letter}.sync.aligned.{layout}.{shape}{space}.{} {{{list}}}, [{from}];",
+                        ty.name()
+                    )
+                    .unwrap();
+                    for n in 0..count.min(8) {
+                        let bytes = if ty == F64 { 8 } else { 4 };
+                        let at = slots * MOVED + 32 * bytes * n;
+                        let again = if ty == F64 {
+                            "mad.wide.u32 %o, %l, 8, %to;\n"
+                        } else {
+                            "add.u64 %o, %out, 0;\n"
+                        };
+                        writeln!(text, "{again}st.global.{kind} [%o+{at}], {};", name(n)).unwrap();
+                    }
+                }
+                slots += 1;
+            }
+        }
+        if parts[1] == "d" && part == 0 {
+            writeln!(text, "wmma.load.c.sync.aligned.row.{shape}.{} {{{list}}}, [%from];", ty.name())
+                .unwrap();
+        }
+    }
+    text += "ret;\n}\n";
+    let mut seed = 3;
+    let input: Vec<u8> = (0..MOVED).map(|_| U8.some(&mut seed) as u8).collect();
+    let program = harness::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let (mut from, mut to) = (input.clone(), vec![0; slots * MOVED]);
+    let how = How::new(1, 32).lane();
+    harness::run(&program, "kernel", &how, &mut [Arg::Buffer(&mut from), Arg::Buffer(&mut to)])
+        .unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let slot = |number: usize| &to[number * MOVED..][..MOVED];
+    for first in (0..slots).step_by(5) {
+        for space in 1..5 {
+            assert!(
+                slot(first) == slot(first + space),
+                "{shape} {ty:?} {parts:?}, group {first}, space {space}"
+            );
+        }
+        assert!(slot(first).iter().any(|&byte| byte != 0), "{shape} {ty:?}: nothing moved");
+    }
+    for (number, layout) in stored {
+        let bytes = ty.bits() / 8;
+        let mut expected = vec![0; MOVED];
+        for row in 0..m {
+            for column in 0..n {
+                let from = (row * n + column) * bytes;
+                let at = if layout == "row" { from } else { (column * m + row) * bytes };
+                expected[at..at + bytes].copy_from_slice(&input[from..from + bytes]);
+            }
+        }
+        assert!(slot(number) == expected, "{shape} {ty:?} stored by {layout}");
+    }
+}
+
+#[test]
+fn wmma_reaches_every_space() {
+    for size in WMMA_SIZES {
+        for ty in [F16, Bf16, S8, U8] {
+            spaces(size, ty, ["a", "b"]);
+        }
+        for ty in [F16, F32, S32] {
+            spaces(size, ty, ["c", "d"]);
+        }
+    }
+    for (size, ty, accumulator) in [
+        ([16, 16, 8], Tf32, F32),
+        ([8, 8, 4], F64, F64),
+        ([8, 8, 32], S4, S32),
+        ([8, 8, 32], U4, S32),
+        ([8, 8, 128], B1, S32),
+    ] {
+        spaces(size, ty, ["a", "b"]);
+        spaces(size, accumulator, ["c", "d"]);
     }
 }
