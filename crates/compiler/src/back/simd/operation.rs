@@ -219,8 +219,7 @@ impl Emitter<'_> {
             }
             if call == Syscall::AssertFail {
                 let number = me.b.resize(lane, 32, false);
-                let first =
-                    me.b.assign(Type::int(32, 1), format_args!("trunc i64 %first{} to i32", me.region));
+                let first = Val::new(Type::int(32, 1), me.linear_name());
                 let thread = me.b.add(&first, &number);
                 words.extend(["x", "y", "z"].map(|axis| format!("i32 %ctaid.{axis}")));
                 words.push(thread.typed());
