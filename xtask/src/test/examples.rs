@@ -32,6 +32,7 @@ pub const NAMES: &[&str] = &[
     "texture_references",
     "cooperative",
     "clusters",
+    "tensor_maps",
     "linking",
     "mixed_units",
     "dynamic_parallelism",
@@ -68,13 +69,15 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         ("mixed_units" | "dynamic_parallelism", _) => form == Form::Rdc,
         // They use more of the runtime than dlopen_driver.h has.
         (
-            "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters" | "linking",
+            "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters" | "tensor_maps"
+            | "linking",
             Form::Dlopen,
         ) => false,
         // CUDA 12 took them away.
         ("texture_references", _) => release == Release::V11_8,
         // cooperative_groups.h needs libcu++, which Debian's CUDA 11.8 does not bring.
-        ("cooperative" | "clusters", _) => release != Release::V11_8,
+        // Tensor maps came with CUDA 12.
+        ("cooperative" | "clusters" | "tensor_maps", _) => release != Release::V11_8,
         _ => true,
     }
 }
@@ -410,7 +413,7 @@ impl Build<'_> {
 /// What an example is compiled for, where nvcc's default does not do.
 fn architectures(name: &str) -> &'static [&'static str] {
     match name {
-        "clusters" => &["-gencode=arch=compute_90,code=compute_90"],
+        "clusters" | "tensor_maps" => &["-gencode=arch=compute_90,code=compute_90"],
         // The device linker joins machine code; ours joins the PTX beside it.
         "mixed_units" => &["-gencode=arch=compute_80,code=sm_80", "-gencode=arch=compute_80,code=compute_80"],
         _ => &[],

@@ -139,6 +139,8 @@ impl Copy {
         }
         let bytes = map.element.bytes();
         let per_piece = PIECE / bytes;
+        // The manual does not say how rows shorter than a swizzle's span lie; each takes a whole span here, which is what
+        // the programming guide wants room for.
         let pitch = match map.swizzle.span() {
             0 => self.row_bytes,
             span => span,
@@ -233,7 +235,7 @@ fn converted(element: Element, bits: u64) -> u64 {
         if bits & 0x7f80_0000 == 0x7f80_0000 {
             return bits;
         }
-        // To nearest even at 10 bits of fraction.
+        // To nearest even at 10 bits of fraction; the manual does not say which way.
         (bits + 0xfff + (bits >> 13 & 1)) & !0x1fff
     };
     let word = bits as u32;
