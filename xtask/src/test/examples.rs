@@ -69,8 +69,8 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         ("mixed_units" | "dynamic_parallelism", _) => form == Form::Rdc,
         // They use more of the runtime than dlopen_driver.h has.
         (
-            "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters" | "tensor_maps"
-            | "linking",
+            "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"
+            | "tensor_maps" | "linking",
             Form::Dlopen,
         ) => false,
         // CUDA 12 took them away.

@@ -6,11 +6,9 @@
 use compiler::ir::CLUSTER_SHIFT;
 
 use super::guard::Guard;
-use super::lane::{Block, PATIENCE, Resident, State, Stuck, Turn, pause};
+use super::lane::{Block, Resident, State, Stuck, Turn, patience, pause};
 use super::{Fault, Grid, StepFn, Worker, block_index};
 
-/// Blocks that one OS thread holds at most.
-const MAX_RESIDENT: usize = 1024;
 const PAGE: usize = 4096;
 
 /// The shared memory of a cluster.
@@ -94,7 +92,7 @@ pub(crate) fn run_clusters(
         let mut cluster = spare.pop().unwrap_or_default();
         cluster.begin(grid, number, index)?;
         let held: usize = waiting.iter().map(|cluster| cluster.workers.len()).sum();
-        let patience = if held < MAX_RESIDENT { PATIENCE } else { u32::MAX };
+        let patience = patience(grid, held);
         match cluster.run(step, grid, patience, &stopped)?.0 {
             Turn::Ended => spare.push(cluster),
             Turn::Waits => waiting.push(cluster),

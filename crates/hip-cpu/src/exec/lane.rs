@@ -134,10 +134,17 @@ pub struct Resident {
     sanitizer: Box<sanitize::Block>,
 }
 
-/// Blocks that one OS thread holds at most.
+/// Blocks that one OS thread holds at most, but for cooperative grids.
 const MAX_RESIDENT: usize = 1024;
 /// Passes in which nothing moved before the OS thread begins another block.
-pub(super) const PATIENCE: u32 = 64;
+const PATIENCE: u32 = 64;
+
+/// Passes in which nothing moved before the OS thread that waits with `held` blocks begins another one.
+pub(super) fn patience(grid: &Grid<'_>, held: usize) -> u32 {
+    // All blocks of a cooperative grid must be begun, however few OS threads there are.
+    let is_cooperative = !grid.launch.workspace.is_null();
+    if held < MAX_RESIDENT || is_cooperative { PATIENCE } else { u32::MAX }
+}
 
 /// Runs blocks until `next` gives no more and all have ended, or `stopped` says that the grid failed elsewhere.
 pub(crate) fn run_blocks(
@@ -155,7 +162,7 @@ pub(crate) fn run_blocks(
         let mut resident = residents.pop().unwrap_or_default();
         let worker = resident.begin(grid, number, linear)?;
         let mut block = Block::of(&mut resident, grid, &worker);
-        let patience = if waiting.len() < MAX_RESIDENT { PATIENCE } else { u32::MAX };
+        let patience = patience(grid, waiting.len());
         match block.run((step, guard), grid, &worker, patience, &stopped)? {
             Turn::Ended => residents.push(resident),
             Turn::Waits => waiting.push((resident, worker, linear)),
