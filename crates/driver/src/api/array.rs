@@ -211,7 +211,7 @@ pub fn cuMemcpyHtoA_v2(
     ByteCount: usize,
 ) -> Result {
     let source = End::Host(srcHost.cast_mut());
-    linear(End::Array(dstArray, dstOffset), source, ByteCount, |piece| cuMemcpy2DUnaligned_v2(piece))
+    linear(End::Array(dstArray, dstOffset), source, ByteCount, cuMemcpy2DUnaligned_v2)
 }
 
 pub fn cuMemcpyAtoD_v2(
@@ -221,7 +221,7 @@ pub fn cuMemcpyAtoD_v2(
     ByteCount: usize,
 ) -> Result {
     let source = End::Array(srcArray, srcOffset);
-    linear(End::Device(dstDevice), source, ByteCount, |piece| cuMemcpy2DUnaligned_v2(piece))
+    linear(End::Device(dstDevice), source, ByteCount, cuMemcpy2DUnaligned_v2)
 }
 
 pub fn cuMemcpyDtoA_v2(
@@ -231,7 +231,7 @@ pub fn cuMemcpyDtoA_v2(
     ByteCount: usize,
 ) -> Result {
     let target = End::Array(dstArray, dstOffset);
-    linear(target, End::Device(srcDevice), ByteCount, |piece| cuMemcpy2DUnaligned_v2(piece))
+    linear(target, End::Device(srcDevice), ByteCount, cuMemcpy2DUnaligned_v2)
 }
 
 pub fn cuMemcpyAtoA_v2(
@@ -242,7 +242,7 @@ pub fn cuMemcpyAtoA_v2(
     ByteCount: usize,
 ) -> Result {
     let (target, source) = (End::Array(dstArray, dstOffset), End::Array(srcArray, srcOffset));
-    linear(target, source, ByteCount, |piece| cuMemcpy2DUnaligned_v2(piece))
+    linear(target, source, ByteCount, cuMemcpy2DUnaligned_v2)
 }
 
 pub fn cuMemcpyAtoHAsync_v2(
