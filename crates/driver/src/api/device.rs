@@ -248,7 +248,9 @@ pub(crate) fn attribute(device: &Device, attrib: CUdevice_attribute) -> Option<c
             c_int::from(provider.has("hipModuleLaunchCooperativeKernel")),
         ),
         _ if let Some(limit) = image_limit(device, attrib) => Is(limit),
-        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH => yes(has_clusters(device)),
+        // Both came with compute capability 9.0.
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH
+        | CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED => yes(has_clusters(device)),
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED => {
             yes(provider.has("hipHostRegister"))
         }
