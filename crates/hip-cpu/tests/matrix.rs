@@ -125,6 +125,8 @@ struct Case {
     selector: Option<usize>,
     /// `mma.m8n8k4` of `.f16` has four, one below the other here.
     products: usize,
+    /// In P and S too; L always.
+    vectors: bool,
 }
 
 impl Case {
@@ -223,7 +225,19 @@ fn dense(size: [usize; 3], types: [T; 4]) -> Case {
     let (a, b) = dense_places(size, types[1]);
     let head = format!("sync.aligned.m{m}n{n}k{k}.row.col");
     let c = if m == 8 { c8 } else { c16 };
-    Case { head, tail: String::new(), size, types, a, b, c, saturates: false, selector: None, products: 1 }
+    Case {
+        head,
+        tail: String::new(),
+        size,
+        types,
+        a,
+        b,
+        c,
+        saturates: false,
+        selector: None,
+        products: 1,
+        vectors: true,
+    }
 }
 
 /// Matrix of elements' bits.
@@ -412,9 +426,8 @@ fn product(case: &Case, [a, b, c]: [&Bits; 3], metadata: Option<&[u32; 32]>) -> 
         (ty, count(ty, (rows, columns), case.products) / ty.per_register())
     };
     let types: Vec<String> = case.types.iter().map(|ty| ty.name()).collect();
-    let kind = if metadata.is_some() { "mma.sp::ordered_metadata" } else { "mma" };
     let saturation = if case.saturates { ".satfinite" } else { "" };
-    let instruction = format!("{kind}.{}{saturation}.{}{}", case.head, types.join("."), case.tail);
+    let rest = format!("{}{saturation}.{}{}", case.head, types.join("."), case.tail);
     let mut inputs = vec![registers(at, m, held), registers(bt, k, n), registers(ct, m, n)];
     let result = registers(dt, m, n);
     let out_bytes = result.1 * dt.bytes() * 32;
@@ -424,18 +437,29 @@ fn product(case: &Case, [a, b, c]: [&Bits; 3], metadata: Option<&[u32; 32]>) -> 
         inputs.push((S32, 1));
         tail = format!(", {selector}");
     }
-    let mut text = text(&instruction, &inputs, result, &tail);
-    if metadata.is_some() {
+    let text = |kind: &str| {
+        let text = text(&format!("{kind}.{rest}"), &inputs, result, &tail);
+        if metadata.is_none() {
+            return text;
+        }
         // The metadata is a register and no list.
         let number: usize = inputs.iter().take(3).map(|(_, count)| count).sum();
-        text = text.replace(&format!("{{%r{number}}}, "), &format!("%r{number}, "));
+        text.replace(&format!("{{%r{number}}}, "), &format!("%r{number}, "))
+    };
+    let mut runs: Vec<(String, How)> = vec![];
+    let kinds: &[&str] = if metadata.is_some() { &["mma.sp::ordered_metadata", "mma.sp"] } else { &["mma"] };
+    for (nth, kind) in kinds.iter().enumerate() {
+        let count = if case.vectors && nth == 0 { 3 } else { 1 };
+        runs.extend(settings().into_iter().take(count).map(|how| (text(kind), how)));
     }
-    let results: Vec<Bits> = settings()
+    let results: Vec<Bits> = runs
         .iter()
-        .map(|how| gathered(dt, (m, n), case.products, case.c_of(dt), &run(&text, how, &input, out_bytes)))
+        .map(|(text, how)| {
+            gathered(dt, (m, n), case.products, case.c_of(dt), &run(text, how, &input, out_bytes))
+        })
         .collect();
-    for (how, result) in settings().iter().zip(&results) {
-        assert!(*result == results[0], "{instruction} in {:?}", how.setting);
+    for ((_, how), result) in runs.iter().zip(&results) {
+        assert!(*result == results[0], "{rest} in {:?}", how.setting);
     }
     results.into_iter().next().unwrap()
 }
@@ -513,8 +537,10 @@ fn integer_products() {
         for size in sizes {
             for a in types {
                 for b in types {
-                    let saturates = a == b;
-                    check(&Case { saturates, ..dense(size, [S32, a, b, S32]) }, 6);
+                    for saturates in [false, true] {
+                        let vectors = saturates == (a == b);
+                        check(&Case { saturates, vectors, ..dense(size, [S32, a, b, S32]) }, 6);
+                    }
                 }
             }
         }
@@ -597,6 +623,7 @@ fn dense_shape(size: [usize; 3], types: [T; 4]) -> Case {
         saturates: false,
         selector: None,
         products: 1,
+        vectors: true,
     }
 }
 
@@ -612,6 +639,25 @@ fn sparse_products() {
         check(&sparse_case(16, [F32, Tf32, Tf32, F32], selector), 32);
         check(&sparse_case(32, [S32, S8, U8, S32], selector), 33);
         check(&sparse_case(64, [S32, S4, U4, S32], selector), 34);
+    }
+    for k in [16, 32] {
+        for types in [[F16; 4], [F32, F16, F16, F32], [F32, Bf16, Bf16, F32]] {
+            for selector in 0..64 / k {
+                check(&Case { vectors: false, ..sparse_case(k, types, selector) }, 50 + selector as u64);
+            }
+        }
+    }
+    for (size, types) in [([32, 64], [S8, U8]), ([64, 128], [S4, U4])] {
+        for (k, selectors) in size.into_iter().zip([2, 1]) {
+            for nth in 0..8 * selectors {
+                let (selector, saturates) = (nth / 8, nth & 4 != 0);
+                let types = [S32, types[nth / 2 % 2], types[nth % 2], S32];
+                check(&Case { saturates, vectors: false, ..sparse_case(k, types, selector) }, 60);
+            }
+        }
+    }
+    for (a, b) in [(E4m3, E4m3), (E5m2, E4m3)] {
+        check(&Case { vectors: false, ..sparse_case(64, [F32, a, b, F32], 0) }, 61);
     }
     check(&sparse_case(16, [F32, Bf16, Bf16, F32], 3), 35);
     check(&sparse_case(64, [S32, U8, S8, S32], 0), 36);
@@ -738,17 +784,32 @@ fn sums_are_rounded_where_the_documentation_says() {
 fn doubles_round_as_written() {
     let tiny = 2f64.powi(-60);
     let (one, up, down) = (1f64.to_bits(), 1f64.to_bits() + 1, 1f64.to_bits() - 1);
-    for (word, more, less) in
-        [("", one, one), (".rn", one, one), (".rz", one, down), (".rm", one, down), (".rp", up, one)]
-    {
-        for (sign, expected) in [(1.0, more), (-1.0, less)] {
-            let mut case = dense([8, 8, 4], [F64; 4]);
-            case.head += word;
-            let a = filled(8, 4, 0, (4, 1), (sign * tiny).to_bits());
-            let d = product(&case, [&a, &vec![vec![one; 8]; 4], &vec![vec![one; 8]; 8]], None);
-            let mut all = vec![vec![one; 8]; 8];
-            all[4] = vec![expected; 8];
-            assert_eq!(d, all, "{word} {sign}");
+    let words = [("", one, one), (".rn", one, one), (".rz", one, down), (".rm", one, down), (".rp", up, one)];
+    for [m, n, k] in [[8, 8, 4], [16, 8, 4], [16, 8, 8], [16, 8, 16]] {
+        for (word, more, less) in words {
+            for (sign, expected) in [(1.0, more), (-1.0, less)] {
+                let mut case = Case { vectors: m == 8, ..dense([m, n, k], [F64; 4]) };
+                case.head += word;
+                let a = filled(m, k, 0, (4, 1), (sign * tiny).to_bits());
+                let d = product(&case, [&a, &vec![vec![one; n]; k], &vec![vec![one; n]; m]], None);
+                let mut all = vec![vec![one; n]; m];
+                all[4] = vec![expected; n];
+                assert_eq!(d, all, "{word} {sign}");
+            }
+        }
+    }
+    // All elements of A are the same here, so each of the four products rounds.
+    for layouts in ["row.row", "row.col", "col.row", "col.col"] {
+        for (word, more, less) in words {
+            let instruction = format!("wmma.mma.sync.aligned.{layouts}.m8n8k4{word}.f64.f64.f64.f64");
+            let text = text(&instruction, &[(F64, 1), (F64, 1), (F64, 2)], (F64, 2), "");
+            for (sign, once) in [(1.0, more), (-1.0, less)] {
+                let expected = one.wrapping_add(once.wrapping_sub(one).wrapping_mul(4));
+                let words = [[(sign * tiny).to_bits(); 32], [one; 32], [one; 32], [one; 32]].concat();
+                let input: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let got = run(&text, &settings()[0], &input, 512);
+                assert_eq!(got, expected.to_le_bytes().repeat(64), "{instruction} {sign}");
+            }
         }
     }
 }
@@ -760,8 +821,13 @@ fn old_floats_saturate() {
         for layouts in ["row.row", "row.col", "col.row", "col.col"] {
             for (d, c) in [(F16, F16), (F32, F32), (F32, F16), (F16, F32)] {
                 let (d_name, c_name) = (d.name(), c.name());
-                let instruction = format!("wmma.mma.sync.{layouts}.m{m}n{n}k{k}.{d_name}.{c_name}.satfinite");
-                old_float_saturates(&instruction, d, c, turn == 0 && layouts == "row.col");
+                let rest = format!("{layouts}.m{m}n{n}k{k}.{d_name}.{c_name}.satfinite");
+                let vectors = turn == 0 && layouts == "row.col";
+                old_float_saturates(&format!("wmma.mma.sync.aligned.{rest}"), d, c, vectors);
+                if vectors {
+                    // Older still.
+                    old_float_saturates(&format!("wmma.mma.sync.{rest}"), d, c, false);
+                }
             }
         }
     }
@@ -770,7 +836,12 @@ fn old_floats_saturate() {
 fn old_float_saturates(instruction: &str, d: T, c: T, vectors: bool) {
     let registers = |ty: T| if ty == F32 { 8 } else { 4 };
     let text = text(instruction, &[(F16, 8), (F16, 8), (c, registers(c))], (d, registers(d)), "");
-    let text = text.replace(".version 8.7", ".version 6.3").replace("sm_90", "sm_70");
+    let text = text
+        .replace(
+            ".version 8.7",
+            if instruction.contains("aligned") { ".version 6.4" } else { ".version 6.2" },
+        )
+        .replace("sm_90", "sm_70");
     let program = harness::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let (greatest, least) = if d == F16 { (0x7bff, 0xfbff) } else { (0x7f7f_ffff, 0xff7f_ffff) };
     for how in settings().iter().take(if vectors { 3 } else { 1 }) {
