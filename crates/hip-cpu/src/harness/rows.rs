@@ -85,7 +85,7 @@ impl Expected {
         }
     }
 
-    fn show(self, got: &[u8]) -> String {
+    pub fn show(self, got: &[u8]) -> String {
         let mut raw = [0; 8];
         raw[..got.len()].copy_from_slice(got);
         let bits = u64::from_le_bytes(raw);

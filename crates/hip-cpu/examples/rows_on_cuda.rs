@@ -1,0 +1,156 @@
+//! Runs every value row of `tests/run` through a CUDA driver, NVIDIA's where there is one, and prints what docs/accuracy.md
+//! wants to know: device, driver, rows that agree, and each that does not.
+//!
+//! `cargo run -p hip-cpu --example rows_on_cuda [-- libcuda.so.1]`
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::path::{Path, PathBuf};
+
+use hip_cpu::harness::{self, rows};
+use libloading::Library;
+
+/// A driver's functions are `extern "C"` and give 0 for success.
+struct Driver(Library);
+
+macro_rules! call {
+    ($driver:expr, $name:ident($($value:expr => $ty:ty),* $(,)?)) => {{
+        // SAFETY: the name has this signature in every CUDA driver, and the pointers below are to live variables.
+        let status = unsafe {
+            match $driver.0.get::<unsafe extern "C" fn($($ty),*) -> c_int>(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(function) => function($($value),*),
+                Err(error) => return Err(error.to_string()),
+            }
+        };
+        if status != 0 {
+            return Err(format!("{} gives error {status}", stringify!($name)));
+        }
+    }};
+}
+
+type Handle = *mut c_void;
+
+impl Driver {
+    /// The device's name and the driver's version.
+    fn start(&self) -> Result<String, String> {
+        let (mut device, mut version) = (0, 0);
+        let mut name = [0u8; 256];
+        call!(self, cuInit(0 => c_uint));
+        call!(self, cuDriverGetVersion(&mut version => *mut c_int));
+        call!(self, cuDeviceGet(&mut device => *mut c_int, 0 => c_int));
+        call!(self, cuDeviceGetName(name.as_mut_ptr().cast() => *mut c_char, 256 => c_int, device => c_int));
+        let name = CStr::from_bytes_until_nul(&name).map_err(|error| error.to_string())?;
+        Ok(format!("{}, CUDA {}.{}", name.to_string_lossy(), version / 1000, version % 1000 / 10))
+    }
+
+    /// The rows of one file in a context of their own, since a fault ends one.
+    fn file(&self, name: &str, text: &str, report: &mut Report) -> Result<(), String> {
+        let mut context: Handle = std::ptr::null_mut();
+        call!(self, cuCtxCreate_v2(&mut context => *mut Handle, 0 => c_uint, 0 => c_int));
+        let done = self.rows(name, text, report);
+        call!(self, cuCtxDestroy_v2(context => Handle));
+        done
+    }
+
+    fn rows(&self, name: &str, text: &str, report: &mut Report) -> Result<(), String> {
+        let program = harness::load(text).map_err(|error| error.to_string())?;
+        let image = CString::new(text).map_err(|error| error.to_string())?;
+        let mut module: Handle = std::ptr::null_mut();
+        call!(self, cuModuleLoadData(&mut module => *mut Handle, image.as_ptr().cast() => *const c_void));
+        for row in rows::parse(text)? {
+            let kernel = program.kernel(&row.kernel).ok_or_else(|| format!("no kernel {}", row.kernel))?;
+            let sizes: Vec<usize> = kernel.params.iter().map(|param| param.bytes as usize).collect();
+            let found = self.row(module, &row, &sizes)?;
+            let mut at = 0;
+            let mut agrees = true;
+            for (index, wanted) in row.results.iter().enumerate() {
+                let got = &found[at..at + wanted.bytes()];
+                at += wanted.bytes();
+                if !wanted.matches(got) {
+                    agrees = false;
+                    let call = format!("{}({})", row.kernel, row.arguments.join(", "));
+                    println!(
+                        "{name}:{}: {call}, result {index}: {}, not {wanted:?}",
+                        row.line,
+                        wanted.show(got)
+                    );
+                }
+            }
+            if agrees { report.agree += 1 } else { report.differ += 1 }
+        }
+        Ok(())
+    }
+
+    fn row(&self, module: Handle, row: &rows::Row, sizes: &[usize]) -> Result<Vec<u8>, String> {
+        let name = CString::new(row.kernel.as_str()).map_err(|error| error.to_string())?;
+        let mut function: Handle = std::ptr::null_mut();
+        call!(self, cuModuleGetFunction(
+            &mut function => *mut Handle, module => Handle, name.as_ptr() => *const c_char,
+        ));
+        let bytes: usize = row.results.iter().map(|result| result.bytes()).sum();
+        let mut found = vec![0xa5u8; bytes.max(1)];
+        let mut memory = 0u64;
+        call!(self, cuMemAlloc_v2(&mut memory => *mut u64, found.len() => usize));
+        call!(self, cuMemcpyHtoD_v2(memory => u64, found.as_ptr().cast() => *const c_void, found.len() => usize));
+        let mut values = vec![memory.to_le_bytes().to_vec()];
+        for (text, bytes) in row.arguments.iter().zip(&sizes[1..]) {
+            values.push(rows::argument(text, *bytes).ok_or_else(|| format!("argument {text}"))?);
+        }
+        let mut pointers: Vec<Handle> = values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
+        let ([gx, gy, gz], [bx, by, bz]) = (row.how.grid, row.how.block);
+        call!(self, cuLaunchKernel(
+            function => Handle,
+            gx => c_uint, gy => c_uint, gz => c_uint, bx => c_uint, by => c_uint, bz => c_uint,
+            row.how.dynamic_shared => c_uint,
+            std::ptr::null_mut() => Handle,
+            pointers.as_mut_ptr() => *mut Handle,
+            std::ptr::null_mut() => *mut Handle,
+        ));
+        call!(self, cuCtxSynchronize());
+        call!(self, cuMemcpyDtoH_v2(found.as_mut_ptr().cast() => *mut c_void, memory => u64, found.len() => usize));
+        call!(self, cuMemFree_v2(memory => u64));
+        Ok(found)
+    }
+}
+
+#[derive(Default)]
+struct Report {
+    agree: u32,
+    differ: u32,
+    files_not_run: u32,
+}
+
+fn ptx_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            ptx_files(&path, files);
+        } else if path.extension().is_some_and(|it| it == "ptx") {
+            files.push(path);
+        }
+    }
+}
+
+fn main() -> Result<(), String> {
+    let library = std::env::args().nth(1).unwrap_or_else(|| "libcuda.so.1".to_owned());
+    // SAFETY: a CUDA driver's constructors may run in any process.
+    let driver = Driver(unsafe { Library::new(&library) }.map_err(|error| error.to_string())?);
+    println!("{}", driver.start()?);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run");
+    let mut files = vec![];
+    ptx_files(&folder, &mut files);
+    files.sort();
+    let mut report = Report::default();
+    for path in files {
+        let name = path.strip_prefix(&folder).unwrap_or(&path).display().to_string();
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
+        if let Err(error) = driver.file(&name, &text, &mut report) {
+            println!("{name}: {error}");
+            report.files_not_run += 1;
+        }
+    }
+    println!(
+        "{} rows agree, {} differ, {} files ended early",
+        report.agree, report.differ, report.files_not_run
+    );
+    Ok(())
+}
