@@ -44,13 +44,13 @@ pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     i.done()?;
     let (Some(to), Some(from)) = (num(target), num(source)) else { return Err(Failure::Unsupported) };
     let is_pair = matches!(to, Num::Float(Float::F16x2 | Float::Bf16x2) | Num::E4m3x2 | Num::E5m2x2);
-    if satfinite && !matches!(to, Num::E4m3x2 | Num::E5m2x2) {
-        return Err(Failure::Unsupported);
-    }
+    let is_mini = matches!(to, Num::E4m3x2 | Num::E5m2x2);
+    let infinite = if satfinite && !is_mini { finite_parts(to).ok_or(Failure::Unsupported)? } else { &[] };
     if is_pair && from == Num::Float(Float::F32) {
         let [d, high, low] = i.operands()?;
         let args = [l.value(high, source)?, l.value(low, source)?];
         let result = l.b.emit1(Op::CvtPack { from: Float::F32, to, mode }, &args, register_ty(target));
+        let result = l.make_finite(result, register_ty(target), infinite);
         return l.write(d, result);
     }
     let [d, a] = i.operands()?;
@@ -70,8 +70,40 @@ pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
             matches!(to, Num::Int(to) if to.signed),
         ),
     };
+    let result = l.make_finite(result, register_ty(target), infinite);
     let var = l.destination(d)?;
     l.write_extended(var, result, signed, d.span)
+}
+
+/// One part of a result: its bits but the sign, infinity, and what infinity has more than the largest number.
+type Part = (u32, u32, u32);
+
+/// The parts that `.satfinite` makes finite; `None` where it may not stand.
+fn finite_parts(to: Num) -> Option<&'static [Part]> {
+    Some(match to {
+        Num::Float(Float::F16) => &[(0x7fff, 0x7c00, 1)],
+        Num::Float(Float::Bf16) => &[(0x7fff, 0x7f80, 1)],
+        Num::Float(Float::F16x2) => &[(0x7fff, 0x7c00, 1), (0x7fff_0000, 0x7c00_0000, 0x1_0000)],
+        Num::Float(Float::Bf16x2) => &[(0x7fff, 0x7f80, 1), (0x7fff_0000, 0x7f80_0000, 0x1_0000)],
+        Num::Tf32 => &[(0x7fff_ffff, 0x7f80_0000, 0x2000)],
+        _ => return None,
+    })
+}
+
+impl Lowerer<'_, '_, '_> {
+    /// `.satfinite`: infinities become the largest number of their sign.
+    fn make_finite(&mut self, mut value: Value, ty: Ty, parts: &[Part]) -> Value {
+        let int = if ty == Ty::B16 { crate::ir::U16 } else { crate::ir::U32 };
+        for &(magnitude, infinity, excess) in parts {
+            let [magnitude, infinity, excess] =
+                [magnitude, infinity, excess].map(|bits| self.b.constant(ty, bits.into()));
+            let size = self.bitwise(IntBin::And, ty, value, magnitude);
+            let is_infinite = self.b.emit1(Op::Icmp(crate::ir::Cmp::Eq, int), &[size, infinity], Ty::Pred);
+            let largest = self.b.emit1(Op::Int(IntBin::Sub, int), &[value, excess], ty);
+            value = self.b.emit1(Op::Select, &[is_infinite, largest, value], ty);
+        }
+        value
+    }
 }
 
 /// Integer to integer, as plain extension or truncation where that is all it is.

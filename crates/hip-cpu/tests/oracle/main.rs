@@ -89,6 +89,7 @@ fn n_settings(group: &[Instruction]) -> usize {
         false if size() == Size::Quick && kinds.iter().any(|kind| kind.is_f64()) => 2,
         // So many that their kernels' compilation is most of the time.
         false if size() == Size::Quick && group[0].mnemonic.starts_with('v') => 2,
+        false if size() == Size::Quick => 4,
         false => SETTINGS.len(),
     }
 }

@@ -27,8 +27,9 @@ pub fn fcmp(b: &mut Builder, cmp: FloatCmp, ty: Float, ftz: bool, x: &Val, y: &V
     if matches!(ty, Float::F16x2 | Float::Bf16x2) {
         return Err(Unsupported(format!("a comparison of {ty:?} in one operation")));
     }
-    let (mut x, mut y) = (float::widen(b, ty, x), float::widen(b, ty, y));
-    if ftz {
+    let (x, y) = (float::flush_half(b, ty, ftz, x), float::flush_half(b, ty, ftz, y));
+    let (mut x, mut y) = (float::widen(b, ty, &x), float::widen(b, ty, &y));
+    if ftz && ty == Float::F32 {
         (x, y) = (float::flush(b, &x), float::flush(b, &y));
     }
     let condition = match cmp {

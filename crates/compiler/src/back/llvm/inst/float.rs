@@ -55,7 +55,7 @@ fn flush_bits(b: &mut Builder, bits: &Val, exponent: i128, sign: i128) -> Val {
 }
 
 /// `.ftz` of an f16 in its register.
-fn flush_half(b: &mut Builder, ty: Float, ftz: bool, x: &Val) -> Val {
+pub fn flush_half(b: &mut Builder, ty: Float, ftz: bool, x: &Val) -> Val {
     if ftz && ty == Float::F16 { flush_bits(b, x, 0x7c00, 0x8000) } else { x.clone() }
 }
 
