@@ -1160,8 +1160,8 @@ fn wmma_of_less_than_bytes() {
 
 /// `{ld,st}matrix`: 8×8 matrices of 16 bits; lane l has the elements (l / 4, 2·(l mod 4)) and the next of each, and the
 /// row `i` of matrix `j` is at lane `8·j + i`'s address.
-fn moves(load: bool, count: usize, trans: bool, generic: bool) {
-    let (space, address) = if generic { ("", "%rd") } else { (".shared", "%at") };
+fn moves(load: bool, count: usize, trans: bool, space: &str, vectors: bool) {
+    let address = if space.is_empty() { "%rd" } else { "%at" };
     let trans_word = if trans { ".trans" } else { "" };
     let names: Vec<String> = (0..count).map(|n| format!("%r{n}")).collect();
     let list = names.join(", ");
@@ -1233,7 +1233,7 @@ fn moves(load: bool, count: usize, trans: bool, generic: bool) {
             }
         }
     }
-    for how in settings() {
+    for how in settings().into_iter().take(if vectors { 3 } else { 1 }) {
         let got = run(&text, &how, &input, expected.len());
         assert!(got == expected, "{text} in {:?}\n{got:x?}\n{expected:x?}", how.setting);
     }
@@ -1244,7 +1244,10 @@ fn matrices_move_between_registers_and_shared_memory() {
     for load in [true, false] {
         for count in [1, 2, 4] {
             for trans in [false, true] {
-                moves(load, count, trans, trans == (count == 2));
+                for space in ["", ".shared", ".shared::cta"] {
+                    let generic = trans == (count == 2);
+                    moves(load, count, trans, space, generic == space.is_empty());
+                }
             }
         }
     }
