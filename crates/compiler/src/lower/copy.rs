@@ -5,7 +5,7 @@ use ptx::ast::{OperandKind, Type};
 use super::bulk;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
-use super::operand::Place;
+use super::operand::{Place, immediate};
 use crate::ir::{Cmp, Mem, Op, Order, Scope, Space, Ty, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -43,10 +43,7 @@ pub(super) fn cp<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     if !(3..=4).contains(&count) {
         return Err(Failure::Unsupported);
     }
-    let size = match &i.operand(2)?.kind {
-        OperandKind::Expression(expression) => expression.constant().ok().and_then(ptx::Constant::integer),
-        _ => None,
-    };
+    let size = immediate(i.operand(2)?);
     let Some(size @ (4 | 8 | 16)) = size else {
         return fail(i.operand(2)?.span, "the size of 'cp.async' is 4, 8 or 16");
     };

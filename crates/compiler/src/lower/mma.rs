@@ -4,6 +4,7 @@ use ptx::ast::{Operand, Type};
 
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
+use super::operand::immediate;
 use crate::ir::{Op, Round, Ty, Value};
 use crate::matrix::{BitProduct, Element, Mma, Part, Quads};
 
@@ -133,7 +134,7 @@ pub(super) fn mma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let [d, a, b, c, metadata, selector] = i.operands()?;
     mma.selector = Some(0);
     let lanes = mma.metadata_lanes();
-    mma.selector = match l.immediate(selector) {
+    mma.selector = match immediate(selector) {
         Some(selector) if selector < u64::from(4 / lanes) => Some(selector as u32),
         _ => return fail(selector.span, format!("the sparsity selector is a constant below {}", 4 / lanes)),
     };
@@ -142,15 +143,6 @@ pub(super) fn mma<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 }
 
 impl<'i, 'a> Lowerer<'_, 'i, 'a> {
-    pub(super) fn immediate(&self, operand: &Operand<'a>) -> Option<u64> {
-        match &operand.kind {
-            ptx::ast::OperandKind::Expression(expression) => {
-                expression.constant().ok()?.integer().and_then(|it| u64::try_from(it).ok())
-            }
-            _ => None,
-        }
-    }
-
     /// All lanes of the warp.
     pub(super) fn whole_warp(&mut self) -> Value {
         self.b.constant(Ty::B32, u32::MAX.into())

@@ -26,6 +26,14 @@ pub(super) enum Place {
     },
 }
 
+/// The integer that an operand is when the text is read.
+pub(super) fn immediate(operand: &Operand<'_>) -> Option<u64> {
+    match &operand.kind {
+        OperandKind::Expression(expression) => expression.constant().ok().and_then(ptx::Constant::integer),
+        _ => None,
+    }
+}
+
 impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     /// The operand as a value of `ty`.
     pub(super) fn value(&mut self, operand: &Operand<'a>, ty: Type) -> Lower<Value> {

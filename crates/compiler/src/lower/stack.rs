@@ -1,11 +1,12 @@
 //! `alloca`, `stacksave`, `stackrestore`: a function that uses them has a local array as its dynamic stack, empty at
 //! entry, so that returning frees what was allocated.
 
-use ptx::ast::{OperandKind, Type};
+use ptx::ast::Type;
 
 use super::builder::Var;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
+use super::operand::immediate;
 use crate::ir::{Cmp, Fault, IntBin, LocalId, Op, Ty, U64, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -42,13 +43,7 @@ pub(super) fn alloca<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower 
         2 => ALIGN,
         _ => {
             let operand = i.operand(2)?;
-            let align = match &operand.kind {
-                OperandKind::Expression(expression) => {
-                    expression.constant().ok().and_then(ptx::Constant::integer)
-                }
-                _ => None,
-            };
-            match align.and_then(|align| u64::try_from(align).ok()) {
+            match immediate(operand) {
                 Some(align) if align.is_power_of_two() && align <= MOST_ALIGN => align,
                 _ => return fail(operand.span, format!("expected a power of two up to {MOST_ALIGN}")),
             }

@@ -8,7 +8,7 @@ use ptx::ast::Type;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::mma::{bit_product, by_columns, elements, shape};
-use super::operand::{Place, space};
+use super::operand::{Place, immediate, space};
 use crate::ir::{IntBin, Mem, Op, Order, Round, Scope, Space, Special, Ty, U16, U32, U64, Value};
 use crate::matrix::{BitProduct, Element, Mma, Part};
 
@@ -231,7 +231,7 @@ fn matrix<'i, 'a, 't>(
         2 => Ok(u64::from(if of.along { columns } else { rows }) * bits / 8),
         3 => {
             let elements = i.operand(2)?;
-            match l.immediate(elements) {
+            match immediate(elements) {
                 Some(elements) => Ok(elements.wrapping_mul(bits) / 8),
                 None => {
                     let elements = l.value(elements, Type::U32)?;
