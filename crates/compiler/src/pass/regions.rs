@@ -185,11 +185,13 @@ impl Needs {
                 }
                 continue;
             }
+            // One thread agrees with itself, and still its group's idle lanes may hold anything.
+            let agreed = block[index].is_uniform() && group[index].is_uniform();
             needs.saved.push(Saved {
                 value,
                 ty: body.ty(value),
                 shape: group[index],
-                is_block_uniform: block[index].is_uniform() || is_reduction(body, places, value),
+                is_block_uniform: agreed || is_reduction(body, places, value),
                 is_reduced_here: false,
             });
         }
