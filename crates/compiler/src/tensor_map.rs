@@ -20,6 +20,11 @@
 //! | 94 | i16 × 3 | im2col: upper corner |
 
 pub const BYTES: usize = 128;
+
+/// What a copy fills in for floats out of bounds, in every 16 bits; `fma.oob` looks for it, with either sign. PTX names
+/// the value OOB-NaN and gives no bits: these are what others measured on hardware.
+pub const OOB_NAN: u16 = 0x7ff7;
+
 const MAGIC: [u8; 8] = *b"CUDAWtm\x01";
 
 /// The pixels that an im2col map goes over.

@@ -94,7 +94,8 @@ fn the_list_of_instructions_is_what_the_lowering_does() {
     for row in &rows {
         if row.chapter != chapter {
             chapter = &row.chapter;
-            write!(page, "\n## {chapter}\n\n| instruction | from | works | test |\n|---|---|---|---|\n").unwrap();
+            write!(page, "\n## {chapter}\n\n| instruction | from | works | test |\n|---|---|---|---|\n")
+                .unwrap();
         }
         let examples = expand(&row.example);
         let reached: Vec<Reach> = examples.iter().map(|it| reach(it)).collect();

@@ -138,11 +138,8 @@ impl Tensor {
     fn element(&self, at: [i64; 5]) -> Vec<u8> {
         match self.offset(at) {
             Some(offset) => self.memory()[offset..offset + self.bytes()].to_vec(),
-            None if self.map.nan_fill => match self.bytes() {
-                2 => vec![0xff, 0x7f],
-                4 => vec![0xff, 0xff, 0xff, 0x7f],
-                _ => vec![0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
-            },
+            // The pattern that `fma.oob` looks for, in every 16 bits.
+            None if self.map.nan_fill => [0xf7, 0x7f].repeat(self.bytes() / 2),
             None => vec![0; self.bytes()],
         }
     }

@@ -5,10 +5,7 @@ use ptx::ast::{Operand, Type};
 use super::function::Lowerer;
 use super::instruction::{FLOATS, Failure, Instr, Lower, SINGLE, SINGLE_OR_DOUBLE, float, register_ty};
 use crate::ir::{Cmp, Float, FloatBin, FloatMode, FloatUn, IntBin, Num, Op, TestP, Ty, U16, Value};
-
-/// What a tensor copy fills in for floats beyond the tensor's bounds, in every 16 bits, whatever the sign; `fma.oob`
-/// looks for it.
-pub const OOB_NAN: u16 = 0x7ff7;
+use crate::tensor_map::OOB_NAN;
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use compiler::tensor_map::{BYTES, Element, TensorMap};
+use compiler::tensor_map::{BYTES, Element, OOB_NAN, TensorMap};
 
 /// Bytes that are written or read together in shared memory, and that a swizzle keeps together.
 const PIECE: usize = 16;
@@ -193,7 +193,7 @@ impl Copy {
     /// What stands for an element out of bounds.
     fn fill(&self) -> u64 {
         if self.map.nan_fill && self.map.element.is_float() {
-            u64::MAX >> 1 >> (64 - 8 * self.bytes())
+            u64::from(OOB_NAN) * 0x0001_0001_0001_0001 >> (64 - 8 * self.bytes())
         } else {
             0
         }

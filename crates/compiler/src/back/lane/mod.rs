@@ -44,7 +44,7 @@ fn write(
 ) -> Result<Compiled, Unsupported> {
     let module = Module { program, kernel, options };
     let mut b = Builder::new();
-    let mut stackful = false;
+    let (mut stackful, mut context_bytes) = (false, 0);
     for id in called(program, body) {
         let function = program.functions.get(id.index());
         let function =
@@ -52,6 +52,8 @@ fn write(
         let function = &nan::canonical(function);
         let (plan, locals) = (&plan::plan(function), &Locals::of(function));
         stackful |= plan.n_suspensions > 0;
+        // What it brings to an exchange lies in the same record.
+        context_bytes = context_bytes.max(plan.context_bytes);
         code::write_function(&mut b, module, Body { function, plan, locals }, id)?;
     }
     let (plan, locals) = (plan::plan(body), Locals::of(body));
@@ -60,7 +62,7 @@ fn write(
         text: b.finish(),
         setting: Setting::Lane,
         width: 1,
-        context_bytes: plan.context_bytes,
+        context_bytes: plan.context_bytes.max(context_bytes),
         local_bytes: locals.bytes,
         stackful,
         why_not_simd: None,
