@@ -79,7 +79,7 @@ fn single_precision_to_nearest_is_this_machines() {
         let same = |form: &Form, operands: &[u128], wanted: f32| {
             let got = form.eval(operands).unwrap()[0];
             let wanted_bits = if wanted.is_nan() { 0x7fff_ffff } else { wanted.to_bits() };
-            assert_eq!(got, wanted_bits.into(), "{a:e} {b:e} {c:e}: {got:x} is not {wanted:e}");
+            assert_eq!(got, u128::from(wanted_bits), "{a:e} {b:e} {c:e}: {got:x} is not {wanted:e}");
         };
         same(&add, &[x, y], a + b);
         same(&mul, &[x, y], a * b);
