@@ -185,7 +185,7 @@ const TAIL: &str = "
 
 No NVIDIA GPU has been at hand for this project so far, so no agreement or difference with hardware is recorded here. On a
 machine with one, `cargo run -p hip-cpu --example rows_on_cuda` runs every row of `crates/hip-cpu/tests/run` through the real
-`libcuda.so.1` and prints agreements and differences for this section, with the date and the driver's version.
+`libcuda.so.1` and prints the device, its CUDA version, and each difference: for this section, with the date.
 ";
 
 #[test]
