@@ -24,8 +24,8 @@ enum Reach {
     Emitted,
 }
 
-/// How far the example comes, in a kernel that has everything it names.
-fn reach(example: &str) -> Reach {
+/// The example in a kernel that has everything it names.
+fn load(example: &str) -> Program {
     // A sampler of its own is independent texture mode's.
     let (mode, sampler) =
         if example.contains(" sampler") || example.contains("[sampler") || example.contains("[%rd1, %rd2, {")
@@ -44,7 +44,12 @@ fn reach(example: &str) -> Reach {
          targets: .branchtargets OUT, OUT;\nprototype: .callprototype _ ();\n{example};\nOUT:\nret;\n}}\n"
     );
     let sources = [Source { name: "example.ptx".to_owned(), text }];
-    let program = Program::load(&sources).unwrap_or_else(|diagnostics| panic!("{example}: {diagnostics:?}"));
+    Program::load(&sources).unwrap_or_else(|diagnostics| panic!("{example}: {diagnostics:?}"))
+}
+
+/// How far the example comes.
+fn reach(example: &str) -> Reach {
+    let program = load(example);
     match &program.kernels[0].body {
         Ok(body) => {
             if let Err(error) = verify(body) {
@@ -140,4 +145,46 @@ fn the_list_of_instructions_is_what_the_lowering_does() {
     }
     let committed = std::fs::read_to_string(&golden).unwrap_or_default();
     assert!(committed == page, "docs/ptx.md is old: BLESS=1 cargo test -p compiler --test coverage");
+}
+
+/// Chapters whose instructions name two things by the order of equal words: spaces of a copy, layouts of a product.
+const ORDERED: &[&str] = &["Asynchronous copies", "Matrices", "Textures and surfaces", "Memory barriers"];
+
+/// The example with its modifiers turned round, types in their own order: behind the others, or in front of them.
+fn turned(example: &str, types_first: bool) -> Option<String> {
+    let (name, operands) = example.split_once(' ').unwrap_or((example, ""));
+    let mut words = name.split('.');
+    let opcode = words.next()?;
+    // `.xorsign.abs` is one word to PTX; `.pred` and vectors stand with the types.
+    let joined = |word: &str| ["xorsign", "abs", "pred"].contains(&word);
+    let (types, mut others): (Vec<&str>, Vec<&str>) =
+        words.partition(|word| ptx::ast::Type::parse(word).is_some() || joined(word));
+    if others.is_empty() || others.len() + types.len() < 2 {
+        return None;
+    }
+    others.reverse();
+    let (first, second) = if types_first { (types, others) } else { (others, types) };
+    Some(format!("{opcode}.{} {operands}", [first, second].concat().join(".")))
+}
+
+#[test]
+fn modifiers_come_in_any_order() {
+    let mut n_turned = 0;
+    let mut wrong = vec![];
+    for row in opcodes::rows().iter().filter(|row| !ORDERED.contains(&row.chapter.as_str())) {
+        for example in expand(&row.example) {
+            let Ok(wanted) = &load(&example).kernels[0].body else { continue };
+            for types_first in [false, true] {
+                let Some(other) = turned(&example, types_first) else { continue };
+                n_turned += 1;
+                let program = load(&other);
+                if program.kernels[0].body.as_ref().map(ToString::to_string).ok() != Some(wanted.to_string())
+                {
+                    wrong.push(format!("{example} and {other}"));
+                }
+            }
+        }
+    }
+    assert!(n_turned > 1000, "only {n_turned}");
+    assert!(wrong.is_empty(), "{} of {n_turned} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
