@@ -1,5 +1,8 @@
 //! `cp.async.bulk.tensor` against a model that goes through boxes element by element, by the manual's definitions: tiles of
 //! one to five dimensions, steps, bounds, fills, swizzles, im2col, stores and reductions, and maps in every state space.
+//! `forms` goes through every way to write the instructions. `SHOW=tools/data/ptx/shown` writes down the list for docs/ptx.md.
+
+mod forms;
 
 use compiler::Program;
 use compiler::tensor_map::{Element, Im2col, Swizzle, TensorMap};
@@ -15,8 +18,32 @@ fn coordinates(rank: usize) -> String {
     format!("{{{}}}", list.join(", "))
 }
 
+/// How a load is written.
+#[derive(Clone, Copy)]
+struct Load<'a> {
+    /// `shared::cluster`, `shared::cta`
+    space: &'a str,
+    /// `.tile`, `.im2col`, or nothing, which is a tile.
+    mode: &'a str,
+    /// With a cache policy.
+    hint: bool,
+    /// Instructions before it.
+    before: &'a str,
+}
+
+const TILE: Load<'static> = Load { space: "shared::cluster", mode: ".tile", hint: false, before: "" };
+
+/// The part of a name and the operand that a cache policy is.
+fn policy(hint: bool) -> (&'static str, &'static str) {
+    if hint { (".L2::cache_hint", ", %policy") } else { ("", "") }
+}
+
 /// A kernel that loads a box into shared memory filled with 0xa5, waits, and gives all of it back.
-fn loading(rank: usize, mode: &str, offsets: &str) -> Program {
+fn loading(rank: usize, how: Load<'_>) -> Program {
+    let Load { space, mode, hint, before } = how;
+    let (hint, policy) = policy(hint);
+    let list: Vec<String> = (0..rank.saturating_sub(2)).map(|axis| format!("%o{axis}")).collect();
+    let offsets = if mode == ".im2col" { format!(", {{{}}}", list.join(", ")) } else { String::new() };
     let loads: String =
         (0..rank).map(|axis| format!("ld.param.s32 %c{axis}, [coords+{}];\n", 4 * axis)).collect();
     let im2col: String =
@@ -26,7 +53,7 @@ fn loading(rank: usize, mode: &str, offsets: &str) -> Program {
 {{
     .shared .align 1024 .b8 tile[{SHARED}];
     .shared .align 8 .b64 bar;
-    .reg .pred %p; .reg .b16 %o<3>; .reg .b32 %r<8>, %c<5>; .reg .b64 %rd<8>;
+    .reg .pred %p; .reg .b16 %o<3>; .reg .b32 %r<8>, %c<5>; .reg .b64 %rd<8>, %policy;
     ld.param.u64 %rd1, [out];
     ld.param.u32 %r1, [bytes];
     {loads}{im2col}
@@ -42,8 +69,10 @@ FILL:
     mov.b64 %rd2, map;
     cvta.param.u64 %rd2, %rd2;
     prefetch.tensormap [%rd2];
+    createpolicy.fractional.L2::evict_first.b64 %policy;
     mbarrier.arrive.expect_tx.shared.b64 %rd3, [bar], %r1;
-    cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes [tile], [%rd2, {}], [bar]{offsets};
+    {before}
+    cp.async.bulk.tensor.{rank}d.{space}.global{mode}.mbarrier::complete_tx::bytes{hint} [tile], [%rd2, {}], [bar]{offsets}{policy};
 WAIT:
     mbarrier.try_wait.shared.b64 %p, [bar], %rd3;
     @!%p bra WAIT;
@@ -57,8 +86,9 @@ WAIT:
     load(&text).unwrap()
 }
 
-/// A kernel that fills shared memory from `from` and stores a box of it, by `how` (`cp.async…` and its operation).
-fn storing(rank: usize, instruction: &str, mode: &str) -> Program {
+/// A kernel that fills shared memory from `from` and stores a box of it, by `instruction` with all its modifiers.
+fn storing(rank: usize, instruction: &str) -> Program {
+    let (_, policy) = policy(instruction.ends_with("cache_hint"));
     let loads: String =
         (0..rank).map(|axis| format!("ld.param.s32 %c{axis}, [coords+{}];\n", 4 * axis)).collect();
     let text = format!(
@@ -66,7 +96,7 @@ fn storing(rank: usize, instruction: &str, mode: &str) -> Program {
 {{
     .shared .align 1024 .b8 tile[{SHARED}];
     .shared .align 8 .b64 bar;
-    .reg .pred %p; .reg .b32 %r<8>, %c<5>; .reg .b64 %rd<8>;
+    .reg .pred %p; .reg .b32 %r<8>, %c<5>; .reg .b64 %rd<8>, %policy;
     ld.param.u64 %rd1, [from];
     ld.param.u32 %r1, [bytes];
     ld.param.u64 %rd2, [map];
@@ -77,14 +107,14 @@ fn storing(rank: usize, instruction: &str, mode: &str) -> Program {
 WAIT:
     mbarrier.try_wait.shared.b64 %p, [bar], %rd3;
     @!%p bra WAIT;
-    {instruction}{mode}.bulk_group [%rd2, {}], [tile];
+    createpolicy.fractional.L2::evict_first.b64 %policy;
+    {instruction} [%rd2, {}], [tile]{policy};
     cp.async.bulk.commit_group;
     cp.async.bulk.wait_group 0;
     ret;
 }}",
         coordinates(rank)
-    )
-    .replace("OP", &format!("{rank}d.global.shared::cta"));
+    );
     load(&text).unwrap()
 }
 
@@ -227,8 +257,12 @@ fn row_elements(map: &TensorMap) -> usize {
 }
 
 fn check_load(what: &str, tensor: &Tensor, coords: [i64; 5], offsets: Option<[i64; 3]>) {
+    let mode = if offsets.is_some() { ".im2col" } else { ".tile" };
+    check_load_as(what, tensor, coords, offsets, Load { mode, ..TILE });
+}
+
+fn check_load_as(what: &str, tensor: &Tensor, coords: [i64; 5], offsets: Option<[i64; 3]>, how: Load<'_>) {
     let map = &tensor.map;
-    let rank = usize::from(map.rank);
     let elements = match offsets {
         Some(offsets) => column(map, coords, offsets),
         None => tile(map, coords),
@@ -238,12 +272,7 @@ fn check_load(what: &str, tensor: &Tensor, coords: [i64; 5], offsets: Option<[i6
         let to = place(map, row_elements(map), n);
         wanted[to..to + tensor.bytes()].copy_from_slice(&tensor.element(*at));
     }
-    let list: Vec<String> = (0..rank.saturating_sub(2)).map(|axis| format!("%o{axis}")).collect();
-    let (mode, list) = match offsets {
-        Some(_) => ("im2col", format!(", {{{}}}", list.join(", "))),
-        None => ("tile", String::new()),
-    };
-    let program = loading(rank, mode, &list);
+    let program = loading(map.rank.into(), how);
     let mut got = vec![0u128; SHARED / 16];
     // SAFETY: the same memory as bytes.
     let got = unsafe { std::slice::from_raw_parts_mut(got.as_mut_ptr().cast::<u8>(), SHARED) };
@@ -343,19 +372,12 @@ fn im2col_goes_along_the_pixels_of_a_box_and_on_in_the_next_image() {
 }
 
 /// Stores shared memory, as far as the box needs it, and gives the tensor's bytes before and after.
-fn store(
-    tensor: &mut Tensor,
-    instruction: &str,
-    mode: &str,
-    coords: [i64; 5],
-    from: &mut [u128],
-    bytes: u32,
-) -> Vec<u8> {
+fn store(tensor: &mut Tensor, instruction: &str, coords: [i64; 5], from: &mut [u128], bytes: u32) -> Vec<u8> {
     #[repr(align(64))]
     struct Aligned([u8; 128]);
     let mut map = Aligned(tensor.map.encode());
     let before = tensor.memory().to_vec();
-    let program = storing(tensor.map.rank.into(), instruction, mode);
+    let program = storing(tensor.map.rank.into(), instruction);
     // SAFETY: the same memory as bytes.
     let from = unsafe { std::slice::from_raw_parts_mut(from.as_mut_ptr().cast::<u8>(), bytes as usize) };
     let mut args =
@@ -376,7 +398,8 @@ fn a_store_writes_what_is_in_bounds() {
         tensor.map.swizzle = swizzle;
         let mut from = pattern(64);
         let source: Vec<u8> = from.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let mut wanted = store(&mut tensor, "cp.async.bulk.tensor.OP", ".tile", coords, &mut from, 1024);
+        let instruction = "cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group";
+        let mut wanted = store(&mut tensor, instruction, coords, &mut from, 1024);
         for (n, at) in tile(&tensor.map, coords).into_iter().enumerate() {
             if let Some(offset) = tensor.offset(at) {
                 let place = place(&tensor.map, 16, n);
@@ -385,23 +408,6 @@ fn a_store_writes_what_is_in_bounds() {
         }
         assert!(tensor.memory() == wanted, "{swizzle:?}");
     }
-}
-
-#[test]
-fn an_im2col_store_has_no_offsets() {
-    let mut tensor = Tensor::new(Element::U16, &[16, 5, 4]);
-    tensor.map.im2col =
-        Some(Im2col { lower: [-1, 0, 0], upper: [0, 0, 0], channels_per_pixel: 8, pixels_per_column: 9 });
-    let coords = [8, -1, 1, 0, 0];
-    let mut from = pattern(16);
-    let source: Vec<u8> = from.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let mut wanted = store(&mut tensor, "cp.async.bulk.tensor.OP", ".im2col_no_offs", coords, &mut from, 256);
-    for (n, at) in column(&tensor.map, coords, [0; 3]).into_iter().enumerate() {
-        if let Some(offset) = tensor.offset(at) {
-            wanted[offset..offset + 2].copy_from_slice(&source[2 * n..2 * n + 2]);
-        }
-    }
-    assert!(tensor.memory() == wanted);
 }
 
 /// One element's reduction by plain arithmetic; the values are small enough for every type to hold the results.
@@ -437,8 +443,8 @@ fn check_reduction(op: &str, element: Element, old: [f64; 4], new: [f64; 4], wan
     }
     let mut from: Vec<u128> =
         fill(new).chunks(16).map(|chunk| u128::from_le_bytes(chunk.try_into().unwrap())).collect();
-    let instruction = format!("cp.reduce.async.bulk.tensor.OP.{op}");
-    store(&mut tensor, &instruction, ".tile", [0; 5], &mut from, (elements * bytes) as u32);
+    let instruction = format!("cp.reduce.async.bulk.tensor.1d.global.shared::cta.{op}.tile.bulk_group");
+    store(&mut tensor, &instruction, [0; 5], &mut from, (elements * bytes) as u32);
     let got = &tensor.memory()[start..start + elements * bytes];
     assert_eq!(got, fill(wanted), "{op} of {element:?}");
 }
@@ -469,7 +475,7 @@ fn reductions_are_of_the_maps_type() {
 fn a_map_that_does_not_fit_the_instruction_traps() {
     let mut tensor = Tensor::new(Element::U32, &[64, 40]);
     tensor.map.box_dims = [16, 2, 0, 0, 0];
-    let program = loading(3, "tile", "");
+    let program = loading(3, TILE);
     let mut out = vec![0u8; SHARED + 16];
     let mut launch = |map: [u8; 128]| {
         let start = out.as_ptr().align_offset(16);
@@ -485,14 +491,18 @@ fn a_map_that_does_not_fit_the_instruction_traps() {
     assert!(launch([0; 128]).contains("trap"), "not a map");
 }
 
-#[test]
-fn a_multicast_reaches_the_blocks_of_the_mask() {
+/// Rank 2 of a cluster of four copies 64 bytes to the blocks 1 and 3, by `cp.async.bulk.tensor`, `{rank}d`, and the rest;
+/// the first element is that at 1, 2, 0 ….
+fn check_multicast(tensor: &Tensor, instruction: &str, offsets: &str) {
+    let (hint, policy) = policy(instruction.ends_with("cache_hint"));
+    assert!(instruction.ends_with(hint));
+    let zeros = ", %r7".repeat(usize::from(tensor.map.rank) - 2);
     let text = format!(
         "{HEADER}.visible .entry copy(.param .u64 out, .param .align 64 .b8 map[128], .param .u32 mask)
 {{
     .shared .align 128 .b8 tile[64];
     .shared .align 8 .b64 bar;
-    .reg .pred %p, %q; .reg .b16 %h; .reg .b32 %r<8>; .reg .b64 %rd<8>;
+    .reg .pred %p, %q; .reg .b16 %h, %o<3>; .reg .b32 %r<8>; .reg .b64 %rd<8>, %policy;
     ld.param.u64 %rd1, [out];
     ld.param.u32 %r1, [mask];
     cvt.u16.u32 %h, %r1;
@@ -508,7 +518,11 @@ fn a_multicast_reaches_the_blocks_of_the_mask() {
     setp.eq.u32 %p, %r2, 2;
     mov.u32 %r3, 1;
     mov.u32 %r4, 2;
-    @%p cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [tile], [%rd2, {{%r3, %r4}}], [bar], %h;
+    mov.u16 %o0, 0;
+    mov.u16 %o1, 0;
+    mov.u16 %o2, 0;
+    createpolicy.fractional.L2::evict_first.b64 %policy;
+    @%p {instruction} [tile], [%rd2, {{%r3, %r4{zeros}}}], [bar]{offsets}, %h{policy};
     barrier.cluster.arrive;
     barrier.cluster.wait;
     mbarrier.test_wait.shared.b64 %q, [bar], %rd3;
@@ -521,8 +535,6 @@ fn a_multicast_reaches_the_blocks_of_the_mask() {
 }}"
     );
     let program = load(&text).unwrap();
-    let mut tensor = Tensor::new(Element::U32, &[64, 40]);
-    tensor.map.box_dims = [16, 1, 0, 0, 0];
     let first = u32::from_le_bytes(tensor.element([1, 2, 0, 0, 0]).try_into().unwrap());
     let mut how = How::new(4, 1);
     how.cluster = [4, 1, 1];
@@ -532,5 +544,20 @@ fn a_multicast_reaches_the_blocks_of_the_mask() {
     let mut args = [Arg::Buffer(bytes), Arg::Value(tensor.map.encode().to_vec()), Arg::u32(0b1010)];
     run(&program, "copy", &how, &mut args).unwrap();
     let come = u64::from(first) | 1 << 32;
-    assert_eq!(out, [0, come, 0, come]);
+    assert_eq!(out, [0, come, 0, come], "{instruction}");
+}
+
+#[test]
+fn a_multicast_reaches_the_blocks_of_the_mask() {
+    let mut tensor = Tensor::new(Element::U32, &[64, 40]);
+    tensor.map.box_dims = [16, 1, 0, 0, 0];
+    let instruction =
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster";
+    check_multicast(&tensor, instruction, "");
+    check_multicast(&tensor, &format!("{instruction}.L2::cache_hint"), "");
+    let mut tensor = Tensor::new(Element::U32, &[64, 6, 5, 4, 3]);
+    let im2col = Im2col { lower: [0; 3], upper: [0; 3], channels_per_pixel: 16, pixels_per_column: 1 };
+    tensor.map.im2col = Some(im2col);
+    let instruction = "cp.async.bulk.tensor.5d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint";
+    check_multicast(&tensor, instruction, ", {%o0, %o1, %o2}");
 }
