@@ -241,6 +241,92 @@ fn volatile_shared_memory_is_in_lockstep_within_a_warp() {
     assert_eq!(found[1], expected);
 }
 
+/// Every kind of access that is made lane by lane, so often that the code for groups makes them by calls.
+fn long(repeats: usize) -> String {
+    const HEAD: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry long(.param .u64 words, .param .u64 out, .param .u32 n) {
+.reg .pred %p<3>;
+.reg .b16 %h<4>;
+.reg .b32 %r<20>;
+.reg .b64 %rd<12>;
+.local .align 16 .b8 window[64];
+ld.param.u64 %rd1, [words];
+ld.param.u64 %rd2, [out];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %ntid.x;
+mov.u32 %r3, %tid.x;
+mad.lo.u32 %r4, %r1, %r2, %r3;
+mul.wide.u32 %rd3, %r4, 16;
+add.u64 %rd3, %rd3, %rd2;
+mov.u32 %r5, %r4;
+mov.u64 %rd10, window;
+";
+    const STEP: &str = "
+and.b32 %r6, %r5, 252;
+mul.wide.u32 %rd4, %r6, 4;
+add.u64 %rd4, %rd4, %rd1;
+ld.global.u32 %r7, [%rd4];
+ld.global.v2.u32 {%r8, %r9}, [%rd4];
+ld.global.v4.u32 {%r10, %r11, %r12, %r13}, [%rd4];
+ld.global.u8 %h1, [%rd4+3];
+ld.volatile.global.s16 %r14, [%rd4+6];
+ld.relaxed.gpu.global.u32 %r15, [%rd4+4];
+cvt.u32.u16 %r16, %h1;
+add.u32 %r7, %r7, %r8;
+xor.b32 %r7, %r7, %r9;
+mad.lo.u32 %r7, %r7, %r10, %r11;
+sub.u32 %r7, %r7, %r12;
+xor.b32 %r7, %r7, %r13;
+add.u32 %r7, %r7, %r14;
+mad.lo.u32 %r7, %r7, 37, %r15;
+xor.b32 %r7, %r7, %r16;
+and.b32 %r6, %r7, 12;
+cvt.u64.u32 %rd5, %r6;
+add.u64 %rd5, %rd10, %rd5;
+st.local.u32 [window+STEP], %r7;
+st.local.v2.u16 [%rd5], {%h1, %h1};
+ld.local.u32 %r8, [window+STEP];
+ld.local.u16 %r9, [%rd5];
+add.u32 %r5, %r7, %r8;
+add.u32 %r5, %r5, %r9;
+st.global.u32 [%rd3], %r5;
+setp.gt.u32 %p1, %r5, 0x70000000;
+@!%p1 bra skip_STEP;
+ld.global.u32 %r8, [%rd4+8];
+ld.global.v2.u32 {%r9, %r10}, [%rd4];
+add.u32 %r5, %r5, %r8;
+xor.b32 %r5, %r5, %r10;
+st.global.v2.u32 [%rd3+4], {%r5, %r9};
+st.volatile.global.u8 [%rd3+13], %r8;
+skip_STEP:
+";
+    let mut text = HEAD.to_owned();
+    for step in 0..repeats {
+        text.push_str(
+            &STEP.replace("skip_STEP", &format!("skip{step}")).replace("STEP", &(step % 8 * 4).to_string()),
+        );
+    }
+    text + "ret;\n}\n"
+}
+
+#[test]
+fn long_kernels_give_the_same_bits() {
+    let given = || vec![Words(260, random), Words(4 * 3 * 70, zero), I(0)];
+    let mut cases = vec![];
+    for block in [64, 70] {
+        cases.push(case("long", [3, 1, 1], [block, 1, 1], given()));
+    }
+    let ptx = long(24);
+    compare(&ptx, &cases);
+
+    let (program, mut how) = (load(&ptx).unwrap(), How::new(3, 64));
+    (how.setting, how.width) = (Some(Setting::Simd), Some(16));
+    let text = hip_cpu::harness::emit(&program, "long", &how).unwrap().text;
+    assert!(text.contains("define internal"), "it is not as long as this test wants it");
+}
+
 /// The buffers afterwards.
 fn result(ptx: &str, case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
     let program = load(ptx)?;

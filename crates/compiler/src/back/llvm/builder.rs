@@ -113,6 +113,23 @@ impl Builder {
         Ok(())
     }
 
+    pub fn is_declared(&self, name: &str) -> bool {
+        self.declarations.contains_key(name)
+    }
+
+    /// Adds the function that `inner` wrote: `header`, `first` in the entry block, then its text from block `body` on.
+    pub fn adopt(&mut self, name: &str, header: impl Display, first: &[String], inner: Builder) {
+        let mut text = format!("{header} {{\nentry:\n");
+        for line in first {
+            let _ = writeln!(text, "{line}");
+        }
+        let _ = writeln!(text, "  br label %body\n{}}}", inner.text);
+        for (name, declaration) in inner.declarations {
+            self.declare(&name, declaration);
+        }
+        self.declare(name, text);
+    }
+
     /// What was written, and the declarations it needs.
     pub fn finish(self) -> String {
         let mut text = self.text;

@@ -35,6 +35,11 @@ impl Access {
         self.bytes() * self.n as i64
     }
 
+    /// Tells accesses apart that need different code, apart from where they go.
+    fn name(self) -> String {
+        format!("{:?}.{}x{}", self.order, self.mem.bits, self.n)
+    }
+
     fn is_atomic(self) -> bool {
         !matches!(self.order, Order::Weak | Order::Volatile)
     }
@@ -327,16 +332,39 @@ impl Emitter<'_> {
             return self.gather(access, ty, &each);
         }
         let at = self.pointer(access.space, base, access.offset);
-        let mut pointers = vec![];
-        for lane in 0..i64::from(self.lanes) {
-            let step = lane * stride;
-            pointers.push(
-                self.b
-                    .assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", at.text))
-                    .text,
-            );
+        if self.compact {
+            let name = format!("load_line.{}", access.name());
+            let stride = self.i64(stride as u64);
+            let results = vec![Self::memory_ty(ty, access.mem, self.lanes); access.n];
+            return self.outlined(&name, &[at, stride], &results, |me, params| {
+                let pointers = me.pointers_of_line(&params[0], &params[1].text);
+                me.load_each(access, ty, &pointers)
+            });
         }
+        let pointers: Vec<String> = (0..i64::from(self.lanes))
+            .map(|lane| {
+                let step = lane * stride;
+                let ty = Type::ptr();
+                self.b.assign(ty, format_args!("getelementptr i8, ptr {}, i64 {step}", at.text)).text
+            })
+            .collect();
         self.load_each(access, ty, &pointers)
+    }
+
+    /// Each lane's pointer, `stride` bytes after the one before.
+    fn pointers_of_line(&mut self, first: &Val, stride: &str) -> Vec<String> {
+        let mut all = vec![first.text.clone()];
+        for lane in 1..self.lanes as usize {
+            let before = &all[lane - 1];
+            let next =
+                self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {before}, i64 {stride}"));
+            all.push(next.text);
+        }
+        all
+    }
+
+    fn pointers_of_vector(&mut self, pointers: &Val) -> Vec<String> {
+        (0..self.lanes).map(|lane| self.extract(pointers, &lane.to_string()).text).collect()
     }
 
     fn gather(&mut self, access: Access, ty: Ty, each: &Val) -> Vec<Val> {
@@ -372,6 +400,15 @@ impl Emitter<'_> {
                 self.blend(&mask, each, &safe)
             }
         };
+        if self.compact {
+            let at = self.pointer(access.space, &each, access.offset);
+            let name = format!("load_each.{}", access.name());
+            let results = vec![Self::memory_ty(ty, access.mem, self.lanes); access.n];
+            return self.outlined(&name, &[at], &results, |me, params| {
+                let pointers = me.pointers_of_vector(&params[0]);
+                me.load_each(access, ty, &pointers)
+            });
+        }
         let mut pointers = vec![];
         for lane in 0..self.lanes {
             let address = self.extract(&each, &lane.to_string());
@@ -500,17 +537,17 @@ impl Emitter<'_> {
             if contiguous {
                 let all = self.weave(vals);
                 self.store_whole(access, &all, &at);
-                return;
-            }
-            for lane in 0..i64::from(self.lanes) {
-                for (nth, val) in vals.iter().enumerate() {
-                    let step = lane * stride + nth as i64 * access.bytes();
-                    let to = self
-                        .b
-                        .assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", at.text));
-                    let item = self.extract(val, &lane.to_string());
-                    self.store_one(access, &item, &to.text);
-                }
+            } else if self.compact {
+                let name = format!("store_line.{}", access.name());
+                let stride = self.i64(stride as u64);
+                let params = [&[at, stride], vals].concat();
+                self.outlined(&name, &params, &[], |me, params| {
+                    let pointers = me.pointers_of_line(&params[0], &params[1].text);
+                    me.store_each(access, &pointers, &params[2..]);
+                    vec![]
+                });
+            } else {
+                self.store_steps(access, &at, stride, vals);
             }
             return;
         };
@@ -553,6 +590,31 @@ impl Emitter<'_> {
                 vec![]
             },
         );
+    }
+
+    /// Lane by lane at constant distances, which LLVM folds into the addresses.
+    fn store_steps(&mut self, access: Access, at: &Val, stride: i64, vals: &[Val]) {
+        for lane in 0..i64::from(self.lanes) {
+            for (nth, val) in vals.iter().enumerate() {
+                let step = lane * stride + nth as i64 * access.bytes();
+                let to =
+                    self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", at.text));
+                let item = self.extract(val, &lane.to_string());
+                self.store_one(access, &item, &to.text);
+            }
+        }
+    }
+
+    fn store_each(&mut self, access: Access, pointers: &[String], vals: &[Val]) {
+        for (lane, pointer) in pointers.iter().enumerate() {
+            for (nth, val) in vals.iter().enumerate() {
+                let step = nth as i64 * access.bytes();
+                let to =
+                    self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {pointer}, i64 {step}"));
+                let item = self.extract(val, &lane.to_string());
+                self.store_one(access, &item, &to.text);
+            }
+        }
     }
 
     fn store_whole(&mut self, access: Access, all: &Val, at: &Val) {
@@ -625,27 +687,48 @@ impl Emitter<'_> {
             ));
             return;
         }
-        if self.mask.is_none() {
-            for lane in 0..self.lanes {
-                let lane = lane.to_string();
-                let address = self.extract(each, &lane);
-                for (nth, val) in vals.iter().enumerate() {
-                    let to =
-                        self.pointer(access.space, &address, access.offset + nth as i64 * access.bytes());
-                    let item = self.extract(val, &lane);
-                    self.store_one(access, &item, &to.text);
-                }
+        let at = self.pointer(access.space, each, access.offset);
+        match self.mask.clone() {
+            None if self.compact => {
+                let name = format!("store_each.{}", access.name());
+                let params = [&[at], vals].concat();
+                self.outlined(&name, &params, &[], |me, params| {
+                    let pointers = me.pointers_of_vector(&params[0]);
+                    me.store_each(access, &pointers, &params[1..]);
+                    vec![]
+                });
             }
-            return;
+            None => {
+                let pointers = self.pointers_of_vector(&at);
+                self.store_each(access, &pointers, vals);
+            }
+            Some(mask) if self.compact => {
+                let name = format!("store_active.{}", access.name());
+                let bits = self.bits_of(&mask);
+                let params = [&[bits, at], vals].concat();
+                self.outlined(&name, &params, &[], |me, params| {
+                    me.mask = Some(me.b.bitcast(&params[0], mask.ty));
+                    me.store_active(access, &params[1], &params[2..]);
+                    vec![]
+                });
+            }
+            Some(_) => self.store_active(access, &at, vals),
         }
-        let addresses = self.spill(0, each);
+    }
+
+    /// A loop over the active lanes.
+    fn store_active(&mut self, access: Access, pointers: &Val, vals: &[Val]) {
+        let places = self.spill(0, pointers);
         let buffers: Vec<String> =
             vals.iter().enumerate().map(|(nth, val)| self.spill(nth + 1, val)).collect();
         self.for_lanes(|me, lane| {
-            let address = me.item(&addresses, each.ty, lane);
+            let place = me.item(&places, pointers.ty, lane);
             for (nth, (buffer, val)) in buffers.iter().zip(vals).enumerate() {
                 let item = me.item(buffer, val.ty, lane);
-                let to = me.pointer(access.space, &address, access.offset + nth as i64 * access.bytes());
+                let step = nth as i64 * access.bytes();
+                let to = me
+                    .b
+                    .assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", place.text));
                 me.store_one(access, &item, &to.text);
             }
         });

@@ -11,6 +11,7 @@ mod block;
 mod control;
 mod memory;
 mod operation;
+mod outline;
 mod special;
 mod step;
 mod value;
@@ -27,6 +28,9 @@ use crate::pass::shape::Among;
 use crate::program::{GlobalSpace, Kernel, Program};
 use std::collections::HashMap;
 
+/// Lines of LLVM IR from which on accesses lane by lane become calls. LLVM compiles about that many in a second.
+const LONG: usize = 15_000;
+
 /// For setting S, or with `per_warp` for P. `Err` is the reason why this kernel does not run so.
 pub fn emit(
     program: &Program,
@@ -42,19 +46,28 @@ pub fn emit(
     let width = if per_warp { 32 } else { width(body, options, total)? };
     let threads = Threads { block: options.block, width };
     let (locals, local_bytes) = layout_locals(body);
-    let plan = plan(body, threads, local_bytes, if per_warp { Among::Group } else { Among::Block })?;
-    let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
-    emitter.constants = constants(program);
-    emitter.lines = Some(&program.lines);
-    if per_warp {
-        emitter.per_warp = true;
-        emitter.clustered = options.clustered;
-        emitter.groups = 1;
+    let emit = |compact| {
+        let among = if per_warp { Among::Group } else { Among::Block };
+        let plan = plan(body, threads, local_bytes, among)?;
+        let locals = locals.clone();
+        let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
+        emitter.compact = compact;
+        emitter.constants = constants(program);
+        emitter.lines = Some(&program.lines);
+        if per_warp {
+            emitter.per_warp = true;
+            emitter.clustered = options.clustered;
+            emitter.groups = 1;
+        }
+        emitter.whole()?;
+        Ok::<_, String>((emitter.context_bytes, emitter.finish()))
+    };
+    let (mut context_bytes, mut text) = emit(false)?;
+    if text.lines().nth(LONG).is_some() {
+        (context_bytes, text) = emit(true)?;
     }
-    emitter.whole()?;
-    let context_bytes = emitter.context_bytes;
     Ok(Compiled {
-        text: emitter.finish(),
+        text,
         setting: if per_warp { Setting::Warp } else { Setting::Simd },
         width,
         context_bytes,
@@ -153,6 +166,8 @@ struct Emitter<'a> {
     /// Masks that cross blocks are `<W x i32>`: the CPU has no mask registers.
     wide_masks: bool,
     wide_gathers: bool,
+    /// Accesses lane by lane are calls: the code is so long that LLVM would take seconds.
+    compact: bool,
     locals: Vec<u64>,
     local_bytes: u64,
     /// Numbers and bytes of the program's constant variables.
@@ -201,6 +216,7 @@ impl<'a> Emitter<'a> {
             groups: threads.total().div_ceil(u64::from(threads.width)),
             wide_masks: vector_bits < 512,
             wide_gathers: vector_bits >= 512,
+            compact: false,
             locals,
             local_bytes,
             constants: vec![],

@@ -1,0 +1,50 @@
+//! Prints the LLVM IR of one kernel: `cargo run -p compiler --example emit -- FILE.ptx KERNEL BLOCK_X [SETTING [WIDTH]]`.
+
+use std::process::ExitCode;
+
+use compiler::back::cpu::{Options, Setting, emit};
+use compiler::{Program, Source};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [path, kernel, block, rest @ ..] = arguments.as_slice() else {
+        eprintln!("emit FILE.ptx KERNEL BLOCK_X [L|P|S [WIDTH]]");
+        return ExitCode::FAILURE;
+    };
+    match text(path, kernel, block, rest) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn text(path: &str, kernel: &str, block: &str, rest: &[String]) -> Result<String, String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
+    let source = Source { name: path.to_owned(), text: ptx::text(&bytes).into_owned() };
+    let said = |diagnostics: Vec<compiler::Diagnostic>| {
+        diagnostics.iter().map(|it| it.to_string()).collect::<Vec<_>>().join("\n")
+    };
+    let program = Program::load(&[source]).map_err(said)?;
+    let kernel = program.kernels.iter().find(|it| it.name.contains(kernel)).ok_or("no such kernel")?;
+    let number = |text: &str| text.parse::<u32>().map_err(|error| format!("{text}: {error}"));
+    let options = Options {
+        block: [number(block)?, 1, 1],
+        setting: match rest.first().map(String::as_str) {
+            None => None,
+            Some("L") => Some(Setting::Lane),
+            Some("P") => Some(Setting::Warp),
+            Some("S") => Some(Setting::Simd),
+            Some(other) => return Err(format!("{other}: L, P or S")),
+        },
+        width: rest.get(1).map(|it| number(it)).transpose()?,
+        vector_bits: 256,
+        clustered: false,
+        sanitize: false,
+    };
+    emit(&program, kernel, &options).map(|it| it.text).map_err(said)
+}

@@ -1,0 +1,89 @@
+//! Functions of the module that the kernel calls for what takes many instructions at each of many places.
+
+use std::fmt::Write;
+
+use super::Emitter;
+use crate::back::llvm::{Builder, Type, Val};
+
+impl Emitter<'_> {
+    /// Calls the function that `write` gives for parameters like `arguments`; it is written once per name and types.
+    /// `write` sees no mask and must use nothing of the kernel but its parameters.
+    pub(super) fn outlined(
+        &mut self,
+        name: &str,
+        arguments: &[Val],
+        results: &[Type],
+        write: impl FnOnce(&mut Self, &[Val]) -> Vec<Val>,
+    ) -> Vec<Val> {
+        let mut full = name.to_owned();
+        for ty in arguments.iter().map(|it| it.ty).chain(results.iter().copied()) {
+            let _ = write!(full, ".{}", ty.suffix());
+        }
+        let returned = match results {
+            [] => "void".to_owned(),
+            [ty] => ty.to_string(),
+            many => format!("{{ {} }}", many.iter().map(Type::to_string).collect::<Vec<_>>().join(", ")),
+        };
+        if !self.b.is_declared(&full) {
+            self.define(&full, arguments, &returned, write);
+        }
+        let list = arguments.iter().map(Val::typed).collect::<Vec<_>>().join(", ");
+        let call = format!("call {returned} @{full}({list})");
+        match results {
+            [] => {
+                self.b.inst(call);
+                vec![]
+            }
+            [ty] => vec![self.b.assign(*ty, call)],
+            many => {
+                let name = self.b.fresh();
+                self.b.inst(format_args!("{name} = {call}"));
+                let item = |(nth, ty): (usize, &Type)| {
+                    self.b.assign(*ty, format_args!("extractvalue {returned} {name}, {nth}"))
+                };
+                many.iter().enumerate().map(item).collect()
+            }
+        }
+    }
+
+    fn define(
+        &mut self,
+        name: &str,
+        arguments: &[Val],
+        returned: &str,
+        write: impl FnOnce(&mut Self, &[Val]) -> Vec<Val>,
+    ) {
+        let outer = std::mem::take(&mut self.b);
+        let (allocas, scratch) = (std::mem::take(&mut self.allocas), std::mem::take(&mut self.scratch));
+        let mask = self.mask.take();
+        let params: Vec<Val> =
+            arguments.iter().enumerate().map(|(nth, it)| Val::new(it.ty, format!("%p{nth}"))).collect();
+
+        self.b.start_block("body");
+        let values = write(self, &params);
+        match values.as_slice() {
+            [] => self.b.inst("ret void"),
+            [value] => self.b.inst(format_args!("ret {}", value.typed())),
+            many => {
+                let mut whole = "poison".to_owned();
+                for (nth, value) in many.iter().enumerate() {
+                    let next = self.b.fresh();
+                    self.b.inst(format_args!(
+                        "{next} = insertvalue {returned} {whole}, {}, {nth}",
+                        value.typed()
+                    ));
+                    whole = next;
+                }
+                self.b.inst(format_args!("ret {returned} {whole}"));
+            }
+        }
+
+        let list = params.iter().map(Val::typed).collect::<Vec<_>>().join(", ");
+        let header = format!("define internal {returned} @{name}({list}) noinline nounwind");
+        let inner: Builder = std::mem::replace(&mut self.b, outer);
+        self.b.adopt(name, header, &self.allocas, inner);
+        self.allocas = allocas;
+        self.scratch = scratch;
+        self.mask = mask;
+    }
+}
