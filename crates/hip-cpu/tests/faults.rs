@@ -27,6 +27,15 @@ const PTX: &str = "
     @%p ret;
     trap;
 }
+.visible .entry stops(.param .u64 out)
+{
+    .reg .pred %p;
+    .reg .b32 %r<2>;
+    mov.u32 %r1, %tid.x;
+    setp.eq.u32 %p, %r1, 40;
+    @%p brkpt;
+    ret;
+}
 .visible .entry asserts(.param .u64 out)
 {
     .reg .pred %p;
@@ -101,6 +110,8 @@ fn a_fault_is_the_same_in_every_setting_and_the_next_launch_works() {
     let program = load(PTX).unwrap();
     let expected = [
         ("traps", Fault::Trap),
+        // No debugger is there to take it.
+        ("stops", Fault::Trap),
         ("asserts", Fault::Assert),
         ("stores", Fault::Address(24)),
         ("calls", Fault::InvalidPc),

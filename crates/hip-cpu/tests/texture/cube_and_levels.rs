@@ -148,7 +148,7 @@ fn levels_are_chosen_by_number_and_by_gradient() {
             (
                 "w",
                 "txq.level.width.b32 %o0, [%t], %c0; txq.level.height.b32 %o1, [%t], %c0; \
-                   txq.num_mipmap_levels.b32 %o2, [%t];",
+                   txq.num_mipmap_levels.b32 %o2, [%t]; txq.level.depth.b32 %o3, [%t], %c0;",
             ),
         ],
     );
@@ -210,6 +210,15 @@ fn levels_are_chosen_by_number_and_by_gradient() {
         let sizes = bench.one("w", object as u64, &[level as u32]);
         assert_eq!(sizes[..3], [16 >> level, 8 >> level, 4]);
     }
+    // Levels of a volume.
+    let deep = Mipmaps::new([16, 8, 4], 4, desc);
+    let volume = deep.texture(&desc, None);
+    for level in 0..4u32 {
+        let sizes = bench.one("w", volume as u64, &[level]);
+        assert_eq!(sizes[..4], [16 >> level, 8 >> level, 4, (4 >> level).max(1)]);
+    }
+    hipTexObjectDestroy(volume).unwrap();
+    hipMipmappedArrayDestroy(deep.handle).unwrap();
     // A view of levels 1 and 2 only.
     let view = HIP_RESOURCE_VIEW_DESC {
         format: 0x17,
