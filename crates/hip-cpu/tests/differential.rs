@@ -190,7 +190,7 @@ fn cases() -> Vec<Case> {
     all
 }
 
-/// Warps that wait for each other: P has to take them, S cannot.
+/// Warps that wait for each other: S cannot take them, P has to.
 fn waits() -> Vec<Case> {
     let mut all = vec![];
     for kernel in ["turns", "blocks", "half_waits", "own_flags", "guarded", "lines"] {
@@ -378,6 +378,22 @@ fn all_settings_give_the_same_bits() {
 #[test]
 fn waiting_warps_give_the_same_bits() {
     compare(WAITS, &waits());
+}
+
+#[test]
+fn what_a_loop_waits_for_may_go_through_a_local_variable() {
+    for (block, warps) in [(32, 1), (100, 4), (256, 8)] {
+        let len = 2 * block as usize;
+        let given = vec![Words(len, small), Words(len, zero), I(0)];
+        let case = case("kept", [2, 1, 1], [block, 1, 1], given);
+        for setting in [None, Some(Setting::Lane)] {
+            let mut how = How::new(2, block);
+            how.setting = setting;
+            let found = result(WAITS, &case, &how).unwrap();
+            let words = (0..len).map(|i| small(i) + 1000 * (warps - 1 - i as u32 % block / 32));
+            assert_eq!(found[1], words.flat_map(u32::to_le_bytes).collect::<Vec<_>>(), "{block} {setting:?}");
+        }
+    }
 }
 
 #[test]

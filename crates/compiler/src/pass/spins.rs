@@ -21,6 +21,10 @@ pub fn waiting(
     (0..loops.all.len()).filter(|&index| view.waits(index)).collect()
 }
 
+fn may_be_local(space: Space) -> bool {
+    matches!(space, Space::Local | Space::Generic)
+}
+
 struct View<'a> {
     function: &'a Function,
     graph: &'a [Vec<usize>],
@@ -97,15 +101,27 @@ impl View<'_> {
                     if self.depends_on_others(index, block, inst, fenced) {
                         return true;
                     }
-                    // What memory held is the thread's own business from here on.
-                    if !matches!(inst.op, Op::Atomic { .. } | Op::Load { .. }) {
-                        work.extend(&inst.args);
+                    match inst.op {
+                        // Unoptimised code keeps its variables in memory: what the loop stored may come back.
+                        Op::Load { order: Order::Weak, space, .. } if may_be_local(space) => {
+                            work.extend(self.stored_locally(index));
+                        }
+                        // What memory held is the thread's own business from here on.
+                        Op::Atomic { .. } | Op::Load { .. } => {}
+                        _ => work.extend(&inst.args),
                     }
                 }
                 Definition::None => {}
             }
         }
         false
+    }
+
+    /// Values that the loop stores where the thread's local memory may be.
+    fn stored_locally(&self, index: usize) -> impl Iterator<Item = Value> {
+        let insts = self.loops.all[index].blocks.iter().flat_map(|&block| &self.function.blocks[block].insts);
+        let stores = insts.filter(|inst| matches!(inst.op, Op::Store { space, .. } if may_be_local(space)));
+        stores.flat_map(|inst| inst.args[1..].iter().copied())
     }
 
     /// Whether the instruction's result in loop `index` may be what another thread has to change first.

@@ -4,7 +4,7 @@
 //! a stack slot (LLVM makes SSA of these again); at a suspension the slots of live values go to the thread record.
 
 use super::layout::thread;
-use crate::ir::{BlockId, Function, Op, Order, Special, Ty, Value};
+use crate::ir::{BlockId, Function, Op, Order, Space, Special, Ty, Value};
 use crate::pass::bits::BitSet;
 use crate::pass::dominators::{Dominators, reversed, successors};
 use crate::pass::liveness::live_in;
@@ -197,7 +197,7 @@ fn in_slot(function: &Function, invariant: &BitSet) -> BitSet {
 /// Per block the edges (by number) that close a loop in which a thread may wait for another one.
 ///
 /// Such a loop decides something by what others may write: by the result of an atomic, by a load that is not weak, or
-/// by a weak load when a fence in the loop makes it fresh.
+/// by a weak load when a fence in the loop makes it fresh. Unoptimised code stores what it read to a local variable first.
 fn spinning_edges(function: &Function) -> Vec<Vec<usize>> {
     let graph = successors(function);
     let predecessors = reversed(&graph);
@@ -246,13 +246,24 @@ fn may_spin(function: &Function, inside: &[bool]) -> bool {
             });
         }
     }
+    let mut kept_locally = false;
     let mut changed = true;
     while changed {
         changed = false;
         for id in &blocks {
             let block = function.block(*id);
             for inst in &block.insts {
-                if inst.args.iter().any(|arg| shared.contains(arg.index())) {
+                let from_others = inst.args.iter().any(|arg| shared.contains(arg.index()));
+                let is_local = |space| matches!(space, Space::Local | Space::Generic);
+                let comes_back = match inst.op {
+                    Op::Store { space, .. } if from_others && is_local(space) => {
+                        changed |= !std::mem::replace(&mut kept_locally, true);
+                        false
+                    }
+                    Op::Load { space, .. } => kept_locally && is_local(space),
+                    _ => false,
+                };
+                if from_others || comes_back {
                     for result in &inst.results {
                         changed |= shared.insert(result.index());
                     }
