@@ -24,18 +24,21 @@ pub struct Module {
     globals: Vec<Allocation>,
     /// The same by address, as kernels read them.
     addresses: Vec<usize>,
-    /// What stands for the address of each device function, by `FuncId`: distinct and not null. Code that calls
-    /// through an address does not compile yet, so they are only stored and compared.
+    /// What stands for the address of each device function, by `FuncId`: distinct and not null. A call through an
+    /// address compares it with those of the functions it may reach, so nothing ever jumps to one.
     function_tokens: Vec<usize>,
     /// Function handles given out, by name.
     functions: Mutex<HashMap<String, usize>>,
 }
 
+/// What code is made for: the block's shape, and whether clusters have several blocks.
+type Variant = ([u32; 3], bool);
+
 pub struct Function {
     pub module: Arc<Module>,
     index: usize,
-    /// Code per block shape, and whether clusters have several blocks. Bound: what the program launches with.
-    compiled: RwLock<Vec<(([u32; 3], bool), Arc<exec::Kernel>)>>,
+    /// Bound: what the program launches with.
+    compiled: RwLock<Vec<(Variant, Arc<exec::Kernel>)>>,
     /// One compile of a function at a time; others go on.
     compiling: Mutex<()>,
 }

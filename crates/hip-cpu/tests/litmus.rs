@@ -355,7 +355,7 @@ fn module(shape: &Shape, waits: bool) -> String {
                     "setp.ne.u32 %p, %role, {role};\n@%p bra R{nth}_{role};\n{code}\nbra DONE;\nR{nth}_{role}:\n"
                 );
             }
-            let _ = write!(text, "F{nth}:\n");
+            let _ = writeln!(text, "F{nth}:");
             nth += 1;
         }
     }

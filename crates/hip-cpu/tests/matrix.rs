@@ -1097,7 +1097,7 @@ fn wmma_layouts(size: [usize; 3], all: &[[T; 4]], mut turn: usize) {
                     size,
                     types,
                     by_columns: [a, b, turn & 1 != 0, turn & 2 != 0],
-                    strides: (turn / 2 + turn) % 2 == 0,
+                    strides: (turn / 2 + turn).is_multiple_of(2),
                     space: SPACES[turn % 4],
                     saturation: if types[0] == S32 && turn & 4 != 0 { ".satfinite" } else { "" },
                     op: "",

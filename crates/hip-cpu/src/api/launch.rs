@@ -90,12 +90,12 @@ pub fn hipDrvLaunchKernelEx(
     };
     for attribute in attributes {
         match attribute.id {
-            // SAFETY: the member that belongs to the id is the one set.
             hipLaunchAttributeCooperative => {
+                // SAFETY: the member that belongs to the id is the one set.
                 shape.cooperative = unsafe { attribute.value.cooperative } != 0;
             }
-            // SAFETY: as above.
             hipLaunchAttributeClusterDimension => {
+                // SAFETY: as above.
                 shape.cluster = Some(unsafe { attribute.value.clusterDim });
             }
             _ => {}

@@ -33,7 +33,6 @@ pub type Copier = unsafe extern "C" fn(*const [u8; BYTES], *mut u8, i32, i32, i3
 ///
 /// # Safety
 /// A kernel calls it: bad addresses fault as the kernel's.
-#[expect(clippy::too_many_arguments, reason = "kernels pass registers")]
 pub unsafe extern "C" fn copy(
     map: *const [u8; BYTES],
     shared: *mut u8,
@@ -134,8 +133,8 @@ impl Copy {
         let inside = |axis: usize| (0..map.dims[axis] as i64).contains(&at[axis]);
         let is_inside = (1..usize::from(map.rank)).all(inside);
         let mut address = map.address;
-        for axis in 1..usize::from(map.rank) {
-            address = address.wrapping_add_signed(at[axis].wrapping_mul(map.strides[axis - 1] as i64));
+        for (at, stride) in at[1..usize::from(map.rank)].iter().zip(&map.strides) {
+            address = address.wrapping_add_signed(at.wrapping_mul(*stride as i64));
         }
         let bytes = map.element.bytes();
         let per_piece = PIECE / bytes;
@@ -165,13 +164,13 @@ impl Copy {
     unsafe fn element(&self, global: usize, shared: usize, there: bool) {
         match self.direction {
             Direction::Load => {
-                // SAFETY: the caller's promise.
                 let value = if there {
+                    // SAFETY: the caller's promise.
                     converted(self.map.element, unsafe { read(global, self.bytes()) })
                 } else {
                     self.fill()
                 };
-                // SAFETY: as above.
+                // SAFETY: the caller's promise.
                 unsafe { write(shared, self.bytes(), value) }
             }
             Direction::Store if there => {
@@ -193,7 +192,7 @@ impl Copy {
     /// What stands for an element out of bounds.
     fn fill(&self) -> u64 {
         if self.map.nan_fill && self.map.element.is_float() {
-            u64::from(OOB_NAN) * 0x0001_0001_0001_0001 >> (64 - 8 * self.bytes())
+            (u64::from(OOB_NAN) * 0x0001_0001_0001_0001) >> (64 - 8 * self.bytes())
         } else {
             0
         }
@@ -372,7 +371,7 @@ mod half {
         let exponent = ((magnitude.to_bits() >> 23).cast_signed() - 127).max(-14);
         let units = (magnitude * 2f32.powi(10 - exponent)).round_ties_even() as u16;
         // A carry out of the fraction goes up into the exponent, as it should.
-        sign | (((exponent + 14) as u16) << 10) + units
+        sign | ((((exponent + 14) as u16) << 10) + units)
     }
 }
 

@@ -76,7 +76,7 @@ fn text(instructions: &[Instruction]) -> String {
         let _ = write!(ptx, "ld.param.u64 %at, [column{column}];\nmad.wide.u32 %at, %row, 8, %at;\n");
         let _ = match class {
             Class::Pred => write!(ptx, "ld.global.u32 %word, [%at];\nsetp.ne.u32 %{name}, %word, 0;\n"),
-            _ => write!(ptx, "ld.global.{} %{name}, [%at];\n", class.ptx()),
+            _ => writeln!(ptx, "ld.global.{} %{name}, [%at];", class.ptx()),
         };
         column += 1;
     };
@@ -133,13 +133,12 @@ fn one(nth: usize, instruction: &Instruction) -> String {
         };
     }
     for i in 0..2 {
-        if let Some((class, _)) = instruction.results.get(i) {
-            let name = &names[i];
+        if let Some(((class, _), name)) = instruction.results.get(i).zip(names.get(i)) {
             let _ = match class {
                 Class::Pred => {
-                    write!(ptx, "selp.u32 %word, 1, 0, %{name};\nst.global.u32 [%place], %word;\n")
+                    writeln!(ptx, "selp.u32 %word, 1, 0, %{name};\nst.global.u32 [%place], %word;")
                 }
-                _ => write!(ptx, "st.global.{} [%place], %{name};\n", class.ptx()),
+                _ => writeln!(ptx, "st.global.{} [%place], %{name};", class.ptx()),
             };
         } else if i == instruction.results.len() && instruction.gives_carry {
             ptx += "st.global.u32 [%place], %carry;\n";

@@ -91,8 +91,7 @@ fn place(bytes: &mut u64, size: u64, align: u64) -> u64 {
 
 /// Bytes and alignment of one declared name; empty brackets have none.
 fn size(variable: &Variable<'_>, declarator: &Declarator<'_>) -> Result<(u64, u64)> {
-    let element =
-        u64::from(variable.ty.value.bits().div_ceil(8)) * variable.vector.map_or(1, |lanes| u64::from(lanes));
+    let element = u64::from(variable.ty.value.bits().div_ceil(8)) * variable.vector.map_or(1, u64::from);
     let mut bytes = element;
     for dimension in &declarator.dimensions {
         bytes *= match dimension {
@@ -125,13 +124,12 @@ impl<'a> Program<'a> {
         for item in &module.items {
             match item {
                 Item::Variable(variable) => program.variable(variable)?,
-                Item::Function(function) => {
-                    if function.body.is_some() {
-                        let entity = Entity::Function(defined.len());
-                        program.names.insert(function.name.value.to_owned(), entity);
-                        defined.push(function);
-                    }
+                Item::Function(function) if function.body.is_some() => {
+                    let entity = Entity::Function(defined.len());
+                    program.names.insert(function.name.value.to_owned(), entity);
+                    defined.push(function);
                 }
+                Item::Function(_) => {}
                 Item::Alias(_) => return Err("'.alias' is not known here".to_owned()),
                 _ => {}
             }

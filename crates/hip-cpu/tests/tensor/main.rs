@@ -241,7 +241,7 @@ fn place(map: &TensorMap, row_elements: usize, n: usize) -> usize {
     let linear = row * span + column;
     let (line, piece, within) = (linear / 128, linear % 128 / 16, linear % 16);
     let pieces = span / 16;
-    let moved = piece / pieces * pieces + (piece % pieces ^ line % pieces);
+    let moved = piece / pieces * pieces + ((piece % pieces) ^ (line % pieces));
     line * 128 + moved * 16 + within
 }
 
