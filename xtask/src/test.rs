@@ -28,7 +28,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and run CuPy, Numba and Triton (about 4 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, unit, gates, examples, corpus, instances, cache, faults, sanitizer, providers, clients.
+    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, corpus, instances, cache, faults, sanitizer, providers, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -48,6 +48,7 @@ pub struct Args {
 const PARTS: &[&str] = &[
     "codegen",
     "unit",
+    "rows",
     "gates",
     "examples",
     "corpus",
@@ -86,6 +87,7 @@ pub fn run(args: &Args) -> Result<()> {
         match *part {
             "codegen" => report.note("cargo xtask codegen --check", unit::xtask(&["codegen", "--check"])),
             "unit" => unit::cargo_test(&mut report),
+            "rows" => unit::rows(&installed, &mut report),
             "gates" => gates::run(&installed, &mut report),
             "examples" => run_examples(args, &installed, &mut report),
             "corpus" => corpus::run(args.all, &installed, &mut report),

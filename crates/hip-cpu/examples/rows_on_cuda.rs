@@ -6,6 +6,10 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::path::{Path, PathBuf};
 
+use cuda_abi::{
+    CUfunction_attribute, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue_union__bindgen_ty_1,
+    CUlaunchConfig,
+};
 use hip_cpu::harness::{self, rows};
 use libloading::Library;
 
@@ -54,12 +58,14 @@ impl Driver {
     fn rows(&self, name: &str, text: &str, report: &mut Report) -> Result<(), String> {
         let program = harness::load(text).map_err(|error| error.to_string())?;
         let image = CString::new(text).map_err(|error| error.to_string())?;
-        let mut module: Handle = std::ptr::null_mut();
-        call!(self, cuModuleLoadData(&mut module => *mut Handle, image.as_ptr().cast() => *const c_void));
         for row in rows::parse(text)? {
             let kernel = program.kernel(&row.kernel).ok_or_else(|| format!("no kernel {}", row.kernel))?;
             let sizes: Vec<usize> = kernel.params.iter().map(|param| param.bytes as usize).collect();
+            // Each row finds the module's variables as they were written.
+            let mut module: Handle = std::ptr::null_mut();
+            call!(self, cuModuleLoadData(&mut module => *mut Handle, image.as_ptr().cast() => *const c_void));
             let found = self.row(module, &row, &sizes)?;
+            call!(self, cuModuleUnload(module => Handle));
             let mut at = 0;
             let mut agrees = true;
             for (index, wanted) in row.results.iter().enumerate() {
@@ -96,12 +102,40 @@ impl Driver {
             values.push(rows::argument(text, *bytes).ok_or_else(|| format!("argument {text}"))?);
         }
         let mut pointers: Vec<Handle> = values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
-        let ([gx, gy, gz], [bx, by, bz]) = (row.how.grid, row.how.block);
-        call!(self, cuLaunchKernel(
+        let ([gx, gy, gz], [bx, by, bz], [x, y, z]) = (row.how.grid, row.how.block, row.how.cluster);
+        let mut attributes = vec![];
+        if row.how.cluster != [1; 3] {
+            // More than 8 blocks are not on every GPU, and have to be asked for.
+            let non_portable = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED.0;
+            call!(self, cuFuncSetAttribute(
+                function => Handle, non_portable as c_int => c_int, (x * y * z > 8).into() => c_int,
+            ));
+            let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+            let mut attribute = CUlaunchAttribute { id, ..Default::default() };
+            attribute.value.clusterDim = CUlaunchAttributeValue_union__bindgen_ty_1 { x, y, z };
+            attributes.push(attribute);
+        }
+        if row.how.cooperative {
+            let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+            let mut attribute = CUlaunchAttribute { id, ..Default::default() };
+            attribute.value.cooperative = 1;
+            attributes.push(attribute);
+        }
+        let config = CUlaunchConfig {
+            gridDimX: gx,
+            gridDimY: gy,
+            gridDimZ: gz,
+            blockDimX: bx,
+            blockDimY: by,
+            blockDimZ: bz,
+            sharedMemBytes: row.how.dynamic_shared,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as c_uint,
+            ..Default::default()
+        };
+        call!(self, cuLaunchKernelEx(
+            &raw const config => *const CUlaunchConfig,
             function => Handle,
-            gx => c_uint, gy => c_uint, gz => c_uint, bx => c_uint, by => c_uint, bz => c_uint,
-            row.how.dynamic_shared => c_uint,
-            std::ptr::null_mut() => Handle,
             pointers.as_mut_ptr() => *mut Handle,
             std::ptr::null_mut() => *mut Handle,
         ));
@@ -152,5 +186,8 @@ fn main() -> Result<(), String> {
         "{} rows agree, {} differ, {} files ended early",
         report.agree, report.differ, report.files_not_run
     );
+    if report.agree == 0 || report.differ + report.files_not_run > 0 {
+        return Err("not every row agrees".to_owned());
+    }
     Ok(())
 }

@@ -3,6 +3,9 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
+use anyhow::Result;
+use testkit::Installed;
+
 use super::report::{Outcome, Report};
 use crate::setup;
 
@@ -41,6 +44,19 @@ pub fn cargo_test(report: &mut Report) {
         Err(error) => Outcome::Failed(error.to_string()),
     };
     report.note("cargo test --workspace, as a whole", overall);
+}
+
+/// Every value row of PTX once more, this time by the driver API of the built library.
+pub fn rows(installed: &Installed, report: &mut Report) {
+    let run = || -> Result<()> {
+        let cache = testkit::temporary()?;
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(["run", "--package", "hip-cpu", "--example", "rows_on_cuda", "--"]);
+        command.arg(installed.lib().join("libcuda.so.1")).current_dir(setup::root());
+        command.env("CUDAWAY_DEVICE", "cpu").env("CUDAWAY_CACHE_DIR", cache.path());
+        setup::run(setup::stay_offline(&mut command))
+    };
+    report.note("every value row has its results by cuLaunchKernelEx", run());
 }
 
 /// The sums over all `test result:` lines, and the names of failed tests.
