@@ -60,6 +60,8 @@ pub struct Config {
     pub dump_dir: Option<PathBuf>,
     /// The CPU device checks every memory access of a kernel (docs/sanitizer.md).
     pub sanitize: bool,
+    /// The CPU device says on stderr, when the process ends, what every kernel took.
+    pub profile: bool,
     pub log: Option<String>,
     pub log_file: Option<PathBuf>,
     /// Values that were not understood, one sentence each.
@@ -86,6 +88,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_DUMP_DIR", "directory that receives PTX and LLVM IR of every kernel compiled"),
     ("CUDAWAY_LOG", "off, error, warn, info, debug, trace, or area=level,…"),
     ("CUDAWAY_LOG_FILE", "log file instead of stderr"),
+    ("CUDAWAY_PROFILE", "1 prints at the end what every kernel took on the CPU device"),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
@@ -148,6 +151,11 @@ impl Config {
             "0" | "off" => Some(false),
             _ => None,
         });
+        let profile = settle(&mut settled, parse("CUDAWAY_PROFILE", "1"), |t| match t {
+            "1" => Some(true),
+            "0" | "off" => Some(false),
+            _ => None,
+        });
         let mut understood = settled.into_iter();
         complaints.retain(|_| !understood.next().unwrap_or(false));
 
@@ -165,6 +173,7 @@ impl Config {
             cpu_memory_bytes: cpu_memory_mb.map(|mb| mb << 20),
             dump_dir: var("CUDAWAY_DUMP_DIR").map(PathBuf::from),
             sanitize: sanitize.unwrap_or(false),
+            profile: profile.unwrap_or(false),
             log: var("CUDAWAY_LOG"),
             log_file: var("CUDAWAY_LOG_FILE").map(PathBuf::from),
             complaints,
@@ -212,6 +221,8 @@ mod tests {
         assert_eq!(config.cache_dir, None);
         assert!(!config.sanitize);
         assert!(read(&[("CUDAWAY_SANITIZE", "memcheck")]).sanitize);
+        assert!(!config.profile);
+        assert!(read(&[("CUDAWAY_PROFILE", "1")]).profile);
         assert!(config.complaints.is_empty());
     }
 

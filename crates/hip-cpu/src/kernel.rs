@@ -12,6 +12,7 @@ use hip_sys::*;
 use crate::error::Result;
 use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Target};
+use crate::profile;
 use crate::thread;
 
 /// What changes the code besides the program and the target (see build.rs).
@@ -66,10 +67,12 @@ fn build_here(
     let key = key(digest, &kernel.name, &options, target);
     let name = &kernel.name;
 
+    let start = Instant::now();
     if let Some((shape, object)) = Cache::global().get(&key, name).and_then(|bytes| unpack(&bytes)) {
         match exec::Kernel::load(&object, &shape) {
             Ok(code) => {
                 tracing::info!(target: "cudaway::cpu", "cache hit {name}, block {block:?}");
+                profile::made(name, block, &code, start.elapsed());
                 return Ok(code);
             }
             Err(error) => {
@@ -78,7 +81,6 @@ fn build_here(
         }
     }
 
-    let start = Instant::now();
     let compiled = cpu::emit(program, kernel, &options).map_err(|diagnostics| {
         for diagnostic in diagnostics {
             tracing::error!(target: "cudaway::cpu", "{name}: {diagnostic}");
@@ -105,12 +107,13 @@ fn build_here(
         start.elapsed().as_secs_f64() * 1e3,
         emitted.as_secs_f64() * 1e3,
     );
-    for (not, why) in [("S", &compiled.why_not_simd), ("P", &compiled.why_not_warp)] {
+    for (not, why) in [("S", &shape.why_not[0]), ("P", &shape.why_not[1])] {
         if let Some(why) = why {
             tracing::info!(target: "cudaway::cpu", "{name} does not run in setting {not}: {why}");
         }
     }
-    Cache::global().put(&key, &pack(shape, &object));
+    profile::made(name, block, &code, start.elapsed());
+    Cache::global().put(&key, &pack(&shape, &object));
     Ok(code)
 }
 
@@ -124,14 +127,20 @@ fn key(digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key
         .finish()
 }
 
-/// Setting, width, context bytes, local bytes, stackful, then the object.
-fn pack(shape: CompiledShape, object: &[u8]) -> Vec<u8> {
+/// Setting, width, context bytes, local bytes, stackful, why not in S and in P, then the object.
+fn pack(shape: &CompiledShape, object: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(PACKED_BYTES + object.len());
     bytes.extend(SETTINGS.iter().position(|&it| it == shape.setting).map_or(0, |at| at as u32).to_le_bytes());
     bytes.extend(shape.width.to_le_bytes());
     bytes.extend(shape.context_bytes.to_le_bytes());
     bytes.extend(shape.local_bytes.to_le_bytes());
     bytes.extend(u32::from(shape.stackful).to_le_bytes());
+    for why in &shape.why_not {
+        // No reason is ever empty.
+        let why = why.as_deref().unwrap_or_default();
+        bytes.extend((why.len() as u32).to_le_bytes());
+        bytes.extend(why.as_bytes());
+    }
     bytes.extend(object);
     bytes
 }
@@ -142,18 +151,26 @@ const PACKED_BYTES: usize = 28;
 const SETTINGS: [Setting; 3] = [Setting::Lane, Setting::Simd, Setting::Warp];
 
 fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
-    let (header, object) = bytes.split_at_checked(PACKED_BYTES)?;
+    let (header, mut rest) = bytes.split_at_checked(PACKED_BYTES)?;
     let u32_at = |at: usize| Some(u32::from_le_bytes(header[at..at + 4].try_into().ok()?));
     let u64_at = |at: usize| Some(u64::from_le_bytes(header[at..at + 8].try_into().ok()?));
     let setting = *SETTINGS.get(u32_at(0)? as usize)?;
+    let mut why_not = [None, None];
+    for why in &mut why_not {
+        let (length, behind) = rest.split_first_chunk()?;
+        let (text, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+        rest = behind;
+        *why = (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned());
+    }
     let shape = CompiledShape {
         setting,
         width: u32_at(4)?,
         context_bytes: u64_at(8)?,
         local_bytes: u64_at(16)?,
         stackful: u32_at(24)? == 1,
+        why_not,
     };
-    Some((shape, object.to_vec()))
+    Some((shape, rest.to_vec()))
 }
 
 /// `CUDAWAY_DUMP_DIR` receives the LLVM IR.
@@ -180,8 +197,11 @@ mod tests {
                 context_bytes: 1 << 40,
                 local_bytes: 48,
                 stackful: setting == Setting::Lane,
+                why_not: [(setting != Setting::Simd).then(|| "it waits".to_owned()), None],
             };
-            assert_eq!(unpack(&pack(shape, b"elf")), Some((shape, b"elf".to_vec())));
+            let packed = pack(&shape, b"elf");
+            assert_eq!(unpack(&packed), Some((shape, b"elf".to_vec())));
+            assert_eq!(unpack(&packed[..PACKED_BYTES + 7]), None);
         }
         assert_eq!(unpack(&[0; 27]), None);
     }

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use hip_sys::*;
 
@@ -11,6 +12,7 @@ use crate::error::Result;
 use crate::exec::sanitize::{self, Run};
 use crate::exec::{self, Fault, Grid, Launch, Workspace, pool, services::SERVICES};
 use crate::module::{Function, Module};
+use crate::profile;
 use crate::stream::{Op, Stream};
 
 /// A launch in a stream's queue. Used again for later launches, so it allocates nothing when warm.
@@ -232,7 +234,11 @@ impl Launched {
             shared_bytes: self.shared_bytes,
             sanitizer: watched.as_ref(),
         };
+        let start = config::get().profile.then(Instant::now);
         let fault = exec::run(&grid).err();
+        if let Some(start) = start {
+            profile::ran(&function.kernel().name, self.shape.block, code, start.elapsed());
+        }
         if let Some(fault) = fault {
             self.report(fault);
         }

@@ -6,6 +6,7 @@
 
 pub mod api;
 pub mod array;
+mod at_exit;
 pub mod device;
 pub mod error;
 pub mod event;
@@ -18,6 +19,7 @@ mod kernel;
 pub mod launch;
 pub mod memory;
 pub mod module;
+mod profile;
 pub mod stream;
 pub mod texture;
 mod thread;

@@ -58,6 +58,10 @@ pub fn cache(installed: &Installed, report: &mut Report) {
     };
     report.note("cache: a first start fills it", first());
     report.note("cache: a second start compiles nothing", second());
+    report.note(
+        "CUDAWAY_PROFILE=1 has a line for a kernel, from the cache too",
+        profiled(installed, &program, &images),
+    );
 
     // Every kind of damage, on every file.
     let damages: [Damage; 4] = [
@@ -367,6 +371,20 @@ fn files(dir: &Path) -> Result<BTreeSet<PathBuf>> {
 }
 
 /// The log's lines about the cache, for a person.
+/// Twice: the second start has its code from the cache.
+fn profiled(installed: &Installed, program: &Path, images: &Path) -> Result<()> {
+    for _ in 0..2 {
+        let run = installed.preloaded(program).env("CUDAWAY_CACHE_DIR", images).env("CUDAWAY_PROFILE", "1");
+        let ended = run.run()?;
+        let line = ended.stderr.lines().find(|line| line.contains("vector_add"));
+        let words: Vec<&str> = line.unwrap_or_default().split_whitespace().collect();
+        // All of the time, one launch, setting S.
+        let is_right = matches!(words[..], ["100.0", _, "1", _, _, _, _, "S,", ..]);
+        ensure!(ended.passed() && is_right, "{}", ended.describe());
+    }
+    Ok(())
+}
+
 fn cache_lines(log: &str) -> String {
     log.lines().filter(|line| line.contains("cache")).take(12).collect::<Vec<_>>().join("\n")
 }

@@ -244,6 +244,8 @@ pub struct Kernel {
     pub local_bytes: u64,
     /// Threads need stacks of their own: [`fiber`].
     pub stackful: bool,
+    /// Why it does not run in S, and why not in P.
+    pub why_not: [Option<String>; 2],
     /// Nanoseconds one block took on average lately; 0 before the first launch.
     block_ns: AtomicU32,
     // Behind `entry`.
@@ -266,6 +268,7 @@ impl Kernel {
             context_bytes: compiled.context_bytes,
             local_bytes: compiled.local_bytes,
             stackful: compiled.stackful,
+            why_not: compiled.why_not.clone(),
             block_ns: AtomicU32::new(0),
             _code: code,
         })
@@ -273,13 +276,15 @@ impl Kernel {
 }
 
 /// What of a [`Compiled`] is needed after its text became object code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompiledShape {
     pub setting: Setting,
     pub width: u32,
     pub context_bytes: u64,
     pub local_bytes: u64,
     pub stackful: bool,
+    /// Why not in S, and why not in P.
+    pub why_not: [Option<String>; 2],
 }
 
 impl From<&Compiled> for CompiledShape {
@@ -290,6 +295,7 @@ impl From<&Compiled> for CompiledShape {
             context_bytes: compiled.context_bytes,
             local_bytes: compiled.local_bytes,
             stackful: compiled.stackful,
+            why_not: [compiled.why_not_simd.clone(), compiled.why_not_warp.clone()],
         }
     }
 }

@@ -8,7 +8,14 @@ use crate::jit::{Target, compile};
 
 fn kernel(text: &str, setting: Setting) -> Kernel {
     let object = compile("test", text, Target::host()).unwrap();
-    let shape = CompiledShape { setting, width: 1, context_bytes: 112, local_bytes: 16, stackful: false };
+    let shape = CompiledShape {
+        setting,
+        width: 1,
+        context_bytes: 112,
+        local_bytes: 16,
+        stackful: false,
+        why_not: [None, None],
+    };
     Kernel::load(&object, &shape).unwrap()
 }
 

@@ -20,6 +20,7 @@ use super::guard::{self, Pause};
 use super::lane::Stuck;
 use super::services;
 use super::{Fault, Launch, Thread, Worker, Workspace, thread_index};
+use crate::at_exit;
 use crate::device;
 use crate::memory;
 
@@ -80,7 +81,7 @@ impl<'a> Run<'a> {
             if !variable.is_extern {
                 // A function's variable is named `function::variable`, both as in the PTX.
                 let own = variable.name.rsplit("::").next().unwrap_or_default();
-                let (name, end) = (report::demangled(own), offset + variable.bytes);
+                let (name, end) = (at_exit::demangled(own), offset + variable.bytes);
                 shared.push(Extent { name: format!("variable {name}"), start: *offset, end });
             }
         }
@@ -102,7 +103,7 @@ impl<'a> Run<'a> {
         report::begin();
         Run {
             program,
-            kernel: report::demangled(&kernel.name),
+            kernel: at_exit::demangled(&kernel.name),
             shared,
             locals,
             params_bytes: u64::from(kernel.params_bytes),

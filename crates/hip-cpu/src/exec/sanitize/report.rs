@@ -1,31 +1,19 @@
 //! What the sanitizer says, in compute-sanitizer's manner, on stderr: the user asked for it.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Access, Divergence, Kind, Place, Problem, Run, Space};
+use crate::at_exit;
 use crate::exec::thread_index;
 
 static N_ERRORS: AtomicU64 = AtomicU64::new(0);
 
-unsafe extern "C" {
-    static stderr: *mut libc::FILE;
-    fn on_exit(call: extern "C" fn(c_int, *mut c_void), data: *mut c_void) -> c_int;
-    /// libstdc++'s, which LLVM brings along.
-    fn __cxa_demangle(
-        name: *const c_char,
-        out: *mut c_char,
-        bytes: *mut usize,
-        status: *mut c_int,
-    ) -> *mut c_char;
-}
-
 /// Lines that belong together, in one write.
 fn say(lines: &[String]) {
     let text: String = lines.iter().map(|line| format!("========= {line}\n")).collect();
-    // SAFETY: C's own stream, with a buffer of the given length.
-    unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stderr) };
+    at_exit::say(&text);
 }
 
 /// At the first launch; the summary comes when the process ends.
@@ -33,8 +21,7 @@ pub fn begin() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         say(&["CUDAWAY SANITIZER: memcheck".to_owned()]);
-        // SAFETY: the library stays loaded; the function only prints. (`atexit` is bound to nothing in this library.)
-        unsafe { on_exit(summary, std::ptr::null_mut()) };
+        at_exit::register(summary);
     });
 }
 
@@ -45,22 +32,6 @@ extern "C" fn summary(_: c_int, _: *mut c_void) {
 
 pub fn count() {
     N_ERRORS.fetch_add(1, Ordering::Relaxed);
-}
-
-/// A C++ name as the source has it.
-pub fn demangled(name: &str) -> String {
-    let Ok(mangled) = CString::new(name) else { return name.to_owned() };
-    let mut status = 0;
-    // SAFETY: a C string in, a string of C's allocator or null out.
-    unsafe {
-        let text = __cxa_demangle(mangled.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut(), &mut status);
-        if text.is_null() {
-            return name.to_owned();
-        }
-        let plain = CStr::from_ptr(text).to_string_lossy().into_owned();
-        libc::free(text.cast());
-        plain
-    }
 }
 
 /// The kernel, the source line, and the PTX line.

@@ -1,0 +1,43 @@
+//! What the user asked to be told on stderr when the process ends.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+unsafe extern "C" {
+    static stderr: *mut libc::FILE;
+    fn on_exit(call: extern "C" fn(c_int, *mut c_void), data: *mut c_void) -> c_int;
+    /// libstdc++'s, which LLVM brings along.
+    fn __cxa_demangle(
+        name: *const c_char,
+        out: *mut c_char,
+        bytes: *mut usize,
+        status: *mut c_int,
+    ) -> *mut c_char;
+}
+
+/// In one write.
+pub fn say(text: &str) {
+    // SAFETY: C's own stream, with a buffer of the given length.
+    unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stderr) };
+}
+
+/// Calls `print` when the process ends; it must do nothing but [`say`] something.
+pub fn register(print: extern "C" fn(c_int, *mut c_void)) {
+    // SAFETY: the library stays loaded. (`atexit` is bound to nothing in this library.)
+    unsafe { on_exit(print, std::ptr::null_mut()) };
+}
+
+/// A C++ name as the source has it.
+pub fn demangled(name: &str) -> String {
+    let Ok(mangled) = CString::new(name) else { return name.to_owned() };
+    let mut status = 0;
+    // SAFETY: a C string in, a string of C's allocator or null out.
+    unsafe {
+        let text = __cxa_demangle(mangled.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut(), &mut status);
+        if text.is_null() {
+            return name.to_owned();
+        }
+        let plain = CStr::from_ptr(text).to_string_lossy().into_owned();
+        libc::free(text.cast());
+        plain
+    }
+}

@@ -1,0 +1,143 @@
+//! `CUDAWAY_PROFILE=1`: what every kernel took, printed when the process ends.
+
+use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
+use std::fmt::Write as _;
+use std::sync::Once;
+use std::time::Duration;
+
+use compiler::back::cpu::Setting;
+use parking_lot::Mutex;
+
+use crate::at_exit;
+use crate::exec::Kernel;
+
+/// Code: a kernel's name, the block it was made for, and how that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Code {
+    name: String,
+    block: [u32; 3],
+    setting: &'static str,
+    width: u32,
+    why_not: [Option<String>; 2],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    /// To compile, or to load from the cache.
+    made: Duration,
+    launches: u64,
+    total: Duration,
+    shortest: Duration,
+    longest: Duration,
+}
+
+static TAKEN: Mutex<Option<HashMap<Code, Taken>>> = Mutex::new(None);
+
+fn note(name: &str, block: [u32; 3], kernel: &Kernel, change: impl FnOnce(&mut Taken)) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| at_exit::register(print));
+    let code = Code {
+        name: name.to_owned(),
+        block,
+        setting: kernel.setting.letter(),
+        width: if kernel.setting == Setting::Simd { kernel.width } else { 0 },
+        why_not: kernel.why_not.clone(),
+    };
+    change(TAKEN.lock().get_or_insert_default().entry(code).or_default());
+}
+
+/// Code was compiled or came from the cache.
+pub fn made(name: &str, block: [u32; 3], kernel: &Kernel, took: Duration) {
+    if config::get().profile {
+        note(name, block, kernel, |taken| taken.made += took);
+    }
+}
+
+/// A launch ran on the device for so long, from its first block to its last.
+pub fn ran(name: &str, block: [u32; 3], kernel: &Kernel, took: Duration) {
+    note(name, block, kernel, |taken| {
+        taken.shortest = if taken.launches == 0 { took } else { taken.shortest.min(took) };
+        taken.longest = taken.longest.max(took);
+        taken.total += took;
+        taken.launches += 1;
+    });
+}
+
+extern "C" fn print(_: c_int, _: *mut c_void) {
+    // A thread that launches while the process ends may hold it.
+    let Some(mut taken) = TAKEN.try_lock() else { return };
+    at_exit::say(&table(taken.take().unwrap_or_default()));
+}
+
+/// One line per code, the longest time first.
+fn table(taken: HashMap<Code, Taken>) -> String {
+    let mut rows: Vec<(Code, Taken)> = taken.into_iter().collect();
+    rows.sort_by(|(a, x), (b, y)| y.total.cmp(&x.total).then_with(|| a.name.cmp(&b.name)));
+    let all: Duration = rows.iter().map(|(_, taken)| taken.total).sum();
+    let mut text = "CUDAWAY PROFILE: kernels on the CPU device\n\
+        time %    total ms  launches     mean us      min us      max us  compile ms  setting  block        kernel\n"
+        .to_owned();
+    for (code, taken) in &rows {
+        let us = |time: Duration| time.as_secs_f64() * 1e6;
+        let share = if all.is_zero() { 0.0 } else { taken.total.as_secs_f64() / all.as_secs_f64() * 100.0 };
+        let mean = us(taken.total) / taken.launches.max(1) as f64;
+        let [x, y, z] = code.block;
+        let setting = if code.width > 0 {
+            format!("{}, {}", code.setting, code.width)
+        } else {
+            code.setting.to_owned()
+        };
+        let _ = writeln!(
+            text,
+            "{share:6.1}  {:10.3}  {:8}  {mean:10.2}  {:10.2}  {:10.2}  {:10.1}  {setting:7}  {:11}  {}",
+            us(taken.total) / 1e3,
+            taken.launches,
+            us(taken.shortest),
+            us(taken.longest),
+            us(taken.made) / 1e3,
+            format!("{x}x{y}x{z}"),
+            at_exit::demangled(&code.name),
+        );
+        for (setting, why) in ["S", "P"].iter().zip(&code.why_not) {
+            if let Some(why) = why {
+                let _ = writeln!(text, "        not in {setting}: {why}");
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_a_line_per_code_longest_first() {
+        let code = |name: &str, width, why: Option<&str>| Code {
+            name: name.to_owned(),
+            block: [256, 1, 1],
+            setting: if width > 0 { "S" } else { "L" },
+            width,
+            why_not: [why.map(str::to_owned), None],
+        };
+        let taken = |launches, ms| Taken {
+            made: Duration::from_millis(7),
+            launches,
+            total: Duration::from_millis(ms),
+            shortest: Duration::from_micros(1),
+            longest: Duration::from_micros(2500),
+        };
+        let text = table(HashMap::from([
+            (code("_Z5shortPf", 16, None), taken(4, 10)),
+            (code("long", 0, Some("a loop may wait for another thread")), taken(2, 30)),
+        ]));
+        let lines: Vec<&str> = text.lines().collect();
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let first = ["75.0", "30.000", "2", "15000.00", "1.00", "2500.00", "7.0", "L", "256x1x1", "long"];
+        assert_eq!(words(lines[2]), first);
+        assert_eq!(lines[3].trim(), "not in S: a loop may wait for another thread");
+        assert!(lines[4].ends_with("256x1x1      short(float*)"), "{}", lines[4]);
+        assert_eq!(lines.len(), 5);
+    }
+}
