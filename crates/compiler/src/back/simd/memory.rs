@@ -87,7 +87,6 @@ impl Emitter<'_> {
             Space::Param => Some("%params"),
             Space::Generic | Space::Global | Space::Const => None,
         };
-        let vector = address.ty.lanes > 1;
         let ty = Type::new(Scalar::Ptr, address.ty.lanes);
         let at = match base {
             Some(base) => {
@@ -98,7 +97,6 @@ impl Emitter<'_> {
         if offset == 0 {
             return at;
         }
-        let _ = vector;
         self.b.assign(ty, format_args!("getelementptr i8, {}, i64 {offset}", at.typed()))
     }
 

@@ -46,7 +46,7 @@ pub fn emit(
     let width = if per_warp { 32 } else { width(body, options, total)? };
     let threads = Threads { block: options.block, width };
     let (locals, local_bytes) = layout_locals(body);
-    let emit = |compact| {
+    let write = |compact| {
         let among = if per_warp { Among::Group } else { Among::Block };
         let plan = plan(body, threads, local_bytes, among)?;
         let locals = locals.clone();
@@ -62,9 +62,9 @@ pub fn emit(
         emitter.whole()?;
         Ok::<_, String>((emitter.context_bytes, emitter.finish()))
     };
-    let (mut context_bytes, mut text) = emit(false)?;
+    let (mut context_bytes, mut text) = write(false)?;
     if text.lines().nth(LONG).is_some() {
-        (context_bytes, text) = emit(true)?;
+        (context_bytes, text) = write(true)?;
     }
     Ok(Compiled {
         text,
