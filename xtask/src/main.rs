@@ -1,6 +1,7 @@
 //! `cargo xtask`: everything a developer, a packager or CI does with this tree.
 //! Each subcommand is one module; this file only names them.
 
+mod bench;
 mod build;
 mod codegen;
 #[cfg(test)]
@@ -25,6 +26,9 @@ enum Command {
     Codegen(codegen::Args),
     /// Build the shared objects and lay them out under target/cudaway/lib.
     Build(build::Args),
+    /// Measure, and write what was measured into docs/.
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Set up, build and run two unmodified nvcc binaries with no GPU.
     Demo(demo::Args),
     /// Set up, build and run every check; `--all` adds the CUDA 11.8 and 12.4 toolchains.
@@ -35,6 +39,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Codegen(args) => codegen::run(&args),
         Command::Build(args) => build::run(&args),
+        Command::Bench(bench) => bench::run(&bench),
         Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
     }

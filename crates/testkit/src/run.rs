@@ -30,7 +30,8 @@ pub struct Ended {
 }
 
 impl Run {
-    pub(crate) fn new(program: impl AsRef<Path>) -> Run {
+    /// `program` by itself, with none of our objects.
+    pub fn new(program: impl AsRef<Path>) -> Run {
         Run {
             program: program.as_ref().to_path_buf(),
             args: Vec::new(),

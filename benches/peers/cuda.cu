@@ -1,0 +1,80 @@
+// The rows on a CUDA device, by the runtime API. An ordinary program: nothing here knows whose device it is.
+#include "bench.h"
+#include "kernels.cuh"
+
+namespace {
+
+void must(cudaError_t error, const char *call)
+{
+    if (error != cudaSuccess)
+        bench::fail(std::string(call) + ": " + cudaGetErrorName(error));
+}
+#define MUST(call) must((call), #call)
+
+struct Cuda {
+    struct Handle {
+        void *at;
+        size_t words;
+        operator float *() const { return static_cast<float *>(at); }
+        operator uint32_t *() const { return static_cast<uint32_t *>(at); }
+        operator int *() const { return static_cast<int *>(at); }
+        operator float4 *() const { return static_cast<float4 *>(at); }
+        operator uint4 *() const { return static_cast<uint4 *>(at); }
+        void clear() const { MUST(cudaMemsetAsync(at, 0, words * 4)); }
+    };
+
+    const char *refuses(const std::string &) { return nullptr; }
+
+    Handle put(const std::vector<uint32_t> &words)
+    {
+        Handle made{nullptr, words.size()};
+        MUST(cudaMalloc(&made.at, words.size() * 4));
+        MUST(cudaMemcpy(made.at, words.data(), words.size() * 4, cudaMemcpyHostToDevice));
+        return made;
+    }
+
+    void get(Handle from, std::vector<uint32_t> &words)
+    {
+        MUST(cudaMemcpy(words.data(), from.at, words.size() * 4, cudaMemcpyDeviceToHost));
+    }
+
+    void finish() { MUST(cudaDeviceSynchronize()); }
+
+    void launch(const std::string &row, const std::vector<Handle> &a)
+    {
+        const dim3 tile(16, 16), flat(32, 8);
+        const dim3 square(GRID_N / 32, GRID_N / 8);
+        if (row == "vecadd") vecadd<<<STREAM_N / BLOCK, BLOCK>>>(a[0], a[1], a[2], STREAM_N);
+        else if (row == "saxpy") saxpy<<<STREAM_N / BLOCK, BLOCK>>>(SAXPY_A, a[0], a[1], STREAM_N);
+        else if (row == "sgemm_tiled") sgemm_tiled<<<dim3(GEMM_N / 16, GEMM_N / 16), tile>>>(a[0], a[1], a[2], GEMM_N);
+        else if (row == "sgemm_blocked") sgemm_blocked<<<dim3(GEMM_N / 64, GEMM_N / 64), tile>>>(a[0], a[1], a[2], GEMM_N);
+        else if (row == "reduce_barrier") reduce_barrier<<<STREAM_N / BLOCK, BLOCK>>>(a[0], a[1], STREAM_N);
+        else if (row == "reduce_shuffle") reduce_shuffle<<<STREAM_N / BLOCK, BLOCK>>>(a[0], a[1], STREAM_N);
+        else if (row == "nbody") nbody<<<BODIES / BLOCK, BLOCK>>>(a[0], a[1], BODIES);
+        else if (row == "black_scholes") black_scholes<<<OPTIONS / BLOCK, BLOCK>>>(a[0], a[1], a[2], a[3], a[4], OPTIONS);
+        else if (row == "stencil") stencil<<<square, flat>>>(a[0], a[1], GRID_N);
+        else if (row == "histogram") {
+            a[1].clear();
+            histogram<<<HISTOGRAM_BLOCKS, 256>>>(a[0], a[1], HISTOGRAM_BYTES / 4);
+        }
+        else if (row == "mandelbrot") mandelbrot<<<dim3(MANDELBROT_N / 16, MANDELBROT_N / 16), tile>>>(a[0], MANDELBROT_N, MANDELBROT_LIMIT);
+        else if (row == "transpose") transpose<<<dim3(GRID_N / 32, GRID_N / 32), flat>>>(a[0], a[1], GRID_N);
+        else if (row == "scan") {
+            a[2].clear();
+            scan<<<SCAN_TILES, BLOCK>>>(a[0], a[1], a[2]);
+        }
+        else if (row == "sort") sort<<<SORT_N / SORT_CHUNK, SORT_CHUNK / 2>>>(a[0], a[1]);
+        else if (row == "spmv") spmv<<<SPMV_ROWS / BLOCK, BLOCK>>>(a[0], a[1], a[2], a[3], a[4], SPMV_ROWS);
+        else if (row == "hgemm_mma") hgemm_mma<<<dim3(GEMM_N / 64, GEMM_N / 64), 128>>>(a[0], a[1], a[2], GEMM_N);
+        else empty<<<1, 32>>>();
+        MUST(cudaGetLastError());
+    }
+};
+
+}  // namespace
+
+int main(int argc, char **argv)
+{
+    Cuda cuda;
+    return bench::run(cuda, argc, argv);
+}

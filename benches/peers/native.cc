@@ -1,0 +1,64 @@
+// The rows in native code, called directly.
+#include "native.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "bench.h"
+
+namespace {
+
+struct Native {
+    struct Handle {
+        void *at;
+        operator float *() const { return static_cast<float *>(at); }
+        operator uint32_t *() const { return static_cast<uint32_t *>(at); }
+        operator uint8_t *() const { return static_cast<uint8_t *>(at); }
+        operator int *() const { return static_cast<int *>(at); }
+        operator _Float16 *() const { return static_cast<_Float16 *>(at); }
+    };
+
+    const char *refuses(const std::string &) { return nullptr; }
+
+    Handle put(const std::vector<uint32_t> &words)
+    {
+        // Large pages, as our device has them: code is compared, not how the kernel hands out memory.
+        const size_t page = 2 << 20, bytes = (words.size() * 4 + page - 1) / page * page;
+        Handle made{std::aligned_alloc(page, bytes)};
+        madvise(made.at, bytes, MADV_HUGEPAGE);
+        std::memcpy(made.at, words.data(), words.size() * 4);
+        return made;
+    }
+
+    void get(Handle from, std::vector<uint32_t> &words) { std::memcpy(words.data(), from.at, words.size() * 4); }
+
+    void finish() {}
+
+    void launch(const std::string &row, const std::vector<Handle> &a)
+    {
+        if (row == "vecadd") native_vecadd(a[0], a[1], a[2], STREAM_N);
+        else if (row == "saxpy") native_saxpy(SAXPY_A, a[0], a[1], STREAM_N);
+        else if (row == "sgemm_tiled" || row == "sgemm_blocked") native_sgemm(a[0], a[1], a[2], GEMM_N);
+        else if (row == "reduce_barrier" || row == "reduce_shuffle") native_reduce(a[0], a[1], STREAM_N);
+        else if (row == "nbody") native_nbody(a[0], a[1], BODIES);
+        else if (row == "black_scholes") native_black_scholes(a[0], a[1], a[2], a[3], a[4], OPTIONS);
+        else if (row == "stencil") native_stencil(a[0], a[1], GRID_N);
+        else if (row == "histogram") native_histogram(a[0], a[1], HISTOGRAM_BYTES);
+        else if (row == "mandelbrot") native_mandelbrot(a[0], MANDELBROT_N, MANDELBROT_LIMIT);
+        else if (row == "transpose") native_transpose(a[0], a[1], GRID_N);
+        else if (row == "scan") native_scan(a[0], a[1], STREAM_N);
+        else if (row == "sort") native_sort(a[0], a[1], SORT_N);
+        else if (row == "spmv") native_spmv(a[0], a[1], a[2], a[3], a[4], SPMV_ROWS);
+        else if (row == "hgemm_mma") native_hgemm(a[0], a[1], a[2], GEMM_N);
+        else native_empty();
+    }
+};
+
+}  // namespace
+
+int main(int argc, char **argv)
+{
+    Native native;
+    return bench::run(native, argc, argv);
+}

@@ -1,0 +1,28 @@
+// The rows as a C programmer writes them for this machine: OpenMP across cores, vectors within.
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+void native_empty(void);
+void native_vecadd(const float *a, const float *b, float *c, int n);
+void native_saxpy(float a, const float *x, float *y, int n);
+void native_sgemm(const float *a, const float *b, float *c, int n);
+void native_hgemm(const _Float16 *a, const _Float16 *b, float *c, int n);
+void native_reduce(const float *in, float *sums, int n);
+void native_nbody(const float *bodies, float *pulls, int n);
+void native_black_scholes(const float *price, const float *strike, const float *years, float *call, float *put, int n);
+void native_stencil(const float *in, float *out, int n);
+void native_histogram(const uint8_t *in, uint32_t *bins, int n);
+void native_mandelbrot(int *counts, int n, int limit);
+void native_transpose(const float *in, float *out, int n);
+void native_scan(const uint32_t *in, uint32_t *out, int n);
+void native_sort(const uint32_t *in, uint32_t *out, int n);
+void native_spmv(const int *starts, const int *columns, const float *values, const float *x, float *y, int rows);
+
+#ifdef __cplusplus
+}
+#endif

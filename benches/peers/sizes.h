@@ -1,0 +1,44 @@
+// The size of every row's work: one place for CUDA C++, C and OpenCL C.
+#ifndef PEERS_SIZES_H
+#define PEERS_SIZES_H
+
+#define STREAM_N (16 * 1024 * 1024)  // vecadd, saxpy, both reductions, scan: 32-bit elements
+#define SAXPY_A 2.0f
+#define BLOCK 256                    // threads of a one-dimensional block
+
+#define GEMM_N 1024                  // square matrices
+#define GEMM_TILE 16                 // one thread per element of a tile
+#define GEMM_BLOCK 64                // register-blocked: 16x16 threads, 4x4 elements each
+#define GEMM_STEP 16
+
+#define BODIES 8192
+#define SOFTENING 0.01f
+
+#define OPTIONS (4 * 1024 * 1024)
+#define RISKFREE 0.02f
+#define VOLATILITY 0.30f
+
+#define GRID_N 4096                  // stencil and transpose: a square grid
+#define TRANSPOSE_TILE 32            // 32x8 threads
+
+#define HISTOGRAM_BYTES (16 * 1024 * 1024)
+#define HISTOGRAM_BLOCKS 256
+
+#define MANDELBROT_N 1024
+#define MANDELBROT_LIMIT 256
+
+#define SCAN_ITEMS 8                 // of each thread
+#define SCAN_TILE (BLOCK * SCAN_ITEMS)
+#define SCAN_TILES (STREAM_N / SCAN_TILE)
+// A tile's state in one word: two bits say what the other thirty are.
+#define SCAN_SUM 0x40000000u         // the tile's own sum
+#define SCAN_PREFIX 0x80000000u      // the sum of all elements up to the tile's end
+#define SCAN_VALUE 0x3fffffffu
+
+#define SORT_N (1024 * 1024)
+#define SORT_CHUNK 1024              // one block of 512 threads sorts one chunk
+
+#define SPMV_ROWS (1024 * 1024)
+#define SPMV_MOST 15                 // entries of a row: 0 to 15
+
+#endif

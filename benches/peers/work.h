@@ -1,0 +1,362 @@
+// Every row's inputs, and what must come out: computed here in the plainest way, apart from all kernels.
+// Inputs are small whole numbers wherever that makes every sum exact, so that the order of additions does not matter.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sizes.h"
+
+namespace bench {
+
+using Words = std::vector<uint32_t>;
+using Arrays = std::vector<Words>;
+
+struct Work {
+    Arrays arrays;  // the kernels' arrays, in their order, as they are before the first launch
+    // What is wrong with the arrays after so many launches; nothing when all is right.
+    std::function<std::string(const Arrays &, int)> wrong;
+};
+
+struct Numbers {
+    uint32_t state;
+    uint32_t next() { return (state = state * 1664525u + 1013904223u) >> 8; }
+    uint32_t below(uint32_t limit) { return next() % limit; }
+    float whole(int from, int to) { return static_cast<float>(from + static_cast<int>(below(to - from + 1))); }
+    float between(float from, float to) { return from + (to - from) * (next() / 16777216.0f); }
+};
+
+inline uint32_t word(float value)
+{
+    uint32_t bits;
+    std::memcpy(&bits, &value, 4);
+    return bits;
+}
+
+inline float real(uint32_t bits)
+{
+    float value;
+    std::memcpy(&value, &bits, 4);
+    return value;
+}
+
+template <typename Make>
+Words fill(size_t n, Make make)
+{
+    Words words(n);
+    for (uint32_t &each : words)
+        each = word(make());
+    return words;
+}
+
+inline Words whole(size_t n, uint32_t seed, int from, int to)
+{
+    Numbers numbers{seed};
+    return fill(n, [&] { return numbers.whole(from, to); });
+}
+
+// Compares `got[i]` with what `expected(i)` says, to the last bit.
+template <typename Expected>
+std::string exact(const Words &got, Expected expected, size_t step = 1)
+{
+    for (size_t i = 0; i < got.size(); i += step) {
+        const uint32_t want = expected(i);
+        // 0 and -0 are equal numbers, and both come out of whole numbers.
+        if (got[i] != want && !(((got[i] | want) & 0x7fffffffu) == 0))
+            return "element " + std::to_string(i) + " is " + std::to_string(got[i]) + " (" + std::to_string(real(got[i])) +
+                   "), expected " + std::to_string(want) + " (" + std::to_string(real(want)) + ")";
+    }
+    return "";
+}
+
+inline std::string near(const char *what, size_t i, double got, double want, double bound)
+{
+    if (std::fabs(got - want) <= bound)
+        return "";
+    return std::string(what) + " " + std::to_string(i) + " is " + std::to_string(got) + ", expected " + std::to_string(want);
+}
+
+inline Work vecadd()
+{
+    const Words a = whole(STREAM_N, 1, -100, 100), b = whole(STREAM_N, 2, -100, 100);
+    return {{a, b, Words(STREAM_N)}, [a, b](const Arrays &got, int) {
+        return exact(got[2], [&](size_t i) { return word(real(a[i]) + real(b[i])); });
+    }};
+}
+
+inline Work saxpy()
+{
+    const Words x = whole(STREAM_N, 1, -8, 7), y = whole(STREAM_N, 2, -100, 100);
+    return {{x, y}, [x, y](const Arrays &got, int launches) {
+        return exact(got[1], [&](size_t i) { return word(real(y[i]) + launches * SAXPY_A * real(x[i])); });
+    }};
+}
+
+// c = a·b is checked through a vector: c·v must be a·(b·v), in whole numbers; a few elements are summed up outright.
+// `b` is a row per k, or a row per column where `columns` says so.
+template <typename Element>
+std::string product(const Words &a, const Words &b, const Words &c, bool columns, Element element)
+{
+    const size_t n = GEMM_N;
+    const auto at_b = [&](size_t k, size_t j) { return static_cast<int64_t>(element(b, columns ? j * n + k : k * n + j)); };
+    Numbers numbers{77};
+    std::vector<int64_t> v(n), bv(n);
+    for (int64_t &each : v)
+        each = numbers.below(1000);
+    for (size_t k = 0; k < n; k++)
+        for (size_t j = 0; j < n; j++)
+            bv[k] += at_b(k, j) * v[j];
+    for (size_t i = 0; i < n; i++) {
+        int64_t want = 0, got = 0, first = 0;
+        const size_t column = numbers.below(n);
+        for (size_t k = 0; k < n; k++) {
+            const int64_t left = static_cast<int64_t>(element(a, i * n + k));
+            want += left * bv[k];
+            got += static_cast<int64_t>(real(c[i * n + k])) * v[k];
+            first += left * at_b(k, column);
+        }
+        if (want != got || first != static_cast<int64_t>(real(c[i * n + column])))
+            return "row " + std::to_string(i) + " of the product is not a·b";
+    }
+    return "";
+}
+
+inline Work sgemm()
+{
+    const Words a = whole(GEMM_N * GEMM_N, 1, -4, 4), b = whole(GEMM_N * GEMM_N, 2, -4, 4);
+    return {{a, b, Words(GEMM_N * GEMM_N)}, [a, b](const Arrays &got, int) {
+        return product(a, b, got[2], false, [](const Words &m, size_t i) { return real(m[i]); });
+    }};
+}
+
+// Halves of whole numbers from -8 to 8; `b` is stored by columns, as mma's .col wants it.
+inline uint32_t half_of(int value)
+{
+    if (value == 0)
+        return 0;
+    uint32_t magnitude = value < 0 ? -value : value, exponent = 31 - __builtin_clz(magnitude);
+    return (value < 0 ? 0x8000u : 0u) | (exponent + 15) << 10 | ((magnitude << (10 - exponent)) & 0x3ffu);
+}
+
+inline Work hgemm()
+{
+    const auto halves = [](uint32_t seed, std::vector<int> &values) {
+        Numbers numbers{seed};
+        Words words(GEMM_N * GEMM_N / 2);
+        for (uint32_t &each : words) {
+            const int low = static_cast<int>(numbers.below(17)) - 8, high = static_cast<int>(numbers.below(17)) - 8;
+            values.push_back(low);
+            values.push_back(high);
+            each = half_of(low) | half_of(high) << 16;
+        }
+        return words;
+    };
+    std::vector<int> left, right;
+    const Words a = halves(1, left), b = halves(2, right);
+    return {{a, b, Words(GEMM_N * GEMM_N)}, [a, left, right](const Arrays &got, int) {
+        return product(a, Words(), got[2], true, [&](const Words &m, size_t i) { return m.empty() ? right[i] : left[i]; });
+    }};
+}
+
+// One sum per block of 256.
+inline Work reduce()
+{
+    const Words in = whole(STREAM_N, 1, -50, 100);
+    return {{in, Words(STREAM_N / BLOCK)}, [in](const Arrays &got, int) {
+        return exact(got[1], [&](size_t block) {
+            float sum = 0;
+            for (int i = 0; i < BLOCK; i++)
+                sum += real(in[block * BLOCK + i]);
+            return word(sum);
+        });
+    }};
+}
+
+inline Work nbody()
+{
+    Numbers numbers{1};
+    const Words in = fill(BODIES * 4, [&] { return numbers.between(0.1f, 1.0f); });
+    return {{in, Words(BODIES * 4)}, [in](const Arrays &got, int) {
+        const auto at = [&](size_t body, int axis) { return static_cast<double>(real(in[body * 4 + axis])); };
+        for (size_t i = 0; i < BODIES; i += 61) {
+            double sum[3] = {0, 0, 0}, size = 0;
+            for (size_t j = 0; j < BODIES; j++) {
+                double d[3], square = SOFTENING;
+                for (int axis = 0; axis < 3; axis++) {
+                    d[axis] = at(j, axis) - at(i, axis);
+                    square += d[axis] * d[axis];
+                }
+                const double pull = at(j, 3) / (square * std::sqrt(square));
+                for (int axis = 0; axis < 3; axis++)
+                    sum[axis] += d[axis] * pull;
+                size += pull * std::sqrt(square);
+            }
+            for (int axis = 0; axis < 3; axis++) {
+                const std::string wrong = near("body", i, real(got[1][i * 4 + axis]), sum[axis], 1e-5 * size);
+                if (!wrong.empty())
+                    return wrong;
+            }
+        }
+        return std::string();
+    }};
+}
+
+inline Work black_scholes()
+{
+    Numbers numbers{1};
+    const Words price = fill(OPTIONS, [&] { return numbers.between(5, 30); });
+    const Words strike = fill(OPTIONS, [&] { return numbers.between(1, 100); });
+    const Words years = fill(OPTIONS, [&] { return numbers.between(0.25f, 10); });
+    return {{price, strike, years, Words(OPTIONS), Words(OPTIONS)}, [=](const Arrays &got, int) {
+        const auto below = [](double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); };
+        for (size_t i = 0; i < OPTIONS; i += 101) {
+            const double s = real(price[i]), x = real(strike[i]), t = real(years[i]);
+            const double spread = VOLATILITY * std::sqrt(t);
+            const double d1 = (std::log(s / x) + (RISKFREE + 0.5 * VOLATILITY * VOLATILITY) * t) / spread;
+            const double now = x * std::exp(-RISKFREE * t);
+            const double call = s * below(d1) - now * below(d1 - spread);
+            std::string wrong = near("call", i, real(got[3][i]), call, 1e-4);
+            if (wrong.empty())
+                wrong = near("put", i, real(got[4][i]), call - s + now, 1e-4);
+            if (!wrong.empty())
+                return wrong;
+        }
+        return std::string();
+    }};
+}
+
+// The border is left as it is.
+inline Work stencil()
+{
+    const Words in = whole(GRID_N * GRID_N, 1, -100, 100);
+    return {{in, Words(GRID_N * GRID_N)}, [in](const Arrays &got, int) {
+        return exact(got[1], [&](size_t i) {
+            const size_t n = GRID_N, x = i % n, y = i / n;
+            if (x == 0 || y == 0 || x == n - 1 || y == n - 1)
+                return 0u;
+            const float around = real(in[i - 1]) + real(in[i + 1]) + real(in[i - n]) + real(in[i + n]);
+            return word(real(in[i]) + 0.25f * (around - 4 * real(in[i])));
+        });
+    }};
+}
+
+inline Work histogram()
+{
+    Numbers numbers{1};
+    Words in(HISTOGRAM_BYTES / 4);
+    for (uint32_t &each : in)
+        each = numbers.next() << 16 ^ numbers.next();
+    return {{in, Words(256)}, [in](const Arrays &got, int) {
+        Words bins(256);
+        for (const uint32_t each : in)
+            for (int shift = 0; shift < 32; shift += 8)
+                bins[each >> shift & 255]++;
+        return exact(got[1], [&](size_t i) { return bins[i]; });
+    }};
+}
+
+// A point on the edge may be in or out by one rounding, and compilers fuse differently: one in a hundred may differ.
+inline Work mandelbrot()
+{
+    return {{Words(MANDELBROT_N * MANDELBROT_N)}, [](const Arrays &got, int) {
+        size_t differ = 0;
+        for (int i = 0; i < MANDELBROT_N * MANDELBROT_N; i++) {
+            const float cr = -2.0f + 3.0f / MANDELBROT_N * (i % MANDELBROT_N);
+            const float ci = -1.5f + 3.0f / MANDELBROT_N * (i / MANDELBROT_N);
+            float zr = 0, zi = 0;
+            uint32_t count = 0;
+            while (count < MANDELBROT_LIMIT && zr * zr + zi * zi <= 4.0f) {
+                const float next = zr * zr - zi * zi + cr;
+                zi = 2 * zr * zi + ci;
+                zr = next;
+                count++;
+            }
+            differ += count != got[0][i];
+        }
+        return differ <= got[0].size() / 100 ? std::string() : std::to_string(differ) + " points differ";
+    }};
+}
+
+inline Work transpose()
+{
+    const Words in = whole(GRID_N * GRID_N, 1, -100000, 100000);
+    return {{in, Words(GRID_N * GRID_N)}, [in](const Arrays &got, int) {
+        return exact(got[1], [&](size_t i) { return in[i % GRID_N * GRID_N + i / GRID_N]; });
+    }};
+}
+
+// Inclusive sums. The third array is the tiles' states, then the ticket.
+inline Work scan()
+{
+    Numbers numbers{1};
+    Words in(STREAM_N);
+    for (uint32_t &each : in)
+        each = numbers.below(16);
+    return {{in, Words(STREAM_N), Words(SCAN_TILES + 1)}, [in](const Arrays &got, int) {
+        uint32_t sum = 0;
+        return exact(got[1], [&](size_t i) { return sum += in[i]; });
+    }};
+}
+
+inline Work sort()
+{
+    Numbers numbers{1};
+    Words in(SORT_N);
+    for (uint32_t &each : in)
+        each = numbers.next() << 16 ^ numbers.next();
+    return {{in, Words(SORT_N)}, [in](const Arrays &got, int) {
+        Words sorted = in;
+        for (size_t at = 0; at < SORT_N; at += SORT_CHUNK)
+            std::sort(sorted.begin() + at, sorted.begin() + at + SORT_CHUNK);
+        return exact(got[1], [&](size_t i) { return sorted[i]; });
+    }};
+}
+
+// Rows of 0 to 15 entries within a thousand columns of the diagonal: starts, columns, values, x, y.
+inline Work spmv()
+{
+    Numbers numbers{1};
+    Words starts{0}, columns;
+    for (int row = 0; row < SPMV_ROWS; row++) {
+        const int count = numbers.below(SPMV_MOST + 1);
+        for (int i = 0; i < count; i++)
+            columns.push_back(std::clamp(row + static_cast<int>(numbers.below(2001)) - 1000, 0, SPMV_ROWS - 1));
+        starts.push_back(columns.size());
+    }
+    const Words values = whole(columns.size(), 2, -9, 9), x = whole(SPMV_ROWS, 3, -9, 9);
+    return {{starts, columns, values, x, Words(SPMV_ROWS)}, [=](const Arrays &got, int) {
+        return exact(got[4], [&](size_t row) {
+            float sum = 0;
+            for (uint32_t i = starts[row]; i < starts[row + 1]; i++)
+                sum += real(values[i]) * real(x[columns[i]]);
+            return word(sum);
+        });
+    }};
+}
+
+inline Work make_work(const std::string &row)
+{
+    if (row == "vecadd") return vecadd();
+    if (row == "saxpy") return saxpy();
+    if (row == "sgemm_tiled" || row == "sgemm_blocked") return sgemm();
+    if (row == "reduce_barrier" || row == "reduce_shuffle") return reduce();
+    if (row == "nbody") return nbody();
+    if (row == "black_scholes") return black_scholes();
+    if (row == "stencil") return stencil();
+    if (row == "histogram") return histogram();
+    if (row == "mandelbrot") return mandelbrot();
+    if (row == "transpose") return transpose();
+    if (row == "scan") return scan();
+    if (row == "sort") return sort();
+    if (row == "spmv") return spmv();
+    if (row == "hgemm_mma") return hgemm();
+    if (row == "empty") return {{}, [](const Arrays &, int) { return std::string(); }};
+    return {};
+}
+
+}  // namespace bench

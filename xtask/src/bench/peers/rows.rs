@@ -1,0 +1,57 @@
+//! The rows: one kind of kernel each, and how close to native code it has to be.
+
+/// What native code a row is held against.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Reads and writes every element once, in order.
+    Streaming,
+    Other,
+    /// Nothing to do: the way to the device and back.
+    Latency,
+}
+
+pub struct Row {
+    /// The programs' name for it.
+    pub name: &'static str,
+    /// What it is, for the page.
+    pub what: &'static str,
+    kind: Kind,
+}
+
+/// An empty launch and the wait for it, in microseconds of the clock on the wall.
+pub const LATENCY_GOAL_US: f64 = 2.0;
+
+impl Row {
+    pub fn is_latency(&self) -> bool {
+        self.kind == Kind::Latency
+    }
+
+    /// How many times native code's time is still good.
+    pub fn native_goal(&self) -> f64 {
+        if self.kind == Kind::Streaming { 1.15 } else { 2.0 }
+    }
+}
+
+const fn row(name: &'static str, what: &'static str, kind: Kind) -> Row {
+    Row { name, what, kind }
+}
+
+pub const ROWS: &[Row] = &[
+    row("vecadd", "16 M floats", Kind::Streaming),
+    row("saxpy", "16 M floats", Kind::Streaming),
+    row("sgemm_tiled", "1024³, 16×16 tiles in shared memory", Kind::Other),
+    row("sgemm_blocked", "1024³, 64×64 tiles, 4×4 elements a thread", Kind::Other),
+    row("reduce_barrier", "16 M floats, a tree of barriers per block", Kind::Other),
+    row("reduce_shuffle", "16 M floats, shuffles per warp", Kind::Other),
+    row("nbody", "8192 bodies, tiles in shared memory", Kind::Other),
+    row("black_scholes", "4 M options", Kind::Other),
+    row("stencil", "4096², five points", Kind::Other),
+    row("histogram", "16 MB into 256 bins, shared atomics", Kind::Other),
+    row("mandelbrot", "1024², at most 256 steps", Kind::Other),
+    row("transpose", "4096² floats, 32×32 tiles", Kind::Other),
+    row("scan", "16 M words, one pass with look-back", Kind::Other),
+    row("sort", "1 M words, bitonic in shared memory, chunks of 1024", Kind::Other),
+    row("spmv", "1 M rows of 0 to 15 entries, CSR, a thread a row", Kind::Other),
+    row("hgemm_mma", "1024³ halves, mma.sync m16n8k16", Kind::Other),
+    row("empty", "launch and synchronise", Kind::Latency),
+];
