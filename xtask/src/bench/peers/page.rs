@@ -42,7 +42,8 @@ pub fn table(lines: &[Line]) -> String {
     }
     let _ = write!(
         text,
-        "\n{}{}",
+        "{}\n{}{}",
+        reasons(lines),
         mean("native C's time", lines, against_native, |mean| mean <= NATIVE_MEAN_GOAL, "at most 1.5"),
         mean(
             "speed of the best correct OpenCL peer",
@@ -55,12 +56,28 @@ pub fn table(lines: &[Line]) -> String {
     text
 }
 
+/// Why a cell has no times.
+fn reasons(lines: &[Line]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        for (peer, reading) in &line.readings {
+            if !matches!(reading, Reading::Measured { .. }) {
+                let _ = write!(text, "\n`{}`, {}: {reading}.", line.row.name, peer.name());
+            }
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
 /// CPU / wall milliseconds, or why there are none.
 fn cell(reading: Option<&Reading>) -> String {
     match reading {
         Some(Reading::Measured { cpu, wall }) => format!("{} / {}", milliseconds(*cpu), milliseconds(*wall)),
         Some(Reading::Wrong(_)) => "wrong result".to_owned(),
-        Some(Reading::Cannot(why)) => format!("cannot: {why}"),
+        Some(Reading::Cannot(_)) => "cannot".to_owned(),
         Some(Reading::Failed(_)) => "failed".to_owned(),
         None => "not installed".to_owned(),
     }
