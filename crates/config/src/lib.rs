@@ -82,7 +82,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_CPU_MEMORY_MB", "memory of the CPU device in MiB"),
     ("CUDAWAY_CPU_SETTING", "auto, L (lanes), P (warps) or S (blocks of vector lanes)"),
     ("CUDAWAY_CPU_THREADS", "worker threads of the CPU device"),
-    ("CUDAWAY_CPU_WIDTH", "lanes per group in setting S: 8, 16, 32 or 64"),
+    ("CUDAWAY_CPU_WIDTH", "lanes per group in setting S: 1, 8, 16, 32 or 64"),
     ("CUDAWAY_DEVICE", "auto, hip, cpu or a library's path; a list gives one device list in order"),
     ("CUDAWAY_DRIVER_VERSION", "driver version reported to programs, as X.Y"),
     ("CUDAWAY_DUMP_DIR", "directory that receives PTX and LLVM IR of every kernel compiled"),
@@ -135,8 +135,8 @@ impl Config {
         let cpu_threads = settle(&mut settled, parse("CUDAWAY_CPU_THREADS", "a number above 0"), |t| {
             t.parse::<usize>().ok().filter(|&n| n > 0)
         });
-        let cpu_width = settle(&mut settled, parse("CUDAWAY_CPU_WIDTH", "8, 16, 32 or 64"), |t| {
-            t.parse::<u32>().ok().filter(|n| [8, 16, 32, 64].contains(n))
+        let cpu_width = settle(&mut settled, parse("CUDAWAY_CPU_WIDTH", "1, 8, 16, 32 or 64"), |t| {
+            t.parse::<u32>().ok().filter(|n| [1, 8, 16, 32, 64].contains(n))
         });
         let cpu_setting =
             settle(&mut settled, parse("CUDAWAY_CPU_SETTING", "auto, L, P or S"), |t| match t {
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(config.compute_capability, (8, 6));
         assert_eq!(
             config.complaints,
-            ["CUDAWAY_CPU_WIDTH expects 8, 16, 32 or 64", "CUDAWAY_CPU_SETTING expects auto, L, P or S"]
+            ["CUDAWAY_CPU_WIDTH expects 1, 8, 16, 32 or 64", "CUDAWAY_CPU_SETTING expects auto, L, P or S"]
         );
     }
 

@@ -419,6 +419,7 @@ fn compare(ptx: &str, cases: &[Case]) {
         for (setting, width, bits) in [
             (Setting::Warp, None, None),
             (Setting::Simd, None, None),
+            (Setting::Simd, Some(1), None),
             (Setting::Simd, Some(4), None),
             (Setting::Simd, Some(16), Some(256)),
             (Setting::Simd, Some(32), Some(256)),

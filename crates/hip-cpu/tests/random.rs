@@ -82,7 +82,7 @@ fn ways(kernel: &generate::Kernel) -> Vec<(String, How)> {
     };
     let mut all = vec![("P".to_owned(), how.clone().warp()), simd(32, None), simd(32, Some(256))];
     if !kernel.warp {
-        all.extend([simd(16, None), simd(8, None), simd(64, None), simd(16, Some(128))]);
+        all.extend([simd(16, None), simd(8, None), simd(64, None), simd(16, Some(128)), simd(1, None)]);
     }
     // One a program, since LLVM takes its time with vectors: all have their turn. `ALL=1` takes them all, `ALL=0` none.
     match std::env::var("ALL").as_deref() {

@@ -111,6 +111,12 @@ pub fn analyse(
     local_bytes: u64,
     given: &HashMap<Value, Shape>,
 ) -> Shapes {
+    if among == Among::Group && threads.width == 1 {
+        // One lane agrees with itself.
+        let (of, divergent) =
+            (vec![Shape::Uniform; function.values.len()], vec![false; function.blocks.len()]);
+        return Shapes { of, divergent };
+    }
     let mut known = vec![None; function.values.len()];
     for (value, shape) in given {
         known[value.index()] = Some(*shape);

@@ -244,7 +244,7 @@ impl Report {
 }
 
 /// Widths that setting S is asked for.
-pub const WIDTHS: [u32; 4] = [8, 16, 32, 64];
+pub const WIDTHS: [u32; 5] = [1, 8, 16, 32, 64];
 
 /// Runs every row of a PTX text in L, in P, in S at every width, and in S for the narrower vector registers.
 pub fn run(name: &str, text: &str) -> Report {

@@ -119,6 +119,9 @@ impl Emitter<'_> {
                 self.blend(&mask, vals, &neutral)
             }
         };
+        if self.lanes == 1 {
+            return Some(vals);
+        }
         let scalar = Type::new(vals.ty.scalar, 1);
         Some(self.b.intrinsic(&format!("vector.reduce.{name}"), &[vals.ty], scalar, &[&vals]))
     }

@@ -220,7 +220,8 @@ impl Emitter<'_> {
             self.b.start_block(&go);
         }
         let straight = self.restore(&saved);
-        let mut whole = alive.as_ref().map(|alive| self.all(alive));
+        // A group of one thread that lives is whole.
+        let mut whole = alive.as_ref().filter(|_| self.lanes > 1).map(|alive| self.all(alive));
         if let Some(straight) = &straight {
             whole = Some(match whole {
                 Some(whole) => self.b.and(&whole, straight),

@@ -64,6 +64,7 @@ impl Emitter<'_> {
         let first = self.first_name();
         let start = self.b.assign(Type::int(64, 1), format_args!("mul i64 {first}, {bytes}"));
         match lanes {
+            Lanes::One(base) if self.lanes == 1 => Lanes::One(self.b.add(&base, &start)),
             Lanes::One(base) => {
                 Lanes::Line { base: self.b.add(&base, &start), stride: bytes, assumed: false }
             }

@@ -16,10 +16,11 @@ mod special;
 mod step;
 mod value;
 mod warp;
+mod width;
 
 use super::cpu::{Compiled, ENTRY_SIMD, ENTRY_WARP, Options, Setting};
 use super::llvm::{Builder, Type, Val};
-use crate::ir::{Function, Op, Order, Space, Ty, Value};
+use crate::ir::{Function, Ty, Value};
 use crate::lines::Lines;
 use crate::pass::bits::BitSet;
 use crate::pass::number::Threads;
@@ -43,12 +44,16 @@ pub fn emit(
     if total == 0 || total > 1024 {
         return Err(format!("a block of {total} threads"));
     }
-    let width = if per_warp { 32 } else { width(body, options, total)? };
-    let threads = Threads { block: options.block, width };
     let (locals, local_bytes) = layout_locals(body);
-    let write = |compact| {
-        let among = if per_warp { Among::Group } else { Among::Block };
-        let plan = plan(body, threads, local_bytes, among)?;
+    let among = if per_warp { Among::Group } else { Among::Block };
+    let width = if per_warp { 32 } else { width::width(body, options, total)? };
+    let mut threads = Threads { block: options.block, width };
+    let mut first = plan(body, threads, local_bytes, among)?;
+    if !per_warp && options.width.is_none() && width::is_scalar_faster(&first, options.vector_bits) {
+        threads.width = 1;
+        first = plan(body, threads, local_bytes, among)?;
+    }
+    let write = |plan, compact| {
         let locals = locals.clone();
         let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
         emitter.compact = compact;
@@ -62,60 +67,20 @@ pub fn emit(
         emitter.whole()?;
         Ok::<_, String>((emitter.context_bytes, emitter.finish()))
     };
-    let (mut context_bytes, mut text) = write(false)?;
+    let (mut context_bytes, mut text) = write(first, false)?;
     if text.lines().nth(LONG).is_some() {
-        (context_bytes, text) = write(true)?;
+        (context_bytes, text) = write(plan(body, threads, local_bytes, among)?, true)?;
     }
     Ok(Compiled {
         text,
         setting: if per_warp { Setting::Warp } else { Setting::Simd },
-        width,
+        width: threads.width,
         context_bytes,
         local_bytes,
         stackful: false,
         why_not_simd: None,
         why_not_warp: None,
     })
-}
-
-/// 32 where lanes of a warp meet, else what fills two registers, or a row of the block.
-fn width(body: &Function, options: &Options, total: u64) -> Result<u32, String> {
-    let insts = || body.blocks.iter().flat_map(|block| &block.insts);
-    let warps = insts().any(|inst| inst.op.is_warp_collective());
-    if warps {
-        return match options.width {
-            Some(width) if width != 32 => Err(format!("warp collectives need groups of 32, not of {width}")),
-            _ => Ok(32),
-        };
-    }
-    if let Some(width) = options.width {
-        return if width.is_power_of_two() && (2..=64).contains(&width) {
-            Ok(width)
-        } else {
-            Err(format!("groups of {width} threads are not possible"))
-        };
-    }
-    // Old code counts on a warp's lanes storing to shared memory together.
-    let lockstep = insts().any(|inst| {
-        matches!(inst.op, Op::Store { space: Space::Shared | Space::Generic, order: Order::Volatile, .. })
-    });
-    if lockstep {
-        return Ok(32);
-    }
-    // Compile time grows with the vectors' length.
-    let is_huge = insts().count() > 4000;
-    let usual = if is_huge {
-        8
-    } else if options.vector_bits >= 512 {
-        32
-    } else {
-        16
-    };
-    let row = options.block[0];
-    let is_flat = options.block[1] == 1 && options.block[2] == 1;
-    let width = if !is_flat && row.is_power_of_two() && (4..usual).contains(&row) { row } else { usual };
-    let fitting = u32::try_from(total.next_power_of_two()).unwrap_or(usual).max(4);
-    Ok(width.min(fitting))
 }
 
 /// Numbers and bytes of the program's constant variables.

@@ -24,6 +24,9 @@ impl Emitter<'_> {
 
     /// `scalar` in every lane.
     pub(super) fn splat(&mut self, scalar: &Val) -> Val {
+        if self.lanes == 1 {
+            return scalar.clone();
+        }
         let ty = Type::new(scalar.ty.scalar, self.lanes);
         if !scalar.text.starts_with('%') {
             return Val::new(ty, format!("splat ({})", scalar.typed()));
@@ -41,6 +44,9 @@ impl Emitter<'_> {
 
     /// The constant `0, stride, 2·stride, …`
     pub(super) fn iota(&self, bits: u32, stride: i64) -> Val {
+        if self.lanes == 1 {
+            return Builder::bits(Type::int(bits, 1), 0);
+        }
         let mask = if bits >= 64 { u64::MAX } else { (1 << bits) - 1 };
         let items: Vec<String> = (0..i64::from(self.lanes))
             .map(|lane| format!("i{bits} {}", (lane.wrapping_mul(stride) as u64) & mask))
@@ -154,6 +160,9 @@ impl Emitter<'_> {
     }
 
     pub(super) fn define_vector(&mut self, value: Value, val: Val) {
+        if self.lanes == 1 {
+            return self.define_scalar(value, val);
+        }
         if self.crossing.contains(value.index()) {
             let slot = self.vector_slot(value);
             self.store_slot(&slot, &val);
@@ -207,11 +216,17 @@ impl Emitter<'_> {
     }
 
     pub(super) fn extract(&mut self, vector: &Val, lane: &str) -> Val {
+        if vector.ty.lanes == 1 {
+            return vector.clone();
+        }
         let ty = Type::new(vector.ty.scalar, 1);
         self.b.assign(ty, format_args!("extractelement {}, i64 {lane}", vector.typed()))
     }
 
     pub(super) fn insert(&mut self, vector: &Val, lane: &str, item: &Val) -> Val {
+        if vector.ty.lanes == 1 {
+            return item.clone();
+        }
         self.b
             .assign(vector.ty, format_args!("insertelement {}, {}, i64 {lane}", vector.typed(), item.typed()))
     }
@@ -297,6 +312,10 @@ impl Emitter<'_> {
 
     /// Runs `body` once per active lane, lowest first; it gets the lane's number as `i64`.
     pub(super) fn for_lanes(&mut self, body: impl FnOnce(&mut Self, &Val)) {
+        if self.lanes == 1 {
+            let lane = self.i64(0);
+            return body(self, &lane);
+        }
         let mask = self.active();
         let (head, work, done) = (self.b.label("lanes"), self.b.label("lane"), self.b.label("lanes.done"));
         let ty = Type::int(self.lanes, 1);

@@ -1,0 +1,176 @@
+//! How many threads run together in setting S.
+//!
+//! Vectors pay where lanes do the same arithmetic on neighbouring data. Where each lane leaves a loop at its own trip
+//! and reads from places of its own, all lanes wait for the longest, and a gather is as many loads as lanes: such a
+//! kernel runs one thread after the other, in plain scalar code.
+
+use crate::back::cpu::Options;
+use crate::ir::{FloatBin, FloatUn, Function, Inst, IntBin, Op, Order, Space};
+use crate::pass::dominators::successors;
+use crate::pass::regions::{Plan, Region};
+use crate::pass::shape::Shape;
+
+/// 32 where lanes of a warp meet, else what fills two registers, or a row of the block.
+pub(super) fn width(body: &Function, options: &Options, total: u64) -> Result<u32, String> {
+    let insts = || body.blocks.iter().flat_map(|block| &block.insts);
+    let warps = insts().any(|inst| inst.op.is_warp_collective());
+    if warps {
+        return match options.width {
+            Some(width) if width != 32 => Err(format!("warp collectives need groups of 32, not of {width}")),
+            _ => Ok(32),
+        };
+    }
+    if let Some(width) = options.width {
+        return if width.is_power_of_two() && (1..=64).contains(&width) {
+            Ok(width)
+        } else {
+            Err(format!("groups of {width} threads are not possible"))
+        };
+    }
+    // Old code counts on a warp's lanes storing to shared memory together.
+    let lockstep = insts().any(|inst| {
+        matches!(inst.op, Op::Store { space: Space::Shared | Space::Generic, order: Order::Volatile, .. })
+    });
+    if lockstep {
+        return Ok(32);
+    }
+    // Compile time grows with the vectors' length.
+    let is_huge = insts().count() > 4000;
+    let usual = if is_huge {
+        8
+    } else if options.vector_bits >= 512 {
+        32
+    } else {
+        16
+    };
+    let row = options.block[0];
+    let is_flat = options.block[1] == 1 && options.block[2] == 1;
+    let width = if !is_flat && row.is_power_of_two() && (4..usual).contains(&row) { row } else { usual };
+    let fitting = u32::try_from(total.next_power_of_two()).unwrap_or(usual).max(4);
+    Ok(width.min(fitting))
+}
+
+/// Trips a loop is taken to make.
+const TRIPS: f64 = 8.0;
+/// Trips of the longest of a group's lanes for one of the mean.
+const LONGEST: f64 = 2.0;
+/// What the last trip's mispredicted branch costs one thread.
+const MISPREDICTED: f64 = 10.0;
+
+/// Whether the kernel is clearly faster one thread after the other than in the groups of this plan.
+pub(super) fn is_scalar_faster(plan: &Plan, vector_bits: u32) -> bool {
+    // Regions cost their turns through the block's context; and nobody may count on lanes going together.
+    let [region] = &plan.regions[..] else { return false };
+    let insts = || region.function.blocks.iter().flat_map(|block| &block.insts);
+    let is_plain = insts().all(|inst| match inst.op {
+        Op::Load { order, .. } | Op::Store { order, .. } => order == Order::Weak,
+        ref op => op.is_pure() || matches!(op, Op::Special(_) | Op::LocalAddr(_) | Op::Cvta { .. }),
+    });
+    if !is_plain {
+        return false;
+    }
+    let graph = successors(&region.function);
+    let leaves = |index: usize| {
+        let mut blocks = region.loops.all[index].blocks.iter();
+        blocks
+            .any(|&at| region.divergent[at] && graph[at].iter().any(|&to| !region.loops.contains(index, to)))
+    };
+    let ragged: Vec<bool> = (0..region.loops.all.len()).map(leaves).collect();
+    if !ragged.contains(&true) {
+        return false;
+    }
+    let (mut scalar, mut vector) = (0.0, 0.0);
+    for (at, block) in region.function.blocks.iter().enumerate() {
+        let (mut often, mut waits) = (1.0, 1.0);
+        let mut around = region.loops.of[at];
+        while let Some(index) = around {
+            if ragged[index] && region.loops.all[index].header == at {
+                scalar += often * MISPREDICTED;
+            }
+            often *= TRIPS;
+            waits *= if ragged[index] { LONGEST } else { 1.0 };
+            around = region.loops.all[index].parent;
+        }
+        for inst in &block.insts {
+            let (one, each) = cost(region, inst, vector_bits);
+            scalar += often * one;
+            vector += often * waits * each;
+        }
+    }
+    scalar * 1.25 < vector
+}
+
+/// Cycles of one thread: in scalar code, and its part of a group's.
+fn cost(region: &Region, inst: &Inst, vector_bits: u32) -> (f64, f64) {
+    let shape = |index: usize| inst.args.get(index).map(|arg| region.shapes[arg.index()]);
+    let accesses = |bits: u16, n: usize| {
+        let near = |stride: i64| stride == i64::from(bits / 8) * n as i64;
+        let vector = match shape(0) {
+            Some(Shape::Affine { stride, .. }) if near(stride) => 0.1,
+            Some(Shape::Uniform) => 0.0,
+            // A gather, or loads and inserts: measured on Zen 5.
+            _ => 2.2,
+        };
+        (0.4 * n as f64, vector * n as f64)
+    };
+    let bits = inst.results.first().map_or(32, |&result| region.function.ty(result).bits()).max(8);
+    let part = f64::from(bits) / f64::from(vector_bits);
+    let (scalar, vector) = match &inst.op {
+        Op::Const(_) => (0.0, 0.0),
+        Op::Load { mem, .. } => return accesses(mem.bits.into(), inst.results.len()),
+        Op::Store { mem, .. } => return accesses(mem.bits.into(), inst.args.len().saturating_sub(1)),
+        // Lane by lane in both.
+        Op::Int(IntBin::Div | IntBin::Rem, _) => (6.0, 6.0),
+        Op::FloatUn(FloatUn::Neg | FloatUn::Abs, ..) => (0.25, 0.5 * part),
+        Op::Float(FloatBin::Div | FloatBin::DivApprox | FloatBin::DivFull, ..) | Op::FloatUn(..) => {
+            (4.0, 8.0 * part)
+        }
+        _ => (0.25, 0.5 * part),
+    };
+    let is_scalar = inst.results.iter().all(|result| !region.shapes[result.index()].is_varying());
+    (scalar, if is_scalar { 0.0 } else { vector })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::back::cpu::{Options, Setting, emit};
+    use crate::program::{Program, Source};
+
+    /// The width of a kernel in which each thread goes round `work` as often as its own word says.
+    fn chosen(work: &str, vector_bits: u32) -> u32 {
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 words) {{\n\
+             .reg .b32 %n, %i, %at, %column;\n.reg .f32 %sum, %x;\n.reg .b64 %p, %own, %q;\n.reg .pred %more;\n\
+             ld.param.u64 %p, [words];\nmov.u32 %at, %tid.x;\nmad.wide.u32 %own, %at, 4, %p;\n\
+             ld.global.u32 %n, [%own];\nmov.f32 %sum, 0f00000000;\nmov.u32 %i, 0;\n\
+             again:\n{work}add.u32 %i, %i, 1;\nsetp.lt.u32 %more, %i, %n;\n@%more bra again;\n\
+             st.global.f32 [%own], %sum;\nret;\n}}\n"
+        );
+        let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
+        let options = Options {
+            block: [256, 1, 1],
+            setting: None,
+            width: None,
+            vector_bits,
+            clustered: false,
+            sanitize: false,
+        };
+        let compiled = emit(&program, program.kernel("k").unwrap(), &options).unwrap();
+        assert_eq!(compiled.setting, Setting::Simd);
+        compiled.width
+    }
+
+    #[test]
+    fn threads_that_fetch_from_anywhere_for_as_long_as_each_likes_run_one_by_one() {
+        let work = "add.u32 %column, %n, %i;\nmad.wide.u32 %q, %column, 4, %p;\nld.global.u32 %column, [%q];\n\
+                    mad.wide.u32 %q, %column, 4, %p;\nld.global.f32 %x, [%q];\nadd.f32 %sum, %sum, %x;\n";
+        assert_eq!((chosen(work, 512), chosen(work, 256)), (1, 1));
+    }
+
+    #[test]
+    fn threads_that_compute_for_as_long_as_each_likes_run_together() {
+        let work =
+            "mul.f32 %x, %sum, %sum;\nfma.rn.f32 %sum, %x, %x, %sum;\nadd.f32 %sum, %sum, 0f3f800000;\n";
+        assert_eq!((chosen(work, 512), chosen(work, 256)), (32, 16));
+    }
+}
