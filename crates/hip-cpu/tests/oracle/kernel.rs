@@ -30,6 +30,11 @@ pub const SETTINGS: [Setting; 6] = [
 ];
 
 impl Setting {
+    /// Approximations may use what only CPUs with such registers have: results are compared among settings alike in it.
+    pub fn has_wide_vectors(&self) -> bool {
+        self.vector_bits.unwrap_or(hip_cpu::jit::Target::host().vector_bits) >= 512
+    }
+
     fn how(&self, n: usize) -> How {
         How {
             setting: Some(self.kind),

@@ -43,7 +43,7 @@ fn write(
     options: &Options,
 ) -> Result<Compiled, Unsupported> {
     let module = Module { program, kernel, options };
-    let mut b = Builder::new();
+    let mut b = Builder::for_vectors(options.vector_bits);
     let (mut stackful, mut context_bytes) = (false, 0);
     for id in called(program, body) {
         let function = program.functions.get(id.index());

@@ -31,11 +31,21 @@ pub struct Builder {
     text: String,
     names: u32,
     block: String,
+    vector_bits: u32,
 }
 
 impl Builder {
     pub fn new() -> Builder {
         Builder::default()
+    }
+
+    /// For a CPU whose widest vector register has so many bits. Code made by [`Builder::new`] runs on any.
+    pub fn for_vectors(vector_bits: u32) -> Builder {
+        Builder { vector_bits, ..Builder::default() }
+    }
+
+    pub fn vector_bits(&self) -> u32 {
+        self.vector_bits
     }
 
     // ---- the text ----
@@ -104,7 +114,7 @@ impl Builder {
         if self.declarations.contains_key(name) {
             return Ok(());
         }
-        let mut inner = Builder::new();
+        let mut inner = Builder::for_vectors(self.vector_bits);
         write(&mut inner)?;
         for (name, declaration) in inner.declarations {
             self.declare(&name, declaration);

@@ -186,7 +186,7 @@ impl<'a> Emitter<'a> {
             local_bytes,
             constants: vec![],
             lines: None,
-            b: Builder::new(),
+            b: Builder::for_vectors(vector_bits),
             allocas: vec![],
             prologue: HashMap::new(),
             places: HashMap::new(),

@@ -53,7 +53,8 @@ impl Emitter<'_> {
         returned: &str,
         write: impl FnOnce(&mut Self, &[Val]) -> Vec<Val>,
     ) {
-        let outer = std::mem::take(&mut self.b);
+        let inner = Builder::for_vectors(self.b.vector_bits());
+        let outer = std::mem::replace(&mut self.b, inner);
         let (allocas, scratch) = (std::mem::take(&mut self.allocas), std::mem::take(&mut self.scratch));
         let mask = self.mask.take();
         let params: Vec<Val> =

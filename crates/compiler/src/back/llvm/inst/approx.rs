@@ -3,7 +3,7 @@
 //! No table, no libm. Every integer taken from a float is masked or clamped first, so NaN and infinity give no poison.
 
 use super::super::builder::{Builder, Val};
-use super::super::ty::Scalar;
+use super::super::ty::{Scalar, Type};
 use std::f32::consts::{FRAC_2_PI, FRAC_PI_2, LN_2, LOG2_E};
 
 /// 1.5 × 2^23: adding it leaves the nearest integer in the low mantissa bits.
@@ -172,6 +172,68 @@ pub fn tanh(b: &mut Builder, x: &Val) -> Val {
     let is_small = b.fcmp("olt", &a, &Builder::fp(ty, TANH_SMALL));
     let value = b.select(&is_small, &small, &large);
     b.copysign(&value, x)
+}
+
+/// `rsqrt.approx.f32` with AVX-512's seed, good to 2^-14, and one step of Newton's method.
+///
+/// With a seed r(1 + d) the step leaves -3/2 d², half the rounding of x·y, and that of the result: 2^-27.4 + 2^-25 +
+/// 2^-24 < 2^-23.3, whatever the CPU's seeds are. Where the step has no number, the seed is the result: infinities of
+/// zeros, 0 of infinity, and NaN. The seed knows subnormals, which the step sees only multiplied by the seed.
+pub fn rsqrt(b: &mut Builder, x: &Val) -> Val {
+    let seed = rsqrt14(b, x);
+    let one = Builder::fp(x.ty, 1.0);
+    let near_root = b.fmul(x, &seed);
+    let minus = b.fneg(&near_root);
+    let rest = b.fma(&minus, &seed, &one);
+    // Half of the seed, by its exponent: the multipliers have enough to do. Wrong only for seeds that stay.
+    let bits = b.to_bits(&seed);
+    let half = b.bin_int("sub", &bits, 1 << 23);
+    let half = b.bitcast(&half, x.ty);
+    let better = b.fma(&half, &rest, &seed);
+    let is_number = b.fcmp("ord", &rest, &rest);
+    b.select(&is_number, &better, &seed)
+}
+
+/// `vrsqrt14ps` of registers of 16, 8 or 4 lanes; one lane has three idle ones beside it.
+fn rsqrt14(b: &mut Builder, x: &Val) -> Val {
+    let lanes = x.ty.lanes;
+    let part = lanes.clamp(4, 16);
+    let ty = Type::new(x.ty.scalar, part);
+    let name = format!("llvm.x86.avx512.rsqrt14.ps.{}", 32 * part);
+    let mask = Type::int(part.max(8), 1);
+    b.declare(&name, format!("declare {ty} @{name}({ty}, {ty}, {mask})"));
+    let call = |b: &mut Builder, x: &Val| {
+        b.assign(ty, format_args!("call {ty} @{name}({}, {ty} zeroinitializer, {mask} -1)", x.typed()))
+    };
+    if lanes == 1 {
+        let wide = b.assign(ty, format_args!("insertelement {ty} zeroinitializer, {}, i64 0", x.typed()));
+        let wide = call(b, &wide);
+        return b.assign(x.ty, format_args!("extractelement {}, i64 0", wide.typed()));
+    }
+    let mut parts: Vec<Val> = (0..lanes.div_ceil(part))
+        .map(|nth| {
+            let piece = pick(b, x, x, nth * part..(nth + 1) * part);
+            call(b, &piece)
+        })
+        .collect();
+    while parts.len() > 1 {
+        parts = parts.chunks(2).map(|pair| pick(b, &pair[0], &pair[1], 0..2 * pair[0].ty.lanes)).collect();
+    }
+    pick(b, &parts[0], &parts[0], 0..lanes)
+}
+
+/// A run of lanes of two vectors, one after the other.
+fn pick(b: &mut Builder, low: &Val, high: &Val, lanes: std::ops::Range<u32>) -> Val {
+    if lanes == (0..low.ty.lanes) {
+        return low.clone();
+    }
+    let picks: Vec<String> = lanes.map(|lane| format!("i32 {lane}")).collect();
+    let ty = Type::new(low.ty.scalar, picks.len() as u32);
+    let list = picks.join(", ");
+    b.assign(
+        ty,
+        format_args!("shufflevector {}, {}, <{} x i32> <{list}>", low.typed(), high.typed(), picks.len()),
+    )
 }
 
 /// `div.approx.f32`: the quotient, but a divisor beyond 2^126 counts as infinite.

@@ -261,6 +261,7 @@ fn unary_core(b: &mut Builder, op: FloatUn, mode: FloatMode, x: &Val) -> Result<
         FloatUn::Rcp => return core(b, FloatBin::Div, mode.round, &one, x),
         FloatUn::SqrtApprox => b.same("sqrt", &[x]),
         FloatUn::RcpApprox => b.bin("fdiv", &one, x),
+        FloatUn::RsqrtApprox if !is_f64 && b.vector_bits() >= 512 => approx::rsqrt(b, x),
         // Two roundings: 2^-23.4, the manual allows 2^-22.9.
         FloatUn::RsqrtApprox => {
             let root = b.same("sqrt", &[x]);
