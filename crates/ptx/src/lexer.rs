@@ -1,7 +1,10 @@
 //! Bytes to tokens. Comments, blanks, `@@DWARF` lines and `#` lines end here.
 //!
 //! A dot belongs to the word behind it (`.s32`, `.shared::cta`, `.2d`), so an opcode is a word and a run of dot words.
+//!
+//! A skim makes two tokens of a function's body, its braces, and steps over what lies between (`body.rs`).
 
+use crate::body;
 use crate::diagnostic::Diagnostic;
 use crate::span::Span;
 
@@ -69,23 +72,68 @@ pub(crate) struct Token {
     pub span: Span,
 }
 
-/// All tokens of `text`, which the caller has checked to be shorter than 4 GiB.
-pub(crate) fn lex(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
-    let mut lexer = Lexer { bytes: text.as_bytes(), at: 0, tokens: Vec::new(), diagnostics: Vec::new() };
+/// All tokens of `span` of `text`, which the caller has checked to be shorter than 4 GiB.
+pub(crate) fn lex(text: &str, span: Span) -> (Vec<Token>, Vec<Diagnostic>) {
+    let mut lexer = Lexer::new(text, span);
     while lexer.token() {}
+    lexer.finish()
+}
+
+/// The tokens of a text without those inside of bodies.
+pub(crate) struct Skim {
+    pub tokens: Vec<Token>,
+    pub diagnostics: Vec<Diagnostic>,
+    /// Where a body begins that declares variables of module storage.
+    pub declaring: Vec<u32>,
+}
+
+/// As [`lex`], bodies stepped over; `None` where a body's braces do not match.
+pub(crate) fn skim(text: &str) -> Option<Skim> {
     let end = text.len() as u32;
-    lexer.tokens.push(Token { kind: Kind::End, span: Span::new(end, end) });
-    (lexer.tokens, lexer.diagnostics)
+    let mut lexer = Lexer { skims: true, ..Lexer::new(text, Span::new(0, end)) };
+    while lexer.token() {}
+    if lexer.unbalanced {
+        return None;
+    }
+    let declaring = std::mem::take(&mut lexer.declaring);
+    let (tokens, diagnostics) = lexer.finish();
+    Some(Skim { tokens, diagnostics, declaring })
 }
 
 struct Lexer<'a> {
+    /// Up to where is read.
     bytes: &'a [u8],
     at: usize,
     tokens: Vec<Token>,
     diagnostics: Vec<Diagnostic>,
+    skims: bool,
+    /// Braces of initialisers that are open; counted by a skim.
+    depth: u32,
+    unbalanced: bool,
+    declaring: Vec<u32>,
 }
 
-impl Lexer<'_> {
+impl<'a> Lexer<'a> {
+    fn new(text: &'a str, span: Span) -> Self {
+        let end = (span.end as usize).min(text.len());
+        Lexer {
+            bytes: &text.as_bytes()[..end],
+            at: span.start as usize,
+            tokens: Vec::new(),
+            diagnostics: Vec::new(),
+            skims: false,
+            depth: 0,
+            unbalanced: false,
+            declaring: Vec::new(),
+        }
+    }
+
+    fn finish(mut self) -> (Vec<Token>, Vec<Diagnostic>) {
+        let end = self.bytes.len() as u32;
+        self.tokens.push(Token { kind: Kind::End, span: Span::new(end, end) });
+        (self.tokens, self.diagnostics)
+    }
+
     fn peek(&self, ahead: usize) -> u8 {
         self.bytes.get(self.at + ahead).copied().unwrap_or(0)
     }
@@ -129,8 +177,36 @@ impl Lexer<'_> {
             b'.' if is_word(self.peek(1)) => self.dot_word(),
             b'%' if is_word(self.peek(1)) && !self.after_value() => self.word(),
             b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => self.word(),
+            b'{' | b'}' if self.skims => return self.brace(),
             _ => self.operator(),
         }
+        true
+    }
+
+    /// A brace of module scope: of an initialiser, or of a body (or a section), which is stepped over; false where that
+    /// has no end.
+    fn brace(&mut self) -> bool {
+        let begins_initialiser = self.tokens.last().is_some_and(|last| last.kind == Kind::Op(Op::Assign));
+        if self.depth > 0 || begins_initialiser {
+            let opens = self.peek(0) == b'{';
+            self.depth = if opens { self.depth.saturating_add(1) } else { self.depth.saturating_sub(1) };
+            self.operator();
+            return true;
+        }
+        let open = self.at;
+        self.operator();
+        if self.bytes[open] == b'}' {
+            return true;
+        }
+        let Some(body) = body::skip(self.bytes, open) else {
+            self.unbalanced = true;
+            return false;
+        };
+        if body.declares {
+            self.declaring.push(open as u32);
+        }
+        self.at = body.end - 1;
+        self.operator();
         true
     }
 
@@ -303,6 +379,6 @@ impl Lexer<'_> {
     }
 }
 
-fn is_word(byte: u8) -> bool {
+pub(crate) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$')
 }

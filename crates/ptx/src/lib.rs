@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod ast;
+mod body;
 mod constant;
 mod diagnostic;
 mod lexer;
@@ -16,7 +17,7 @@ mod span;
 pub use ast::Module;
 pub use constant::{Constant, NotConstant};
 pub use diagnostic::{Diagnostic, Severity};
-pub use span::{LineIndex, Position, Span, Spanned};
+pub use span::{LineIndex, Position, Span, Spanned, line_starts};
 
 use std::borrow::Cow;
 
@@ -38,7 +39,32 @@ impl Parsed<'_> {
 
 /// Parses one PTX module.
 pub fn parse(text: &str) -> Parsed<'_> {
-    parser::parse(text)
+    parser::parse(text, whole(text))
+}
+
+/// Parses the items of one `span` of a PTX module, such as a function that a [`skim`] found. Spans are those of the
+/// whole text.
+pub fn parse_at(text: &str, span: Span) -> Parsed<'_> {
+    parser::parse(text, span)
+}
+
+/// A module whose functions have bodies without statements.
+#[derive(Debug, Clone)]
+pub struct Skimmed<'a> {
+    /// All items, as [`parse`] reads them; a body has its span only. What is wrong inside of bodies is not told, where
+    /// their braces match.
+    pub parsed: Parsed<'a>,
+    /// Where the bodies begin that declare `.global` or `.const` variables (or look as if), in the text's order.
+    pub declaring: Vec<u32>,
+}
+
+/// Parses what stands at module scope and steps over the bodies of functions, which is quick.
+pub fn skim(text: &str) -> Skimmed<'_> {
+    parser::skim(text)
+}
+
+fn whole(text: &str) -> Span {
+    Span::new(0, u32::try_from(text.len()).unwrap_or(u32::MAX))
 }
 
 /// PTX bytes as text: a trailing NUL (as in fat binaries) is dropped, bytes that are not UTF-8 become U+FFFD.

@@ -1,5 +1,7 @@
 //! Where in the text: byte spans, and the line and column computed from them when a person asks.
 
+use std::borrow::Cow;
+
 /// A half-open range of bytes of the PTX text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Span {
@@ -60,27 +62,24 @@ pub struct Position {
 #[derive(Debug, Clone)]
 pub struct LineIndex<'a> {
     text: &'a str,
-    starts: Vec<u32>,
+    starts: Cow<'a, [u32]>,
+}
+
+/// Where each line of `text` begins (LF or CRLF), the first at 0.
+pub fn line_starts(text: &str) -> Vec<u32> {
+    let newlines = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
+    std::iter::once(0).chain(newlines.map(|(at, _)| u32::try_from(at + 1).unwrap_or(u32::MAX))).collect()
 }
 
 impl<'a> LineIndex<'a> {
-    /// Reads where the lines of `text` begin (LF or CRLF).
+    /// Reads where the lines of `text` begin.
     pub fn new(text: &'a str) -> Self {
-        let newlines = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
-        let starts = std::iter::once(0)
-            .chain(newlines.map(|(at, _)| u32::try_from(at + 1).unwrap_or(u32::MAX)))
-            .collect();
-        LineIndex { text, starts }
+        LineIndex { text, starts: Cow::Owned(line_starts(text)) }
     }
 
-    /// Where each line begins, the first at 0.
-    pub fn starts(&self) -> &[u32] {
-        &self.starts
-    }
-
-    /// Length of the text.
-    pub fn bytes(&self) -> u32 {
-        u32::try_from(self.text.len()).unwrap_or(u32::MAX)
+    /// With what [`line_starts`] said of `text`.
+    pub fn with(text: &'a str, starts: &'a [u32]) -> Self {
+        LineIndex { text, starts: Cow::Borrowed(starts) }
     }
 
     /// The position of a byte offset; offsets past the end count as the end.

@@ -1,16 +1,80 @@
 //! Whatever the text, the parser comes back, and soon.
 
 use proptest::prelude::*;
+use ptx::ast::{Block, Function, Item, Space, Statement};
 
 const VALID: &str = include_str!("valid.ptx");
 
 fn survive(text: &str) {
     let parsed = ptx::parse(text);
+    agree(text, &parsed);
     let lines = ptx::LineIndex::new(text);
     for diagnostic in &parsed.diagnostics {
         assert!(diagnostic.span.start <= diagnostic.span.end);
         assert!(diagnostic.span.end as usize <= text.len());
         diagnostic.render("x", &lines);
+    }
+}
+
+/// A skim sees what the parser sees at module scope, and every function that it found can be read by itself.
+fn agree(text: &str, parsed: &ptx::Parsed<'_>) {
+    let ptx::Skimmed { parsed: skimmed, declaring } = ptx::skim(text);
+    if parsed.has_errors() {
+        // Where statements end depends on what was meant; only that it comes back is promised.
+        return;
+    }
+    let heads = |module: &ptx::Module<'_>| -> Vec<String> {
+        let items = module.items.iter().map(|item| match item {
+            Item::Function(function) => {
+                let body = function.body.as_ref().map(|body| Block { statements: vec![], span: body.span });
+                format!("{:?}", Function { body, ..function.clone() })
+            }
+            other => format!("{other:?}"),
+        });
+        items.collect()
+    };
+    assert_eq!(heads(&skimmed.module), heads(&parsed.module), "{text}");
+    assert_eq!(skimmed.diagnostics, parsed.diagnostics, "{text}");
+    for function in parsed.module.functions() {
+        let alone = ptx::parse_at(text, function.span);
+        assert_eq!(
+            format!("{:?}", alone.module.functions().next()),
+            format!("{:?}", Some(function)),
+            "{text}"
+        );
+        let Some(body) = &function.body else { continue };
+        assert!(!declares(body) || declaring.contains(&body.span.start), "{text}");
+    }
+}
+
+fn declares(block: &Block<'_>) -> bool {
+    block.statements.iter().any(|statement| match statement {
+        Statement::Variable(variable) => matches!(variable.space.value, Space::Global | Space::Const),
+        Statement::Block(block) => declares(block),
+        _ => false,
+    })
+}
+
+#[test]
+fn a_function_that_was_stepped_over_tells_its_errors_where_they_are() {
+    let text = ".version 8.0\n.entry a() { \"}\"; }\n.func b()\n{ /* } */ add.s32 ]; // }\n ret; }\n.global .u32 x;\n";
+    let ptx::Skimmed { parsed, .. } = ptx::skim(text);
+    assert!(parsed.diagnostics.is_empty(), "{:?}", parsed.diagnostics);
+    assert_eq!(parsed.module.items.len(), 3);
+    let span = parsed.module.functions().nth(1).unwrap().span;
+    let body = ptx::parse_at(text, span);
+    let said: Vec<_> = body.diagnostics.iter().map(|it| it.render("t", &ptx::LineIndex::new(text))).collect();
+    assert_eq!(said, ["t:4:19: error: expected a value, found `]`"]);
+}
+
+#[test]
+fn a_body_without_end_is_told_as_the_parser_tells_it() {
+    for text in
+        [".entry k() { { ret; }", ".entry k() { { ret; }\n.visible .entry l() { ret; }", ".entry k() { } }"]
+    {
+        let (skimmed, parsed) = (ptx::skim(text).parsed, ptx::parse(text));
+        assert!(!parsed.diagnostics.is_empty());
+        assert_eq!(skimmed.diagnostics, parsed.diagnostics);
     }
 }
 
@@ -101,6 +165,8 @@ const WORDS: &[&str] = &[
     ".global",
     ".param",
     "=",
+    "{1, 2}",
+    ".const",
     "generic",
     "?",
     "add",

@@ -7,11 +7,11 @@ mod function;
 mod module;
 mod operand;
 
-use crate::Parsed;
-use crate::ast::{Ident, Module};
+use crate::ast::{Block, Ident, Item, Module, Space, Statement};
 use crate::diagnostic::Diagnostic;
-use crate::lexer::{Kind, Op, Token, lex};
+use crate::lexer::{self, Kind, Op, Token, lex};
 use crate::span::{Span, Spanned};
+use crate::{Parsed, Skimmed};
 
 /// `{ }` scopes, initialiser lists and operands nest this deep at most.
 const MAX_DEPTH: u32 = 128;
@@ -22,17 +22,66 @@ pub(crate) struct Failed;
 /// What every reading function returns.
 pub(crate) type Read<T> = Result<T, Failed>;
 
-pub(crate) fn parse(text: &str) -> Parsed<'_> {
-    if u32::try_from(text.len()).is_err() {
-        let diagnostic = Diagnostic::error(Span::default(), "the text is 4 GiB or longer");
-        return Parsed { module: Module::default(), diagnostics: vec![diagnostic] };
+/// Items of `span` of `text`.
+pub(crate) fn parse(text: &str, span: Span) -> Parsed<'_> {
+    match too_long(text) {
+        Some(parsed) => parsed,
+        None => {
+            let (tokens, diagnostics) = lex(text, span);
+            read(text, tokens, diagnostics)
+        }
     }
-    let (tokens, diagnostics) = lex(text);
+}
+
+pub(crate) fn skim(text: &str) -> Skimmed<'_> {
+    if let Some(parsed) = too_long(text) {
+        return Skimmed { parsed, declaring: vec![] };
+    }
+    match lexer::skim(text) {
+        Some(lexer::Skim { tokens, diagnostics, declaring }) => {
+            Skimmed { parsed: read(text, tokens, diagnostics), declaring }
+        }
+        // Only the parser can say where a body without a matching brace ends.
+        None => forget_bodies(parse(text, Span::new(0, text.len() as u32))),
+    }
+}
+
+fn too_long(text: &str) -> Option<Parsed<'_>> {
+    u32::try_from(text.len()).err()?;
+    let diagnostic = Diagnostic::error(Span::default(), "the text is 4 GiB or longer");
+    Some(Parsed { module: Module::default(), diagnostics: vec![diagnostic] })
+}
+
+fn read(text: &str, tokens: Vec<Token>, diagnostics: Vec<Diagnostic>) -> Parsed<'_> {
     let mut parser = Parser { text, tokens, at: 0, depth: 0, nodes: 0, diagnostics };
     let module = parser.module();
     let mut diagnostics = parser.diagnostics;
     diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
     Parsed { module, diagnostics }
+}
+
+/// What a skim would have given.
+fn forget_bodies(mut parsed: Parsed<'_>) -> Skimmed<'_> {
+    let mut declaring = vec![];
+    for item in &mut parsed.module.items {
+        if let Item::Function(function) = item
+            && let Some(body) = &mut function.body
+        {
+            if declares(body) {
+                declaring.push(body.span.start);
+            }
+            body.statements = vec![];
+        }
+    }
+    Skimmed { parsed, declaring }
+}
+
+fn declares(block: &Block<'_>) -> bool {
+    block.statements.iter().any(|statement| match statement {
+        Statement::Variable(variable) => matches!(variable.space.value, Space::Global | Space::Const),
+        Statement::Block(block) => declares(block),
+        _ => false,
+    })
 }
 
 /// A position in the tokens.
