@@ -1,8 +1,16 @@
-//! PTX text → object code, for kernels of about 1,000 instructions: parsing and lowering, IR text, LLVM.
+//! PTX text → object code, for kernels of about 1,000 instructions: parsing and lowering, IR text, LLVM, object code made
+//! callable; and what a module of 500 kernels costs to load.
 
+#[path = "../tests/many/mod.rs"]
+mod many;
+
+use std::ffi::CString;
 use std::fmt::Write;
 
-use criterion::{Criterion, criterion_group, criterion_main};
+use compiler::{Module, Source};
+use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use hip_cpu::api::{hipModuleLoadData, hipModuleUnload};
+use hip_cpu::exec;
 use hip_cpu::harness::{self, How};
 use hip_cpu::jit::{self, Target};
 
@@ -53,9 +61,35 @@ fn compiles(c: &mut Criterion) {
         group.bench_function(format!("LLVM to object code, {name}"), |b| {
             b.iter(|| jit::compile("work", &compiled.text, Target::host()).unwrap());
         });
+        let object = jit::compile("work", &compiled.text, Target::host()).unwrap();
+        group.bench_function(format!("object code to callable code, {name}"), |b| {
+            b.iter(|| exec::Kernel::load(&object, &(&compiled).into()).unwrap());
+        });
     }
     group.finish();
 }
 
-criterion_group!(benches, compiles);
+fn loads(c: &mut Criterion) {
+    let text = many::text(500);
+    let mut group = c.benchmark_group(format!("500 kernels, {} KB", text.len() >> 10));
+    group.sample_size(20);
+    let sources = || vec![Source { name: "many.ptx".to_owned(), text: text.clone() }];
+    group.bench_function("skim and link", |b| {
+        b.iter_batched(sources, |sources| Module::link(sources).unwrap(), BatchSize::LargeInput);
+    });
+    let module = Module::link(sources()).unwrap();
+    group.bench_function("one kernel lowered", |b| b.iter(|| module.lower(250)));
+    group.bench_function("all kernels lowered", |b| b.iter(|| module.lower_all()));
+    let image = CString::new(text.clone()).unwrap();
+    group.bench_function("hipModuleLoadData and hipModuleUnload", |b| {
+        b.iter(|| {
+            let mut module = std::ptr::null_mut();
+            hipModuleLoadData(&mut module, image.as_ptr().cast()).unwrap();
+            hipModuleUnload(module).unwrap();
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, compiles, loads);
 criterion_main!(benches);
