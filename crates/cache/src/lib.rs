@@ -52,6 +52,11 @@ pub fn digest(bytes: &[u8]) -> [u8; 32] {
     *blake3::hash(bytes).as_bytes()
 }
 
+/// As [`digest`], of several parts that are told apart.
+pub fn digest_of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> [u8; 32] {
+    parts.into_iter().fold(KeyBuilder::new("parts", ""), KeyBuilder::field).finish().0
+}
+
 /// A folder of entries.
 pub struct Cache {
     folder: Option<PathBuf>,

@@ -2,7 +2,13 @@
 //!
 //! Kernel code carries positions as numbers of 31 bits that count through the texts of all sources.
 
+use std::sync::{Arc, OnceLock};
+
+use ptx::ast::{Item, Statement};
+use ptx::{LineIndex, Span};
+
 use crate::ir::Pos;
+use crate::program::Source;
 
 /// Where an instruction stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,70 +23,145 @@ pub struct Place {
     pub inlined_at: Option<(String, u32)>,
 }
 
-/// The lines of all sources of a program.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The lines of all sources of a program; what the texts say of them is read when somebody asks.
+#[derive(Clone, Default)]
 pub struct Lines {
-    sources: Vec<Text>,
+    sources: Arc<[Source]>,
+    read: Arc<[Text]>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Text {
-    pub name: String,
+/// What was read of one source so far.
+#[derive(Default)]
+struct Text {
     /// Where each line begins.
-    pub starts: Vec<u32>,
-    pub bytes: u32,
-    /// In the text's order: from this byte on, instructions belong to this file and line.
-    pub locations: Vec<(u32, Option<Location>)>,
-    /// By the index of `.file`.
-    pub files: Vec<(u64, String)>,
+    starts: OnceLock<Vec<u32>>,
+    directives: OnceLock<Directives>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Location {
-    pub file: u64,
-    pub line: u32,
-    pub inlined_at: Option<(u64, u32)>,
+/// Its `.file` and `.loc` directives.
+struct Directives {
+    /// In the text's order: from this byte on, instructions belong to this file and line.
+    locations: Vec<(u32, Option<Location>)>,
+    /// By the index of `.file`.
+    files: Vec<(u64, String)>,
+}
+
+#[derive(Clone, Copy)]
+struct Location {
+    file: u64,
+    line: u32,
+    inlined_at: Option<(u64, u32)>,
 }
 
 /// Largest number of a position.
 pub const MAX_NUMBER: u32 = u32::MAX >> 1;
 
 impl Lines {
-    pub(crate) fn new(sources: Vec<Text>) -> Lines {
-        Lines { sources }
+    pub(crate) fn new(sources: Vec<Source>) -> Lines {
+        let read = sources.iter().map(|_| Text::default()).collect();
+        Lines { sources: sources.into(), read }
+    }
+
+    /// The texts, in order.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// Line and column of a place in a source.
+    pub(crate) fn position(&self, source: usize, span: Span) -> ptx::Position {
+        let text = &self.sources[source].text;
+        LineIndex::with(text, self.starts(source)).position(span.start)
+    }
+
+    fn starts(&self, source: usize) -> &[u32] {
+        self.read[source].starts.get_or_init(|| ptx::line_starts(&self.sources[source].text))
     }
 
     /// The number that stands for a position in kernel code.
     pub fn number(&self, pos: Pos) -> u32 {
         let before = self.sources.iter().take(pos.source as usize);
-        before.fold(pos.offset, |sum, text| sum.saturating_add(text.bytes)).min(MAX_NUMBER)
+        before.fold(pos.offset, |sum, source| sum.saturating_add(source.bytes())).min(MAX_NUMBER)
     }
 
     /// What a number of [`Lines::number`] stands for.
     pub fn place(&self, number: u32) -> Option<Place> {
         let mut offset = number;
-        for text in &self.sources {
-            if offset < text.bytes {
-                return Some(text.place(offset));
+        for (index, source) in self.sources.iter().enumerate() {
+            if offset < source.bytes() {
+                return Some(self.place_in(index, offset));
             }
-            offset -= text.bytes;
+            offset -= source.bytes();
         }
         None
     }
-}
 
-impl Text {
-    fn place(&self, offset: u32) -> Place {
-        let line = self.starts.partition_point(|&start| start <= offset) as u32;
-        let at = self.locations.partition_point(|(from, _)| *from <= offset);
-        let location = at.checked_sub(1).and_then(|at| self.locations[at].1);
+    fn place_in(&self, source: usize, offset: u32) -> Place {
+        let Source { name, text } = &self.sources[source];
+        let line = self.starts(source).partition_point(|&start| start <= offset) as u32;
+        let Directives { locations, files } =
+            self.read[source].directives.get_or_init(|| Directives::read(text));
+        let at = locations.partition_point(|(from, _)| *from <= offset);
+        let location = at.checked_sub(1).and_then(|at| locations[at].1);
         let named = |(file, line): (u64, u32)| {
-            let name = self.files.iter().find(|(index, _)| *index == file);
+            let name = files.iter().find(|(index, _)| *index == file);
             (name.map_or_else(|| format!("file {file}"), |(_, name)| name.clone()), line)
         };
         let source = location.map(|it| named((it.file, it.line)));
         let inlined_at = location.and_then(|it| it.inlined_at).map(named);
-        Place { ptx: self.name.clone(), line, source, inlined_at }
+        Place { ptx: name.clone(), line, source, inlined_at }
+    }
+}
+
+impl PartialEq for Lines {
+    fn eq(&self, other: &Lines) -> bool {
+        self.sources == other.sources
+    }
+}
+
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.sources.iter().map(|source| &source.name)).finish()
+    }
+}
+
+impl Source {
+    fn bytes(&self) -> u32 {
+        u32::try_from(self.text.len()).unwrap_or(u32::MAX)
+    }
+}
+
+impl Directives {
+    fn read(text: &str) -> Directives {
+        let mut read = Directives { locations: vec![], files: vec![] };
+        for item in &ptx::parse(text).module.items {
+            match item {
+                Item::File(file) => read.files.push((file.index, file.name.value.to_owned())),
+                Item::Function(function) => {
+                    read.locations.push((function.span.start, None));
+                    if let Some(body) = &function.body {
+                        read.locate(&body.statements);
+                    }
+                }
+                _ => {}
+            }
+        }
+        read
+    }
+
+    /// Notes every `.loc`.
+    fn locate(&mut self, statements: &[Statement<'_>]) {
+        for statement in statements {
+            match statement {
+                Statement::Location(it) => {
+                    let number = |line| u32::try_from(line).unwrap_or(u32::MAX);
+                    let inlined_at = it.inlined_at.map(|(file, line, _)| (file, number(line)));
+                    let location = Location { file: it.file, line: number(it.line), inlined_at };
+                    self.locations.push((it.span.start, Some(location)));
+                }
+                Statement::Block(block) => self.locate(&block.statements),
+                _ => {}
+            }
+        }
     }
 }
 

@@ -1,7 +1,11 @@
 //! A linked program: the globals, shared variables, device functions and kernels of one or several PTX sources.
+//! [`Module`] is what was loaded, [`Program`] some of its kernels, lowered.
 
-use crate::ir::{Function, SharedLayout};
+use std::sync::Arc;
+
+use crate::ir::{Function, GlobalId, SharedLayout};
 use crate::lines::Lines;
+use crate::module::Module;
 
 /// One PTX text and the name diagnostics give it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,12 +126,12 @@ pub struct ClusterRules {
     pub max_rank: Option<u32>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-pub struct Kernel {
+/// What is said in front of a kernel's body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
     pub name: String,
     pub params: Vec<Param>,
     pub params_bytes: u32,
-    pub shared: SharedLayout,
     pub max_ntid: Option<[u32; 3]>,
     pub req_ntid: Option<[u32; 3]>,
     pub min_nctapersm: Option<u32>,
@@ -135,13 +139,30 @@ pub struct Kernel {
     pub cluster: ClusterRules,
     /// Architecture its source was written for: 75 of `.target sm_75`; 0 when the source names none.
     pub target: u32,
+}
+
+/// A kernel that was lowered. Its header's fields are its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    pub header: Header,
+    pub shared: SharedLayout,
     /// The body with every direct call inlined, or why there is none.
     pub body: Result<Function, Vec<Diagnostic>>,
 }
 
+impl std::ops::Deref for Kernel {
+    type Target = Header;
+
+    fn deref(&self) -> &Header {
+        &self.header
+    }
+}
+
+/// Kernels of a [`Module`], lowered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Program {
-    pub globals: Vec<Global>,
+    /// All of the module's.
+    pub globals: Arc<[Global]>,
     pub shared: Vec<Shared>,
     /// Device functions that are still called (indirectly, or recursively), by `FuncId`.
     pub functions: Vec<Function>,
@@ -153,26 +174,28 @@ pub struct Program {
 }
 
 impl Program {
-    /// Parses, links and lowers. `Err` when a source does not parse or the sources do not link;
+    /// Parses, links and lowers all kernels. `Err` when a source does not parse or the sources do not link;
     /// a kernel with something unknown in it is an `Err` body in an `Ok` program.
     pub fn load(sources: &[Source]) -> Result<Program, Vec<Diagnostic>> {
-        crate::lower::program(sources)
-    }
-
-    /// Parses and links only: whether the sources are PTX and define each name once.
-    pub fn check_names(sources: &[Source]) -> Result<(), Vec<Diagnostic>> {
-        crate::lower::check_names(sources)
+        Ok(Module::link(sources.to_vec())?.lower_all())
     }
 
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
     }
 
+    /// See [`Module::global`].
+    pub fn global(&self, name: &str) -> Option<(GlobalId, &Global)> {
+        Global::named(&self.globals, name)
+    }
+}
+
+impl Global {
     /// The variable of that name: a visible one, else one that belongs to a single source (nvcc leaves `.visible` out
     /// when it compiles a whole program).
-    pub fn global(&self, name: &str) -> Option<(crate::ir::GlobalId, &Global)> {
-        let named = || self.globals.iter().enumerate().filter(|(_, global)| global.name == name);
+    pub(crate) fn named<'g>(globals: &'g [Global], name: &str) -> Option<(GlobalId, &'g Global)> {
+        let named = || globals.iter().enumerate().filter(|(_, global)| global.name == name);
         let (index, global) = named().find(|(_, global)| global.visible).or_else(|| named().next())?;
-        Some((crate::ir::GlobalId(index as u32), global))
+        Some((GlobalId(index as u32), global))
     }
 }

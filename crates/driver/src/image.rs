@@ -14,6 +14,8 @@ use crate::{Error, Result};
 /// Longest PTX text that is looked for its end.
 const MAX_TEXT_BYTES: usize = 1 << 30;
 const PAGE: usize = 4096;
+/// Pages of a text that are read at once.
+const MAX_PAGES: usize = 256;
 
 /// What an image holds.
 #[derive(Clone, Debug, Default)]
@@ -250,11 +252,20 @@ fn decode(bytes: &[u8]) -> core::result::Result<Image, Failure> {
 /// NUL-terminated text.
 fn text(at: *const u8) -> core::result::Result<Image, Failure> {
     let mut bytes = Vec::new();
+    // Whole pages, ever more of them: one at a time is slow for a long text.
+    let mut n_pages = 1;
     loop {
-        // Up to the next page border, so that a text that ends right before unmapped memory is read.
         let here = at.wrapping_add(bytes.len());
-        let chunk = PAGE - here.addr() % PAGE;
-        let Some(piece) = copy_vec(here, chunk) else {
+        let until = |n_pages: usize| n_pages * PAGE - here.addr() % PAGE;
+        // A text may end right before unmapped memory.
+        let piece = match copy_vec(here, until(n_pages)) {
+            None if n_pages > 1 => {
+                n_pages = 1;
+                copy_vec(here, until(1))
+            }
+            piece => piece,
+        };
+        let Some(piece) = piece else {
             return fail(Error::InvalidImage, "no image of a kind that CUDA has: text without an end");
         };
         match piece.iter().position(|&byte| byte == 0) {
@@ -267,6 +278,7 @@ fn text(at: *const u8) -> core::result::Result<Image, Failure> {
         if bytes.len() > MAX_TEXT_BYTES {
             return fail(Error::InvalidImage, "no image of a kind that CUDA has: text without an end");
         }
+        n_pages = (2 * n_pages).min(MAX_PAGES);
     }
 }
 

@@ -77,6 +77,11 @@ impl Options {
         Ok(read)
     }
 
+    /// Whether the program wants to read what is wrong.
+    pub fn has_error_log(&self) -> bool {
+        self.error_log.is_some_and(|log| !log.at.is_null() && log.len_bytes > 0)
+    }
+
     /// Writes both logs, truncated to their buffers and NUL-terminated, and how much was written.
     pub fn finish(&self, errors: &str, infos: &str) {
         for (buffer, text) in [(self.error_log, errors), (self.info_log, infos)] {

@@ -224,6 +224,114 @@ fn a_module_with_a_bad_kernel_gives_its_good_one() {
     );
 }
 
+/// A module with these kernels in it, and so much else that a load does not look into bodies.
+fn long(kernels: &str) -> std::ffi::CString {
+    let filler: String = (0..3000)
+        .map(|n| {
+            format!(".visible .entry filler_{n}(.param .u64 p)\n{{\n\t.reg .b32 %r<3>; // }}\n\tret;\n}}\n")
+        })
+        .collect();
+    std::ffi::CString::new(format!(".version 8.0\n.target sm_80\n.address_size 64\n{filler}{kernels}"))
+        .unwrap()
+}
+
+const BAD: &str = ".visible .entry bad(.param .u64 p) { frobnicate.u32 %r1, %r2; ret; }
+.extern .func nowhere();
+.extern .func cudaGetParameterBufferV2();
+.visible .entry bad_call() { call nowhere; ret; }
+.visible .entry bad_launch() { call cudaGetParameterBufferV2; ret; }
+.visible .entry good(.param .u64 p) { ret; }
+";
+
+#[test]
+fn a_bad_kernel_of_a_long_text_is_an_error_when_it_is_asked_for() {
+    let _one = exclusive();
+    let _scope = scope();
+    let text = long(BAD);
+    let module = load(&text).unwrap();
+    let get = |name: &core::ffi::CStr| out_pointer(|f| module::cuModuleGetFunction(f, module, name.as_ptr()));
+    assert_eq!(get(c"bad"), Err(Error::InvalidPtx));
+    assert_eq!(get(c"bad"), Err(Error::InvalidPtx), "the second time too");
+    assert_eq!(get(c"bad_call"), Err(Error::NoBinaryForGpu), "what is defined nowhere");
+    assert_eq!(get(c"bad_launch"), Err(Error::CdpNotSupported));
+    let good = get(c"good").unwrap();
+    assert_eq!(out(|count| module::cuModuleGetFunctionCount(count, module)), Ok(3004));
+    let mut functions = [core::ptr::null_mut(); 3004];
+    module::cuModuleEnumerateFunctions(functions.as_mut_ptr(), 3004, module).unwrap();
+    assert_eq!(functions[3000], good, "the bad ones are left out");
+    assert!(functions[3001].is_null());
+    module::cuModuleUnload(module).unwrap();
+
+    let library = out_pointer(|l| {
+        let none = core::ptr::null_mut::<c_void>();
+        library::cuLibraryLoadData(
+            l,
+            text.as_ptr().cast(),
+            none.cast(),
+            none.cast(),
+            0,
+            none.cast(),
+            none.cast(),
+            0,
+        )
+    })
+    .unwrap();
+    let kernel = |name: &core::ffi::CStr| {
+        out_pointer(|k| library::cuLibraryGetKernel(k, library, name.as_ptr()))
+            .and_then(|kernel| out_pointer(|f| library::cuKernelGetFunction(f, kernel)))
+    };
+    assert_eq!(kernel(c"bad"), Err(Error::InvalidPtx));
+    kernel(c"good").unwrap();
+    let mut kernels = [core::ptr::null_mut(); 3004];
+    library::cuLibraryEnumerateKernels(kernels.as_mut_ptr(), 3004, library).unwrap();
+    assert!(!kernels[3000].is_null() && kernels[3001].is_null());
+    library::cuLibraryUnload(library).unwrap();
+}
+
+#[test]
+fn what_is_wrong_outside_of_bodies_is_an_error_of_the_load_however_long_the_text_is() {
+    let _one = exclusive();
+    let _scope = scope();
+    assert_eq!(load(&long(".visible .entry k( { ret; }")), Err(Error::InvalidPtx));
+    assert_eq!(load(&long(".visible .entry k() { ret; } }")), Err(Error::InvalidPtx));
+    assert_eq!(
+        load(&long(".visible .entry k() { { ret; }\n.visible .global .u32 x;\n")),
+        Err(Error::InvalidPtx)
+    );
+    assert_eq!(load(&long(".global .u32 x = nothing;")), Err(Error::InvalidPtx));
+    load(&long(".visible .entry k() { ret; }")).unwrap();
+}
+
+/// The result of a load with a buffer for the error log, and what is in that.
+fn load_with_log(text: &core::ffi::CStr) -> (Result<CUmodule, Error>, String) {
+    let mut log = [0u8; 4096];
+    let mut options =
+        [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut values: [*mut c_void; 2] =
+        [log.as_mut_ptr().cast(), core::ptr::without_provenance_mut(log.len())];
+    let loaded = out_pointer(|m| {
+        module::cuModuleLoadDataEx(m, text.as_ptr().cast(), 2, options.as_mut_ptr(), values.as_mut_ptr())
+    });
+    let text = log[..values[1].addr()].strip_suffix(b"\0").unwrap_or_default();
+    (loaded, String::from_utf8(text.to_vec()).unwrap())
+}
+
+#[test]
+fn a_load_that_gives_a_log_buffer_looks_into_every_kernel() {
+    let _one = exclusive();
+    let _scope = scope();
+    let (loaded, log) = load_with_log(&long(BAD));
+    loaded.unwrap();
+    assert!(log.contains("frobnicate") && log.contains("'nowhere' is not defined"), "{log}");
+    // Made while the program runs, and wrong: the load says so, and what.
+    let short =
+        c".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() {\n\tadd.s32 %r1 %r2;\n}\n";
+    assert_eq!(load(short), Err(Error::InvalidPtx), "without a buffer too");
+    let (loaded, log) = load_with_log(short);
+    assert_eq!(loaded, Err(Error::InvalidPtx));
+    assert!(log.starts_with("ptx:5:14: error: expected"), "{log}");
+}
+
 #[test]
 fn an_image_of_no_known_kind_is_invalid_and_ptx_that_does_not_parse_is_invalid_ptx() {
     let _one = exclusive();

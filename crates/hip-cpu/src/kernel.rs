@@ -1,10 +1,11 @@
-//! From a kernel of a program and a block shape to code: the disk cache, else the translator and LLVM.
+//! From a kernel of a module and a block shape to code: the disk cache, else the translator and LLVM. What the cache
+//! has is neither parsed nor lowered.
 
 use std::time::Instant;
 
 use cache::{Cache, Key, KeyBuilder};
-use compiler::Program;
 use compiler::back::cpu::{self, Options, Setting};
+use compiler::ir::SharedLayout;
 use compiler::program::Kernel;
 use config::CpuSetting;
 use hip_sys::*;
@@ -12,20 +13,59 @@ use hip_sys::*;
 use crate::error::Result;
 use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Target};
+use crate::module::{Facts, Module};
 use crate::profile;
 use crate::thread;
 
 /// What changes the code besides the program and the target (see build.rs).
 const TRANSLATOR: &str = env!("CUDAWAY_TRANSLATOR");
 
-/// Code for `kernel` with blocks of this shape. `digest` is the program's text, hashed.
-pub fn build(
-    program: &Program,
-    digest: &[u8; 32],
-    kernel: &Kernel,
-    block: [u32; 3],
-    clustered: bool,
-) -> Result<exec::Kernel> {
+/// What launches need to know of a kernel. The error of one that cannot be translated is told in the log.
+pub fn facts(module: &Module, index: usize) -> Result<Facts> {
+    let name = &module.header(index).name;
+    let key = KeyBuilder::new("cpu facts", TRANSLATOR).field(&module.digest).field(name.as_bytes()).finish();
+    if let Some(facts) = Cache::global().get(&key, name).and_then(|bytes| Facts::unpack(&bytes)) {
+        return Ok(facts);
+    }
+    let program = module.lowered(index);
+    let kernel = &program.kernels[0];
+    if let Err(diagnostics) = &kernel.body {
+        for diagnostic in diagnostics {
+            tracing::error!(target: "cudaway::cpu", "{name}: {diagnostic}");
+        }
+        module.forget(index);
+        return Err(hipErrorInvalidKernelFile);
+    }
+    let facts = Facts::of(kernel);
+    Cache::global().put(&key, &facts.pack());
+    Ok(facts)
+}
+
+impl Facts {
+    fn of(kernel: &Kernel) -> Facts {
+        let SharedLayout { bytes, align, .. } = kernel.shared;
+        let locals = kernel.body.as_ref().map(|body| body.locals.as_slice()).unwrap_or_default();
+        let local_bytes =
+            locals.iter().fold(0u64, |at, local| at.next_multiple_of(local.align.max(1)) + local.bytes);
+        Facts { shared: SharedLayout { bytes, align, ..SharedLayout::default() }, local_bytes }
+    }
+
+    /// Shared bytes, their alignment, local bytes.
+    fn pack(&self) -> Vec<u8> {
+        let numbers = [self.shared.bytes, self.shared.align, self.local_bytes];
+        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    fn unpack(bytes: &[u8]) -> Option<Facts> {
+        let mut numbers = bytes.chunks_exact(8).map(|it| it.try_into().map(u64::from_le_bytes));
+        let mut next = || numbers.next()?.ok();
+        let (bytes, align, local_bytes) = (next()?, next()?, next()?);
+        Some(Facts { shared: SharedLayout { bytes, align, ..SharedLayout::default() }, local_bytes })
+    }
+}
+
+/// Code for the kernel of this index with blocks of this shape.
+pub fn build(module: &Module, index: usize, block: [u32; 3], clustered: bool) -> Result<exec::Kernel> {
     // LLVM recurses deeply and the program's threads may have small stacks.
     let built = std::thread::scope(|scope| {
         std::thread::Builder::new()
@@ -33,7 +73,7 @@ pub fn build(
             .stack_size(thread::STACK_BYTES)
             .spawn_scoped(scope, || {
                 thread::leave_signals_to_the_program();
-                build_here(program, digest, kernel, block, clustered)
+                build_here(module, index, block, clustered)
             })
             .map(std::thread::ScopedJoinHandle::join)
     });
@@ -41,19 +81,13 @@ pub fn build(
         Ok(Ok(result)) => result,
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
         Err(error) => {
-            tracing::error!(target: "cudaway::cpu", "no thread to compile {}: {error}", kernel.name);
+            tracing::error!(target: "cudaway::cpu", "no thread to compile {}: {error}", module.header(index).name);
             Err(hipErrorOutOfMemory)
         }
     }
 }
 
-fn build_here(
-    program: &Program,
-    digest: &[u8; 32],
-    kernel: &Kernel,
-    block: [u32; 3],
-    clustered: bool,
-) -> Result<exec::Kernel> {
+fn build_here(module: &Module, index: usize, block: [u32; 3], clustered: bool) -> Result<exec::Kernel> {
     let config = config::get();
     let target = Target::host();
     let setting = match config.cpu_setting {
@@ -64,8 +98,8 @@ fn build_here(
     };
     let (width, vector_bits) = (config.cpu_width, target.vector_bits);
     let options = Options { block, setting, width, vector_bits, clustered, sanitize: config.sanitize };
-    let key = key(digest, &kernel.name, &options, target);
-    let name = &kernel.name;
+    let name = &module.header(index).name;
+    let key = key(&module.digest, name, &options, target);
 
     let start = Instant::now();
     if let Some((shape, object)) = Cache::global().get(&key, name).and_then(|bytes| unpack(&bytes)) {
@@ -81,12 +115,15 @@ fn build_here(
         }
     }
 
-    let compiled = cpu::emit(program, kernel, &options).map_err(|diagnostics| {
+    let program = module.lowered(index);
+    let compiled = cpu::emit(&program, &program.kernels[0], &options).map_err(|diagnostics| {
         for diagnostic in diagnostics {
             tracing::error!(target: "cudaway::cpu", "{name}: {diagnostic}");
         }
         hipErrorInvalidKernelFile
     })?;
+    drop(program);
+    module.forget(index);
     let emitted = start.elapsed();
     dump(name, block, &compiled.text);
     let shape = CompiledShape::from(&compiled);
@@ -204,5 +241,11 @@ mod tests {
             assert_eq!(unpack(&packed[..PACKED_BYTES + 7]), None);
         }
         assert_eq!(unpack(&[0; 27]), None);
+        let facts = Facts {
+            shared: SharedLayout { bytes: 1 << 33, align: 128, ..SharedLayout::default() },
+            local_bytes: 40,
+        };
+        assert_eq!(Facts::unpack(&facts.pack()), Some(facts.clone()));
+        assert_eq!(Facts::unpack(&facts.pack()[..23]), None);
     }
 }

@@ -74,15 +74,15 @@ pub unsafe fn launch(
     launched.function = Some(function.clone());
     launched.shape = shape;
     launched.cluster = cluster;
-    launched.explicit_cluster = shape.cluster.or(function.kernel().cluster.required).is_some();
-    launched.shared_bytes = exec::shared_bytes(&function.kernel().shared, shape.dynamic_shared);
+    launched.explicit_cluster = shape.cluster.or(function.header().cluster.required).is_some();
+    launched.shared_bytes = exec::shared_bytes(&function.facts().shared, shape.dynamic_shared);
     stream.enqueue(Op::Launch(launched));
     Ok(())
 }
 
 /// Blocks of this launch's clusters.
 fn cluster(function: &Function, shape: &Shape) -> Result<[u32; 3]> {
-    let rules = function.kernel().cluster;
+    let rules = function.header().cluster;
     let cluster = match (rules.required, shape.cluster) {
         // PTX: a launch may repeat what the kernel requires, and nothing else.
         (Some(required), Some(asked)) if required != asked => return Err(hipErrorInvalidConfiguration),
@@ -115,7 +115,7 @@ pub fn blocks_per_core(function: &Function, n_threads: u32, dynamic_shared: u32)
     if n_threads == 0 || n_threads > function.max_threads() {
         return 0;
     }
-    let shared = exec::shared_bytes(&function.kernel().shared, dynamic_shared);
+    let shared = exec::shared_bytes(&function.facts().shared, dynamic_shared);
     if shared > SHARED_OPTIN {
         return 0;
     }
@@ -134,13 +134,13 @@ fn check(function: &Function, shape: &Shape) -> Result {
     if n_threads > device::MAX_THREADS {
         return Err(hipErrorInvalidValue);
     }
-    if function.kernel().req_ntid.is_some_and(|wanted| wanted != block) {
+    if function.header().req_ntid.is_some_and(|wanted| wanted != block) {
         return Err(hipErrorInvalidValue);
     }
     if n_threads > function.max_threads() {
         return Err(hipErrorLaunchOutOfResources);
     }
-    if exec::shared_bytes(&function.kernel().shared, dynamic_shared) > SHARED_OPTIN {
+    if exec::shared_bytes(&function.facts().shared, dynamic_shared) > SHARED_OPTIN {
         return Err(hipErrorInvalidValue);
     }
     Ok(())
@@ -149,7 +149,7 @@ fn check(function: &Function, shape: &Shape) -> Result {
 impl Launched {
     /// Copies the arguments into the parameter buffer.
     unsafe fn take_arguments(&mut self, function: &Function, arguments: Arguments) -> Result {
-        let kernel = function.kernel();
+        let kernel = function.header();
         let bytes = kernel.params_bytes as usize;
         self.params.clear();
         self.params.resize(bytes / size_of::<exec::ParamLine>() + 1, exec::ParamLine::default());
@@ -222,12 +222,13 @@ impl Launched {
             dynamic_shared: self.shape.dynamic_shared,
             workers: pool::workers() as u32,
             grid_id: GRID_ID.fetch_add(1, Ordering::Relaxed),
-            functions: module.function_tokens(),
+            functions: std::ptr::null(),
             workspace: if self.shape.cooperative { &raw const workspace } else { std::ptr::null() },
             cluster: self.cluster,
             explicit_cluster: self.explicit_cluster.into(),
         };
-        let watched = config::get().sanitize.then(|| Run::new(&module.program, function.kernel(), &launch));
+        let watched = config::get().sanitize.then(|| function.watched());
+        let watched = watched.map(|program| Run::new(program, &program.kernels[0], &launch));
         let grid = Grid {
             kernel: code,
             launch: &launch,
@@ -237,7 +238,7 @@ impl Launched {
         let start = config::get().profile.then(Instant::now);
         let fault = exec::run(&grid).err();
         if let Some(start) = start {
-            profile::ran(&function.kernel().name, self.shape.block, code, start.elapsed());
+            profile::ran(&function.header().name, self.shape.block, code, start.elapsed());
         }
         if let Some(fault) = fault {
             self.report(fault);
@@ -253,10 +254,10 @@ impl Launched {
 
     fn report(&self, fault: Fault) {
         let Some(function) = &self.function else { return };
-        let name = &function.kernel().name;
+        let name = &function.header().name;
         let Shape { grid, block, .. } = self.shape;
         let places = match fault {
-            Fault::Deadlock(stuck) => sanitize::places(stuck, &function.module.program, block),
+            Fault::Deadlock(stuck) => sanitize::places(stuck, function.module.linked.lines(), block),
             _ => vec![],
         };
         let places: String = places.iter().map(|place| format!("; {place}")).collect();

@@ -1,10 +1,14 @@
-//! Modules: a linked program whose variables have memory; functions: its kernels, compiled per block shape.
+//! Modules: linked sources whose variables have memory; functions: their kernels, lowered when asked for and compiled
+//! per block shape.
+//!
+//! No lock is held while a kernel is lowered or compiled: threads that ask for several get them side by side.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, c_char, c_void};
-use std::sync::Arc;
+use std::ffi::{CStr, c_char};
+use std::sync::{Arc, OnceLock};
 
-use compiler::program::{Kernel, Target};
+use compiler::ir::SharedLayout;
+use compiler::program::{Header, Target};
 use compiler::{Program, Source};
 use hip_sys::*;
 use parking_lot::{Mutex, RwLock};
@@ -18,17 +22,18 @@ use crate::memory::{self, Allocation, Kind};
 use crate::texture;
 
 pub struct Module {
-    pub program: Program,
-    /// Of the program's text.
-    digest: [u8; 32],
+    pub linked: compiler::Module,
+    /// Of the sources' text.
+    pub digest: [u8; 32],
     globals: Vec<Allocation>,
     /// The same by address, as kernels read them.
     addresses: Vec<usize>,
-    /// What stands for the address of each device function, by `FuncId`: distinct and not null. A call through an
-    /// address compares it with those of the functions it may reach, so nothing ever jumps to one.
-    function_tokens: Vec<usize>,
+    /// The kernels' indices, by name.
+    indices: HashMap<String, usize>,
     /// Function handles given out, by name.
     functions: Mutex<HashMap<String, usize>>,
+    /// The kernel that was lowered last: whoever asks for a kernel soon launches it.
+    lowered: Mutex<Option<(usize, Arc<Program>)>>,
 }
 
 /// What code is made for: the block's shape, and whether clusters have several blocks.
@@ -37,10 +42,22 @@ type Variant = ([u32; 3], bool);
 pub struct Function {
     pub module: Arc<Module>,
     index: usize,
+    facts: Facts,
+    /// Kept for the sanitizer's reports only.
+    watched: OnceLock<Arc<Program>>,
     /// Bound: what the program launches with.
     compiled: RwLock<Vec<(Variant, Arc<exec::Kernel>)>>,
     /// One compile of a function at a time; others go on.
     compiling: Mutex<()>,
+}
+
+/// What launches and programs ask about a kernel besides its header.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Facts {
+    /// Without the places of the variables.
+    pub shared: SharedLayout,
+    /// Bytes of one thread's local variables.
+    pub local_bytes: u64,
 }
 
 static MODULES: Registry<Module> = Registry::new();
@@ -93,18 +110,16 @@ pub unsafe fn sources(image: *const u8) -> std::result::Result<Vec<Source>, Refu
     Ok(vec![Source { name: "ptx".to_owned(), text: text.to_owned() }])
 }
 
-/// Loads sources that belong together; the module's handle.
-pub fn load(sources: &[Source]) -> std::result::Result<hipModule_t, Refusal> {
-    let program = Program::load(sources).map_err(|diagnostics| {
+/// Loads sources that belong together; the module's handle. Kernels are not looked into.
+pub fn load(sources: Vec<Source>) -> std::result::Result<hipModule_t, Refusal> {
+    let parts = sources.iter().flat_map(|source| [source.name.as_bytes(), source.text.as_bytes()]);
+    let digest = cache::digest_of(parts);
+    let linked = compiler::Module::link(sources).map_err(|diagnostics| {
         let text: String = diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n")).collect();
         Refusal::new(hipErrorInvalidKernelFile, text)
     })?;
-    for diagnostic in &program.diagnostics {
-        tracing::warn!(target: "cudaway::cpu", "{diagnostic}");
-    }
-    let digest = cache::digest(&compiler::image::encode(sources));
     let module =
-        Module::place(program, digest).map_err(|error| Refusal::new(error, "no memory for its variables"))?;
+        Module::place(linked, digest).map_err(|error| Refusal::new(error, "no memory for its variables"))?;
     Ok(MODULES.add(Arc::new(module)) as hipModule_t)
 }
 
@@ -126,16 +141,18 @@ pub fn function_of_handle(handle: hipFunction_t) -> Result<Arc<Function>> {
 }
 
 impl Module {
-    fn place(program: Program, digest: [u8; 32]) -> Result<Module> {
+    fn place(linked: compiler::Module, digest: [u8; 32]) -> Result<Module> {
+        let names = linked.kernels().iter().map(|header| header.name.clone());
         let mut module = Module {
-            function_tokens: (1..=program.functions.len()).map(|n| 16 * n).collect(),
-            program,
+            indices: names.zip(0..).collect(),
+            linked,
             digest,
             globals: vec![],
             addresses: vec![],
             functions: Mutex::default(),
+            lowered: Mutex::default(),
         };
-        for variable in &module.program.globals {
+        for variable in module.linked.globals().iter() {
             let bytes = usize::try_from(variable.bytes).map_err(|_| hipErrorOutOfMemory)?;
             let kind = if variable.managed { Kind::Managed } else { Kind::Device };
             let allocation = memory::allocate_in(bytes.max(1), kind, hipMemAttachGlobal, 0, true)?;
@@ -158,12 +175,11 @@ impl Module {
 
     /// Writes the addresses that initialisers hold.
     fn relocate(&self) {
-        for (variable, allocation) in self.program.globals.iter().zip(&self.globals) {
+        for (variable, allocation) in self.linked.globals().iter().zip(&self.globals) {
             for relocation in &variable.relocations {
-                let value = match relocation.target {
-                    Target::Global(id) => self.addresses[id.index()] as u64,
-                    Target::Function(id) => self.function_tokens[id.index()] as u64,
-                };
+                // Addresses of functions are bytes of the initialiser already.
+                let Target::Global(id) = relocation.target else { continue };
+                let value = self.addresses[id.index()] as u64;
                 let value = value.wrapping_add_signed(relocation.addend) >> relocation.shift;
                 let bytes = usize::from(relocation.bytes).min(8);
                 let inside =
@@ -183,13 +199,8 @@ impl Module {
         self.addresses.as_ptr().cast()
     }
 
-    /// As kernels read them, by `FuncId`.
-    pub fn function_tokens(&self) -> *const *const c_void {
-        self.function_tokens.as_ptr().cast()
-    }
-
     pub fn global(&self, name: &str) -> Result<Allocation> {
-        let (id, variable) = self.program.global(name).ok_or(hipErrorNotFound)?;
+        let (id, variable) = self.linked.global(name).ok_or(hipErrorNotFound)?;
         let mut found = self.globals[id.index()];
         found.bytes = variable.bytes as usize;
         Ok(found)
@@ -197,7 +208,7 @@ impl Module {
 
     /// Address of the `.texref` variable of that name.
     pub fn texref(&self, name: &str) -> Result<usize> {
-        let (id, variable) = self.program.global(name).ok_or(hipErrorNotFound)?;
+        let (id, variable) = self.linked.global(name).ok_or(hipErrorNotFound)?;
         match variable.opaque {
             Some(compiler::texture::Opaque::Texture) => Ok(self.globals[id.index()].base),
             _ => Err(hipErrorNotFound),
@@ -206,26 +217,47 @@ impl Module {
 
     /// The handle of kernel `name`; one that cannot be translated is an error here and for itself alone.
     pub fn function(self: &Arc<Module>, name: &str) -> Result<hipFunction_t> {
-        let mut functions = self.functions.lock();
-        if let Some(&handle) = functions.get(name) {
+        if let Some(&handle) = self.functions.lock().get(name) {
             return Ok(handle as hipFunction_t);
         }
-        let index = self.program.kernels.iter().position(|k| k.name == name).ok_or(hipErrorNotFound)?;
-        if let Err(diagnostics) = &self.program.kernels[index].body {
-            for diagnostic in diagnostics {
-                tracing::error!(target: "cudaway::cpu", "{name}: {diagnostic}");
-            }
-            return Err(hipErrorInvalidKernelFile);
+        let index = *self.indices.get(name).ok_or(hipErrorNotFound)?;
+        let facts = kernel::facts(self, index)?;
+        let mut functions = self.functions.lock();
+        // Another thread may have asked meanwhile.
+        if let Some(&handle) = functions.get(name) {
+            return Ok(handle as hipFunction_t);
         }
         let function = Function {
             module: self.clone(),
             index,
+            facts,
+            watched: OnceLock::new(),
             compiled: RwLock::default(),
             compiling: Mutex::default(),
         };
         let handle = FUNCTIONS.add(Arc::new(function));
         functions.insert(name.to_owned(), handle);
         Ok(handle as hipFunction_t)
+    }
+
+    pub fn header(&self, kernel: usize) -> &Header {
+        &self.linked.kernels()[kernel]
+    }
+
+    /// A program with this kernel alone. Bound: the last one is kept until it is compiled.
+    pub fn lowered(&self, kernel: usize) -> Arc<Program> {
+        let known = self.lowered.lock().clone().filter(|(index, _)| *index == kernel);
+        if let Some((_, program)) = known {
+            return program;
+        }
+        let program = Arc::new(self.linked.lower(kernel));
+        *self.lowered.lock() = Some((kernel, program.clone()));
+        program
+    }
+
+    /// Lets go of what [`Module::lowered`] keeps of the kernel.
+    pub fn forget(&self, kernel: usize) {
+        self.lowered.lock().take_if(|(index, _)| *index == kernel);
     }
 }
 
@@ -241,13 +273,22 @@ impl Drop for Module {
 }
 
 impl Function {
-    pub fn kernel(&self) -> &Kernel {
-        &self.module.program.kernels[self.index]
+    pub fn header(&self) -> &Header {
+        self.module.header(self.index)
+    }
+
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The kernel as the sanitizer wants it.
+    pub fn watched(&self) -> &Arc<Program> {
+        self.watched.get_or_init(|| self.module.lowered(self.index))
     }
 
     /// Threads a block may have.
     pub fn max_threads(&self) -> u32 {
-        let kernel = self.kernel();
+        let kernel = self.header();
         let bound = kernel
             .req_ntid
             .or(kernel.max_ntid)
@@ -257,13 +298,7 @@ impl Function {
 
     /// Bytes of static shared memory.
     pub fn shared_bytes(&self) -> u32 {
-        u32::try_from(self.kernel().shared.bytes).unwrap_or(u32::MAX)
-    }
-
-    /// Bytes of one thread's local variables.
-    pub fn local_bytes(&self) -> u64 {
-        let locals = self.kernel().body.as_ref().map(|body| body.locals.as_slice()).unwrap_or_default();
-        locals.iter().fold(0, |at, local| at.next_multiple_of(local.align.max(1)) + local.bytes)
+        u32::try_from(self.facts.shared.bytes).unwrap_or(u32::MAX)
     }
 
     /// Code for this block shape; the first launch with a shape compiles.
@@ -280,8 +315,7 @@ impl Function {
         if let Some(code) = find() {
             return Ok(code);
         }
-        let (program, digest) = (&self.module.program, &self.module.digest);
-        let code = Arc::new(kernel::build(program, digest, self.kernel(), block, clustered)?);
+        let code = Arc::new(kernel::build(&self.module, self.index, block, clustered)?);
         self.compiled.write().push((wanted, code.clone()));
         Ok(code)
     }

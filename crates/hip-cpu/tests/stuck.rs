@@ -66,7 +66,7 @@ fn threads_that_wait_for_ever_are_told_with_their_lines() {
             else {
                 panic!("{kernel} is not stuck")
             };
-            let places = hip_cpu::exec::sanitize::places(stuck, &program, how.block);
+            let places = hip_cpu::exec::sanitize::places(stuck, &program.lines, how.block);
             let expected = format!("thread (0,0,0) in block (0,0,0) waits at PTX line {line} of test.ptx");
             assert_eq!(places, [expected], "{kernel} in {:?}", how.setting);
         }

@@ -1,12 +1,12 @@
 //! Calls: of device functions, through pointers, and of what the device runtime provides.
 
 use ptx::Span;
-use ptx::ast::{Function, Ident, Operand, OperandKind, Type};
+use ptx::ast::{Ident, Operand, OperandKind, Type};
 
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::layout::{self, Shape};
-use super::link::Symbol;
+use super::link::{Device, Symbol};
 use super::scope::Entity;
 use crate::ir::{Op, Syscall, Term, Ty, Value};
 
@@ -33,27 +33,28 @@ pub(super) fn call<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         let [prototype] = rest else { return fail(i.ast.span, "an indirect call needs its prototype") };
         return indirect(l, i, target, returns, arguments, prototype);
     }
-    match l.linked.symbol(l.unit, name) {
+    let module = l.module;
+    match module.linked.symbol(l.unit, name) {
         Some(Symbol::Function(id)) => {
-            let callee = l.linked.functions[id.index()].ast;
-            let (parameters, results) = signature(callee, target.span)?;
-            let args = l.arguments(arguments, &parameters, i.ast.span)?;
-            let values = l.b.emit(Op::Call(id), &args, &layout::types(&results));
-            l.results(returns, &results, &values, i.ast.span)
+            let (parameters, results) = signature(&module.linked.functions[id.index()], target.span)?;
+            let args = l.arguments(arguments, parameters, i.ast.span)?;
+            let values = l.b.emit(Op::Call(id), &args, &layout::types(results));
+            l.results(returns, results, &values, i.ast.span)
         }
-        Some(Symbol::External(function)) => syscall(l, i, function, returns, arguments),
+        Some(Symbol::External(index)) => {
+            syscall(l, i, &module.linked.externals[index as usize], returns, arguments)
+        }
         Some(_) => fail(target.span, format!("'{name}' is not a device function")),
         None => fail(target.span, format!("function '{name}' is not declared")),
     }
 }
 
-fn signature(function: &Function<'_>, span: Span) -> Lower<(Vec<Shape>, Vec<Shape>)> {
-    // The declaration is elsewhere, perhaps in another source: the call is what can be pointed at.
-    let problem = |(_, message): layout::Problem| Failure::At(span, message);
-    Ok((
-        layout::shapes(&function.parameters).map_err(problem)?,
-        layout::shapes(&function.returns).map_err(problem)?,
-    ))
+fn signature(device: &Device, span: Span) -> Lower<(&[Shape], &[Shape])> {
+    match &device.signature {
+        Ok((parameters, results)) => Ok((parameters, results)),
+        // The declaration is elsewhere, perhaps in another source: the call is what can be pointed at.
+        Err((_, message)) => fail(span, message.clone()),
+    }
 }
 
 fn indirect<'i, 'a>(
@@ -85,22 +86,25 @@ fn indirect<'i, 'a>(
 }
 
 fn of_first_target(l: &L<'_, '_, '_>, first: &Ident<'_>) -> Lower<(Vec<Shape>, Vec<Shape>)> {
-    match l.linked.symbol(l.unit, first.value) {
-        Some(Symbol::Function(id)) => signature(l.linked.functions[id.index()].ast, first.span),
-        Some(Symbol::External(function)) => signature(function, first.span),
-        _ => fail(first.span, format!("'{}' is not a device function", first.value)),
-    }
+    let linked = &l.module.linked;
+    let device = match linked.symbol(l.unit, first.value) {
+        Some(Symbol::Function(id)) => &linked.functions[id.index()],
+        Some(Symbol::External(index)) => &linked.externals[index as usize],
+        _ => return fail(first.span, format!("'{}' is not a device function", first.value)),
+    };
+    let (parameters, results) = signature(device, first.span)?;
+    Ok((parameters.to_vec(), results.to_vec()))
 }
 
 /// Functions that no source defines and the device runtime provides.
 fn syscall<'i, 'a>(
     l: &mut L<'_, 'i, 'a>,
     i: &I<'i, 'a>,
-    function: &Function<'a>,
+    device: &Device,
     returns: &[Operand<'a>],
     arguments: &[Operand<'a>],
 ) -> Lower {
-    let name = function.name.value;
+    let name = &*device.name;
     // name, meaning, argument types, result types
     let (syscall, takes, gives): (Syscall, &[Ty], &[Ty]) = match name {
         "vprintf" => (Syscall::Vprintf, &[Ty::B64, Ty::B64], &[Ty::B32]),
@@ -109,16 +113,16 @@ fn syscall<'i, 'a>(
         "__assertfail" => (Syscall::AssertFail, &[Ty::B64, Ty::B64, Ty::B32, Ty::B64, Ty::B64], &[]),
         _ => return Err(Failure::Undefined(i.ast.span, name.to_owned())),
     };
-    let (parameters, results) = signature(function, i.ast.span)?;
+    let (parameters, results) = signature(device, i.ast.span)?;
     let bits = |types: &[Ty]| types.iter().map(|ty| ty.bits()).collect::<Vec<_>>();
-    let declared_results = layout::types(&results);
-    if bits(&layout::types(&parameters)) != bits(takes) || bits(&declared_results) != bits(gives) {
+    let declared_results = layout::types(results);
+    if bits(&layout::types(parameters)) != bits(takes) || bits(&declared_results) != bits(gives) {
         return fail(
             i.ast.span,
             format!("'{name}' is declared with other parameters than the device runtime's"),
         );
     }
-    let args = l.arguments(arguments, &parameters, i.ast.span)?;
+    let args = l.arguments(arguments, parameters, i.ast.span)?;
     let args: Vec<Value> = args.into_iter().map(|arg| l.untyped(arg)).collect();
     let values = l.b.emit(Op::Syscall(syscall), &args, gives);
     if syscall == Syscall::AssertFail {
@@ -126,7 +130,7 @@ fn syscall<'i, 'a>(
         l.b.terminate(Term::Exit);
         return Ok(());
     }
-    l.results(returns, &results, &values, i.ast.span)
+    l.results(returns, results, &values, i.ast.span)
 }
 
 impl<'i, 'a> Lowerer<'_, 'i, 'a> {

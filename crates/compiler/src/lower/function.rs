@@ -7,21 +7,25 @@ use std::collections::HashSet;
 
 use ptx::Span;
 use ptx::ast::{
-    Block, Function, FunctionKind, Guard, Instruction, Linkage, OperandKind, Space, Statement, Type, Variable,
+    Block, Function, FunctionKind, Guard, Instruction, Linkage, Operand, OperandKind, Space, Statement, Type,
+    Variable,
 };
 
 use super::builder::{Builder, Var};
 use super::instruction::{Failure, Instr, Lower, fail, register_ty};
 use super::layout::{self, Shape};
-use super::link::Linked;
+use super::link::{self, Defined};
 use super::scope::{Entity, Found, ParamBuffer, Register, Scopes};
 use super::table::{self, Effect};
 use crate::ir::{self, BlockId, Op, Pos, Term, Ty, Value};
-use crate::program::{Cause, Diagnostic};
+use crate::module::Module;
+use crate::program::{Cause, Diagnostic, Shared};
 
-/// Lowers one function; what it needs from the module it finds in `linked`.
+/// Lowers one function.
 pub(crate) struct Lowerer<'l, 'i, 'a> {
-    pub(super) linked: &'l mut Linked<'i, 'a>,
+    pub(super) module: &'l Module,
+    /// The program's shared variables; the function adds its own.
+    shared: &'l mut Vec<Shared>,
     pub(super) unit: usize,
     pub(super) b: Builder,
     pub(super) scopes: Scopes<'i, 'a>,
@@ -71,37 +75,35 @@ pub(crate) fn kernel_params(
     Ok((params, end as u32))
 }
 
-/// Lowers `function` of source `unit` to SSA.
-pub(crate) fn lower<'i, 'a>(
-    linked: &mut Linked<'i, 'a>,
-    unit: usize,
-    function: &'i Function<'a>,
+/// Parses the function that stands there and lowers it to SSA.
+pub(crate) fn lower(
+    module: &Module,
+    defined: &Defined,
+    shared: &mut Vec<Shared>,
 ) -> Result<ir::Function, Vec<Diagnostic>> {
+    let unit = defined.unit;
+    let text = &module.lines.sources()[unit].text;
+    let name = defined.name.of(text);
+    let parsed = ptx::parse_at(text, defined.span);
+    let failed = |span: Span, message: String| module.lines.diagnostic(unit, span, Some(name), message);
     // What the parser could not read inside this function fails this function.
-    let all = &linked.units[unit].parsed.diagnostics;
-    let first = all.partition_point(|it| it.span.start < function.span.start);
-    let parser_errors: Vec<Diagnostic> = all[first..]
-        .iter()
-        .take_while(|it| it.span.start < function.span.end)
-        .filter(|it| it.severity == ptx::Severity::Error && function.span.contains(it.span))
-        .map(|it| linked.units[unit].diagnostic(it.span, Some(function.name.value), it.message.clone()))
-        .collect();
-    let signature = layout::shapes(&function.parameters).and_then(|parameters| {
-        let returns = layout::shapes(&function.returns)?;
-        Ok((parameters, returns))
-    });
-    let is_kernel = function.kind == FunctionKind::Entry;
-    let (parameters, returns) = match (signature, is_kernel) {
-        (_, true) => (vec![], vec![]),
-        (Ok(signature), false) => signature,
-        (Err((span, message)), false) => {
-            return Err(vec![linked.units[unit].diagnostic(span, Some(function.name.value), message)]);
-        }
+    let errors = parsed.diagnostics.iter().filter(|it| it.severity == ptx::Severity::Error);
+    let diagnostics: Vec<Diagnostic> = errors.map(|it| failed(it.span, it.message.clone())).collect();
+    let Some(function) = parsed.module.functions().next() else {
+        return Err(if diagnostics.is_empty() {
+            vec![failed(defined.name, "the function cannot be read".to_owned())]
+        } else {
+            diagnostics
+        });
     };
-    let name = function.name.value;
+    let is_kernel = function.kind == FunctionKind::Entry;
+    let signature =
+        if is_kernel { kernel_params(function).map(|_| (vec![], vec![])) } else { signature(function) };
+    let (parameters, returns) = signature.map_err(|(span, message)| vec![failed(span, message)])?;
     let (b, arguments) = Builder::new(name, &layout::types(&parameters), &layout::types(&returns));
     let mut lowerer = Lowerer {
-        linked,
+        module,
+        shared,
         unit,
         b,
         scopes: Scopes::default(),
@@ -112,16 +114,21 @@ pub(crate) fn lower<'i, 'a>(
         stack: None,
         guard: None,
         name,
-        diagnostics: parser_errors,
+        diagnostics,
     };
     lowerer.function(function, &parameters, &returns, &arguments);
     lowerer.diagnostics.sort_by_key(|it| (it.line, it.column));
     if lowerer.diagnostics.is_empty() { Ok(lowerer.b.finish()) } else { Err(lowerer.diagnostics) }
 }
 
+/// The shapes of a device function's parameters and results.
+pub(crate) fn signature(function: &Function<'_>) -> Result<(Vec<Shape>, Vec<Shape>), layout::Problem> {
+    Ok((layout::shapes(&function.parameters)?, layout::shapes(&function.returns)?))
+}
+
 impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     pub(super) fn error(&mut self, span: Span, message: impl Into<String>) {
-        let diagnostic = self.linked.units[self.unit].diagnostic(span, Some(self.name), message.into());
+        let diagnostic = self.module.lines.diagnostic(self.unit, span, Some(self.name), message.into());
         self.diagnostics.push(diagnostic);
     }
 
@@ -134,7 +141,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         } else {
             format!("'{name}' is not defined in any source")
         };
-        let diagnostic = self.linked.units[self.unit].diagnostic(span, Some(self.name), message);
+        let diagnostic = self.module.lines.diagnostic(self.unit, span, Some(self.name), message);
         self.diagnostics.push(Diagnostic { cause, ..diagnostic });
     }
 
@@ -398,7 +405,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                     let layout = layout::layout(variable, name)?;
                     let full = format!("{}::{}", self.name, name.name.value);
                     let is_extern = variable.linkage == Linkage::Extern;
-                    let shared = self.linked.storage.add_shared(full, layout, is_extern);
+                    let shared = link::add_shared(self.shared, full, layout, is_extern);
                     self.declare_new(name.name, Entity::Shared(shared));
                 }
             }
@@ -408,13 +415,16 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                     return Err((variable.span, message.to_owned()));
                 }
                 for name in &variable.names {
-                    let layout = layout::layout(variable, name)?;
-                    let full = format!("{}::{}", self.name, name.name.value);
-                    let global = self.linked.storage.add_global(full, layout, variable);
-                    if let Some(initializer) = &name.initializer {
-                        self.linked.initialise(global, self.unit, variable, name, initializer);
+                    layout::layout(variable, name)?;
+                    // It has its place since the module was loaded.
+                    let Some(inside) = self.module.linked.inside.get(&(self.unit, name.name.span.start))
+                    else {
+                        return Err((name.span, format!("'{}' has no place in memory", name.name.value)));
+                    };
+                    if let Some(problem) = &inside.problem {
+                        return Err(problem.clone());
                     }
-                    self.declare_new(name.name, Entity::Global(global));
+                    self.declare_new(name.name, Entity::Global(inside.id));
                 }
             }
             Space::Texture | Space::Special => {
@@ -488,12 +498,15 @@ fn find_addressed<'a>(block: &Block<'a>, names: &mut HashSet<&'a str>) {
                 let is_access = matches!(instruction.opcode.value, "ld" | "st")
                     && instruction.modifiers.iter().any(|it| it.value.starts_with("param"));
                 for operand in &instruction.operands {
+                    let mut note = |name| {
+                        names.insert(name);
+                    };
                     match &operand.kind {
-                        OperandKind::Name(name) => {
-                            names.insert(name);
+                        OperandKind::Name(name) => note(name),
+                        OperandKind::Expression(expression) => expression_names(expression, &mut note),
+                        OperandKind::Address(address) if !is_access => {
+                            expression_names(&address.base, &mut note);
                         }
-                        OperandKind::Expression(expression) => expression_names(expression, names),
-                        OperandKind::Address(address) if !is_access => expression_names(&address.base, names),
                         _ => {}
                     }
                 }
@@ -503,20 +516,43 @@ fn find_addressed<'a>(block: &Block<'a>, names: &mut HashSet<&'a str>) {
     }
 }
 
-fn expression_names<'a>(expression: &ptx::ast::Expression<'a>, names: &mut HashSet<&'a str>) {
+/// Every name in an operand.
+pub(super) fn operand_names<'a>(operand: &Operand<'a>, note: &mut impl FnMut(&'a str)) {
+    match &operand.kind {
+        OperandKind::Name(name) | OperandKind::Member(name, _) => note(name),
+        OperandKind::Sink => {}
+        OperandKind::Expression(expression) => expression_names(expression, note),
+        OperandKind::Address(address) => {
+            expression_names(&address.base, note);
+            address.more.iter().for_each(|it| operand_names(it, note));
+        }
+        OperandKind::Element(name, index) => {
+            note(name);
+            expression_names(index, note);
+        }
+        OperandKind::Vector(list) | OperandKind::List(list) => {
+            list.iter().for_each(|it| operand_names(it, note));
+        }
+        OperandKind::Pair(left, right) => {
+            operand_names(left, note);
+            operand_names(right, note);
+        }
+        OperandKind::Not(inner) | OperandKind::Negate(inner) => operand_names(inner, note),
+    }
+}
+
+fn expression_names<'a>(expression: &ptx::ast::Expression<'a>, note: &mut impl FnMut(&'a str)) {
     use ptx::ast::ExpressionKind as E;
     match &expression.kind {
-        E::Name(name) => {
-            names.insert(name);
-        }
+        E::Name(name) => note(name),
         E::Unary(_, inner) | E::Generic(inner) | E::Mask(_, inner) | E::Cast { value: inner, .. } => {
-            expression_names(inner, names);
+            expression_names(inner, note);
         }
         E::Binary(_, left, right) => {
-            expression_names(left, names);
-            expression_names(right, names);
+            expression_names(left, note);
+            expression_names(right, note);
         }
-        E::Conditional(parts) => parts.iter().for_each(|part| expression_names(part, names)),
+        E::Conditional(parts) => parts.iter().for_each(|part| expression_names(part, note)),
         E::Integer { .. } | E::Single(_) | E::Double(_) => {}
     }
 }

@@ -2,70 +2,165 @@
 //!
 //! `.visible`, `.weak` and `.common` names are shared by all sources, others belong to their own; a strong definition
 //! wins over weak ones, two strong ones are an error; what is declared and defined nowhere fails its users only.
+//! Bodies are not read here, but for those that declare variables of the module's storage.
 
 use std::collections::HashMap;
 
 use ptx::ast::{
-    BinaryOperator, Declarator, Expression, ExpressionKind, Function, FunctionKind, Initializer, Item,
-    Linkage, Space, Statement, Type, Variable,
+    BinaryOperator, Block, Declarator, Directive, Expression, ExpressionKind, Function, FunctionKind,
+    Initializer, Item, Linkage, Space, Statement, Type, Variable,
 };
-use ptx::{Constant, LineIndex, Parsed, Span};
+use ptx::{Constant, Parsed, Skimmed, Span};
 
-use super::indirect;
-use super::layout::{self, Layout};
-use super::reference;
+use super::layout::{self, Layout, Shape};
+use super::{function, indirect, reference};
 use crate::ir::{FuncId, GlobalId, SharedId};
-use crate::lines::{Location, Text};
-use crate::program::{Cause, Diagnostic, Global, GlobalSpace, Relocation, Shared, Source, Target};
+use crate::lines::Lines;
+use crate::program::{
+    Cause, ClusterRules, Diagnostic, Global, GlobalSpace, Header, Relocation, Shared, Target,
+};
 use crate::texture::Opaque;
 
 /// Initialisers place bytes at most this far into a variable; only the text's own length lets them be many.
 const MAX_INIT_BYTES: u64 = 1 << 28;
 
-/// One parsed source.
-pub(crate) struct Unit<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) parsed: Parsed<'a>,
-    pub(crate) lines: LineIndex<'a>,
+/// What a source says of all its code.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unit {
+    /// 75 of `.target sm_75`; 0 without one.
+    pub(crate) target: u32,
+    /// `.target texmode_independent`
+    pub(crate) independent_textures: bool,
 }
 
-impl<'a> Unit<'a> {
-    /// 75 of `.target sm_75`; 0 without one.
-    pub(crate) fn target(&self) -> u32 {
+impl Unit {
+    fn new(module: &ptx::Module<'_>) -> Unit {
         let digits = |word: &str| -> Option<u32> {
             word.strip_prefix("sm_")?.trim_end_matches(|c: char| !c.is_ascii_digit()).parse().ok()
         };
-        self.parsed.module.targets.iter().find_map(|word| digits(word.value)).unwrap_or(0)
-    }
-
-    pub(crate) fn new(source: &'a Source) -> Self {
-        Unit { name: &source.name, parsed: ptx::parse(&source.text), lines: LineIndex::new(&source.text) }
-    }
-
-    /// What reports about running kernels need of the source.
-    pub(crate) fn text(&self) -> Text {
-        let mut text =
-            Text { name: self.name.to_owned(), starts: self.lines.starts().to_vec(), ..Text::default() };
-        text.bytes = self.lines.bytes();
-        for item in &self.parsed.module.items {
-            match item {
-                Item::File(file) => text.files.push((file.index, file.name.value.to_owned())),
-                Item::Function(function) => {
-                    text.locations.push((function.span.start, None));
-                    if let Some(body) = &function.body {
-                        locate(&body.statements, &mut text);
-                    }
-                }
-                _ => {}
-            }
+        let words = || module.targets.iter().map(|word| word.value);
+        Unit {
+            target: words().find_map(digits).unwrap_or(0),
+            independent_textures: words().any(|word| word == "texmode_independent"),
         }
-        text
     }
+}
 
-    pub(crate) fn diagnostic(&self, span: Span, function: Option<&str>, message: String) -> Diagnostic {
-        let at = self.lines.position(span.start);
+/// What a module-scope name stands for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Symbol {
+    Global(GlobalId),
+    Shared(SharedId),
+    Function(FuncId),
+    /// Declared, defined in no source: a function of the device runtime, or a mistake of whoever uses it. An index of
+    /// [`Linked::externals`].
+    External(u32),
+    /// A variable declared `.extern` that no source defines.
+    Undefined,
+    /// By its index among the kernels.
+    Kernel(u32),
+}
+
+/// Where a function stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Defined {
+    pub(crate) unit: usize,
+    /// From its linkage to the end of its body.
+    pub(crate) span: Span,
+    pub(crate) name: Span,
+}
+
+/// A device function.
+pub(crate) struct Device {
+    pub(crate) defined: Defined,
+    pub(crate) name: Box<str>,
+    /// Parameters and results.
+    pub(crate) signature: Result<(Vec<Shape>, Vec<Shape>), layout::Problem>,
+}
+
+/// A variable that a body declares in the module's storage.
+pub(crate) struct Inside {
+    pub(crate) id: GlobalId,
+    /// What is wrong with its initialiser.
+    pub(crate) problem: Option<layout::Problem>,
+}
+
+/// What lowering asks of a linked module.
+pub(crate) struct Linked {
+    pub(crate) units: Vec<Unit>,
+    names: Vec<Names>,
+    /// By [`FuncId`].
+    pub(crate) functions: Vec<Device>,
+    pub(crate) externals: Vec<Device>,
+    /// What stands in front of each kernel, and where it stands.
+    pub(crate) kernels: Vec<Header>,
+    pub(crate) entries: Vec<Defined>,
+    /// Those of module scope; functions add their own.
+    pub(crate) shared: Vec<Shared>,
+    /// By source and by where the name stands.
+    pub(crate) inside: HashMap<(usize, u32), Inside>,
+    /// Functions whose address is in a variable.
+    pub(crate) pointed: Vec<FuncId>,
+}
+
+type Names = HashMap<Box<str>, Symbol>;
+
+impl Linked {
+    pub(crate) fn symbol(&self, unit: usize, name: &str) -> Option<Symbol> {
+        self.names[unit].get(name).copied()
+    }
+}
+
+/// Skims the texts and links them: what lowering asks, and all variables.
+pub(crate) fn link(lines: &Lines) -> Result<(Linked, Vec<Global>), Vec<Diagnostic>> {
+    let skimmed: Vec<Skimmed<'_>> = lines.sources().iter().map(|source| ptx::skim(&source.text)).collect();
+    let units = skimmed.iter().enumerate();
+    let broken: Vec<Diagnostic> =
+        units.flat_map(|(unit, it)| module_errors(lines, unit, &it.parsed)).collect();
+    if !broken.is_empty() {
+        return Err(broken);
+    }
+    Linker::new(lines, &skimmed).link()
+}
+
+/// What the parser could not read outside of functions: the source as a whole is broken.
+fn module_errors(lines: &Lines, unit: usize, parsed: &Parsed<'_>) -> Vec<Diagnostic> {
+    // Items stand in the order of the text.
+    let spans: Vec<Span> = parsed.module.functions().map(|function| function.span).collect();
+    let inside = |span: Span| {
+        let behind = spans.partition_point(|it| it.start <= span.start);
+        behind.checked_sub(1).is_some_and(|at| spans[at].contains(span))
+    };
+    let errors = parsed.diagnostics.iter().filter(|it| it.severity == ptx::Severity::Error);
+    let told = |span, message: String| lines.diagnostic(unit, span, None, message);
+    let mut found: Vec<Diagnostic> =
+        errors.filter(|it| !inside(it.span)).map(|it| told(it.span, it.message.clone())).collect();
+    let module = &parsed.module;
+    let start = Span::default();
+    // With other errors about, a missing line is most likely one of them.
+    if found.is_empty() && module.version.is_none() {
+        found.push(told(start, "the '.version' directive is missing".to_owned()));
+    }
+    if found.is_empty() && module.targets.is_empty() {
+        found.push(told(start, "the '.target' directive is missing".to_owned()));
+    }
+    if let Some(size) = module.address_size.filter(|size| size.value != 64) {
+        found.push(told(size.span, "32-bit addresses are not supported".to_owned()));
+    }
+    found
+}
+
+impl Lines {
+    pub(crate) fn diagnostic(
+        &self,
+        unit: usize,
+        span: Span,
+        function: Option<&str>,
+        message: String,
+    ) -> Diagnostic {
+        let at = self.position(unit, span);
         Diagnostic {
-            source: self.name.to_owned(),
+            source: self.sources()[unit].name.clone(),
             line: at.line,
             column: at.column,
             function: function.map(str::to_owned),
@@ -75,57 +170,122 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// Notes every `.loc`.
-fn locate(statements: &[Statement<'_>], text: &mut Text) {
-    for statement in statements {
-        match statement {
-            Statement::Location(it) => {
-                let number = |line| u32::try_from(line).unwrap_or(u32::MAX);
-                let inlined_at = it.inlined_at.map(|(file, line, _)| (file, number(line)));
-                let location = Location { file: it.file, line: number(it.line), inlined_at };
-                text.locations.push((it.span.start, Some(location)));
-            }
-            Statement::Block(block) => locate(&block.statements, text),
-            _ => {}
+/// A variable whose initialiser is still to be written.
+struct Initialised<'i, 'a> {
+    id: GlobalId,
+    unit: usize,
+    variable: &'i Variable<'a>,
+    name: &'i Declarator<'a>,
+}
+
+/// All names of all sources, while they are collected.
+struct Linker<'i, 'a> {
+    lines: &'i Lines,
+    skimmed: &'i [Skimmed<'a>],
+    names: Vec<Names>,
+    functions: Vec<(usize, &'i Function<'a>)>,
+    externals: Vec<(usize, &'i Function<'a>)>,
+    kernels: Vec<(usize, &'i Function<'a>)>,
+    globals: Vec<Global>,
+    shared: Vec<Shared>,
+    inside: HashMap<(usize, u32), Inside>,
+    initialised: Vec<Initialised<'i, 'a>>,
+    exports: HashMap<&'a str, Export>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// Who defines a shared name, and whether others may.
+#[derive(Clone, Copy)]
+struct Export {
+    symbol: Symbol,
+    linkage: Linkage,
+    /// Index of the kernel, to replace a weak one.
+    kernel: Option<usize>,
+}
+
+impl<'i, 'a> Linker<'i, 'a> {
+    fn new(lines: &'i Lines, skimmed: &'i [Skimmed<'a>]) -> Self {
+        Linker {
+            lines,
+            skimmed,
+            names: vec![HashMap::new(); skimmed.len()],
+            functions: vec![],
+            externals: vec![],
+            kernels: vec![],
+            globals: vec![],
+            shared: vec![],
+            inside: HashMap::new(),
+            initialised: vec![],
+            exports: HashMap::new(),
+            diagnostics: vec![],
         }
     }
-}
 
-/// What a module-scope name stands for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Symbol<'i, 'a> {
-    Global(GlobalId),
-    Shared(SharedId),
-    Function(FuncId),
-    /// Declared, defined in no source: a function of the device runtime, or a mistake of whoever uses it.
-    External(&'i Function<'a>),
-    /// A variable declared `.extern` that no source defines.
-    Undefined,
-    /// By its index among the kernels.
-    Kernel(u32),
-}
-
-/// A device function with a body.
-#[derive(Clone, Copy)]
-pub(crate) struct Defined<'i, 'a> {
-    pub(crate) unit: usize,
-    pub(crate) ast: &'i Function<'a>,
-}
-
-/// Variables of the program; functions add their own static ones.
-#[derive(Default)]
-pub(crate) struct Storage {
-    pub(crate) globals: Vec<Global>,
-    pub(crate) shared: Vec<Shared>,
-}
-
-impl Storage {
-    pub(crate) fn add_shared(&mut self, name: String, layout: Layout, is_extern: bool) -> SharedId {
-        self.shared.push(Shared { name, bytes: layout.bytes, align: layout.align, is_extern });
-        SharedId(self.shared.len() as u32 - 1)
+    fn link(mut self) -> Result<(Linked, Vec<Global>), Vec<Diagnostic>> {
+        for (index, unit) in self.skimmed.iter().enumerate() {
+            for item in &unit.parsed.module.items {
+                match item {
+                    Item::Variable(variable)
+                        if variable.linkage != Linkage::Extern || is_shared(variable) =>
+                    {
+                        self.define_variable(index, variable);
+                    }
+                    Item::Function(function) if function.body.is_some() => {
+                        self.define_function(index, function);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for (index, unit) in self.skimmed.iter().enumerate() {
+            for item in &unit.parsed.module.items {
+                self.declare(index, item);
+            }
+        }
+        for Initialised { id, unit, variable, name } in std::mem::take(&mut self.initialised) {
+            if let Err((span, message)) = self.initialise(id, unit, variable, name) {
+                self.error(unit, span, message);
+            }
+        }
+        for (unit, skimmed) in self.skimmed.iter().enumerate() {
+            self.declare_inside(unit, skimmed);
+        }
+        if self.diagnostics.is_empty() { Ok(self.finish()) } else { Err(self.diagnostics) }
     }
 
-    pub(crate) fn add_global(&mut self, name: String, layout: Layout, variable: &Variable<'_>) -> GlobalId {
+    fn finish(mut self) -> (Linked, Vec<Global>) {
+        let relocations = self.globals.iter().flat_map(|global| &global.relocations);
+        let pointed = relocations.filter_map(|it| match it.target {
+            Target::Function(id) => Some(id),
+            Target::Global(_) => None,
+        });
+        let pointed = pointed.collect();
+        self.globals.iter_mut().for_each(write_function_addresses);
+        let units: Vec<Unit> = self.skimmed.iter().map(|it| Unit::new(&it.parsed.module)).collect();
+        let kernels = self.kernels.iter().map(|&(unit, ast)| header(units[unit].target, ast)).collect();
+        let linked = Linked {
+            units,
+            names: self.names,
+            functions: self.functions.into_iter().map(device).collect(),
+            externals: self.externals.into_iter().map(device).collect(),
+            kernels,
+            entries: self.kernels.into_iter().map(defined).collect(),
+            shared: self.shared,
+            inside: self.inside,
+            pointed,
+        };
+        (linked, self.globals)
+    }
+
+    fn symbol(&self, unit: usize, name: &str) -> Option<Symbol> {
+        self.names[unit].get(name).copied()
+    }
+
+    fn enter(&mut self, unit: usize, name: &str, symbol: Symbol) {
+        self.names[unit].insert(name.into(), symbol);
+    }
+
+    fn add_global(&mut self, name: String, layout: Layout, variable: &Variable<'_>) -> GlobalId {
         let space =
             if variable.space.value == Space::Const { GlobalSpace::Const } else { GlobalSpace::Global };
         self.globals.push(Global {
@@ -141,89 +301,59 @@ impl Storage {
         });
         GlobalId(self.globals.len() as u32 - 1)
     }
-}
 
-/// All names of all sources.
-pub(crate) struct Linked<'i, 'a> {
-    pub(crate) units: &'i [Unit<'a>],
-    names: Vec<HashMap<&'a str, Symbol<'i, 'a>>>,
-    /// By [`FuncId`].
-    pub(crate) functions: Vec<Defined<'i, 'a>>,
-    pub(crate) kernels: Vec<Defined<'i, 'a>>,
-    pub(crate) storage: Storage,
-    pub(crate) diagnostics: Vec<Diagnostic>,
-}
-
-/// Who defines a shared name, and whether others may.
-struct Export<'i, 'a> {
-    symbol: Symbol<'i, 'a>,
-    linkage: Linkage,
-    /// Index of the kernel, to replace a weak one.
-    kernel: Option<usize>,
-}
-
-impl<'i, 'a> Linked<'i, 'a> {
-    pub(crate) fn new(units: &'i [Unit<'a>]) -> Self {
-        let mut linked = Linked {
-            units,
-            names: vec![HashMap::new(); units.len()],
-            functions: vec![],
-            kernels: vec![],
-            storage: Storage::default(),
-            diagnostics: vec![],
-        };
-        let mut exports: HashMap<&'a str, Export<'i, 'a>> = HashMap::new();
-        let mut initialised: Vec<(GlobalId, usize, &'i Variable<'a>, &'i Declarator<'a>)> = vec![];
-        for (index, unit) in units.iter().enumerate() {
-            for item in &unit.parsed.module.items {
-                match item {
-                    Item::Variable(variable)
-                        if variable.linkage != Linkage::Extern || is_shared(variable) =>
-                    {
-                        linked.define_variable(index, variable, &mut exports, &mut initialised);
-                    }
-                    Item::Function(function) if function.body.is_some() => {
-                        linked.define_function(index, function, &mut exports);
-                    }
-                    _ => {}
-                }
-            }
+    /// Gives the `.global` and `.const` variables of bodies their place: they live as long as the module, whichever
+    /// kernel comes to them first.
+    fn declare_inside(&mut self, unit: usize, skimmed: &Skimmed<'a>) {
+        if skimmed.declaring.is_empty() {
+            return;
         }
-        for (index, unit) in units.iter().enumerate() {
-            for item in &unit.parsed.module.items {
-                linked.declare(index, item, &exports);
+        for function in skimmed.parsed.module.functions() {
+            let Some(body) = &function.body else { continue };
+            if skimmed.declaring.binary_search(&body.span.start).is_err() {
+                continue;
             }
+            let text = &self.lines.sources()[unit].text;
+            let parsed = ptx::parse_at(text, function.span);
+            let bodies = parsed.module.functions().filter_map(|it| it.body.as_ref());
+            bodies.for_each(|body| self.declare_in_block(unit, function.name.value, body));
         }
-        for (id, unit, variable, name) in initialised {
-            if let Some(initializer) = &name.initializer {
-                linked.initialise(id, unit, variable, name, initializer);
-            }
-        }
-        linked
     }
 
-    pub(crate) fn symbol(&self, unit: usize, name: &str) -> Option<Symbol<'i, 'a>> {
-        self.names[unit].get(name).copied()
+    fn declare_in_block(&mut self, unit: usize, function: &str, block: &Block<'_>) {
+        for statement in &block.statements {
+            match statement {
+                Statement::Block(block) => self.declare_in_block(unit, function, block),
+                Statement::Variable(variable)
+                    if matches!(variable.space.value, Space::Global | Space::Const)
+                        && reference::kind(variable).is_none() =>
+                {
+                    for name in &variable.names {
+                        // What is wrong with its size is told when the function is lowered.
+                        let Ok(layout) = layout::layout(variable, name) else { continue };
+                        let full = format!("{function}::{}", name.name.value);
+                        let id = self.add_global(full, layout, variable);
+                        let problem = self.initialise(id, unit, variable, name).err();
+                        self.inside.insert((unit, name.name.span.start), Inside { id, problem });
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 
     fn error(&mut self, unit: usize, span: Span, message: impl Into<String>) {
-        let diagnostic = self.units[unit].diagnostic(span, None, message.into());
+        let diagnostic = self.lines.diagnostic(unit, span, None, message.into());
         self.diagnostics.push(diagnostic);
     }
 
     fn duplicate(&mut self, unit: usize, span: Span, name: &str) {
         let message = format!("'{name}' is defined in more than one source");
-        let diagnostic = self.units[unit].diagnostic(span, None, message);
+        let diagnostic = self.lines.diagnostic(unit, span, None, message);
         self.diagnostics.push(Diagnostic { cause: Cause::Duplicate, ..diagnostic });
     }
 
-    fn define_variable(
-        &mut self,
-        unit: usize,
-        variable: &'i Variable<'a>,
-        exports: &mut HashMap<&'a str, Export<'i, 'a>>,
-        initialised: &mut Vec<(GlobalId, usize, &'i Variable<'a>, &'i Declarator<'a>)>,
-    ) {
+    fn define_variable(&mut self, unit: usize, variable: &'i Variable<'a>) {
         for name in &variable.names {
             let text = name.name.value;
             let opaque = reference::kind(variable);
@@ -244,17 +374,17 @@ impl<'i, 'a> Linked<'i, 'a> {
             let symbol = match variable.space.value {
                 Space::Shared => {
                     let is_extern = variable.linkage == Linkage::Extern;
-                    Symbol::Shared(self.storage.add_shared(text.to_owned(), layout, is_extern))
+                    Symbol::Shared(add_shared(&mut self.shared, text.to_owned(), layout, is_extern))
                 }
                 Space::Global | Space::Const | Space::Texture => {
-                    if let Some(symbol) = self.merge(unit, variable, name, layout, exports) {
-                        self.names[unit].insert(text, symbol);
+                    if let Some(symbol) = self.merge(unit, variable, name, layout) {
+                        self.enter(unit, text, symbol);
                         continue;
                     }
-                    let id = self.storage.add_global(text.to_owned(), layout, variable);
+                    let id = self.add_global(text.to_owned(), layout, variable);
                     match opaque {
                         Some(opaque) => self.initialise_reference(id, unit, opaque, name),
-                        None => initialised.push((id, unit, variable, name)),
+                        None => self.initialised.push(Initialised { id, unit, variable, name }),
                     }
                     Symbol::Global(id)
                 }
@@ -267,11 +397,11 @@ impl<'i, 'a> Linked<'i, 'a> {
                     continue;
                 }
             };
-            self.names[unit].insert(text, symbol);
+            self.enter(unit, text, symbol);
             if !matches!(variable.linkage, Linkage::Local | Linkage::Extern) {
-                let replaced = exports.get(text).is_none_or(|export| is_weak(export.linkage));
+                let replaced = self.exports.get(text).is_none_or(|export| is_weak(export.linkage));
                 if replaced {
-                    exports.insert(text, Export { symbol, linkage: variable.linkage, kernel: None });
+                    self.exports.insert(text, Export { symbol, linkage: variable.linkage, kernel: None });
                 }
             }
         }
@@ -284,16 +414,15 @@ impl<'i, 'a> Linked<'i, 'a> {
         variable: &Variable<'a>,
         name: &Declarator<'a>,
         layout: Layout,
-        exports: &HashMap<&'a str, Export<'i, 'a>>,
-    ) -> Option<Symbol<'i, 'a>> {
+    ) -> Option<Symbol> {
         if matches!(variable.linkage, Linkage::Local | Linkage::Extern) {
             return None;
         }
-        let export = exports.get(name.name.value)?;
+        let export = *self.exports.get(name.name.value)?;
         let text = name.name.value;
         match (export.symbol, is_weak(export.linkage), is_weak(variable.linkage)) {
             (Symbol::Global(id), _, true) => {
-                let global = &mut self.storage.globals[id.index()];
+                let global = &mut self.globals[id.index()];
                 global.bytes = global.bytes.max(layout.bytes);
                 global.align = global.align.max(layout.align);
                 Some(export.symbol)
@@ -306,12 +435,7 @@ impl<'i, 'a> Linked<'i, 'a> {
         }
     }
 
-    fn define_function(
-        &mut self,
-        unit: usize,
-        function: &'i Function<'a>,
-        exports: &mut HashMap<&'a str, Export<'i, 'a>>,
-    ) {
+    fn define_function(&mut self, unit: usize, function: &'i Function<'a>) {
         let text = function.name.value;
         if self.names[unit].contains_key(text) {
             return self.error(unit, function.name.span, format!("'{text}' is defined twice"));
@@ -320,11 +444,10 @@ impl<'i, 'a> Linked<'i, 'a> {
         // Kernels are launched by name from outside: all of them are shared names.
         let shared = is_entry || !matches!(function.linkage, Linkage::Local | Linkage::Extern);
         let mut kernel = None;
-        if let Some(export) = exports.get(text).filter(|_| shared) {
+        if let Some(export) = self.exports.get(text).copied().filter(|_| shared) {
             match (is_weak(export.linkage), is_weak(function.linkage)) {
                 (_, true) => {
-                    self.names[unit].insert(text, export.symbol);
-                    return;
+                    return self.enter(unit, text, export.symbol);
                 }
                 (true, false) => kernel = export.kernel,
                 (false, false) => {
@@ -332,7 +455,7 @@ impl<'i, 'a> Linked<'i, 'a> {
                 }
             }
         }
-        let defined = Defined { unit, ast: function };
+        let defined = (unit, function);
         let symbol = if is_entry {
             let index = kernel.unwrap_or(self.kernels.len());
             match self.kernels.get_mut(index) {
@@ -345,44 +468,51 @@ impl<'i, 'a> Linked<'i, 'a> {
             self.functions.push(defined);
             Symbol::Function(FuncId(self.functions.len() as u32 - 1))
         };
-        self.names[unit].insert(text, symbol);
+        self.enter(unit, text, symbol);
         if shared {
-            exports.insert(text, Export { symbol, linkage: function.linkage, kernel });
+            self.exports.insert(text, Export { symbol, linkage: function.linkage, kernel });
         }
     }
 
     /// Names that a source only declares, and its aliases.
-    fn declare(&mut self, unit: usize, item: &'i Item<'a>, exports: &HashMap<&'a str, Export<'i, 'a>>) {
+    fn declare(&mut self, unit: usize, item: &'i Item<'a>) {
         match item {
             Item::Variable(variable) if variable.linkage == Linkage::Extern => {
                 for name in &variable.names {
                     let text = name.name.value;
-                    let symbol = exports.get(text).map_or(Symbol::Undefined, |export| export.symbol);
-                    self.names[unit].entry(text).or_insert(symbol);
+                    let symbol = self.exports.get(text).map_or(Symbol::Undefined, |export| export.symbol);
+                    self.names[unit].entry(text.into()).or_insert(symbol);
                 }
             }
             // A strong definition elsewhere takes the place of this source's weak one.
             Item::Variable(variable) if is_weak(variable.linkage) => {
                 for name in &variable.names {
-                    if let Some(export) = exports.get(name.name.value) {
-                        self.names[unit].insert(name.name.value, export.symbol);
+                    if let Some(export) = self.exports.get(name.name.value) {
+                        self.enter(unit, name.name.value, export.symbol);
                     }
                 }
             }
             Item::Function(function) if function.body.is_none() => {
                 let text = function.name.value;
-                let symbol = exports.get(text).map_or(Symbol::External(function), |export| export.symbol);
-                self.names[unit].entry(text).or_insert(symbol);
+                if self.names[unit].contains_key(text) {
+                    return;
+                }
+                let symbol = match self.exports.get(text) {
+                    Some(export) => export.symbol,
+                    None => {
+                        self.externals.push((unit, function));
+                        Symbol::External(self.externals.len() as u32 - 1)
+                    }
+                };
+                self.enter(unit, text, symbol);
             }
             Item::Function(function) if is_weak(function.linkage) => {
-                if let Some(export) = exports.get(function.name.value) {
-                    self.names[unit].insert(function.name.value, export.symbol);
+                if let Some(export) = self.exports.get(function.name.value) {
+                    self.enter(unit, function.name.value, export.symbol);
                 }
             }
             Item::Alias(alias) => match self.symbol(unit, alias.target.value) {
-                Some(symbol) => {
-                    self.names[unit].insert(alias.name.value, symbol);
-                }
+                Some(symbol) => self.enter(unit, alias.name.value, symbol),
                 None => {
                     self.error(unit, alias.target.span, format!("'{}' is not defined", alias.target.value))
                 }
@@ -392,7 +522,7 @@ impl<'i, 'a> Linked<'i, 'a> {
     }
 
     fn initialise_reference(&mut self, id: GlobalId, unit: usize, opaque: Opaque, name: &Declarator<'a>) {
-        let global = &mut self.storage.globals[id.index()];
+        let global = &mut self.globals[id.index()];
         global.opaque = Some(opaque);
         match reference::init(opaque, name, global.bytes) {
             Ok(init) => global.init = init,
@@ -401,27 +531,86 @@ impl<'i, 'a> Linked<'i, 'a> {
     }
 
     /// Writes the initialiser of a variable into its bytes.
-    pub(crate) fn initialise(
+    fn initialise(
         &mut self,
         id: GlobalId,
         unit: usize,
-        variable: &Variable<'a>,
-        name: &Declarator<'a>,
-        initializer: &Initializer<'a>,
-    ) {
-        let bytes = self.storage.globals[id.index()].bytes;
-        let mut dimensions = match layout::dimensions(name) {
-            Ok(dimensions) => dimensions,
-            Err((span, message)) => return self.error(unit, span, message),
-        };
+        variable: &Variable<'_>,
+        name: &Declarator<'_>,
+    ) -> Result<(), layout::Problem> {
+        let Some(initializer) = &name.initializer else { return Ok(()) };
+        let bytes = self.globals[id.index()].bytes;
+        let mut dimensions = layout::dimensions(name)?;
         dimensions.extend(variable.vector.map(u64::from));
         let mut image = Image { init: vec![], relocations: vec![], bytes, ty: variable.ty.value };
-        let filled = image.fill(self, unit, initializer, 0, &dimensions);
-        let global = &mut self.storage.globals[id.index()];
+        let filled = image.fill(&self.names[unit], initializer, 0, &dimensions);
+        let global = &mut self.globals[id.index()];
         global.init = image.init;
         global.relocations = image.relocations;
-        if let Err((span, message)) = filled {
-            self.error(unit, span, message);
+        filled
+    }
+}
+
+/// Adds a shared variable to those of a module or of a program.
+pub(crate) fn add_shared(
+    shared: &mut Vec<Shared>,
+    name: String,
+    layout: Layout,
+    is_extern: bool,
+) -> SharedId {
+    shared.push(Shared { name, bytes: layout.bytes, align: layout.align, is_extern });
+    SharedId(shared.len() as u32 - 1)
+}
+
+fn defined((unit, ast): (usize, &Function<'_>)) -> Defined {
+    Defined { unit, span: ast.span, name: ast.name.span }
+}
+
+fn device((unit, ast): (usize, &Function<'_>)) -> Device {
+    Device { defined: defined((unit, ast)), name: ast.name.value.into(), signature: function::signature(ast) }
+}
+
+fn header(target: u32, ast: &Function<'_>) -> Header {
+    // What is wrong with the parameters is told when the kernel is lowered.
+    let (params, params_bytes) = function::kernel_params(ast).unwrap_or_default();
+    let dimensions = |directive: &Directive<'_>| {
+        let mut sizes = [1; 3];
+        for (size, argument) in sizes.iter_mut().zip(&directive.arguments) {
+            *size = layout::number(argument).ok().and_then(|it| u32::try_from(it).ok()).unwrap_or(1);
+        }
+        sizes
+    };
+    let first = |name: &str| ast.directive(name).map(|it| dimensions(it)[0]);
+    Header {
+        name: ast.name.value.to_owned(),
+        params,
+        params_bytes,
+        max_ntid: ast.directive("maxntid").map(dimensions),
+        req_ntid: ast.directive("reqntid").map(dimensions),
+        min_nctapersm: first("minnctapersm"),
+        max_nreg: first("maxnreg"),
+        cluster: ClusterRules {
+            required: ast.directive("reqnctapercluster").map(dimensions),
+            explicit: ast.directive("explicitcluster").is_some(),
+            max_rank: first("maxclusterrank"),
+        },
+        target,
+    }
+}
+
+/// Addresses of functions are numbers that are known now, so they are bytes and no relocations.
+fn write_function_addresses(global: &mut Global) {
+    let relocations = std::mem::take(&mut global.relocations);
+    for relocation in relocations {
+        let Target::Function(id) = relocation.target else {
+            global.relocations.push(relocation);
+            continue;
+        };
+        let value = indirect::address(id).wrapping_add_signed(relocation.addend) >> relocation.shift.min(63);
+        let (start, length) = (relocation.offset as usize, usize::from(relocation.bytes));
+        // The initialiser reserved the place.
+        if let Some(place) = global.init.get_mut(start..start + length) {
+            place.copy_from_slice(&value.to_le_bytes()[..length]);
         }
     }
 }
@@ -446,15 +635,14 @@ impl Image {
     /// Writes `initializer` at `offset` as an array of `dimensions`.
     fn fill(
         &mut self,
-        linked: &Linked<'_, '_>,
-        unit: usize,
+        names: &Names,
         initializer: &Initializer<'_>,
         offset: u64,
         dimensions: &[u64],
     ) -> Result<(), layout::Problem> {
         let element = layout::scalar_bytes(self.ty);
         match initializer {
-            Initializer::Value(value) => self.value(linked, unit, value, offset),
+            Initializer::Value(value) => self.value(names, value, offset),
             Initializer::Field(name, _) => {
                 Err((name.span, "only textures and samplers have fields".to_owned()))
             }
@@ -470,20 +658,14 @@ impl Image {
                 for (index, value) in list.iter().enumerate() {
                     let at = (index as u64).checked_mul(stride).and_then(|at| at.checked_add(offset));
                     let Some(at) = at else { return Err((*span, "too many initialisers".to_owned())) };
-                    self.fill(linked, unit, value, at, inner)?;
+                    self.fill(names, value, at, inner)?;
                 }
                 Ok(())
             }
         }
     }
 
-    fn value(
-        &mut self,
-        linked: &Linked<'_, '_>,
-        unit: usize,
-        value: &Expression<'_>,
-        offset: u64,
-    ) -> Result<(), layout::Problem> {
+    fn value(&mut self, names: &Names, value: &Expression<'_>, offset: u64) -> Result<(), layout::Problem> {
         let size = layout::scalar_bytes(self.ty);
         let end = offset.saturating_add(size);
         if end > self.bytes.max(size) {
@@ -496,11 +678,11 @@ impl Image {
             Ok(constant) => bits_of(constant, self.ty),
             Err(ptx::NotConstant::Name) => {
                 let address = Address::of(value, 1)?;
-                if let Some(Symbol::Kernel(index)) = linked.symbol(unit, address.name) {
+                if let Some(&Symbol::Kernel(index)) = names.get(address.name) {
                     let number = indirect::kernel_address(index).wrapping_add_signed(address.addend);
                     u128::from(number >> address.mask.map_or(0, u64::trailing_zeros))
                 } else {
-                    let relocation = self.relocation(linked, unit, value, &address, offset)?;
+                    let relocation = self.relocation(names, value, &address, offset)?;
                     self.relocations.push(relocation);
                     0
                 }
@@ -516,15 +698,14 @@ impl Image {
 
     fn relocation(
         &self,
-        linked: &Linked<'_, '_>,
-        unit: usize,
+        names: &Names,
         value: &Expression<'_>,
         address: &Address<'_>,
         offset: u64,
     ) -> Result<Relocation, layout::Problem> {
-        let target = match linked.symbol(unit, address.name) {
-            Some(Symbol::Global(id)) => Target::Global(id),
-            Some(Symbol::Function(id)) => Target::Function(id),
+        let target = match names.get(address.name) {
+            Some(&Symbol::Global(id)) => Target::Global(id),
+            Some(&Symbol::Function(id)) => Target::Function(id),
             Some(_) => {
                 return Err((value.span, format!("the address of '{}' is not constant", address.name)));
             }

@@ -10,7 +10,8 @@ use super::instruction::{Failure, Lower, fail, register_ty};
 use super::link::{Symbol, bits_of};
 use super::scope::Entity;
 use super::special;
-use crate::ir::{Int, IntBin, Op, Space, Ty, Value};
+use crate::ir::{GlobalId, Int, IntBin, Op, Space, Ty, Value};
+use crate::program::GlobalSpace;
 
 /// What a memory operand names.
 pub(super) enum Place {
@@ -135,20 +136,14 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         let (space, op) = match self.entity(name) {
             Some(Entity::KernelParam(offset)) => (Space::Param, Op::ParamAddr(offset)),
             Some(Entity::Local(id)) => (Space::Local, Op::LocalAddr(id)),
-            Some(Entity::Global(id)) => (Space::Global, Op::GlobalAddr(id)),
+            Some(Entity::Global(id)) => (self.global_space(id), Op::GlobalAddr(id)),
             Some(Entity::Shared(id)) => (Space::Shared, Op::SharedAddr(id)),
             Some(Entity::Buffer(_)) => {
                 return fail(span, format!("the address of parameter '{name}' is not supported"));
             }
             Some(_) => return fail(span, format!("'{name}' has no address")),
-            None => match self.linked.symbol(self.unit, name) {
-                Some(Symbol::Global(id)) => {
-                    let space = match self.linked.storage.globals[id.index()].space {
-                        crate::program::GlobalSpace::Global => Space::Global,
-                        crate::program::GlobalSpace::Const => Space::Const,
-                    };
-                    (space, Op::GlobalAddr(id))
-                }
+            None => match self.module.linked.symbol(self.unit, name) {
+                Some(Symbol::Global(id)) => (self.global_space(id), Op::GlobalAddr(id)),
                 Some(Symbol::Shared(id)) => (Space::Shared, Op::SharedAddr(id)),
                 Some(Symbol::Function(id)) => (Space::Generic, Op::FuncAddr(id)),
                 Some(Symbol::External(_) | Symbol::Undefined) => {
@@ -162,6 +157,13 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             },
         };
         Ok((space, self.b.emit1(op, &[], Ty::B64)))
+    }
+
+    fn global_space(&self, id: GlobalId) -> Space {
+        match self.module.globals()[id.index()].space {
+            GlobalSpace::Global => Space::Global,
+            GlobalSpace::Const => Space::Const,
+        }
     }
 
     /// `[base + offset]` of an access that says `explicit` as its space, or none.

@@ -302,7 +302,7 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
     }
 
     fn independent_textures(&self) -> bool {
-        self.linked.units[self.unit].parsed.module.targets.iter().any(|it| it.value == "texmode_independent")
+        self.module.linked.units[self.unit].independent_textures
     }
 
     fn texture_arguments(&mut self, place: &Place<'_, 'a>, geometry: Geometry) -> Lower<Vec<Value>> {

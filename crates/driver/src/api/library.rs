@@ -92,7 +92,7 @@ pub fn cuLibraryEnumerateKernels(kernels: *mut CUkernel, numKernels: c_uint, lib
     if kernels.is_null() {
         return Err(Error::InvalidValue("kernels"));
     }
-    let usable = library.linked.kernels.iter().filter(|kernel| kernel.broken.is_none());
+    let usable = library.linked.kernels.iter().filter(|kernel| library.linked.failure(kernel).is_none());
     for (index, info) in usable.take(numKernels as usize).enumerate() {
         let kernel = library.kernel_of(info)?;
         // SAFETY: CUDA's contract: room for `numKernels` handles.

@@ -12,7 +12,7 @@ use crate::handle::Registry;
 use crate::image::{self, Failure, Image};
 use crate::jit;
 use crate::object::Context;
-use crate::object::module::Linked;
+use crate::object::module::{Bodies, Linked};
 use crate::{Error, Result};
 
 static LINKS: Registry<Arc<Link>, CUlinkState> = Registry::new(8);
@@ -140,7 +140,7 @@ fn joined(inputs: &Image, more: Image) -> core::result::Result<Image, Failure> {
 
 /// A link, unlike a module, leaves nothing undefined but what the driver itself provides.
 fn complete(inputs: Image) -> core::result::Result<Linked, Failure> {
-    let linked = Linked::check(inputs)?;
+    let linked = Linked::check(inputs, Bodies::All)?;
     match linked.undefined.iter().find(|name| !name.starts_with("__cuda_syscall_")) {
         Some(_) => Err(Failure { error: Error::NoBinaryForGpu, message: linked.complaints }),
         None => Ok(linked),
@@ -195,7 +195,7 @@ pub fn cuLinkComplete(
     let mut state = link.state.lock();
     if state.image.is_none() {
         let linked = told(complete(state.inputs.clone()), &state.options)?;
-        state.image = Some(compiler::image::encode(&linked.sources));
+        state.image = Some(compiler::image::encode(linked.sources()));
     }
     let image = state.image.as_mut().ok_or(Error::Unknown)?;
     cubinOut.write(image.as_mut_ptr().cast());

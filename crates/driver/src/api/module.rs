@@ -15,7 +15,7 @@ use cuda_abi::{
 
 use crate::image::{self, Failure, Image};
 use crate::jit;
-use crate::object::module::Linked;
+use crate::object::module::{Bodies, Linked};
 use crate::object::{Context, Function, Module};
 use crate::{Error, Result};
 
@@ -27,7 +27,8 @@ pub(crate) fn capability() -> u32 {
 
 /// Checks an image and tells what was wrong with it.
 pub(crate) fn check(image: core::result::Result<Image, Failure>, options: &jit::Options) -> Result<Linked> {
-    told(image.and_then(Linked::check), options)
+    let bodies = if options.has_error_log() { Bodies::All } else { Bodies::Short };
+    told(image.and_then(|image| Linked::check(image, bodies)), options)
 }
 
 /// Tells the program's log buffers and our log what was wrong with an image.
@@ -138,11 +139,14 @@ pub fn cuModuleEnumerateFunctions(
     if functions.is_null() {
         return Err(Error::InvalidValue("functions"));
     }
-    let usable = module.linked.kernels.iter().filter(|kernel| kernel.broken.is_none());
-    for (index, kernel) in usable.take(numFunctions as usize).enumerate() {
-        let function = module.function(mod_, &kernel.name)?;
+    let usable = module.linked.kernels.iter().filter_map(|kernel| {
+        let function = module.function(mod_, &kernel.name);
+        // What cannot be translated is left out.
+        if function.is_err() && module.linked.failure(kernel).is_some() { None } else { Some(function) }
+    });
+    for (index, function) in usable.take(numFunctions as usize).enumerate() {
         // SAFETY: CUDA's contract: room for `numFunctions` handles.
-        unsafe { functions.add(index).write(function) };
+        unsafe { functions.add(index).write(function?) };
     }
     Ok(())
 }

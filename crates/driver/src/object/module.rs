@@ -1,13 +1,13 @@
 //! Modules and functions: PTX that was checked, handed to a provider, and looked up by name.
 
 use core::ffi::{CStr, c_int, c_uint};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use compiler::texture::Opaque;
-use compiler::{Cause, Program, Source};
+use compiler::{Cause, Source};
 use cuda_abi::{CUdeviceptr, CUfunction, CUmodule};
 use hip_sys::{hipFunction_t, hipModule_t, textureReference};
 use parking_lot::Mutex;
@@ -37,8 +37,10 @@ pub struct KernelInfo {
     pub must_have_cluster: bool,
     /// `.maxclusterrank`
     pub max_cluster_rank: u32,
-    /// Why it cannot be had: it has something in it that cannot be translated.
-    pub broken: Option<Failure>,
+    /// Among its module's kernels.
+    index: usize,
+    /// Why it cannot be had, if something in it cannot be translated; empty before anybody looked.
+    broken: OnceLock<Option<Failure>>,
 }
 
 /// A variable the host can ask for.
@@ -48,10 +50,12 @@ pub struct GlobalInfo {
     pub is_managed: bool,
 }
 
-/// PTX sources that belong together, checked once, good for any number of contexts.
+/// PTX sources that belong together, linked once, good for any number of contexts.
 pub struct Linked {
-    pub sources: Vec<Source>,
+    module: compiler::Module,
     pub kernels: Vec<Arc<KernelInfo>>,
+    /// The kernels' indices.
+    by_name: HashMap<CString, usize>,
     pub globals: Vec<GlobalInfo>,
     /// All `.const` variables together.
     pub const_bytes: usize,
@@ -59,93 +63,108 @@ pub struct Linked {
     pub surface_references: Vec<String>,
     /// Translation units without PTX.
     machine_code: Vec<MachineCode>,
-    /// The diagnostics of kernels that cannot be had, one per line.
+    /// The diagnostics of kernels that cannot be had, one per line, as far as kernels were looked into.
     pub complaints: String,
-    /// Names that are used and defined nowhere.
+    /// Names that are used and defined nowhere, as far as kernels were looked into.
     pub undefined: Vec<String>,
 }
 
+/// Which bodies a load looks into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bodies {
+    /// All of them: the program reads what the load says of them.
+    All,
+    /// All of texts that are not longer than [`SHORT_BYTES`].
+    Short,
+}
+
+/// Texts of so many bytes together are looked into in about 2 ms. Programs that make PTX while they run make short
+/// texts, one or a few kernels each, and expect the load to say what is wrong with them.
+const SHORT_BYTES: usize = 64 << 10;
+
 impl Linked {
-    /// Parses, links and lowers `sources`; a bad kernel is an error only when it is asked for.
-    pub fn check(image: Image) -> core::result::Result<Linked, Failure> {
+    /// Reads and links what stands at module scope. A bad kernel is an error only when it is asked for.
+    ///
+    /// CPU differs: CUDA compiles all of a PTX text when it is loaded. Here a load looks into the bodies of a text of up
+    /// to 64 KiB, or of one that comes with a buffer for the error log: if no kernel can be translated the load fails,
+    /// and the log has what is wrong with each. Of longer texts a load reads what stands outside of bodies; a kernel is
+    /// looked into when its function is asked for, or by its first launch.
+    pub fn check(image: Image, bodies: Bodies) -> core::result::Result<Linked, Failure> {
         let Image { sources, machine_code } = image;
-        let program = Program::load(&sources).map_err(|diagnostics| failure(&diagnostics))?;
-        let complaints = lines(&program.diagnostics);
-        let undefined = undefined(&program.diagnostics);
-        let mut kernels = Vec::with_capacity(program.kernels.len());
-        for kernel in program.kernels {
-            let Ok(name) = CString::new(kernel.name) else { continue };
-            kernels.push(Arc::new(KernelInfo {
-                name,
-                params: kernel
-                    .params
-                    .iter()
-                    .map(|param| (param.offset as usize, param.bytes as usize))
-                    .collect(),
-                target: kernel.target,
-                max_threads: kernel.max_ntid.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z)),
-                required_block: kernel.req_ntid,
-                required_cluster: kernel.cluster.required,
-                must_have_cluster: kernel.cluster.explicit,
-                max_cluster_rank: kernel.cluster.max_rank.unwrap_or(LARGEST_CLUSTER),
-                broken: kernel.body.err().map(|diagnostics| failure(&diagnostics)),
-            }));
-        }
+        let n_bytes: usize = sources.iter().map(|source| source.text.len()).sum();
+        let module = compiler::Module::link(sources).map_err(|diagnostics| failure(&diagnostics))?;
+        let headers = module.kernels().iter().enumerate();
+        let kernels: Vec<_> = headers.filter_map(|(index, header)| KernelInfo::new(index, header)).collect();
         let is_const =
             |global: &&compiler::program::Global| global.space == compiler::program::GlobalSpace::Const;
-        let const_bytes = program.globals.iter().filter(is_const).map(|global| global.bytes as usize).sum();
-        // Named textures, samplers and surfaces are no variables of the host's.
-        let (references, variables): (Vec<_>, Vec<_>) =
-            program.globals.into_iter().partition(|global| global.opaque.is_some());
-        let is_surface = |global: &compiler::program::Global| global.opaque == Some(Opaque::Surface);
+        let const_bytes = module.globals().iter().filter(is_const).map(|global| global.bytes as usize).sum();
+        let is_surface = |global: &&compiler::program::Global| global.opaque == Some(Opaque::Surface);
         let surface_references =
-            references.into_iter().filter(is_surface).map(|global| global.name).collect();
-        let mut globals: Vec<GlobalInfo> = Vec::with_capacity(variables.len());
-        // A visible variable goes before a private one of the same name; nvcc leaves `.visible` out altogether when it
-        // compiles a whole program.
-        let (visible, private): (Vec<_>, Vec<_>) = variables.into_iter().partition(|global| global.visible);
-        for global in visible.into_iter().chain(private) {
-            if !globals.iter().any(|known| known.name == global.name) {
-                globals.push(GlobalInfo {
-                    name: global.name,
-                    len_bytes: global.bytes as usize,
-                    is_managed: global.managed,
-                });
-            }
-        }
-        // Without a kernel that works there is nothing a module could be used for but its variables.
-        if let Some(first) = kernels.first().and_then(|kernel| kernel.broken.as_ref())
-            && kernels.iter().all(|kernel| kernel.broken.is_some())
-        {
-            return Err(Failure { error: first.error, message: complaints });
-        }
-        Ok(Linked {
-            sources,
+            module.globals().iter().filter(is_surface).map(|global| global.name.clone()).collect();
+        let mut linked = Linked {
+            by_name: kernels.iter().enumerate().map(|(index, info)| (info.name.clone(), index)).collect(),
             kernels,
-            globals,
+            globals: variables(module.globals()),
             const_bytes,
             surface_references,
             machine_code,
-            complaints,
-            undefined,
-        })
-    }
-
-    /// Parses and links names only, which is quick.
-    pub fn check_names(sources: &[Source]) -> core::result::Result<(), Failure> {
-        Program::check_names(sources).map_err(|diagnostics| failure(&diagnostics))
-    }
-
-    /// The kernel of that name, if it can be had; for a broken one the log says again what is wrong with it.
-    pub fn kernel(&self, name: &CStr) -> Result<&Arc<KernelInfo>> {
-        let found = self.kernels.iter().find(|kernel| kernel.name.as_c_str() == name);
-        let info = found.ok_or_else(|| self.not_found(name))?;
-        if let Some(Failure { error, message }) = &info.broken {
-            let name = name.to_string_lossy();
-            tracing::error!(target: "cudaway::driver", "kernel {name} cannot be translated:\n{message}");
-            return Err(*error);
+            complaints: String::new(),
+            undefined: vec![],
+            module,
+        };
+        if bodies == Bodies::All || n_bytes <= SHORT_BYTES {
+            linked.look_into_all()?;
         }
-        Ok(info)
+        Ok(linked)
+    }
+
+    fn look_into_all(&mut self) -> core::result::Result<(), Failure> {
+        let program = self.module.lower_all();
+        self.complaints = lines(&program.diagnostics);
+        self.undefined = undefined(&program.diagnostics);
+        for info in &self.kernels {
+            let body = &program.kernels[info.index].body;
+            // Nobody saw the kernel before.
+            let _ = info.broken.set(body.as_ref().err().map(|diagnostics| failure(diagnostics)));
+        }
+        // Without a kernel that works there is nothing a module could be used for but its variables.
+        match self.kernels.first().and_then(|first| self.failure(first)) {
+            Some(first) if self.kernels.iter().all(|info| self.failure(info).is_some()) => {
+                Err(Failure { error: first.error, message: self.complaints.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The texts it was loaded from.
+    pub fn sources(&self) -> &[Source] {
+        self.module.sources()
+    }
+
+    /// Reads and links names only.
+    pub fn check_names(sources: &[Source]) -> core::result::Result<(), Failure> {
+        compiler::Module::link(sources.to_vec()).map(drop).map_err(|diagnostics| failure(&diagnostics))
+    }
+
+    /// Why the kernel cannot be had; looks into it if nobody did before.
+    pub fn failure<'k>(&self, info: &'k KernelInfo) -> Option<&'k Failure> {
+        let look = || self.module.lower(info.index).kernels.pop()?.body.err().map(|it| failure(&it));
+        info.broken.get_or_init(look).as_ref()
+    }
+
+    /// The kernel of that name, unless it is known that it cannot be had: then the log says again what is wrong with it.
+    pub fn kernel(&self, name: &CStr) -> Result<&Arc<KernelInfo>> {
+        let index = *self.by_name.get(name).ok_or_else(|| self.not_found(name))?;
+        let info = &self.kernels[index];
+        match info.broken.get() {
+            Some(Some(failure)) => Err(refuse(info, failure)),
+            _ => Ok(info),
+        }
+    }
+
+    /// What to answer for a kernel that the provider refused with `error`: the reason why, if it is the kernel's own.
+    fn refused(&self, info: &KernelInfo, error: Error) -> Error {
+        self.failure(info).map_or(error, |failure| refuse(info, failure))
     }
 
     pub fn global(&self, name: &CStr) -> Result<&GlobalInfo> {
@@ -168,6 +187,46 @@ impl Linked {
             None => Error::NotFound,
         }
     }
+}
+
+impl KernelInfo {
+    fn new(index: usize, header: &compiler::program::Header) -> Option<Arc<KernelInfo>> {
+        let params = header.params.iter().map(|param| (param.offset as usize, param.bytes as usize));
+        Some(Arc::new(KernelInfo {
+            name: CString::new(&*header.name).ok()?,
+            params: params.collect(),
+            target: header.target,
+            max_threads: header.max_ntid.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z)),
+            required_block: header.req_ntid,
+            required_cluster: header.cluster.required,
+            must_have_cluster: header.cluster.explicit,
+            max_cluster_rank: header.cluster.max_rank.unwrap_or(LARGEST_CLUSTER),
+            index,
+            broken: OnceLock::new(),
+        }))
+    }
+}
+
+/// The variables that the host can ask for by name. A visible one goes before a private one of the same name; nvcc
+/// leaves `.visible` out altogether when it compiles a whole program.
+fn variables(globals: &[compiler::program::Global]) -> Vec<GlobalInfo> {
+    // Named textures, samplers and surfaces are no variables of the host's.
+    let named = |visible| globals.iter().filter(move |it| it.opaque.is_none() && it.visible == visible);
+    let mut seen = HashSet::new();
+    let first = named(true).chain(named(false)).filter(|global| seen.insert(&*global.name));
+    first
+        .map(|global| GlobalInfo {
+            name: global.name.clone(),
+            len_bytes: global.bytes as usize,
+            is_managed: global.managed,
+        })
+        .collect()
+}
+
+fn refuse(info: &KernelInfo, Failure { error, message }: &Failure) -> Error {
+    let name = info.name.to_string_lossy();
+    tracing::error!(target: "cudaway::driver", "kernel {name} cannot be translated:\n{message}");
+    *error
 }
 
 /// CUDA's answer to sources that cannot be used.
@@ -281,7 +340,7 @@ impl Module {
             );
             return Err(Error::NotSupported("translation of PTX to AMD code"));
         }
-        let image = compiler::image::encode(&linked.sources);
+        let image = compiler::image::encode(linked.sources());
         let mut hip: hipModule_t = core::ptr::null_mut();
         // SAFETY: `hip` is a writable handle; `image` is whole and lives through the call.
         unsafe { context.hip().hipModuleLoadData(&mut hip, image.as_ptr().cast()) }?;
@@ -331,7 +390,8 @@ impl Module {
         let info = self.linked.kernel(name)?;
         let mut hip: hipFunction_t = core::ptr::null_mut();
         // SAFETY: `hip` is a writable handle, the module is alive, the name is a C string.
-        unsafe { self.context.hip().hipModuleGetFunction(&mut hip, self.hip.0, name.as_ptr()) }?;
+        unsafe { self.context.hip().hipModuleGetFunction(&mut hip, self.hip.0, name.as_ptr()) }
+            .map_err(|error| self.linked.refused(info, error.into()))?;
         let function = Function {
             hip: Shared(hip),
             context: self.context,

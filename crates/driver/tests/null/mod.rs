@@ -244,8 +244,13 @@ unsafe extern "C" fn hipModuleGetFunction(
     name: *const c_char,
 ) -> hipError_t {
     // SAFETY: the driver calls with what HIP asks for.
-    if unsafe { CStr::from_ptr(name) }.is_empty() {
+    let name = unsafe { CStr::from_ptr(name) };
+    if name.is_empty() {
         return hipErrorNotFound;
+    }
+    // A provider sees what it cannot translate.
+    if name.to_bytes().starts_with(b"bad") {
+        return hipErrorInvalidKernelFile;
     }
     // SAFETY: the driver calls with what HIP asks for.
     unsafe { *function = module.cast() };

@@ -25,7 +25,7 @@ fn load(module: *mut hipModule_t, image: *const c_void) -> std::result::Result<(
     healthy().map_err(refuse)?;
     // SAFETY: HIP's contract: an image; of this device these are ours and PTX text.
     let sources = unsafe { module::sources(image.cast()) }?;
-    answer.write(module::load(&sources)?);
+    answer.write(module::load(sources)?);
     Ok(())
 }
 
@@ -135,7 +135,7 @@ pub fn hipFuncGetAttribute(value: *mut c_int, attrib: hipFunction_attribute, hfu
         HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => function.max_threads() as c_int,
         HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => saturate(function.shared_bytes().into()),
         HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => 0,
-        HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => saturate(function.local_bytes()),
+        HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => saturate(function.facts().local_bytes),
         // CPU differs: registers do not limit a block; a number that occupancy calculations can divide by.
         HIP_FUNC_ATTRIBUTE_NUM_REGS => 32,
         HIP_FUNC_ATTRIBUTE_PTX_VERSION | HIP_FUNC_ATTRIBUTE_BINARY_VERSION => (major * 10 + minor) as c_int,

@@ -78,6 +78,7 @@ pub struct Launch {
     pub dynamic_shared: u32,
     pub workers: u32,
     pub grid_id: u64,
+    /// Null: the address of a device function is a number that the code knows.
     pub functions: *const *const c_void,
     /// A cooperative grid's [`Workspace`], else null.
     pub workspace: *const Workspace,

@@ -154,7 +154,7 @@ impl Globals {
     /// Gives every variable zeroed memory, then its initial bytes and relocations.
     pub fn place(program: &Program) -> Globals {
         let mut globals = Globals::default();
-        for variable in &program.globals {
+        for variable in program.globals.iter() {
             // 128 bytes more, so that any alignment up to that can be had.
             let mut memory = vec![0u128; (variable.bytes as usize).div_ceil(16) + 16];
             let at = memory.as_mut_ptr().cast::<u8>();
@@ -235,7 +235,6 @@ pub fn run_code(
             at.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
     }
-    let functions: Vec<usize> = (1..=program.functions.len()).map(|n| 16 * n).collect();
     let workspace = exec::Workspace::new();
     let launch = Launch {
         params: params.as_ptr().cast(),
@@ -246,7 +245,7 @@ pub fn run_code(
         dynamic_shared: how.dynamic_shared,
         workers: exec::pool::workers() as u32,
         grid_id: 1,
-        functions: functions.as_ptr().cast(),
+        functions: std::ptr::null(),
         workspace: if how.cooperative { &raw const workspace } else { std::ptr::null() },
         cluster: how.cluster,
         explicit_cluster: (how.cluster != [1; 3]).into(),
@@ -260,7 +259,7 @@ pub fn run_code(
         Arg::Buffer(buffer) => Some((buffer.as_mut_ptr() as usize, buffer.len())),
         Arg::Value(_) => None,
     });
-    let variables = globals.addresses.iter().zip(&program.globals);
+    let variables = globals.addresses.iter().zip(program.globals.iter());
     let variables = variables.map(|(&at, variable)| (at as usize, variable.bytes.max(1) as usize));
     let watched: Vec<(usize, usize)> = buffers.chain(variables).collect();
     watched.iter().for_each(|&(base, bytes)| watched::add(base, bytes));

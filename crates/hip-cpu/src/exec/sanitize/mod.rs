@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
 use compiler::Program;
 use compiler::ir::{CLUSTER_SHIFT, Op};
+use compiler::lines::Lines;
 use compiler::program::Kernel;
 use hip_sys::*;
 use parking_lot::Mutex;
@@ -119,7 +120,7 @@ impl<'a> Run<'a> {
     /// Says how often the errors were, and which of them the launch ends with.
     pub fn finish(&self, fault: Option<Fault>) -> Option<hipError_t> {
         if let Some(Fault::Deadlock(stuck)) = fault {
-            report::stuck(self, &places(stuck, self.program, self.block));
+            report::stuck(self, &places(stuck, &self.program.lines, self.block));
         }
         let mut found: Vec<_> = self.found.lock().drain().collect();
         found.sort_unstable();
@@ -473,10 +474,9 @@ fn global(address: usize, bytes: usize) -> Result<(), Problem> {
 }
 
 /// Where the threads of a stuck block wait, one sentence each.
-pub fn places(stuck: Stuck, program: &Program, block: [u32; 3]) -> Vec<String> {
+pub fn places(stuck: Stuck, lines: &Lines, block: [u32; 3]) -> Vec<String> {
     let waiting = stuck.waiting.into_iter().flatten();
-    let told =
-        waiting.filter_map(|it| Some((it, program.lines.place(it.position).filter(|_| it.position != 0)?)));
+    let told = waiting.filter_map(|it| Some((it, lines.place(it.position).filter(|_| it.position != 0)?)));
     told.map(|(it, place)| {
         let ([x, y, z], [bx, by, bz]) = (thread_index(it.thread, block), it.block);
         format!("thread ({x},{y},{z}) in block ({bx},{by},{bz}) waits at {place}")
