@@ -316,7 +316,10 @@ pub(crate) struct Job<'a> {
     grid: &'a Grid<'a>,
     next: AtomicU64,
     total: u64,
+    n_workers: u64,
+    /// Blocks handed out at once, at most and at least.
     chunk: u64,
+    least: u64,
     status: AtomicI32,
     fault: parking_lot::Mutex<Option<Fault>>,
 }
@@ -379,18 +382,26 @@ impl Job<'_> {
             pad: 0,
             sanitizer: std::ptr::null_mut(),
         };
-        loop {
-            let first = self.next.fetch_add(self.chunk, Ordering::Relaxed);
-            if first >= self.total {
-                return Ok(());
-            }
-            let count = self.chunk.min(self.total - first);
+        while let Some((first, count)) = self.take() {
             // SAFETY: the emitter's code with the structures it was made for, alive for the call.
             let status = unsafe { run.call(guard, launch, &worker, first, count) };
             if status != 0 {
                 return Err(Fault::of_status(status));
             }
         }
+        Ok(())
+    }
+
+    /// The next blocks of setting S: first and count. Chunks get smaller towards the end, so that all workers end together.
+    fn take(&self) -> Option<(u64, u64)> {
+        let count = |first: u64| {
+            let left = self.total.saturating_sub(first);
+            (left / (2 * self.n_workers)).clamp(self.least, self.chunk).min(left)
+        };
+        let taken = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |first| {
+            (first < self.total).then(|| first + count(first))
+        });
+        taken.ok().map(|first| (first, count(first)))
     }
 }
 
@@ -408,6 +419,9 @@ pub fn thread_index(linear: u32, block: [u32; 3]) -> [u32; 3] {
 /// Below this a grid is done before a parked thread would have woken.
 const INLINE_NS: u64 = 6_000;
 
+/// Blocks handed out together take at least about this long.
+const CHUNK_NS: u64 = 5_000;
+
 /// Runs the whole grid; returns when its last block has ended.
 pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     // Blocks of a cluster stay together.
@@ -418,15 +432,17 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
         Setting::Lane | Setting::Warp => 1,
         Setting::Simd => (total / (8 * n_workers)).clamp(1, 1 << 16),
     };
+    let known = u64::from(grid.kernel.block_ns.load(Ordering::Relaxed));
     let job = Job {
         grid,
         next: AtomicU64::new(0),
         total,
+        n_workers,
         chunk,
+        least: if known == 0 { chunk } else { (CHUNK_NS / known).clamp(1, chunk) },
         status: AtomicI32::new(0),
         fault: parking_lot::Mutex::new(None),
     };
-    let known = u64::from(grid.kernel.block_ns.load(Ordering::Relaxed));
     let alone = total == 1 || n_workers == 1 || (known > 0 && known * total < INLINE_NS);
     let start = std::time::Instant::now();
     if alone {

@@ -1,0 +1,80 @@
+//! A launch allocates nothing once it is warm: neither in the thread that asks for it nor in those that run it.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::{CString, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hip_cpu::api::*;
+use hip_sys::*;
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: passes everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Shared and local memory, so that every arena is in use.
+const PTX: &str = "
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry work(.param .u64 p)
+{
+    .reg .b32 %r<4>;
+    .shared .b32 part[256];
+    .local .b32 own[4];
+    mov.u32 %r1, %tid.x;
+    shl.b32 %r2, %r1, 2;
+    st.shared.u32 [part], %r1;
+    st.local.u32 [own], %r2;
+    bar.sync 0;
+    ld.shared.u32 %r3, [part];
+    ret;
+}
+";
+
+#[test]
+fn a_warm_launch_allocates_nothing() {
+    let text = CString::new(PTX).unwrap();
+    let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
+    hipModuleLoadData(&mut module, text.as_ptr().cast()).unwrap();
+    hipModuleGetFunction(&mut function, module, c"work".as_ptr()).unwrap();
+    for flags in [hipStreamDefault, hipStreamNonBlocking] {
+        let mut stream = std::ptr::null_mut();
+        hipStreamCreateWithFlags(&mut stream, flags).unwrap();
+        let round = |n_launches: u32, grid: u32| {
+            let mut argument = 0u64;
+            let mut arguments = [(&raw mut argument).cast::<c_void>()];
+            let (at, none) = (arguments.as_mut_ptr(), std::ptr::null_mut());
+            for _ in 0..n_launches {
+                hipModuleLaunchKernel(function, grid, 1, 1, 256, 1, 1, 64, stream, at, none).unwrap();
+            }
+            hipStreamSynchronize(stream).unwrap();
+        };
+        for grid in [1, 4000] {
+            // Workers map their arenas when they first get blocks.
+            for _ in 0..50 {
+                round(8, grid);
+            }
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            for _ in 0..50 {
+                round(8, grid);
+            }
+            assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - before, 0, "flags {flags}, {grid} blocks");
+        }
+    }
+}
