@@ -4,6 +4,7 @@
 
 use super::super::builder::{Builder, Val};
 use super::super::ty::{Scalar, Type};
+use super::part::in_parts;
 use std::f32::consts::{FRAC_2_PI, FRAC_PI_2, LN_2, LOG2_E};
 
 /// 1.5 × 2^23: adding it leaves the nearest integer in the low mantissa bits.
@@ -194,46 +195,15 @@ pub fn rsqrt(b: &mut Builder, x: &Val) -> Val {
     b.select(&is_number, &better, &seed)
 }
 
-/// `vrsqrt14ps` of registers of 16, 8 or 4 lanes; one lane has three idle ones beside it.
+/// `vrsqrt14ps` of registers of 16, 8 or 4 lanes.
 fn rsqrt14(b: &mut Builder, x: &Val) -> Val {
-    let lanes = x.ty.lanes;
-    let part = lanes.clamp(4, 16);
-    let ty = Type::new(x.ty.scalar, part);
-    let name = format!("llvm.x86.avx512.rsqrt14.ps.{}", 32 * part);
-    let mask = Type::int(part.max(8), 1);
-    b.declare(&name, format!("declare {ty} @{name}({ty}, {ty}, {mask})"));
-    let call = |b: &mut Builder, x: &Val| {
-        b.assign(ty, format_args!("call {ty} @{name}({}, {ty} zeroinitializer, {mask} -1)", x.typed()))
-    };
-    if lanes == 1 {
-        let wide = b.assign(ty, format_args!("insertelement {ty} zeroinitializer, {}, i64 0", x.typed()));
-        let wide = call(b, &wide);
-        return b.assign(x.ty, format_args!("extractelement {}, i64 0", wide.typed()));
-    }
-    let mut parts: Vec<Val> = (0..lanes.div_ceil(part))
-        .map(|nth| {
-            let piece = pick(b, x, x, nth * part..(nth + 1) * part);
-            call(b, &piece)
-        })
-        .collect();
-    while parts.len() > 1 {
-        parts = parts.chunks(2).map(|pair| pick(b, &pair[0], &pair[1], 0..2 * pair[0].ty.lanes)).collect();
-    }
-    pick(b, &parts[0], &parts[0], 0..lanes)
-}
-
-/// A run of lanes of two vectors, one after the other.
-fn pick(b: &mut Builder, low: &Val, high: &Val, lanes: std::ops::Range<u32>) -> Val {
-    if lanes == (0..low.ty.lanes) {
-        return low.clone();
-    }
-    let picks: Vec<String> = lanes.map(|lane| format!("i32 {lane}")).collect();
-    let ty = Type::new(low.ty.scalar, picks.len() as u32);
-    let list = picks.join(", ");
-    b.assign(
-        ty,
-        format_args!("shufflevector {}, {}, <{} x i32> <{list}>", low.typed(), high.typed(), picks.len()),
-    )
+    let part = x.ty.lanes.clamp(4, 16);
+    in_parts(b, &[x], part, |b, x| {
+        let (ty, mask) = (x[0].ty, Type::int(part.max(8), 1));
+        let name = format!("llvm.x86.avx512.rsqrt14.ps.{}", 32 * part);
+        b.declare(&name, format!("declare {ty} @{name}({ty}, {ty}, {mask})"));
+        b.assign(ty, format_args!("call {ty} @{name}({}, {ty} zeroinitializer, {mask} -1)", x[0].typed()))
+    })
 }
 
 /// `div.approx.f32`: the quotient, but a divisor beyond 2^126 counts as infinite.

@@ -11,6 +11,7 @@ mod integer;
 pub mod matrix;
 mod minifloat;
 mod pack;
+mod part;
 mod round;
 mod wide;
 

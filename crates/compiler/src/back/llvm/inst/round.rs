@@ -3,10 +3,41 @@
 //! An f32 operation is computed in f64, where its error is known exactly; the f64 result is then "rounded to odd": when
 //! inexact, the last bit is one. f64 has more than two spare digits, so rounding that once more in any direction
 //! gives the correctly rounded result.
+//!
+//! AVX-512 has the rounding in the instruction.
 
 use super::super::builder::{Builder, Val};
 use super::super::ty::Scalar;
+use super::part::in_parts;
 use crate::ir::{Float, Round};
+
+/// `add`, `mul`, `div`, `sqrt` or `vfmadd` as one instruction of CPUs that can, f32 or f64.
+pub fn native(b: &mut Builder, operation: &str, rounding: Round, args: &[&Val]) -> Option<Val> {
+    let (letter, part) = match args[0].ty.scalar {
+        Scalar::Float => ('s', 16),
+        Scalar::Double => ('d', 8),
+        _ => return None,
+    };
+    if b.vector_bits() < 512 {
+        return None;
+    }
+    // 8: no exceptions.
+    let mode = 8 | match rounding {
+        Round::Nearest => 0,
+        Round::Down => 1,
+        Round::Up => 2,
+        Round::Zero => 3,
+        Round::NearestAway => return None,
+    };
+    Some(in_parts(b, args, part, |b, pieces| {
+        let ty = pieces[0].ty;
+        let name = format!("llvm.x86.avx512.{operation}.p{letter}.512");
+        let (types, values): (Vec<String>, Vec<String>) =
+            pieces.iter().map(|it| (it.ty.to_string(), it.typed())).unzip();
+        b.declare(&name, format!("declare {ty} @{name}({}, i32 immarg)", types.join(", ")));
+        b.assign(ty, format_args!("call {ty} @{name}({}, i32 {mode})", values.join(", ")))
+    }))
+}
 
 /// `s` is a nearest value of `s + error`: makes the last bit odd if `error` is not zero.
 fn to_odd(b: &mut Builder, s: &Val, error: &Val) -> Val {
@@ -141,6 +172,9 @@ fn double(b: &mut Builder, x: &Val) -> Val {
 }
 
 pub fn add(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
+    if let Some(val) = native(b, "add", rounding, &[x, y]) {
+        return val;
+    }
     let (x, y) = (double(b, x), double(b, y));
     let sum = add_odd(b, &x, &y);
     let sum = zero_sum(b, rounding, &x, &y, &sum);
@@ -149,6 +183,9 @@ pub fn add(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
 
 /// The product of two f32 is exact in f64.
 pub fn mul(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
+    if let Some(val) = native(b, "mul", rounding, &[x, y]) {
+        return val;
+    }
     let (x, y) = (double(b, x), double(b, y));
     let product = b.fmul(&x, &y);
     to_f32(b, rounding, &product)
@@ -162,6 +199,9 @@ pub fn fma_odd(b: &mut Builder, x: &Val, y: &Val, z: &Val) -> Val {
 }
 
 pub fn fma(b: &mut Builder, rounding: Round, x: &Val, y: &Val, z: &Val) -> Val {
+    if let Some(val) = native(b, "vfmadd", rounding, &[x, y, z]) {
+        return val;
+    }
     let (x, y, z) = (double(b, x), double(b, y), double(b, z));
     let product = b.fmul(&x, &y);
     let sum = add_odd(b, &product, &z);
@@ -170,6 +210,9 @@ pub fn fma(b: &mut Builder, rounding: Round, x: &Val, y: &Val, z: &Val) -> Val {
 }
 
 pub fn div(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
+    if let Some(val) = native(b, "div", rounding, &[x, y]) {
+        return val;
+    }
     let (x, y) = (double(b, x), double(b, y));
     let quotient = b.bin("fdiv", &x, &y);
     // x - quotient × y is exact; over y it has the error's sign.
@@ -182,6 +225,9 @@ pub fn div(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
 }
 
 pub fn sqrt(b: &mut Builder, rounding: Round, x: &Val) -> Val {
+    if let Some(val) = native(b, "sqrt", rounding, &[x]) {
+        return val;
+    }
     let x = double(b, x);
     let root = b.same("sqrt", &[&x]);
     let minus = b.fneg(&root);

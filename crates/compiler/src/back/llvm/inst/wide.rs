@@ -5,6 +5,7 @@
 //! the native operation.
 
 use super::super::builder::{Builder, Val};
+use super::round::native;
 use crate::ir::Round;
 
 const MANTISSA: i128 = (1 << 52) - 1;
@@ -97,6 +98,9 @@ fn round_pack(b: &mut Builder, rounding: Round, negative: &Val, mantissa: &Val, 
 }
 
 pub fn fma(b: &mut Builder, rounding: Round, x: &Val, y: &Val, z: &Val) -> Val {
+    if let Some(val) = native(b, "vfmadd", rounding, &[x, y, z]) {
+        return val;
+    }
     let (xp, yp, zp) = (parts(b, x), parts(b, y), parts(b, z));
     let word = xp.exponent.ty;
     let zero = Builder::int(word, 0);
@@ -178,11 +182,17 @@ fn shift_up(b: &mut Builder, x: &Val, count: &Val) -> Val {
 }
 
 pub fn add(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
+    if let Some(val) = native(b, "add", rounding, &[x, y]) {
+        return val;
+    }
     let one = Builder::fp(x.ty, 1.0);
     fma(b, rounding, x, &one, y)
 }
 
 pub fn mul(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
+    if let Some(val) = native(b, "mul", rounding, &[x, y]) {
+        return val;
+    }
     // A zero of the product's sign adds nothing, not even to the sign of zero.
     let (xb, yb) = (b.to_bits(x), b.to_bits(y));
     let signs = b.xor(&xb, &yb);
@@ -214,6 +224,9 @@ fn sticky_mantissa(b: &mut Builder, nearest: &Val, error: &Val) -> (Val, Val) {
 }
 
 pub fn div(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
+    if let Some(val) = native(b, "div", rounding, &[x, y]) {
+        return val;
+    }
     let (xp, yp) = (parts(b, x), parts(b, y));
     let (xu, yu) = (unit(b, &xp), unit(b, &yp));
     let quotient = b.bin("fdiv", &xu, &yu);
@@ -233,6 +246,9 @@ pub fn div(b: &mut Builder, rounding: Round, x: &Val, y: &Val) -> Val {
 }
 
 pub fn sqrt(b: &mut Builder, rounding: Round, x: &Val) -> Val {
+    if let Some(val) = native(b, "sqrt", rounding, &[x]) {
+        return val;
+    }
     let p = parts(b, x);
     let unit = unit(b, &p);
     // x = unit × 2^exponent; an odd exponent gives its one to the unit.
