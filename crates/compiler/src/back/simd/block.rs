@@ -33,6 +33,7 @@ impl Emitter<'_> {
         self.b.inst("%block.more = icmp ne i64 %block.after, %end");
         self.b.inst("br i1 %block.more, label %block.head, label %done");
         self.b.start_block("done");
+        self.end_streams();
         self.b.inst("ret i32 0");
         self.b.line("}");
         Ok(())
@@ -130,6 +131,7 @@ impl Emitter<'_> {
         self.b.inst("%x0 = trunc i64 %first.x to i32");
         self.b.inst("%y0 = trunc i64 %first.y to i32");
         self.b.inst("%z0 = trunc i64 %first.z to i32");
+        self.start_streams();
         self.b.inst("%block.some = icmp ne i64 %count, 0");
         self.b.inst("br i1 %block.some, label %block.head, label %done");
     }

@@ -23,6 +23,8 @@ pub(super) struct Access {
     order: Order,
     /// Elements per lane.
     n: usize,
+    /// A store that goes past the caches in large grids.
+    streams: bool,
 }
 
 impl Access {
@@ -157,7 +159,7 @@ impl Emitter<'_> {
     }
 
     /// Two ways to the same results, by a flag.
-    fn fork(
+    pub(super) fn fork(
         &mut self,
         flag: &Val,
         yes: impl FnOnce(&mut Self) -> Vec<Val>,
@@ -189,7 +191,7 @@ impl Emitter<'_> {
 
     pub(super) fn load(&mut self, inst: &Inst) -> Result<(), String> {
         let Op::Load { space, mem, offset, order, .. } = inst.op else { return Err("not a load".to_owned()) };
-        let access = Access { space, mem, offset, order, n: inst.results.len() };
+        let access = Access { space, mem, offset, order, n: inst.results.len(), streams: false };
         if access.n == 0 {
             return Ok(());
         }
@@ -450,7 +452,8 @@ impl Emitter<'_> {
         let Op::Store { space, mem, offset, order, .. } = inst.op else {
             return Err("not a store".to_owned());
         };
-        let access = Access { space, mem, offset, order, n: inst.args.len().saturating_sub(1) };
+        let streams = self.streams.has(self.region, inst.args[0]);
+        let access = Access { space, mem, offset, order, n: inst.args.len().saturating_sub(1), streams };
         if access.n == 0 {
             return Ok(());
         }
@@ -533,7 +536,10 @@ impl Emitter<'_> {
         let contiguous = stride == access.step() && !access.is_atomic();
         let at = self.pointer(access.space, base, access.offset);
         let Some(mask) = self.mask.clone() else {
-            if contiguous {
+            if contiguous && access.streams {
+                let all = self.weave(vals);
+                self.store_streamed(access, &all, &at);
+            } else if contiguous {
                 let all = self.weave(vals);
                 self.store_whole(access, &all, &at);
             } else if self.compact {
@@ -616,7 +622,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn store_whole(&mut self, access: Access, all: &Val, at: &Val) {
+    pub(super) fn store_whole(&mut self, access: Access, all: &Val, at: &Val) {
         self.b.inst(format_args!(
             "store {}{}, ptr {}, align {}",
             access.volatile(),

@@ -14,6 +14,7 @@ mod operation;
 mod outline;
 mod special;
 mod step;
+mod stream;
 mod value;
 mod warp;
 mod width;
@@ -63,6 +64,8 @@ pub fn emit(
             emitter.per_warp = true;
             emitter.clustered = options.clustered;
             emitter.groups = 1;
+        } else {
+            emitter.streams = stream::Streams::of(&emitter.plan, threads.width);
         }
         emitter.whole()?;
         Ok::<_, String>((emitter.context_bytes, emitter.finish()))
@@ -133,6 +136,8 @@ struct Emitter<'a> {
     wide_gathers: bool,
     /// Accesses lane by lane are calls: the code is so long that LLVM would take seconds.
     compact: bool,
+    /// Stores that go past the caches in large grids (S).
+    streams: stream::Streams,
     locals: Vec<u64>,
     local_bytes: u64,
     /// Numbers and bytes of the program's constant variables.
@@ -182,6 +187,7 @@ impl<'a> Emitter<'a> {
             wide_masks: vector_bits < 512,
             wide_gathers: vector_bits >= 512,
             compact: false,
+            streams: stream::Streams::default(),
             locals,
             local_bytes,
             constants: vec![],
@@ -232,7 +238,9 @@ impl<'a> Emitter<'a> {
         }
         text.push_str("  br label %start\n");
         text.push_str(&self.b.finish());
-        text.push_str("!0 = !{}\n!1 = distinct !{!1, !2}\n!2 = !{!\"llvm.loop.unroll.disable\"}\n");
+        text.push_str(
+            "!0 = !{}\n!1 = distinct !{!1, !2}\n!2 = !{!\"llvm.loop.unroll.disable\"}\n!3 = !{i32 1}\n",
+        );
         text
     }
 
