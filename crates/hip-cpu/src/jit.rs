@@ -295,7 +295,9 @@ impl Code {
         // SAFETY: ORC's C API as documented; the builder and the buffer are consumed by the calls they go to.
         unsafe {
             let builder = LLVMOrcCreateLLJITBuilder();
-            let target = machine(Target::host())?;
+            // Linking asks for the layout of data only; reading the host's features would take most of the time.
+            let plain = Target { cpu: "x86-64".to_owned(), features: String::new(), vector_bits: 128 };
+            let target = machine(&plain)?;
             let machine = target.0;
             // The JIT takes the target machine.
             std::mem::forget(target);
