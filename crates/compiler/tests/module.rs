@@ -119,6 +119,34 @@ fn a_call_through_a_pointer_reaches_what_another_kernel_wrote_into_it() {
     assert_eq!(constants(&calls), stored);
 }
 
+/// What a call through a pointer reaches may call through pointers of another signature; what has none of the signatures
+/// is not looked into.
+#[test]
+fn functions_of_other_signatures_are_not_lowered_for_a_call_through_a_pointer() {
+    let module = module(
+        ".func (.reg .b32 r) inner(.reg .b64 a) { cvt.u32.u64 r, a; ret; }
+.func (.reg .b32 r) other(.reg .b16 a) { foo.bar r, a; ret; }
+.func (.reg .b32 r) outer(.reg .b32 a) {
+  .reg .b64 %rd<3>; ld.global.u64 %rd1, [table+8]; mov.u64 %rd2, 9;
+  P: .callprototype (.reg .b32 _) _ (.reg .b64 _);
+  call (r), %rd1, (%rd2), P;
+  ret;
+}
+.global .u64 table[3] = {outer, inner, other};
+.visible .entry k() {
+  .reg .b64 %rd<2>; .reg .b32 %r<3>; ld.global.u64 %rd1, [table]; mov.u32 %r1, 9;
+  P: .callprototype (.reg .b32 _) _ (.reg .b32 _);
+  call (%r2), %rd1, (%r1), P;
+  st.global.u32 [table], %r2;
+  ret;
+}
+",
+    );
+    let k = body(&module, "k");
+    let compared = |op: &&Op| matches!(op, Op::Const(value) if *value > 1 << 40);
+    assert_eq!(ops(&k).filter(compared).count(), 2, "{k}");
+}
+
 #[test]
 fn a_variable_of_a_body_is_the_same_for_every_kernel_in_any_order() {
     let text = ".func (.reg .b32 r) count() {

@@ -18,11 +18,37 @@ pub(crate) fn kernel_address(index: u32) -> u64 {
     0x00e0_0000_0000_0000 + (u64::from(index) + 1) * 16
 }
 
-/// The signature that a call must have to reach a function.
+/// A function that a call through a pointer may reach.
 pub(crate) struct Candidate {
     pub(crate) id: FuncId,
     pub(crate) args: Vec<Ty>,
     pub(crate) results: Vec<Ty>,
+}
+
+/// The bits of all arguments and results: what a call and a function must agree on.
+#[derive(PartialEq, Eq, Hash)]
+pub(crate) struct Signature {
+    takes: Vec<u32>,
+    gives: Vec<u32>,
+}
+
+impl Candidate {
+    pub(crate) fn signature(&self) -> Signature {
+        let bits = |types: &[Ty]| types.iter().map(|ty| ty.bits()).collect();
+        Signature { takes: bits(&self.args), gives: bits(&self.results) }
+    }
+}
+
+/// The signatures of a function's calls through pointers.
+pub(crate) fn signatures(function: &Function) -> impl Iterator<Item = Signature> {
+    let insts = function.blocks.iter().flat_map(|block| &block.insts);
+    insts.filter(|inst| inst.op == Op::CallIndirect).map(|inst| signature(function, inst))
+}
+
+fn signature(function: &Function, call: &Inst) -> Signature {
+    let bits = |values: &[Value]| values.iter().map(|&it| function.ty(it).bits()).collect();
+    // The pointer comes first.
+    Signature { takes: bits(call.args.get(1..).unwrap_or_default()), gives: bits(&call.results) }
 }
 
 /// Replaces every [`Op::CallIndirect`] by a chain over the candidates with its signature.
@@ -43,11 +69,7 @@ pub(crate) fn resolve(function: &mut Function, candidates: &[Candidate]) {
 
 fn chain(function: &mut Function, at: BlockId, call: &Inst, tail: Vec<Inst>, candidates: &[Candidate]) {
     let Some((&pointer, args)) = call.args.split_first() else { return };
-    let types = |function: &Function, values: &[Value]| -> Vec<u32> {
-        values.iter().map(|&it| function.ty(it).bits()).collect()
-    };
-    let bits = |types: &[Ty]| types.iter().map(|ty| ty.bits()).collect::<Vec<_>>();
-    let (takes, gives) = (types(function, args), types(function, &call.results));
+    let wanted = signature(function, call);
     let result_types: Vec<Ty> = call.results.iter().map(|&it| function.ty(it)).collect();
 
     let mut last = empty_block();
@@ -56,7 +78,7 @@ fn chain(function: &mut Function, at: BlockId, call: &Inst, tail: Vec<Inst>, can
     last.term = std::mem::replace(&mut function.blocks[at.index()].term, Term::Exit);
     let behind = push(function, last);
     let mut current = at;
-    for candidate in candidates.iter().filter(|it| bits(&it.args) == takes && bits(&it.results) == gives) {
+    for candidate in candidates.iter().filter(|it| it.signature() == wanted) {
         let (block, results) = call_block(function, candidate, args, &result_types, call.pos);
         function.blocks[block.index()].term = Term::Jump(Edge { block: behind, args: results });
         let block = Edge { block, args: vec![] };

@@ -50,8 +50,7 @@ use std::ops::Range;
 use crate::ir::{FuncId, Function, Op, SharedId, SharedLayout};
 use crate::module::Module;
 use crate::program::{Diagnostic, Kernel, Program, Shared};
-use indirect::Candidate;
-use link::Device;
+use indirect::{Candidate, Signature};
 
 /// Every opcode that is lowered, for the list in `docs/ptx.md`.
 pub fn opcodes() -> impl Iterator<Item = &'static str> {
@@ -90,14 +89,7 @@ impl<'m> Lowering<'m> {
             entries.iter().map(|entry| function::lower(self.module, entry, &mut self.shared)).collect();
         self.lower_reachable(bodies.iter().flatten().flat_map(named).collect());
 
-        let code = || bodies.iter().flatten().chain(self.functions.values().flatten());
-        let candidates = if code().any(calls_indirectly) {
-            let taken = self.module.taken();
-            self.lower_reachable(taken.to_vec());
-            self.candidates(taken)
-        } else {
-            vec![]
-        };
+        let candidates = self.candidates(&bodies);
         let numbers: Numbers = self.functions.keys().copied().zip((0..).map(FuncId)).collect();
         let mut reached = self.reached();
         for function in bodies.iter_mut().flatten().chain(&mut reached.table) {
@@ -129,21 +121,27 @@ impl<'m> Lowering<'m> {
         }
     }
 
-    /// The signatures of the functions whose address a pointer can hold.
-    fn candidates(&self, taken: &[FuncId]) -> Vec<Candidate> {
-        let lowered = taken.iter().filter_map(|id| Some((*id, self.functions.get(id)?)));
-        lowered
-            .map(|(id, function)| match function {
-                Ok(Function { args, results, .. }) => {
-                    Candidate { id, args: args.clone(), results: results.clone() }
-                }
-                Err(_) => {
-                    let Function { args, results, .. } =
-                        placeholder(&self.module.linked.functions[id.index()]);
-                    Candidate { id, args, results }
-                }
-            })
-            .collect()
+    /// The functions that calls through pointers may reach, which are lowered too: those whose address a pointer can hold
+    /// and whose signature some call has.
+    fn candidates(&mut self, bodies: &[Result<Function, Vec<Diagnostic>>]) -> Vec<Candidate> {
+        let mut found: Vec<Candidate> = vec![];
+        let mut seen: HashSet<Signature> = HashSet::new();
+        // What is reached may call through pointers of other signatures.
+        loop {
+            let code = bodies.iter().flatten().chain(self.functions.values().flatten());
+            let wanted: HashSet<Signature> =
+                code.flat_map(indirect::signatures).filter(|it| !seen.contains(it)).collect();
+            if wanted.is_empty() {
+                break;
+            }
+            let all = self.module.taken().iter().map(|&id| candidate(id, self.module));
+            let new: Vec<Candidate> = all.filter(|it| wanted.contains(&it.signature())).collect();
+            self.lower_reachable(new.iter().map(|it| it.id).collect());
+            found.extend(new);
+            seen.extend(wanted);
+        }
+        found.sort_by_key(|it| it.id);
+        found
     }
 
     /// From here on a function that did not lower is a placeholder that nobody who would run it gets to see.
@@ -152,7 +150,7 @@ impl<'m> Lowering<'m> {
         for (id, function) in std::mem::take(&mut self.functions) {
             let (function, failure) = match function {
                 Ok(function) => (function, None),
-                Err(failure) => (placeholder(&self.module.linked.functions[id.index()]), Some(failure)),
+                Err(failure) => (placeholder(id, self.module), Some(failure)),
             };
             reached.table.push(function);
             reached.failures.push(failure);
@@ -185,17 +183,18 @@ impl<'m> Lowering<'m> {
 }
 
 /// Stands where a function could not be lowered; nobody who would run it gets a body.
-fn placeholder(device: &Device) -> Function {
-    match &device.signature {
-        Ok((parameters, results)) => {
-            builder::trapping(&device.name, &layout::types(parameters), &layout::types(results))
-        }
-        Err(_) => builder::trapping(&device.name, &[], &[]),
-    }
+fn placeholder(id: FuncId, module: &Module) -> Function {
+    let Candidate { args, results, .. } = candidate(id, module);
+    builder::trapping(&module.linked.functions[id.index()].name, &args, &results)
 }
 
-fn calls_indirectly(function: &Function) -> bool {
-    function.blocks.iter().flat_map(|block| &block.insts).any(|inst| inst.op == Op::CallIndirect)
+fn candidate(id: FuncId, module: &Module) -> Candidate {
+    let (args, results) = match &module.linked.functions[id.index()].signature {
+        Ok((parameters, results)) => (layout::types(parameters), layout::types(results)),
+        // It does not lower.
+        Err(_) => (vec![], vec![]),
+    };
+    Candidate { id, args, results }
 }
 
 impl Reached {
