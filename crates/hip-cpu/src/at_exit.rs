@@ -1,4 +1,4 @@
-//! What the user asked to be told on stderr when the process ends.
+//! What is done when the process ends: what the user asked to be told on stderr.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
@@ -20,7 +20,7 @@ pub fn say(text: &str) {
     unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stderr) };
 }
 
-/// Calls `print` when the process ends; it must do nothing but [`say`] something.
+/// Calls `print` when the process ends; it must do little: [`say`] something, wait for a thread of ours.
 pub fn register(print: extern "C" fn(c_int, *mut c_void)) {
     // SAFETY: the library stays loaded. (`atexit` is bound to nothing in this library.)
     unsafe { on_exit(print, std::ptr::null_mut()) };

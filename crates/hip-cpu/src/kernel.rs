@@ -1,10 +1,11 @@
 //! From a kernel of a module and a block shape to code: the disk cache, else the translator and LLVM. What the cache
 //! has is neither parsed nor lowered.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cache::{Cache, Key, KeyBuilder};
-use compiler::back::cpu::{self, Options, Setting};
+use compiler::back::cpu::{self, Compiled, Options, Setting};
 use compiler::ir::SharedLayout;
 use compiler::program::Kernel;
 use config::CpuSetting;
@@ -65,7 +66,7 @@ impl Facts {
 }
 
 /// Code for the kernel of this index with blocks of this shape.
-pub fn build(module: &Module, index: usize, block: [u32; 3], clustered: bool) -> Result<exec::Kernel> {
+pub fn build(module: &Module, index: usize, block: [u32; 3], clustered: bool) -> Result<Arc<exec::Kernel>> {
     // LLVM recurses deeply and the program's threads may have small stacks.
     let built = std::thread::scope(|scope| {
         std::thread::Builder::new()
@@ -87,7 +88,7 @@ pub fn build(module: &Module, index: usize, block: [u32; 3], clustered: bool) ->
     }
 }
 
-fn build_here(module: &Module, index: usize, block: [u32; 3], clustered: bool) -> Result<exec::Kernel> {
+fn build_here(module: &Module, index: usize, block: [u32; 3], clustered: bool) -> Result<Arc<exec::Kernel>> {
     let config = config::get();
     let target = Target::host();
     let setting = match config.cpu_setting {
@@ -107,7 +108,7 @@ fn build_here(module: &Module, index: usize, block: [u32; 3], clustered: bool) -
             Ok(code) => {
                 tracing::info!(target: "cudaway::cpu", "cache hit {name}, block {block:?}");
                 profile::made(name, block, &code, start.elapsed());
-                return Ok(code);
+                return Ok(Arc::new(code));
             }
             Err(error) => {
                 tracing::warn!(target: "cudaway::cpu", "cached code of {name}: {error}; compiling again")
@@ -122,36 +123,114 @@ fn build_here(module: &Module, index: usize, block: [u32; 3], clustered: bool) -
         }
         hipErrorInvalidKernelFile
     })?;
+    let quick = cpu::quick(&program, &program.kernels[0], &options, &compiled);
     drop(program);
     module.forget(index);
-    let emitted = start.elapsed();
     dump(name, block, &compiled.text);
-    let shape = CompiledShape::from(&compiled);
-    let built = jit::compile(name, &compiled.text, target).and_then(|object| {
-        let code = exec::Kernel::load(&object, &shape)?;
-        Ok((object, code))
-    });
-    let (object, code) = built.map_err(|error| {
-        tracing::error!(target: "cudaway::cpu", "{name}: {error}");
-        hipErrorInvalidKernelFile
-    })?;
-    let (setting, width) = (shape.setting, shape.width);
-    tracing::info!(
-        target: "cudaway::cpu",
-        "compiled kernel {name}, block {block:?}, setting {}, {} bytes of code, {:.1} ms (IR {:.1} ms)",
-        if setting == Setting::Simd { format!("S, {width} lanes") } else { setting.letter().to_owned() },
-        object.len(),
-        start.elapsed().as_secs_f64() * 1e3,
-        emitted.as_secs_f64() * 1e3,
-    );
-    for (not, why) in [("S", &shape.why_not[0]), ("P", &shape.why_not[1])] {
-        if let Some(why) = why {
-            tracing::info!(target: "cudaway::cpu", "{name} does not run in setting {not}: {why}");
+    let making = Making { name: name.clone(), block, target, start, emitted: start.elapsed() };
+    let Some(quick) = quick else {
+        let (code, packed) = making.finish(&compiled)?;
+        Cache::global().put(&key, &packed);
+        return Ok(Arc::new(code));
+    };
+    let code = Arc::new(making.finish(&quick)?.0);
+    let first = Arc::downgrade(&code);
+    pending::begin();
+    let better = move || {
+        if let Ok((code, packed)) = making.finish(&compiled) {
+            Cache::global().put(&key, &packed);
+            if let Some(first) = first.upgrade() {
+                first.replace_by(code);
+            }
+        }
+        pending::end();
+    };
+    if let Err(error) = thread::spawn("cudaway-jit".to_owned(), better) {
+        pending::end();
+        tracing::warn!(target: "cudaway::cpu", "{name} stays as it is: no thread to compile it: {error}");
+    }
+    Ok(code)
+}
+
+/// Better code that is being made. A program that ends sooner waits for it once, so that the cache has it the next time.
+mod pending {
+    use std::ffi::{c_int, c_void};
+    use std::sync::Once;
+    use std::time::{Duration, Instant};
+
+    use parking_lot::{Condvar, Mutex};
+
+    use crate::{at_exit, thread};
+
+    /// Longer than any kernel should take; a program must end.
+    const PATIENCE: Duration = Duration::from_secs(5);
+
+    static COUNT: Mutex<usize> = Mutex::new(0);
+    static FEWER: Condvar = Condvar::new();
+
+    pub fn begin() {
+        static ONCE: Once = Once::new();
+        *COUNT.lock() += 1;
+        if config::get().cache_dir.is_some() {
+            ONCE.call_once(|| at_exit::register(wait));
         }
     }
-    profile::made(name, block, &code, start.elapsed());
-    Cache::global().put(&key, &pack(&shape, &object));
-    Ok(code)
+
+    pub fn end() {
+        *COUNT.lock() -= 1;
+        FEWER.notify_all();
+    }
+
+    extern "C" fn wait(_: c_int, _: *mut c_void) {
+        // A fork has the count, and none of the threads.
+        if thread::is_forked() {
+            return;
+        }
+        let until = Instant::now() + PATIENCE;
+        let Some(mut count) = COUNT.try_lock_until(until) else { return };
+        while *count > 0 && !FEWER.wait_until(&mut count, until).timed_out() {}
+    }
+}
+
+/// A kernel on its way from LLVM IR to code.
+struct Making {
+    name: String,
+    block: [u32; 3],
+    target: &'static Target,
+    start: Instant,
+    emitted: Duration,
+}
+
+impl Making {
+    /// The code, and what the cache keeps of it.
+    fn finish(&self, compiled: &Compiled) -> Result<(exec::Kernel, Vec<u8>)> {
+        let Making { name, block, target, start, emitted } = self;
+        let shape = CompiledShape::from(compiled);
+        let built = jit::compile(name, &compiled.text, target).and_then(|object| {
+            let code = exec::Kernel::load(&object, &shape)?;
+            Ok((object, code))
+        });
+        let (object, code) = built.map_err(|error| {
+            tracing::error!(target: "cudaway::cpu", "{name}: {error}");
+            hipErrorInvalidKernelFile
+        })?;
+        let (setting, width) = (shape.setting, shape.width);
+        tracing::info!(
+            target: "cudaway::cpu",
+            "compiled kernel {name}, block {block:?}, setting {}, {} bytes of code, {:.1} ms (IR {:.1} ms)",
+            if setting == Setting::Simd { format!("S, {width} lanes") } else { setting.letter().to_owned() },
+            object.len(),
+            start.elapsed().as_secs_f64() * 1e3,
+            emitted.as_secs_f64() * 1e3,
+        );
+        for (not, why) in [("S", &shape.why_not[0]), ("P", &shape.why_not[1])] {
+            if let Some(why) = why {
+                tracing::info!(target: "cudaway::cpu", "{name} does not run in setting {not}: {why}");
+            }
+        }
+        profile::made(name, *block, &code, start.elapsed());
+        Ok((code, pack(&shape, &object)))
+    }
 }
 
 fn key(digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key {

@@ -238,7 +238,7 @@ impl Launched {
         let start = config::get().profile.then(Instant::now);
         let fault = exec::run(&grid).err();
         if let Some(start) = start {
-            profile::ran(&function.header().name, self.shape.block, code, start.elapsed());
+            profile::ran(&function.header().name, self.shape.block, code.best(), start.elapsed());
         }
         if let Some(fault) = fault {
             self.report(fault);

@@ -315,7 +315,7 @@ impl Function {
         if let Some(code) = find() {
             return Ok(code);
         }
-        let code = Arc::new(kernel::build(&self.module, self.index, block, clustered)?);
+        let code = kernel::build(&self.module, self.index, block, clustered)?;
         self.compiled.write().push((wanted, code.clone()));
         Ok(code)
     }

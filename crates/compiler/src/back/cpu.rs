@@ -96,6 +96,66 @@ pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Com
     Ok(Compiled { why_not_simd, why_not_warp, ..compiled })
 }
 
+/// Lines of LLVM IR that LLVM compiles in some 150 ms.
+const LONG: usize = 3_000;
+
+/// For code in vectors that takes long to compile, code that gives the same and is there sooner: one thread after the
+/// other. `None` where `compiled` is short, or a width was asked for, or one thread at a time could be told from many.
+pub fn quick(program: &Program, kernel: &Kernel, options: &Options, compiled: &Compiled) -> Option<Compiled> {
+    let is_chosen = options.setting.is_none() && options.width.is_none();
+    let is_wide = compiled.setting == Setting::Simd && compiled.width > 1;
+    if !is_chosen || !is_wide || compiled.text.lines().nth(LONG).is_none() {
+        return None;
+    }
+    if !super::simd::is_any_good(kernel.body.as_ref().ok()?) {
+        return None;
+    }
+    let one = Options { setting: Some(Setting::Simd), width: Some(1), ..options.clone() };
+    emit(program, kernel, &one).ok().filter(|quick| quick.setting == Setting::Simd)
+}
+
 fn asked_for(setting: Setting) -> String {
     format!("setting {} was asked for", setting.letter())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::Source;
+
+    /// Settings and widths of the code for a kernel that does `work` `times` times, and of what is there sooner.
+    fn made(work: &str, times: usize) -> ((Setting, u32), Option<(Setting, u32)>) {
+        let text = format!(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 words) {{\n\
+             .reg .b32 %t, %x;\n.reg .b64 %p, %at;\n.shared .b32 s[256];\n\
+             ld.param.u64 %p, [words];\nmov.u32 %t, %tid.x;\nmul.lo.u32 %x, %t, %t;\n{}ret;\n}}\n",
+            format!("{work}and.b32 %x, %x, 255;\nmul.wide.u32 %at, %x, 4;\nadd.u64 %at, %at, %p;\nld.global.u32 %x, [%at];\n\
+                 st.global.u32 [%at], %t;\n")
+            .repeat(times)
+        );
+        let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
+        let options = Options {
+            block: [256, 1, 1],
+            setting: None,
+            width: None,
+            vector_bits: 256,
+            clustered: false,
+            sanitize: false,
+        };
+        let kernel = program.kernel("k").unwrap();
+        let compiled = emit(&program, kernel, &options).unwrap();
+        let quick = quick(&program, kernel, &options, &compiled);
+        ((compiled.setting, compiled.width), quick.map(|it| (it.setting, it.width)))
+    }
+
+    #[test]
+    fn long_code_has_a_quick_form_unless_the_order_of_threads_could_be_seen() {
+        let wide = (Setting::Simd, 16);
+        assert_eq!(made("", 50), (wide, Some((Setting::Simd, 1))));
+        assert_eq!(made("bar.sync 0;\n", 50), (wide, Some((Setting::Simd, 1))));
+        assert_eq!(made("", 5), (wide, None));
+        assert_eq!(made("atom.global.add.u32 %x, [%p], 1;\n", 50), (wide, None));
+        assert_eq!(made("membar.gl;\n", 50), (wide, None));
+        assert_eq!(made("activemask.b32 %x;\n", 50), ((Setting::Simd, 32), None));
+    }
 }

@@ -18,6 +18,7 @@ pub mod texture;
 
 use std::ffi::c_void;
 use std::mem::offset_of;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, ENTRY_WARP, Setting};
@@ -249,6 +250,8 @@ pub struct Kernel {
     pub why_not: [Option<String>; 2],
     /// Nanoseconds one block took on average lately; 0 before the first launch.
     block_ns: AtomicU32,
+    /// Code in setting S that took longer to compile, and runs in the place of this since it is there.
+    better: OnceLock<Box<Kernel>>,
     // Behind `entry`.
     _code: jit::Code,
 }
@@ -271,8 +274,21 @@ impl Kernel {
             stackful: compiled.stackful,
             why_not: compiled.why_not.clone(),
             block_ns: AtomicU32::new(0),
+            better: OnceLock::new(),
             _code: code,
         })
+    }
+
+    /// From now on, from its next chunk of blocks on too, a grid of this code runs `better`, which does the same.
+    pub fn replace_by(&self, better: Kernel) {
+        if matches!((&self.entry, &better.entry), (Entry::Simd(_), Entry::Simd(_))) {
+            let _ = self.better.set(Box::new(better));
+        }
+    }
+
+    /// The code that runs: this, or what has replaced it.
+    pub fn best(&self) -> &Kernel {
+        self.better.get().map_or(self, |better| better)
     }
 }
 
@@ -346,7 +362,7 @@ impl Job<'_> {
         let _rounding = Rounding::ptx();
         let guard = Guard::new();
         match self.grid.kernel.entry {
-            Entry::Simd(run) => self.run_chunks(run, &guard, arena, number),
+            Entry::Simd(_) => self.run_chunks(&guard, arena, number),
             Entry::Step(step) => {
                 let next = || {
                     let linear = self.next.fetch_add(1, Ordering::Relaxed);
@@ -362,14 +378,34 @@ impl Job<'_> {
         }
     }
 
-    fn run_chunks(&self, run: RunFn, guard: &Guard, arena: &mut Arena, number: u32) -> Result<(), Fault> {
-        let Grid { kernel, launch, shared_bytes, .. } = *self.grid;
+    fn run_chunks(&self, guard: &Guard, arena: &mut Arena, number: u32) -> Result<(), Fault> {
+        let mut kernel = self.grid.kernel.best();
+        let mut worker = self.worker(kernel, arena, number)?;
+        while let Some((first, count)) = self.take() {
+            let best = self.grid.kernel.best();
+            if !std::ptr::eq(best, kernel) {
+                kernel = best;
+                worker = self.worker(kernel, arena, number)?;
+            }
+            let Entry::Simd(run) = kernel.entry else { return Ok(()) };
+            // SAFETY: the emitter's code with the structures it was made for, alive for the call.
+            let status = unsafe { run.call(guard, self.grid.launch, &worker, first, count) };
+            if status != 0 {
+                return Err(Fault::of_status(status));
+            }
+        }
+        Ok(())
+    }
+
+    /// What code in setting S finds, with room for its blocks.
+    fn worker(&self, kernel: &Kernel, arena: &mut Arena, number: u32) -> Result<Worker, Fault> {
+        let Grid { launch, shared_bytes, .. } = *self.grid;
         let n_threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
         let local_bytes = kernel.local_bytes * n_threads;
         arena.shared.ensure(u64::from(shared_bytes))?;
         arena.context.ensure(kernel.context_bytes)?;
         arena.local.ensure(local_bytes)?;
-        let worker = Worker {
+        Ok(Worker {
             shared: arena.shared.base(),
             context: arena.context.base(),
             local: arena.local.base(),
@@ -381,15 +417,7 @@ impl Job<'_> {
             cluster_rank: 0,
             pad: 0,
             sanitizer: std::ptr::null_mut(),
-        };
-        while let Some((first, count)) = self.take() {
-            // SAFETY: the emitter's code with the structures it was made for, alive for the call.
-            let status = unsafe { run.call(guard, launch, &worker, first, count) };
-            if status != 0 {
-                return Err(Fault::of_status(status));
-            }
-        }
-        Ok(())
+        })
     }
 
     /// The next blocks of setting S: first and count. Chunks get smaller towards the end, so that all workers end together.

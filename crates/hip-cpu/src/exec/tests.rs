@@ -344,3 +344,53 @@ fn a_fault_in_one_block_ends_blocks_that_spin_for_ever() {
     let kernel = kernel(text, Setting::Lane);
     assert_eq!(launch(&kernel, [10, 1, 1], [1, 1, 1], &[0]), Err(Fault::Trap));
 }
+
+/// `cudaway_run` that writes `word` for each of its blocks.
+fn marking(word: u32) -> Kernel {
+    let text = format!(
+        "define i32 @cudaway_run(ptr %launch, ptr %worker, i64 %first, i64 %count) {{
+         entry:
+           %params = load ptr, ptr %launch
+           %out = load ptr, ptr %params
+           %end = add i64 %first, %count
+           br label %block
+         block:
+           %b = phi i64 [ %first, %entry ], [ %next, %block ]
+           %at = getelementptr i32, ptr %out, i64 %b
+           store i32 {word}, ptr %at
+           %next = add i64 %b, 1
+           %more = icmp ult i64 %next, %end
+           br i1 %more, label %block, label %done
+         done:
+           ret i32 0
+         }}"
+    );
+    kernel(&text, Setting::Simd)
+}
+
+#[test]
+fn code_that_was_replaced_runs_no_more_and_every_block_runs_once() {
+    let first = marking(1);
+    let mut out = vec![0u32; 5000];
+    let params = [out.as_mut_ptr() as u64];
+    let mut run = |kernel: &Kernel| {
+        out.fill(0);
+        launch(kernel, [5000, 1, 1], [32, 1, 1], &params).unwrap();
+        out.clone()
+    };
+    assert_eq!(run(&first), [1; 5000]);
+    first.replace_by(marking(2));
+    assert_eq!(run(&first), [2; 5000]);
+    // While a grid runs, from some chunk on.
+    let early = marking(1);
+    std::thread::scope(|scope| {
+        scope.spawn(|| early.replace_by(marking(2)));
+        loop {
+            let found = run(&early);
+            assert!(found.iter().all(|&word| word == 1 || word == 2));
+            if found == [2; 5000] {
+                break;
+            }
+        }
+    });
+}

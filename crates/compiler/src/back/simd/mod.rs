@@ -30,6 +30,8 @@ use crate::pass::shape::Among;
 use crate::program::{GlobalSpace, Kernel, Program};
 use std::collections::HashMap;
 
+pub(crate) use width::is_any_good;
+
 /// Lines of LLVM IR from which on accesses lane by lane become calls. LLVM compiles about that many in a second.
 const LONG: usize = 15_000;
 

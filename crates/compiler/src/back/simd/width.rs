@@ -61,12 +61,7 @@ const MISPREDICTED: f64 = 10.0;
 pub(super) fn is_scalar_faster(plan: &Plan, vector_bits: u32) -> bool {
     // Regions cost their turns through the block's context; and nobody may count on lanes going together.
     let [region] = &plan.regions[..] else { return false };
-    let insts = || region.function.blocks.iter().flat_map(|block| &block.insts);
-    let is_plain = insts().all(|inst| match inst.op {
-        Op::Load { order, .. } | Op::Store { order, .. } => order == Order::Weak,
-        ref op => op.is_pure() || matches!(op, Op::Special(_) | Op::LocalAddr(_) | Op::Cvta { .. }),
-    });
-    if !is_plain {
+    if !region.function.blocks.iter().flat_map(|block| &block.insts).all(|inst| is_plain(&inst.op)) {
         return false;
     }
     let graph = successors(&region.function);
@@ -98,6 +93,20 @@ pub(super) fn is_scalar_faster(plan: &Plan, vector_bits: u32) -> bool {
         }
     }
     scalar * 1.25 < vector
+}
+
+/// Neither the order in which threads do it, nor whether they do it together, can be seen.
+fn is_plain(op: &Op) -> bool {
+    match op {
+        Op::Load { order, .. } | Op::Store { order, .. } => *order == Order::Weak,
+        op => op.is_pure() || matches!(op, Op::Special(_) | Op::LocalAddr(_) | Op::Cvta { .. }),
+    }
+}
+
+/// Whether groups of any width give the same, one thread at a time too.
+pub(crate) fn is_any_good(body: &Function) -> bool {
+    let mut insts = body.blocks.iter().flat_map(|block| &block.insts);
+    insts.all(|inst| is_plain(&inst.op) || matches!(inst.op, Op::Barrier { .. }))
 }
 
 /// Cycles of one thread: in scalar code, and its part of a group's.
