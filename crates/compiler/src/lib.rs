@@ -20,3 +20,6 @@ pub mod texture;
 
 pub use module::Module;
 pub use program::{Cause, Diagnostic, Program, Source};
+
+/// Names this translator (build.rs): part of every cache key of what it makes or says.
+pub const TRANSLATOR: &str = env!("CUDAWAY_TRANSLATOR");

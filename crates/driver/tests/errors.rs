@@ -16,6 +16,12 @@ use driver::api::{
 fn exclusive() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     let guard = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    static CACHE: std::sync::Once = std::sync::Once::new();
+    CACHE.call_once(|| {
+        let _ = std::fs::remove_dir_all(cache_folder());
+        // SAFETY: nobody reads the environment before the first call.
+        unsafe { std::env::set_var("CUDAWAY_CACHE_DIR", cache_folder()) };
+    });
     null::start();
     // Threads of the test harness are reused: begin with an empty stack.
     while context::cuCtxPopCurrent_v2(None.into()).is_ok() {}
@@ -330,6 +336,38 @@ fn a_load_that_gives_a_log_buffer_looks_into_every_kernel() {
     let (loaded, log) = load_with_log(short);
     assert_eq!(loaded, Err(Error::InvalidPtx));
     assert!(log.starts_with("ptx:5:14: error: expected"), "{log}");
+}
+
+/// The cache of this test; empty when it begins.
+fn cache_folder() -> &'static std::path::Path {
+    std::path::Path::new(concat!(env!("CARGO_TARGET_TMPDIR"), "/driver-errors"))
+}
+
+#[test]
+fn a_text_with_nothing_wrong_in_it_is_remembered_and_no_other() {
+    let _one = exclusive();
+    let _scope = scope();
+    let text = |instruction: &str| {
+        let line = format!("\t{instruction} %r1, %r1, 1;\n").repeat(400);
+        let body = format!(".visible .entry k() {{\n\t.reg .b32 %r<2>;\n{line}\tret;\n}}\n");
+        std::ffi::CString::new(format!(".version 8.0\n.target sm_80\n{body}")).unwrap()
+    };
+    let n_entries = || {
+        let folders = std::fs::read_dir(cache_folder()).into_iter().flatten().flatten();
+        folders.filter_map(|folder| Some(std::fs::read_dir(folder.path()).ok()?.count())).sum::<usize>()
+    };
+    let before = n_entries();
+    for _ in 0..2 {
+        let (loaded, log) = load_with_log(&text("add.s32"));
+        loaded.unwrap();
+        assert_eq!((log.as_str(), n_entries()), ("", before + 1));
+    }
+    for _ in 0..2 {
+        let (loaded, log) = load_with_log(&text("add.s33"));
+        assert_eq!(loaded, Err(Error::InvalidPtx));
+        assert!(log.starts_with("ptx:5:2: error: instruction 'add.s33' is not supported"), "{log}");
+        assert_eq!(n_entries(), before + 1);
+    }
 }
 
 #[test]

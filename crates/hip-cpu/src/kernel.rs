@@ -18,13 +18,17 @@ use crate::module::{Facts, Module};
 use crate::profile;
 use crate::thread;
 
-/// What changes the code besides the program and the target (see build.rs).
-const TRANSLATOR: &str = env!("CUDAWAY_TRANSLATOR");
+/// With the translator, what changes the code besides the program and the target (see build.rs).
+const GENERATOR: &str = env!("CUDAWAY_GENERATOR");
 
 /// What launches need to know of a kernel. The error of one that cannot be translated is told in the log.
 pub fn facts(module: &Module, index: usize) -> Result<Facts> {
     let name = &module.header(index).name;
-    let key = KeyBuilder::new("cpu facts", TRANSLATOR).field(&module.digest).field(name.as_bytes()).finish();
+    let key = KeyBuilder::new("cpu facts", compiler::TRANSLATOR)
+        .field(GENERATOR.as_bytes())
+        .field(&module.digest)
+        .field(name.as_bytes())
+        .finish();
     if let Some(facts) = Cache::global().get(&key, name).and_then(|bytes| Facts::unpack(&bytes)) {
         return Ok(facts);
     }
@@ -234,7 +238,8 @@ impl Making {
 }
 
 fn key(digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key {
-    KeyBuilder::new("cpu object", TRANSLATOR)
+    KeyBuilder::new("cpu object", compiler::TRANSLATOR)
+        .field(GENERATOR.as_bytes())
         .field(digest)
         .field(name.as_bytes())
         .field(format!("{options:?}").as_bytes())

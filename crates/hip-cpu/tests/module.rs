@@ -14,7 +14,8 @@ use hip_sys::*;
 fn begin() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let folder = std::env::temp_dir().join(format!("cudaway-module-test-{}", std::process::id()));
+        let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/hip-cpu-module");
+        let _ = std::fs::remove_dir_all(folder);
         // SAFETY: nobody reads the environment before the first call.
         unsafe { std::env::set_var("CUDAWAY_CACHE_DIR", folder) };
     });

@@ -6,6 +6,7 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use cache::{Cache, Key, KeyBuilder};
 use compiler::texture::Opaque;
 use compiler::{Cause, Source};
 use cuda_abi::{CUdeviceptr, CUfunction, CUmodule};
@@ -82,6 +83,9 @@ pub enum Bodies {
 /// texts, one or a few kernels each, and expect the load to say what is wrong with them.
 const SHORT_BYTES: usize = 64 << 10;
 
+/// Shorter texts are looked into sooner than the cache is asked whether somebody did.
+const REMEMBERED_BYTES: usize = 4 << 10;
+
 impl Linked {
     /// Reads and links what stands at module scope. A bad kernel is an error only when it is asked for.
     ///
@@ -113,12 +117,24 @@ impl Linked {
             module,
         };
         if bodies == Bodies::All || n_bytes <= SHORT_BYTES {
-            linked.look_into_all()?;
+            let key = (n_bytes >= REMEMBERED_BYTES).then(|| linked.key());
+            linked.look_into_all(key.as_ref())?;
         }
         Ok(linked)
     }
 
-    fn look_into_all(&mut self) -> core::result::Result<(), Failure> {
+    /// What the cache finds a text by that has nothing wrong in it.
+    fn key(&self) -> Key {
+        let parts = KeyBuilder::new("nothing wrong", compiler::TRANSLATOR);
+        self.sources().iter().fold(parts, |parts, source| parts.field(source.text.as_bytes())).finish()
+    }
+
+    fn look_into_all(&mut self, key: Option<&Key>) -> core::result::Result<(), Failure> {
+        if key.is_some_and(|key| Cache::global().get(key, "what is wrong with a text").is_some()) {
+            // Nobody saw the kernels before.
+            self.kernels.iter().for_each(|info| drop(info.broken.set(None)));
+            return Ok(());
+        }
         let program = self.module.lower_all();
         self.complaints = lines(&program.diagnostics);
         self.undefined = undefined(&program.diagnostics);
@@ -126,6 +142,9 @@ impl Linked {
             let body = &program.kernels[info.index].body;
             // Nobody saw the kernel before.
             let _ = info.broken.set(body.as_ref().err().map(|diagnostics| failure(diagnostics)));
+        }
+        if let Some(key) = key.filter(|_| program.diagnostics.is_empty()) {
+            Cache::global().put(key, &[]);
         }
         // Without a kernel that works there is nothing a module could be used for but its variables.
         match self.kernels.first().and_then(|first| self.failure(first)) {
