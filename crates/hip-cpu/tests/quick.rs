@@ -1,0 +1,93 @@
+//! A kernel that takes long to compile runs at once in a quick form, and gives the same when the better code is there.
+
+use std::ffi::{CString, c_void};
+use std::fmt::Write;
+use std::path::Path;
+use std::ptr::null_mut;
+use std::time::{Duration, Instant};
+
+use hip_cpu::api::*;
+
+const STEPS: usize = 250;
+const THREADS: usize = 256 * 40;
+
+/// Each thread walks `STEPS` times through a table of 256 words, from its own number on.
+fn text() -> String {
+    let mut text = String::from(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry walk(.param .u64 table, .param .u64 out)\n{\n\
+         .reg .pred %p;\n.reg .b32 %t, %b, %x, %sum;\n.reg .b64 %table, %out, %at;\n\
+         ld.param.u64 %table, [table];\nld.param.u64 %out, [out];\nmov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\n\
+         mad.lo.u32 %t, %b, 256, %t;\nmul.wide.u32 %at, %t, 4;\nadd.u64 %out, %out, %at;\nmov.u32 %x, %t;\n\
+         mov.u32 %sum, 0;\n",
+    );
+    for step in 0..STEPS {
+        let _ = writeln!(
+            text,
+            "and.b32 %x, %x, 255;\nmul.wide.u32 %at, %x, 4;\nadd.u64 %at, %at, %table;\nld.global.u32 %x, [%at];\n\
+             setp.gt.u32 %p, %x, {};\n@%p bra L{step};\nxor.b32 %sum, %sum, %x;\nL{step}:\nadd.u32 %sum, %sum, %x;",
+            step * 2000
+        );
+    }
+    text + "st.global.u32 [%out], %sum;\nret;\n}\n"
+}
+
+fn word(i: usize) -> u32 {
+    (i as u32).wrapping_mul(2_654_435_761) >> 12
+}
+
+fn expected(thread: usize) -> u32 {
+    let (mut x, mut sum) = (thread as u32, 0u32);
+    for step in 0..STEPS {
+        x = word((x & 255) as usize);
+        if x <= step as u32 * 2000 {
+            sum ^= x;
+        }
+        sum = sum.wrapping_add(x);
+    }
+    sum
+}
+
+fn n_files(folder: &Path) -> usize {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    entries.flatten().map(|it| if it.path().is_dir() { n_files(&it.path()) } else { 1 }).sum()
+}
+
+#[test]
+fn results_stay_the_same_when_the_better_code_comes() {
+    let folder = std::env::temp_dir().join(format!("cudaway-quick-test-{}", std::process::id()));
+    // SAFETY: nobody reads the environment before the first call.
+    unsafe { std::env::set_var("CUDAWAY_CACHE_DIR", &folder) };
+    let text = CString::new(text()).unwrap();
+    let (mut module, mut function) = (null_mut(), null_mut());
+    hipModuleLoadData(&mut module, text.as_ptr().cast()).unwrap();
+    hipModuleGetFunction(&mut function, module, c"walk".as_ptr()).unwrap();
+    let (mut table, mut out) = (null_mut::<c_void>(), null_mut::<c_void>());
+    hipMalloc(&mut table, 256 * 4).unwrap();
+    hipMalloc(&mut out, THREADS * 4).unwrap();
+    let mut words: Vec<u32> = (0..256).map(word).collect();
+    hipMemcpyHtoD(table, words.as_mut_ptr().cast(), 256 * 4).unwrap();
+    let wanted: Vec<u32> = (0..THREADS).map(expected).collect();
+    let mut check = || {
+        hipMemset(out, 0xff, THREADS * 4).unwrap();
+        let mut arguments: [*mut c_void; 2] = [(&raw mut table).cast(), (&raw mut out).cast()];
+        let grid = (THREADS / 256) as u32;
+        let at = arguments.as_mut_ptr();
+        hipModuleLaunchKernel(function, grid, 1, 1, 256, 1, 1, 0, null_mut(), at, null_mut()).unwrap();
+        let mut found = vec![0u32; THREADS];
+        hipMemcpyDtoH(found.as_mut_ptr().cast(), out, THREADS * 4).unwrap();
+        assert!(found == wanted);
+    };
+    // What launches know of the kernel is in the cache; the better code follows it there before it is taken.
+    let before = n_files(&folder);
+    check();
+    let until = Instant::now() + Duration::from_secs(300);
+    while n_files(&folder) == before {
+        assert!(Instant::now() < until, "no better code came");
+        check();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    for _ in 0..200 {
+        check();
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}
