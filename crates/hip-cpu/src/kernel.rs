@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Target};
 use crate::module::{Facts, Module};
+use crate::pending::Pending;
 use crate::profile;
 use crate::thread;
 
@@ -139,61 +140,19 @@ fn build_here(module: &Module, index: usize, block: [u32; 3], clustered: bool) -
     };
     let code = Arc::new(making.finish(&quick)?.0);
     let first = Arc::downgrade(&code);
-    pending::begin();
+    let mut pending = Pending::new();
     let better = move || {
-        if let Ok((code, packed)) = making.finish(&compiled) {
-            Cache::global().put(&key, &packed);
-            if let Some(first) = first.upgrade() {
-                first.replace_by(code);
-            }
+        pending.take_turn();
+        let Ok((code, packed)) = making.finish(&compiled) else { return };
+        Cache::global().put(&key, &packed);
+        if let Some(first) = first.upgrade() {
+            first.replace_by(code);
         }
-        pending::end();
     };
     if let Err(error) = thread::spawn("cudaway-jit".to_owned(), better) {
-        pending::end();
         tracing::warn!(target: "cudaway::cpu", "{name} stays as it is: no thread to compile it: {error}");
     }
     Ok(code)
-}
-
-/// Better code that is being made. A program that ends sooner waits for it once, so that the cache has it the next time.
-mod pending {
-    use std::ffi::{c_int, c_void};
-    use std::sync::Once;
-    use std::time::{Duration, Instant};
-
-    use parking_lot::{Condvar, Mutex};
-
-    use crate::{at_exit, thread};
-
-    /// Longer than any kernel should take; a program must end.
-    const PATIENCE: Duration = Duration::from_secs(5);
-
-    static COUNT: Mutex<usize> = Mutex::new(0);
-    static FEWER: Condvar = Condvar::new();
-
-    pub fn begin() {
-        static ONCE: Once = Once::new();
-        *COUNT.lock() += 1;
-        if config::get().cache_dir.is_some() {
-            ONCE.call_once(|| at_exit::register(wait));
-        }
-    }
-
-    pub fn end() {
-        *COUNT.lock() -= 1;
-        FEWER.notify_all();
-    }
-
-    extern "C" fn wait(_: c_int, _: *mut c_void) {
-        // A fork has the count, and none of the threads.
-        if thread::is_forked() {
-            return;
-        }
-        let until = Instant::now() + PATIENCE;
-        let Some(mut count) = COUNT.try_lock_until(until) else { return };
-        while *count > 0 && !FEWER.wait_until(&mut count, until).timed_out() {}
-    }
 }
 
 /// A kernel on its way from LLVM IR to code.

@@ -19,6 +19,7 @@ mod kernel;
 pub mod launch;
 pub mod memory;
 pub mod module;
+mod pending;
 mod profile;
 pub mod stream;
 pub mod texture;

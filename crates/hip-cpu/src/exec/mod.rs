@@ -467,7 +467,7 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
         total,
         n_workers,
         chunk,
-        least: if known == 0 { chunk } else { (CHUNK_NS / known).clamp(1, chunk) },
+        least: CHUNK_NS.checked_div(known).map_or(chunk, |blocks| blocks.clamp(1, chunk)),
         status: AtomicI32::new(0),
         fault: parking_lot::Mutex::new(None),
     };
