@@ -327,6 +327,88 @@ fn long_kernels_give_the_same_bits() {
     assert!(text.contains("define internal"), "it is not as long as this test wants it");
 }
 
+/// Lanes at constant distances from each other, in shared and in global memory: pairs, rows of a tile, several words
+/// per lane with gaps, doubles; for all lanes, for some, and in a group that is not full.
+const DISTANCES: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry distances(.param .u64 words, .param .u64 out, .param .u32 n) {
+.reg .pred %p<3>;
+.reg .b32 %r<30>;
+.reg .b64 %rd<12>;
+.shared .align 16 .b8 keys[4096];
+ld.param.u64 %rd1, [words];
+ld.param.u64 %rd2, [out];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %ntid.x;
+mov.u32 %r3, %tid.x;
+mad.lo.u32 %r4, %r1, %r2, %r3;
+mul.wide.u32 %rd3, %r4, 32;
+add.u64 %rd4, %rd3, %rd1;
+add.u64 %rd5, %rd3, %rd2;
+ld.global.v4.u32 {%r5, %r6, %r7, %r8}, [%rd4];
+ld.global.v4.u32 {%r9, %r10, %r11, %r12}, [%rd4+16];
+mov.u32 %r28, keys;
+shl.b32 %r13, %r3, 3;
+add.u32 %r14, %r28, %r13;
+st.shared.u32 [%r14], %r5;
+st.shared.u32 [%r14+4], %r6;
+bar.sync 0;
+and.b32 %r15, %r3, 3;
+shl.b32 %r16, %r3, 1;
+sub.u32 %r17, %r16, %r15;
+shl.b32 %r18, %r17, 2;
+add.u32 %r18, %r28, %r18;
+ld.shared.u32 %r19, [%r18+16];
+ld.shared.u32 %r20, [%r18];
+and.b32 %r21, %r7, 1;
+setp.eq.u32 %p1, %r21, 0;
+@%p1 bra some;
+st.shared.u32 [%r18], %r19;
+st.shared.u32 [%r18+16], %r20;
+some:
+bar.sync 0;
+shr.u32 %r22, %r3, 3;
+shl.b32 %r22, %r22, 5;
+shl.b32 %r23, %r15, 2;
+or.b32 %r24, %r22, %r23;
+add.u32 %r24, %r28, %r24;
+ld.shared.u32 %r25, [%r24];
+ld.shared.v2.u32 {%r26, %r27}, [%r14];
+add.u32 %r25, %r25, %r26;
+xor.b32 %r25, %r25, %r27;
+st.global.v2.u32 [%rd5], {%r25, %r19};
+st.global.u32 [%rd5+12], %r20;
+and.b32 %r21, %r8, 3;
+setp.ne.u32 %p2, %r21, 0;
+@%p2 bra rest;
+st.global.u32 [%rd5+8], %r9;
+st.global.v2.u32 [%rd5+16], {%r10, %r11};
+rest:
+ld.global.u64 %rd6, [%rd4+8];
+cvt.u64.u32 %rd7, %r12;
+add.u64 %rd6, %rd6, %rd7;
+st.global.u64 [%rd5+24], %rd6;
+ret;
+}
+";
+
+#[test]
+fn lanes_at_constant_distances_give_the_same_bits() {
+    let mut cases = vec![];
+    for block in [8, 32, 40, 64, 104, 256] {
+        // Eight threads exchange words.
+        let len = 3 * block as usize;
+        let given = vec![Words(8 * len, random), Words(8 * len, zero), I(0)];
+        cases.push(case("distances", [3, 1, 1], [block, 1, 1], given));
+    }
+    compare(DISTANCES, &cases);
+    let (program, mut how) = (load(DISTANCES).unwrap(), How::new(3, 64));
+    (how.setting, how.vector_bits) = (Some(Setting::Simd), Some(512));
+    let text = hip_cpu::harness::emit(&program, "distances", &how).unwrap().text;
+    assert!(text.contains("load <16 x i32>") && text.contains("masked.store.v16i32"), "lane by lane");
+}
+
 /// The buffers afterwards.
 fn result(ptx: &str, case: &Case, how: &How) -> Result<Vec<Vec<u8>>, Error> {
     let program = load(ptx)?;

@@ -4,7 +4,7 @@
 //! what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
 //! ranges and divisors) · `classify` decides whether lockstep is allowed · `spins`
 //! finds loops that wait · `regions` cuts at barriers.
-//! `known` tabulates what follows from the thread index · `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
+//! `offsets` finds values whose lanes lie at constant distances · `known` tabulates what follows from the thread index · `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
 
 pub mod bits;
 pub mod cfg;
@@ -17,6 +17,7 @@ pub mod lcssa;
 pub mod liveness;
 pub mod loops;
 pub mod number;
+pub mod offsets;
 pub mod regions;
 pub mod shape;
 pub mod spins;

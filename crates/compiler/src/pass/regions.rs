@@ -15,6 +15,7 @@ use super::lcssa;
 use super::liveness::live_in;
 use super::loops::Loops;
 use super::number::{Numbers, Threads};
+use super::offsets::Offsets;
 use super::shape::{Among, Shape, analyse, structure};
 use super::spins;
 use super::ssa::{Graph, rebuild};
@@ -42,6 +43,7 @@ pub struct Region {
     pub layout: Layout,
     pub shapes: Vec<Shape>,
     pub numbers: Numbers,
+    pub offsets: Offsets,
     pub divergent: Vec<bool>,
     /// In the order of the entry block's parameters.
     pub saved: Vec<Saved>,
@@ -376,6 +378,7 @@ fn cut(
             dominators,
             loops,
             layout,
+            offsets: Offsets::of(&function, &numbers, &shapes.of, threads.width),
             shapes: shapes.of,
             numbers,
             divergent: shapes.divergent,

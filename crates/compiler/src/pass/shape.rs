@@ -454,7 +454,7 @@ impl Analysis<'_> {
     }
 }
 
-fn window_offsets(function: &Function) -> BitSet {
+pub(super) fn window_offsets(function: &Function) -> BitSet {
     let mut offsets = BitSet::new(function.values.len());
     let mut others = BitSet::new(function.values.len());
     for block in &function.blocks {

@@ -2,7 +2,7 @@
 
 use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
-use crate::ir::{Block, Cmp, Edge, Op, Term, Value};
+use crate::ir::{Block, Cmp, Edge, Inst, Op, Term, Value};
 use crate::pass::layout::Item;
 use crate::pass::shape::Shape;
 
@@ -51,6 +51,19 @@ impl Emitter<'_> {
         }
     }
 
+    fn instructions(&mut self, at: usize, insts: &[Inst]) -> Result<(), String> {
+        for members in self.grouped(insts) {
+            let group: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
+            if group.is_empty() || self.window_access(&group) {
+                continue;
+            }
+            for inst in group {
+                self.instruction(at, inst)?;
+            }
+        }
+        Ok(())
+    }
+
     // ---- all lanes together ----
 
     pub(super) fn unmasked(&mut self) -> Result<(), String> {
@@ -61,9 +74,7 @@ impl Emitter<'_> {
             self.b.start_block(&format!("u{region}_{at}"));
             self.begin(Copy::Unmasked, None);
             let block = self.block(at);
-            for inst in &block.insts {
-                self.instruction(at, inst)?;
-            }
+            self.instructions(at, &block.insts)?;
             self.unmasked_end(at, &block.term);
         }
         Ok(())
@@ -257,9 +268,7 @@ impl Emitter<'_> {
         let mask = self.load_slot(&slot, ty);
         self.mask = Some(mask.clone());
         self.store_slot(&slot, &Builder::bits(ty, 0));
-        for inst in &block.insts {
-            self.instruction(at, inst)?;
-        }
+        self.instructions(at, &block.insts)?;
         match &block.term {
             Term::Jump(edge) => {
                 let carried = self.carried(edge);

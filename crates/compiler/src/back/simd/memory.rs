@@ -120,11 +120,11 @@ impl Emitter<'_> {
     }
 
     /// The type an element is loaded and stored as.
-    fn memory_ty(ty: Ty, mem: Mem, lanes: u32) -> Type {
+    pub(super) fn memory_ty(ty: Ty, mem: Mem, lanes: u32) -> Type {
         if ty.bits() == u32::from(mem.bits) { Type::of(ty, lanes) } else { Type::int(mem.bits.into(), lanes) }
     }
 
-    fn register_value(&mut self, val: Val, mem: Mem, ty: Ty) -> Val {
+    pub(super) fn register_value(&mut self, val: Val, mem: Mem, ty: Ty) -> Val {
         let to = Type::of(ty, val.ty.lanes);
         if val.ty == to {
             return val;
@@ -133,7 +133,7 @@ impl Emitter<'_> {
         self.b.bitcast(&wide, to)
     }
 
-    fn memory_value(&mut self, val: &Val, mem: Mem, ty: Ty) -> Val {
+    pub(super) fn memory_value(&mut self, val: &Val, mem: Mem, ty: Ty) -> Val {
         let to = Self::memory_ty(ty, mem, val.ty.lanes);
         if val.ty == to {
             return val.clone();

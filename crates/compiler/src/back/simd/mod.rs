@@ -18,6 +18,7 @@ mod stream;
 mod value;
 mod warp;
 mod width;
+mod window;
 
 use super::cpu::{Compiled, ENTRY_SIMD, ENTRY_WARP, Options, Setting};
 use super::llvm::{Builder, Type, Val};
@@ -136,6 +137,7 @@ struct Emitter<'a> {
     /// Masks that cross blocks are `<W x i32>`: the CPU has no mask registers.
     wide_masks: bool,
     wide_gathers: bool,
+    vector_bits: u32,
     /// Accesses lane by lane are calls: the code is so long that LLVM would take seconds.
     compact: bool,
     /// Stores that go past the caches in large grids (S).
@@ -188,6 +190,7 @@ impl<'a> Emitter<'a> {
             groups: threads.total().div_ceil(u64::from(threads.width)),
             wide_masks: vector_bits < 512,
             wide_gathers: vector_bits >= 512,
+            vector_bits,
             compact: false,
             streams: stream::Streams::default(),
             locals,

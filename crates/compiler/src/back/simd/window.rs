@@ -1,0 +1,490 @@
+//! Loads and stores whose lanes lie at constant distances from lane 0's, but not side by side: rows of a tile, every
+//! eighth word, four words per lane. The memory between the lowest and the highest lane is read or written as whole
+//! vectors, and constant shuffles bring words to lanes. Accesses by one address that follow each other go together.
+//!
+//! What lies between the lanes is read too, which no one can tell: both ends are there, so the pages are, and the words
+//! are dropped. It is never written: a vector with a gap is stored under a mask.
+
+use super::memory::Lanes;
+use super::{Copy, Emitter};
+use crate::back::llvm::{Builder, Type, Val};
+use crate::ir::{Inst, Mem, Op, Order, Space, Ty, Value};
+use crate::pass::shape::Shape;
+
+/// Words a vector holds: for each element the number of the word, or none.
+type Words = Vec<Option<usize>>;
+
+/// A vector and what it holds.
+struct Part {
+    val: Val,
+    words: Words,
+}
+
+/// Accesses that go together.
+pub(super) struct Window {
+    space: Space,
+    /// Elements of one lane, with the instruction and the place among its values.
+    elements: Vec<(usize, usize)>,
+    /// In bytes from lane 0's address.
+    start: i64,
+    /// Per element and lane: the word of the window.
+    words: Vec<Vec<usize>>,
+    n_words: usize,
+    word: Type,
+    bytes: usize,
+}
+
+/// Accesses that go together at most.
+const MOST: usize = 8;
+
+/// What of an access must be the same for all that go together.
+struct Key {
+    is_load: bool,
+    space: Space,
+    mem: Mem,
+    address: Value,
+    ty: Ty,
+}
+
+fn key(inst: &Inst, ty_of: impl Fn(Value) -> Ty) -> Option<Key> {
+    let (is_load, space, mem, value) = match inst.op {
+        Op::Load { space, mem, order: Order::Weak, .. } => (true, space, mem, *inst.results.first()?),
+        Op::Store { space, mem, order: Order::Weak, .. } => (false, space, mem, *inst.args.get(1)?),
+        _ => return None,
+    };
+    Some(Key { is_load, space, mem, address: inst.args[0], ty: ty_of(value) })
+}
+
+fn n_elements(inst: &Inst) -> usize {
+    if inst.results.is_empty() { inst.args.len() - 1 } else { inst.results.len() }
+}
+
+impl Emitter<'_> {
+    /// Which instructions of a block are written at each place of it: itself, or as one access all that go together.
+    pub(super) fn grouped(&self, insts: &[Inst]) -> Vec<Vec<usize>> {
+        let mut groups: Vec<Vec<usize>> = (0..insts.len()).map(|at| vec![at]).collect();
+        let mut next = 0;
+        while next < insts.len() {
+            let members = self.companions(insts, next);
+            let all: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
+            if members.len() < 2 || self.as_window(&all).is_none() {
+                next += 1;
+                continue;
+            }
+            next = members[members.len() - 1] + 1;
+            // Loads go as early, stores as late as any of them.
+            let is_load = matches!(insts[members[0]].op, Op::Load { .. });
+            let home = if is_load { members[0] } else { members[members.len() - 1] };
+            for &member in &members {
+                groups[member].clear();
+            }
+            groups[home] = members;
+        }
+        groups
+    }
+
+    /// Accesses by the address of instruction `first` with nothing but pure operations in between.
+    fn companions(&self, insts: &[Inst], first: usize) -> Vec<usize> {
+        let mut members = vec![first];
+        let Some(key) = self.windowed(&insts[first]) else { return members };
+        for (at, inst) in insts.iter().enumerate().skip(first + 1) {
+            if inst.op.is_pure() {
+                continue;
+            }
+            let together = self.windowed(inst).is_some_and(|other| {
+                let same = (other.is_load, other.space, other.mem, other.ty)
+                    == (key.is_load, key.space, key.mem, key.ty);
+                same && self.is_same(insts, other.address, key.address)
+            });
+            if !together || members.len() == MOST {
+                break;
+            }
+            members.push(at);
+        }
+        members
+    }
+
+    /// Whether two values are made alike in this block.
+    fn is_same(&self, insts: &[Inst], a: Value, b: Value) -> bool {
+        let made = |value| insts.iter().find(|inst| inst.results == [value]).filter(|inst| inst.op.is_pure());
+        a == b
+            || made(a).zip(made(b)).is_some_and(|(x, y)| {
+                x.op == y.op
+                    && x.args.len() == y.args.len()
+                    && x.args.iter().zip(&y.args).all(|(&a, &b)| self.is_same(insts, a, b))
+            })
+    }
+
+    /// An access that may be a part of a window.
+    fn windowed(&self, inst: &Inst) -> Option<Key> {
+        let found = key(inst, |value| self.ty(value))?;
+        let is_plain = matches!(found.space, Space::Global | Space::Shared | Space::Generic | Space::Const);
+        (is_plain && matches!(found.mem.bits, 32 | 64)).then_some(found)
+    }
+
+    /// Writes the accesses as one; false when that is not possible.
+    pub(super) fn window_access(&mut self, insts: &[&Inst]) -> bool {
+        let Some((key, window)) = self.as_window(insts) else { return false };
+        if key.is_load {
+            self.load_window(insts, &key, &window);
+        } else {
+            self.store_window(insts, &key, &window);
+        }
+        true
+    }
+
+    fn as_window(&self, insts: &[&Inst]) -> Option<(Key, Window)> {
+        let key = self.windowed(insts[0])?;
+        // Lanes without work may point anywhere; a store under a mask wants mask registers.
+        if (self.mask.is_some() && key.is_load) || (self.wide_masks && !key.is_load) {
+            return None;
+        }
+        let lanes = self.distances(key.address)?;
+        let single = self.window(&insts[..1], &key, &lanes)?;
+        if single.elements.len() == 1 && single.is_in_order() {
+            // Side by side already.
+            return None;
+        }
+        let window = self.window(insts, &key, &lanes)?;
+        Some((key, window))
+    }
+
+    /// How far each lane's address is from lane 0's.
+    fn distances(&self, address: Value) -> Option<Vec<i64>> {
+        match self.shape(address) {
+            Shape::Uniform => None,
+            Shape::Affine { assumed: true, .. } if self.copy == Copy::Masked => None,
+            Shape::Affine { stride, .. } => {
+                Some((0..i64::from(self.lanes)).map(|lane| lane * stride).collect())
+            }
+            Shape::Varying => self.here().offsets.get(address).map(|lanes| lanes.to_vec()),
+        }
+    }
+
+    /// `None` where lanes are too far apart, or store to one place.
+    fn window(&self, insts: &[&Inst], key: &Key, lanes: &[i64]) -> Option<Window> {
+        let bytes = i64::from(key.mem.bits / 8);
+        let mut elements = vec![];
+        let mut places: Vec<Vec<i64>> = vec![];
+        for (at, inst) in insts.iter().enumerate() {
+            let (Op::Load { offset, .. } | Op::Store { offset, .. }) = inst.op else { return None };
+            for nth in 0..n_elements(inst) {
+                elements.push((at, nth));
+                places.push(lanes.iter().map(|lane| lane + offset + nth as i64 * bytes).collect());
+            }
+        }
+        let all = || places.iter().flatten().copied();
+        let (start, last) = (all().min()?, all().max()?);
+        let span = usize::try_from(last - start).ok()?;
+        let n_words = span / bytes as usize + 1;
+        let used = elements.len() * lanes.len();
+        if n_words > 4 * used || n_words > 512 || all().any(|place| (place - start) % bytes != 0) {
+            return None;
+        }
+        let words: Vec<Vec<usize>> = places
+            .iter()
+            .map(|places| places.iter().map(|place| ((place - start) / bytes) as usize).collect())
+            .collect();
+        if !key.is_load {
+            let mut taken = vec![false; n_words];
+            if words.iter().flatten().any(|&word| std::mem::replace(&mut taken[word], true)) {
+                return None;
+            }
+        }
+        let word = Self::memory_ty(key.ty, key.mem, 1);
+        Some(Window { space: key.space, elements, start, words, n_words, word, bytes: bytes as usize })
+    }
+
+    /// Elements of a vector register.
+    fn piece(&self, word: Type) -> usize {
+        ((self.vector_bits / word.bits()) as usize).clamp(2, self.lanes as usize)
+    }
+
+    /// Where the window starts.
+    fn window_start(&mut self, key: &Key, window: &Window) -> Val {
+        let base = match self.lanes_of(key.address, key.space) {
+            Lanes::One(base) | Lanes::Line { base, .. } => base,
+            Lanes::Each(each) => self.extract(&each, "0"),
+        };
+        self.pointer(window.space, &base, window.start)
+    }
+
+    fn word_pointer(&mut self, start: &Val, window: &Window, word: usize) -> Val {
+        let step = word * window.bytes;
+        self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {}, i64 {step}", start.text))
+    }
+
+    fn load_window(&mut self, insts: &[&Inst], key: &Key, window: &Window) {
+        let start = self.window_start(key, window);
+        let piece = self.piece(window.word).min(window.n_words);
+        let ty = Type::new(window.word.scalar, piece as u32);
+        let mut parts = vec![];
+        for (first, _) in window.cover(piece, window.n_words) {
+            let at = self.word_pointer(&start, window, first);
+            let val = self.b.assign(ty, format_args!("load {ty}, ptr {}, align {}", at.text, window.bytes));
+            parts.push(Part { val, words: (first..first + piece).map(Some).collect() });
+        }
+        let all: Vec<usize> = (0..window.elements.len()).collect();
+        let mut found = vec![None; all.len()];
+        self.deal(window, &all, parts, &mut found);
+        for (&(at, nth), val) in window.elements.iter().zip(found) {
+            let Some(val) = val else { continue };
+            let result = insts[at].results[nth];
+            let val = self.register_value(val, key.mem, self.ty(result));
+            self.define_vector(result, val);
+        }
+    }
+
+    /// Gives each of `elements` its lanes' words. With each step half of the elements go their own way.
+    fn deal(&mut self, window: &Window, elements: &[usize], parts: Vec<Part>, found: &mut [Option<Val>]) {
+        if let [element] = *elements {
+            found[element] = Some(self.pick(&parts, &window.words[element]));
+            return;
+        }
+        let (low, high) = elements.split_at(elements.len() / 2);
+        for half in [low, high] {
+            let packed = self.pack(window, half, &parts);
+            self.deal(window, half, packed, found);
+        }
+    }
+
+    /// The words of `elements` alone, in as few vectors.
+    fn pack(&mut self, window: &Window, elements: &[usize], parts: &[Part]) -> Vec<Part> {
+        let mut needed = vec![false; window.n_words];
+        for &element in elements {
+            for &word in &window.words[element] {
+                needed[word] = true;
+            }
+        }
+        let mut packed: Vec<Part> = vec![];
+        let mut at = 0;
+        while at < parts.len() {
+            let size = parts[at].words.len();
+            let pair = &parts[at..(at + 2).min(parts.len())];
+            let mut wanted: Vec<usize> = vec![];
+            for part in pair {
+                wanted.extend(part.words.iter().flatten().filter(|&&word| std::mem::take(&mut needed[word])));
+            }
+            if wanted.len() <= size && pair.len() == 2 {
+                if !wanted.is_empty() {
+                    let val = self.pick_piece(pair, &wanted, size);
+                    let mut words: Words = wanted.into_iter().map(Some).collect();
+                    words.resize(size, None);
+                    packed.push(Part { val, words });
+                }
+                at += 2;
+                continue;
+            }
+            // The first stays as it is; what the second has is still wanted.
+            let held: Vec<usize> = parts[at].words.iter().flatten().copied().collect();
+            for word in wanted.iter().filter(|word| !held.contains(word)) {
+                needed[*word] = true;
+            }
+            packed.push(Part { val: parts[at].val.clone(), words: parts[at].words.clone() });
+            at += 1;
+        }
+        packed
+    }
+
+    /// A vector of these words, from whichever part has them.
+    fn pick(&mut self, parts: &[Part], words: &[usize]) -> Val {
+        let size = self.piece(parts[0].val.ty);
+        let mut pieces: Vec<Val> =
+            words.chunks(size).map(|words| self.pick_piece(parts, words, size)).collect();
+        // Both counts are powers of two.
+        while pieces.len() > 1 {
+            let count = 2 * pieces[0].ty.lanes as usize;
+            let picks: Vec<Option<usize>> = (0..count).map(Some).collect();
+            pieces = pieces.chunks(2).map(|pair| self.shuffle(&pair[0], pair.get(1), &picks)).collect();
+        }
+        pieces.remove(0)
+    }
+
+    /// `size` elements, the first of which are these words: shuffles of two parts at a time, then of their results.
+    fn pick_piece(&mut self, parts: &[Part], words: &[usize], size: usize) -> Val {
+        let place = |word: usize| {
+            let held = parts.iter().enumerate().find_map(|(part, each)| {
+                Some((part, each.words.iter().position(|&held| held == Some(word))?))
+            });
+            held.unwrap_or_default()
+        };
+        let places: Vec<(usize, usize)> = words.iter().map(|&word| place(word)).collect();
+        let mut sources: Vec<usize> = places.iter().map(|&(part, _)| part).collect();
+        sources.sort_unstable();
+        sources.dedup();
+        // Each with the elements of the result that it has.
+        let mut made: Vec<(Val, Vec<bool>)> = vec![];
+        for pair in sources.chunks(2) {
+            let mut has = vec![false; size];
+            let picks: Vec<Option<usize>> = (0..size)
+                .map(|at| {
+                    let &(part, index) = places.get(at)?;
+                    let side = pair.iter().position(|&source| source == part)?;
+                    has[at] = true;
+                    Some(side * parts[pair[0]].words.len() + index)
+                })
+                .collect();
+            let second = pair.get(1).map(|&part| parts[part].val.clone());
+            made.push((self.shuffle(&parts[pair[0]].val.clone(), second.as_ref(), &picks), has));
+        }
+        while made.len() > 1 {
+            made = made
+                .chunks(2)
+                .map(|pair| match pair {
+                    [(a, in_a), (b, in_b)] => {
+                        let picks: Vec<Option<usize>> = (0..size)
+                            .map(|at| if in_a[at] { Some(at) } else { in_b[at].then_some(size + at) })
+                            .collect();
+                        let has = in_a.iter().zip(in_b).map(|(a, b)| *a || *b).collect();
+                        (self.shuffle(a, Some(b), &picks), has)
+                    }
+                    _ => pair[0].clone(),
+                })
+                .collect();
+        }
+        made.remove(0).0
+    }
+
+    fn shuffle(&mut self, a: &Val, b: Option<&Val>, picks: &[Option<usize>]) -> Val {
+        let is_same = picks.iter().enumerate().all(|(at, pick)| pick.is_none_or(|pick| pick == at));
+        if is_same && picks.len() == a.ty.lanes as usize {
+            return a.clone();
+        }
+        let ty = Type::new(a.ty.scalar, picks.len() as u32);
+        let picks: Vec<String> = picks
+            .iter()
+            .map(|pick| pick.map_or("i32 poison".to_owned(), |pick| format!("i32 {pick}")))
+            .collect();
+        let b = b.map_or(format!("{} poison", a.ty), Val::typed);
+        self.b.assign(
+            ty,
+            format_args!("shufflevector {}, {b}, <{} x i32> <{}>", a.typed(), picks.len(), picks.join(", ")),
+        )
+    }
+
+    fn store_window(&mut self, insts: &[&Inst], key: &Key, window: &Window) {
+        let start = self.window_start(key, window);
+        let piece = self.piece(window.word);
+        let vals: Vec<Val> = window
+            .elements
+            .iter()
+            .map(|&(at, nth)| {
+                let val = self.vector(insts[at].args[1 + nth]);
+                self.memory_value(&val, key.mem, key.ty)
+            })
+            .collect();
+        let all: Vec<usize> = (0..window.elements.len()).collect();
+        let parts = self.merge(window, &all, &vals, piece);
+        for (first, words) in window.cover(piece, usize::MAX) {
+            let val = self.pick_holes(&parts, &words, piece);
+            let at = self.word_pointer(&start, window, first);
+            self.store_piece(window, &val, &at, &words);
+        }
+    }
+
+    /// The words of `elements` in the order of the window, without gaps.
+    fn merge(&mut self, window: &Window, elements: &[usize], vals: &[Val], piece: usize) -> Vec<Part> {
+        let mut order: Vec<usize> =
+            elements.iter().flat_map(|&element| &window.words[element]).copied().collect();
+        order.sort_unstable();
+        let parts = if let [element] = *elements {
+            let val = &vals[element];
+            let words = &window.words[element];
+            let mut parts = vec![];
+            for (nth, words) in words.chunks(piece).enumerate() {
+                let picks: Vec<Option<usize>> = (0..piece).map(|at| Some(nth * piece + at)).collect();
+                let words: Words = words.iter().copied().map(Some).collect();
+                parts.push(Part { val: self.shuffle(val, None, &picks), words });
+            }
+            if order == *words {
+                return parts;
+            }
+            parts
+        } else {
+            let (low, high) = elements.split_at(elements.len() / 2);
+            let mut parts = self.merge(window, low, vals, piece);
+            parts.extend(self.merge(window, high, vals, piece));
+            parts
+        };
+        order
+            .chunks(piece)
+            .map(|words| {
+                let val = self.pick_piece(&parts, words, piece);
+                let mut words: Words = words.iter().copied().map(Some).collect();
+                words.resize(piece, None);
+                Part { val, words }
+            })
+            .collect()
+    }
+
+    /// As [`Self::pick_piece`], with elements that nobody wants.
+    fn pick_holes(&mut self, parts: &[Part], words: &Words, piece: usize) -> Val {
+        let wanted: Vec<usize> = words.iter().flatten().copied().collect();
+        if wanted.len() == words.len() {
+            return self.pick_piece(parts, &wanted, piece);
+        }
+        let close = self.pick_piece(parts, &wanted, piece);
+        let mut next = 0..;
+        let picks: Vec<Option<usize>> = words.iter().map(|word| word.and_then(|_| next.next())).collect();
+        self.shuffle(&close, None, &picks)
+    }
+
+    /// Stores the words that lanes have, of the active ones.
+    fn store_piece(&mut self, window: &Window, val: &Val, at: &Val, words: &Words) {
+        let align = window.bytes;
+        let is_whole = words.iter().all(Option::is_some);
+        let flag_ty = Type::int(1, words.len() as u32);
+        let flags = match self.mask.clone() {
+            None if is_whole => {
+                self.b.inst(format_args!("store {}, ptr {}, align {align}", val.typed(), at.text));
+                return;
+            }
+            None => {
+                let flags: Vec<String> = words.iter().map(|word| format!("i1 {}", word.is_some())).collect();
+                Val::new(flag_ty, format!("<{}>", flags.join(", ")))
+            }
+            Some(mask) => {
+                let lanes = self.lanes as usize;
+                let lane_of = |word: usize| {
+                    window.words.iter().find_map(|words| words.iter().position(|&each| each == word))
+                };
+                let picks: Vec<Option<usize>> =
+                    words.iter().map(|word| Some(word.and_then(lane_of).unwrap_or(lanes))).collect();
+                let none = Builder::bits(mask.ty, 0);
+                self.shuffle(&mask, Some(&none), &picks)
+            }
+        };
+        let name = format!("llvm.masked.store.{}.p0", val.ty.suffix());
+        self.b.declare(&name, format!("declare void @{name}({}, ptr, i32, {flag_ty})", val.ty));
+        self.b.inst(format_args!(
+            "call void @{name}({}, {}, i32 {align}, {})",
+            val.typed(),
+            at.typed(),
+            flags.typed()
+        ));
+    }
+}
+
+impl Window {
+    /// The lanes of a single element follow each other.
+    fn is_in_order(&self) -> bool {
+        self.words[0].iter().enumerate().all(|(lane, &word)| word == lane)
+    }
+
+    /// Vectors of `piece` words from which every used word can be had, none behind word `end`.
+    fn cover(&self, piece: usize, end: usize) -> Vec<(usize, Words)> {
+        let mut used = vec![false; self.n_words];
+        self.words.iter().flatten().for_each(|&word| used[word] = true);
+        let mut all = vec![];
+        let mut next = 0;
+        while let Some(more) = used[next..].iter().position(|&used| used) {
+            let first = (next + more).min(end.saturating_sub(piece));
+            let words = (first..first + piece)
+                .map(|word| (word >= next && used.get(word) == Some(&true)).then_some(word))
+                .collect();
+            all.push((first, words));
+            next = (first + piece).min(self.n_words);
+        }
+        all
+    }
+}
