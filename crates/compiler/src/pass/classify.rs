@@ -124,6 +124,18 @@ fn barriers(view: &View<'_>, among: Among) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether some threads of the block may end while others still come to a barrier.
+pub fn loses_threads(view: &View<'_>) -> bool {
+    let leads = leading_to(view.graph, |block| has(view.function, block, Op::is_barrier));
+    let parts = (0..view.graph.len())
+        .filter(|&at| view.block.divergent[at] && leads[at] && view.dominators.is_reachable(at));
+    let leaves = |block: usize| view.graph[block].iter().any(|&to| !leads[to]);
+    parts.into_iter().any(|at| {
+        let spread = Spread::of(view.graph, view.loops, view.layout, at, |block| leads[block]);
+        leaves(at) || spread.apart.iter().any(leaves)
+    })
+}
+
 fn collectives(view: &View<'_>) -> Result<(), String> {
     let meets = |op: &Op| op.is_warp_collective() && !matches!(op, Op::ActiveMask);
     let is_collective = |block: usize| has(view.function, block, meets);
@@ -230,6 +242,20 @@ mod tests {
         let source =
             "entry: t = tid; n = const.b32 40; p = lt t n; branch p a b\n a: barrier n; exit\n b: exit";
         assert_eq!(verdict(source), Ok(2));
+    }
+
+    #[test]
+    fn threads_are_lost_where_a_part_of_them_ends_before_a_barrier() {
+        let threads = Threads { block: [256, 1, 1], width: 32 };
+        let loses = |source| plan(&function(source), threads, 0, Among::Block).unwrap().loses_threads;
+        // By a branch of its own, by way of the last block, and behind a branch on the block's number.
+        let part =
+            "entry: t = tid; n = const.b32 40; p = lt t n; branch p a b\n a: barrier n; exit\n b: exit";
+        let shared =
+            "entry: t = tid; n = const.b32 40; p = lt t n; branch p a b\n a: barrier n; jump b\n b: exit";
+        let all = "entry: t = tid; c = ctaid; n = const.b32 40; p = lt c n; branch p a b\n a: barrier n; q = lt t n; branch q b d\n d: exit\n b: exit";
+        assert!(loses(part) && loses(shared));
+        assert!(!loses(all));
     }
 
     #[test]

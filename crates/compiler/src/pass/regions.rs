@@ -6,7 +6,7 @@
 
 use super::bits::BitSet;
 use super::cfg;
-use super::classify::{View, classify};
+use super::classify::{View, classify, loses_threads};
 use super::dominators::{Dominators, successors};
 use super::invariant::Invariant;
 use super::known::Known;
@@ -62,6 +62,8 @@ pub struct Plan {
     pub regions: Vec<Region>,
     /// Where the barrier in front of each region stands.
     pub barriers: Vec<Pos>,
+    /// Some threads of the block may end before others come to a barrier.
+    pub loses_threads: bool,
 }
 
 /// `among`: who goes from region to region together, the block (S) or each group by itself (P). `Err` is the reason why
@@ -94,6 +96,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
         known: &Known::of(&body, &dominators, threads),
     };
     classify(&view, among)?;
+    let loses_threads = loses_threads(&view);
 
     let mut prologue = vec![];
     for id in body.reverse_post_order() {
@@ -149,7 +152,14 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
             among,
         )?);
     }
-    Ok(Plan { prologue, types: body.values.clone(), is_prologue: invariant.block, regions, barriers })
+    Ok(Plan {
+        prologue,
+        types: body.values.clone(),
+        is_prologue: invariant.block,
+        regions,
+        barriers,
+        loses_threads,
+    })
 }
 
 /// What a region has to find at its start.

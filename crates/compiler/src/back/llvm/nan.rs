@@ -59,12 +59,18 @@ fn is_blind(op: &Op) -> bool {
 fn observed(function: &Function) -> Vec<bool> {
     let mut observed = vec![false; function.values.len()];
     let mut work: Vec<Value> = vec![];
-    // What a select or an edge hands on is observed when the receiver is.
+    // What a select, a change of type, a shuffle or an edge hands on is observed when the receiver is.
     let mut sources: Vec<Vec<Value>> = vec![vec![]; function.values.len()];
     for block in &function.blocks {
         for inst in &block.insts {
             match (&inst.op, inst.results.first()) {
                 (Op::Select, Some(result)) => sources[result.index()].extend(inst.args.iter().skip(1)),
+                (Op::Bitcast, Some(result)) => sources[result.index()].extend(&inst.args),
+                // To other lanes, whose bits count as this one's.
+                (Op::Shfl(_), Some(result)) => {
+                    sources[result.index()].push(inst.args[0]);
+                    work.extend(&inst.args[1..]);
+                }
                 (op, _) if is_blind(op) => {}
                 _ => work.extend(&inst.args),
             }

@@ -49,16 +49,11 @@ impl Emitter<'_> {
                 }
             }
         }
-        let loses_lanes = self.is_last_group_partial()
-            || self.plan.regions.iter().any(|region| {
-                region.next.iter().any(Option::is_some)
-                    && region.function.blocks.iter().any(|block| block.term == Term::Exit)
-            });
         if self.per_warp {
             // The scheduler counts who arrives.
             self.context_bytes = warp::SAVED;
             self.alive_at = Some(warp::ALIVE);
-        } else if self.plan.regions.len() > 1 && loses_lanes {
+        } else if self.plan.regions.len() > 1 && self.plan.loses_threads {
             self.alive_at = Some(self.reserve(8 * self.groups));
         }
         if saved.iter().any(|each| !each.is_block_uniform && each.shape.is_assumed()) {
@@ -187,7 +182,7 @@ impl Emitter<'_> {
         for value in self.plan.is_prologue.clone().iter() {
             self.crossing.remove(value);
         }
-        let many = self.plan.regions.len() > 1;
+        let many = self.plan.regions.len() > 1 && self.only_way().is_none();
         self.b.start_block(&format!("r{region}.start"));
         if many {
             self.b.inst("store i32 -1, ptr %next");
@@ -263,32 +258,57 @@ impl Emitter<'_> {
             self.b.br("block.next");
             return Ok(());
         }
+        match self.only_way() {
+            Some(target) => self.b.br(&format!("r{region}.to{target}")),
+            None => self.dispatch(&targets),
+        }
+        for target in targets {
+            self.pass_on(target);
+        }
+        Ok(())
+    }
+
+    /// The region behind this one, when all threads of the block go there.
+    fn only_way(&self) -> Option<usize> {
+        let here = self.here();
+        let mut ways = here.next.iter().copied().flatten();
+        let target = ways.next()?;
+        let ends = here.function.blocks.iter().any(|block| block.term == Term::Exit);
+        (!self.per_warp && !self.plan.loses_threads && !ends && ways.all(|way| way == target))
+            .then_some(target)
+    }
+
+    /// Goes to the region that the threads have come to.
+    fn dispatch(&mut self, targets: &[usize]) {
+        let region = self.region;
         let cases: Vec<String> =
             targets.iter().map(|target| format!("i32 {target}, label %r{region}.to{target}")).collect();
         self.b.inst(format_args!("%go{region} = load i32, ptr %next"));
         self.b.inst(format_args!("switch i32 %go{region}, label %block.next [ {} ]", cases.join(" ")));
-        for target in targets {
-            self.b.start_block(&format!("r{region}.to{target}"));
-            for each in self.plan.regions[target].saved.clone().iter().filter(|each| each.is_block_uniform) {
-                let ty = Type::of(each.ty, 1);
-                let val = self.b.assign(ty, format_args!("load {ty}, ptr {}", next_slot(each.value)));
-                self.b.inst(format_args!("store {}, ptr {}", val.typed(), block_slot(each.value)));
-            }
-            if let Some((kind, result)) = self.reduction(target) {
-                let i32_ty = Type::int(32, 1);
-                let count = self.b.assign(i32_ty, format_args!("load i32, ptr %red{region}_{target}"));
-                let val = match kind {
-                    BarrierKind::RedAnd => self.b.icmp_int("eq", &count, 0),
-                    BarrierKind::RedOr => self.b.icmp_int("ne", &count, 0),
-                    _ => count,
-                };
-                if self.places.contains_key(&result) {
-                    self.b.inst(format_args!("store {}, ptr {}", val.typed(), block_slot(result)));
-                }
-            }
-            self.b.br(&format!("r{target}.start"));
+    }
+
+    /// What the whole block keeps for region `target`.
+    fn pass_on(&mut self, target: usize) {
+        let region = self.region;
+        self.b.start_block(&format!("r{region}.to{target}"));
+        for each in self.plan.regions[target].saved.clone().iter().filter(|each| each.is_block_uniform) {
+            let ty = Type::of(each.ty, 1);
+            let val = self.b.assign(ty, format_args!("load {ty}, ptr {}", next_slot(each.value)));
+            self.b.inst(format_args!("store {}, ptr {}", val.typed(), block_slot(each.value)));
         }
-        Ok(())
+        if let Some((kind, result)) = self.reduction(target) {
+            let i32_ty = Type::int(32, 1);
+            let count = self.b.assign(i32_ty, format_args!("load i32, ptr %red{region}_{target}"));
+            let val = match kind {
+                BarrierKind::RedAnd => self.b.icmp_int("eq", &count, 0),
+                BarrierKind::RedOr => self.b.icmp_int("ne", &count, 0),
+                _ => count,
+            };
+            if self.places.contains_key(&result) {
+                self.b.inst(format_args!("store {}, ptr {}", val.typed(), block_slot(result)));
+            }
+        }
+        self.b.br(&format!("r{target}.start"));
     }
 
     /// What the barrier in front of region `target` reduces, and the result's name.
@@ -374,7 +394,8 @@ impl Emitter<'_> {
 
     /// The threads of this group that have not ended; `None` when all always live.
     fn alive_at_start(&mut self) -> Option<Val> {
-        if self.region == 0 {
+        let saved = self.alive_at.filter(|_| self.region > 0);
+        let Some(at) = saved else {
             if !self.is_last_group_partial() {
                 return None;
             }
@@ -384,8 +405,7 @@ impl Emitter<'_> {
             let left = self.splat(&left);
             let lanes = self.iota(32, 1);
             return Some(self.b.icmp("ult", &lanes, &left));
-        }
-        let at = self.alive_at?;
+        };
         let from = self.in_context(at, 8);
         let ty = Type::int(self.lanes, 1);
         let bits = self.b.assign(ty, format_args!("load {ty}, ptr {from}"));
@@ -523,7 +543,9 @@ impl Emitter<'_> {
         }
         let mask = self.active();
         self.save_alive(&mask);
-        self.b.inst(format_args!("store i32 {target}, ptr %next"));
+        if self.only_way().is_none() {
+            self.b.inst(format_args!("store i32 {target}, ptr %next"));
+        }
     }
 
     /// Lane 0's value of a line with this stride, from any active lane.

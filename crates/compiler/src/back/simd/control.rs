@@ -4,6 +4,7 @@ use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Block, Cmp, Edge, Inst, Op, Term, Value};
 use crate::pass::layout::Item;
+use crate::pass::regions::is_checked;
 use crate::pass::shape::Shape;
 
 /// What an edge carries to its target's parameters.
@@ -12,6 +13,9 @@ struct Carried {
     scalar: Option<Val>,
     vector: Option<Val>,
 }
+
+/// Instructions of a side that may stand a third time, under a mask in U.
+const DETOUR: usize = 64;
 
 impl Emitter<'_> {
     fn block(&self, at: usize) -> Block {
@@ -75,12 +79,12 @@ impl Emitter<'_> {
             self.begin(Copy::Unmasked, None);
             let block = self.block(at);
             self.instructions(at, &block.insts)?;
-            self.unmasked_end(at, &block.term);
+            self.unmasked_end(at, &block.term)?;
         }
         Ok(())
     }
 
-    fn unmasked_end(&mut self, at: usize, term: &Term) {
+    fn unmasked_end(&mut self, at: usize, term: &Term) -> Result<(), String> {
         let region = self.region;
         let latch = format!("r{region}.latch");
         match term {
@@ -119,18 +123,16 @@ impl Emitter<'_> {
                         }
                     };
                     self.b.start_block(&mixed);
-                    self.masked_used = true;
                     let against = self.b.not(&mask);
-                    self.store_carried(&yes);
-                    self.store_carried(&no);
-                    let slots = (self.mask_slot(then.block.index()), self.mask_slot(otherwise.block.index()));
-                    self.store_slot(&slots.0, &mask);
-                    self.store_slot(&slots.1, &against);
-                    if self.alive_at.is_some() {
-                        self.save_alive(&Builder::bits(self.mask_ty(), 0));
+                    if self.is_detour(at, then, otherwise) {
+                        self.detour(at, then, (&yes, &no), mask)?;
+                    } else if self.is_detour(at, otherwise, then) {
+                        self.detour(at, otherwise, (&no, &yes), against)?;
+                    } else {
+                        self.leave((then, &yes, &mask), (otherwise, &no, &against));
+                        let position = self.here().layout.position[at];
+                        self.b.br(&format!("m{region}_{}", position + 1));
                     }
-                    let position = self.here().layout.position[at];
-                    self.b.br(&format!("m{region}_{}", position + 1));
                 } else {
                     let cond = self.scalar(*cond);
                     self.b.cond_br(&cond, &then_label, &else_label);
@@ -155,6 +157,66 @@ impl Emitter<'_> {
                 self.b.br(&latch);
             }
         }
+        Ok(())
+    }
+
+    /// Leaves U: each side of a branch gets its lanes in M.
+    fn leave(&mut self, then: (&Edge, &[Carried], &Val), otherwise: (&Edge, &[Carried], &Val)) {
+        self.masked_used = true;
+        for (_, carried, _) in [then, otherwise] {
+            self.store_carried(carried);
+        }
+        for (edge, _, mask) in [then, otherwise] {
+            let slot = self.mask_slot(edge.block.index());
+            self.store_slot(&slot, mask);
+        }
+        if self.alive_at.is_some() {
+            self.save_alive(&Builder::bits(self.mask_ty(), 0));
+        }
+    }
+
+    /// Whether the side is one block that comes out where the lanes of the other side are at once.
+    fn is_detour(&self, at: usize, side: &Edge, other: &Edge) -> bool {
+        let here = self.here();
+        let block = here.function.block(side.block);
+        let Term::Jump(back) = &block.term else { return false };
+        let position = |block: usize| here.layout.position[block];
+        let predecessors = here.function.blocks.iter().flat_map(|block| block.term.edges());
+        let meets = &here.function.block(other.block).params;
+        back.block == other.block
+            && side.block != other.block
+            && position(at) < position(side.block.index())
+            && position(side.block.index()) < position(other.block.index())
+            && predecessors.filter(|edge| edge.block == side.block).count() == 1
+            && meets.iter().all(|&param| self.shape(param).is_varying())
+            && block.insts.len() <= DETOUR
+            && !block.insts.iter().any(|inst| inst.op.is_barrier() || is_checked(inst, &here.shapes))
+    }
+
+    /// A part of the lanes runs the side under a mask, then all go on together. `carried`: what the side gets, and what
+    /// the lanes bring that do not run it.
+    fn detour(
+        &mut self,
+        at: usize,
+        side: &Edge,
+        (into, past): (&[Carried], &[Carried]),
+        mask: Val,
+    ) -> Result<(), String> {
+        let block = self.block(side.block.index());
+        let Term::Jump(back) = &block.term else { return Err("a side that does not come back".to_owned()) };
+        self.store_carried(into);
+        self.mask = Some(mask.clone());
+        self.instructions(side.block.index(), &block.insts)?;
+        let mut out = self.carried(back);
+        self.mask = None;
+        for (from, other) in out.iter_mut().zip(past) {
+            if let (Some(val), Some(other)) = (&mut from.vector, &other.vector) {
+                *val = self.blend(&mask, val, other);
+            }
+        }
+        self.store_carried(&out);
+        self.follow(at, back);
+        Ok(())
     }
 
     /// All lanes go along an edge.
