@@ -478,6 +478,80 @@ fn what_a_loop_waits_for_may_go_through_a_local_variable() {
     }
 }
 
+/// Blocks of one thread that matters: each waits for the block `ahead` of it and adds what that had.
+fn chain(ahead: &str) -> String {
+    const TEXT: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.global .align 4 .b8 flags[4096];
+.visible .entry chain(.param .u64 words, .param .u64 out, .param .u32 n) {
+.reg .pred %p<5>;
+.reg .b32 %r<20>;
+.reg .b64 %rd<12>;
+.shared .align 4 .u32 carried;
+ld.param.u64 %rd1, [words];
+ld.param.u64 %rd2, [out];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %ntid.x;
+mov.u32 %r3, %tid.x;
+mov.u32 %r4, %nctaid.x;
+mad.lo.u32 %r5, %r1, %r2, %r3;
+setp.ne.u32 %p1, %r3, 0;
+@%p1 bra meet;
+AHEAD
+mov.u32 %r7, 1;
+@%p2 bra first;
+mul.wide.u32 %rd3, %r6, 4;
+mov.u64 %rd4, flags;
+add.u64 %rd4, %rd4, %rd3;
+again:
+ld.volatile.global.u32 %r7, [%rd4];
+setp.eq.u32 %p3, %r7, 0;
+@%p3 bra again;
+first:
+mul.wide.u32 %rd5, %r1, 4;
+mov.u64 %rd6, flags;
+add.u64 %rd6, %rd6, %rd5;
+mad.lo.u32 %r8, %r7, 3, 1;
+st.volatile.global.u32 [%rd6], %r8;
+st.shared.u32 [carried], %r8;
+meet:
+bar.sync 0;
+ld.shared.u32 %r9, [carried];
+add.u32 %r9, %r9, %r3;
+mul.wide.u32 %rd7, %r5, 4;
+add.u64 %rd8, %rd2, %rd7;
+st.global.u32 [%rd8], %r9;
+ret;
+}
+";
+    TEXT.replace("AHEAD", ahead)
+}
+
+#[test]
+fn blocks_wait_for_blocks_before_and_behind_them() {
+    for (ahead, is_back) in [
+        ("sub.u32 %r6, %r1, 1; setp.eq.u32 %p2, %r1, 0;", true),
+        ("add.u32 %r6, %r1, 1; setp.eq.u32 %p2, %r6, %r4;", false),
+    ] {
+        let ptx = chain(ahead);
+        for (grid, block) in [(1u32, 32u32), (7, 100), (200, 64)] {
+            let len = (grid * block) as usize;
+            let given = vec![Words(1, zero), Words(len, zero), I(0)];
+            let case = case("chain", [grid, 1, 1], [block, 1, 1], given);
+            let mut how = How::new(grid, block);
+            how.setting = Some(Setting::Simd);
+            let found = result(&ptx, &case, &how).unwrap();
+            let words = (0..len as u32).flat_map(|i| {
+                let steps = if is_back { i / block } else { grid - 1 - i / block };
+                let carried = (0..=steps).fold(1u32, |carried, _| carried.wrapping_mul(3).wrapping_add(1));
+                carried.wrapping_add(i % block).to_le_bytes()
+            });
+            assert_eq!(found[1], words.collect::<Vec<u8>>(), "{grid} blocks of {block}");
+        }
+    }
+}
+
 #[test]
 fn random_control_flow_gives_the_same_bits() {
     compare(RANDOM, &any_cases(RANDOM));

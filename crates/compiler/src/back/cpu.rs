@@ -54,7 +54,8 @@ pub struct Compiled {
     pub context_bytes: u64,
     /// Bytes of one thread's local window, a multiple of 16.
     pub local_bytes: u64,
-    /// L: a function that calls itself waits for other threads in between, by the service `suspend`.
+    /// L: a function that calls itself waits for other threads in between, S: a block for other blocks; both by the
+    /// service `suspend`.
     pub stackful: bool,
     /// Why the kernel does not run in S, for the log.
     pub why_not_simd: Option<String>,
@@ -103,7 +104,8 @@ const LONG: usize = 3_000;
 /// other. `None` where `compiled` is short, or a width was asked for, or one thread at a time could be told from many.
 pub fn quick(program: &Program, kernel: &Kernel, options: &Options, compiled: &Compiled) -> Option<Compiled> {
     let is_chosen = options.setting.is_none() && options.width.is_none();
-    let is_wide = compiled.setting == Setting::Simd && compiled.width > 1;
+    // A block that waits for others stays with the code that it began in.
+    let is_wide = compiled.setting == Setting::Simd && compiled.width > 1 && !compiled.stackful;
     if !is_chosen || !is_wide || compiled.text.lines().nth(LONG).is_none() {
         return None;
     }

@@ -44,13 +44,17 @@ pub fn classify(view: &View<'_>, among: Among) -> Result<(), String> {
     }
     barriers(view, among)?;
     collectives(view)?;
-    // In P a region's loops are looked at when regions are cut: there a loop may wait.
-    if among == Among::Block
-        && !spins::waiting(view.function, view.graph, view.dominators, view.loops).is_empty()
-    {
-        return Err("a loop may wait for another thread".to_owned());
+    // Loops within a region are looked at when regions are cut: there a loop may wait.
+    if among == Among::Block && waits_across_barriers(view) {
+        return Err("a loop with a barrier may wait for another thread".to_owned());
     }
     Ok(())
+}
+
+fn waits_across_barriers(view: &View<'_>) -> bool {
+    let waiting = spins::waiting(view.function, view.graph, view.dominators, view.loops);
+    let is_barrier = |block: &usize| has(view.function, *block, Op::is_barrier);
+    waiting.iter().any(|&index| view.loops.all[index].blocks.iter().any(is_barrier))
 }
 
 fn operation(op: &Op) -> Result<(), String> {
@@ -259,15 +263,44 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_flag_needs_l() {
+    fn whole_blocks_may_wait_for_a_flag() {
         let source = "entry: a = const.b64 0; z = const.b32 0; jump head\n head: v = vload a; p = lt z v; branch p done head\n done: exit";
-        assert_eq!(verdict(source).unwrap_err(), "a loop may wait for another thread");
+        assert_eq!(verdict(source), Ok(1));
     }
 
     #[test]
     fn taking_a_lock_needs_l() {
         let source = "entry: a = const.b64 0; z = const.b32 0; o = const.b32 1; jump head\n head: v = cas a z o; p = lt z v; branch p head done\n done: exit";
-        assert_eq!(verdict(source).unwrap_err(), "a loop may wait for another thread");
+        assert!(verdict(source).unwrap_err().contains("may wait for each other"));
+    }
+
+    /// Thread 0 waits for a flag, `before` and `after`, which all threads run, in the same region.
+    fn wait_of_thread_0(before: &str, after: &str) -> String {
+        format!(
+            "entry: a = const.b64 0; z = const.b32 0; t = tid; {before} p = eq t z; branch p head meet\n head: v = vload a; q = lt z v; branch q done head\n done: store a v; jump meet\n meet: {after} barrier z; store a t; exit"
+        )
+    }
+
+    #[test]
+    fn one_group_may_wait_where_the_others_do_nothing() {
+        assert_eq!(verdict(&wait_of_thread_0("", "")), Ok(2));
+    }
+
+    #[test]
+    fn one_group_may_not_wait_where_later_ones_could_store() {
+        for source in [wait_of_thread_0("store a z;", ""), wait_of_thread_0("", "store a z;")] {
+            assert!(verdict(&source).unwrap_err().contains("may wait for each other"));
+        }
+    }
+
+    #[test]
+    fn the_last_group_may_wait_for_those_before() {
+        for early in ["store a z;", ""] {
+            let source = format!(
+                "entry: a = const.b64 0; z = const.b32 0; n = const.b32 224; t = tid; {early} p = lt t n; branch p others late\n others: store a t; jump meet\n late: jump head\n head: v = vload a; q = lt z v; branch q done head\n done: jump meet\n meet: barrier z; exit"
+            );
+            assert_eq!(verdict(&source), Ok(2));
+        }
     }
 
     #[test]

@@ -71,6 +71,19 @@ impl<'a> Known<'a> {
         self.warps().all(|warp| self.lanes(&conditions, warp).count_ones() <= 1)
     }
 
+    /// The first and the last thread that may run block `at`.
+    pub fn threads_at(&self, at: usize) -> Option<(usize, usize)> {
+        if !self.dominators.is_reachable(at) {
+            return None;
+        }
+        let conditions: Vec<(Table, bool)> =
+            self.sides(at).filter_map(|(_, cond, holds)| Some((self.table(cond)?, holds))).collect();
+        let runs =
+            |&thread: &usize| conditions.iter().all(|(table, holds)| (table[thread] & 1 != 0) == *holds);
+        let mut threads = 0..self.n_threads();
+        Some((threads.find(runs)?, (0..self.n_threads()).rev().find(runs)?))
+    }
+
     /// The predicate that `elect.sync` gives, or one that implies it.
     fn is_elected(&self, cond: Value) -> bool {
         let Definition::Inst(block, at, nth) = self.definitions[cond.index()] else { return false };

@@ -49,7 +49,7 @@ pub struct Region {
     pub saved: Vec<Saved>,
     /// Per block: the region behind the barrier it ends in.
     pub next: Vec<Option<usize>>,
-    /// Headers of loops in which a warp lets others run (P).
+    /// Headers of loops in which a warp lets others run (P), or a block other blocks (S).
     pub spins: Vec<usize>,
 }
 
@@ -371,17 +371,18 @@ fn cut(
                 last.map(|inst| inst.pos.offset as usize)
             })
             .collect();
+        let parts = spins::Parts {
+            function: &function,
+            graph: &successors(&function),
+            dominators: &dominators,
+            loops: &loops,
+            layout: &layout,
+            divergent: &shapes.divergent,
+            known: &Known::of(&function, &dominators, threads),
+        };
         let spins = match among {
-            Among::Block => vec![],
-            Among::Group => spins::of_warps(&spins::Parts {
-                function: &function,
-                graph: &successors(&function),
-                dominators: &dominators,
-                loops: &loops,
-                layout: &layout,
-                divergent: &shapes.divergent,
-                known: &Known::of(&function, &dominators, threads),
-            })?,
+            Among::Block => spins::of_blocks(&parts, threads.width)?,
+            Among::Group => spins::of_warps(&parts)?,
         };
         return Ok(Region {
             spins,

@@ -267,6 +267,39 @@ pub fn of_warps(parts: &Parts<'_>) -> Result<Vec<usize>, String> {
     Ok(headers)
 }
 
+/// Headers of the loops in which a block has to let other blocks run. `Err`: its threads may wait for each other.
+///
+/// Groups run a region one after the other, each to its end. One that waits there is passed by those before it, and
+/// nobody can miss those behind it if they do nothing that another thread sees: what comes behind the next barrier no
+/// thread reaches while one waits.
+pub fn of_blocks(parts: &Parts<'_>, width: u32) -> Result<Vec<usize>, String> {
+    let headers = of_warps(parts)?;
+    let threads = |at: usize| parts.known.threads_at(at);
+    let Some(first) = headers.iter().filter_map(|&header| threads(header)).map(|(first, _)| first).min()
+    else {
+        return Ok(headers);
+    };
+    let group = |thread: usize| thread / width as usize;
+    let acts = |block: &Block| block.insts.iter().any(|inst| !inst.op.is_barrier() && is_seen(&inst.op));
+    let later = |at: usize| threads(at).is_some_and(|(_, last)| group(last) > group(first));
+    // Of wider groups it is not known which of their lanes may wait for each other.
+    if width > 32 || parts.function.blocks.iter().enumerate().any(|(at, block)| acts(block) && later(at)) {
+        return Err("threads of a block may wait for each other in a loop".to_owned());
+    }
+    Ok(headers)
+}
+
+/// Whether other threads may notice the operation, apart from what makes lanes meet.
+fn is_seen(op: &Op) -> bool {
+    match op {
+        op if op.is_warp_collective() => false,
+        Op::Store { space: Space::Local | Space::Param, .. } => false,
+        Op::Load { .. } | Op::Fence { .. } | Op::NanoSleep | Op::Special(_) => false,
+        Op::Syscall(Syscall::Vprintf | Syscall::Malloc | Syscall::Free) => false,
+        op => !op.is_pure(),
+    }
+}
+
 impl Parts<'_> {
     /// Blocks whose branch parts lanes of a warp, and what it does. (One lane goes one way.)
     fn spreads(&self) -> Vec<(usize, Spread)> {
@@ -359,11 +392,7 @@ impl Parts<'_> {
             Op::Barrier { .. } | Op::ClusterBarrier { .. } => {
                 Some(if together { Event::Meeting } else { Event::Effect })
             }
-            Op::Store { space: Space::Local | Space::Param, .. } => None,
-            Op::Load { .. } | Op::Fence { .. } | Op::NanoSleep | Op::Special(_) => None,
-            Op::Syscall(Syscall::Vprintf | Syscall::Malloc | Syscall::Free) => None,
-            op if op.is_pure() => None,
-            _ => Some(Event::Effect),
+            op => is_seen(op).then_some(Event::Effect),
         })
     }
 }

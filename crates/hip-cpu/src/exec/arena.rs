@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use super::Fault;
 use super::cluster::Cluster;
 use super::lane::Resident;
+use super::strand::Strand;
 
 /// An anonymous mapping with an unreadable page on either side, so that a wild offset faults instead of corrupting.
 #[derive(Default)]
@@ -79,6 +80,8 @@ pub struct Arena {
     pub local: Mapping,
     /// Setting L's blocks, which have memory of their own.
     pub residents: Vec<Resident>,
+    /// Setting S's blocks that wait for others.
+    pub strands: Vec<Strand>,
     /// Clusters of several blocks.
     pub clusters: Vec<Cluster>,
 }

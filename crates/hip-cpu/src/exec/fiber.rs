@@ -1,5 +1,6 @@
 //! Threads that wait for others inside a function that calls itself: its frames lie on a stack, so each such thread
 //! gets one of its own and keeps it until the outermost call is over. Everything else of setting L is a state machine.
+//! In setting S a block that waits for other blocks is on a fiber ([`super::strand`]).
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -21,14 +22,19 @@ thread_local! {
 }
 
 /// What a fiber's frames point to, so it stays where it is.
-struct State {
-    worker: Worker,
+pub(super) struct State {
+    pub worker: Worker,
     yielder: Cell<*const Yielder<(), i32>>,
 }
 
-struct Fiber {
+pub(super) struct Fiber {
     coroutine: Coroutine<(), i32, i32, DefaultStack>,
     state: Box<State>,
+}
+
+/// A stack for a fiber.
+pub(super) fn stack() -> Result<DefaultStack, Fault> {
+    DefaultStack::new(STACK_BYTES).map_err(|_| Fault::Memory(STACK_BYTES as u64))
 }
 
 /// The fibers of a block's threads, and stacks that are free.
@@ -41,11 +47,7 @@ pub struct Fibers {
 impl Fibers {
     /// Every thread of a new block is at its start.
     pub fn begin(&mut self, n_threads: usize) {
-        for mut fiber in self.by_thread.drain(..).flatten() {
-            // SAFETY: kernel code owns nothing, so its frames may go as they are (a grid that failed leaves some).
-            unsafe { fiber.coroutine.force_reset() };
-            self.stacks.push(fiber.coroutine.into_stack());
-        }
+        self.stacks.extend(self.by_thread.drain(..).flatten().map(Fiber::into_stack));
         self.by_thread.resize_with(n_threads, || None);
     }
 
@@ -65,37 +67,58 @@ impl Fibers {
         if self.by_thread[t].is_none() {
             let stack = match self.stacks.pop() {
                 Some(stack) => stack,
-                None => DefaultStack::new(STACK_BYTES).map_err(|_| Fault::Memory(STACK_BYTES as u64))?,
+                None => stack()?,
             };
             // SAFETY: the emitter's entry has this signature.
             let step = unsafe { std::mem::transmute::<*const c_void, Step>(step.0) };
-            self.by_thread[t] = Some(Fiber::new(stack, step, launch, *worker, thread));
+            let launch: *const Launch = launch;
+            // SAFETY: the promise of this function.
+            let body = move |worker: &Worker| unsafe { step(launch, worker, thread) };
+            self.by_thread[t] = Some(Fiber::new(stack, *worker, body));
         }
         let Some(fiber) = &mut self.by_thread[t] else { unreachable!("made above") };
-        let arguments = [std::ptr::from_mut(fiber) as u64, 0, 0, 0];
-        // SAFETY: `resume` owns nothing; a fiber that a fault jumped out of is dropped with its block.
-        let status = unsafe { guard.call(resume as *const c_void, arguments) };
-        if fiber.coroutine.done()
+        let status = fiber.resume(guard);
+        if fiber.is_done()
             && let Some(fiber) = self.by_thread[t].take()
         {
-            self.stacks.push(fiber.coroutine.into_stack());
+            self.stacks.push(fiber.into_stack());
         }
         Ok(status)
     }
 }
 
 impl Fiber {
-    fn new(stack: DefaultStack, step: Step, launch: &Launch, worker: Worker, thread: *mut Thread) -> Fiber {
+    /// `body` runs kernel code for the worker it gets.
+    pub fn new(stack: DefaultStack, worker: Worker, body: impl FnOnce(&Worker) -> i32 + 'static) -> Fiber {
         let state = Box::new(State { worker, yielder: Cell::new(std::ptr::null()) });
-        let (launch, at): (*const Launch, *const State) = (launch, &raw const *state);
+        let at: *const State = &raw const *state;
         let coroutine = Coroutine::with_stack(stack, move |yielder, ()| {
-            // SAFETY: the state lives as long as the fiber; the rest is the promise of `Fibers::step`.
-            unsafe {
-                (*at).yielder.set(yielder);
-                step(launch, &raw const (*at).worker, thread)
-            }
+            // SAFETY: the state lives as long as the fiber.
+            let state = unsafe { &*at };
+            state.yielder.set(yielder);
+            body(&state.worker)
         });
         Fiber { coroutine, state }
+    }
+
+    /// Goes on to where it suspends itself or ends; answers its status, or the fault's.
+    pub fn resume(&mut self, guard: &Guard) -> i32 {
+        let arguments = [std::ptr::from_mut(self) as u64, 0, 0, 0];
+        // SAFETY: `resume` owns nothing; a fiber that a fault jumped out of is not resumed again.
+        unsafe { guard.call(resume as *const c_void, arguments) }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.coroutine.done()
+    }
+
+    /// Of a fiber that has ended, or that nobody resumes again.
+    pub fn into_stack(mut self) -> DefaultStack {
+        if !self.coroutine.done() {
+            // SAFETY: kernel code owns nothing, so its frames may go as they are (a grid that failed leaves some).
+            unsafe { self.coroutine.force_reset() };
+        }
+        self.coroutine.into_stack()
     }
 }
 

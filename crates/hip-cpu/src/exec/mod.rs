@@ -11,6 +11,7 @@ pub mod pool;
 pub mod printf;
 pub mod sanitize;
 pub mod services;
+pub mod strand;
 mod tensor;
 #[cfg(test)]
 mod tests;
@@ -244,7 +245,7 @@ pub struct Kernel {
     pub width: u32,
     pub context_bytes: u64,
     pub local_bytes: u64,
-    /// Threads need stacks of their own: [`fiber`].
+    /// Threads (L) or blocks (S) need stacks of their own: [`fiber`].
     pub stackful: bool,
     /// Why it does not run in S, and why not in P.
     pub why_not: [Option<String>; 2],
@@ -361,14 +362,17 @@ impl Job<'_> {
     fn work_in(&self, arena: &mut Arena, number: u32) -> Result<(), Fault> {
         let _rounding = Rounding::ptx();
         let guard = Guard::new();
+        let next = || {
+            let linear = self.next.fetch_add(1, Ordering::Relaxed);
+            (linear < self.total).then_some(linear)
+        };
+        let stopped = || self.status.load(Ordering::Relaxed) != 0;
         match self.grid.kernel.entry {
+            Entry::Simd(run) if self.grid.kernel.stackful => {
+                strand::run_blocks(run, &guard, self.grid, number, &mut arena.strands, &next, stopped)
+            }
             Entry::Simd(_) => self.run_chunks(&guard, arena, number),
             Entry::Step(step) => {
-                let next = || {
-                    let linear = self.next.fetch_add(1, Ordering::Relaxed);
-                    (linear < self.total).then_some(linear)
-                };
-                let stopped = || self.status.load(Ordering::Relaxed) != 0;
                 if self.grid.launch.cluster != [1; 3] {
                     let (step, spare) = ((step, &guard), &mut arena.clusters);
                     return cluster::run_clusters(step, self.grid, number, spare, next, stopped);
@@ -458,6 +462,7 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     let n_workers = pool::workers() as u64;
     let chunk = match grid.kernel.setting {
         Setting::Lane | Setting::Warp => 1,
+        Setting::Simd if grid.kernel.stackful => 1,
         Setting::Simd => (total / (8 * n_workers)).clamp(1, 1 << 16),
     };
     let known = u64::from(grid.kernel.block_ns.load(Ordering::Relaxed));

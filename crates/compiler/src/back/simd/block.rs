@@ -245,6 +245,9 @@ impl Emitter<'_> {
             }
             self.masked()?;
         }
+        if !self.per_warp {
+            self.block_rests();
+        }
         self.b.start_block(&format!("r{region}.latch"));
         if self.per_warp {
             self.step_end(!targets.is_empty());

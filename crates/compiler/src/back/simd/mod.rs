@@ -71,11 +71,12 @@ pub fn emit(
             emitter.streams = stream::Streams::of(&emitter.plan, threads.width);
         }
         emitter.whole()?;
-        Ok::<_, String>((emitter.context_bytes, emitter.finish()))
+        let waits = !per_warp && emitter.plan.regions.iter().any(|region| !region.spins.is_empty());
+        Ok::<_, String>((emitter.context_bytes, waits, emitter.finish()))
     };
-    let (mut context_bytes, mut text) = write(first, false)?;
+    let (mut context_bytes, waits, mut text) = write(first, false)?;
     if text.lines().nth(LONG).is_some() {
-        (context_bytes, text) = write(plan(body, threads, local_bytes, among)?, true)?;
+        (context_bytes, _, text) = write(plan(body, threads, local_bytes, among)?, true)?;
     }
     Ok(Compiled {
         text,
@@ -83,7 +84,7 @@ pub fn emit(
         width: threads.width,
         context_bytes,
         local_bytes,
-        stackful: false,
+        stackful: waits,
         why_not_simd: None,
         why_not_warp: None,
     })

@@ -6,7 +6,7 @@
 //! still read are kept in the record meanwhile.
 
 use super::Emitter;
-use crate::back::lane::layout::{launch, worker};
+use crate::back::lane::layout::{launch, service, status, worker};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{BarrierKind, CLUSTER_SHIFT, Inst, Op, Value};
 use crate::pass::bits::BitSet;
@@ -193,7 +193,7 @@ impl Emitter<'_> {
 
     /// The label to go to for another trip of the loop with this header.
     pub(super) fn again(&self, header: usize, masked: bool, directly: String) -> String {
-        if self.per_warp && self.here().spins.contains(&header) {
+        if self.here().spins.contains(&header) {
             Rest { header, masked }.label("rest", self.region)
         } else {
             directly
@@ -229,11 +229,32 @@ impl Emitter<'_> {
             let val = self.b.assign(ty, format_args!("load {ty}, ptr {from}"));
             self.b.inst(format_args!("store {}, ptr {slot}", val.typed()));
         }
+        self.go_round(rest);
+    }
+
+    fn go_round(&mut self, rest: Rest) {
+        let region = self.region;
         if rest.masked {
             let position = self.here().layout.position[rest.header];
             self.b.br(&format!("mb{region}_{position}"));
         } else {
             self.b.br(&format!("u{region}_{}", rest.header));
+        }
+    }
+
+    /// Setting S: the loops of the region that wait for other blocks let them run at each trip.
+    pub(super) fn block_rests(&mut self) {
+        for header in self.here().spins.clone() {
+            for masked in [false, true] {
+                if masked && !self.masked_used {
+                    continue;
+                }
+                let rest = Rest { header, masked };
+                self.b.start_block(&rest.label("rest", self.region));
+                let suspend = self.service(service::SUSPEND as u64);
+                self.b.inst(format_args!("call void {suspend}(i32 {})", status::YIELDS));
+                self.go_round(rest);
+            }
         }
     }
 

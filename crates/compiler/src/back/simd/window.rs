@@ -136,7 +136,7 @@ impl Emitter<'_> {
     fn as_window(&self, insts: &[&Inst]) -> Option<(Key, Window)> {
         let key = self.windowed(insts[0])?;
         // Lanes without work may point anywhere; a store under a mask wants mask registers.
-        if (self.mask.is_some() && key.is_load) || (self.wide_masks && !key.is_load) {
+        if self.lanes < 2 || (self.mask.is_some() && key.is_load) || (self.wide_masks && !key.is_load) {
             return None;
         }
         let lanes = self.distances(key.address)?;
