@@ -193,7 +193,7 @@ mod tests {
         let plan = plan(&function(source), threads, 0, Among::Block).unwrap();
         let region = &plan.regions[0];
         let insts = region.function.blocks.iter().flat_map(|block| &block.insts);
-        let store = insts.filter(|inst| matches!(inst.op, Op::Store { .. })).last().unwrap();
+        let store = insts.filter(|inst| matches!(inst.op, Op::Store { .. })).next_back().unwrap();
         region.offsets.get(store.args[0]).map(|lanes| lanes.to_vec())
     }
 
