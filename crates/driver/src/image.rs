@@ -4,7 +4,7 @@
 //! comes without a length, so everything is copied through the kernel, which refuses addresses that are not mapped.
 //! Links also take host objects and archives of them.
 
-use core::ffi::c_void;
+use core::ffi::{CStr, c_void};
 use std::collections::HashSet;
 
 use compiler::Source;
@@ -253,47 +253,58 @@ fn decode(bytes: &[u8]) -> core::result::Result<Image, Failure> {
 fn text(at: *const u8) -> core::result::Result<Image, Failure> {
     let mut bytes = Vec::new();
     // Whole pages, ever more of them: one at a time is slow for a long text.
-    let mut n_pages = 1;
+    let (mut n_pages, mut most) = (1, MAX_PAGES);
     loop {
-        let here = at.wrapping_add(bytes.len());
+        let begun = bytes.len();
+        let here = at.wrapping_add(begun);
         let until = |n_pages: usize| n_pages * PAGE - here.addr() % PAGE;
-        // A text may end right before unmapped memory.
-        let piece = match copy_vec(here, until(n_pages)) {
-            None if n_pages > 1 => {
+        match append(&mut bytes, here, until(n_pages)) {
+            Appended::All => {}
+            // A text may end right before unmapped memory.
+            Appended::Unmapped if n_pages > 1 => {
                 n_pages = 1;
-                copy_vec(here, until(1))
+                continue;
             }
-            piece => piece,
-        };
-        let Some(piece) = piece else {
-            return fail(Error::InvalidImage, "no image of a kind that CUDA has: text without an end");
-        };
-        match piece.iter().position(|&byte| byte == 0) {
-            Some(end) => {
-                bytes.extend_from_slice(&piece[..end]);
-                return ptx(&bytes, "");
+            Appended::Unmapped => {
+                return fail(Error::InvalidImage, "no image of a kind that CUDA has: text without an end");
             }
-            None => bytes.extend_from_slice(&piece),
+            Appended::Refused => {
+                // Nobody says where mapped memory ends: up to the next page border something is there.
+                most = 1;
+                // SAFETY: the caller of `read` promised a text, of which this page holds a part.
+                unsafe { append_unseen(&mut bytes, here, until(1)) };
+            }
+        }
+        if let Ok(rest) = CStr::from_bytes_until_nul(&bytes[begun..]) {
+            bytes.truncate(begun + rest.count_bytes());
+            return match String::from_utf8(bytes) {
+                Ok(text) => source(text, ""),
+                Err(_) => fail(Error::InvalidImage, NO_IMAGE),
+            };
         }
         if bytes.len() > MAX_TEXT_BYTES {
             return fail(Error::InvalidImage, "no image of a kind that CUDA has: text without an end");
         }
-        n_pages = (2 * n_pages).min(MAX_PAGES);
+        n_pages = (2 * n_pages).min(most);
     }
 }
 
+const NO_IMAGE: &str = "no image of a kind that CUDA has: neither a container, an ELF file nor PTX";
+
 fn ptx(bytes: &[u8], name: &str) -> core::result::Result<Image, Failure> {
-    let name = if name.is_empty() { "ptx" } else { name };
     match core::str::from_utf8(bytes) {
-        // Every PTX file has the directive; other text is no image.
-        Ok(text) if text.contains(".version") => {
-            Ok(vec![Source { name: name.to_owned(), text: text.to_owned() }].into())
-        }
-        _ => fail(
-            Error::InvalidImage,
-            "no image of a kind that CUDA has: neither a container, an ELF file nor PTX",
-        ),
+        Ok(text) => source(text.to_owned(), name),
+        Err(_) => fail(Error::InvalidImage, NO_IMAGE),
     }
+}
+
+fn source(text: String, name: &str) -> core::result::Result<Image, Failure> {
+    let name = if name.is_empty() { "ptx" } else { name };
+    // Every PTX file has the directive; other text is no image.
+    if !text.contains(".version") {
+        return fail(Error::InvalidImage, NO_IMAGE);
+    }
+    Ok(vec![Source { name: name.to_owned(), text }].into())
 }
 
 fn copy<const N: usize>(at: *const u8) -> Option<[u8; N]> {
@@ -303,32 +314,60 @@ fn copy<const N: usize>(at: *const u8) -> Option<[u8; N]> {
 
 /// Copies memory of this process; `None` when part of it is not mapped or not readable.
 fn copy_vec(at: *const u8, len_bytes: usize) -> Option<Vec<u8>> {
-    if at.is_null() {
-        return None;
-    }
-    let mut bytes = Vec::<u8>::new();
+    let mut bytes = Vec::new();
     bytes.try_reserve_exact(len_bytes).ok()?;
-    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: len_bytes };
+    match append(&mut bytes, at, len_bytes) {
+        Appended::All => Some(bytes),
+        Appended::Unmapped => None,
+        Appended::Refused => {
+            // What is left is the caller's promise.
+            // SAFETY: the caller of `read` promised a whole image.
+            unsafe { append_unseen(&mut bytes, at, len_bytes) };
+            Some(bytes)
+        }
+    }
+}
+
+/// What became of a copy.
+enum Appended {
+    All,
+    /// Part of it is not mapped or not readable; nothing was appended.
+    Unmapped,
+    /// A sandbox without the call; nothing was appended.
+    Refused,
+}
+
+/// Copies memory of this process through the kernel.
+fn append(bytes: &mut Vec<u8>, at: *const u8, len_bytes: usize) -> Appended {
+    if at.is_null() || bytes.try_reserve(len_bytes).is_err() {
+        return Appended::Unmapped;
+    }
+    let room = bytes.spare_capacity_mut().as_mut_ptr();
+    let local = libc::iovec { iov_base: room.cast(), iov_len: len_bytes };
     let remote = libc::iovec { iov_base: at.cast_mut().cast(), iov_len: len_bytes };
     // SAFETY: `bytes` has room for `len_bytes`; the kernel checks the other side.
     let n = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
     if n < 0 {
-        let refused = matches!(
-            std::io::Error::last_os_error().raw_os_error(),
-            Some(libc::ENOSYS | libc::EPERM | libc::EINVAL)
-        );
-        if !refused {
-            return None;
-        }
-        // A sandbox without the call: what is left is the caller's promise.
-        // SAFETY: the caller of `read` promised a whole image.
-        unsafe { core::ptr::copy_nonoverlapping(at, bytes.as_mut_ptr(), len_bytes) };
-    } else if n.unsigned_abs() != len_bytes {
-        return None;
+        return match std::io::Error::last_os_error().raw_os_error() {
+            Some(libc::ENOSYS | libc::EPERM | libc::EINVAL) => Appended::Refused,
+            _ => Appended::Unmapped,
+        };
+    }
+    if n.unsigned_abs() != len_bytes {
+        return Appended::Unmapped;
     }
     // SAFETY: all `len_bytes` were written.
-    unsafe { bytes.set_len(len_bytes) };
-    Some(bytes)
+    unsafe { bytes.set_len(bytes.len() + len_bytes) };
+    Appended::All
+}
+
+/// Copies memory without asking the kernel.
+///
+/// # Safety
+/// `at` is readable for `len_bytes`.
+unsafe fn append_unseen(bytes: &mut Vec<u8>, at: *const u8, len_bytes: usize) {
+    // SAFETY: the caller's promise.
+    bytes.extend_from_slice(unsafe { core::slice::from_raw_parts(at, len_bytes) });
 }
 
 /// Reads a file that holds an image.
@@ -383,5 +422,32 @@ mod tests {
         wrapper[4] = 1;
         wrapper[8] = 64;
         assert_eq!(read_bytes(&wrapper).unwrap_err().error, Error::InvalidImage);
+    }
+
+    #[test]
+    fn a_text_of_any_length_may_end_right_before_unmapped_memory() {
+        let n_pages = 600;
+        // SAFETY: a fresh private mapping, whose last page nobody may read.
+        let (base, end) = unsafe {
+            let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            let base = libc::mmap(core::ptr::null_mut(), n_pages * PAGE, prot, flags, -1, 0).cast::<u8>();
+            assert!(!base.is_null() && base.addr() % PAGE == 0);
+            let end = base.add((n_pages - 1) * PAGE);
+            assert_eq!(libc::mprotect(end.cast(), PAGE, libc::PROT_NONE), 0);
+            (base, end)
+        };
+        for len_bytes in [20, PAGE - 1, PAGE, 3 * PAGE + 7, 500 * PAGE + 1] {
+            // SAFETY: inside the mapping.
+            let text = unsafe { core::slice::from_raw_parts_mut(end.sub(len_bytes), len_bytes) };
+            text.fill(b' ');
+            text[..12].copy_from_slice(b".version 8.0");
+            text[len_bytes - 1] = 0;
+            assert_eq!(read_bytes(text).unwrap()[0].text.len(), len_bytes - 1);
+            // Without its end it is no text.
+            text[len_bytes - 1] = b' ';
+            assert_eq!(read_bytes(text).unwrap_err().error, Error::InvalidImage);
+        }
+        // SAFETY: the whole mapping, which nobody has a reference to any more.
+        assert_eq!(unsafe { libc::munmap(base.cast(), n_pages * PAGE) }, 0);
     }
 }
