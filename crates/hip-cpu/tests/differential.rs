@@ -478,6 +478,75 @@ fn what_a_loop_waits_for_may_go_through_a_local_variable() {
     }
 }
 
+/// Threads of one parity sort their word and their neighbour's: all read both, so what some store others have read too.
+const NEIGHBOURS: &str = ".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry neighbours(.param .u64 words, .param .u64 out, .param .u32 n) {
+.reg .pred %p<6>;
+.reg .b32 %r<20>;
+.reg .b64 %rd<8>;
+.shared .align 16 .b8 keys[4112];
+ld.param.u64 %rd1, [words];
+ld.param.u64 %rd2, [out];
+mov.u32 %r1, %ctaid.x;
+mov.u32 %r2, %ntid.x;
+mov.u32 %r3, %tid.x;
+mad.lo.u32 %r4, %r1, %r2, %r3;
+mul.wide.u32 %rd3, %r4, 4;
+add.u64 %rd4, %rd3, %rd1;
+add.u64 %rd5, %rd3, %rd2;
+ld.global.u32 %r5, [%rd4];
+mov.u32 %r6, keys;
+shl.b32 %r7, %r3, 2;
+add.u32 %r8, %r6, %r7;
+st.shared.u32 [%r8], %r5;
+mov.u32 %r9, 0;
+// The last one has a neighbour that is larger than all.
+add.u32 %r12, %r3, 1;
+setp.ne.u32 %p1, %r12, %r2;
+@%p1 bra round;
+mov.u32 %r12, 0xffffffff;
+st.shared.u32 [%r8+4], %r12;
+round:
+bar.sync 0;
+ld.shared.u32 %r10, [%r8];
+ld.shared.u32 %r11, [%r8+4];
+xor.b32 %r12, %r3, %r9;
+and.b32 %r12, %r12, 1;
+setp.eq.u32 %p1, %r12, 0;
+setp.gt.u32 %p2, %r10, %r11;
+and.pred %p3, %p1, %p2;
+@!%p3 bra next;
+st.shared.u32 [%r8], %r11;
+st.shared.u32 [%r8+4], %r10;
+next:
+bar.sync 0;
+ld.shared.u32 %r13, [%r8];
+setp.gt.u32 %p4, %r13, 500;
+@!%p4 bra small;
+add.u32 %r13, %r13, 3;
+st.shared.u32 [%r8], %r13;
+small:
+add.u32 %r9, %r9, 1;
+setp.lt.u32 %p5, %r9, 9;
+@%p5 bra round;
+st.global.u32 [%rd5], %r13;
+ret;
+}
+";
+
+#[test]
+fn what_some_lanes_store_over_what_all_have_read_stays_theirs() {
+    let mut cases = vec![];
+    for block in [32, 40, 64, 256] {
+        let len = 3 * block as usize;
+        let given = vec![Words(len, small), Words(len, zero), I(0)];
+        cases.push(case("neighbours", [3, 1, 1], [block, 1, 1], given));
+    }
+    compare(NEIGHBOURS, &cases);
+}
+
 /// Blocks of one thread that matters: each waits for the block `ahead` of it and adds what that had.
 fn chain(ahead: &str) -> String {
     const TEXT: &str = ".version 8.0

@@ -7,6 +7,7 @@ use crate::ir::{BarrierKind, Op, Space, Term, Ty, Value};
 use crate::pass::liveness::crosses_blocks;
 use crate::pass::regions::Saved;
 use crate::pass::shape::Shape;
+use crate::pass::visit::definitions;
 
 impl Emitter<'_> {
     pub(super) fn whole(&mut self) -> Result<(), String> {
@@ -174,6 +175,7 @@ impl Emitter<'_> {
     pub(super) fn region(&mut self, region: usize) -> Result<(), String> {
         self.region = region;
         self.crossing = crosses_blocks(&self.here().function);
+        self.definitions = definitions(&self.here().function);
         let params: Vec<Value> =
             self.here().function.blocks.iter().flat_map(|block| block.params.clone()).collect();
         for param in params {

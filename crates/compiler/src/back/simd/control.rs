@@ -4,21 +4,17 @@ use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Block, Cmp, Edge, Inst, Op, Term, Value};
 use crate::pass::layout::Item;
-use crate::pass::regions::is_checked;
 use crate::pass::shape::Shape;
 
 /// What an edge carries to its target's parameters.
-struct Carried {
+pub(super) struct Carried {
     param: Value,
     scalar: Option<Val>,
-    vector: Option<Val>,
+    pub(super) vector: Option<Val>,
 }
 
-/// Instructions of a side that may stand a third time, under a mask in U.
-const DETOUR: usize = 64;
-
 impl Emitter<'_> {
-    fn block(&self, at: usize) -> Block {
+    pub(super) fn block(&self, at: usize) -> Block {
         self.here().function.blocks[at].clone()
     }
 
@@ -29,7 +25,7 @@ impl Emitter<'_> {
         self.vectors.clear();
     }
 
-    fn carried(&mut self, edge: &Edge) -> Vec<Carried> {
+    pub(super) fn carried(&mut self, edge: &Edge) -> Vec<Carried> {
         let params = self.here().function.block(edge.block).params.clone();
         let mut all = vec![];
         for (param, &arg) in params.into_iter().zip(&edge.args) {
@@ -42,7 +38,7 @@ impl Emitter<'_> {
         all
     }
 
-    fn store_carried(&mut self, carried: &[Carried]) {
+    pub(super) fn store_carried(&mut self, carried: &[Carried]) {
         for each in carried {
             if let Some(val) = &each.scalar {
                 let slot = self.scalar_slot(each.param);
@@ -55,7 +51,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn instructions(&mut self, at: usize, insts: &[Inst]) -> Result<(), String> {
+    pub(super) fn instructions(&mut self, at: usize, insts: &[Inst]) -> Result<(), String> {
         for members in self.grouped(insts) {
             let group: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
             if group.is_empty() || self.window_access(&group) {
@@ -95,6 +91,12 @@ impl Emitter<'_> {
             }
             Term::Branch { cond, then, otherwise } => {
                 let (yes, no) = (self.carried(then), self.carried(otherwise));
+                if self.here().divergent[at]
+                    && (self.write_back(at, (*cond, true), (then, otherwise), &no)?
+                        || self.write_back(at, (*cond, false), (otherwise, then), &yes)?)
+                {
+                    return Ok(());
+                }
                 let (then_label, else_label) = (self.b.label("then"), self.b.label("else"));
                 if self.here().divergent[at] {
                     let mixed = self.b.label("mixed");
@@ -175,52 +177,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether the side is one block that comes out where the lanes of the other side are at once.
-    fn is_detour(&self, at: usize, side: &Edge, other: &Edge) -> bool {
-        let here = self.here();
-        let block = here.function.block(side.block);
-        let Term::Jump(back) = &block.term else { return false };
-        let position = |block: usize| here.layout.position[block];
-        let predecessors = here.function.blocks.iter().flat_map(|block| block.term.edges());
-        let meets = &here.function.block(other.block).params;
-        back.block == other.block
-            && side.block != other.block
-            && position(at) < position(side.block.index())
-            && position(side.block.index()) < position(other.block.index())
-            && predecessors.filter(|edge| edge.block == side.block).count() == 1
-            && meets.iter().all(|&param| self.shape(param).is_varying())
-            && block.insts.len() <= DETOUR
-            && !block.insts.iter().any(|inst| inst.op.is_barrier() || is_checked(inst, &here.shapes))
-    }
-
-    /// A part of the lanes runs the side under a mask, then all go on together. `carried`: what the side gets, and what
-    /// the lanes bring that do not run it.
-    fn detour(
-        &mut self,
-        at: usize,
-        side: &Edge,
-        (into, past): (&[Carried], &[Carried]),
-        mask: Val,
-    ) -> Result<(), String> {
-        let block = self.block(side.block.index());
-        let Term::Jump(back) = &block.term else { return Err("a side that does not come back".to_owned()) };
-        self.store_carried(into);
-        self.mask = Some(mask.clone());
-        self.instructions(side.block.index(), &block.insts)?;
-        let mut out = self.carried(back);
-        self.mask = None;
-        for (from, other) in out.iter_mut().zip(past) {
-            if let (Some(val), Some(other)) = (&mut from.vector, &other.vector) {
-                *val = self.blend(&mask, val, other);
-            }
-        }
-        self.store_carried(&out);
-        self.follow(at, back);
-        Ok(())
-    }
-
     /// All lanes go along an edge.
-    fn follow(&mut self, from: usize, edge: &Edge) {
+    pub(super) fn follow(&mut self, from: usize, edge: &Edge) {
         let to = edge.block.index();
         let directly = format!("u{}_{to}", self.region);
         let position = &self.here().layout.position;

@@ -9,6 +9,7 @@
 mod atomic;
 mod block;
 mod control;
+mod detour;
 mod memory;
 mod operation;
 mod outline;
@@ -28,6 +29,7 @@ use crate::pass::bits::BitSet;
 use crate::pass::number::Threads;
 use crate::pass::regions::{Plan, Region, plan};
 use crate::pass::shape::Among;
+use crate::pass::visit::Definition;
 use crate::program::{GlobalSpace, Kernel, Program};
 use std::collections::HashMap;
 
@@ -163,6 +165,7 @@ struct Emitter<'a> {
     region: usize,
     copy: Copy,
     crossing: BitSet,
+    definitions: Vec<Definition>,
     /// The masked copy is reached.
     masked_used: bool,
     /// The mask of the block being written, in M.
@@ -208,6 +211,7 @@ impl<'a> Emitter<'a> {
             region: 0,
             copy: Copy::Unmasked,
             crossing: BitSet::default(),
+            definitions: vec![],
             masked_used: false,
             mask: None,
             scalars: HashMap::new(),

@@ -10,6 +10,7 @@ use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Mem, Op, Order, Space, Ty, Value};
 use crate::pass::shape::Shape;
+use crate::pass::visit::Definition;
 
 /// Words a vector holds: for each element the number of the word, or none.
 type Words = Vec<Option<usize>>;
@@ -94,7 +95,7 @@ impl Emitter<'_> {
             let together = self.windowed(inst).is_some_and(|other| {
                 let same = (other.is_load, other.space, other.mem, other.ty)
                     == (key.is_load, key.space, key.mem, key.ty);
-                same && self.is_same(insts, other.address, key.address)
+                same && self.is_same(other.address, key.address)
             });
             if !together || members.len() == MOST {
                 break;
@@ -104,15 +105,28 @@ impl Emitter<'_> {
         members
     }
 
-    /// Whether two values are made alike in this block.
-    fn is_same(&self, insts: &[Inst], a: Value, b: Value) -> bool {
-        let made = |value| insts.iter().find(|inst| inst.results == [value]).filter(|inst| inst.op.is_pure());
-        a == b
-            || made(a).zip(made(b)).is_some_and(|(x, y)| {
-                x.op == y.op
-                    && x.args.len() == y.args.len()
-                    && x.args.iter().zip(&y.args).all(|(&a, &b)| self.is_same(insts, a, b))
-            })
+    /// Whether two values are made alike, as far as a few steps show.
+    pub(super) fn is_same(&self, a: Value, b: Value) -> bool {
+        self.is_same_within(a, b, 8)
+    }
+
+    fn is_same_within(&self, a: Value, b: Value, steps: u32) -> bool {
+        if a == b || steps == 0 {
+            return a == b;
+        }
+        self.made(a).zip(self.made(b)).is_some_and(|(x, y)| {
+            let mut args = x.args.iter().zip(&y.args);
+            x.op == y.op
+                && x.args.len() == y.args.len()
+                && args.all(|(&a, &b)| self.is_same_within(a, b, steps - 1))
+        })
+    }
+
+    /// The pure operation whose only result it is.
+    fn made(&self, value: Value) -> Option<&Inst> {
+        let Definition::Inst(block, at, 0) = self.definitions[value.index()] else { return None };
+        let inst = &self.here().function.blocks[block].insts[at];
+        (inst.op.is_pure() && inst.results.len() == 1).then_some(inst)
     }
 
     /// An access that may be a part of a window.
@@ -150,7 +164,7 @@ impl Emitter<'_> {
     }
 
     /// How far each lane's address is from lane 0's.
-    fn distances(&self, address: Value) -> Option<Vec<i64>> {
+    pub(super) fn distances(&self, address: Value) -> Option<Vec<i64>> {
         match self.shape(address) {
             Shape::Uniform => None,
             Shape::Affine { assumed: true, .. } if self.copy == Copy::Masked => None,

@@ -1,0 +1,152 @@
+//! Branches to one block that comes back at once: a part of the lanes runs it under a mask, or all run it with what it
+//! must not change, and U goes on.
+
+use super::Emitter;
+use super::control::Carried;
+use crate::back::llvm::Val;
+use crate::ir::{Block, Edge, Inst, Op, Order, Space, Term, Value};
+use crate::pass::regions::is_checked;
+
+/// Instructions of a side that may stand a third time, under a mask in U.
+const DETOUR: usize = 64;
+/// Pure operations that are cheaper than a branch.
+const FEW: usize = 8;
+
+impl Emitter<'_> {
+    /// Whether the side is one block that comes out where the lanes of the other side are at once.
+    pub(super) fn is_detour(&self, at: usize, side: &Edge, other: &Edge) -> bool {
+        let here = self.here();
+        let block = here.function.block(side.block);
+        let Term::Jump(back) = &block.term else { return false };
+        let position = |block: usize| here.layout.position[block];
+        let predecessors = here.function.blocks.iter().flat_map(|block| block.term.edges());
+        let meets = &here.function.block(other.block).params;
+        back.block == other.block
+            && side.block != other.block
+            && position(at) < position(side.block.index())
+            && position(side.block.index()) < position(other.block.index())
+            && predecessors.filter(|edge| edge.block == side.block).count() == 1
+            && meets.iter().all(|&param| self.shape(param).is_varying())
+            && block.insts.len() <= DETOUR
+            && !block.insts.iter().any(|inst| inst.op.is_barrier() || is_checked(inst, &here.shapes))
+    }
+
+    /// A part of the lanes runs the side under a mask, then all go on together. `carried`: what the side gets, and what
+    /// the lanes bring that do not run it.
+    pub(super) fn detour(
+        &mut self,
+        at: usize,
+        side: &Edge,
+        (into, past): (&[Carried], &[Carried]),
+        mask: Val,
+    ) -> Result<(), String> {
+        let block = self.block(side.block.index());
+        let Term::Jump(back) = &block.term else { return Err("a side that does not come back".to_owned()) };
+        self.store_carried(into);
+        self.mask = Some(mask.clone());
+        self.instructions(side.block.index(), &block.insts)?;
+        let mut out = self.carried(back);
+        self.mask = None;
+        self.meet(&mask, &mut out, past);
+        self.follow(at, back);
+        Ok(())
+    }
+
+    /// The lanes that ran the side bring `out`, the others `past`.
+    fn meet(&mut self, mask: &Val, out: &mut [Carried], past: &[Carried]) {
+        for (from, other) in out.iter_mut().zip(past) {
+            if let (Some(val), Some(other)) = (&mut from.vector, &other.vector) {
+                *val = self.blend(mask, val, other);
+            }
+        }
+        self.store_carried(out);
+    }
+
+    /// A side that only stores to shared memory what its block has just read there: all lanes store, those that do not
+    /// run the side what they read. One OS thread runs the block, so nobody sees that. False when it is not like that.
+    pub(super) fn write_back(
+        &mut self,
+        at: usize,
+        (cond, holds): (Value, bool),
+        (side, other): (&Edge, &Edge),
+        past: &[Carried],
+    ) -> Result<bool, String> {
+        if !self.is_detour(at, side, other) {
+            return Ok(false);
+        }
+        let block = self.block(side.block.index());
+        let (Some(pairs), Term::Jump(back)) = (self.read_before(at, &block), &block.term) else {
+            return Ok(false);
+        };
+        let cond = self.vector(cond);
+        let mask = if holds { cond } else { self.b.not(&cond) };
+        let (pure, stores): (Vec<Inst>, Vec<Inst>) =
+            block.insts.into_iter().partition(|inst| inst.op.is_pure());
+        self.instructions(side.block.index(), &pure)?;
+        let mut out = self.carried(back);
+        let mut blended = vec![];
+        for (stored, read) in pairs {
+            let (new, old) = (self.vector(stored), self.vector(read));
+            let old = self.b.bitcast(&old, new.ty);
+            blended.push((stored, self.blend(&mask, &new, &old)));
+        }
+        // What the stores take for their values.
+        self.vectors.extend(blended);
+        self.instructions(side.block.index(), &stores)?;
+        self.meet(&mask, &mut out, past);
+        self.follow(at, back);
+        Ok(true)
+    }
+
+    /// For each value that the side stores the one that block `at` has read at the same place. All places differ.
+    fn read_before(&self, at: usize, side: &Block) -> Option<Vec<(Value, Value)>> {
+        let before = &self.here().function.blocks[at].insts;
+        let stores: Vec<&Inst> = side.insts.iter().filter(|inst| !inst.op.is_pure()).collect();
+        if !side.params.is_empty() || stores.is_empty() || side.insts.len() - stores.len() > FEW {
+            return None;
+        }
+        let is_read = |inst: &Inst| inst.op.is_pure() || matches!(inst.op, Op::Load { .. } | Op::Special(_));
+        let since = before.iter().rposition(|inst| !is_read(inst)).map_or(0, |last| last + 1);
+        let address = *stores[0].args.first()?;
+        let lanes = self.distances(address)?;
+        let (mut pairs, mut places) = (vec![], vec![]);
+        for store in stores {
+            let Op::Store { space: Space::Shared, mem, offset, order: Order::Weak, .. } = store.op else {
+                return None;
+            };
+            if !self.is_same(store.args[0], address) {
+                return None;
+            }
+            for (nth, &stored) in store.args[1..].iter().enumerate() {
+                let place = offset + nth as i64 * i64::from(mem.bits / 8);
+                let read = before[since..].iter().find_map(|load| {
+                    let Op::Load { space: Space::Shared, mem: read, offset, order: Order::Weak, .. } =
+                        load.op
+                    else {
+                        return None;
+                    };
+                    let first = place - offset;
+                    let step = i64::from(read.bits / 8);
+                    let same = read.bits == mem.bits && self.is_same(load.args[0], address);
+                    if !same || first < 0 || first % step != 0 {
+                        return None;
+                    }
+                    load.results.get((first / step) as usize).copied()
+                })?;
+                let bits = u32::from(mem.bits);
+                if self.ty(read).bits() != bits || self.ty(stored).bits() != bits {
+                    return None;
+                }
+                pairs.push((stored, read));
+                places.extend(lanes.iter().map(|lane| (lane + place, i64::from(mem.bits / 8))));
+            }
+        }
+        places.sort_unstable();
+        let is_apart = places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0);
+        let distinct = pairs
+            .iter()
+            .enumerate()
+            .all(|(nth, (stored, _))| !pairs[..nth].iter().any(|(other, _)| other == stored));
+        (is_apart && distinct).then_some(pairs)
+    }
+}
