@@ -38,6 +38,9 @@ pub(super) struct Window {
 /// Accesses that go together at most.
 const MOST: usize = 8;
 
+/// Bytes of a group's load from which on the next group's is asked for.
+const PREFETCHED: usize = 512;
+
 /// What of an access must be the same for all that go together.
 struct Key {
     is_load: bool,
@@ -232,6 +235,7 @@ impl Emitter<'_> {
         let start = self.window_start(key, window);
         let piece = self.piece(window.word).min(window.n_words);
         let ty = Type::new(window.word.scalar, piece as u32);
+        self.prefetch_next(key, window, &start);
         let mut parts = vec![];
         for (first, _) in window.cover(piece, window.n_words) {
             let at = self.word_pointer(&start, window, first);
@@ -246,6 +250,28 @@ impl Emitter<'_> {
             let result = insts[at].results[nth];
             let val = self.register_value(val, key.mem, self.ty(result));
             self.define_vector(result, val);
+        }
+    }
+
+    /// Asks for what the next group of the block loads, where a group loads so much that the CPU does not look that far
+    /// ahead by itself.
+    fn prefetch_next(&mut self, key: &Key, window: &Window, start: &Val) {
+        let bytes = window.n_words * window.bytes;
+        let Shape::Affine { stride, .. } = self.shape(key.address) else { return };
+        let is_flat = self.threads.block[1] == 1 && self.threads.block[2] == 1;
+        let one_of_many = !self.per_warp && self.groups > 1 && is_flat;
+        if !one_of_many || key.space != Space::Global || bytes < PREFETCHED {
+            return;
+        }
+        let ahead = stride * i64::from(self.lanes);
+        let name = "llvm.prefetch.p0";
+        self.b.declare(name, format!("declare void @{name}(ptr, i32, i32, i32)"));
+        for line in (0..bytes as i64).step_by(64) {
+            let at = self.b.assign(
+                Type::ptr(),
+                format_args!("getelementptr i8, ptr {}, i64 {}", start.text, ahead + line),
+            );
+            self.b.inst(format_args!("call void @{name}(ptr {}, i32 0, i32 3, i32 1)", at.text));
         }
     }
 
