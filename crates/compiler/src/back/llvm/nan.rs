@@ -1,34 +1,78 @@
 //! NVIDIA's f32 arithmetic gives one NaN, `0x7fffffff`; x86 gives several. They differ only to who looks at the bits, so
-//! a result is made canonical where it is defined, and only if its bits reach a store, a cast, another thread….
+//! a result is made canonical where its bits are looked at: by a store, a cast, another thread…. A sum that a loop forms
+//! is stored behind the loop, and chosen there once.
 
-use crate::ir::{Float, FloatBin, FloatUn, Function, Inst, Num, Op, Ty, Value};
+use crate::ir::{Float, FloatBin, FloatUn, Function, Inst, Num, Op, Pos, Ty, Value};
+use std::collections::{HashMap, HashSet};
 
-/// The function with the choice of the canonical NaN written behind each arithmetic result whose bits are observed.
+/// The function with the choice of the canonical NaN written before each look at the bits of an arithmetic result.
 pub fn canonical(function: &Function) -> Function {
-    let observed = observed(function);
+    let computed = computed(function);
+    let observed = observed(function, &computed);
+    let insts = function.blocks.iter().flat_map(|block| &block.insts);
+    let constants: HashSet<Value> =
+        insts.filter(|inst| matches!(inst.op, Op::Const(_))).flat_map(|inst| inst.results.clone()).collect();
     let mut function = function.clone();
     for at in 0..function.blocks.len() {
         let insts = std::mem::take(&mut function.blocks[at].insts);
-        let mut out = Vec::with_capacity(insts.len());
+        let (done, out) = (HashMap::new(), Vec::with_capacity(insts.len()));
+        let mut looks = Looks { computed: &computed, constants: &constants, done, out };
         for mut inst in insts {
-            let wanted =
-                inst.results.first().copied().filter(|result| observed[result.index()] && computes(&inst.op));
-            let Some(result) = wanted else {
-                out.push(inst);
-                continue;
-            };
-            let [raw, is_nan, nan] = [Ty::F32, Ty::Pred, Ty::F32].map(|ty| function.new_value(ty));
-            inst.results[0] = raw;
-            let pos = inst.pos;
-            out.push(inst);
-            let test = Op::Fcmp { cmp: crate::ir::FloatCmp::Nan, ty: Float::F32, ftz: false };
-            out.push(Inst { op: test, args: vec![raw, raw], results: vec![is_nan], pos });
-            out.push(Inst { op: Op::Const(0x7fff_ffff), args: vec![], results: vec![nan], pos });
-            out.push(Inst { op: Op::Select, args: vec![is_nan, nan, raw], results: vec![result], pos });
+            let hands_on = matches!(inst.op, Op::Select | Op::Bitcast | Op::Shfl(_))
+                && inst.results.first().is_some_and(|it| !observed[it.index()]);
+            if !hands_on && !is_blind(&inst.op) {
+                for arg in &mut inst.args {
+                    *arg = looks.canonical(&mut function, *arg, inst.pos);
+                }
+            }
+            looks.out.push(inst);
         }
-        function.blocks[at].insts = out;
+        let mut term = function.blocks[at].term.clone();
+        let pos = looks.out.last().map(|inst| inst.pos).unwrap_or_default();
+        if let crate::ir::Term::Return(values) = &mut term {
+            for value in values {
+                *value = looks.canonical(&mut function, *value, pos);
+            }
+        }
+        for edge in term.edges_mut() {
+            let params = function.block(edge.block).params.clone();
+            for (param, arg) in params.iter().zip(&mut edge.args) {
+                if observed[param.index()] {
+                    *arg = looks.canonical(&mut function, *arg, pos);
+                }
+            }
+        }
+        function.blocks[at].insts = looks.out;
+        function.blocks[at].term = term;
     }
     function
+}
+
+/// What of a block is written so far.
+struct Looks<'a> {
+    computed: &'a [bool],
+    constants: &'a HashSet<Value>,
+    /// The canonical form of values that the block has looked at.
+    done: HashMap<Value, Value>,
+    out: Vec<Inst>,
+}
+
+impl Looks<'_> {
+    fn canonical(&mut self, function: &mut Function, value: Value, pos: Pos) -> Value {
+        if !self.computed.get(value.index()).is_some_and(|&it| it) || self.constants.contains(&value) {
+            return value;
+        }
+        if let Some(&done) = self.done.get(&value) {
+            return done;
+        }
+        let [is_nan, nan, result] = [Ty::Pred, Ty::F32, Ty::F32].map(|ty| function.new_value(ty));
+        let test = Op::Fcmp { cmp: crate::ir::FloatCmp::Nan, ty: Float::F32, ftz: false };
+        self.out.push(Inst { op: test, args: vec![value, value], results: vec![is_nan], pos });
+        self.out.push(Inst { op: Op::Const(0x7fff_ffff), args: vec![], results: vec![nan], pos });
+        self.out.push(Inst { op: Op::Select, args: vec![is_nan, nan, value], results: vec![result], pos });
+        self.done.insert(value, result);
+        result
+    }
 }
 
 /// An operation whose f32 result may be a NaN of the CPU's choice.
@@ -56,7 +100,48 @@ fn is_blind(op: &Op) -> bool {
     }
 }
 
-fn observed(function: &Function) -> Vec<bool> {
+/// Values that hold a result of arithmetic or a number, whatever way they took: their NaNs are the CPU's.
+fn computed(function: &Function) -> Vec<bool> {
+    let mut computed = vec![false; function.values.len()];
+    // What could hold something else, by the value that hands it on.
+    let mut receivers: Vec<Vec<Value>> = vec![vec![]; function.values.len()];
+    for (at, block) in function.blocks.iter().enumerate() {
+        for &param in block.params.iter().filter(|_| at != 0) {
+            computed[param.index()] = function.ty(param) == Ty::F32;
+        }
+        for inst in &block.insts {
+            let Some(&result) = inst.results.first().filter(|&&it| function.ty(it) == Ty::F32) else {
+                continue;
+            };
+            computed[result.index()] = match &inst.op {
+                Op::Const(bits) => !f32::from_bits(*bits as u32).is_nan(),
+                Op::Select => true,
+                op => computes(op),
+            };
+            if inst.op == Op::Select {
+                inst.args.iter().skip(1).for_each(|arg| receivers[arg.index()].push(result));
+            }
+        }
+        for edge in block.term.edges() {
+            for (param, arg) in function.block(edge.block).params.iter().zip(&edge.args) {
+                receivers[arg.index()].push(*param);
+            }
+        }
+    }
+    let mut others: Vec<usize> = (0..computed.len()).filter(|&value| !computed[value]).collect();
+    while let Some(value) = others.pop() {
+        for receiver in &receivers[value] {
+            if std::mem::replace(&mut computed[receiver.index()], false) {
+                others.push(receiver.index());
+            }
+        }
+    }
+    computed
+}
+
+/// Values whose bits somebody looks at, and which may hold other things than results: what is handed on to them is
+/// looked at there.
+fn observed(function: &Function, computed: &[bool]) -> Vec<bool> {
     let mut observed = vec![false; function.values.len()];
     let mut work: Vec<Value> = vec![];
     // What a select, a change of type, a shuffle or an edge hands on is observed when the receiver is.
@@ -83,7 +168,7 @@ fn observed(function: &Function) -> Vec<bool> {
         }
     }
     while let Some(value) = work.pop() {
-        if !std::mem::replace(&mut observed[value.index()], true) {
+        if !computed[value.index()] && !std::mem::replace(&mut observed[value.index()], true) {
             work.extend(&sources[value.index()]);
         }
     }
@@ -97,7 +182,7 @@ mod tests {
 
     /// A loop that sums f32 and stores the sum once behind it.
     #[test]
-    fn a_sum_in_a_loop_is_made_canonical_where_it_is_added_only_if_it_is_stored() {
+    fn a_sum_in_a_loop_is_made_canonical_behind_the_loop_if_it_is_stored() {
         for stored in [false, true] {
             let mut f = Function {
                 name: "sum".into(),
@@ -142,8 +227,9 @@ mod tests {
                     term: Term::Exit,
                 },
             ];
-            let selects = canonical(&f).blocks[1].insts.iter().filter(|inst| inst.op == Op::Select).count();
-            assert_eq!(selects, usize::from(stored));
+            let found = canonical(&f);
+            let selects = |at: usize| found.blocks[at].insts.iter().filter(|it| it.op == Op::Select).count();
+            assert_eq!([0, 1, 2].map(selects), [0, 0, usize::from(stored)]);
         }
     }
 }
