@@ -245,10 +245,19 @@ impl Emitter<'_> {
         self.reload(&out, ty)
     }
 
-    /// The registers of all lanes go through memory; the function is the same as in the other settings.
     fn mma(&mut self, mma: &Mma, inst: &Inst) -> Result<(), String> {
-        let function = matrix::function(&mut self.b, mma).map_err(|missing| missing.to_string())?;
         let vectors = self.vectors_of(&inst.args[..mma.lane_words().len()]);
+        if !self.compact {
+            let product = matrix::product(&mut self.b, mma, &vectors).map_err(|missing| missing.to_string())?;
+            if let Some(product) = product {
+                for (&result, val) in inst.results.iter().zip(product) {
+                    self.define_vector(result, val);
+                }
+                return Ok(());
+            }
+        }
+        // The registers of all lanes go through memory; the function is the same as in the other settings.
+        let function = matrix::function(&mut self.b, mma).map_err(|missing| missing.to_string())?;
         let bytes = u64::from(mma.register_bytes()) * 32;
         let into = self.registers("in", bytes * vectors.len() as u64);
         let out = self.registers("out", bytes * inst.results.len() as u64);

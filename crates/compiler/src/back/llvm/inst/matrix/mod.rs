@@ -7,6 +7,10 @@
 //! Order of the arithmetic, which PTX leaves open: floats start with C and add the products one by one by ascending k,
 //! each with one rounding (`fma`); f16 results are rounded once more at the end. Integer sums are exact, then C is added.
 
+mod registers;
+
+pub use registers::product;
+
 use super::super::builder::{Builder, Val};
 use super::super::ty::{Scalar, Type};
 use super::{Result, float, minifloat, round};
@@ -498,7 +502,7 @@ impl Writer<'_> {
                 if self.mma.saturates { self.b.same("sadd.sat", &[&c, &sum]) } else { self.b.add(&c, &sum) }
             }
             Element::F32 => {
-                let sum = float::canonical_nan(self.b, &sum);
+                // Whoever observes a NaN of the sum makes it canonical (`llvm::nan`).
                 let bits = self.b.to_bits(&sum);
                 let bits = self.finite(&bits, 0x8000_0000, 0x7f80_0000);
                 self.b.bitcast(&bits, sum.ty)
