@@ -1,77 +1,94 @@
 //! NVIDIA's f32 arithmetic gives one NaN, `0x7fffffff`; x86 gives several. They differ only to who looks at the bits, so
-//! a result is made canonical where its bits are looked at: by a store, a cast, another thread…. A sum that a loop forms
-//! is stored behind the loop, and chosen there once.
+//! a result stays raw through arithmetic, selects, loops, changes of type and shuffles, and is made canonical where its
+//! bits reach a store, an integer operation….
 
-use crate::ir::{Float, FloatBin, FloatUn, Function, Inst, Num, Op, Pos, Ty, Value};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::ops::Range;
 
-/// The function with the choice of the canonical NaN written before each look at the bits of an arithmetic result.
+use crate::pass::visit::{Definition, definitions};
+use crate::ir::{Float, FloatBin, FloatCmp, FloatUn, Function, Inst, Num, Op, Pos, Ty, Value};
+
+/// The function with the choice of the canonical NaN written in front of whoever observes an arithmetic result.
 pub fn canonical(function: &Function) -> Function {
-    let computed = computed(function);
-    let observed = observed(function, &computed);
-    let insts = function.blocks.iter().flat_map(|block| &block.insts);
-    let constants: HashSet<Value> =
-        insts.filter(|inst| matches!(inst.op, Op::Const(_))).flat_map(|inst| inst.results.clone()).collect();
+    let raw = raw(function);
+    let homes = homes(function, &raw);
     let mut function = function.clone();
+    // The canonical form of values whose own block observes them: it is good wherever they are.
+    let mut known: HashMap<Value, Value> = HashMap::new();
+    for &value in &homes {
+        known.insert(value, function.new_value(function.ty(value)));
+    }
     for at in 0..function.blocks.len() {
         let insts = std::mem::take(&mut function.blocks[at].insts);
-        let (done, out) = (HashMap::new(), Vec::with_capacity(insts.len()));
-        let mut looks = Looks { computed: &computed, constants: &constants, done, out };
+        let mut here = Choices { known: &known, own: HashMap::new(), out: Vec::with_capacity(insts.len()) };
         for mut inst in insts {
-            let hands_on = matches!(inst.op, Op::Select | Op::Bitcast | Op::Shfl(_))
-                && inst.results.first().is_some_and(|it| !observed[it.index()]);
-            if !hands_on && !is_blind(&inst.op) {
-                for arg in &mut inst.args {
-                    *arg = looks.canonical(&mut function, *arg, inst.pos);
+            let pos = inst.pos;
+            for nth in 0..inst.args.len() {
+                if observes(&function, &inst, nth, &raw) {
+                    inst.args[nth] = here.choose(&mut function, inst.args[nth], pos);
                 }
             }
-            looks.out.push(inst);
+            let results = inst.results.clone();
+            here.out.push(inst);
+            for value in results {
+                if let Some(&chosen) = known.get(&value) {
+                    here.write(&mut function, value, chosen, pos);
+                }
+            }
         }
+        let pos = here.out.last().map(|inst| inst.pos).unwrap_or_default();
         let mut term = function.blocks[at].term.clone();
-        let pos = looks.out.last().map(|inst| inst.pos).unwrap_or_default();
         if let crate::ir::Term::Return(values) = &mut term {
-            for value in values {
-                *value = looks.canonical(&mut function, *value, pos);
+            for value in values.iter_mut().filter(|value| raw[value.index()]) {
+                *value = here.choose(&mut function, *value, pos);
             }
         }
         for edge in term.edges_mut() {
-            let params = function.block(edge.block).params.clone();
-            for (param, arg) in params.iter().zip(&mut edge.args) {
-                if observed[param.index()] {
-                    *arg = looks.canonical(&mut function, *arg, pos);
+            for (nth, arg) in edge.args.iter_mut().enumerate() {
+                let param = function.blocks[edge.block.index()].params[nth];
+                if raw[arg.index()] && !raw[param.index()] {
+                    *arg = here.choose(&mut function, *arg, pos);
                 }
             }
         }
-        function.blocks[at].insts = looks.out;
+        function.blocks[at].insts = here.out;
         function.blocks[at].term = term;
     }
     function
 }
 
-/// What of a block is written so far.
-struct Looks<'a> {
-    computed: &'a [bool],
-    constants: &'a HashSet<Value>,
-    /// The canonical form of values that the block has looked at.
-    done: HashMap<Value, Value>,
+/// The canonical forms that a block has, while it is rewritten.
+struct Choices<'a> {
+    known: &'a HashMap<Value, Value>,
+    own: HashMap<Value, Value>,
     out: Vec<Inst>,
 }
 
-impl Looks<'_> {
-    fn canonical(&mut self, function: &mut Function, value: Value, pos: Pos) -> Value {
-        if !self.computed.get(value.index()).is_some_and(|&it| it) || self.constants.contains(&value) {
-            return value;
+impl Choices<'_> {
+    fn choose(&mut self, function: &mut Function, value: Value, pos: Pos) -> Value {
+        if let Some(&chosen) = self.known.get(&value).or_else(|| self.own.get(&value)) {
+            return chosen;
         }
-        if let Some(&done) = self.done.get(&value) {
-            return done;
-        }
-        let [is_nan, nan, result] = [Ty::Pred, Ty::F32, Ty::F32].map(|ty| function.new_value(ty));
-        let test = Op::Fcmp { cmp: crate::ir::FloatCmp::Nan, ty: Float::F32, ftz: false };
-        self.out.push(Inst { op: test, args: vec![value, value], results: vec![is_nan], pos });
+        let chosen = function.new_value(function.ty(value));
+        self.own.insert(value, chosen);
+        self.write(function, value, chosen, pos);
+        chosen
+    }
+
+    fn write(&mut self, function: &mut Function, value: Value, chosen: Value, pos: Pos) {
+        let ty = function.ty(value);
+        let [is_nan, nan] = [Ty::Pred, ty].map(|ty| function.new_value(ty));
+        let number = if ty == Ty::F32 {
+            value
+        } else {
+            let number = function.new_value(Ty::F32);
+            self.out.push(Inst { op: Op::Bitcast, args: vec![value], results: vec![number], pos });
+            number
+        };
+        let test = Op::Fcmp { cmp: FloatCmp::Nan, ty: Float::F32, ftz: false };
+        self.out.push(Inst { op: test, args: vec![number, number], results: vec![is_nan], pos });
         self.out.push(Inst { op: Op::Const(0x7fff_ffff), args: vec![], results: vec![nan], pos });
-        self.out.push(Inst { op: Op::Select, args: vec![is_nan, nan, value], results: vec![result], pos });
-        self.done.insert(value, result);
-        result
+        self.out.push(Inst { op: Op::Select, args: vec![is_nan, nan, value], results: vec![chosen], pos });
     }
 }
 
@@ -82,6 +99,7 @@ fn computes(op: &Op) -> bool {
         Op::FloatUn(_, Float::F32, mode) | Op::Fma(Float::F32, mode) => !mode.sat,
         Op::RoundInt { ty: Float::F32, mode } => !mode.sat,
         Op::Cvt { from: Num::Float(_), to: Num::Float(Float::F32), mode } => !mode.sat,
+        Op::Mma(_) => true,
         _ => false,
     }
 }
@@ -100,79 +118,92 @@ fn is_blind(op: &Op) -> bool {
     }
 }
 
-/// Values that hold a result of arithmetic or a number, whatever way they took: their NaNs are the CPU's.
-fn computed(function: &Function) -> Vec<bool> {
-    let mut computed = vec![false; function.values.len()];
-    // What could hold something else, by the value that hands it on.
-    let mut receivers: Vec<Vec<Value>> = vec![vec![]; function.values.len()];
-    for (at, block) in function.blocks.iter().enumerate() {
-        for &param in block.params.iter().filter(|_| at != 0) {
-            computed[param.index()] = function.ty(param) == Ty::F32;
-        }
-        for inst in &block.insts {
-            let Some(&result) = inst.results.first().filter(|&&it| function.ty(it) == Ty::F32) else {
-                continue;
-            };
-            computed[result.index()] = match &inst.op {
-                Op::Const(bits) => !f32::from_bits(*bits as u32).is_nan(),
-                Op::Select => true,
-                op => computes(op),
-            };
-            if inst.op == Op::Select {
-                inst.args.iter().skip(1).for_each(|arg| receivers[arg.index()].push(result));
-            }
-        }
-        for edge in block.term.edges() {
-            for (param, arg) in function.block(edge.block).params.iter().zip(&edge.args) {
-                receivers[arg.index()].push(*param);
-            }
-        }
-    }
-    let mut others: Vec<usize> = (0..computed.len()).filter(|&value| !computed[value]).collect();
-    while let Some(value) = others.pop() {
-        for receiver in &receivers[value] {
-            if std::mem::replace(&mut computed[receiver.index()], false) {
-                others.push(receiver.index());
-            }
-        }
-    }
-    computed
-}
-
-/// Values whose bits somebody looks at, and which may hold other things than results: what is handed on to them is
-/// looked at there.
-fn observed(function: &Function, computed: &[bool]) -> Vec<bool> {
-    let mut observed = vec![false; function.values.len()];
-    let mut work: Vec<Value> = vec![];
-    // What a select, a change of type, a shuffle or an edge hands on is observed when the receiver is.
-    let mut sources: Vec<Vec<Value>> = vec![vec![]; function.values.len()];
+/// Values that may hold any NaN where PTX has the canonical one, and no other bits that matter: what is computed, and
+/// what is handed on of it.
+fn raw(function: &Function) -> Vec<bool> {
+    let mut raw: Vec<bool> = function.values.iter().map(|&ty| matches!(ty, Ty::F32 | Ty::B32)).collect();
+    // Who is not raw when this value is not.
+    let mut followers: Vec<Vec<Value>> = vec![vec![]; function.values.len()];
+    let mut exact: Vec<Value> = vec![];
+    // Right as they are, and as they would be made.
+    let mut numbers: Vec<Value> = vec![];
     for block in &function.blocks {
         for inst in &block.insts {
             match (&inst.op, inst.results.first()) {
-                (Op::Select, Some(result)) => sources[result.index()].extend(inst.args.iter().skip(1)),
-                (Op::Bitcast, Some(result)) => sources[result.index()].extend(&inst.args),
-                // To other lanes, whose bits count as this one's.
-                (Op::Shfl(_), Some(result)) => {
-                    sources[result.index()].push(inst.args[0]);
-                    work.extend(&inst.args[1..]);
+                (op, Some(&result)) if handed_on(op).is_some() => {
+                    for arg in &inst.args[handed_on(op).unwrap_or_default()] {
+                        followers[arg.index()].push(result);
+                    }
+                    exact.extend(&inst.results[1..]);
                 }
-                (op, _) if is_blind(op) => {}
-                _ => work.extend(&inst.args),
+                (Op::Const(bits), Some(&result)) if !f32::from_bits(*bits as u32).is_nan() => {
+                    numbers.push(result);
+                }
+                (op, Some(_)) if computes(op) => {
+                    exact.extend(inst.results.iter().filter(|&&it| function.ty(it) != Ty::F32));
+                }
+                _ => exact.extend(&inst.results),
             }
         }
-        work.extend(block.term.own_values());
         for edge in block.term.edges() {
             for (param, arg) in function.block(edge.block).params.iter().zip(&edge.args) {
-                sources[param.index()].push(*arg);
+                followers[arg.index()].push(*param);
             }
         }
     }
-    while let Some(value) = work.pop() {
-        if !computed[value.index()] && !std::mem::replace(&mut observed[value.index()], true) {
-            work.extend(&sources[value.index()]);
+    let entry = function.blocks.first().map(|entry| entry.params.clone()).unwrap_or_default();
+    exact.extend(entry);
+    for value in &exact {
+        raw[value.index()] = false;
+    }
+    while let Some(value) = exact.pop() {
+        for &follower in &followers[value.index()] {
+            if std::mem::replace(&mut raw[follower.index()], false) {
+                exact.push(follower);
+            }
         }
     }
-    observed
+    for value in numbers {
+        raw[value.index()] = false;
+    }
+    raw
+}
+
+/// The arguments whose bits are the first result's: of a shuffle to other lanes, where they count as this one's.
+fn handed_on(op: &Op) -> Option<Range<usize>> {
+    match op {
+        Op::Select => Some(1..3),
+        Op::Bitcast | Op::Shfl(_) => Some(0..1),
+        _ => None,
+    }
+}
+
+/// Whether the bits of this argument matter, and are not the right ones yet.
+fn observes(function: &Function, inst: &Inst, nth: usize, raw: &[bool]) -> bool {
+    // A product takes numbers in f32 registers; others hold parts of numbers.
+    let adds = matches!(inst.op, Op::Mma(_)) && function.ty(inst.args[nth]) == Ty::F32;
+    let hands_on = handed_on(&inst.op).is_some_and(|it| it.contains(&nth))
+        && inst.results.first().is_some_and(|result| raw[result.index()]);
+    raw[inst.args[nth].index()] && !hands_on && !adds && !is_blind(&inst.op)
+}
+
+/// Computed values that are observed in the block that computes them.
+fn homes(function: &Function, raw: &[bool]) -> Vec<Value> {
+    let definitions = definitions(function);
+    let mut homes = vec![];
+    for (at, block) in function.blocks.iter().enumerate() {
+        let mut observe = |value: Value| {
+            if matches!(definitions[value.index()], Definition::Inst(block, ..) if block == at) {
+                homes.push(value);
+            }
+        };
+        for inst in &block.insts {
+            (0..inst.args.len()).filter(|&nth| observes(function, inst, nth, raw)).for_each(|nth| observe(inst.args[nth]));
+        }
+    }
+    homes.sort_unstable();
+    homes.dedup();
+    homes
 }
 
 #[cfg(test)]
@@ -180,36 +211,47 @@ mod tests {
     use super::*;
     use crate::ir::{Block, BlockId, Edge, FloatMode, Mem, Order, Scope, Space, Term};
 
+    fn inst(op: Op, args: &[Value], results: &[Value]) -> Inst {
+        Inst { op, args: args.to_vec(), results: results.to_vec(), pos: Pos::default() }
+    }
+
+    fn add() -> Op {
+        Op::Float(FloatBin::Add, Float::F32, FloatMode::default())
+    }
+
+    fn access(store: bool) -> Op {
+        let (space, mem) = (Space::Global, Mem { bits: 32, signed: false });
+        let (offset, order, scope) = (0, Order::Weak, Scope::Sys);
+        if store {
+            Op::Store { space, mem, offset, order, scope }
+        } else {
+            Op::Load { space, mem, offset, order, scope }
+        }
+    }
+
+    fn to(block: u32, args: &[Value]) -> Edge {
+        Edge { block: BlockId(block), args: args.to_vec() }
+    }
+
+    fn empty(name: &str) -> Function {
+        let name = name.to_owned();
+        Function { name, args: vec![], results: vec![], blocks: vec![], values: vec![], locals: vec![] }
+    }
+
+    /// Selects in each block.
+    fn choices(function: &Function) -> Vec<usize> {
+        let count = |block: &Block| block.insts.iter().filter(|inst| inst.op == Op::Select).count();
+        canonical(function).blocks.iter().map(count).collect()
+    }
+
     /// A loop that sums f32 and stores the sum once behind it.
     #[test]
-    fn a_sum_in_a_loop_is_made_canonical_behind_the_loop_if_it_is_stored() {
+    fn a_sum_in_a_loop_is_made_canonical_only_where_it_is_stored() {
         for stored in [false, true] {
-            let mut f = Function {
-                name: "sum".into(),
-                args: vec![],
-                results: vec![],
-                blocks: vec![],
-                values: vec![],
-                locals: vec![],
-            };
+            let mut f = empty("sum");
             let [zero, address, sum, next] = [Ty::F32, Ty::B64, Ty::F32, Ty::F32].map(|ty| f.new_value(ty));
             let more = f.new_value(Ty::Pred);
-            let inst = |op, args: &[Value], results: &[Value]| Inst {
-                op,
-                args: args.to_vec(),
-                results: results.to_vec(),
-                pos: crate::ir::Pos::default(),
-            };
-            let add = Op::Float(FloatBin::Add, Float::F32, FloatMode::default());
-            let below = Op::Fcmp { cmp: crate::ir::FloatCmp::Num, ty: Float::F32, ftz: false };
-            let store = Op::Store {
-                space: Space::Global,
-                mem: Mem { bits: 32, signed: false },
-                offset: 0,
-                order: Order::Weak,
-                scope: Scope::Sys,
-            };
-            let to = |block, args: &[Value]| Edge { block: BlockId(block), args: args.to_vec() };
+            let below = Op::Fcmp { cmp: FloatCmp::Num, ty: Float::F32, ftz: false };
             f.blocks = vec![
                 Block {
                     params: vec![],
@@ -218,18 +260,70 @@ mod tests {
                 },
                 Block {
                     params: vec![sum],
-                    insts: vec![inst(add, &[sum, sum], &[next]), inst(below, &[next, next], &[more])],
+                    insts: vec![inst(add(), &[sum, sum], &[next]), inst(below, &[next, next], &[more])],
                     term: Term::Branch { cond: more, then: to(1, &[next]), otherwise: to(2, &[]) },
                 },
                 Block {
                     params: vec![],
-                    insts: if stored { vec![inst(store, &[address, next], &[])] } else { vec![] },
+                    insts: if stored { vec![inst(access(true), &[address, next], &[])] } else { vec![] },
                     term: Term::Exit,
                 },
             ];
-            let found = canonical(&f);
-            let selects = |at: usize| found.blocks[at].insts.iter().filter(|it| it.op == Op::Select).count();
-            assert_eq!([0, 1, 2].map(selects), [0, 0, usize::from(stored)]);
+            assert_eq!(choices(&f), [0, 0, usize::from(stored)]);
         }
+    }
+
+    /// The bits of a loaded NaN are the program's own, also where a computed value takes their place in the next trip.
+    #[test]
+    fn what_meets_a_loaded_value_is_made_canonical_on_its_way_there() {
+        let mut f = empty("mixed");
+        let [address, loaded, kept, next] = [Ty::B64, Ty::F32, Ty::F32, Ty::F32].map(|ty| f.new_value(ty));
+        let more = f.new_value(Ty::Pred);
+        let below = Op::Fcmp { cmp: FloatCmp::Num, ty: Float::F32, ftz: false };
+        f.blocks = vec![
+            Block {
+                params: vec![],
+                insts: vec![
+                    inst(Op::ParamAddr(0), &[], &[address]),
+                    inst(access(false), &[address], &[loaded]),
+                ],
+                term: Term::Jump(to(1, &[loaded])),
+            },
+            Block {
+                params: vec![kept],
+                insts: vec![
+                    inst(access(true), &[address, kept], &[]),
+                    inst(add(), &[kept, kept], &[next]),
+                    inst(below, &[next, next], &[more]),
+                ],
+                term: Term::Branch { cond: more, then: to(1, &[next]), otherwise: to(2, &[]) },
+            },
+            Block { params: vec![], insts: vec![], term: Term::Exit },
+        ];
+        assert_eq!(choices(&f), [0, 1, 0]);
+    }
+
+    #[test]
+    fn what_several_blocks_store_is_made_canonical_once_where_it_is_computed_and_stored() {
+        let mut f = empty("stored");
+        let [address, loaded, sum] = [Ty::B64, Ty::F32, Ty::F32].map(|ty| f.new_value(ty));
+        f.blocks = vec![
+            Block {
+                params: vec![],
+                insts: vec![
+                    inst(Op::ParamAddr(0), &[], &[address]),
+                    inst(access(false), &[address], &[loaded]),
+                    inst(add(), &[loaded, loaded], &[sum]),
+                    inst(access(true), &[address, sum], &[]),
+                ],
+                term: Term::Jump(to(1, &[])),
+            },
+            Block {
+                params: vec![],
+                insts: vec![inst(access(true), &[address, sum], &[])],
+                term: Term::Exit,
+            },
+        ];
+        assert_eq!(choices(&f), [1, 0]);
     }
 }
