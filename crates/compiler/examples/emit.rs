@@ -1,4 +1,5 @@
-//! Prints the LLVM IR of one kernel: `cargo run -p compiler --example emit -- FILE.ptx KERNEL BLOCK_X [SETTING [WIDTH]]`.
+//! Prints the LLVM IR of one kernel: `cargo run -p compiler --example emit -- FILE.ptx KERNEL 16x16 [SETTING [WIDTH
+//! [VECTOR_BITS]]]`; a setting or width of `-` is the usual one.
 
 use std::process::ExitCode;
 
@@ -8,7 +9,7 @@ use compiler::{Program, Source};
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [path, kernel, block, rest @ ..] = arguments.as_slice() else {
-        eprintln!("emit FILE.ptx KERNEL BLOCK_X [L|P|S [WIDTH]]");
+        eprintln!("emit FILE.ptx KERNEL X[xY[xZ]] [L|P|S|- [WIDTH|- [VECTOR_BITS]]]");
         return ExitCode::FAILURE;
     };
     match text(path, kernel, block, rest) {
@@ -32,17 +33,22 @@ fn text(path: &str, kernel: &str, block: &str, rest: &[String]) -> Result<String
     let program = Program::load(&[source]).map_err(said)?;
     let kernel = program.kernels.iter().find(|it| it.name.contains(kernel)).ok_or("no such kernel")?;
     let number = |text: &str| text.parse::<u32>().map_err(|error| format!("{text}: {error}"));
+    let mut sizes = [1; 3];
+    for (size, text) in sizes.iter_mut().zip(block.split('x')) {
+        *size = number(text)?;
+    }
+    let given = |nth: usize| rest.get(nth).map(String::as_str).filter(|text| *text != "-");
     let options = Options {
-        block: [number(block)?, 1, 1],
-        setting: match rest.first().map(String::as_str) {
+        block: sizes,
+        setting: match given(0) {
             None => None,
             Some("L") => Some(Setting::Lane),
             Some("P") => Some(Setting::Warp),
             Some("S") => Some(Setting::Simd),
             Some(other) => return Err(format!("{other}: L, P or S")),
         },
-        width: rest.get(1).map(|it| number(it)).transpose()?,
-        vector_bits: 256,
+        width: given(1).map(number).transpose()?,
+        vector_bits: given(2).map_or(Ok(256), number)?,
         clustered: false,
         sanitize: false,
     };
