@@ -367,7 +367,7 @@ pub enum AtomOp {
     Dec,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TensorDirection {
     /// Global to shared memory.
     Load,
@@ -377,7 +377,7 @@ pub enum TensorDirection {
     Reduce(AtomOp),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TensorCopy {
     pub direction: TensorDirection,
     /// Dimensions that the instruction names.
@@ -518,7 +518,7 @@ pub enum Fault {
 }
 
 /// Operations. Arguments are listed in order; the result types follow from the operation unless said.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     // ---- constants, addresses, moves ----
     /// Bits of the result's type.

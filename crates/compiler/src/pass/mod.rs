@@ -1,7 +1,7 @@
 //! Passes over the IR, one file each; this file is the ordered list.
 //!
-//! `cfg` cleans the graph, splits at barriers and gives loops one back edge and exits of their own · `invariant` finds
-//! what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
+//! `fold` decides what the block's shape decides · `common` does each pure thing once · `cfg` cleans the graph, splits at
+//! barriers and gives loops one back edge and exits of their own · `invariant` finds what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
 //! ranges and divisors) · `classify` decides whether lockstep is allowed · `spins`
 //! finds loops that wait · `regions` cuts at barriers.
 //! `offsets` finds values whose lanes lie at constant distances · `known` tabulates what follows from the thread index · `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
@@ -9,7 +9,9 @@
 pub mod bits;
 pub mod cfg;
 pub mod classify;
+pub mod common;
 pub mod dominators;
+pub mod fold;
 pub mod invariant;
 pub mod known;
 pub mod layout;

@@ -1,6 +1,6 @@
 //! What is known of integers at compile time: their range over all threads, and powers of two that divide them.
 
-use crate::ir::{CLUSTER_SHIFT, Function, Inst, Int, IntBin, Op, Special, Value};
+use crate::ir::{BlockId, CLUSTER_SHIFT, Cmp, Edge, Function, Inst, Int, IntBin, Op, Special, Term, Value};
 
 /// The threads a kernel is specialised for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,43 @@ struct Finder<'a> {
     function: &'a Function,
     threads: Threads,
     found: Numbers,
+    way: Way,
+}
+
+/// Where control can come, as far as is known.
+struct Way {
+    order: Vec<BlockId>,
+    /// Place of each block in `order`.
+    place: Vec<usize>,
+    incoming: Vec<Vec<BlockId>>,
+    /// Edges that nobody takes, by block they leave: to `then` or to `otherwise`.
+    closed: Vec<Option<usize>>,
+    reached: Vec<bool>,
+    /// Blocks to which control comes back.
+    loops: Vec<bool>,
+}
+
+impl Way {
+    fn of(function: &Function) -> Way {
+        let n = function.blocks.len();
+        let order = function.reverse_post_order();
+        let mut place = vec![usize::MAX; n];
+        for (at, id) in order.iter().enumerate() {
+            place[id.index()] = at;
+        }
+        let incoming = function.predecessors();
+        Way { order, place, incoming, closed: vec![None; n], reached: vec![false; n], loops: vec![false; n] }
+    }
+
+    /// The edges of `from` that control takes to `to`.
+    fn edges<'f>(&self, function: &'f Function, from: BlockId, to: BlockId) -> Vec<&'f Edge> {
+        if !self.reached[from.index()] {
+            return vec![];
+        }
+        let closed = self.closed[from.index()];
+        let edges = function.block(from).term.edges().into_iter().enumerate();
+        edges.filter(|(nth, edge)| edge.block == to && closed != Some(*nth)).map(|(_, edge)| edge).collect()
+    }
 }
 
 impl Numbers {
@@ -52,11 +89,11 @@ impl Numbers {
             ranges: function.values.iter().map(full).collect(),
             divisors: vec![0; n],
         };
-        let mut finder = Finder { function, threads, found };
-        for id in function.reverse_post_order() {
-            for inst in function.block(id).insts.iter().filter(|inst| inst.results.len() == 1) {
-                finder.look_at(inst);
-            }
+        let mut finder = Finder { function, threads, found, way: Way::of(function) };
+        let blank = finder.found.clone();
+        // A loop is first taken to end after its first trip; where that turns out wrong, what comes round is not known.
+        while finder.walk() {
+            finder.found.clone_from(&blank);
         }
         finder.found
     }
@@ -78,6 +115,58 @@ impl Numbers {
 }
 
 impl Finder<'_> {
+    /// Looks at everything that is reached, once; true when a loop goes round that was not known to.
+    fn walk(&mut self) -> bool {
+        self.way.closed.fill(None);
+        self.way.reached.fill(false);
+        for id in self.way.order.clone() {
+            let at = id.index();
+            let forward: Vec<BlockId> = self.way.incoming[at].clone();
+            let place = self.way.place[at];
+            let before = |from: &&BlockId| self.way.place[from.index()] < place;
+            let edges: Vec<&Edge> =
+                forward.iter().filter(before).flat_map(|&from| self.way.edges(self.function, from, id)).collect();
+            if place > 0 && edges.is_empty() {
+                continue;
+            }
+            self.way.reached[at] = true;
+            if !self.way.loops[at] {
+                self.meet(id, &edges);
+            }
+            for inst in self.function.block(id).insts.iter().filter(|inst| inst.results.len() == 1) {
+                self.look_at(inst);
+            }
+            if let Term::Branch { cond, .. } = self.function.block(id).term {
+                self.way.closed[at] = self.found.constant(cond).map(|holds| usize::from(holds == 1));
+            }
+        }
+        let goes_round = |to: &BlockId| {
+            let back = self.way.incoming[to.index()].iter();
+            let mut back = back.filter(|from| self.way.place[from.index()] >= self.way.place[to.index()]);
+            back.any(|&from| !self.way.edges(self.function, from, *to).is_empty())
+        };
+        let found: Vec<BlockId> = self.way.order.iter().copied().filter(goes_round).collect();
+        let new: Vec<BlockId> = found.into_iter().filter(|to| !self.way.loops[to.index()]).collect();
+        for to in &new {
+            self.way.loops[to.index()] = true;
+        }
+        !new.is_empty()
+    }
+
+    /// A parameter is within the ranges of all that comes in.
+    fn meet(&mut self, id: BlockId, edges: &[&Edge]) {
+        for (nth, &param) in self.function.block(id).params.iter().enumerate() {
+            let ranges: Option<Vec<(u64, u64)>> =
+                edges.iter().map(|edge| self.found.range(edge.args[nth])).collect();
+            let Some(range) = ranges.and_then(|all| all.into_iter().reduce(union)) else { continue };
+            self.found.ranges[param.index()] = Some(range);
+            if range.0 == range.1 {
+                self.found.constants[param.index()] = Some(range.0.into());
+                self.found.divisors[param.index()] = if range.0 == 0 { 64 } else { range.0.trailing_zeros() };
+            }
+        }
+    }
+
     fn look_at(&mut self, inst: &Inst) {
         let result = inst.results[0];
         let bits = self.function.ty(result).bits();
@@ -90,8 +179,13 @@ impl Finder<'_> {
         let range = self.range(inst, bits).filter(|&(_, high)| u128::from(high) <= mask(bits));
         if let Some(range) = range {
             self.found.ranges[result.index()] = Some(range);
+            if range.0 == range.1 {
+                self.found.constants[result.index()] = Some(range.0.into());
+                self.found.divisors[result.index()] = if range.0 == 0 { 64 } else { range.0.trailing_zeros() };
+                return;
+            }
         }
-        self.found.divisors[result.index()] = if range == Some((0, 0)) { 64 } else { self.divisor(inst) };
+        self.found.divisors[result.index()] = self.divisor(inst);
     }
 
     fn constant(&self, inst: &Inst, bits: u32) -> Option<u128> {
@@ -178,6 +272,15 @@ impl Finder<'_> {
             }
             Op::Trunc => of(0).filter(|&(_, high)| u128::from(high) <= mask(bits)),
             Op::Int(op, int) => self.binary(*op, *int, inst),
+            Op::Icmp(cmp, int) => {
+                let holds = self.decided(*cmp, *int, inst)?;
+                Some((u64::from(holds), u64::from(holds)))
+            }
+            Op::Select => match of(0)? {
+                (1, 1) => of(1),
+                (0, 0) => of(2),
+                _ => Some(union(of(1)?, of(2)?)),
+            },
             Op::MulWide(int) => {
                 let positive =
                     |range: &(u64, u64)| !int.signed || range.1 <= (mask(u32::from(int.bits)) >> 1) as u64;
@@ -188,6 +291,30 @@ impl Finder<'_> {
         }
     }
 
+    /// What a comparison gives for all values in the ranges of its sides, if that is one answer.
+    fn decided(&self, cmp: Cmp, int: Int, inst: &Inst) -> Option<bool> {
+        let half = (mask(u32::from(int.bits)) >> 1) as u64;
+        // As signed numbers both sides keep their order only on one side of the sign.
+        let of = |index: usize| {
+            let (low, high) = self.found.range(inst.args[index])?;
+            let is_one_sign = high <= half || low > half;
+            let number = |bits: u64| if int.signed { signed(bits.into(), int.bits.into()) } else { bits.into() };
+            (!int.signed || is_one_sign).then(|| (number(low), number(high)))
+        };
+        let (a, b) = (of(0)?, of(1)?);
+        let (below, above) = (a.1 < b.0, a.0 > b.1);
+        let (not_above, not_below) = (a.1 <= b.0, a.0 >= b.1);
+        let answer = |yes: bool, no: bool| if yes { Some(true) } else { no.then_some(false) };
+        match cmp {
+            Cmp::Lt => answer(below, not_below),
+            Cmp::Le => answer(not_above, above),
+            Cmp::Gt => answer(above, not_above),
+            Cmp::Ge => answer(not_below, below),
+            Cmp::Eq => answer(a.0 == a.1 && a == b, below || above),
+            Cmp::Ne => answer(below || above, a.0 == a.1 && a == b),
+        }
+    }
+
     fn binary(&self, op: IntBin, int: Int, inst: &Inst) -> Option<(u64, u64)> {
         let of = |index: usize| self.found.range(inst.args[index]);
         let constant =
@@ -195,8 +322,17 @@ impl Finder<'_> {
         let half = (mask(u32::from(int.bits)) >> 1) as u64;
         let known_positive = |range: &(u64, u64)| !int.signed || range.1 <= half;
         match op {
+            IntBin::Sub => {
+                let (a, b) = (of(0)?, of(1)?);
+                Some((a.0.checked_sub(b.1)?, a.1 - b.0))
+            }
             IntBin::Add => {
                 let (a, b) = (of(0)?, of(1)?);
+                // A negative constant takes away.
+                if let (Some(by), true) = (constant(1).filter(|&by| by > half), int.bits <= 32) {
+                    let by = (1u64 << int.bits) - by;
+                    return Some((a.0.checked_sub(by)?, a.1 - by));
+                }
                 Some((a.0.checked_add(b.0)?, a.1.checked_add(b.1)?))
             }
             IntBin::Mul => {
@@ -235,9 +371,17 @@ impl Finder<'_> {
                 let (a, b) = (of(0).filter(known_positive)?, of(1).filter(known_positive)?);
                 Some((a.0.min(b.0), a.1.min(b.1)))
             }
+            IntBin::Max => {
+                let (a, b) = (of(0).filter(known_positive)?, of(1).filter(known_positive)?);
+                Some((a.0.max(b.0), a.1.max(b.1)))
+            }
             _ => None,
         }
     }
+}
+
+fn union(a: (u64, u64), b: (u64, u64)) -> (u64, u64) {
+    (a.0.min(b.0), a.1.max(b.1))
 }
 
 fn mask(bits: u32) -> u128 {

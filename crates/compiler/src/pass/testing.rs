@@ -92,6 +92,7 @@ pub fn function(source: &str) -> Function {
                 "tid" => inst(Op::Special(Special::Tid(0)), vec![], Some(Ty::B32)),
                 "ctaid" => inst(Op::Special(Special::Ctaid(0)), vec![], Some(Ty::B32)),
                 "add" => inst(Op::Int(IntBin::Add, U32), vec![value(0), value(1)], Some(Ty::B32)),
+                "sub" => inst(Op::Int(IntBin::Sub, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "mul" => inst(Op::Int(IntBin::Mul, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "and" => inst(Op::Int(IntBin::And, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "shr" => inst(Op::Int(IntBin::Shr, U32), vec![value(0), value(1)], Some(Ty::B32)),
