@@ -7,6 +7,7 @@ use hip_cpu::harness::{Arg, Error, How, load, run};
 
 const KERNELS: &str = include_str!("kernels/kernels.ptx");
 const RANDOM: &str = include_str!("kernels/random.ptx");
+const ROWS: &str = include_str!("kernels/rows.ptx");
 const WAITS: &str = include_str!("kernels/waits.ptx");
 
 /// A parameter of a case: a value, or the words of a buffer.
@@ -187,6 +188,33 @@ fn cases() -> Vec<Case> {
         [256, 1, 1],
         vec![Words(1024, shuffled), Words(1024, zero), I(1000)],
     ));
+    all
+}
+
+/// Groups that are several rows of a block.
+fn rows() -> Vec<Case> {
+    let mut all = vec![];
+    for block in [[16, 16, 1], [16, 4, 1], [8, 8, 1], [4, 16, 1], [32, 8, 1], [64, 2, 1], [16, 5, 1], [6, 8, 1]] {
+        let len = 2 * block.iter().product::<u32>() as usize;
+        let n = len as i32;
+        let mut add = |kernel, given| all.push(case(kernel, [2, 1, 1], block, given));
+        for off in [0, i32::MAX - 50, -41, i32::MAX - 3 * 37 - 7] {
+            let given = vec![Words(200, random), Words(len, zero), I(off), I(n - 3)];
+            add("rows_wrap", given);
+        }
+        // The kernel's tiles have 32 columns.
+        if block[0] <= 32 {
+            add("rows_tile", vec![Words(len, float), Words(len, zero), I(n)]);
+        }
+        for count in [4 * n, 4 * n - 9] {
+            add("rows_structs", vec![Words(4 * len, random), Words(4 * len, zero), I(count)]);
+            add("rows_found", vec![Words(4 * len, random), Words(4 * len, zero), I(count)]);
+        }
+    }
+    for block in [32, 128, 256] {
+        let given = vec![Words(300, random), Words(2 * block as usize, zero), I(300)];
+        all.push(case("rows_fragment", [2, 1, 1], [block, 1, 1], given));
+    }
     all
 }
 
@@ -458,6 +486,11 @@ fn all_settings_give_the_same_bits() {
 }
 
 #[test]
+fn groups_of_several_rows_give_the_same_bits() {
+    compare(ROWS, &rows());
+}
+
+#[test]
 fn waiting_warps_give_the_same_bits() {
     compare(WAITS, &waits());
 }
@@ -646,6 +679,7 @@ fn compare(ptx: &str, cases: &[Case]) {
             (Setting::Simd, None, None),
             (Setting::Simd, Some(1), None),
             (Setting::Simd, Some(4), None),
+            (Setting::Simd, Some(64), None),
             (Setting::Simd, Some(16), Some(256)),
             (Setting::Simd, Some(32), Some(256)),
             (Setting::Simd, Some(8), Some(128)),

@@ -7,7 +7,9 @@
 use super::bits::BitSet;
 use super::cfg;
 use super::classify::{View, classify, loses_threads};
+use super::common;
 use super::dominators::{Dominators, successors};
+use super::fold;
 use super::invariant::Invariant;
 use super::known::Known;
 use super::layout::Layout;
@@ -30,6 +32,8 @@ pub struct Saved {
     pub value: Value,
     pub ty: Ty,
     pub shape: Shape,
+    /// As [`Runs`] has it.
+    pub in_run: Option<Shape>,
     /// Kept once for all threads of the block, because it is the same for them.
     pub is_block_uniform: bool,
     /// What the barrier in front of the region reduced.
@@ -49,8 +53,49 @@ pub struct Region {
     pub saved: Vec<Saved>,
     /// Per block: the region behind the barrier it ends in.
     pub next: Vec<Option<usize>>,
+    /// What runs of lanes have in common, where the group has not.
+    pub runs: Option<Runs>,
     /// Headers of loops in which a warp lets others run (P), or a block other blocks (S).
     pub spins: Vec<usize>,
+}
+
+/// Shapes among the lanes of a run, which are fewer than a group's: a row of a small block, or the four lanes that have
+/// a row of a matrix fragment.
+pub struct Runs {
+    pub length: u32,
+    pub shapes: Vec<Shape>,
+}
+
+impl Runs {
+    /// The length of runs by which the most accesses go to one place or to neighbours, if any do that do not by groups.
+    fn of(threads: Threads, function: &Function, group: &[Shape], analyse: impl Fn(Threads) -> Vec<Shape>) -> Option<Runs> {
+        let insts = || function.blocks.iter().flat_map(|block| &block.insts);
+        let accesses: Vec<(Value, i64)> = insts()
+            .filter_map(|inst| match inst.op {
+                Op::Load { space, mem, .. } | Op::Store { space, mem, .. }
+                    if space != Space::Local && group[inst.args[0].index()].is_varying() =>
+                {
+                    Some((inst.args[0], i64::from(mem.bits / 8)))
+                }
+                _ => None,
+            })
+            .collect();
+        if accesses.is_empty() {
+            return None;
+        }
+        let lengths = [16, 8, 4].into_iter().filter(|&length| length < threads.width);
+        let tried = lengths.map(|length| {
+            let shapes = analyse(Threads { width: length, ..threads });
+            let is_near = |&&(address, bytes): &&(Value, i64)| {
+                shapes[address.index()].line().is_some_and(|(stride, _)| (0..=4 * bytes).contains(&stride))
+            };
+            let near = accesses.iter().filter(is_near).count();
+            (near, Runs { length, shapes })
+        });
+        // Of equal ones the longest, which is the first.
+        let best = tried.reduce(|best, other| if other.0 > best.0 { other } else { best })?;
+        (best.0 > 0).then_some(best.1)
+    }
 }
 
 pub struct Plan {
@@ -73,7 +118,9 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     let mut body = kernel.clone();
     cfg::lower_switches(&mut body);
     cfg::clean(&mut body);
+    fold::run(&mut body, threads);
     cfg::isolate_barriers(&mut body);
+    common::run(&mut body);
     cfg::canonical_loops(&mut body).ok_or_else(irreducible)?;
     let invariant = Invariant::of(&body);
     lcssa::run(&mut body, &invariant.thread).ok_or_else(irreducible)?;
@@ -84,6 +131,10 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
     let numbers = Numbers::of(&body, threads);
     let group = analyse(&body, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &none);
     let block = analyse(&body, &loops, &layout, &numbers, threads, Among::Block, local_bytes, &none);
+    let runs = Runs::of(threads, &body, &group.of, |threads| {
+        let numbers = Numbers::of(&body, threads);
+        analyse(&body, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &none).of
+    });
     let view = View {
         function: &body,
         graph: &graph,
@@ -130,6 +181,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
         .map(|(&entry, &reduced)| {
             let mut needs = Needs::at(&body, &live[entry], &invariant, &places, &group.of, &block.of);
             for saved in &mut needs.saved {
+                saved.in_run = runs.as_ref().map(|runs| runs.shapes[saved.value.index()]);
                 saved.is_block_uniform &= among == Among::Block;
                 saved.is_reduced_here = reduced == Some(saved.value);
             }
@@ -150,6 +202,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
             threads,
             local_bytes,
             among,
+            runs.as_ref().map(|runs| runs.length),
         )?);
     }
     Ok(Plan {
@@ -203,6 +256,7 @@ impl Needs {
                 value,
                 ty: body.ty(value),
                 shape: group[index],
+                in_run: None,
                 is_block_uniform: agreed || is_reduction(body, places, value),
                 is_reduced_here: false,
             });
@@ -264,6 +318,7 @@ fn cut(
     threads: Threads,
     local_bytes: u64,
     among: Among,
+    run: Option<u32>,
 ) -> Result<Region, String> {
     // Blocks up to the next barriers.
     let mut chosen: Vec<usize> = vec![entry];
@@ -360,7 +415,16 @@ fn cut(
         let numbers = Numbers::of(&function, threads);
         let shapes =
             analyse(&function, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &given);
-        if split_checks(&mut function, &shapes.of) {
+        let runs = run.map(|length| {
+            let threads = Threads { width: length, ..threads };
+            let params = function.blocks[0].params.iter().zip(&need.saved);
+            let given = params.filter_map(|(&param, saved)| Some((param, saved.in_run?))).collect();
+            let numbers = Numbers::of(&function, threads);
+            let shapes =
+                analyse(&function, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &given).of;
+            Runs { length, shapes }
+        });
+        if split_checks(&mut function, &shapes.of, runs.as_ref()) {
             continue;
         }
         let next = function
@@ -385,6 +449,7 @@ fn cut(
             Among::Group => spins::of_warps(&parts)?,
         };
         return Ok(Region {
+            runs,
             spins,
             dominators,
             loops,
@@ -406,13 +471,14 @@ pub fn is_checked(inst: &Inst, shapes: &[Shape]) -> bool {
 }
 
 /// A checked widening stands before every effect of its block, so the block can be started again.
-fn split_checks(function: &mut Function, shapes: &[Shape]) -> bool {
+fn split_checks(function: &mut Function, shapes: &[Shape], runs: Option<&Runs>) -> bool {
+    let in_rows = |inst: &Inst| runs.is_some_and(|runs| is_checked(inst, &runs.shapes));
     for at in 0..function.blocks.len() {
         let mut effects = false;
         let position = function.blocks[at].insts.iter().position(|inst| {
             effects |= !inst.op.is_pure()
                 && !matches!(inst.op, Op::Load { order: Order::Weak, .. } | Op::Special(_));
-            effects && is_checked(inst, shapes)
+            effects && (is_checked(inst, shapes) || in_rows(inst))
         });
         if let Some(position) = position {
             let rest = function.new_block();

@@ -35,7 +35,7 @@ impl Shape {
     }
 
     /// Stride and whether it is assumed, 0 for uniform.
-    fn line(self) -> Option<(i64, bool)> {
+    pub fn line(self) -> Option<(i64, bool)> {
         match self {
             Shape::Uniform => Some((0, false)),
             Shape::Affine { stride, assumed } => Some((stride, assumed)),

@@ -23,6 +23,7 @@ impl Emitter<'_> {
         self.mask = mask;
         self.scalars.clear();
         self.vectors.clear();
+        self.rows.clear();
     }
 
     pub(super) fn carried(&mut self, edge: &Edge) -> Vec<Carried> {

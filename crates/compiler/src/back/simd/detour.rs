@@ -21,6 +21,8 @@ impl Emitter<'_> {
         let position = |block: usize| here.layout.position[block];
         let predecessors = here.function.blocks.iter().flat_map(|block| block.term.edges());
         let meets = &here.function.block(other.block).params;
+        let in_rows = |inst: &Inst| here.runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.shapes));
+        let checked = |inst: &Inst| is_checked(inst, &here.shapes) || in_rows(inst);
         back.block == other.block
             && side.block != other.block
             && position(at) < position(side.block.index())
@@ -28,7 +30,7 @@ impl Emitter<'_> {
             && predecessors.filter(|edge| edge.block == side.block).count() == 1
             && meets.iter().all(|&param| self.shape(param).is_varying())
             && block.insts.len() <= DETOUR
-            && !block.insts.iter().any(|inst| inst.op.is_barrier() || is_checked(inst, &here.shapes))
+            && !block.insts.iter().any(|inst| inst.op.is_barrier() || checked(inst))
     }
 
     /// A part of the lanes runs the side under a mask, then all go on together. `carried`: what the side gets, and what

@@ -17,23 +17,23 @@ pub(super) enum Lanes {
 /// What of an access does not depend on the lanes.
 #[derive(Clone, Copy)]
 pub(super) struct Access {
-    space: Space,
+    pub(super) space: Space,
     mem: Mem,
-    offset: i64,
-    order: Order,
+    pub(super) offset: i64,
+    pub(super) order: Order,
     /// Elements per lane.
-    n: usize,
+    pub(super) n: usize,
     /// A store that goes past the caches in large grids.
     streams: bool,
 }
 
 impl Access {
-    fn bytes(self) -> i64 {
+    pub(super) fn bytes(self) -> i64 {
         i64::from(self.mem.bits / 8)
     }
 
     /// Bytes of one lane.
-    fn step(self) -> i64 {
+    pub(super) fn step(self) -> i64 {
         self.bytes() * self.n as i64
     }
 
@@ -142,6 +142,16 @@ impl Emitter<'_> {
         self.b.resize(&bits, mem.bits.into(), false)
     }
 
+    fn memory_values(&mut self, values: &[Value], mem: Mem, ty: Ty) -> Vec<Val> {
+        let vectors = self.vectors_of(values);
+        vectors.iter().map(|val| self.memory_value(val, mem, ty)).collect()
+    }
+
+    /// The distance of lanes within rows, where the address is no line of the group.
+    fn rows_of(&self, address: Value, access: Access) -> Option<i64> {
+        if self.shape(address).is_varying() { self.stride_in_rows(address, access) } else { None }
+    }
+
     fn ordering(order: Order, store: bool) -> &'static str {
         match order {
             Order::SeqCst => "seq_cst",
@@ -196,6 +206,14 @@ impl Emitter<'_> {
             return Ok(());
         }
         let ty = self.ty(inst.results[0]);
+        if let Some(stride) = self.rows_of(inst.args[0], access) {
+            let vals = self.load_rows(access, ty, inst.args[0], stride);
+            for (&result, val) in inst.results.iter().zip(vals) {
+                let val = self.register_value(val, mem, ty);
+                self.define_vector(result, val);
+            }
+            return Ok(());
+        }
         let lanes = self.lanes_of(inst.args[0], space);
         if let Lanes::One(base) = &lanes {
             for (nth, &result) in inst.results.iter().enumerate() {
@@ -230,7 +248,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn load_one(&mut self, access: Access, ty: Ty, at: &str) -> Val {
+    pub(super) fn load_one(&mut self, access: Access, ty: Ty, at: &str) -> Val {
         let bytes = access.bytes();
         if access.is_atomic() {
             let int = Type::int(access.mem.bits.into(), 1);
@@ -244,7 +262,7 @@ impl Emitter<'_> {
     }
 
     /// One vector per element, in the memory's type.
-    fn load_line(&mut self, access: Access, ty: Ty, base: &Val, stride: i64) -> Vec<Val> {
+    pub(super) fn load_line(&mut self, access: Access, ty: Ty, base: &Val, stride: i64) -> Vec<Val> {
         if stride != access.step() || access.is_atomic() {
             return self.gather_line(access, ty, base, stride);
         }
@@ -458,6 +476,11 @@ impl Emitter<'_> {
             return Ok(());
         }
         let ty = self.ty(inst.args[1]);
+        if let Some(stride) = self.rows_of(inst.args[0], access).filter(|&stride| stride != 0) {
+            let vals = self.memory_values(&inst.args[1..], mem, ty);
+            self.store_rows(access, inst.args[0], stride, &vals);
+            return Ok(());
+        }
         let lanes = self.lanes_of(inst.args[0], space);
         if let Lanes::One(base) = &lanes {
             // All lanes write one place: the last one stays.
@@ -475,11 +498,7 @@ impl Emitter<'_> {
             }
             return Ok(());
         }
-        let mut vals = vec![];
-        for &arg in &inst.args[1..] {
-            let val = self.vector(arg);
-            vals.push(self.memory_value(&val, mem, ty));
-        }
+        let vals = self.memory_values(&inst.args[1..], mem, ty);
         match lanes {
             Lanes::Line { base, stride, assumed } => {
                 if assumed && self.copy == Copy::Masked {
@@ -532,7 +551,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn store_line(&mut self, access: Access, base: &Val, stride: i64, vals: &[Val]) {
+    pub(super) fn store_line(&mut self, access: Access, base: &Val, stride: i64, vals: &[Val]) {
         let contiguous = stride == access.step() && !access.is_atomic();
         let at = self.pointer(access.space, base, access.offset);
         let Some(mask) = self.mask.clone() else {

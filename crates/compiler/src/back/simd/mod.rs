@@ -13,6 +13,7 @@ mod detour;
 mod memory;
 mod operation;
 mod outline;
+mod runs;
 mod special;
 mod step;
 mod stream;
@@ -172,6 +173,8 @@ struct Emitter<'a> {
     mask: Option<Val>,
     scalars: HashMap<Value, Val>,
     vectors: HashMap<Value, Val>,
+    /// Values of the first lanes of a group's rows.
+    rows: HashMap<Value, Val>,
     scratch: HashMap<String, ()>,
 }
 
@@ -216,6 +219,7 @@ impl<'a> Emitter<'a> {
             mask: None,
             scalars: HashMap::new(),
             vectors: HashMap::new(),
+            rows: HashMap::new(),
             scratch: HashMap::new(),
         }
     }

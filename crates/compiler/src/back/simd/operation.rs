@@ -75,6 +75,9 @@ impl Emitter<'_> {
     fn compute(&mut self, at: usize, inst: &Inst) -> Result<(), String> {
         let (arg_tys, result_tys) = (self.types(&inst.args), self.types(&inst.results));
         let varying = inst.results.iter().any(|&result| self.shape(result).is_varying());
+        if varying && self.compute_by_rows(at, inst)? {
+            return Ok(());
+        }
         if varying {
             let args = self.vectors_of(&inst.args);
             let results = self.pure(&inst.op, &args, &arg_tys, &result_tys, self.lanes)?;

@@ -54,7 +54,7 @@ impl Emitter<'_> {
         Val::new(Type::int(bits, self.lanes), format!("<{}>", items.join(", ")))
     }
 
-    fn line(&mut self, base: &Val, stride: i64) -> Val {
+    pub(super) fn line(&mut self, base: &Val, stride: i64) -> Val {
         let start = self.splat(base);
         let steps = self.iota(base.ty.bits(), stride);
         self.b.add(&start, &steps)
@@ -96,7 +96,10 @@ impl Emitter<'_> {
                     line
                 }
             }
-            Shape::Varying => self.load_vector(value),
+            Shape::Varying => match self.from_firsts(value) {
+                Some(val) => val,
+                None => self.load_vector(value),
+            },
         };
         self.vectors.insert(value, val.clone());
         val

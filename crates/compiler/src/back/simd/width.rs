@@ -5,10 +5,11 @@
 //! kernel runs one thread after the other, in plain scalar code.
 
 use crate::back::cpu::Options;
-use crate::ir::{FloatBin, FloatUn, Function, Inst, IntBin, Op, Order, Space};
+use crate::ir::{FloatBin, FloatUn, Function, Inst, IntBin, Op, Order, Space, Ty, Value};
 use crate::pass::dominators::successors;
+use crate::pass::liveness::live_in;
 use crate::pass::regions::{Plan, Region};
-use crate::pass::shape::Shape;
+use crate::pass::shape::{Shape, structure};
 
 /// 32 where lanes of a warp meet, else what fills two registers, or a row of the block.
 pub(super) fn width(body: &Function, options: &Options, total: u64) -> Result<u32, String> {
@@ -45,9 +46,38 @@ pub(super) fn width(body: &Function, options: &Options, total: u64) -> Result<u3
     };
     let row = options.block[0];
     let is_flat = options.block[1] == 1 && options.block[2] == 1;
-    let width = if !is_flat && row.is_power_of_two() && (4..usual).contains(&row) { row } else { usual };
+    let width = if !is_flat && row.is_power_of_two() && (4..usual).contains(&row) {
+        if is_tile(body, options.vector_bits) && total.is_multiple_of(MOST.into()) { MOST } else { row }
+    } else {
+        usual
+    };
     let fitting = u32::try_from(total.next_power_of_two()).unwrap_or(usual).max(4);
     Ok(width.min(fitting))
+}
+
+/// Threads of the largest group.
+const MOST: u32 = 64;
+
+/// Whether loops read tiles in shared memory into few sums: then several rows of the block together share what they read,
+/// and what they hold still fits the registers.
+fn is_tile(body: &Function, vector_bits: u32) -> bool {
+    let Some((_, loops, _)) = structure(body) else { return false };
+    let live = live_in(body);
+    let reads = |inst: &Inst| matches!(inst.op, Op::Load { space: Space::Shared, .. });
+    let inner = (0..body.blocks.len()).filter(|&at| loops.of[at].is_some());
+    let sums: Vec<usize> = inner
+        .filter(|&at| body.blocks[at].insts.iter().filter(|inst| reads(inst)).count() > 1)
+        .map(|at| {
+            let carried = live[at].iter().map(|index| Value(index as u32)).chain(body.blocks[at].params.iter().copied());
+            let mut floats: Vec<Value> = carried.filter(|&it| matches!(body.ty(it), Ty::F32 | Ty::F64)).collect();
+            floats.sort_unstable();
+            floats.dedup();
+            floats.len()
+        })
+        .collect();
+    // Half of the registers: 32 of 512 bits, 16 of fewer.
+    let most = if vector_bits >= 512 { 4 } else { 1 };
+    !sums.is_empty() && sums.iter().all(|&sums| sums <= most)
 }
 
 /// Trips a loop is taken to make.

@@ -1,0 +1,183 @@
+//! Groups that are several rows of a two-dimensional block, where all lanes are together. What is a line within each row
+//! is computed by its rows' first lanes, and an access whose addresses are such is one place or one line for each row.
+
+use super::memory::Access;
+use super::{Copy, Emitter};
+use crate::back::llvm::{Builder, Type, Val};
+use crate::ir::{Inst, Op, Order, Space, Ty, Value};
+use crate::pass::regions::is_checked;
+use crate::pass::shape::Shape;
+
+impl Emitter<'_> {
+    /// What the lanes of each row have in common, where the group has not.
+    fn in_row(&self, value: Value) -> Option<Shape> {
+        let runs = self.here().runs.as_ref()?;
+        let shape = runs.shapes[value.index()];
+        (self.is_whole() && !shape.is_varying()).then_some(shape)
+    }
+
+    /// All lanes run the block being written, and together.
+    fn is_whole(&self) -> bool {
+        self.copy == Copy::Unmasked && self.mask.is_none()
+    }
+
+    /// Lanes of a row.
+    fn row(&self) -> u32 {
+        self.here().runs.as_ref().map_or(self.lanes, |runs| runs.length)
+    }
+
+    /// Writes code for so many lanes.
+    fn with_lanes<T>(&mut self, lanes: u32, write: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.lanes, lanes);
+        let written = write(self);
+        self.lanes = before;
+        written
+    }
+
+    /// The values of the rows' first lanes.
+    fn firsts(&mut self, value: Value) -> Val {
+        if let Some(known) = self.rows.get(&value) {
+            return known.clone();
+        }
+        let (row, count) = (self.row(), self.lanes / self.row());
+        let firsts = match self.shape(value) {
+            Shape::Uniform => {
+                let scalar = self.scalar(value);
+                self.with_lanes(count, |me| me.splat(&scalar))
+            }
+            Shape::Affine { stride, .. } => {
+                let scalar = self.scalar(value);
+                self.with_lanes(count, |me| me.line(&scalar, stride * i64::from(row)))
+            }
+            Shape::Varying => {
+                let all = self.vector(value);
+                let picks: Vec<_> = (0..count as usize).map(|nth| nth * row as usize).collect();
+                self.take_lanes(&all, None, &picks)
+            }
+        };
+        self.rows.insert(value, firsts.clone());
+        firsts
+    }
+
+    /// The group's lanes, from the rows' first ones.
+    pub(super) fn from_firsts(&mut self, value: Value) -> Option<Val> {
+        let stride = self.in_row(value)?.line()?.0;
+        let firsts = self.rows.get(&value)?.clone();
+        let row = self.row() as usize;
+        let picks: Vec<_> = (0..self.lanes as usize).map(|lane| lane / row).collect();
+        let starts = self.take_lanes(&firsts, None, &picks);
+        if stride == 0 {
+            return Some(starts);
+        }
+        let bits = starts.ty.bits();
+        let step = |lane: usize| Builder::int(Type::int(bits, 1), (lane % row) as i128 * i128::from(stride)).typed();
+        let steps = (0..self.lanes as usize).map(step).collect::<Vec<_>>().join(", ");
+        Some(self.b.add(&starts, &Val::new(starts.ty, format!("<{steps}>"))))
+    }
+
+    /// Computes a result that varies by its rows' first lanes; false when it has to be by all lanes.
+    pub(super) fn compute_by_rows(&mut self, at: usize, inst: &Inst) -> Result<bool, String> {
+        let [result] = inst.results[..] else { return Ok(false) };
+        let is_number = |ty: Ty| matches!(ty, Ty::B16 | Ty::B32 | Ty::B64);
+        let is_line = |value: Value| self.in_row(value).is_some() && is_number(self.ty(value));
+        let fits = is_line(result) && inst.args.iter().all(|&arg| is_line(arg));
+        let is_checked = self.here().runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.shapes));
+        if !fits {
+            return match is_checked && self.is_whole() {
+                true => Err("a row's index is widened in a way that is not checked".to_owned()),
+                false => Ok(false),
+            };
+        }
+        if is_checked {
+            self.check_rows(at, inst);
+        }
+        let (arg_tys, result_tys) = (self.types(&inst.args), self.types(&inst.results));
+        let args: Vec<Val> = inst.args.iter().map(|&arg| self.firsts(arg)).collect();
+        let count = self.lanes / self.row();
+        let firsts = self.pure(&inst.op, &args, &arg_tys, &result_tys, count)?.remove(0);
+        self.rows.insert(result, firsts);
+        if self.crossing.contains(result.index()) {
+            let all = self.vector(result);
+            self.define_vector(result, all);
+        }
+        Ok(true)
+    }
+
+    /// In no row may the number that is widened wrap.
+    fn check_rows(&mut self, at: usize, inst: &Inst) {
+        let line = inst.args.iter().copied().find(|&arg| self.in_row(arg).is_some_and(|it| !it.is_uniform()));
+        let Some(arg) = line else { return };
+        let Some((stride, _)) = self.in_row(arg).and_then(Shape::line) else { return };
+        let signed = matches!(inst.op, Op::Sext) || matches!(inst.op, Op::MulWide(int) if int.signed);
+        let firsts = self.firsts(arg);
+        let wide = self.b.resize(&firsts, 64, signed);
+        let last = self.b.bin_int("add", &wide, i128::from(stride) * i128::from(self.row() - 1));
+        let narrow = self.b.resize(&last, firsts.ty.bits(), false);
+        let again = self.b.resize(&narrow, 64, signed);
+        let same = self.b.icmp("eq", &again, &last);
+        let count = self.lanes / self.row();
+        let holds = self.with_lanes(count, |me| me.all(&same));
+        self.leave_unless(at, &holds);
+    }
+
+    /// The distance of a row's lanes in memory, if an access is better done row by row.
+    pub(super) fn stride_in_rows(&self, address: Value, access: Access) -> Option<i64> {
+        let (stride, _) = self.in_row(address)?.line()?;
+        let is_near = stride == 0 || stride == access.step();
+        let is_plain = access.order == Order::Weak && access.space != Space::Local && !self.compact;
+        (is_near && is_plain).then_some(stride)
+    }
+
+    pub(super) fn load_rows(&mut self, access: Access, ty: Ty, address: Value, stride: i64) -> Vec<Val> {
+        let mut rows = vec![];
+        for start in self.starts(address) {
+            let row = self.row();
+            rows.push(self.with_lanes(row, |me| {
+                if stride != 0 {
+                    return me.load_line(access, ty, &start, stride);
+                }
+                let elements = 0..access.n as i64;
+                let one = |nth: i64| {
+                    let at = me.pointer(access.space, &start, access.offset + nth * access.bytes());
+                    let val = me.load_one(access, ty, &at.text);
+                    me.splat(&val)
+                };
+                elements.map(one).collect()
+            }));
+        }
+        (0..access.n).map(|nth| self.stacked(rows.iter().map(|row| row[nth].clone()).collect())).collect()
+    }
+
+    pub(super) fn store_rows(&mut self, access: Access, address: Value, stride: i64, vals: &[Val]) {
+        for (nth, start) in self.starts(address).iter().enumerate() {
+            let row = self.row();
+            let first = nth * row as usize;
+            let picks: Vec<_> = (first..first + row as usize).collect();
+            let own: Vec<Val> = vals.iter().map(|val| self.take_lanes(val, None, &picks)).collect();
+            self.with_lanes(row, |me| me.store_line(access, start, stride, &own));
+        }
+    }
+
+    /// Each row's first address.
+    fn starts(&mut self, address: Value) -> Vec<Val> {
+        let firsts = self.firsts(address);
+        (0..firsts.ty.lanes).map(|nth| self.extract(&firsts, &nth.to_string())).collect()
+    }
+
+    /// Rows one behind the other.
+    fn stacked(&mut self, mut rows: Vec<Val>) -> Val {
+        while rows.len() > 1 {
+            let picks: Vec<_> = (0..2 * rows[0].ty.lanes as usize).collect();
+            rows = rows.chunks(2).map(|pair| self.take_lanes(&pair[0], pair.get(1), &picks)).collect();
+        }
+        rows.remove(0)
+    }
+
+    /// Lanes of one vector or of two.
+    fn take_lanes(&mut self, a: &Val, b: Option<&Val>, picks: &[usize]) -> Val {
+        let ty = Type::new(a.ty.scalar, picks.len() as u32);
+        let mask = picks.iter().map(|at| format!("i32 {at}")).collect::<Vec<_>>().join(", ");
+        let b = b.map_or(format!("{} poison", a.ty), Val::typed);
+        self.b.assign(ty, format_args!("shufflevector {}, {b}, <{} x i32> <{mask}>", a.typed(), picks.len()))
+    }
+}

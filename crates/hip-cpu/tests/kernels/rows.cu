@@ -1,0 +1,33 @@
+// Kernels whose groups are several rows of a block, or of a matrix fragment, and threads with neighbouring accesses, for
+// tests/differential.rs. The PTX beside it is made by
+//   clang-19 -x cuda -nocudainc -nocudalib --cuda-device-only --cuda-gpu-arch=sm_80 -Xclang -target-feature -Xclang +ptx83 -O3 -S -o rows.ptx rows.cu
+#define __global__ __attribute__((global))
+#define __device__ __attribute__((device))
+#define __shared__ __attribute__((shared))
+#define TX __nvvm_read_ptx_sreg_tid_x()
+#define TY __nvvm_read_ptx_sreg_tid_y()
+#define BX __nvvm_read_ptx_sreg_ctaid_x()
+#define DX __nvvm_read_ptx_sreg_ntid_x()
+#define DY __nvvm_read_ptx_sreg_ntid_y()
+#define OWN ((int)(BX*DX*DY+TY*DX+TX))
+#define SYNC __syncthreads()
+extern "C" {
+// A row's index is widened where it may wrap, and what comes of it is data. Threads of one row read one word.
+__global__ void rows_wrap(const int*x,int*y,unsigned off,int n){ unsigned i=off+TY*37+TX; long s=(int)i; unsigned long u=i; int own=OWN;
+ if(own<n) y[own]=(int)(s>>3)+(int)(u>>7)+x[TY]+x[TY*5+TX]; }
+// A tile in shared memory, read by rows and by columns, written back by columns.
+__global__ void rows_tile(const float*x,float*y,int n){ __shared__ float a[32*33],b[32*33]; float sum=0,last=0; int d=DX<DY?DX:DY;
+ for(int s=0;s<3;s++){ a[TY*33+TX]=x[(OWN+s*7)%n]; b[TX*33+TY]=x[(OWN+s*5)%n]; SYNC;
+  for(int k=0;k<d;k++){ sum+=a[TY*33+k]*b[k*33+TX%d]; last=a[TY*33+TX]; } SYNC; }
+ y[OWN]=sum+last; }
+// What lane / 4 and lane % 4 say, in padded rows.
+__global__ void rows_fragment(const int*x,int*y,int n){ __shared__ int a[64*12]; int t=TX, lane=t%32, group=lane/4, pair=lane%4, warp=t/32;
+ for(int i=t;i<64*8;i+=DX) a[(i/8)*12+i%8]=x[i%n]; SYNC; int r=(warp%2)*32+group; int v=a[r*12+pair]+3*a[(r+8)*12+pair+4];
+ SYNC; if(v&1) a[r*12+pair]=v; SYNC; y[BX*DX+t]=a[r*12+pair]+v*a[((r+5)%64)*12+pair+4]; }
+// Structures: whole, with gaps, with a store between, stored whole and in part.
+struct three { int a,b,c; }; struct four { int a,b,c,d; };
+__global__ void rows_structs(const int*x,int*y,int n){ int i=OWN; if(i*4+3>=n) return; const three*t=(const three*)x; const four*f=(const four*)x; four*o=(four*)y;
+ int a=t[i].a,b=t[i].b,c=t[i].c; int d=f[i].a+f[i].c, e=f[i].b; o[i].a=a+d; int g=f[i].d; o[i].b=b^e; o[i].c=c*3+g; o[i].d=f[i].d-a; }
+// Elements of a structure that each thread finds elsewhere.
+__global__ void rows_found(const int*x,int*y,int n){ int i=OWN; if(i>=n/4) return; int at=(x[i]&0x7fffffff)%(n/4); int*o=y+4*i; const int*f=x+4*at; o[0]=f[0]+f[1]; o[1]=f[1]^f[2]; o[2]=f[3]; o[3]=f[2]+f[3]; }
+}
