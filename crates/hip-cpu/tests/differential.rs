@@ -194,7 +194,9 @@ fn cases() -> Vec<Case> {
 /// Groups that are several rows of a block.
 fn rows() -> Vec<Case> {
     let mut all = vec![];
-    for block in [[16, 16, 1], [16, 4, 1], [8, 8, 1], [4, 16, 1], [32, 8, 1], [64, 2, 1], [16, 5, 1], [6, 8, 1]] {
+    for block in
+        [[16, 16, 1], [16, 4, 1], [8, 8, 1], [4, 16, 1], [32, 8, 1], [64, 2, 1], [16, 5, 1], [6, 8, 1]]
+    {
         let len = 2 * block.iter().product::<u32>() as usize;
         let n = len as i32;
         let mut add = |kernel, given| all.push(case(kernel, [2, 1, 1], block, given));

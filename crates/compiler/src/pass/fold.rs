@@ -52,7 +52,9 @@ fn simplify(function: &mut Function, numbers: &Numbers) -> bool {
     for at in 0..function.blocks.len() {
         for nth in 0..function.blocks[at].insts.len() {
             let inst = &function.blocks[at].insts[nth];
-            let (Op::Int(op, int), [a, b], [result]) = (&inst.op, &inst.args[..], &inst.results[..]) else { continue };
+            let (Op::Int(op, int), [a, b], [result]) = (&inst.op, &inst.args[..], &inst.results[..]) else {
+                continue;
+            };
             let (op, int, a, b, result) = (*op, *int, *a, *b, *result);
             let is_zero = |value| numbers.constant(value) == Some(0);
             let same = match op {
@@ -68,7 +70,8 @@ fn simplify(function: &mut Function, numbers: &Numbers) -> bool {
             // x - (x & c) is x & !c.
             let Definition::Inst(home, index, 0) = definitions[b.index()] else { continue };
             let part = &function.blocks[home].insts[index];
-            let is_part = op == IntBin::Sub && matches!(part.op, Op::Int(IntBin::And, _)) && part.args.contains(&a);
+            let is_part =
+                op == IntBin::Sub && matches!(part.op, Op::Int(IntBin::And, _)) && part.args.contains(&a);
             let mask = part.args.iter().find(|&&arg| arg != a).and_then(|&arg| numbers.constant(arg));
             let Some(mask) = mask.filter(|_| is_part) else { continue };
             let pos = inst.pos;
@@ -120,7 +123,9 @@ mod tests {
     #[test]
     fn a_bound_that_no_thread_reaches_is_no_branch() {
         let source = |bound: u32| {
-            format!("entry: t = tid; n = const.b32 {bound}; p = lt t n; branch p a b\n a: store t t; exit\n b: exit")
+            format!(
+                "entry: t = tid; n = const.b32 {bound}; p = lt t n; branch p a b\n a: store t t; exit\n b: exit"
+            )
         };
         assert_eq!(blocks_left(&source(256)), 1);
         assert_eq!(blocks_left(&source(255)), 3);
@@ -135,7 +140,9 @@ mod tests {
     #[test]
     fn a_loop_that_no_thread_runs_twice_is_none() {
         let loop_of = |step: u32| {
-            format!("entry: t = tid; jump head(t)\n head(i:b32): store i i; s = const.b32 {step}; j = add i s; n = const.b32 256; p = lt j n; branch p head(j) done\n done: exit")
+            format!(
+                "entry: t = tid; jump head(t)\n head(i:b32): store i i; s = const.b32 {step}; j = add i s; n = const.b32 256; p = lt j n; branch p head(j) done\n done: exit"
+            )
         };
         assert_eq!(blocks_left(&loop_of(256)), 1);
         assert_eq!(blocks_left(&loop_of(255)), 3);

@@ -124,8 +124,11 @@ impl Finder<'_> {
             let forward: Vec<BlockId> = self.way.incoming[at].clone();
             let place = self.way.place[at];
             let before = |from: &&BlockId| self.way.place[from.index()] < place;
-            let edges: Vec<&Edge> =
-                forward.iter().filter(before).flat_map(|&from| self.way.edges(self.function, from, id)).collect();
+            let edges: Vec<&Edge> = forward
+                .iter()
+                .filter(before)
+                .flat_map(|&from| self.way.edges(self.function, from, id))
+                .collect();
             if place > 0 && edges.is_empty() {
                 continue;
             }
@@ -181,7 +184,8 @@ impl Finder<'_> {
             self.found.ranges[result.index()] = Some(range);
             if range.0 == range.1 {
                 self.found.constants[result.index()] = Some(range.0.into());
-                self.found.divisors[result.index()] = if range.0 == 0 { 64 } else { range.0.trailing_zeros() };
+                self.found.divisors[result.index()] =
+                    if range.0 == 0 { 64 } else { range.0.trailing_zeros() };
                 return;
             }
         }
@@ -298,7 +302,8 @@ impl Finder<'_> {
         let of = |index: usize| {
             let (low, high) = self.found.range(inst.args[index])?;
             let is_one_sign = high <= half || low > half;
-            let number = |bits: u64| if int.signed { signed(bits.into(), int.bits.into()) } else { bits.into() };
+            let number =
+                |bits: u64| if int.signed { signed(bits.into(), int.bits.into()) } else { bits.into() };
             (!int.signed || is_one_sign).then(|| (number(low), number(high)))
         };
         let (a, b) = (of(0)?, of(1)?);

@@ -68,7 +68,12 @@ pub struct Runs {
 
 impl Runs {
     /// The length of runs by which the most accesses go to one place or to neighbours, if any do that do not by groups.
-    fn of(threads: Threads, function: &Function, group: &[Shape], analyse: impl Fn(Threads) -> Vec<Shape>) -> Option<Runs> {
+    fn of(
+        threads: Threads,
+        function: &Function,
+        group: &[Shape],
+        analyse: impl Fn(Threads) -> Vec<Shape>,
+    ) -> Option<Runs> {
         let insts = || function.blocks.iter().flat_map(|block| &block.insts);
         let accesses: Vec<(Value, i64)> = insts()
             .filter_map(|inst| match inst.op {

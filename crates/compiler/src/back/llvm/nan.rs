@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::pass::visit::{Definition, definitions};
 use crate::ir::{Float, FloatBin, FloatCmp, FloatUn, Function, Inst, Num, Op, Pos, Ty, Value};
+use crate::pass::visit::{Definition, definitions};
 
 /// The function with the choice of the canonical NaN written in front of whoever observes an arithmetic result.
 pub fn canonical(function: &Function) -> Function {
@@ -198,7 +198,9 @@ fn homes(function: &Function, raw: &[bool]) -> Vec<Value> {
             }
         };
         for inst in &block.insts {
-            (0..inst.args.len()).filter(|&nth| observes(function, inst, nth, raw)).for_each(|nth| observe(inst.args[nth]));
+            (0..inst.args.len())
+                .filter(|&nth| observes(function, inst, nth, raw))
+                .for_each(|nth| observe(inst.args[nth]));
         }
     }
     homes.sort_unstable();
@@ -318,11 +320,7 @@ mod tests {
                 ],
                 term: Term::Jump(to(1, &[])),
             },
-            Block {
-                params: vec![],
-                insts: vec![inst(access(true), &[address, sum], &[])],
-                term: Term::Exit,
-            },
+            Block { params: vec![], insts: vec![inst(access(true), &[address, sum], &[])], term: Term::Exit },
         ];
         assert_eq!(choices(&f), [1, 0]);
     }

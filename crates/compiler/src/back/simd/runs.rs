@@ -70,7 +70,8 @@ impl Emitter<'_> {
             return Some(starts);
         }
         let bits = starts.ty.bits();
-        let step = |lane: usize| Builder::int(Type::int(bits, 1), (lane % row) as i128 * i128::from(stride)).typed();
+        let step =
+            |lane: usize| Builder::int(Type::int(bits, 1), (lane % row) as i128 * i128::from(stride)).typed();
         let steps = (0..self.lanes as usize).map(step).collect::<Vec<_>>().join(", ");
         Some(self.b.add(&starts, &Val::new(starts.ty, format!("<{steps}>"))))
     }

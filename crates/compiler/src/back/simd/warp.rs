@@ -248,7 +248,8 @@ impl Emitter<'_> {
     fn mma(&mut self, mma: &Mma, inst: &Inst) -> Result<(), String> {
         let vectors = self.vectors_of(&inst.args[..mma.lane_words().len()]);
         if !self.compact {
-            let product = matrix::product(&mut self.b, mma, &vectors).map_err(|missing| missing.to_string())?;
+            let product =
+                matrix::product(&mut self.b, mma, &vectors).map_err(|missing| missing.to_string())?;
             if let Some(product) = product {
                 for (&result, val) in inst.results.iter().zip(product) {
                     self.define_vector(result, val);

@@ -68,8 +68,12 @@ fn is_tile(body: &Function, vector_bits: u32) -> bool {
     let sums: Vec<usize> = inner
         .filter(|&at| body.blocks[at].insts.iter().filter(|inst| reads(inst)).count() > 1)
         .map(|at| {
-            let carried = live[at].iter().map(|index| Value(index as u32)).chain(body.blocks[at].params.iter().copied());
-            let mut floats: Vec<Value> = carried.filter(|&it| matches!(body.ty(it), Ty::F32 | Ty::F64)).collect();
+            let carried = live[at]
+                .iter()
+                .map(|index| Value(index as u32))
+                .chain(body.blocks[at].params.iter().copied());
+            let mut floats: Vec<Value> =
+                carried.filter(|&it| matches!(body.ty(it), Ty::F32 | Ty::F64)).collect();
             floats.sort_unstable();
             floats.dedup();
             floats.len()

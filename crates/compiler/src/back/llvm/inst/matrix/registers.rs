@@ -27,7 +27,8 @@ pub fn product(b: &mut Builder, mma: &Mma, args: &[Val]) -> Result<Option<Vec<Va
     let (a, rest) = args.split_at(a_count);
     let (right, c) = rest.split_at(b_count);
     let starts = writer.elements_of(Part::C, c);
-    let zero = |start: &Val| if writer.number().is_int() { Builder::bits(start.ty, 0) } else { start.clone() };
+    let zero =
+        |start: &Val| if writer.number().is_int() { Builder::bits(start.ty, 0) } else { start.clone() };
     let mut sums: Vec<Val> = starts.iter().map(zero).collect();
     let mut a = Operand { part: Part::A, registers: a, elements: HashMap::new() };
     let mut right = Operand { part: Part::B, registers: right, elements: HashMap::new() };
@@ -74,8 +75,7 @@ fn sources(mma: &Mma) -> Option<Vec<Vec<(Pick, Pick)>>> {
         let cells: Vec<_> =
             (0..LANES).map(|lane| mma.position(Part::D, lane, vector / per, vector % per)).collect();
         let pick = |of: &HashMap<(u32, u32), (usize, u32)>, cell: &dyn Fn(usize) -> (u32, u32)| {
-            let found: Option<Vec<_>> =
-                (0..cells.len()).map(|lane| of.get(&cell(lane)).copied()).collect();
+            let found: Option<Vec<_>> = (0..cells.len()).map(|lane| of.get(&cell(lane)).copied()).collect();
             let found = found?;
             let vector = found.first()?.0;
             let lanes = found.iter().map(|(_, lane)| *lane).collect();
