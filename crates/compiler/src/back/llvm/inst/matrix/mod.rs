@@ -437,7 +437,8 @@ impl Writer<'_> {
             for row in 0..block {
                 let sum = me.sum(row, vector);
                 let start = starts[row as usize].clone();
-                let sum = me.finish(sum, &start);
+                let c = me.number().is_int().then(|| me.load(vector, matrix(Part::C), &start));
+                let sum = me.finish(&sum, c.as_ref());
                 me.store(matrix(Part::C), &start, &sum);
             }
             Ok(())
@@ -475,39 +476,41 @@ impl Writer<'_> {
             format_args!("shufflevector {}, {vector} poison, <{n} x i32> zeroinitializer", one.typed()),
         );
         let sum = self.sum(row, vector);
-        let sum = match mma.a {
-            Element::B1 => {
-                let op = if mma.bit_product == BitProduct::And { "and" } else { "xor" };
-                let bits = self.b.bin(op, &left, &right);
-                let count = self.b.same("ctpop", &[&bits]);
-                self.b.add(&sum, &count)
-            }
-            Element::F64 if self.is_directed() => self.directed_fma(&left, &right, &sum),
-            element if element.is_int() => {
-                let product = self.b.mul(&left, &right);
-                self.b.add(&sum, &product)
-            }
-            _ => self.b.fma(&left, &right, &sum),
-        };
+        let sum = self.add_product(&sum, &left, &right);
         self.set_sum(row, &sum);
         Ok(())
     }
 
-    /// A row of the result.
-    fn finish(&mut self, sum: Val, start: &Val) -> Val {
-        match self.mma.d {
-            Element::S32 => {
-                let c = self.load(sum.ty, matrix(Part::C), start);
-                // The sum of the products fits 32 bits by far.
-                if self.mma.saturates { self.b.same("sadd.sat", &[&c, &sum]) } else { self.b.add(&c, &sum) }
+    fn add_product(&mut self, sum: &Val, left: &Val, right: &Val) -> Val {
+        match self.mma.a {
+            Element::B1 => {
+                let op = if self.mma.bit_product == BitProduct::And { "and" } else { "xor" };
+                let bits = self.b.bin(op, left, right);
+                let count = self.b.same("ctpop", &[&bits]);
+                self.b.add(sum, &count)
             }
-            Element::F32 => {
-                // Whoever observes a NaN of the sum makes it canonical (`llvm::nan`).
-                let bits = self.b.to_bits(&sum);
+            Element::F64 if self.is_directed() => self.directed_fma(left, right, sum),
+            element if element.is_int() => {
+                let product = self.b.mul(left, right);
+                self.b.add(sum, &product)
+            }
+            _ => self.b.fma(left, right, sum),
+        }
+    }
+
+    /// The result, but for halves' rounding. Integers add C last.
+    fn finish(&mut self, sum: &Val, c: Option<&Val>) -> Val {
+        match (self.mma.d, c) {
+            // The sum of the products fits 32 bits by far.
+            (Element::S32, Some(c)) if self.mma.saturates => self.b.same("sadd.sat", &[c, sum]),
+            (Element::S32, Some(c)) => self.b.add(c, sum),
+            // Whoever observes a NaN of the sum makes it canonical (`llvm::nan`).
+            (Element::F32, _) if self.mma.saturates => {
+                let bits = self.b.to_bits(sum);
                 let bits = self.finite(&bits, 0x8000_0000, 0x7f80_0000);
                 self.b.bitcast(&bits, sum.ty)
             }
-            _ => sum,
+            _ => sum.clone(),
         }
     }
 }

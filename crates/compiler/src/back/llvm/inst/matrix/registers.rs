@@ -11,7 +11,7 @@ use super::super::super::ty::Type;
 use super::super::{Result, round};
 use super::Writer;
 use crate::ir::{Float, Round};
-use crate::matrix::{BitProduct, Element, LANES, Mma, Part};
+use crate::matrix::{Element, LANES, Mma, Part};
 
 /// The result's registers, or `None` where the layout has no such form.
 pub fn product(b: &mut Builder, mma: &Mma, args: &[Val]) -> Result<Option<Vec<Val>>> {
@@ -22,7 +22,7 @@ pub fn product(b: &mut Builder, mma: &Mma, args: &[Val]) -> Result<Option<Vec<Va
     if writer.is_directed() {
         return Ok(None);
     }
-    let Some(sources) = sources(mma) else { return Ok(None) };
+    let Some(sources) = writer.sources() else { return Ok(None) };
     let (a_count, b_count) = (mma.registers(Part::A) as usize, mma.registers(Part::B) as usize);
     let (a, rest) = args.split_at(a_count);
     let (right, c) = rest.split_at(b_count);
@@ -33,7 +33,7 @@ pub fn product(b: &mut Builder, mma: &Mma, args: &[Val]) -> Result<Option<Vec<Va
     let mut a = Operand { part: Part::A, registers: a, elements: HashMap::new() };
     let mut right = Operand { part: Part::B, registers: right, elements: HashMap::new() };
     // Step by step along k, so that few operands are held at a time.
-    for k in 0..steps(mma) as usize {
+    for k in 0..writer.depth(Part::A) as usize {
         let mut taken: HashMap<(Part, &Pick), Val> = HashMap::new();
         for (sum, picks) in sums.iter_mut().zip(&sources) {
             let (left_pick, right_pick) = &picks[k];
@@ -45,7 +45,7 @@ pub fn product(b: &mut Builder, mma: &Mma, args: &[Val]) -> Result<Option<Vec<Va
         }
     }
     for (sum, start) in sums.iter_mut().zip(&starts) {
-        *sum = writer.with_start(sum, start);
+        *sum = writer.finish(sum, Some(start));
     }
     Ok(Some(writer.registers_of(&sums)))
 }
@@ -64,64 +64,54 @@ struct Pick {
     lanes: Vec<u32>,
 }
 
-/// For each vector of the result, the picks of A and B of each step along k.
-fn sources(mma: &Mma) -> Option<Vec<Vec<(Pick, Pick)>>> {
-    let depth = steps(mma);
-    let places = |part| places(mma, part);
-    let (a, b) = (places(Part::A), places(Part::B));
-    let per = per_register(mma, Part::D);
-    let mut all = vec![];
-    for vector in 0..mma.registers(Part::D) * per {
-        let cells: Vec<_> =
-            (0..LANES).map(|lane| mma.position(Part::D, lane, vector / per, vector % per)).collect();
-        let pick = |of: &HashMap<(u32, u32), (usize, u32)>, cell: &dyn Fn(usize) -> (u32, u32)| {
-            let found: Option<Vec<_>> = (0..cells.len()).map(|lane| of.get(&cell(lane)).copied()).collect();
-            let found = found?;
-            let vector = found.first()?.0;
-            let lanes = found.iter().map(|(_, lane)| *lane).collect();
-            found.iter().all(|it| it.0 == vector).then_some(Pick { vector, lanes })
-        };
-        let steps: Option<Vec<_>> = (0..depth)
-            .map(|k| {
-                let left = pick(&a, &|lane| (cells[lane].row, k))?;
-                let right = pick(&b, &|lane| (cells[lane].column, k))?;
-                Some((left, right))
-            })
-            .collect();
-        all.push(steps?);
+impl Writer<'_> {
+    /// For each vector of the result, the picks of A and B of each step along k.
+    fn sources(&self) -> Option<Vec<Vec<(Pick, Pick)>>> {
+        let (a, b) = (self.vectors_of(Part::A), self.vectors_of(Part::B));
+        let per = self.per_register(Part::D);
+        let mut all = vec![];
+        for vector in 0..self.mma.registers(Part::D) * per {
+            let cells: Vec<_> =
+                (0..LANES).map(|lane| self.mma.position(Part::D, lane, vector / per, vector % per)).collect();
+            let pick = |of: &HashMap<(u32, u32), (usize, u32)>, cell: &dyn Fn(usize) -> (u32, u32)| {
+                let found: Option<Vec<_>> =
+                    (0..cells.len()).map(|lane| of.get(&cell(lane)).copied()).collect();
+                let found = found?;
+                let vector = found.first()?.0;
+                let lanes = found.iter().map(|(_, lane)| *lane).collect();
+                found.iter().all(|it| it.0 == vector).then_some(Pick { vector, lanes })
+            };
+            let steps: Option<Vec<_>> = (0..self.depth(Part::A))
+                .map(|k| {
+                    let left = pick(&a, &|lane| (cells[lane].row, k))?;
+                    let right = pick(&b, &|lane| (cells[lane].column, k))?;
+                    Some((left, right))
+                })
+                .collect();
+            all.push(steps?);
+        }
+        Some(all)
     }
-    Some(all)
-}
 
-/// Steps along k: elements, or words of bits.
-fn steps(mma: &Mma) -> u32 {
-    if mma.a == Element::B1 { mma.k / 32 } else { mma.k }
-}
-
-fn per_register(mma: &Mma, part: Part) -> u32 {
-    if mma.element(part) == Element::B1 { 1 } else { mma.element(part).per_register() }
-}
-
-/// Vector and lane of each row and step.
-fn places(mma: &Mma, part: Part) -> HashMap<(u32, u32), (usize, u32)> {
-    let per = per_register(mma, part);
-    let mut places = HashMap::new();
-    for register in 0..mma.registers(part) {
-        for lane in 0..LANES {
-            for nth in 0..per {
-                let at = mma.position(part, lane, register, nth);
-                let step = if mma.element(part) == Element::B1 { at.column / 32 } else { at.column };
-                places.insert((at.row, step), ((register * per + nth) as usize, lane));
+    /// Vector and lane of each row and step.
+    fn vectors_of(&self, part: Part) -> HashMap<(u32, u32), (usize, u32)> {
+        let per = self.per_register(part);
+        let mut places = HashMap::new();
+        for register in 0..self.mma.registers(part) {
+            for lane in 0..LANES {
+                for nth in 0..per {
+                    let at = self.mma.position(part, lane, register, nth);
+                    let step = if self.mma.element(part) == Element::B1 { at.column / 32 } else { at.column };
+                    places.insert((at.row, step), ((register * per + nth) as usize, lane));
+                }
             }
         }
+        places
     }
-    places
-}
 
-impl Writer<'_> {
     /// The registers' elements as numbers: register by register, in each the lowest first.
     fn elements_of(&mut self, part: Part, registers: &[Val]) -> Vec<Val> {
-        let per = per_register(self.mma, part);
+        let per = self.per_register(part);
         let mut all = vec![];
         for register in registers {
             let numbers = self.numbers(self.mma.element(part), register);
@@ -139,7 +129,7 @@ impl Writer<'_> {
 
     /// The lanes' elements for one step.
     fn take(&mut self, operand: &mut Operand<'_>, pick: &Pick) -> Val {
-        let per = per_register(self.mma, operand.part) as usize;
+        let per = self.per_register(operand.part) as usize;
         let (register, nth) = (pick.vector / per, pick.vector % per);
         let elements = operand.elements.entry(register).or_insert_with(|| {
             let register = &operand.registers[register..=register];
@@ -149,43 +139,10 @@ impl Writer<'_> {
         self.shuffle(&vector, &vector, &pick.lanes)
     }
 
-    fn add_product(&mut self, sum: &Val, left: &Val, right: &Val) -> Val {
-        match self.mma.a {
-            Element::B1 => {
-                let op = if self.mma.bit_product == BitProduct::And { "and" } else { "xor" };
-                let bits = self.b.bin(op, left, right);
-                let count = self.b.same("ctpop", &[&bits]);
-                self.b.add(sum, &count)
-            }
-            element if element.is_int() => {
-                let product = self.b.mul(left, right);
-                self.b.add(sum, &product)
-            }
-            _ => self.b.fma(left, right, sum),
-        }
-    }
-
-    /// Integers add C last; the sum of the products fits 32 bits by far.
-    fn with_start(&mut self, sum: &Val, start: &Val) -> Val {
-        match (self.number().is_int(), self.mma.saturates) {
-            (true, true) => self.b.same("sadd.sat", &[start, sum]),
-            (true, false) => self.b.add(start, sum),
-            (false, _) => sum.clone(),
-        }
-    }
-
     /// Back to the registers of D.
     fn registers_of(&mut self, sums: &[Val]) -> Vec<Val> {
         match self.mma.d {
             Element::F16 => sums.chunks(2).map(|pair| self.halves(&pair[0], &pair[1])).collect(),
-            Element::F32 if self.mma.saturates => sums
-                .iter()
-                .map(|sum| {
-                    let bits = self.b.to_bits(sum);
-                    let bits = self.finite(&bits, 0x8000_0000, 0x7f80_0000);
-                    self.b.bitcast(&bits, sum.ty)
-                })
-                .collect(),
             _ => sums.to_vec(),
         }
     }
