@@ -1,5 +1,6 @@
-//! Groups that are several rows of a two-dimensional block, where all lanes are together. What is a line within each row
-//! is computed by its rows' first lanes, and an access whose addresses are such is one place or one line for each row.
+//! Groups that are several runs of lanes, here called rows: of a two-dimensional block, of a matrix fragment; where all
+//! lanes are together. What is a line within each row is computed by the rows' first lanes, and an access whose addresses
+//! are such is one place or one line for each row.
 
 use super::memory::Access;
 use super::{Copy, Emitter};
@@ -51,8 +52,8 @@ impl Emitter<'_> {
             }
             Shape::Varying => {
                 let all = self.vector(value);
-                let picks: Vec<_> = (0..count as usize).map(|nth| nth * row as usize).collect();
-                self.take_lanes(&all, None, &picks)
+                let picks: Vec<_> = (0..count as usize).map(|nth| Some(nth * row as usize)).collect();
+                self.shuffle(&all, None, &picks)
             }
         };
         self.rows.insert(value, firsts.clone());
@@ -64,8 +65,8 @@ impl Emitter<'_> {
         let stride = self.in_row(value)?.line()?.0;
         let firsts = self.rows.get(&value)?.clone();
         let row = self.row() as usize;
-        let picks: Vec<_> = (0..self.lanes as usize).map(|lane| lane / row).collect();
-        let starts = self.take_lanes(&firsts, None, &picks);
+        let picks: Vec<_> = (0..self.lanes as usize).map(|lane| Some(lane / row)).collect();
+        let starts = self.shuffle(&firsts, None, &picks);
         if stride == 0 {
             return Some(starts);
         }
@@ -153,8 +154,8 @@ impl Emitter<'_> {
         for (nth, start) in self.starts(address).iter().enumerate() {
             let row = self.row();
             let first = nth * row as usize;
-            let picks: Vec<_> = (first..first + row as usize).collect();
-            let own: Vec<Val> = vals.iter().map(|val| self.take_lanes(val, None, &picks)).collect();
+            let picks: Vec<_> = (first..first + row as usize).map(Some).collect();
+            let own: Vec<Val> = vals.iter().map(|val| self.shuffle(val, None, &picks)).collect();
             self.with_lanes(row, |me| me.store_line(access, start, stride, &own));
         }
     }
@@ -163,22 +164,5 @@ impl Emitter<'_> {
     fn starts(&mut self, address: Value) -> Vec<Val> {
         let firsts = self.firsts(address);
         (0..firsts.ty.lanes).map(|nth| self.extract(&firsts, &nth.to_string())).collect()
-    }
-
-    /// Rows one behind the other.
-    fn stacked(&mut self, mut rows: Vec<Val>) -> Val {
-        while rows.len() > 1 {
-            let picks: Vec<_> = (0..2 * rows[0].ty.lanes as usize).collect();
-            rows = rows.chunks(2).map(|pair| self.take_lanes(&pair[0], pair.get(1), &picks)).collect();
-        }
-        rows.remove(0)
-    }
-
-    /// Lanes of one vector or of two.
-    fn take_lanes(&mut self, a: &Val, b: Option<&Val>, picks: &[usize]) -> Val {
-        let ty = Type::new(a.ty.scalar, picks.len() as u32);
-        let mask = picks.iter().map(|at| format!("i32 {at}")).collect::<Vec<_>>().join(", ");
-        let b = b.map_or(format!("{} poison", a.ty), Val::typed);
-        self.b.assign(ty, format_args!("shufflevector {}, {b}, <{} x i32> <{mask}>", a.typed(), picks.len()))
     }
 }

@@ -329,9 +329,12 @@ impl Emitter<'_> {
     /// A vector of these words, from whichever part has them.
     fn pick(&mut self, parts: &[Part], words: &[usize]) -> Val {
         let size = self.piece(parts[0].val.ty);
-        let mut pieces: Vec<Val> =
-            words.chunks(size).map(|words| self.pick_piece(parts, words, size)).collect();
-        // Both counts are powers of two.
+        let pieces = words.chunks(size).map(|words| self.pick_piece(parts, words, size)).collect();
+        self.stacked(pieces)
+    }
+
+    /// Vectors one behind the other; their number is a power of two.
+    pub(super) fn stacked(&mut self, mut pieces: Vec<Val>) -> Val {
         while pieces.len() > 1 {
             let count = 2 * pieces[0].ty.lanes as usize;
             let picks: Vec<Option<usize>> = (0..count).map(Some).collect();
@@ -385,7 +388,8 @@ impl Emitter<'_> {
         made.remove(0).0
     }
 
-    fn shuffle(&mut self, a: &Val, b: Option<&Val>, picks: &[Option<usize>]) -> Val {
+    /// Lanes of one vector or of two, or nothing in particular.
+    pub(super) fn shuffle(&mut self, a: &Val, b: Option<&Val>, picks: &[Option<usize>]) -> Val {
         let is_same = picks.iter().enumerate().all(|(at, pick)| pick.is_none_or(|pick| pick == at));
         if is_same && picks.len() == a.ty.lanes as usize {
             return a.clone();
