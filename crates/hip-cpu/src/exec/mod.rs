@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, ENTRY_WARP, Setting};
 
 use crate::jit;
-use arena::Arena;
+use arena::{Arena, Mapping};
 use guard::Guard;
 
 /// What ended a grid early.
@@ -384,12 +384,14 @@ impl Job<'_> {
 
     fn run_chunks(&self, guard: &Guard, arena: &mut Arena, number: u32) -> Result<(), Fault> {
         let mut kernel = self.grid.kernel.best();
-        let mut worker = self.worker(kernel, arena, number)?;
+        let Arena { shared, context, local, .. } = arena;
+        let mut room_for = |kernel| worker(kernel, self.grid, [shared, context, local], number);
+        let mut worker = room_for(kernel)?;
         while let Some((first, count)) = self.take() {
             let best = self.grid.kernel.best();
             if !std::ptr::eq(best, kernel) {
                 kernel = best;
-                worker = self.worker(kernel, arena, number)?;
+                worker = room_for(kernel)?;
             }
             let Entry::Simd(run) = kernel.entry else { return Ok(()) };
             // SAFETY: the emitter's code with the structures it was made for, alive for the call.
@@ -399,29 +401,6 @@ impl Job<'_> {
             }
         }
         Ok(())
-    }
-
-    /// What code in setting S finds, with room for its blocks.
-    fn worker(&self, kernel: &Kernel, arena: &mut Arena, number: u32) -> Result<Worker, Fault> {
-        let Grid { launch, shared_bytes, .. } = *self.grid;
-        let n_threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
-        let local_bytes = kernel.local_bytes * n_threads;
-        arena.shared.ensure(u64::from(shared_bytes))?;
-        arena.context.ensure(kernel.context_bytes)?;
-        arena.local.ensure(local_bytes)?;
-        Ok(Worker {
-            shared: arena.shared.base(),
-            context: arena.context.base(),
-            local: arena.local.base(),
-            number,
-            shared_bytes,
-            block: [0; 3],
-            linear: 0,
-            local_bytes,
-            cluster_rank: 0,
-            pad: 0,
-            sanitizer: std::ptr::null_mut(),
-        })
     }
 
     /// The next blocks of setting S: first and count. Chunks get smaller towards the end, so that all workers end together.
@@ -435,6 +414,34 @@ impl Job<'_> {
         });
         taken.ok().map(|first| (first, count(first)))
     }
+}
+
+/// What code in setting S finds, with room for a block in these: shared memory, context, local windows.
+fn worker(
+    kernel: &Kernel,
+    grid: &Grid<'_>,
+    [shared, context, local]: [&mut Mapping; 3],
+    number: u32,
+) -> Result<Worker, Fault> {
+    let Grid { launch, shared_bytes, .. } = *grid;
+    let n_threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
+    let local_bytes = kernel.local_bytes * n_threads;
+    shared.ensure(u64::from(shared_bytes))?;
+    context.ensure(kernel.context_bytes)?;
+    local.ensure(local_bytes)?;
+    Ok(Worker {
+        shared: shared.base(),
+        context: context.base(),
+        local: local.base(),
+        number,
+        shared_bytes,
+        block: [0; 3],
+        linear: 0,
+        local_bytes,
+        cluster_rank: 0,
+        pad: 0,
+        sanitizer: std::ptr::null_mut(),
+    })
 }
 
 fn block_index(linear: u64, grid: [u32; 3]) -> [u32; 3] {

@@ -96,25 +96,9 @@ pub(super) fn run_blocks(
 impl Strand {
     /// Prepares a fiber that runs the next block, or all that are left.
     fn begin(&mut self, run: RunFn, grid: &Grid<'_>, number: u32, crew: &Crew<'_>) -> Result<(), Fault> {
-        let Grid { kernel, launch, shared_bytes, .. } = *grid;
-        let n_threads: u64 = launch.block.iter().map(|&n| u64::from(n)).product();
-        let local_bytes = kernel.local_bytes * n_threads;
-        self.shared.ensure(u64::from(shared_bytes))?;
-        self.context.ensure(kernel.context_bytes)?;
-        self.local.ensure(local_bytes)?;
-        let worker = Worker {
-            shared: self.shared.base(),
-            context: self.context.base(),
-            local: self.local.base(),
-            number,
-            shared_bytes,
-            block: [0; 3],
-            linear: 0,
-            local_bytes,
-            cluster_rank: 0,
-            pad: 0,
-            sanitizer: std::ptr::null_mut(),
-        };
+        let Grid { kernel, launch, .. } = *grid;
+        let worker =
+            super::worker(kernel, grid, [&mut self.shared, &mut self.context, &mut self.local], number)?;
         let stack = match self.stack.take() {
             Some(stack) => stack,
             None => fiber::stack()?,
