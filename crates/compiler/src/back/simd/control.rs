@@ -183,8 +183,13 @@ impl Emitter<'_> {
         let to = edge.block.index();
         let directly = format!("u{}_{to}", self.region);
         let position = &self.here().layout.position;
-        let label = if position[to] <= position[from] { self.again(to, false, directly) } else { directly };
-        self.b.br(&label);
+        if position[to] <= position[from] {
+            // The CUDA compiler has unrolled what is worth it; its remainder loops, unrolled once more, mispredict.
+            let label = self.again(to, false, directly);
+            self.b.inst(format_args!("br label %{label}, !llvm.loop !1"));
+        } else {
+            self.b.br(&directly);
+        }
     }
 
     /// A bound on a line is tested at the line's two ends: whether all lanes are below it, whether all are above, and

@@ -253,7 +253,7 @@ impl<'a> Emitter<'a> {
         text.push_str("  br label %start\n");
         text.push_str(&self.b.finish());
         text.push_str(
-            "!0 = !{}\n!1 = distinct !{!1, !2}\n!2 = !{!\"llvm.loop.unroll.disable\"}\n!3 = !{i32 1}\n",
+            "!0 = !{}\n!1 = distinct !{!1, !2}\n!2 = !{!\"llvm.loop.unroll.runtime.disable\"}\n!3 = !{i32 1}\n",
         );
         text
     }
