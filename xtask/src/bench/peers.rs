@@ -6,6 +6,7 @@ mod page;
 mod plot;
 mod programs;
 mod rows;
+mod scaling;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -94,8 +95,10 @@ pub fn run(args: &Args) -> Result<()> {
         .iter()
         .filter(|row| args.only.is_empty() || args.only.iter().any(|name| name == row.name))
         .collect();
-    let lines = measure(&programs, &wanted, args);
-    let table = page::table(&lines);
+    let (rounds, seconds) = if args.quick { (1, 0.05) } else { (args.rounds.max(1), 0.3) };
+    let lines = measure(&programs, &wanted, rounds, seconds);
+    let scaled = scaling::measure(&programs, &wanted, rounds, seconds);
+    let table = format!("{}\n{}", page::table(&lines), scaling::table(&scaled));
     println!("\n{table}");
     if args.quick || !args.only.is_empty() {
         println!("docs/performance.md is left as it is: it wants a whole run.");
@@ -104,8 +107,7 @@ pub fn run(args: &Args) -> Result<()> {
     page::write(&programs, &lines, &table, &before)
 }
 
-fn measure(programs: &[Program], wanted: &[&'static Row], args: &Args) -> Vec<Line> {
-    let (rounds, seconds) = if args.quick { (1, 0.05) } else { (args.rounds.max(1), 0.3) };
+fn measure(programs: &[Program], wanted: &[&'static Row], rounds: u32, seconds: f64) -> Vec<Line> {
     let mut lines: Vec<Line> = wanted.iter().map(|row| Line { row, readings: Vec::new() }).collect();
     for round in 1..=rounds {
         println!("round {round} of {rounds}: CPU and wall microseconds per launch");

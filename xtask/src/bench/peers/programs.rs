@@ -70,7 +70,17 @@ pub fn all(installed: &Installed) -> Result<Vec<Program>> {
 impl Program {
     /// Runs one row once; `limit` ends what hangs.
     pub fn measure(&self, row: &str, seconds: f64, limit: Duration) -> Reading {
-        let mut run = self.run().arg(row).arg(seconds.to_string()).limit(limit);
+        self.reading(self.run(), row, seconds, limit)
+    }
+
+    /// As `measure`, on that many threads; ours and the native program can be told.
+    pub fn measure_on(&self, threads: u32, row: &str, seconds: f64, limit: Duration) -> Reading {
+        let name = if self.peer == Peer::Ours { "CUDAWAY_CPU_THREADS" } else { "OMP_NUM_THREADS" };
+        self.reading(self.run().env(name, threads.to_string()), row, seconds, limit)
+    }
+
+    fn reading(&self, run: Run, row: &str, seconds: f64, limit: Duration) -> Reading {
+        let mut run = run.arg(row).arg(seconds.to_string()).limit(limit);
         for (name, value) in &self.env {
             run = run.env(name, value);
         }

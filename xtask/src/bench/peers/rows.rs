@@ -5,6 +5,8 @@
 enum Kind {
     /// Reads and writes every element once, in order.
     Streaming,
+    /// Computes far more than it reads.
+    Compute,
     Other,
     /// Nothing to do: the way to the device and back.
     Latency,
@@ -26,6 +28,11 @@ impl Row {
         self.kind == Kind::Latency
     }
 
+    /// Its time is the cores', not the memory's: more threads make it faster.
+    pub fn computes(&self) -> bool {
+        self.kind == Kind::Compute
+    }
+
     /// How many times native code's time is still good.
     pub fn native_goal(&self) -> f64 {
         if self.kind == Kind::Streaming { 1.15 } else { 2.0 }
@@ -39,19 +46,19 @@ const fn row(name: &'static str, what: &'static str, kind: Kind) -> Row {
 pub const ROWS: &[Row] = &[
     row("vecadd", "16 M floats", Kind::Streaming),
     row("saxpy", "16 M floats", Kind::Streaming),
-    row("sgemm_tiled", "1024³, 16×16 tiles in shared memory", Kind::Other),
-    row("sgemm_blocked", "1024³, 64×64 tiles, 4×4 elements a thread", Kind::Other),
+    row("sgemm_tiled", "1024³, 16×16 tiles in shared memory", Kind::Compute),
+    row("sgemm_blocked", "1024³, 64×64 tiles, 4×4 elements a thread", Kind::Compute),
     row("reduce_barrier", "16 M floats, a tree of barriers per block", Kind::Other),
     row("reduce_shuffle", "16 M floats, shuffles per warp", Kind::Other),
-    row("nbody", "8192 bodies, tiles in shared memory", Kind::Other),
-    row("black_scholes", "4 M options", Kind::Other),
+    row("nbody", "8192 bodies, tiles in shared memory", Kind::Compute),
+    row("black_scholes", "4 M options", Kind::Compute),
     row("stencil", "4096², five points", Kind::Other),
     row("histogram", "16 MB into 256 bins, shared atomics", Kind::Other),
-    row("mandelbrot", "1024², at most 256 steps", Kind::Other),
+    row("mandelbrot", "1024², at most 256 steps", Kind::Compute),
     row("transpose", "4096² floats, 32×32 tiles", Kind::Other),
     row("scan", "16 M words, one pass with look-back", Kind::Other),
     row("sort", "1 M words, bitonic in shared memory, chunks of 1024", Kind::Other),
     row("spmv", "1 M rows of 0 to 15 entries, CSR, a thread a row", Kind::Other),
-    row("hgemm_mma", "1024³ halves, mma.sync m16n8k16", Kind::Other),
+    row("hgemm_mma", "1024³ halves, mma.sync m16n8k16", Kind::Compute),
     row("empty", "launch and synchronise", Kind::Latency),
 ];
