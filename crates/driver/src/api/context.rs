@@ -12,9 +12,6 @@ use hip_sys as hip;
 use crate::object::{Context, Device, Event, Stream, context, stream};
 use crate::{Error, Result};
 
-/// The API version of contexts made by `cuCtxCreate` before CUDA 3.2.
-const OLD_API_VERSION: c_uint = 3010;
-
 pub fn cuCtxCreate_v2(pctx: Out<'_, CUcontext>, flags: c_uint, dev: CUdevice) -> Result {
     let context = Context::create(Device::get(dev)?, flags, context::DEFAULT_API_VERSION)?;
     pctx.write(context.handle());
@@ -22,7 +19,7 @@ pub fn cuCtxCreate_v2(pctx: Out<'_, CUcontext>, flags: c_uint, dev: CUdevice) ->
 }
 
 pub fn cuCtxCreate(pctx: Out<'_, CUcontext>, flags: c_uint, dev: CUdevice) -> Result {
-    let context = Context::create(Device::get(dev)?, flags, OLD_API_VERSION)?;
+    let context = Context::create(Device::get(dev)?, flags, context::OLD_API_VERSION)?;
     pctx.write(context.handle());
     Ok(())
 }

@@ -47,14 +47,19 @@ pub fn cuMemAllocPitch_v2(
     ElementSizeBytes: c_uint,
 ) -> Result {
     let context = Context::current()?;
-    if WidthInBytes == 0 || Height == 0 || !matches!(ElementSizeBytes, 4 | 8 | 16) {
-        return Err(Error::InvalidValue("WidthInBytes, Height or ElementSizeBytes"));
-    }
-    let pitch = WidthInBytes.checked_next_multiple_of(PITCH_ALIGNMENT).ok_or(Error::OutOfMemory)?;
-    let len_bytes = pitch.checked_mul(Height).ok_or(Error::OutOfMemory)?;
+    let (pitch, len_bytes) = pitched(WidthInBytes, Height, ElementSizeBytes)?;
     dptr.write(allocate(context, len_bytes)?);
     pPitch.write(pitch);
     Ok(())
+}
+
+/// The pitch of such rows, and the bytes of all of them.
+pub(super) fn pitched(width: usize, height: usize, element: c_uint) -> Result<(usize, usize)> {
+    if width == 0 || height == 0 || !matches!(element, 4 | 8 | 16) {
+        return Err(Error::InvalidValue("WidthInBytes, Height or ElementSizeBytes"));
+    }
+    let pitch = width.checked_next_multiple_of(PITCH_ALIGNMENT).ok_or(Error::OutOfMemory)?;
+    Ok((pitch, pitch.checked_mul(height).ok_or(Error::OutOfMemory)?))
 }
 
 /// Frees device, managed or pooled memory. NULL is fine.
@@ -65,7 +70,8 @@ pub fn cuMemFree_v2(dptr: CUdeviceptr) -> Result {
     if dptr == 0 {
         return Ok(());
     }
-    let freeable = |range: &Allocation| matches!(range.kind, Kind::Device | Kind::Managed | Kind::Pooled);
+    let freeable =
+        |range: &Allocation| matches!(range.kind, Kind::Device | Kind::Low | Kind::Managed | Kind::Pooled);
     // CUDA: an address that no allocation begins at is an invalid value.
     let range = memory::take(dptr, freeable).ok_or(Error::InvalidValue("dptr"))?;
     range.context.bind()?;

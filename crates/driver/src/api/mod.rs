@@ -17,6 +17,7 @@ pub mod memory;
 pub mod memset;
 pub mod module;
 pub mod occupancy;
+pub mod old;
 pub mod pointer;
 pub mod pool;
 pub mod profiler;

@@ -89,6 +89,16 @@ pub fn cuModuleGetTexRef(pTexRef: Out<'_, CUtexref>, hmod: CUmodule, name: *cons
     Ok(())
 }
 
+/// Deprecated: a reference that kernels cannot see; CUDA has none but those of modules that they can.
+pub fn cuTexRefCreate(pTexRef: Out<'_, CUtexref>) -> Result {
+    pTexRef.write(TexRef::create()?);
+    Ok(())
+}
+
+pub fn cuTexRefDestroy(hTexRef: CUtexref) -> Result {
+    TexRef::destroy(hTexRef)
+}
+
 pub fn cuModuleGetSurfRef(pSurfRef: Out<'_, CUsurfref>, hmod: CUmodule, name: *const c_char) -> Result {
     pSurfRef.write(SurfRef::of_module(hmod, name_of(name)?)?);
     Ok(())
@@ -107,14 +117,16 @@ pub fn cuSurfRefGetArray(phArray: Out<'_, CUarray>, hSurfRef: CUsurfref) -> Resu
     Ok(())
 }
 
-/// Tells the provider, then keeps what was said.
+/// Tells the provider, if it knows the reference, then keeps what was said.
 fn set(
     reference: CUtexref,
     tell: impl FnOnce(&Hip, *mut textureReference) -> core::result::Result<(), HipError>,
     keep: impl FnOnce(&mut TexRef),
 ) -> Result {
     TexRef::with(reference, |texref| {
-        tell(texref.context.hip(), texref.hip.0)?;
+        if !texref.hip.0.is_null() {
+            tell(texref.context.hip(), texref.hip.0)?;
+        }
         keep(texref);
         Ok(())
     })

@@ -418,6 +418,9 @@ impl Context {
 /// drivers since 3.2: the API version is 3020).
 pub const DEFAULT_API_VERSION: c_uint = 3020;
 
+/// The same of contexts made by `cuCtxCreate` before CUDA 3.2 (`api/old.rs`).
+pub const OLD_API_VERSION: c_uint = 3010;
+
 pub fn check_flags(flags: c_uint) -> Result {
     let sched = flags & CUctx_flags::CU_CTX_SCHED_MASK.0;
     // CUDA: one scheduling flag at most, and no bit beyond the mask.

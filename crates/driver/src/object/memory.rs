@@ -2,6 +2,8 @@
 //!
 //! A device pointer that lies in no range here is an error before any device sees it.
 
+pub mod low;
+
 use core::ffi::{c_uint, c_void};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +21,8 @@ static MEMORY: RwLock<BTreeMap<u64, Allocation>> = RwLock::new(BTreeMap::new());
 pub enum Kind {
     Device,
     Managed,
+    /// Device memory below 2 GiB (`low`).
+    Low,
     /// Page-locked memory of ours (`cuMemHostAlloc`).
     Host,
     /// The program's memory, registered.
@@ -146,6 +150,7 @@ pub fn release(range: &Allocation) -> Result {
         Kind::Registered => unsafe { hip.hipHostUnregister(at) }?,
         // SAFETY: the range left the registry, so this is its only release.
         Kind::Ipc => unsafe { hip.hipIpcCloseMemHandle(at) }?,
+        Kind::Low => low::release(range)?,
         Kind::Global { .. } => {}
     }
     Ok(())

@@ -5,6 +5,7 @@
 use core::ffi::{CStr, c_int, c_uint};
 use std::collections::HashMap;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_abi::{
     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION, CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_READ_AS_INTEGER,
@@ -349,12 +350,12 @@ fn surface_of(context: &Context, array: CUarray) -> Result<hipSurfaceObject_t> {
     Ok(object)
 }
 
-/// A `.texref` of a module. What the program set is kept for the calls that ask; the provider has its own copy.
+/// A `.texref` of a module, or one of nobody's (`cuTexRefCreate`). What the program set is kept for the calls that ask; the provider has its own copy.
 #[derive(Clone, Copy)]
 pub struct TexRef {
     pub hip: Shared<*mut textureReference>,
     pub context: &'static Context,
-    /// The address of its module's object.
+    /// The address of its module's object; 0 for one that belongs to no module.
     module: usize,
     pub bound: Option<Resource>,
     pub format: CUarray_format,
@@ -368,17 +369,41 @@ impl TexRef {
     pub fn of_module(handle: CUmodule, name: &CStr) -> Result<CUtexref> {
         let module = Module::from_handle(handle)?;
         let hip = module.texture_reference(name)?;
-        let texref = || TexRef {
+        let texref = || TexRef::new(hip, module.context, address_of(&module));
+        TEXREFS.lock().entry(hip.addr()).or_insert_with(texref);
+        Ok(hip.cast())
+    }
+
+    fn new(hip: *mut textureReference, context: &'static Context, module: usize) -> TexRef {
+        TexRef {
             hip: Shared(hip),
-            context: module.context,
-            module: address_of(&module),
+            context,
+            module,
             bound: None,
             format: CUarray_format::CU_AD_FORMAT_FLOAT,
             n_channels: 1,
             texture: CUDA_TEXTURE_DESC::default(),
-        };
-        TEXREFS.lock().entry(hip.addr()).or_insert_with(texref);
-        Ok(hip.cast())
+        }
+    }
+
+    /// `cuTexRefCreate`: settings that no kernel reads. The provider never hears of it.
+    pub fn create() -> Result<CUtexref> {
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        let context = Context::current()?;
+        // Odd: those of modules are addresses.
+        let handle = NEXT.fetch_add(2, Ordering::Relaxed);
+        TEXREFS.lock().insert(handle, TexRef::new(core::ptr::null_mut(), context, 0));
+        Ok(core::ptr::without_provenance_mut(handle))
+    }
+
+    /// `cuTexRefDestroy`: those of modules go with them.
+    pub fn destroy(handle: CUtexref) -> Result {
+        TexRef::with(handle, |texref| match texref.module {
+            0 => Ok(()),
+            _ => Err(Error::InvalidValue("hTexRef: of a module")),
+        })?;
+        TEXREFS.lock().remove(&handle.addr());
+        Ok(())
     }
 
     /// Reads or changes a live reference. The change is kept if the provider took it.
@@ -468,6 +493,7 @@ pub fn destroy_all(context_id: u64) {
     for (object, texture) in textures {
         let _ = texture.dispose(object);
     }
+    TEXREFS.lock().retain(|_, it| it.module != 0 || it.context.id() != context_id);
     let surfaces: Vec<_> = SURFACES.lock().extract_if(|_, it| it.context_id == context_id).collect();
     for (object, surface) in surfaces {
         let _ = surface.dispose(object);

@@ -105,6 +105,23 @@ unsafe extern "C" fn hipHostMalloc(at: *mut *mut c_void, bytes: usize, _: c_uint
     // SAFETY: the driver calls with what HIP asks for.
     unsafe { hipMalloc(at, bytes) }
 }
+unsafe extern "C" fn hipHostRegister(_: *mut c_void, _: usize, _: c_uint) -> hipError_t {
+    LIVE.fetch_add(1, Ordering::Relaxed);
+    hipSuccess
+}
+unsafe extern "C" fn hipHostUnregister(_: *mut c_void) -> hipError_t {
+    LIVE.fetch_sub(1, Ordering::Relaxed);
+    hipSuccess
+}
+unsafe extern "C" fn hipHostGetDevicePointer(
+    device: *mut *mut c_void,
+    host: *mut c_void,
+    _: c_uint,
+) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
+    unsafe { *device = host };
+    hipSuccess
+}
 unsafe extern "C" fn hipFree(at: *mut c_void) -> hipError_t {
     gone(at)
 }
@@ -314,7 +331,8 @@ macro_rules! table {
 
 table! {
     hipInit, hipRuntimeGetVersion, hipGetDeviceCount, hipGetDevicePropertiesR0600, hipDeviceGetAttribute,
-    hipSetDevice, hipDeviceSynchronize, hipMalloc, hipMallocManaged, hipHostMalloc, hipFree, hipHostFree, hipMemcpy,
+    hipSetDevice, hipDeviceSynchronize, hipMalloc, hipMallocManaged, hipHostMalloc, hipFree, hipHostFree,
+    hipHostRegister, hipHostUnregister, hipHostGetDevicePointer, hipMemcpy,
     hipMemcpyAsync, hipMemcpy2DAsync, hipMemsetD8Async, hipMemsetD16Async, hipMemsetD32Async, hipMemGetInfo,
     hipStreamCreateWithFlags, hipStreamDestroy, hipStreamSynchronize, hipStreamQuery, hipStreamWaitEvent,
     hipStreamAddCallback, hipEventCreateWithFlags, hipEventDestroy, hipEventRecord, hipEventQuery,

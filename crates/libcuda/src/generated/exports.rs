@@ -13,10 +13,15 @@ use cuda_abi::*;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArray3DCreate(
-    _pHandle: *mut CUarray,
-    _pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR_v1,
+    pHandle: *mut CUarray,
+    pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR_v1,
 ) -> CUresult {
-    ::driver::missing("cuArray3DCreate")
+    ::driver::entry("cuArray3DCreate", || {
+        ::driver::api::old::cuArray3DCreate(
+            unsafe { Out::new(pHandle, "pHandle") }?,
+            unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -34,10 +39,15 @@ pub unsafe extern "C" fn cuArray3DCreate_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArray3DGetDescriptor(
-    _pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR_v1,
-    _hArray: CUarray,
+    pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR_v1,
+    hArray: CUarray,
 ) -> CUresult {
-    ::driver::missing("cuArray3DGetDescriptor")
+    ::driver::entry("cuArray3DGetDescriptor", || {
+        ::driver::api::old::cuArray3DGetDescriptor(
+            unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
+            hArray,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -55,10 +65,15 @@ pub unsafe extern "C" fn cuArray3DGetDescriptor_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayCreate(
-    _pHandle: *mut CUarray,
-    _pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR_v1,
+    pHandle: *mut CUarray,
+    pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR_v1,
 ) -> CUresult {
-    ::driver::missing("cuArrayCreate")
+    ::driver::entry("cuArrayCreate", || {
+        ::driver::api::old::cuArrayCreate(
+            unsafe { Out::new(pHandle, "pHandle") }?,
+            unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -81,10 +96,15 @@ pub unsafe extern "C" fn cuArrayDestroy(hArray: CUarray) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayGetDescriptor(
-    _pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR_v1,
-    _hArray: CUarray,
+    pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR_v1,
+    hArray: CUarray,
 ) -> CUresult {
-    ::driver::missing("cuArrayGetDescriptor")
+    ::driver::entry("cuArrayGetDescriptor", || {
+        ::driver::api::old::cuArrayGetDescriptor(
+            unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
+            hArray,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2691,11 +2711,13 @@ pub unsafe extern "C" fn cuIpcOpenEventHandle(phEvent: *mut CUevent, handle: CUi
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcOpenMemHandle(
-    _pdptr: *mut CUdeviceptr,
-    _handle: CUipcMemHandle,
-    _Flags: c_uint,
+    pdptr: *mut CUdeviceptr,
+    handle: CUipcMemHandle,
+    Flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuIpcOpenMemHandle")
+    ::driver::entry("cuIpcOpenMemHandle", || {
+        ::driver::api::old::cuIpcOpenMemHandle(unsafe { Out::new(pdptr, "pdptr") }?, handle, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3453,8 +3475,10 @@ pub unsafe extern "C" fn cuMemAdvise_v2(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAlloc(_dptr: *mut CUdeviceptr_v1, _bytesize: c_uint) -> CUresult {
-    ::driver::missing("cuMemAlloc")
+pub unsafe extern "C" fn cuMemAlloc(dptr: *mut CUdeviceptr_v1, bytesize: c_uint) -> CUresult {
+    ::driver::entry("cuMemAlloc", || {
+        ::driver::api::old::cuMemAlloc(unsafe { Out::new(dptr, "dptr") }?, bytesize)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3514,8 +3538,10 @@ pub unsafe extern "C" fn cuMemAllocFromPoolAsync_ptsz(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAllocHost(_pp: *mut *mut c_void, _bytesize: c_uint) -> CUresult {
-    ::driver::missing("cuMemAllocHost")
+pub unsafe extern "C" fn cuMemAllocHost(pp: *mut *mut c_void, bytesize: c_uint) -> CUresult {
+    ::driver::entry("cuMemAllocHost", || {
+        ::driver::api::old::cuMemAllocHost(unsafe { Out::new(pp, "pp") }?, bytesize)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3538,13 +3564,21 @@ pub unsafe extern "C" fn cuMemAllocManaged(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocPitch(
-    _dptr: *mut CUdeviceptr_v1,
-    _pPitch: *mut c_uint,
-    _WidthInBytes: c_uint,
-    _Height: c_uint,
-    _ElementSizeBytes: c_uint,
+    dptr: *mut CUdeviceptr_v1,
+    pPitch: *mut c_uint,
+    WidthInBytes: c_uint,
+    Height: c_uint,
+    ElementSizeBytes: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemAllocPitch")
+    ::driver::entry("cuMemAllocPitch", || {
+        ::driver::api::old::cuMemAllocPitch(
+            unsafe { Out::new(dptr, "dptr") }?,
+            unsafe { Out::new(pPitch, "pPitch") }?,
+            WidthInBytes,
+            Height,
+            ElementSizeBytes,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3666,8 +3700,8 @@ pub unsafe extern "C" fn cuMemExportToShareableHandle(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemFree(_dptr: CUdeviceptr_v1) -> CUresult {
-    ::driver::missing("cuMemFree")
+pub unsafe extern "C" fn cuMemFree(dptr: CUdeviceptr_v1) -> CUresult {
+    ::driver::entry("cuMemFree", || ::driver::api::old::cuMemFree(dptr))
 }
 
 #[unsafe(no_mangle)]
@@ -3701,11 +3735,17 @@ pub unsafe extern "C" fn cuMemGetAccess(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAddressRange(
-    _pbase: *mut CUdeviceptr_v1,
-    _psize: *mut c_uint,
-    _dptr: CUdeviceptr_v1,
+    pbase: *mut CUdeviceptr_v1,
+    psize: *mut c_uint,
+    dptr: CUdeviceptr_v1,
 ) -> CUresult {
-    ::driver::missing("cuMemGetAddressRange")
+    ::driver::entry("cuMemGetAddressRange", || {
+        ::driver::api::old::cuMemGetAddressRange(
+            unsafe { OptOut::new(pbase) },
+            unsafe { OptOut::new(psize) },
+            dptr,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3779,8 +3819,13 @@ pub unsafe extern "C" fn cuMemGetHandleForAddressRange(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemGetInfo(_free: *mut c_uint, _total: *mut c_uint) -> CUresult {
-    ::driver::missing("cuMemGetInfo")
+pub unsafe extern "C" fn cuMemGetInfo(free: *mut c_uint, total: *mut c_uint) -> CUresult {
+    ::driver::entry("cuMemGetInfo", || {
+        ::driver::api::old::cuMemGetInfo(
+            unsafe { Out::new(free, "free") }?,
+            unsafe { Out::new(total, "total") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3828,11 +3873,13 @@ pub unsafe extern "C" fn cuMemHostAlloc(pp: *mut *mut c_void, bytesize: usize, F
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostGetDevicePointer(
-    _pdptr: *mut CUdeviceptr_v1,
-    _p: *mut c_void,
-    _Flags: c_uint,
+    pdptr: *mut CUdeviceptr_v1,
+    p: *mut c_void,
+    Flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemHostGetDevicePointer")
+    ::driver::entry("cuMemHostGetDevicePointer", || {
+        ::driver::api::old::cuMemHostGetDevicePointer(unsafe { Out::new(pdptr, "pdptr") }?, p, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4167,13 +4214,15 @@ pub unsafe extern "C" fn cuMemcpy(dst: CUdeviceptr, src: CUdeviceptr, ByteCount:
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy2D(_pCopy: *const CUDA_MEMCPY2D_v1) -> CUresult {
-    ::driver::missing("cuMemcpy2D")
+pub unsafe extern "C" fn cuMemcpy2D(pCopy: *const CUDA_MEMCPY2D_v1) -> CUresult {
+    ::driver::entry("cuMemcpy2D", || ::driver::api::old::cuMemcpy2D(unsafe { borrow(pCopy, "pCopy") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy2DAsync(_pCopy: *const CUDA_MEMCPY2D_v1, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpy2DAsync")
+pub unsafe extern "C" fn cuMemcpy2DAsync(pCopy: *const CUDA_MEMCPY2D_v1, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpy2DAsync", || {
+        ::driver::api::old::cuMemcpy2DAsync(unsafe { borrow(pCopy, "pCopy") }?, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4189,8 +4238,10 @@ pub unsafe extern "C" fn cuMemcpy2DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY2D, hS
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy2DUnaligned(_pCopy: *const CUDA_MEMCPY2D_v1) -> CUresult {
-    ::driver::missing("cuMemcpy2DUnaligned")
+pub unsafe extern "C" fn cuMemcpy2DUnaligned(pCopy: *const CUDA_MEMCPY2D_v1) -> CUresult {
+    ::driver::entry("cuMemcpy2DUnaligned", || {
+        ::driver::api::old::cuMemcpy2DUnaligned(unsafe { borrow(pCopy, "pCopy") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4216,13 +4267,15 @@ pub unsafe extern "C" fn cuMemcpy2D_v2_ptds(pCopy: *const CUDA_MEMCPY2D) -> CUre
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3D(_pCopy: *const CUDA_MEMCPY3D_v1) -> CUresult {
-    ::driver::missing("cuMemcpy3D")
+pub unsafe extern "C" fn cuMemcpy3D(pCopy: *const CUDA_MEMCPY3D_v1) -> CUresult {
+    ::driver::entry("cuMemcpy3D", || ::driver::api::old::cuMemcpy3D(unsafe { borrow(pCopy, "pCopy") }?))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemcpy3DAsync(_pCopy: *const CUDA_MEMCPY3D_v1, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuMemcpy3DAsync")
+pub unsafe extern "C" fn cuMemcpy3DAsync(pCopy: *const CUDA_MEMCPY3D_v1, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuMemcpy3DAsync", || {
+        ::driver::api::old::cuMemcpy3DAsync(unsafe { borrow(pCopy, "pCopy") }?, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4359,13 +4412,15 @@ pub unsafe extern "C" fn cuMemcpyAsync_ptsz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoA(
-    _dstArray: CUarray,
-    _dstOffset: c_uint,
-    _srcArray: CUarray,
-    _srcOffset: c_uint,
-    _ByteCount: c_uint,
+    dstArray: CUarray,
+    dstOffset: c_uint,
+    srcArray: CUarray,
+    srcOffset: c_uint,
+    ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoA")
+    ::driver::entry("cuMemcpyAtoA", || {
+        ::driver::api::old::cuMemcpyAtoA(dstArray, dstOffset, srcArray, srcOffset, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4396,12 +4451,14 @@ pub unsafe extern "C" fn cuMemcpyAtoA_v2_ptds(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoD(
-    _dstDevice: CUdeviceptr_v1,
-    _srcArray: CUarray,
-    _srcOffset: c_uint,
-    _ByteCount: c_uint,
+    dstDevice: CUdeviceptr_v1,
+    srcArray: CUarray,
+    srcOffset: c_uint,
+    ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoD")
+    ::driver::entry("cuMemcpyAtoD", || {
+        ::driver::api::old::cuMemcpyAtoD(dstDevice, srcArray, srcOffset, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4430,23 +4487,27 @@ pub unsafe extern "C" fn cuMemcpyAtoD_v2_ptds(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoH(
-    _dstHost: *mut c_void,
-    _srcArray: CUarray,
-    _srcOffset: c_uint,
-    _ByteCount: c_uint,
+    dstHost: *mut c_void,
+    srcArray: CUarray,
+    srcOffset: c_uint,
+    ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoH")
+    ::driver::entry("cuMemcpyAtoH", || {
+        ::driver::api::old::cuMemcpyAtoH(dstHost, srcArray, srcOffset, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyAtoHAsync(
-    _dstHost: *mut c_void,
-    _srcArray: CUarray,
-    _srcOffset: c_uint,
-    _ByteCount: c_uint,
-    _hStream: CUstream,
+    dstHost: *mut c_void,
+    srcArray: CUarray,
+    srcOffset: c_uint,
+    ByteCount: c_uint,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyAtoHAsync")
+    ::driver::entry("cuMemcpyAtoHAsync", || {
+        ::driver::api::old::cuMemcpyAtoHAsync(dstHost, srcArray, srcOffset, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4605,12 +4666,14 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_v2_ptsz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoA(
-    _dstArray: CUarray,
-    _dstOffset: c_uint,
-    _srcDevice: CUdeviceptr_v1,
-    _ByteCount: c_uint,
+    dstArray: CUarray,
+    dstOffset: c_uint,
+    srcDevice: CUdeviceptr_v1,
+    ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyDtoA")
+    ::driver::entry("cuMemcpyDtoA", || {
+        ::driver::api::old::cuMemcpyDtoA(dstArray, dstOffset, srcDevice, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4639,21 +4702,23 @@ pub unsafe extern "C" fn cuMemcpyDtoA_v2_ptds(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoD(
-    _dstDevice: CUdeviceptr_v1,
-    _srcDevice: CUdeviceptr_v1,
-    _ByteCount: c_uint,
+    dstDevice: CUdeviceptr_v1,
+    srcDevice: CUdeviceptr_v1,
+    ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyDtoD")
+    ::driver::entry("cuMemcpyDtoD", || ::driver::api::old::cuMemcpyDtoD(dstDevice, srcDevice, ByteCount))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoDAsync(
-    _dstDevice: CUdeviceptr_v1,
-    _srcDevice: CUdeviceptr_v1,
-    _ByteCount: c_uint,
-    _hStream: CUstream,
+    dstDevice: CUdeviceptr_v1,
+    srcDevice: CUdeviceptr_v1,
+    ByteCount: c_uint,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyDtoDAsync")
+    ::driver::entry("cuMemcpyDtoDAsync", || {
+        ::driver::api::old::cuMemcpyDtoDAsync(dstDevice, srcDevice, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4704,21 +4769,23 @@ pub unsafe extern "C" fn cuMemcpyDtoD_v2_ptds(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoH(
-    _dstHost: *mut c_void,
-    _srcDevice: CUdeviceptr_v1,
-    _ByteCount: c_uint,
+    dstHost: *mut c_void,
+    srcDevice: CUdeviceptr_v1,
+    ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyDtoH")
+    ::driver::entry("cuMemcpyDtoH", || ::driver::api::old::cuMemcpyDtoH(dstHost, srcDevice, ByteCount))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoHAsync(
-    _dstHost: *mut c_void,
-    _srcDevice: CUdeviceptr_v1,
-    _ByteCount: c_uint,
-    _hStream: CUstream,
+    dstHost: *mut c_void,
+    srcDevice: CUdeviceptr_v1,
+    ByteCount: c_uint,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyDtoHAsync")
+    ::driver::entry("cuMemcpyDtoHAsync", || {
+        ::driver::api::old::cuMemcpyDtoHAsync(dstHost, srcDevice, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4767,23 +4834,27 @@ pub unsafe extern "C" fn cuMemcpyDtoH_v2_ptds(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoA(
-    _dstArray: CUarray,
-    _dstOffset: c_uint,
-    _srcHost: *const c_void,
-    _ByteCount: c_uint,
+    dstArray: CUarray,
+    dstOffset: c_uint,
+    srcHost: *const c_void,
+    ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyHtoA")
+    ::driver::entry("cuMemcpyHtoA", || {
+        ::driver::api::old::cuMemcpyHtoA(dstArray, dstOffset, srcHost, ByteCount)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoAAsync(
-    _dstArray: CUarray,
-    _dstOffset: c_uint,
-    _srcHost: *const c_void,
-    _ByteCount: c_uint,
-    _hStream: CUstream,
+    dstArray: CUarray,
+    dstOffset: c_uint,
+    srcHost: *const c_void,
+    ByteCount: c_uint,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyHtoAAsync")
+    ::driver::entry("cuMemcpyHtoAAsync", || {
+        ::driver::api::old::cuMemcpyHtoAAsync(dstArray, dstOffset, srcHost, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4838,21 +4909,23 @@ pub unsafe extern "C" fn cuMemcpyHtoA_v2_ptds(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoD(
-    _dstDevice: CUdeviceptr_v1,
-    _srcHost: *const c_void,
-    _ByteCount: c_uint,
+    dstDevice: CUdeviceptr_v1,
+    srcHost: *const c_void,
+    ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyHtoD")
+    ::driver::entry("cuMemcpyHtoD", || ::driver::api::old::cuMemcpyHtoD(dstDevice, srcHost, ByteCount))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyHtoDAsync(
-    _dstDevice: CUdeviceptr_v1,
-    _srcHost: *const c_void,
-    _ByteCount: c_uint,
-    _hStream: CUstream,
+    dstDevice: CUdeviceptr_v1,
+    srcHost: *const c_void,
+    ByteCount: c_uint,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpyHtoDAsync")
+    ::driver::entry("cuMemcpyHtoDAsync", || {
+        ::driver::api::old::cuMemcpyHtoDAsync(dstDevice, srcHost, ByteCount, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4999,8 +5072,8 @@ pub unsafe extern "C" fn cuMemcpy_ptds(dst: CUdeviceptr, src: CUdeviceptr, ByteC
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD16(_dstDevice: CUdeviceptr_v1, _us: c_ushort, _N: c_uint) -> CUresult {
-    ::driver::missing("cuMemsetD16")
+pub unsafe extern "C" fn cuMemsetD16(dstDevice: CUdeviceptr_v1, us: c_ushort, N: c_uint) -> CUresult {
+    ::driver::entry("cuMemsetD16", || ::driver::api::old::cuMemsetD16(dstDevice, us, N))
 }
 
 #[unsafe(no_mangle)]
@@ -5039,13 +5112,15 @@ pub unsafe extern "C" fn cuMemsetD16_v2_ptds(dstDevice: CUdeviceptr, us: c_ushor
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D16(
-    _dstDevice: CUdeviceptr_v1,
-    _dstPitch: c_uint,
-    _us: c_ushort,
-    _Width: c_uint,
-    _Height: c_uint,
+    dstDevice: CUdeviceptr_v1,
+    dstPitch: c_uint,
+    us: c_ushort,
+    Width: c_uint,
+    Height: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemsetD2D16")
+    ::driver::entry("cuMemsetD2D16", || {
+        ::driver::api::old::cuMemsetD2D16(dstDevice, dstPitch, us, Width, Height)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5104,13 +5179,15 @@ pub unsafe extern "C" fn cuMemsetD2D16_v2_ptds(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D32(
-    _dstDevice: CUdeviceptr_v1,
-    _dstPitch: c_uint,
-    _ui: c_uint,
-    _Width: c_uint,
-    _Height: c_uint,
+    dstDevice: CUdeviceptr_v1,
+    dstPitch: c_uint,
+    ui: c_uint,
+    Width: c_uint,
+    Height: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemsetD2D32")
+    ::driver::entry("cuMemsetD2D32", || {
+        ::driver::api::old::cuMemsetD2D32(dstDevice, dstPitch, ui, Width, Height)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5169,13 +5246,15 @@ pub unsafe extern "C" fn cuMemsetD2D32_v2_ptds(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD2D8(
-    _dstDevice: CUdeviceptr_v1,
-    _dstPitch: c_uint,
-    _uc: c_uchar,
-    _Width: c_uint,
-    _Height: c_uint,
+    dstDevice: CUdeviceptr_v1,
+    dstPitch: c_uint,
+    uc: c_uchar,
+    Width: c_uint,
+    Height: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuMemsetD2D8")
+    ::driver::entry("cuMemsetD2D8", || {
+        ::driver::api::old::cuMemsetD2D8(dstDevice, dstPitch, uc, Width, Height)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5233,8 +5312,8 @@ pub unsafe extern "C" fn cuMemsetD2D8_v2_ptds(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD32(_dstDevice: CUdeviceptr_v1, _ui: c_uint, _N: c_uint) -> CUresult {
-    ::driver::missing("cuMemsetD32")
+pub unsafe extern "C" fn cuMemsetD32(dstDevice: CUdeviceptr_v1, ui: c_uint, N: c_uint) -> CUresult {
+    ::driver::entry("cuMemsetD32", || ::driver::api::old::cuMemsetD32(dstDevice, ui, N))
 }
 
 #[unsafe(no_mangle)]
@@ -5272,8 +5351,8 @@ pub unsafe extern "C" fn cuMemsetD32_v2_ptds(dstDevice: CUdeviceptr, ui: c_uint,
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemsetD8(_dstDevice: CUdeviceptr_v1, _uc: c_uchar, _N: c_uint) -> CUresult {
-    ::driver::missing("cuMemsetD8")
+pub unsafe extern "C" fn cuMemsetD8(dstDevice: CUdeviceptr_v1, uc: c_uchar, N: c_uint) -> CUresult {
+    ::driver::entry("cuMemsetD8", || ::driver::api::old::cuMemsetD8(dstDevice, uc, N))
 }
 
 #[unsafe(no_mangle)]
@@ -5406,12 +5485,19 @@ pub unsafe extern "C" fn cuModuleGetFunctionCount(count: *mut c_uint, mod_: CUmo
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetGlobal(
-    _dptr: *mut CUdeviceptr_v1,
-    _bytes: *mut c_uint,
-    _hmod: CUmodule,
-    _name: *const c_char,
+    dptr: *mut CUdeviceptr_v1,
+    bytes: *mut c_uint,
+    hmod: CUmodule,
+    name: *const c_char,
 ) -> CUresult {
-    ::driver::missing("cuModuleGetGlobal")
+    ::driver::entry("cuModuleGetGlobal", || {
+        ::driver::api::old::cuModuleGetGlobal(
+            unsafe { OptOut::new(dptr) },
+            unsafe { OptOut::new(bytes) },
+            hmod,
+            name,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5721,12 +5807,8 @@ pub unsafe extern "C" fn cuParamSetSize(hfunc: CUfunction, numbytes: c_uint) -> 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuParamSetTexRef(
-    _hfunc: CUfunction,
-    _texunit: c_int,
-    _hTexRef: CUtexref,
-) -> CUresult {
-    ::driver::missing("cuParamSetTexRef")
+pub unsafe extern "C" fn cuParamSetTexRef(hfunc: CUfunction, texunit: c_int, hTexRef: CUtexref) -> CUresult {
+    ::driver::entry("cuParamSetTexRef", || ::driver::api::old::cuParamSetTexRef(hfunc, texunit, hTexRef))
 }
 
 #[unsafe(no_mangle)]
@@ -6906,18 +6988,22 @@ pub unsafe extern "C" fn cuTexObjectGetTextureDesc(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefCreate(_pTexRef: *mut CUtexref) -> CUresult {
-    ::driver::missing("cuTexRefCreate")
+pub unsafe extern "C" fn cuTexRefCreate(pTexRef: *mut CUtexref) -> CUresult {
+    ::driver::entry("cuTexRefCreate", || {
+        ::driver::api::texture::cuTexRefCreate(unsafe { Out::new(pTexRef, "pTexRef") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefDestroy(_hTexRef: CUtexref) -> CUresult {
-    ::driver::missing("cuTexRefDestroy")
+pub unsafe extern "C" fn cuTexRefDestroy(hTexRef: CUtexref) -> CUresult {
+    ::driver::entry("cuTexRefDestroy", || ::driver::api::texture::cuTexRefDestroy(hTexRef))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuTexRefGetAddress(_pdptr: *mut CUdeviceptr_v1, _hTexRef: CUtexref) -> CUresult {
-    ::driver::missing("cuTexRefGetAddress")
+pub unsafe extern "C" fn cuTexRefGetAddress(pdptr: *mut CUdeviceptr_v1, hTexRef: CUtexref) -> CUresult {
+    ::driver::entry("cuTexRefGetAddress", || {
+        ::driver::api::old::cuTexRefGetAddress(unsafe { Out::new(pdptr, "pdptr") }?, hTexRef)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -7035,22 +7121,26 @@ pub unsafe extern "C" fn cuTexRefGetMipmappedArray(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddress(
-    _ByteOffset: *mut c_uint,
-    _hTexRef: CUtexref,
-    _dptr: CUdeviceptr_v1,
-    _bytes: c_uint,
+    ByteOffset: *mut c_uint,
+    hTexRef: CUtexref,
+    dptr: CUdeviceptr_v1,
+    bytes: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuTexRefSetAddress")
+    ::driver::entry("cuTexRefSetAddress", || {
+        ::driver::api::old::cuTexRefSetAddress(unsafe { OptOut::new(ByteOffset) }, hTexRef, dptr, bytes)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetAddress2D(
-    _hTexRef: CUtexref,
-    _desc: *const CUDA_ARRAY_DESCRIPTOR_v1,
-    _dptr: CUdeviceptr_v1,
-    _Pitch: c_uint,
+    hTexRef: CUtexref,
+    desc: *const CUDA_ARRAY_DESCRIPTOR_v1,
+    dptr: CUdeviceptr_v1,
+    Pitch: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuTexRefSetAddress2D")
+    ::driver::entry("cuTexRefSetAddress2D", || {
+        ::driver::api::old::cuTexRefSetAddress2D(hTexRef, unsafe { borrow(desc, "desc") }?, dptr, Pitch)
+    })
 }
 
 #[unsafe(no_mangle)]
