@@ -33,6 +33,8 @@ pub struct Body {
     pub is_unsafe: bool,
     /// Returns the crate's `Result`; otherwise the C value itself.
     pub is_result: bool,
+    /// It checks its arguments and then always answers an error.
+    pub refuses: bool,
     /// The HIP functions its doc comment names on the `HIP:` line.
     pub hip: Vec<String>,
 }
@@ -96,6 +98,7 @@ fn scan_items(
                     takes: function.sig.inputs.iter().map(take).collect(),
                     is_unsafe: function.sig.unsafety.is_some(),
                     is_result: returns_result(&function.sig.output),
+                    refuses: only_refuses(&function.block),
                     hip: hip_names(&function.attrs),
                 };
                 if let Some(other) = bodies.insert(name.clone(), body) {
@@ -158,6 +161,12 @@ fn returns_result(output: &ReturnType) -> bool {
     matches!(&**ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Result"))
 }
 
+/// Whether the last thing a body can say is an error: `Err(…)` or `refuse(…)` at its end.
+fn only_refuses(block: &syn::Block) -> bool {
+    let Some(syn::Stmt::Expr(syn::Expr::Call(call), None)) = block.stmts.last() else { return false };
+    matches!(call.func.to_token_stream().to_string().as_str(), "refuse" | "Err")
+}
+
 /// "HIP: `hipMalloc`, `hipMemset`." → both names.
 fn hip_names(attributes: &[Attribute]) -> Vec<String> {
     let mut names = Vec::new();
@@ -199,5 +208,13 @@ mod tests {
         assert!(body.is_result && !body.is_unsafe);
         assert!(!bodies["cudaGetLastError"].is_result && bodies["cudaGetLastError"].is_unsafe);
         assert_eq!(renames[0].0, "cudaA_v11");
+    }
+
+    #[test]
+    fn a_body_that_can_only_say_not_supported_is_told_from_one_that_refuses_an_option() {
+        let refuses = |body: &str| only_refuses(&syn::parse_str(body).unwrap());
+        assert!(refuses("{ check()?; Err(Error::NotSupported(\"x\")) }"));
+        assert!(refuses("{ if n == 0 { return Ok(()); } refuse(\"x\") }"));
+        assert!(!refuses("{ if n == 0 { return Err(Error::NotSupported(\"x\")); } Ok(()) }"));
     }
 }

@@ -417,6 +417,11 @@ pub fn driver_version_script() -> String {
     )
 }
 
+/// Whether the name's body always answers an error.
+pub fn refuses(bodies: &Bodies, name: &str, major: Option<&str>) -> bool {
+    body(bodies, name, major).is_some_and(|(body, _)| body.refuses)
+}
+
 pub fn has_body(bodies: &Bodies, name: &str, major: Option<&str>) -> bool {
     body(bodies, name, major).is_some()
 }
