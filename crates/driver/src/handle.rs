@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 
-/// Layout of a handle, from bit 0: 3 zero bits (handles look aligned), 24 bits of slot, 16 of generation, 4 of tag.
+/// Layout of a handle, from bit 0: 3 zero bits (handles look aligned), 24 bits of slot, 16 of generation, 5 of tag.
 const SLOT_SHIFT: u32 = 3;
 const SLOT_BITS: u32 = 24;
 const GENERATION_SHIFT: u32 = SLOT_SHIFT + SLOT_BITS;
@@ -48,11 +48,21 @@ impl<O> Handle for *mut O {
     }
 }
 
+/// `CUmemGenericAllocationHandle`
+impl Handle for u64 {
+    fn from_bits(bits: u64) -> Self {
+        bits
+    }
+    fn bits(self) -> u64 {
+        self
+    }
+}
+
 impl<T, H: Handle> Registry<T, H> {
-    /// `tag` is 1 to 15, one per handle type.
+    /// `tag` is 1 to 31, one per handle type.
     #[must_use]
     pub const fn new(tag: u8) -> Self {
-        assert!(tag > 0 && tag < 16);
+        assert!(tag > 0 && tag < 32);
         Registry {
             tag: tag as u64,
             chunks: [const { OnceLock::new() }; CHUNKS],
@@ -87,10 +97,7 @@ impl<T, H: Handle> Registry<T, H> {
         }
         let mut slot = self.make_slot(index)?.inner.write();
         slot.0 = slot.0.wrapping_add(1);
-        let bits = (self.tag << TAG_SHIFT)
-            | (u64::from(slot.0) << GENERATION_SHIFT)
-            | (u64::from(index) << SLOT_SHIFT);
-        let handle = H::from_bits(bits);
+        let handle = self.name(index, slot.0);
         slot.1 = Some(make(handle));
         Some(handle)
     }
@@ -135,6 +142,22 @@ impl<T, H: Handle> Registry<T, H> {
                 visit(object);
             }
         }
+    }
+
+    /// The handle of the first live object that `wanted` picks.
+    pub fn find_where(&self, wanted: impl Fn(&T) -> bool) -> Option<H> {
+        (0..self.n_slots.load(Ordering::Relaxed)).find_map(|index| {
+            let slot = self.slot(index)?.inner.read();
+            slot.1.as_ref().is_some_and(&wanted).then(|| self.name(index, slot.0))
+        })
+    }
+
+    fn name(&self, index: u32, generation: u16) -> H {
+        H::from_bits(
+            (self.tag << TAG_SHIFT)
+                | (u64::from(generation) << GENERATION_SHIFT)
+                | (u64::from(index) << SLOT_SHIFT),
+        )
     }
 
     /// Takes the object out: from here on its handle is dead.

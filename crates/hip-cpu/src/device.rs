@@ -226,7 +226,7 @@ impl Device {
             hipDeviceAttributeUnifiedAddressing => p.unifiedAddressing,
             hipDeviceAttributeWarpSize => p.warpSize,
             hipDeviceAttributeMemoryPoolsSupported => p.memoryPoolsSupported,
-            hipDeviceAttributeVirtualMemoryManagementSupported => 0,
+            hipDeviceAttributeVirtualMemoryManagementSupported => 1,
             hipDeviceAttributeHostRegisterSupported => p.hostRegisterSupported,
             hipDeviceAttributeMemoryPoolSupportedHandleTypes => 0,
             hipDeviceAttributeClockInstructionRate => p.clockInstructionRate,

@@ -1,5 +1,6 @@
 //! Device memory is host memory: every allocation with its bounds, so that a bad pointer is an error and not a crash.
 
+pub mod mapped;
 pub mod watched;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,8 @@ pub enum Kind {
     /// The program's own memory, announced by `hipHostRegister`.
     Registered,
     Managed,
+    /// A view of memory that `hipMemCreate` made; `flags` is what may be done with it.
+    Mapped,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -177,17 +180,43 @@ pub fn used() -> usize {
     USED.load(Ordering::Relaxed)
 }
 
-/// Whether `bytes` from `address` on are one allocation's; `None` when the address is in no allocation, so the
-/// program's own memory. A range that leaves its allocation is an error.
+/// Whether `bytes` from `address` on are one allocation's, or views side by side; `None` when the address is in no
+/// allocation, so the program's own memory. A range that leaves its allocation is an error.
 pub fn range(address: usize, bytes: usize) -> Result<Option<Allocation>> {
+    may(address, bytes, mapped::ACCESS_READ)
+}
+
+/// The same for what will be written.
+pub fn target(address: usize, bytes: usize) -> Result<Option<Allocation>> {
+    may(address, bytes, mapped::ACCESS_READ_WRITE)
+}
+
+fn may(address: usize, bytes: usize, access: u32) -> Result<Option<Allocation>> {
     let Some(found) = find(address) else { return Ok(None) };
     let end = address.checked_add(bytes).ok_or(hipErrorInvalidValue)?;
-    if end > found.base + found.bytes { Err(hipErrorInvalidValue) } else { Ok(Some(found)) }
+    let mut part = found;
+    loop {
+        if part.kind == Kind::Mapped && part.flags & access != access {
+            return Err(hipErrorInvalidValue);
+        }
+        let next = part.base + part.bytes;
+        if end <= next {
+            return Ok(Some(found));
+        }
+        // Only views have neighbours that belong to them.
+        let beside = if part.kind == Kind::Mapped { at(next) } else { None };
+        part = beside.filter(|beside| beside.kind == Kind::Mapped).ok_or(hipErrorInvalidValue)?;
+    }
 }
 
 /// The range is memory that kernels were given.
 pub fn device_range(address: usize, bytes: usize) -> Result<Allocation> {
     range(address, bytes)?.ok_or(hipErrorInvalidValue)
+}
+
+/// The same for what will be written.
+pub fn device_target(address: usize, bytes: usize) -> Result<Allocation> {
+    target(address, bytes)?.ok_or(hipErrorInvalidValue)
 }
 
 #[cfg(test)]

@@ -218,6 +218,8 @@ hip_functions! {
     fn hipDrvPointerGetAttributes(numAttributes: c_uint, attributes: *mut hipPointer_attribute, data: *mut *mut c_void, ptr: hipDeviceptr_t);
     fn hipImportExternalSemaphore(extSem_out: *mut hipExternalSemaphore_t, semHandleDesc: *const c_void);
     fn hipDestroyExternalSemaphore(extSem: hipExternalSemaphore_t);
+    fn hipSignalExternalSemaphoresAsync(extSemArray: *const hipExternalSemaphore_t, paramsArray: *const c_void, numExtSems: c_uint, stream: hipStream_t);
+    fn hipWaitExternalSemaphoresAsync(extSemArray: *const hipExternalSemaphore_t, paramsArray: *const c_void, numExtSems: c_uint, stream: hipStream_t);
     fn hipImportExternalMemory(extMem_out: *mut hipExternalMemory_t, memHandleDesc: *const c_void);
     fn hipExternalMemoryGetMappedBuffer(devPtr: *mut *mut c_void, extMem: hipExternalMemory_t, bufferDesc: *const c_void);
     fn hipDestroyExternalMemory(extMem: hipExternalMemory_t);

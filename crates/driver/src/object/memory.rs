@@ -35,6 +35,10 @@ pub enum Kind {
     },
     /// Another process's memory, opened by handle.
     Ipc,
+    /// A view of memory of `cuMemCreate`'s (`api/virtual_memory.rs`).
+    Mapped,
+    /// Memory of another API (`api/external.rs`).
+    External,
 }
 
 #[derive(Clone, Copy)]
@@ -69,6 +73,12 @@ impl Allocation {
             device_base: base,
             pool: Shared(core::ptr::null_mut()),
         }
+    }
+
+    /// A range that no context owns: it stays when contexts go.
+    #[must_use]
+    pub fn of_no_context(base: u64, len_bytes: usize, kind: Kind, device: &'static Context) -> Allocation {
+        Allocation { context_id: 0, ..Allocation::new(base, len_bytes, kind, device) }
     }
 
     pub fn is_host(&self) -> bool {
@@ -120,7 +130,19 @@ pub fn take(base: u64, wanted: impl Fn(&Allocation) -> bool) -> Option<Allocatio
 pub fn check(pointer: CUdeviceptr, len_bytes: usize, parameter: &'static str) -> Result {
     let allocation = find(pointer).ok_or(Error::InvalidValue(parameter))?;
     let left = allocation.len_bytes - (pointer - allocation.base) as usize;
-    if len_bytes > left { Err(Error::InvalidValue(parameter)) } else { Ok(()) }
+    if len_bytes <= left {
+        return Ok(());
+    }
+    // Views that lie side by side are one range; whether it may be accessed the provider knows.
+    if allocation.kind == Kind::Mapped && take_up(pointer + left as u64).is_some() {
+        return check(pointer + left as u64, len_bytes - left, parameter);
+    }
+    Err(Error::InvalidValue(parameter))
+}
+
+/// The view that begins at an address.
+fn take_up(base: u64) -> Option<Allocation> {
+    MEMORY.read().get(&base).filter(|range| range.kind == Kind::Mapped).copied()
 }
 
 /// Gives back what a context that ends still holds.
@@ -151,7 +173,10 @@ pub fn release(range: &Allocation) -> Result {
         // SAFETY: the range left the registry, so this is its only release.
         Kind::Ipc => unsafe { hip.hipIpcCloseMemHandle(at) }?,
         Kind::Low => low::release(range)?,
-        Kind::Global { .. } => {}
+        // SAFETY: the range left the registry, so this is its only release.
+        Kind::External => unsafe { hip.hipFree(at) }?,
+        // Unmapping is `cuMemUnmap`'s.
+        Kind::Global { .. } | Kind::Mapped => {}
     }
     Ok(())
 }

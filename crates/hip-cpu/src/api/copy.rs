@@ -40,7 +40,7 @@ impl Ends {
         if to == 0 || from == 0 {
             return Err(hipErrorInvalidValue);
         }
-        let (to, from) = (memory::range(to, to_bytes)?, memory::range(from, from_bytes)?);
+        let (to, from) = (memory::target(to, to_bytes)?, memory::range(from, from_bytes)?);
         let needs = |end: &Option<Allocation>| if end.is_some() { Ok(()) } else { Err(hipErrorInvalidValue) };
         match kind {
             hipMemcpyHostToHost | hipMemcpyDefault => {}
@@ -409,9 +409,13 @@ fn set(to: Place, shape: Shape, value: u32, unit: usize, stream: hipStream_t, wh
     if to.at == 0 || !to.at.is_multiple_of(unit) || !rows_fit {
         return Err(hipErrorInvalidValue);
     }
-    let found = memory::device_range(to.at, extent(&to, &shape)?)?;
+    let found = memory::device_target(to.at, extent(&to, &shape)?)?;
     // CUDA: asynchronous unless the memory is the host's.
-    let when = if found.kind == Kind::Device && when == When::Now { When::InStream } else { when };
+    let when = if matches!(found.kind, Kind::Device | Kind::Mapped) && when == When::Now {
+        When::InStream
+    } else {
+        when
+    };
     submit(&stream, Op::Set { to, shape, value, unit }, when)
 }
 

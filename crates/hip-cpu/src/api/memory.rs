@@ -198,7 +198,7 @@ pub fn hipMemGetAddressRange(pbase: *mut hipDeviceptr_t, psize: *mut usize, dptr
 
 fn memory_type(kind: Kind) -> hipMemoryType {
     match kind {
-        Kind::Device => hipMemoryTypeDevice,
+        Kind::Device | Kind::Mapped => hipMemoryTypeDevice,
         Kind::Host | Kind::Registered => hipMemoryTypeHost,
         Kind::Managed => hipMemoryTypeManaged,
     }
@@ -224,7 +224,11 @@ pub fn hipPointerGetAttributes(attributes: *mut hipPointerAttribute_t, ptr: *con
             r#type: memory_type(found.kind),
             device: 0,
             devicePointer: address,
-            hostPointer: if found.kind == Kind::Device { std::ptr::null_mut() } else { address },
+            hostPointer: if memory_type(found.kind) == hipMemoryTypeDevice {
+                std::ptr::null_mut()
+            } else {
+                address
+            },
             isManaged: c_int::from(found.kind == Kind::Managed),
             allocationFlags: found.flags,
         },
@@ -250,7 +254,7 @@ pub fn hipPointerGetAttribute(
             HIP_POINTER_ATTRIBUTE_MEMORY_TYPE => data.cast::<hipMemoryType>().write(memory_type(found.kind)),
             HIP_POINTER_ATTRIBUTE_DEVICE_POINTER => pointer(ptr),
             HIP_POINTER_ATTRIBUTE_HOST_POINTER => {
-                if found.kind == Kind::Device {
+                if memory_type(found.kind) == hipMemoryTypeDevice {
                     return Err(hipErrorInvalidValue);
                 }
                 pointer(ptr);
@@ -296,7 +300,7 @@ fn managed_range(pointer: *const c_void, count: usize) -> Result {
         return Err(hipErrorInvalidValue);
     }
     match memory::range(pointer as usize, count)? {
-        Some(found) if found.kind == Kind::Device => Err(hipErrorInvalidValue),
+        Some(found) if memory_type(found.kind) == hipMemoryTypeDevice => Err(hipErrorInvalidValue),
         _ => Ok(()),
     }
 }

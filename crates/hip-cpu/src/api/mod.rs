@@ -19,6 +19,7 @@ mod module;
 mod pool;
 mod stream;
 mod texture;
+mod virtual_memory;
 
 pub use array::*;
 pub use copy::*;
@@ -30,3 +31,4 @@ pub use module::*;
 pub use pool::*;
 pub use stream::*;
 pub use texture::*;
+pub use virtual_memory::*;

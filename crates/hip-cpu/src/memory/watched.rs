@@ -84,7 +84,10 @@ pub fn is_live(address: usize, bytes: usize) -> bool {
     let live = LIVE.read();
     let Some((&base, &size)) = live.range(..=address).next_back() else { return false };
     LAST.set((now, base, size));
+    // Views side by side are one range.
     fits(base, size)
+        || super::find(address)
+            .is_some_and(|it| it.kind == super::Kind::Mapped && super::range(address, bytes).is_ok())
 }
 
 /// The live allocation that is nearest: start and size.
