@@ -7,8 +7,8 @@ use std::sync::{Once, OnceLock};
 use cuda_abi::CUresult;
 use parking_lot::Mutex;
 
-use crate::object::Context;
 use crate::object::stream::with_per_thread_default;
+use crate::object::{Context, log};
 use crate::{Error, Result};
 
 /// Runs one call's body and gives its answer in C's terms.
@@ -52,6 +52,9 @@ fn tell_news() {
 fn failed(name: &'static str, error: Error) -> CUresult {
     tell_news();
     Context::note(error);
+    if error != Error::NotReady {
+        log::note(name, error);
+    }
     match error {
         // An answer, not a failure.
         Error::NotReady => {}
@@ -69,6 +72,7 @@ fn failed(name: &'static str, error: Error) -> CUresult {
 pub fn missing(name: &'static str) -> CUresult {
     static SEEN: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
     start();
+    log::note(name, Error::NotSupported("it has no body yet"));
     let mut seen = SEEN.lock();
     if !seen.contains(&name) {
         seen.push(name);

@@ -1,0 +1,89 @@
+//! Error Log Management: what calls failed, and why.
+
+use core::ffi::{CStr, c_char, c_uint, c_void};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
+use cuda_abi::out::{OptOut, Out};
+use cuda_abi::{CUlogIterator, CUlogsCallback, CUlogsCallbackHandle};
+
+use crate::object::log;
+use crate::{Error, Result};
+
+/// Calls `callbackFunc` for every call that fails from now on, in the thread that made it.
+pub fn cuLogsRegisterCallback(
+    callbackFunc: CUlogsCallback,
+    userData: *mut c_void,
+    callback_out: OptOut<'_, CUlogsCallbackHandle>,
+) -> Result {
+    if callbackFunc.is_none() {
+        return Err(Error::InvalidValue("callbackFunc"));
+    }
+    callback_out.write(log::register(callbackFunc, userData)?);
+    Ok(())
+}
+
+pub fn cuLogsUnregisterCallback(callback: CUlogsCallbackHandle) -> Result {
+    log::unregister(callback)
+}
+
+/// CUDA: the flags of all three are for later.
+fn no_flags(flags: c_uint) -> Result {
+    if flags == 0 { Ok(()) } else { Err(Error::InvalidValue("flags")) }
+}
+
+pub fn cuLogsCurrent(iterator_out: Out<'_, CUlogIterator>, flags: c_uint) -> Result {
+    no_flags(flags)?;
+    iterator_out.write(log::next());
+    Ok(())
+}
+
+/// Where an iterator stands; without one everything is read.
+fn place(iterator: *mut CUlogIterator) -> CUlogIterator {
+    // SAFETY: CUDA's contract: NULL or an iterator.
+    unsafe { iterator.as_ref() }.copied().unwrap_or(0)
+}
+
+fn advance(iterator: *mut CUlogIterator, next: CUlogIterator) {
+    // SAFETY: as above.
+    if let Some(iterator) = unsafe { iterator.as_mut() } {
+        *iterator = next;
+    }
+}
+
+pub fn cuLogsDumpToFile(iterator: *mut CUlogIterator, pathToFile: *const c_char, flags: c_uint) -> Result {
+    no_flags(flags)?;
+    if pathToFile.is_null() {
+        return Err(Error::InvalidValue("pathToFile"));
+    }
+    // SAFETY: CUDA's contract: a C string.
+    let path = OsStr::from_bytes(unsafe { CStr::from_ptr(pathToFile) }.to_bytes());
+    let (text, _, next) = log::read(place(iterator), usize::MAX);
+    std::fs::write(path, text).map_err(|_| Error::InvalidValue("pathToFile: cannot be written"))?;
+    advance(iterator, next);
+    Ok(())
+}
+
+/// CUDA: no text is cut within a message; a buffer for none of them is an error. The terminator comes on top.
+pub fn cuLogsDumpToMemory(
+    iterator: *mut CUlogIterator,
+    buffer: *mut c_char,
+    size: *mut usize,
+    flags: c_uint,
+) -> Result {
+    no_flags(flags)?;
+    // SAFETY: CUDA's contract: NULL or a size.
+    let Some(size) = (unsafe { size.as_mut() }) else { return Err(Error::InvalidValue("size")) };
+    if buffer.is_null() || *size == 0 {
+        return Err(Error::InvalidValue("buffer or size"));
+    }
+    let room = *size;
+    let (text, is_any, next) = log::read(place(iterator), room - 1);
+    log::write_text(&text, buffer, room);
+    *size = text.len();
+    if is_any && text.is_empty() {
+        return Err(Error::InvalidValue("size: no message fits"));
+    }
+    advance(iterator, next);
+    Ok(())
+}
