@@ -4,12 +4,12 @@ use core::ffi::{c_int, c_uint, c_ulonglong};
 
 use cuda_abi::out::{OptOut, Out};
 use cuda_abi::{
-    CUcontext, CUctxCreateParams, CUdevice, CUevent, CUexecAffinityParam, CUfunc_cache, CUlimit,
+    CUcontext, CUctxCreateParams, CUdevice, CUexecAffinityParam, CUexecAffinityType, CUfunc_cache, CUlimit,
     CUsharedconfig,
 };
 use hip_sys as hip;
 
-use crate::object::{Context, Device, Event, Stream, context, stream};
+use crate::object::{Context, Device, context, stream};
 use crate::{Error, Result};
 
 pub fn cuCtxCreate_v2(pctx: Out<'_, CUcontext>, flags: c_uint, dev: CUdevice) -> Result {
@@ -106,7 +106,7 @@ pub fn cuCtxGetDevice(device: Out<'_, CUdevice>) -> Result {
 }
 
 /// `ctx` NULL means the current context.
-fn named_or_current(ctx: CUcontext) -> Result<&'static Context> {
+pub(super) fn named_or_current(ctx: CUcontext) -> Result<&'static Context> {
     if ctx.is_null() {
         Context::current_raw()?.ok_or(Error::InvalidContext)
     } else {
@@ -149,7 +149,7 @@ pub fn cuCtxSynchronize_v2(ctx: CUcontext) -> Result {
 }
 
 /// Points this thread back at its current context's device after a call that named another one.
-fn rebind_current() -> Result {
+pub(super) fn rebind_current() -> Result {
     match Context::current_raw()? {
         Some(context) if context.is_alive() => context.bind(),
         _ => Ok(()),
@@ -313,12 +313,14 @@ pub fn cuCtxDisablePeerAccess(peerContext: CUcontext) -> Result {
     Ok(unsafe { context.hip().hipDeviceDisablePeerAccess(peer.device.hip_ordinal) }?)
 }
 
-/// Records in the context's default stream, which waits for all of the context's work.
-pub fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> Result {
-    let context = named_or_current(hCtx)?;
-    let event = Event::from_handle(hEvent)?;
-    let stream = Stream::default_of(context, false);
-    // SAFETY: both are alive.
-    unsafe { context.hip().hipEventRecord(event.hip.0, stream.hip.0) }?;
-    rebind_current()
+/// Set at creation under MPS only, which there is not.
+pub fn cuCtxGetExecAffinity(
+    _pExecAffinity: Out<'_, CUexecAffinityParam>,
+    type_: CUexecAffinityType,
+) -> Result {
+    Context::current()?;
+    if type_.0 >= CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_MAX.0 {
+        return Err(Error::InvalidValue("type"));
+    }
+    Err(Error::UnsupportedExecAffinity)
 }

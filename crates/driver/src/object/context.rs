@@ -119,7 +119,7 @@ thread_local! {
     static BOUND_FOR: Cell<Option<&'static Context>> = const { Cell::new(None) };
 }
 
-fn next_id() -> u64 {
+pub fn next_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }

@@ -1,10 +1,10 @@
 //! Streams: created ones by handle, and the two default streams, which every context has without asking.
 
 use core::ffi::{c_int, c_uint};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cuda_abi::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUstream};
+use cuda_abi::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUgreenCtx, CUstream};
 use hip_sys::{Hip, hipStream_t, hipStreamPerThread};
 
 use super::{Context, Shared};
@@ -22,6 +22,8 @@ pub struct Stream {
     pub priority: c_int,
     /// What `cuStreamGetId` answers.
     pub id: u64,
+    /// The green context that made it, or NULL.
+    pub green: Shared<CUgreenCtx>,
 }
 
 thread_local! {
@@ -53,7 +55,17 @@ const FIRST_ID: u64 = 8;
 impl Stream {
     /// `cuStreamCreate` in the current context.
     pub fn create(flags: c_uint, priority: c_int) -> Result<CUstream> {
-        let context = Context::current()?;
+        Stream::create_in(Context::current()?, flags, priority, Shared(core::ptr::null_mut()))
+    }
+
+    /// The same in a named context, with this thread bound to its device.
+    pub fn create_in(
+        context: &'static Context,
+        flags: c_uint,
+        priority: c_int,
+        green: Shared<CUgreenCtx>,
+    ) -> Result<CUstream> {
+        context.bind()?;
         // CUDA: CU_STREAM_DEFAULT or CU_STREAM_NON_BLOCKING, nothing else.
         if flags > 1 {
             return Err(Error::InvalidValue("flags"));
@@ -78,6 +90,7 @@ impl Stream {
             flags,
             priority,
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            green,
         };
         STREAMS.insert(entry).ok_or(Error::OutOfMemory)
     }
@@ -122,6 +135,7 @@ impl Stream {
             flags: 0,
             priority: 0,
             id: if per_thread { 2 } else { 1 },
+            green: Shared(core::ptr::null_mut()),
         }
     }
 
@@ -158,6 +172,17 @@ pub fn priority_range(context: &'static Context) -> (c_int, c_int) {
         Ok(()) => (least, greatest),
         Err(_) => (0, 0),
     }
+}
+
+/// Copies of the created streams that `wanted` picks.
+pub fn all_where(wanted: impl Fn(&Stream) -> bool) -> Vec<Stream> {
+    let found = RefCell::new(Vec::new());
+    STREAMS.for_each(|stream| {
+        if wanted(stream) {
+            found.borrow_mut().push(*stream);
+        }
+    });
+    found.into_inner()
 }
 
 /// Destroys every stream of a context that ends.
