@@ -3,7 +3,10 @@
 use core::ffi::{CStr, c_char, c_int, c_uint};
 
 use cuda_abi::out::{OptOut, Out};
-use cuda_abi::{CUcontext, CUdevice, CUdevice_P2PAttribute, CUdevice_attribute, CUdevprop, CUuuid};
+use cuda_abi::{
+    CUatomicOperation, CUatomicOperationCapability, CUcontext, CUdevice, CUdevice_P2PAttribute,
+    CUdevice_attribute, CUdevprop, CUuuid,
+};
 use hip_sys as hip;
 
 use crate::object::device::{Target, WARP_SIZE};
@@ -266,6 +269,15 @@ pub(crate) fn attribute(device: &Device, attrib: CUdevice_attribute) -> Option<c
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK => {
             Hip(hip::hipDeviceAttributeReservedSharedMemPerBlock, 0)
         }
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED => {
+            Hip(hip::hipDeviceAttributeVirtualMemoryManagementSupported, 0)
+        }
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED => {
+            yes(provider.has("hipMemExportToShareableHandle"))
+        }
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => {
+            Hip(hip::hipDeviceAttributeMemoryPoolSupportedHandleTypes, 0)
+        }
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED => Is(1),
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID => Is(-1),
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_NUMA_ID => Is(-1),
@@ -509,4 +521,76 @@ mod tests {
         assert_eq!(parse_bus_id("0a"), None);
         assert_eq!(parse_bus_id("0a:1f.1"), None);
     }
+}
+
+/// Bits of `CUatomicOperationCapability` that hold for an operation on memory which the host's own instructions reach.
+fn native_atomics(operation: CUatomicOperation) -> Result<c_uint> {
+    type C = CUatomicOperationCapability;
+    type O = CUatomicOperation;
+    let words = C::CU_ATOMIC_CAPABILITY_SCALAR_32.0 | C::CU_ATOMIC_CAPABILITY_SCALAR_64.0;
+    let both = C::CU_ATOMIC_CAPABILITY_SIGNED.0 | C::CU_ATOMIC_CAPABILITY_UNSIGNED.0;
+    let reduction = C::CU_ATOMIC_CAPABILITY_REDUCTION.0;
+    Ok(match operation {
+        O::CU_ATOMIC_OPERATION_INTEGER_ADD
+        | O::CU_ATOMIC_OPERATION_INTEGER_MIN
+        | O::CU_ATOMIC_OPERATION_INTEGER_MAX => both | reduction | words,
+        // PTX has these for 32 bits without a sign.
+        O::CU_ATOMIC_OPERATION_INTEGER_INCREMENT | O::CU_ATOMIC_OPERATION_INTEGER_DECREMENT => {
+            C::CU_ATOMIC_CAPABILITY_UNSIGNED.0 | reduction | C::CU_ATOMIC_CAPABILITY_SCALAR_32.0
+        }
+        O::CU_ATOMIC_OPERATION_AND | O::CU_ATOMIC_OPERATION_OR | O::CU_ATOMIC_OPERATION_XOR => {
+            both | reduction | words
+        }
+        O::CU_ATOMIC_OPERATION_EXCHANGE | O::CU_ATOMIC_OPERATION_CAS => both | words,
+        O::CU_ATOMIC_OPERATION_FLOAT_ADD => C::CU_ATOMIC_CAPABILITY_SIGNED.0 | reduction | words,
+        O::CU_ATOMIC_OPERATION_FLOAT_MIN | O::CU_ATOMIC_OPERATION_FLOAT_MAX => 0,
+        _ => return Err(Error::InvalidValue("operations")),
+    })
+}
+
+/// Answers for each operation; all are checked before anything is written.
+fn atomics(
+    capabilities: *mut c_uint,
+    operations: *const CUatomicOperation,
+    count: c_uint,
+    are_native: bool,
+) -> Result {
+    if capabilities.is_null() || operations.is_null() || count == 0 {
+        return Err(Error::InvalidValue("capabilities, operations or count"));
+    }
+    // SAFETY: CUDA's contract: `count` operations.
+    let operations = unsafe { core::slice::from_raw_parts(operations, count as usize) };
+    let native = operations.iter().map(|operation| native_atomics(*operation)).collect::<Result<Vec<_>>>()?;
+    for (index, bits) in native.into_iter().enumerate() {
+        // SAFETY: CUDA's contract: room for `count` answers.
+        unsafe { capabilities.add(index).write(if are_native { bits } else { 0 }) };
+    }
+    Ok(())
+}
+
+/// A CPU device and the host are one, so what is atomic for the one is for the other.
+pub fn cuDeviceGetHostAtomicCapabilities(
+    capabilities: *mut c_uint,
+    operations: *const CUatomicOperation,
+    count: c_uint,
+    dev: CUdevice,
+) -> Result {
+    let device = Device::get(dev)?;
+    atomics(capabilities, operations, count, device.target == Target::Cpu)
+}
+
+/// Two CPU devices of one provider are the same memory; what a link between others can do HIP does not say.
+pub fn cuDeviceGetP2PAtomicCapabilities(
+    capabilities: *mut c_uint,
+    operations: *const CUatomicOperation,
+    count: c_uint,
+    srcDevice: CUdevice,
+    dstDevice: CUdevice,
+) -> Result {
+    let (source, target) = (Device::get(srcDevice)?, Device::get(dstDevice)?);
+    if core::ptr::eq(source, target) {
+        return Err(Error::InvalidDevice);
+    }
+    let are_one = source.target == Target::Cpu && core::ptr::eq(source.provider, target.provider);
+    atomics(capabilities, operations, count, are_one)
 }

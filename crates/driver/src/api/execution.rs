@@ -625,3 +625,16 @@ pub fn cuLaunchGrid(f: CUfunction, grid_width: c_int, grid_height: c_int) -> Res
 pub fn cuLaunch(f: CUfunction) -> Result {
     cuLaunchGrid(f, 1, 1)
 }
+
+/// CUDA: only where CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH is 1, which no device is any more; deprecated since CUDA 11.3.
+pub fn cuLaunchCooperativeKernelMultiDevice(
+    launchParamsList: *mut cuda_abi::CUDA_LAUNCH_PARAMS,
+    numDevices: c_uint,
+    flags: c_uint,
+) -> Result {
+    crate::process::driver()?;
+    if launchParamsList.is_null() || numDevices == 0 || flags & !3 != 0 {
+        return Err(Error::InvalidValue("launchParamsList, numDevices or flags"));
+    }
+    Err(Error::NotSupported("cuLaunchCooperativeKernelMultiDevice: grids of several devices cannot meet"))
+}

@@ -70,8 +70,9 @@ pub fn cuMemFree_v2(dptr: CUdeviceptr) -> Result {
     if dptr == 0 {
         return Ok(());
     }
-    let freeable =
-        |range: &Allocation| matches!(range.kind, Kind::Device | Kind::Low | Kind::Managed | Kind::Pooled);
+    let freeable = |range: &Allocation| {
+        matches!(range.kind, Kind::Device | Kind::Low | Kind::Managed | Kind::Pooled | Kind::External)
+    };
     // CUDA: an address that no allocation begins at is an invalid value.
     let range = memory::take(dptr, freeable).ok_or(Error::InvalidValue("dptr"))?;
     range.context.bind()?;
@@ -453,4 +454,158 @@ pub fn cuMemRangeGetAttributes(
         cuMemRangeGetAttribute(data, size, attribute, devPtr, count)?;
     }
     Ok(())
+}
+
+/// The ranges of a batch and where each goes: `locations[i]` from range `indices[i]` on, up to the next one's.
+fn batch<'a>(
+    dptrs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
+) -> Result<impl Iterator<Item = (CUdeviceptr, usize)> + Clone + use<'a>> {
+    // CUDA: no flags exist, and the stream is not the legacy default one.
+    if dptrs.is_null() || sizes.is_null() || count == 0 || flags != 0 {
+        return Err(Error::InvalidValue("dptrs, sizes, count or flags"));
+    }
+    let stream = Stream::from_handle(hStream)?;
+    if stream.hip.0.is_null() {
+        return Err(Error::InvalidValue("hStream: the legacy default stream"));
+    }
+    // SAFETY: CUDA's contract: `count` entries in both arrays.
+    let (at, sizes) =
+        unsafe { (core::slice::from_raw_parts(dptrs, count), core::slice::from_raw_parts(sizes, count)) };
+    let ranges = at.iter().copied().zip(sizes.iter().copied());
+    ranges.clone().try_for_each(|(at, len_bytes)| managed(at, len_bytes).map(|_| ()))?;
+    Ok(ranges)
+}
+
+/// Says that contents are of no use any more. Reading them gives anything, so also what was there.
+///
+/// HIP differs: it has no such call.
+pub fn cuMemDiscardBatchAsync(
+    dptrs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
+) -> Result {
+    batch(dptrs, sizes, count, flags, hStream).map(|_| ())
+}
+
+pub fn cuMemPrefetchBatchAsync(
+    dptrs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut CUmemLocation,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
+) -> Result {
+    let ranges = batch(dptrs, sizes, count, flags, hStream)?;
+    if prefetchLocs.is_null() || prefetchLocIdxs.is_null() || numPrefetchLocs == 0 || numPrefetchLocs > count
+    {
+        return Err(Error::InvalidValue("prefetchLocs, prefetchLocIdxs or numPrefetchLocs"));
+    }
+    // SAFETY: CUDA's contract: `numPrefetchLocs` entries in both arrays.
+    let (locations, starts) = unsafe {
+        (
+            core::slice::from_raw_parts(prefetchLocs, numPrefetchLocs),
+            core::slice::from_raw_parts(prefetchLocIdxs, numPrefetchLocs),
+        )
+    };
+    // CUDA: the first begins at 0, and each after the one before, within the batch.
+    if starts[0] != 0 || !starts.is_sorted_by(|a, b| a < b) || starts[numPrefetchLocs - 1] >= count {
+        return Err(Error::InvalidValue("prefetchLocIdxs"));
+    }
+    let devices = locations.iter().map(location_device).collect::<Result<Vec<_>>>()?;
+    for (index, (at, len_bytes)) in ranges.enumerate() {
+        let group = starts.partition_point(|start| *start <= index) - 1;
+        cuMemPrefetchAsync(at, len_bytes, devices[group], hStream)?;
+    }
+    Ok(())
+}
+
+/// CUDA: as the one call after the other.
+pub fn cuMemDiscardAndPrefetchBatchAsync(
+    dptrs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut CUmemLocation,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
+) -> Result {
+    cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream)?;
+    cuMemPrefetchBatchAsync(
+        dptrs,
+        sizes,
+        count,
+        prefetchLocs,
+        prefetchLocIdxs,
+        numPrefetchLocs,
+        flags,
+        hStream,
+    )
+}
+
+/// Where managed memory lies, region by region.
+///
+/// HIP differs: it can say where a range was last prefetched to, and that for a whole range only. Memory that never was is on no
+/// processor yet.
+pub fn cuMemGetLocationInfo(
+    ptr: CUdeviceptr,
+    size: usize,
+    summaryGranularity: usize,
+    samplingGranularity: usize,
+    location_out: *mut CUmemLocation,
+) -> Result {
+    let range = managed(ptr, size)?;
+    if location_out.is_null()
+        || summaryGranularity == 0
+        || summaryGranularity > size
+        || samplingGranularity > summaryGranularity
+    {
+        return Err(Error::InvalidValue("location_out or a granularity"));
+    }
+    range.context.bind()?;
+    const LAST_PREFETCH: c_int = 4;
+    let mut last: c_int = 0;
+    let (answer, four) = ((&raw mut last).cast(), size_of::<c_int>());
+    let hip = range.context.hip();
+    // SAFETY: four writable bytes; the range is managed memory of the provider's.
+    unsafe { hip.hipMemRangeGetAttribute(answer, four, LAST_PREFETCH, raw(ptr), size) }?;
+    let location = match last {
+        hip_sys::hipCpuDeviceId => location_of(CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST, 0),
+        hip_sys::hipInvalidDeviceId => location_of(CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE, 0),
+        _ => location_of(CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, range.context.device.ordinal),
+    };
+    for index in 0..size.div_ceil(summaryGranularity) {
+        // SAFETY: CUDA's contract: an entry for each region.
+        unsafe { location_out.add(index).write(location) };
+    }
+    Ok(())
+}
+
+fn location_of(kind: CUmemLocationType, id: c_int) -> CUmemLocation {
+    let mut location = CUmemLocation { type_: kind, ..Default::default() };
+    location.__bindgen_anon_1.id = id;
+    location
+}
+
+/// CUDA: only where CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK is not 0.
+pub fn cuMemBatchDecompressAsync(
+    paramsArray: *mut cuda_abi::CUmemDecompressParams,
+    count: usize,
+    flags: c_uint,
+    _errorIndex: OptOut<'_, usize>,
+    stream: CUstream,
+) -> Result {
+    Stream::from_handle(stream)?;
+    if paramsArray.is_null() || count == 0 || flags != 0 {
+        return Err(Error::InvalidValue("paramsArray, count or flags"));
+    }
+    Err(Error::NotSupported("cuMemBatchDecompressAsync: no device here has a decompression engine"))
 }

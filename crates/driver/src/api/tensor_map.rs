@@ -235,3 +235,49 @@ impl Tensor {
         Ok(map)
     }
 }
+
+/// CUDA: where the class has no effect, which is before compute capability 10, all requests succeed and give the small one.
+pub fn cuTensorMapSetAllocationClass(
+    tensorMap: *mut CUtensorMap,
+    allocClass: cuda_abi::CUtensorMapAllocClass,
+    outAllocClass: cuda_abi::out::OptOut<'_, cuda_abi::CUtensorMapAllocClass>,
+) -> Result {
+    type Class = cuda_abi::CUtensorMapAllocClass;
+    outAllocClass.write(Class::CU_TENSOR_MAP_ALLOC_CLASS_SMALL);
+    crate::process::driver()?;
+    let known = [
+        Class::CU_TENSOR_MAP_ALLOC_CLASS_AUTO,
+        Class::CU_TENSOR_MAP_ALLOC_CLASS_SMALL,
+        Class::CU_TENSOR_MAP_ALLOC_CLASS_LARGE,
+    ];
+    if tensorMap.is_null() || !known.contains(&allocClass) {
+        return Err(Error::InvalidValue("tensorMap or allocClass"));
+    }
+    Ok(())
+}
+
+/// CUDA: maps of this kind are for compute capability 10.0 and later, where kernels have instructions that read them.
+pub fn cuTensorMapEncodeIm2colWide(
+    tensorMap: *mut CUtensorMap,
+    _tensorDataType: cuda_abi::CUtensorMapDataType,
+    _tensorRank: u32,
+    globalAddress: *mut core::ffi::c_void,
+    _globalDim: *const u64,
+    _globalStrides: *const u64,
+    _pixelBoxLowerCornerWidth: core::ffi::c_int,
+    _pixelBoxUpperCornerWidth: core::ffi::c_int,
+    _channelsPerPixel: u32,
+    _pixelsPerColumn: u32,
+    _elementStrides: *const u32,
+    _interleave: cuda_abi::CUtensorMapInterleave,
+    _mode: cuda_abi::CUtensorMapIm2ColWideMode,
+    _swizzle: cuda_abi::CUtensorMapSwizzle,
+    _l2Promotion: cuda_abi::CUtensorMapL2promotion,
+    _oobFill: cuda_abi::CUtensorMapFloatOOBfill,
+) -> Result {
+    crate::process::driver()?;
+    if tensorMap.is_null() || globalAddress.is_null() {
+        return Err(Error::InvalidValue("tensorMap or globalAddress"));
+    }
+    Err(Error::NotSupported("cuTensorMapEncodeIm2colWide: maps of compute capability 10.0"))
+}

@@ -164,113 +164,154 @@ pub unsafe extern "C" fn cuArrayGetSparseProperties(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCheckpointOperationComplete(_handle: CUcheckpointOperationHandle) -> CUresult {
-    ::driver::missing("cuCheckpointOperationComplete")
+pub unsafe extern "C" fn cuCheckpointOperationComplete(handle: CUcheckpointOperationHandle) -> CUresult {
+    ::driver::entry("cuCheckpointOperationComplete", || {
+        ::driver::api::checkpoint::cuCheckpointOperationComplete(handle)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessCheckpoint(
-    _pid: c_int,
-    _args: *mut CUcheckpointCheckpointArgs,
+    pid: c_int,
+    args: *mut CUcheckpointCheckpointArgs,
 ) -> CUresult {
-    ::driver::missing("cuCheckpointProcessCheckpoint")
+    ::driver::entry("cuCheckpointProcessCheckpoint", || {
+        ::driver::api::checkpoint::cuCheckpointProcessCheckpoint(pid, args)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCheckpointProcessGetRestoreThreadId(_pid: c_int, _tid: *mut c_int) -> CUresult {
-    ::driver::missing("cuCheckpointProcessGetRestoreThreadId")
+pub unsafe extern "C" fn cuCheckpointProcessGetRestoreThreadId(pid: c_int, tid: *mut c_int) -> CUresult {
+    ::driver::entry("cuCheckpointProcessGetRestoreThreadId", || {
+        ::driver::api::checkpoint::cuCheckpointProcessGetRestoreThreadId(
+            pid,
+            unsafe { Out::new(tid, "tid") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCheckpointProcessGetState(_pid: c_int, _state: *mut CUprocessState) -> CUresult {
-    ::driver::missing("cuCheckpointProcessGetState")
+pub unsafe extern "C" fn cuCheckpointProcessGetState(pid: c_int, state: *mut CUprocessState) -> CUresult {
+    ::driver::entry("cuCheckpointProcessGetState", || {
+        ::driver::api::checkpoint::cuCheckpointProcessGetState(pid, unsafe { Out::new(state, "state") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCheckpointProcessLock(_pid: c_int, _args: *mut CUcheckpointLockArgs) -> CUresult {
-    ::driver::missing("cuCheckpointProcessLock")
+pub unsafe extern "C" fn cuCheckpointProcessLock(pid: c_int, args: *mut CUcheckpointLockArgs) -> CUresult {
+    ::driver::entry("cuCheckpointProcessLock", || {
+        ::driver::api::checkpoint::cuCheckpointProcessLock(pid, args)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessRestore(
-    _pid: c_int,
-    _args: *mut CUcheckpointRestoreArgs,
+    pid: c_int,
+    args: *mut CUcheckpointRestoreArgs,
 ) -> CUresult {
-    ::driver::missing("cuCheckpointProcessRestore")
+    ::driver::entry("cuCheckpointProcessRestore", || {
+        ::driver::api::checkpoint::cuCheckpointProcessRestore(pid, args)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessUnlock(
-    _pid: c_int,
-    _args: *mut CUcheckpointUnlockArgs,
+    pid: c_int,
+    args: *mut CUcheckpointUnlockArgs,
 ) -> CUresult {
-    ::driver::missing("cuCheckpointProcessUnlock")
+    ::driver::entry("cuCheckpointProcessUnlock", || {
+        ::driver::api::checkpoint::cuCheckpointProcessUnlock(pid, args)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpDeregisterCompleteCallback(
-    _callback: CUcoredumpCallbackHandle,
+    callback: CUcoredumpCallbackHandle,
 ) -> CUresult {
-    ::driver::missing("cuCoredumpDeregisterCompleteCallback")
+    ::driver::entry("cuCoredumpDeregisterCompleteCallback", || {
+        ::driver::api::coredump::cuCoredumpDeregisterCompleteCallback(callback)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCoredumpDeregisterStartCallback(_callback: CUcoredumpCallbackHandle) -> CUresult {
-    ::driver::missing("cuCoredumpDeregisterStartCallback")
+pub unsafe extern "C" fn cuCoredumpDeregisterStartCallback(callback: CUcoredumpCallbackHandle) -> CUresult {
+    ::driver::entry("cuCoredumpDeregisterStartCallback", || {
+        ::driver::api::coredump::cuCoredumpDeregisterStartCallback(callback)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpGetAttribute(
-    _attrib: CUcoredumpSettings,
-    _value: *mut c_void,
-    _size: *mut usize,
+    attrib: CUcoredumpSettings,
+    value: *mut c_void,
+    size: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuCoredumpGetAttribute")
+    ::driver::entry("cuCoredumpGetAttribute", || {
+        ::driver::api::coredump::cuCoredumpGetAttribute(attrib, value, size)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpGetAttributeGlobal(
-    _attrib: CUcoredumpSettings,
-    _value: *mut c_void,
-    _size: *mut usize,
+    attrib: CUcoredumpSettings,
+    value: *mut c_void,
+    size: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuCoredumpGetAttributeGlobal")
+    ::driver::entry("cuCoredumpGetAttributeGlobal", || {
+        ::driver::api::coredump::cuCoredumpGetAttributeGlobal(attrib, value, size)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpRegisterCompleteCallback(
-    _callback: CUcoredumpStatusCallback,
-    _userData: *mut c_void,
-    _callbackOut: *mut CUcoredumpCallbackHandle,
+    callback: CUcoredumpStatusCallback,
+    userData: *mut c_void,
+    callbackOut: *mut CUcoredumpCallbackHandle,
 ) -> CUresult {
-    ::driver::missing("cuCoredumpRegisterCompleteCallback")
+    ::driver::entry("cuCoredumpRegisterCompleteCallback", || {
+        ::driver::api::coredump::cuCoredumpRegisterCompleteCallback(
+            callback,
+            userData,
+            unsafe { Out::new(callbackOut, "callbackOut") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpRegisterStartCallback(
-    _callback: CUcoredumpStatusCallback,
-    _userData: *mut c_void,
-    _callbackOut: *mut CUcoredumpCallbackHandle,
+    callback: CUcoredumpStatusCallback,
+    userData: *mut c_void,
+    callbackOut: *mut CUcoredumpCallbackHandle,
 ) -> CUresult {
-    ::driver::missing("cuCoredumpRegisterStartCallback")
+    ::driver::entry("cuCoredumpRegisterStartCallback", || {
+        ::driver::api::coredump::cuCoredumpRegisterStartCallback(
+            callback,
+            userData,
+            unsafe { Out::new(callbackOut, "callbackOut") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpSetAttribute(
-    _attrib: CUcoredumpSettings,
-    _value: *mut c_void,
-    _size: *mut usize,
+    attrib: CUcoredumpSettings,
+    value: *mut c_void,
+    size: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuCoredumpSetAttribute")
+    ::driver::entry("cuCoredumpSetAttribute", || {
+        ::driver::api::coredump::cuCoredumpSetAttribute(attrib, value, size)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpSetAttributeGlobal(
-    _attrib: CUcoredumpSettings,
-    _value: *mut c_void,
-    _size: *mut usize,
+    attrib: CUcoredumpSettings,
+    value: *mut c_void,
+    size: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuCoredumpSetAttributeGlobal")
+    ::driver::entry("cuCoredumpSetAttributeGlobal", || {
+        ::driver::api::coredump::cuCoredumpSetAttributeGlobal(attrib, value, size)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -358,8 +399,10 @@ pub unsafe extern "C" fn cuCtxEnablePeerAccess(peerContext: CUcontext, Flags: c_
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxFromGreenCtx(_pContext: *mut CUcontext, _hCtx: CUgreenCtx) -> CUresult {
-    ::driver::missing("cuCtxFromGreenCtx")
+pub unsafe extern "C" fn cuCtxFromGreenCtx(pContext: *mut CUcontext, hCtx: CUgreenCtx) -> CUresult {
+    ::driver::entry("cuCtxFromGreenCtx", || {
+        ::driver::api::green::cuCtxFromGreenCtx(unsafe { Out::new(pContext, "pContext") }?, hCtx)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -385,11 +428,13 @@ pub unsafe extern "C" fn cuCtxGetCurrent(pctx: *mut CUcontext) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetDevResource(
-    _hCtx: CUcontext,
-    _resource: *mut CUdevResource,
-    _type_: CUdevResourceType,
+    hCtx: CUcontext,
+    resource: *mut CUdevResource,
+    type_: CUdevResourceType,
 ) -> CUresult {
-    ::driver::missing("cuCtxGetDevResource")
+    ::driver::entry("cuCtxGetDevResource", || {
+        ::driver::api::green::cuCtxGetDevResource(hCtx, unsafe { Out::new(resource, "resource") }?, type_)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -408,10 +453,15 @@ pub unsafe extern "C" fn cuCtxGetDevice_v2(device: *mut CUdevice, ctx: CUcontext
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetExecAffinity(
-    _pExecAffinity: *mut CUexecAffinityParam,
-    _type_: CUexecAffinityType,
+    pExecAffinity: *mut CUexecAffinityParam,
+    type_: CUexecAffinityType,
 ) -> CUresult {
-    ::driver::missing("cuCtxGetExecAffinity")
+    ::driver::entry("cuCtxGetExecAffinity", || {
+        ::driver::api::context::cuCtxGetExecAffinity(
+            unsafe { Out::new(pExecAffinity, "pExecAffinity") }?,
+            type_,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -481,7 +531,7 @@ pub unsafe extern "C" fn cuCtxPushCurrent_v2(ctx: CUcontext) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> CUresult {
-    ::driver::entry("cuCtxRecordEvent", || ::driver::api::context::cuCtxRecordEvent(hCtx, hEvent))
+    ::driver::entry("cuCtxRecordEvent", || ::driver::api::green::cuCtxRecordEvent(hCtx, hEvent))
 }
 
 #[unsafe(no_mangle)]
@@ -525,51 +575,77 @@ pub unsafe extern "C" fn cuCtxSynchronize_v2(ctx: CUcontext) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuCtxWaitEvent(_hCtx: CUcontext, _hEvent: CUevent) -> CUresult {
-    ::driver::missing("cuCtxWaitEvent")
+pub unsafe extern "C" fn cuCtxWaitEvent(hCtx: CUcontext, hEvent: CUevent) -> CUresult {
+    ::driver::entry("cuCtxWaitEvent", || ::driver::api::green::cuCtxWaitEvent(hCtx, hEvent))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDestroyExternalMemory(_extMem: CUexternalMemory) -> CUresult {
-    ::driver::missing("cuDestroyExternalMemory")
+pub unsafe extern "C" fn cuDestroyExternalMemory(extMem: CUexternalMemory) -> CUresult {
+    ::driver::entry("cuDestroyExternalMemory", || ::driver::api::external::cuDestroyExternalMemory(extMem))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDestroyExternalSemaphore(_extSem: CUexternalSemaphore) -> CUresult {
-    ::driver::missing("cuDestroyExternalSemaphore")
+pub unsafe extern "C" fn cuDestroyExternalSemaphore(extSem: CUexternalSemaphore) -> CUresult {
+    ::driver::entry("cuDestroyExternalSemaphore", || {
+        ::driver::api::external::cuDestroyExternalSemaphore(extSem)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevResourceGenerateDesc(
-    _phDesc: *mut CUdevResourceDesc,
-    _resources: *mut CUdevResource,
-    _nbResources: c_uint,
+    phDesc: *mut CUdevResourceDesc,
+    resources: *mut CUdevResource,
+    nbResources: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuDevResourceGenerateDesc")
+    ::driver::entry("cuDevResourceGenerateDesc", || {
+        ::driver::api::green::cuDevResourceGenerateDesc(
+            unsafe { Out::new(phDesc, "phDesc") }?,
+            resources,
+            nbResources,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevSmResourceSplit(
-    _result: *mut CUdevResource,
-    _nbGroups: c_uint,
-    _input: *const CUdevResource,
-    _remainder: *mut CUdevResource,
-    _flags: c_uint,
-    _groupParams: *mut CU_DEV_SM_RESOURCE_GROUP_PARAMS,
+    result: *mut CUdevResource,
+    nbGroups: c_uint,
+    input: *const CUdevResource,
+    remainder: *mut CUdevResource,
+    flags: c_uint,
+    groupParams: *mut CU_DEV_SM_RESOURCE_GROUP_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuDevSmResourceSplit")
+    ::driver::entry("cuDevSmResourceSplit", || {
+        ::driver::api::green::cuDevSmResourceSplit(
+            result,
+            nbGroups,
+            unsafe { borrow(input, "input") }?,
+            unsafe { OptOut::new(remainder) },
+            flags,
+            groupParams,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevSmResourceSplitByCount(
-    _result: *mut CUdevResource,
-    _nbGroups: *mut c_uint,
-    _input: *const CUdevResource,
-    _remainder: *mut CUdevResource,
-    _flags: c_uint,
-    _minCount: c_uint,
+    result: *mut CUdevResource,
+    nbGroups: *mut c_uint,
+    input: *const CUdevResource,
+    remainder: *mut CUdevResource,
+    flags: c_uint,
+    minCount: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuDevSmResourceSplitByCount")
+    ::driver::entry("cuDevSmResourceSplitByCount", || {
+        ::driver::api::green::cuDevSmResourceSplitByCount(
+            result,
+            nbGroups,
+            unsafe { borrow(input, "input") }?,
+            unsafe { OptOut::new(remainder) },
+            flags,
+            minCount,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -628,17 +704,25 @@ pub unsafe extern "C" fn cuDeviceGetByPCIBusId(dev: *mut CUdevice, pciBusId: *co
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetCliqueCount(_count: *mut usize, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetCliqueCount")
+pub unsafe extern "C" fn cuDeviceGetCliqueCount(count: *mut usize, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetCliqueCount", || {
+        ::driver::api::fabric::cuDeviceGetCliqueCount(unsafe { Out::new(count, "count") }?, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetCliqueInfo(
-    _cliqueInfo: *mut CUcliqueInfo,
-    _count: *mut usize,
-    _dev: CUdevice,
+    cliqueInfo: *mut CUcliqueInfo,
+    count: *mut usize,
+    dev: CUdevice,
 ) -> CUresult {
-    ::driver::missing("cuDeviceGetCliqueInfo")
+    ::driver::entry("cuDeviceGetCliqueInfo", || {
+        ::driver::api::fabric::cuDeviceGetCliqueInfo(
+            unsafe { Out::new(cliqueInfo, "cliqueInfo") }?,
+            count,
+            dev,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -657,11 +741,17 @@ pub unsafe extern "C" fn cuDeviceGetDefaultMemPool(pool_out: *mut CUmemoryPool, 
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetDevResource(
-    _device: CUdevice,
-    _resource: *mut CUdevResource,
-    _type_: CUdevResourceType,
+    device: CUdevice,
+    resource: *mut CUdevResource,
+    type_: CUdevResourceType,
 ) -> CUresult {
-    ::driver::missing("cuDeviceGetDevResource")
+    ::driver::entry("cuDeviceGetDevResource", || {
+        ::driver::api::green::cuDeviceGetDevResource(
+            device,
+            unsafe { Out::new(resource, "resource") }?,
+            type_,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -676,8 +766,10 @@ pub unsafe extern "C" fn cuDeviceGetExecAffinitySupport(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGetFabricClusterUuid(_uuid: *mut CUuuid, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGetFabricClusterUuid")
+pub unsafe extern "C" fn cuDeviceGetFabricClusterUuid(uuid: *mut CUuuid, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGetFabricClusterUuid", || {
+        ::driver::api::fabric::cuDeviceGetFabricClusterUuid(unsafe { Out::new(uuid, "uuid") }?, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -691,12 +783,14 @@ pub unsafe extern "C" fn cuDeviceGetGraphMemAttribute(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetHostAtomicCapabilities(
-    _capabilities: *mut c_uint,
-    _operations: *const CUatomicOperation,
-    _count: c_uint,
-    _dev: CUdevice,
+    capabilities: *mut c_uint,
+    operations: *const CUatomicOperation,
+    count: c_uint,
+    dev: CUdevice,
 ) -> CUresult {
-    ::driver::missing("cuDeviceGetHostAtomicCapabilities")
+    ::driver::entry("cuDeviceGetHostAtomicCapabilities", || {
+        ::driver::api::device::cuDeviceGetHostAtomicCapabilities(capabilities, operations, count, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -724,22 +818,32 @@ pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, dev: CUd
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetNvSciSyncAttributes(
-    _nvSciSyncAttrList: *mut c_void,
-    _dev: CUdevice,
-    _flags: c_int,
+    nvSciSyncAttrList: *mut c_void,
+    dev: CUdevice,
+    flags: c_int,
 ) -> CUresult {
-    ::driver::missing("cuDeviceGetNvSciSyncAttributes")
+    ::driver::entry("cuDeviceGetNvSciSyncAttributes", || {
+        ::driver::api::graphics::cuDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, dev, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetP2PAtomicCapabilities(
-    _capabilities: *mut c_uint,
-    _operations: *const CUatomicOperation,
-    _count: c_uint,
-    _srcDevice: CUdevice,
-    _dstDevice: CUdevice,
+    capabilities: *mut c_uint,
+    operations: *const CUatomicOperation,
+    count: c_uint,
+    srcDevice: CUdevice,
+    dstDevice: CUdevice,
 ) -> CUresult {
-    ::driver::missing("cuDeviceGetP2PAtomicCapabilities")
+    ::driver::entry("cuDeviceGetP2PAtomicCapabilities", || {
+        ::driver::api::device::cuDeviceGetP2PAtomicCapabilities(
+            capabilities,
+            operations,
+            count,
+            srcDevice,
+            dstDevice,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -867,12 +971,19 @@ pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags_v2(dev: CUdevice, flags: c_u
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceRegisterAsyncNotification(
-    _device: CUdevice,
-    _callbackFunc: CUasyncCallback,
-    _userData: *mut c_void,
-    _callback: *mut CUasyncCallbackHandle,
+    device: CUdevice,
+    callbackFunc: CUasyncCallback,
+    userData: *mut c_void,
+    callback: *mut CUasyncCallbackHandle,
 ) -> CUresult {
-    ::driver::missing("cuDeviceRegisterAsyncNotification")
+    ::driver::entry("cuDeviceRegisterAsyncNotification", || {
+        ::driver::api::notification::cuDeviceRegisterAsyncNotification(
+            device,
+            callbackFunc,
+            userData,
+            unsafe { Out::new(callback, "callback") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -905,10 +1016,12 @@ pub unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, dev: CUdevice) -
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceUnregisterAsyncNotification(
-    _device: CUdevice,
-    _callback: CUasyncCallbackHandle,
+    device: CUdevice,
+    callback: CUasyncCallbackHandle,
 ) -> CUresult {
-    ::driver::missing("cuDeviceUnregisterAsyncNotification")
+    ::driver::entry("cuDeviceUnregisterAsyncNotification", || {
+        ::driver::api::notification::cuDeviceUnregisterAsyncNotification(device, callback)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -930,76 +1043,99 @@ pub unsafe extern "C" fn cuEGLApiInit() -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamConsumerAcquireFrame(
-    _conn: *mut CUeglStreamConnection,
-    _pCudaResource: *mut CUgraphicsResource,
-    _pStream: *mut CUstream,
-    _timeout: c_uint,
+    conn: *mut CUeglStreamConnection,
+    pCudaResource: *mut CUgraphicsResource,
+    pStream: *mut CUstream,
+    timeout: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuEGLStreamConsumerAcquireFrame")
+    ::driver::entry("cuEGLStreamConsumerAcquireFrame", || {
+        ::driver::api::graphics::cuEGLStreamConsumerAcquireFrame(
+            conn,
+            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+            pStream,
+            timeout,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamConsumerConnect(
-    _conn: *mut CUeglStreamConnection,
-    _stream: EGLStreamKHR,
+    conn: *mut CUeglStreamConnection,
+    stream: EGLStreamKHR,
 ) -> CUresult {
-    ::driver::missing("cuEGLStreamConsumerConnect")
+    ::driver::entry("cuEGLStreamConsumerConnect", || {
+        ::driver::api::graphics::cuEGLStreamConsumerConnect(conn, stream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamConsumerConnectWithFlags(
-    _conn: *mut CUeglStreamConnection,
-    _stream: EGLStreamKHR,
-    _flags: c_uint,
+    conn: *mut CUeglStreamConnection,
+    stream: EGLStreamKHR,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuEGLStreamConsumerConnectWithFlags")
+    ::driver::entry("cuEGLStreamConsumerConnectWithFlags", || {
+        ::driver::api::graphics::cuEGLStreamConsumerConnectWithFlags(conn, stream, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEGLStreamConsumerDisconnect(_conn: *mut CUeglStreamConnection) -> CUresult {
-    ::driver::missing("cuEGLStreamConsumerDisconnect")
+pub unsafe extern "C" fn cuEGLStreamConsumerDisconnect(conn: *mut CUeglStreamConnection) -> CUresult {
+    ::driver::entry("cuEGLStreamConsumerDisconnect", || {
+        ::driver::api::graphics::cuEGLStreamConsumerDisconnect(conn)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamConsumerReleaseFrame(
-    _conn: *mut CUeglStreamConnection,
-    _pCudaResource: CUgraphicsResource,
-    _pStream: *mut CUstream,
+    conn: *mut CUeglStreamConnection,
+    pCudaResource: CUgraphicsResource,
+    pStream: *mut CUstream,
 ) -> CUresult {
-    ::driver::missing("cuEGLStreamConsumerReleaseFrame")
+    ::driver::entry("cuEGLStreamConsumerReleaseFrame", || {
+        ::driver::api::graphics::cuEGLStreamConsumerReleaseFrame(conn, pCudaResource, pStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamProducerConnect(
-    _conn: *mut CUeglStreamConnection,
-    _stream: EGLStreamKHR,
-    _width: EGLint,
-    _height: EGLint,
+    conn: *mut CUeglStreamConnection,
+    stream: EGLStreamKHR,
+    width: EGLint,
+    height: EGLint,
 ) -> CUresult {
-    ::driver::missing("cuEGLStreamProducerConnect")
+    ::driver::entry("cuEGLStreamProducerConnect", || {
+        ::driver::api::graphics::cuEGLStreamProducerConnect(conn, stream, width, height)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuEGLStreamProducerDisconnect(_conn: *mut CUeglStreamConnection) -> CUresult {
-    ::driver::missing("cuEGLStreamProducerDisconnect")
+pub unsafe extern "C" fn cuEGLStreamProducerDisconnect(conn: *mut CUeglStreamConnection) -> CUresult {
+    ::driver::entry("cuEGLStreamProducerDisconnect", || {
+        ::driver::api::graphics::cuEGLStreamProducerDisconnect(conn)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamProducerPresentFrame(
-    _conn: *mut CUeglStreamConnection,
-    _eglframe: CUeglFrame,
-    _pStream: *mut CUstream,
+    conn: *mut CUeglStreamConnection,
+    eglframe: CUeglFrame,
+    pStream: *mut CUstream,
 ) -> CUresult {
-    ::driver::missing("cuEGLStreamProducerPresentFrame")
+    ::driver::entry("cuEGLStreamProducerPresentFrame", || {
+        ::driver::api::graphics::cuEGLStreamProducerPresentFrame(conn, eglframe, pStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamProducerReturnFrame(
-    _conn: *mut CUeglStreamConnection,
-    _eglframe: *mut CUeglFrame,
-    _pStream: *mut CUstream,
+    conn: *mut CUeglStreamConnection,
+    eglframe: *mut CUeglFrame,
+    pStream: *mut CUstream,
 ) -> CUresult {
-    ::driver::missing("cuEGLStreamProducerReturnFrame")
+    ::driver::entry("cuEGLStreamProducerReturnFrame", || {
+        ::driver::api::graphics::cuEGLStreamProducerReturnFrame(conn, eglframe, pStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1093,40 +1229,56 @@ pub unsafe extern "C" fn cuEventSynchronize(hEvent: CUevent) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuExternalMemoryGetMappedBuffer(
-    _devPtr: *mut CUdeviceptr,
-    _extMem: CUexternalMemory,
-    _bufferDesc: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC,
+    devPtr: *mut CUdeviceptr,
+    extMem: CUexternalMemory,
+    bufferDesc: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC,
 ) -> CUresult {
-    ::driver::missing("cuExternalMemoryGetMappedBuffer")
+    ::driver::entry("cuExternalMemoryGetMappedBuffer", || {
+        ::driver::api::external::cuExternalMemoryGetMappedBuffer(
+            unsafe { Out::new(devPtr, "devPtr") }?,
+            extMem,
+            unsafe { borrow(bufferDesc, "bufferDesc") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuExternalMemoryGetMappedMipmappedArray(
-    _mipmap: *mut CUmipmappedArray,
-    _extMem: CUexternalMemory,
-    _mipmapDesc: *const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC,
+    mipmap: *mut CUmipmappedArray,
+    extMem: CUexternalMemory,
+    mipmapDesc: *const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC,
 ) -> CUresult {
-    ::driver::missing("cuExternalMemoryGetMappedMipmappedArray")
+    ::driver::entry("cuExternalMemoryGetMappedMipmappedArray", || {
+        ::driver::api::external::cuExternalMemoryGetMappedMipmappedArray(
+            unsafe { Out::new(mipmap, "mipmap") }?,
+            extMem,
+            unsafe { borrow(mipmapDesc, "mipmapDesc") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFabricCpyBatchAsync(
-    _numOps: usize,
-    _opList: *mut CUDA_FABRIC_COPY_BATCH_OP,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    numOps: usize,
+    opList: *mut CUDA_FABRIC_COPY_BATCH_OP,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuFabricCpyBatchAsync")
+    ::driver::entry("cuFabricCpyBatchAsync", || {
+        ::driver::api::fabric::cuFabricCpyBatchAsync(numOps, opList, flags, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFabricCpyBatchAsync_ptsz(
-    _numOps: usize,
-    _opList: *mut CUDA_FABRIC_COPY_BATCH_OP,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    numOps: usize,
+    opList: *mut CUDA_FABRIC_COPY_BATCH_OP,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuFabricCpyBatchAsync_ptsz")
+    ::driver::entry_per_thread("cuFabricCpyBatchAsync_ptsz", || {
+        ::driver::api::fabric::cuFabricCpyBatchAsync(numOps, opList, flags, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1235,124 +1387,183 @@ pub unsafe extern "C" fn cuFuncSetSharedSize(hfunc: CUfunction, bytes: c_uint) -
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLCtxCreate(_pCtx: *mut CUcontext, _Flags: c_uint, _device: CUdevice) -> CUresult {
-    ::driver::missing("cuGLCtxCreate")
+pub unsafe extern "C" fn cuGLCtxCreate(pCtx: *mut CUcontext, Flags: c_uint, device: CUdevice) -> CUresult {
+    ::driver::entry("cuGLCtxCreate", || {
+        ::driver::api::graphics::cuGLCtxCreate(unsafe { Out::new(pCtx, "pCtx") }?, Flags, device)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLCtxCreate_v2(
-    _pCtx: *mut CUcontext,
-    _Flags: c_uint,
-    _device: CUdevice,
-) -> CUresult {
-    ::driver::missing("cuGLCtxCreate_v2")
+pub unsafe extern "C" fn cuGLCtxCreate_v2(pCtx: *mut CUcontext, Flags: c_uint, device: CUdevice) -> CUresult {
+    ::driver::entry("cuGLCtxCreate_v2", || {
+        ::driver::api::graphics::cuGLCtxCreate_v2(unsafe { Out::new(pCtx, "pCtx") }?, Flags, device)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLGetDevices(
-    _pCudaDeviceCount: *mut c_uint,
-    _pCudaDevices: *mut CUdevice,
-    _cudaDeviceCount: c_uint,
-    _deviceList: CUGLDeviceList,
+    pCudaDeviceCount: *mut c_uint,
+    pCudaDevices: *mut CUdevice,
+    cudaDeviceCount: c_uint,
+    deviceList: CUGLDeviceList,
 ) -> CUresult {
-    ::driver::missing("cuGLGetDevices")
+    ::driver::entry("cuGLGetDevices", || {
+        ::driver::api::graphics::cuGLGetDevices(
+            unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
+            unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
+            cudaDeviceCount,
+            deviceList,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLGetDevices_v2(
-    _pCudaDeviceCount: *mut c_uint,
-    _pCudaDevices: *mut CUdevice,
-    _cudaDeviceCount: c_uint,
-    _deviceList: CUGLDeviceList,
+    pCudaDeviceCount: *mut c_uint,
+    pCudaDevices: *mut CUdevice,
+    cudaDeviceCount: c_uint,
+    deviceList: CUGLDeviceList,
 ) -> CUresult {
-    ::driver::missing("cuGLGetDevices_v2")
+    ::driver::entry("cuGLGetDevices_v2", || {
+        ::driver::api::graphics::cuGLGetDevices_v2(
+            unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
+            unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
+            cudaDeviceCount,
+            deviceList,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLInit() -> CUresult {
-    ::driver::missing("cuGLInit")
+    ::driver::entry("cuGLInit", ::driver::api::graphics::cuGLInit)
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObject(
-    _dptr: *mut CUdeviceptr_v1,
-    _size: *mut c_uint,
-    _buffer: GLuint,
+    dptr: *mut CUdeviceptr_v1,
+    size: *mut c_uint,
+    buffer: GLuint,
 ) -> CUresult {
-    ::driver::missing("cuGLMapBufferObject")
+    ::driver::entry("cuGLMapBufferObject", || {
+        ::driver::api::graphics::cuGLMapBufferObject(
+            unsafe { Out::new(dptr, "dptr") }?,
+            unsafe { Out::new(size, "size") }?,
+            buffer,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObjectAsync(
-    _dptr: *mut CUdeviceptr_v1,
-    _size: *mut c_uint,
-    _buffer: GLuint,
-    _hStream: CUstream,
+    dptr: *mut CUdeviceptr_v1,
+    size: *mut c_uint,
+    buffer: GLuint,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuGLMapBufferObjectAsync")
+    ::driver::entry("cuGLMapBufferObjectAsync", || {
+        ::driver::api::graphics::cuGLMapBufferObjectAsync(
+            unsafe { Out::new(dptr, "dptr") }?,
+            unsafe { Out::new(size, "size") }?,
+            buffer,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObjectAsync_v2(
-    _dptr: *mut CUdeviceptr,
-    _size: *mut usize,
-    _buffer: GLuint,
-    _hStream: CUstream,
+    dptr: *mut CUdeviceptr,
+    size: *mut usize,
+    buffer: GLuint,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuGLMapBufferObjectAsync_v2")
+    ::driver::entry("cuGLMapBufferObjectAsync_v2", || {
+        ::driver::api::graphics::cuGLMapBufferObjectAsync_v2(
+            unsafe { Out::new(dptr, "dptr") }?,
+            unsafe { Out::new(size, "size") }?,
+            buffer,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObjectAsync_v2_ptsz(
-    _dptr: *mut CUdeviceptr,
-    _size: *mut usize,
-    _buffer: GLuint,
-    _hStream: CUstream,
+    dptr: *mut CUdeviceptr,
+    size: *mut usize,
+    buffer: GLuint,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuGLMapBufferObjectAsync_v2_ptsz")
+    ::driver::entry_per_thread("cuGLMapBufferObjectAsync_v2_ptsz", || {
+        ::driver::api::graphics::cuGLMapBufferObjectAsync_v2(
+            unsafe { Out::new(dptr, "dptr") }?,
+            unsafe { Out::new(size, "size") }?,
+            buffer,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObject_v2(
-    _dptr: *mut CUdeviceptr,
-    _size: *mut usize,
-    _buffer: GLuint,
+    dptr: *mut CUdeviceptr,
+    size: *mut usize,
+    buffer: GLuint,
 ) -> CUresult {
-    ::driver::missing("cuGLMapBufferObject_v2")
+    ::driver::entry("cuGLMapBufferObject_v2", || {
+        ::driver::api::graphics::cuGLMapBufferObject_v2(
+            unsafe { Out::new(dptr, "dptr") }?,
+            unsafe { Out::new(size, "size") }?,
+            buffer,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLMapBufferObject_v2_ptds(
-    _dptr: *mut CUdeviceptr,
-    _size: *mut usize,
-    _buffer: GLuint,
+    dptr: *mut CUdeviceptr,
+    size: *mut usize,
+    buffer: GLuint,
 ) -> CUresult {
-    ::driver::missing("cuGLMapBufferObject_v2_ptds")
+    ::driver::entry_per_thread("cuGLMapBufferObject_v2_ptds", || {
+        ::driver::api::graphics::cuGLMapBufferObject_v2(
+            unsafe { Out::new(dptr, "dptr") }?,
+            unsafe { Out::new(size, "size") }?,
+            buffer,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLRegisterBufferObject(_buffer: GLuint) -> CUresult {
-    ::driver::missing("cuGLRegisterBufferObject")
+pub unsafe extern "C" fn cuGLRegisterBufferObject(buffer: GLuint) -> CUresult {
+    ::driver::entry("cuGLRegisterBufferObject", || ::driver::api::graphics::cuGLRegisterBufferObject(buffer))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLSetBufferObjectMapFlags(_buffer: GLuint, _Flags: c_uint) -> CUresult {
-    ::driver::missing("cuGLSetBufferObjectMapFlags")
+pub unsafe extern "C" fn cuGLSetBufferObjectMapFlags(buffer: GLuint, Flags: c_uint) -> CUresult {
+    ::driver::entry("cuGLSetBufferObjectMapFlags", || {
+        ::driver::api::graphics::cuGLSetBufferObjectMapFlags(buffer, Flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLUnmapBufferObject(_buffer: GLuint) -> CUresult {
-    ::driver::missing("cuGLUnmapBufferObject")
+pub unsafe extern "C" fn cuGLUnmapBufferObject(buffer: GLuint) -> CUresult {
+    ::driver::entry("cuGLUnmapBufferObject", || ::driver::api::graphics::cuGLUnmapBufferObject(buffer))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLUnmapBufferObjectAsync(_buffer: GLuint, _hStream: CUstream) -> CUresult {
-    ::driver::missing("cuGLUnmapBufferObjectAsync")
+pub unsafe extern "C" fn cuGLUnmapBufferObjectAsync(buffer: GLuint, hStream: CUstream) -> CUresult {
+    ::driver::entry("cuGLUnmapBufferObjectAsync", || {
+        ::driver::api::graphics::cuGLUnmapBufferObjectAsync(buffer, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGLUnregisterBufferObject(_buffer: GLuint) -> CUresult {
-    ::driver::missing("cuGLUnregisterBufferObject")
+pub unsafe extern "C" fn cuGLUnregisterBufferObject(buffer: GLuint) -> CUresult {
+    ::driver::entry("cuGLUnregisterBufferObject", || {
+        ::driver::api::graphics::cuGLUnregisterBufferObject(buffer)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2466,216 +2677,319 @@ pub unsafe extern "C" fn cuGraphUpload_ptsz(hGraphExec: CUgraphExec, hStream: CU
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsEGLRegisterImage(
-    _pCudaResource: *mut CUgraphicsResource,
-    _image: EGLImageKHR,
-    _flags: c_uint,
+    pCudaResource: *mut CUgraphicsResource,
+    image: EGLImageKHR,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsEGLRegisterImage")
+    ::driver::entry("cuGraphicsEGLRegisterImage", || {
+        ::driver::api::graphics::cuGraphicsEGLRegisterImage(
+            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+            image,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsGLRegisterBuffer(
-    _pCudaResource: *mut CUgraphicsResource,
-    _buffer: GLuint,
-    _Flags: c_uint,
+    pCudaResource: *mut CUgraphicsResource,
+    buffer: GLuint,
+    Flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsGLRegisterBuffer")
+    ::driver::entry("cuGraphicsGLRegisterBuffer", || {
+        ::driver::api::graphics::cuGraphicsGLRegisterBuffer(
+            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+            buffer,
+            Flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsGLRegisterImage(
-    _pCudaResource: *mut CUgraphicsResource,
-    _image: GLuint,
-    _target: GLenum,
-    _Flags: c_uint,
+    pCudaResource: *mut CUgraphicsResource,
+    image: GLuint,
+    target: GLenum,
+    Flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsGLRegisterImage")
+    ::driver::entry("cuGraphicsGLRegisterImage", || {
+        ::driver::api::graphics::cuGraphicsGLRegisterImage(
+            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+            image,
+            target,
+            Flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsMapResources(
-    _count: c_uint,
-    _resources: *mut CUgraphicsResource,
-    _hStream: CUstream,
+    count: c_uint,
+    resources: *mut CUgraphicsResource,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsMapResources")
+    ::driver::entry("cuGraphicsMapResources", || {
+        ::driver::api::graphics::cuGraphicsMapResources(count, resources, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsMapResources_ptsz(
-    _count: c_uint,
-    _resources: *mut CUgraphicsResource,
-    _hStream: CUstream,
+    count: c_uint,
+    resources: *mut CUgraphicsResource,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsMapResources_ptsz")
+    ::driver::entry_per_thread("cuGraphicsMapResources_ptsz", || {
+        ::driver::api::graphics::cuGraphicsMapResources(count, resources, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceGetMappedEglFrame(
-    _eglFrame: *mut CUeglFrame,
-    _resource: CUgraphicsResource,
-    _index: c_uint,
-    _mipLevel: c_uint,
+    eglFrame: *mut CUeglFrame,
+    resource: CUgraphicsResource,
+    index: c_uint,
+    mipLevel: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsResourceGetMappedEglFrame")
+    ::driver::entry("cuGraphicsResourceGetMappedEglFrame", || {
+        ::driver::api::graphics::cuGraphicsResourceGetMappedEglFrame(
+            unsafe { Out::new(eglFrame, "eglFrame") }?,
+            resource,
+            index,
+            mipLevel,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceGetMappedMipmappedArray(
-    _pMipmappedArray: *mut CUmipmappedArray,
-    _resource: CUgraphicsResource,
+    pMipmappedArray: *mut CUmipmappedArray,
+    resource: CUgraphicsResource,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsResourceGetMappedMipmappedArray")
+    ::driver::entry("cuGraphicsResourceGetMappedMipmappedArray", || {
+        ::driver::api::graphics::cuGraphicsResourceGetMappedMipmappedArray(
+            unsafe { Out::new(pMipmappedArray, "pMipmappedArray") }?,
+            resource,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceGetMappedPointer(
-    _pDevPtr: *mut CUdeviceptr_v1,
-    _pSize: *mut c_uint,
-    _resource: CUgraphicsResource,
+    pDevPtr: *mut CUdeviceptr_v1,
+    pSize: *mut c_uint,
+    resource: CUgraphicsResource,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsResourceGetMappedPointer")
+    ::driver::entry("cuGraphicsResourceGetMappedPointer", || {
+        ::driver::api::graphics::cuGraphicsResourceGetMappedPointer(
+            unsafe { Out::new(pDevPtr, "pDevPtr") }?,
+            unsafe { Out::new(pSize, "pSize") }?,
+            resource,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceGetMappedPointer_v2(
-    _pDevPtr: *mut CUdeviceptr,
-    _pSize: *mut usize,
-    _resource: CUgraphicsResource,
+    pDevPtr: *mut CUdeviceptr,
+    pSize: *mut usize,
+    resource: CUgraphicsResource,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsResourceGetMappedPointer_v2")
+    ::driver::entry("cuGraphicsResourceGetMappedPointer_v2", || {
+        ::driver::api::graphics::cuGraphicsResourceGetMappedPointer_v2(
+            unsafe { Out::new(pDevPtr, "pDevPtr") }?,
+            unsafe { Out::new(pSize, "pSize") }?,
+            resource,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceSetMapFlags(
-    _resource: CUgraphicsResource,
-    _flags: c_uint,
+    resource: CUgraphicsResource,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsResourceSetMapFlags")
+    ::driver::entry("cuGraphicsResourceSetMapFlags", || {
+        ::driver::api::graphics::cuGraphicsResourceSetMapFlags(resource, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsResourceSetMapFlags_v2(
-    _resource: CUgraphicsResource,
-    _flags: c_uint,
+    resource: CUgraphicsResource,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsResourceSetMapFlags_v2")
+    ::driver::entry("cuGraphicsResourceSetMapFlags_v2", || {
+        ::driver::api::graphics::cuGraphicsResourceSetMapFlags_v2(resource, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsSubResourceGetMappedArray(
-    _pArray: *mut CUarray,
-    _resource: CUgraphicsResource,
-    _arrayIndex: c_uint,
-    _mipLevel: c_uint,
+    pArray: *mut CUarray,
+    resource: CUgraphicsResource,
+    arrayIndex: c_uint,
+    mipLevel: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsSubResourceGetMappedArray")
+    ::driver::entry("cuGraphicsSubResourceGetMappedArray", || {
+        ::driver::api::graphics::cuGraphicsSubResourceGetMappedArray(
+            unsafe { Out::new(pArray, "pArray") }?,
+            resource,
+            arrayIndex,
+            mipLevel,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsUnmapResources(
-    _count: c_uint,
-    _resources: *mut CUgraphicsResource,
-    _hStream: CUstream,
+    count: c_uint,
+    resources: *mut CUgraphicsResource,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsUnmapResources")
+    ::driver::entry("cuGraphicsUnmapResources", || {
+        ::driver::api::graphics::cuGraphicsUnmapResources(count, resources, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsUnmapResources_ptsz(
-    _count: c_uint,
-    _resources: *mut CUgraphicsResource,
-    _hStream: CUstream,
+    count: c_uint,
+    resources: *mut CUgraphicsResource,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsUnmapResources_ptsz")
+    ::driver::entry_per_thread("cuGraphicsUnmapResources_ptsz", || {
+        ::driver::api::graphics::cuGraphicsUnmapResources(count, resources, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphicsUnregisterResource(_resource: CUgraphicsResource) -> CUresult {
-    ::driver::missing("cuGraphicsUnregisterResource")
+pub unsafe extern "C" fn cuGraphicsUnregisterResource(resource: CUgraphicsResource) -> CUresult {
+    ::driver::entry("cuGraphicsUnregisterResource", || {
+        ::driver::api::graphics::cuGraphicsUnregisterResource(resource)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsVDPAURegisterOutputSurface(
-    _pCudaResource: *mut CUgraphicsResource,
-    _vdpSurface: VdpOutputSurface,
-    _flags: c_uint,
+    pCudaResource: *mut CUgraphicsResource,
+    vdpSurface: VdpOutputSurface,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsVDPAURegisterOutputSurface")
+    ::driver::entry("cuGraphicsVDPAURegisterOutputSurface", || {
+        ::driver::api::graphics::cuGraphicsVDPAURegisterOutputSurface(
+            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+            vdpSurface,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsVDPAURegisterVideoSurface(
-    _pCudaResource: *mut CUgraphicsResource,
-    _vdpSurface: VdpVideoSurface,
-    _flags: c_uint,
+    pCudaResource: *mut CUgraphicsResource,
+    vdpSurface: VdpVideoSurface,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphicsVDPAURegisterVideoSurface")
+    ::driver::entry("cuGraphicsVDPAURegisterVideoSurface", || {
+        ::driver::api::graphics::cuGraphicsVDPAURegisterVideoSurface(
+            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+            vdpSurface,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxCreate(
-    _phCtx: *mut CUgreenCtx,
-    _desc: CUdevResourceDesc,
-    _dev: CUdevice,
-    _flags: c_uint,
+    phCtx: *mut CUgreenCtx,
+    desc: CUdevResourceDesc,
+    dev: CUdevice,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGreenCtxCreate")
+    ::driver::entry("cuGreenCtxCreate", || {
+        ::driver::api::green::cuGreenCtxCreate(unsafe { Out::new(phCtx, "phCtx") }?, desc, dev, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGreenCtxDestroy(_hCtx: CUgreenCtx) -> CUresult {
-    ::driver::missing("cuGreenCtxDestroy")
+pub unsafe extern "C" fn cuGreenCtxDestroy(hCtx: CUgreenCtx) -> CUresult {
+    ::driver::entry("cuGreenCtxDestroy", || ::driver::api::green::cuGreenCtxDestroy(hCtx))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxGetDevResource(
-    _hCtx: CUgreenCtx,
-    _resource: *mut CUdevResource,
-    _type_: CUdevResourceType,
+    hCtx: CUgreenCtx,
+    resource: *mut CUdevResource,
+    type_: CUdevResourceType,
 ) -> CUresult {
-    ::driver::missing("cuGreenCtxGetDevResource")
+    ::driver::entry("cuGreenCtxGetDevResource", || {
+        ::driver::api::green::cuGreenCtxGetDevResource(
+            hCtx,
+            unsafe { Out::new(resource, "resource") }?,
+            type_,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGreenCtxGetId(_greenCtx: CUgreenCtx, _greenCtxId: *mut c_ulonglong) -> CUresult {
-    ::driver::missing("cuGreenCtxGetId")
+pub unsafe extern "C" fn cuGreenCtxGetId(greenCtx: CUgreenCtx, greenCtxId: *mut c_ulonglong) -> CUresult {
+    ::driver::entry("cuGreenCtxGetId", || {
+        ::driver::api::green::cuGreenCtxGetId(greenCtx, unsafe { Out::new(greenCtxId, "greenCtxId") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGreenCtxRecordEvent(_hCtx: CUgreenCtx, _hEvent: CUevent) -> CUresult {
-    ::driver::missing("cuGreenCtxRecordEvent")
+pub unsafe extern "C" fn cuGreenCtxRecordEvent(hCtx: CUgreenCtx, hEvent: CUevent) -> CUresult {
+    ::driver::entry("cuGreenCtxRecordEvent", || ::driver::api::green::cuGreenCtxRecordEvent(hCtx, hEvent))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxStreamCreate(
-    _phStream: *mut CUstream,
-    _greenCtx: CUgreenCtx,
-    _flags: c_uint,
-    _priority: c_int,
+    phStream: *mut CUstream,
+    greenCtx: CUgreenCtx,
+    flags: c_uint,
+    priority: c_int,
 ) -> CUresult {
-    ::driver::missing("cuGreenCtxStreamCreate")
+    ::driver::entry("cuGreenCtxStreamCreate", || {
+        ::driver::api::green::cuGreenCtxStreamCreate(
+            unsafe { Out::new(phStream, "phStream") }?,
+            greenCtx,
+            flags,
+            priority,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGreenCtxWaitEvent(_hCtx: CUgreenCtx, _hEvent: CUevent) -> CUresult {
-    ::driver::missing("cuGreenCtxWaitEvent")
+pub unsafe extern "C" fn cuGreenCtxWaitEvent(hCtx: CUgreenCtx, hEvent: CUevent) -> CUresult {
+    ::driver::entry("cuGreenCtxWaitEvent", || ::driver::api::green::cuGreenCtxWaitEvent(hCtx, hEvent))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuImportExternalMemory(
-    _extMem_out: *mut CUexternalMemory,
-    _memHandleDesc: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
+    extMem_out: *mut CUexternalMemory,
+    memHandleDesc: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
 ) -> CUresult {
-    ::driver::missing("cuImportExternalMemory")
+    ::driver::entry("cuImportExternalMemory", || {
+        ::driver::api::external::cuImportExternalMemory(
+            unsafe { Out::new(extMem_out, "extMem_out") }?,
+            unsafe { borrow(memHandleDesc, "memHandleDesc") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuImportExternalSemaphore(
-    _extSem_out: *mut CUexternalSemaphore,
-    _semHandleDesc: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
+    extSem_out: *mut CUexternalSemaphore,
+    semHandleDesc: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
 ) -> CUresult {
-    ::driver::missing("cuImportExternalSemaphore")
+    ::driver::entry("cuImportExternalSemaphore", || {
+        ::driver::api::external::cuImportExternalSemaphore(
+            unsafe { Out::new(extSem_out, "extSem_out") }?,
+            unsafe { borrow(semHandleDesc, "semHandleDesc") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2847,11 +3161,13 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchCooperativeKernelMultiDevice(
-    _launchParamsList: *mut CUDA_LAUNCH_PARAMS,
-    _numDevices: c_uint,
-    _flags: c_uint,
+    launchParamsList: *mut CUDA_LAUNCH_PARAMS,
+    numDevices: c_uint,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuLaunchCooperativeKernelMultiDevice")
+    ::driver::entry("cuLaunchCooperativeKernelMultiDevice", || {
+        ::driver::api::execution::cuLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3294,162 +3610,208 @@ pub unsafe extern "C" fn cuLinkDestroy(state: CUlinkState) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointAddDevice(_leId: CUlogicalEndpointId, _dev: CUdevice) -> CUresult {
-    ::driver::missing("cuLogicalEndpointAddDevice")
+pub unsafe extern "C" fn cuLogicalEndpointAddDevice(leId: CUlogicalEndpointId, dev: CUdevice) -> CUresult {
+    ::driver::entry("cuLogicalEndpointAddDevice", || {
+        ::driver::api::fabric::cuLogicalEndpointAddDevice(leId, dev)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointBindAddr(
-    _leId: CUlogicalEndpointId,
-    _dev: CUdevice,
-    _offset: cuuint64_t,
-    _ptr: *mut c_void,
-    _size: cuuint64_t,
-    _flags: c_ulonglong,
+    leId: CUlogicalEndpointId,
+    dev: CUdevice,
+    offset: cuuint64_t,
+    ptr: *mut c_void,
+    size: cuuint64_t,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuLogicalEndpointBindAddr")
+    ::driver::entry("cuLogicalEndpointBindAddr", || {
+        ::driver::api::fabric::cuLogicalEndpointBindAddr(leId, dev, offset, ptr, size, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointBindMem(
-    _leId: CUlogicalEndpointId,
-    _dev: CUdevice,
-    _offset: cuuint64_t,
-    _memHandle: CUmemGenericAllocationHandle,
-    _memOffset: cuuint64_t,
-    _size: cuuint64_t,
-    _flags: c_ulonglong,
+    leId: CUlogicalEndpointId,
+    dev: CUdevice,
+    offset: cuuint64_t,
+    memHandle: CUmemGenericAllocationHandle,
+    memOffset: cuuint64_t,
+    size: cuuint64_t,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuLogicalEndpointBindMem")
+    ::driver::entry("cuLogicalEndpointBindMem", || {
+        ::driver::api::fabric::cuLogicalEndpointBindMem(leId, dev, offset, memHandle, memOffset, size, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointCreate(
-    _leId: CUlogicalEndpointId,
-    _prop: *const CUlogicalEndpointProp,
+    leId: CUlogicalEndpointId,
+    prop: *const CUlogicalEndpointProp,
 ) -> CUresult {
-    ::driver::missing("cuLogicalEndpointCreate")
+    ::driver::entry("cuLogicalEndpointCreate", || ::driver::api::fabric::cuLogicalEndpointCreate(leId, prop))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogicalEndpointDestroy(_leId: CUlogicalEndpointId) -> CUresult {
-    ::driver::missing("cuLogicalEndpointDestroy")
+pub unsafe extern "C" fn cuLogicalEndpointDestroy(leId: CUlogicalEndpointId) -> CUresult {
+    ::driver::entry("cuLogicalEndpointDestroy", || ::driver::api::fabric::cuLogicalEndpointDestroy(leId))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointExport(
-    _handle: *mut c_void,
-    _leId: CUlogicalEndpointId,
-    _handleType: CUlogicalEndpointIpcHandleType,
+    handle: *mut c_void,
+    leId: CUlogicalEndpointId,
+    handleType: CUlogicalEndpointIpcHandleType,
 ) -> CUresult {
-    ::driver::missing("cuLogicalEndpointExport")
+    ::driver::entry("cuLogicalEndpointExport", || {
+        ::driver::api::fabric::cuLogicalEndpointExport(handle, leId, handleType)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointGetLimits(
-    _bindAlignment: *mut cuuint64_t,
-    _maxSize: *mut cuuint64_t,
-    _prop: *const CUlogicalEndpointProp,
+    bindAlignment: *mut cuuint64_t,
+    maxSize: *mut cuuint64_t,
+    prop: *const CUlogicalEndpointProp,
 ) -> CUresult {
-    ::driver::missing("cuLogicalEndpointGetLimits")
+    ::driver::entry("cuLogicalEndpointGetLimits", || {
+        ::driver::api::fabric::cuLogicalEndpointGetLimits(
+            unsafe { Out::new(bindAlignment, "bindAlignment") }?,
+            unsafe { Out::new(maxSize, "maxSize") }?,
+            prop,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointIdRelease(
-    _baseLeId: CUlogicalEndpointId,
-    _count: cuuint32_t,
+    baseLeId: CUlogicalEndpointId,
+    count: cuuint32_t,
 ) -> CUresult {
-    ::driver::missing("cuLogicalEndpointIdRelease")
+    ::driver::entry("cuLogicalEndpointIdRelease", || {
+        ::driver::api::fabric::cuLogicalEndpointIdRelease(baseLeId, count)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointIdReserve(
-    _baseLeId: *mut CUlogicalEndpointId,
-    _count: cuuint32_t,
+    baseLeId: *mut CUlogicalEndpointId,
+    count: cuuint32_t,
 ) -> CUresult {
-    ::driver::missing("cuLogicalEndpointIdReserve")
+    ::driver::entry("cuLogicalEndpointIdReserve", || {
+        ::driver::api::fabric::cuLogicalEndpointIdReserve(unsafe { Out::new(baseLeId, "baseLeId") }?, count)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointImport(
-    _leId: CUlogicalEndpointId,
-    _handle: *const c_void,
-    _handleType: CUlogicalEndpointIpcHandleType,
+    leId: CUlogicalEndpointId,
+    handle: *const c_void,
+    handleType: CUlogicalEndpointIpcHandleType,
 ) -> CUresult {
-    ::driver::missing("cuLogicalEndpointImport")
+    ::driver::entry("cuLogicalEndpointImport", || {
+        ::driver::api::fabric::cuLogicalEndpointImport(leId, handle, handleType)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointQuery(
-    _leId: CUlogicalEndpointId,
-    _count: cuuint32_t,
-    _queryStatus: *mut c_int,
+    leId: CUlogicalEndpointId,
+    count: cuuint32_t,
+    queryStatus: *mut c_int,
 ) -> CUresult {
-    ::driver::missing("cuLogicalEndpointQuery")
+    ::driver::entry("cuLogicalEndpointQuery", || {
+        ::driver::api::fabric::cuLogicalEndpointQuery(
+            leId,
+            count,
+            unsafe { Out::new(queryStatus, "queryStatus") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointUnbind(
-    _leId: CUlogicalEndpointId,
-    _dev: CUdevice,
-    _offset: cuuint64_t,
-    _size: cuuint64_t,
+    leId: CUlogicalEndpointId,
+    dev: CUdevice,
+    offset: cuuint64_t,
+    size: cuuint64_t,
 ) -> CUresult {
-    ::driver::missing("cuLogicalEndpointUnbind")
+    ::driver::entry("cuLogicalEndpointUnbind", || {
+        ::driver::api::fabric::cuLogicalEndpointUnbind(leId, dev, offset, size)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogsCurrent(_iterator_out: *mut CUlogIterator, _flags: c_uint) -> CUresult {
-    ::driver::missing("cuLogsCurrent")
+pub unsafe extern "C" fn cuLogsCurrent(iterator_out: *mut CUlogIterator, flags: c_uint) -> CUresult {
+    ::driver::entry("cuLogsCurrent", || {
+        ::driver::api::logs::cuLogsCurrent(unsafe { Out::new(iterator_out, "iterator_out") }?, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogsDumpToFile(
-    _iterator: *mut CUlogIterator,
-    _pathToFile: *const c_char,
-    _flags: c_uint,
+    iterator: *mut CUlogIterator,
+    pathToFile: *const c_char,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuLogsDumpToFile")
+    ::driver::entry("cuLogsDumpToFile", || ::driver::api::logs::cuLogsDumpToFile(iterator, pathToFile, flags))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogsDumpToMemory(
-    _iterator: *mut CUlogIterator,
-    _buffer: *mut c_char,
-    _size: *mut usize,
-    _flags: c_uint,
+    iterator: *mut CUlogIterator,
+    buffer: *mut c_char,
+    size: *mut usize,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuLogsDumpToMemory")
+    ::driver::entry("cuLogsDumpToMemory", || {
+        ::driver::api::logs::cuLogsDumpToMemory(iterator, buffer, size, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogsRegisterCallback(
-    _callbackFunc: CUlogsCallback,
-    _userData: *mut c_void,
-    _callback_out: *mut CUlogsCallbackHandle,
+    callbackFunc: CUlogsCallback,
+    userData: *mut c_void,
+    callback_out: *mut CUlogsCallbackHandle,
 ) -> CUresult {
-    ::driver::missing("cuLogsRegisterCallback")
+    ::driver::entry("cuLogsRegisterCallback", || {
+        ::driver::api::logs::cuLogsRegisterCallback(
+            callbackFunc,
+            userData,
+            unsafe { OptOut::new(callback_out) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuLogsUnregisterCallback(_callback: CUlogsCallbackHandle) -> CUresult {
-    ::driver::missing("cuLogsUnregisterCallback")
+pub unsafe extern "C" fn cuLogsUnregisterCallback(callback: CUlogsCallbackHandle) -> CUresult {
+    ::driver::entry("cuLogsUnregisterCallback", || ::driver::api::logs::cuLogsUnregisterCallback(callback))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemAddressFree(_ptr: CUdeviceptr, _size: usize) -> CUresult {
-    ::driver::missing("cuMemAddressFree")
+pub unsafe extern "C" fn cuMemAddressFree(ptr: CUdeviceptr, size: usize) -> CUresult {
+    ::driver::entry("cuMemAddressFree", || ::driver::api::virtual_memory::cuMemAddressFree(ptr, size))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAddressReserve(
-    _ptr: *mut CUdeviceptr,
-    _size: usize,
-    _alignment: usize,
-    _addr: CUdeviceptr,
-    _flags: c_ulonglong,
+    ptr: *mut CUdeviceptr,
+    size: usize,
+    alignment: usize,
+    addr: CUdeviceptr,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuMemAddressReserve")
+    ::driver::entry("cuMemAddressReserve", || {
+        ::driver::api::virtual_memory::cuMemAddressReserve(
+            unsafe { Out::new(ptr, "ptr") }?,
+            size,
+            alignment,
+            addr,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3609,94 +3971,150 @@ pub unsafe extern "C" fn cuMemAlloc_v2(dptr: *mut CUdeviceptr, bytesize: usize) 
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemBatchDecompressAsync(
-    _paramsArray: *mut CUmemDecompressParams,
-    _count: usize,
-    _flags: c_uint,
-    _errorIndex: *mut usize,
-    _stream: CUstream,
+    paramsArray: *mut CUmemDecompressParams,
+    count: usize,
+    flags: c_uint,
+    errorIndex: *mut usize,
+    stream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemBatchDecompressAsync")
+    ::driver::entry("cuMemBatchDecompressAsync", || {
+        ::driver::api::memory::cuMemBatchDecompressAsync(
+            paramsArray,
+            count,
+            flags,
+            unsafe { OptOut::new(errorIndex) },
+            stream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemBatchDecompressAsync_ptsz(
-    _paramsArray: *mut CUmemDecompressParams,
-    _count: usize,
-    _flags: c_uint,
-    _errorIndex: *mut usize,
-    _stream: CUstream,
+    paramsArray: *mut CUmemDecompressParams,
+    count: usize,
+    flags: c_uint,
+    errorIndex: *mut usize,
+    stream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemBatchDecompressAsync_ptsz")
+    ::driver::entry_per_thread("cuMemBatchDecompressAsync_ptsz", || {
+        ::driver::api::memory::cuMemBatchDecompressAsync(
+            paramsArray,
+            count,
+            flags,
+            unsafe { OptOut::new(errorIndex) },
+            stream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemCreate(
-    _handle: *mut CUmemGenericAllocationHandle,
-    _size: usize,
-    _prop: *const CUmemAllocationProp,
-    _flags: c_ulonglong,
+    handle: *mut CUmemGenericAllocationHandle,
+    size: usize,
+    prop: *const CUmemAllocationProp,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuMemCreate")
+    ::driver::entry("cuMemCreate", || {
+        ::driver::api::virtual_memory::cuMemCreate(
+            unsafe { Out::new(handle, "handle") }?,
+            size,
+            unsafe { borrow(prop, "prop") }?,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync(
-    _dptrs: *mut CUdeviceptr,
-    _sizes: *mut usize,
-    _count: usize,
-    _prefetchLocs: *mut CUmemLocation,
-    _prefetchLocIdxs: *mut usize,
-    _numPrefetchLocs: usize,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    dptrs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut CUmemLocation,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemDiscardAndPrefetchBatchAsync")
+    ::driver::entry("cuMemDiscardAndPrefetchBatchAsync", || {
+        ::driver::api::memory::cuMemDiscardAndPrefetchBatchAsync(
+            dptrs,
+            sizes,
+            count,
+            prefetchLocs,
+            prefetchLocIdxs,
+            numPrefetchLocs,
+            flags,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync_ptsz(
-    _dptrs: *mut CUdeviceptr,
-    _sizes: *mut usize,
-    _count: usize,
-    _prefetchLocs: *mut CUmemLocation,
-    _prefetchLocIdxs: *mut usize,
-    _numPrefetchLocs: usize,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    dptrs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut CUmemLocation,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemDiscardAndPrefetchBatchAsync_ptsz")
+    ::driver::entry_per_thread("cuMemDiscardAndPrefetchBatchAsync_ptsz", || {
+        ::driver::api::memory::cuMemDiscardAndPrefetchBatchAsync(
+            dptrs,
+            sizes,
+            count,
+            prefetchLocs,
+            prefetchLocIdxs,
+            numPrefetchLocs,
+            flags,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemDiscardBatchAsync(
-    _dptrs: *mut CUdeviceptr,
-    _sizes: *mut usize,
-    _count: usize,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    dptrs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemDiscardBatchAsync")
+    ::driver::entry("cuMemDiscardBatchAsync", || {
+        ::driver::api::memory::cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemDiscardBatchAsync_ptsz(
-    _dptrs: *mut CUdeviceptr,
-    _sizes: *mut usize,
-    _count: usize,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    dptrs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemDiscardBatchAsync_ptsz")
+    ::driver::entry_per_thread("cuMemDiscardBatchAsync_ptsz", || {
+        ::driver::api::memory::cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemExportToShareableHandle(
-    _shareableHandle: *mut c_void,
-    _handle: CUmemGenericAllocationHandle,
-    _handleType: CUmemAllocationHandleType,
-    _flags: c_ulonglong,
+    shareableHandle: *mut c_void,
+    handle: CUmemGenericAllocationHandle,
+    handleType: CUmemAllocationHandleType,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuMemExportToShareableHandle")
+    ::driver::entry("cuMemExportToShareableHandle", || {
+        ::driver::api::virtual_memory::cuMemExportToShareableHandle(
+            shareableHandle,
+            handle,
+            handleType,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3726,11 +4144,17 @@ pub unsafe extern "C" fn cuMemFree_v2(dptr: CUdeviceptr) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAccess(
-    _flags: *mut c_ulonglong,
-    _location: *const CUmemLocation,
-    _ptr: CUdeviceptr,
+    flags: *mut c_ulonglong,
+    location: *const CUmemLocation,
+    ptr: CUdeviceptr,
 ) -> CUresult {
-    ::driver::missing("cuMemGetAccess")
+    ::driver::entry("cuMemGetAccess", || {
+        ::driver::api::virtual_memory::cuMemGetAccess(
+            unsafe { Out::new(flags, "flags") }?,
+            unsafe { borrow(location, "location") }?,
+            ptr,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3765,19 +4189,30 @@ pub unsafe extern "C" fn cuMemGetAddressRange_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAllocationGranularity(
-    _granularity: *mut usize,
-    _prop: *const CUmemAllocationProp,
-    _option: CUmemAllocationGranularity_flags,
+    granularity: *mut usize,
+    prop: *const CUmemAllocationProp,
+    option: CUmemAllocationGranularity_flags,
 ) -> CUresult {
-    ::driver::missing("cuMemGetAllocationGranularity")
+    ::driver::entry("cuMemGetAllocationGranularity", || {
+        ::driver::api::virtual_memory::cuMemGetAllocationGranularity(
+            unsafe { Out::new(granularity, "granularity") }?,
+            unsafe { borrow(prop, "prop") }?,
+            option,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAllocationPropertiesFromHandle(
-    _prop: *mut CUmemAllocationProp,
-    _handle: CUmemGenericAllocationHandle,
+    prop: *mut CUmemAllocationProp,
+    handle: CUmemGenericAllocationHandle,
 ) -> CUresult {
-    ::driver::missing("cuMemGetAllocationPropertiesFromHandle")
+    ::driver::entry("cuMemGetAllocationPropertiesFromHandle", || {
+        ::driver::api::virtual_memory::cuMemGetAllocationPropertiesFromHandle(
+            unsafe { Out::new(prop, "prop") }?,
+            handle,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3840,13 +4275,21 @@ pub unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) ->
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetLocationInfo(
-    _ptr: CUdeviceptr,
-    _size: usize,
-    _summaryGranularity: usize,
-    _samplingGranularity: usize,
-    _location_out: *mut CUmemLocation,
+    ptr: CUdeviceptr,
+    size: usize,
+    summaryGranularity: usize,
+    samplingGranularity: usize,
+    location_out: *mut CUmemLocation,
 ) -> CUresult {
-    ::driver::missing("cuMemGetLocationInfo")
+    ::driver::entry("cuMemGetLocationInfo", || {
+        ::driver::api::memory::cuMemGetLocationInfo(
+            ptr,
+            size,
+            summaryGranularity,
+            samplingGranularity,
+            location_out,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3919,40 +4362,50 @@ pub unsafe extern "C" fn cuMemHostUnregister(p: *mut c_void) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemImportFromShareableHandle(
-    _handle: *mut CUmemGenericAllocationHandle,
-    _osHandle: *mut c_void,
-    _shHandleType: CUmemAllocationHandleType,
+    handle: *mut CUmemGenericAllocationHandle,
+    osHandle: *mut c_void,
+    shHandleType: CUmemAllocationHandleType,
 ) -> CUresult {
-    ::driver::missing("cuMemImportFromShareableHandle")
+    ::driver::entry("cuMemImportFromShareableHandle", || {
+        ::driver::api::virtual_memory::cuMemImportFromShareableHandle(
+            unsafe { Out::new(handle, "handle") }?,
+            osHandle,
+            shHandleType,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemMap(
-    _ptr: CUdeviceptr,
-    _size: usize,
-    _offset: usize,
-    _handle: CUmemGenericAllocationHandle,
-    _flags: c_ulonglong,
+    ptr: CUdeviceptr,
+    size: usize,
+    offset: usize,
+    handle: CUmemGenericAllocationHandle,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuMemMap")
+    ::driver::entry("cuMemMap", || ::driver::api::virtual_memory::cuMemMap(ptr, size, offset, handle, flags))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemMapArrayAsync(
-    _mapInfoList: *mut CUarrayMapInfo,
-    _count: c_uint,
-    _hStream: CUstream,
+    mapInfoList: *mut CUarrayMapInfo,
+    count: c_uint,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemMapArrayAsync")
+    ::driver::entry("cuMemMapArrayAsync", || {
+        ::driver::api::virtual_memory::cuMemMapArrayAsync(mapInfoList, count, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemMapArrayAsync_ptsz(
-    _mapInfoList: *mut CUarrayMapInfo,
-    _count: c_uint,
-    _hStream: CUstream,
+    mapInfoList: *mut CUarrayMapInfo,
+    count: c_uint,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemMapArrayAsync_ptsz")
+    ::driver::entry_per_thread("cuMemMapArrayAsync_ptsz", || {
+        ::driver::api::virtual_memory::cuMemMapArrayAsync(mapInfoList, count, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4109,30 +4562,52 @@ pub unsafe extern "C" fn cuMemPrefetchAsync_v2_ptsz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPrefetchBatchAsync(
-    _dptrs: *mut CUdeviceptr,
-    _sizes: *mut usize,
-    _count: usize,
-    _prefetchLocs: *mut CUmemLocation,
-    _prefetchLocIdxs: *mut usize,
-    _numPrefetchLocs: usize,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    dptrs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut CUmemLocation,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemPrefetchBatchAsync")
+    ::driver::entry("cuMemPrefetchBatchAsync", || {
+        ::driver::api::memory::cuMemPrefetchBatchAsync(
+            dptrs,
+            sizes,
+            count,
+            prefetchLocs,
+            prefetchLocIdxs,
+            numPrefetchLocs,
+            flags,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPrefetchBatchAsync_ptsz(
-    _dptrs: *mut CUdeviceptr,
-    _sizes: *mut usize,
-    _count: usize,
-    _prefetchLocs: *mut CUmemLocation,
-    _prefetchLocIdxs: *mut usize,
-    _numPrefetchLocs: usize,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    dptrs: *mut CUdeviceptr,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut CUmemLocation,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemPrefetchBatchAsync_ptsz")
+    ::driver::entry_per_thread("cuMemPrefetchBatchAsync_ptsz", || {
+        ::driver::api::memory::cuMemPrefetchBatchAsync(
+            dptrs,
+            sizes,
+            count,
+            prefetchLocs,
+            prefetchLocIdxs,
+            numPrefetchLocs,
+            flags,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4170,26 +4645,33 @@ pub unsafe extern "C" fn cuMemRangeGetAttributes(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemRelease(_handle: CUmemGenericAllocationHandle) -> CUresult {
-    ::driver::missing("cuMemRelease")
+pub unsafe extern "C" fn cuMemRelease(handle: CUmemGenericAllocationHandle) -> CUresult {
+    ::driver::entry("cuMemRelease", || ::driver::api::virtual_memory::cuMemRelease(handle))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemRetainAllocationHandle(
-    _handle: *mut CUmemGenericAllocationHandle,
-    _addr: *mut c_void,
+    handle: *mut CUmemGenericAllocationHandle,
+    addr: *mut c_void,
 ) -> CUresult {
-    ::driver::missing("cuMemRetainAllocationHandle")
+    ::driver::entry("cuMemRetainAllocationHandle", || {
+        ::driver::api::virtual_memory::cuMemRetainAllocationHandle(
+            unsafe { Out::new(handle, "handle") }?,
+            addr,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemSetAccess(
-    _ptr: CUdeviceptr,
-    _size: usize,
-    _desc: *const CUmemAccessDesc,
-    _count: usize,
+    ptr: CUdeviceptr,
+    size: usize,
+    desc: *const CUmemAccessDesc,
+    count: usize,
 ) -> CUresult {
-    ::driver::missing("cuMemSetAccess")
+    ::driver::entry("cuMemSetAccess", || {
+        ::driver::api::virtual_memory::cuMemSetAccess(ptr, size, desc, count)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4204,8 +4686,8 @@ pub unsafe extern "C" fn cuMemSetMemPool(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuMemUnmap(_ptr: CUdeviceptr, _size: usize) -> CUresult {
-    ::driver::missing("cuMemUnmap")
+pub unsafe extern "C" fn cuMemUnmap(ptr: CUdeviceptr, size: usize) -> CUresult {
+    ::driver::entry("cuMemUnmap", || ::driver::api::virtual_memory::cuMemUnmap(ptr, size))
 }
 
 #[unsafe(no_mangle)]
@@ -5593,85 +6075,111 @@ pub unsafe extern "C" fn cuModuleUnload(hmod: CUmodule) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastAddDevice(
-    _mcHandle: CUmemGenericAllocationHandle,
-    _dev: CUdevice,
+    mcHandle: CUmemGenericAllocationHandle,
+    dev: CUdevice,
 ) -> CUresult {
-    ::driver::missing("cuMulticastAddDevice")
+    ::driver::entry("cuMulticastAddDevice", || ::driver::api::multicast::cuMulticastAddDevice(mcHandle, dev))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastBindAddr(
-    _mcHandle: CUmemGenericAllocationHandle,
-    _mcOffset: usize,
-    _memptr: CUdeviceptr,
-    _size: usize,
-    _flags: c_ulonglong,
+    mcHandle: CUmemGenericAllocationHandle,
+    mcOffset: usize,
+    memptr: CUdeviceptr,
+    size: usize,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuMulticastBindAddr")
+    ::driver::entry("cuMulticastBindAddr", || {
+        ::driver::api::multicast::cuMulticastBindAddr(mcHandle, mcOffset, memptr, size, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastBindAddr_v2(
-    _mcHandle: CUmemGenericAllocationHandle,
-    _dev: CUdevice,
-    _mcOffset: usize,
-    _memptr: CUdeviceptr,
-    _size: usize,
-    _flags: c_ulonglong,
+    mcHandle: CUmemGenericAllocationHandle,
+    dev: CUdevice,
+    mcOffset: usize,
+    memptr: CUdeviceptr,
+    size: usize,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuMulticastBindAddr_v2")
+    ::driver::entry("cuMulticastBindAddr_v2", || {
+        ::driver::api::multicast::cuMulticastBindAddr_v2(mcHandle, dev, mcOffset, memptr, size, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastBindMem(
-    _mcHandle: CUmemGenericAllocationHandle,
-    _mcOffset: usize,
-    _memHandle: CUmemGenericAllocationHandle,
-    _memOffset: usize,
-    _size: usize,
-    _flags: c_ulonglong,
+    mcHandle: CUmemGenericAllocationHandle,
+    mcOffset: usize,
+    memHandle: CUmemGenericAllocationHandle,
+    memOffset: usize,
+    size: usize,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuMulticastBindMem")
+    ::driver::entry("cuMulticastBindMem", || {
+        ::driver::api::multicast::cuMulticastBindMem(mcHandle, mcOffset, memHandle, memOffset, size, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastBindMem_v2(
-    _mcHandle: CUmemGenericAllocationHandle,
-    _dev: CUdevice,
-    _mcOffset: usize,
-    _memHandle: CUmemGenericAllocationHandle,
-    _memOffset: usize,
-    _size: usize,
-    _flags: c_ulonglong,
+    mcHandle: CUmemGenericAllocationHandle,
+    dev: CUdevice,
+    mcOffset: usize,
+    memHandle: CUmemGenericAllocationHandle,
+    memOffset: usize,
+    size: usize,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuMulticastBindMem_v2")
+    ::driver::entry("cuMulticastBindMem_v2", || {
+        ::driver::api::multicast::cuMulticastBindMem_v2(
+            mcHandle,
+            dev,
+            mcOffset,
+            memHandle,
+            memOffset,
+            size,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastCreate(
-    _mcHandle: *mut CUmemGenericAllocationHandle,
-    _prop: *const CUmulticastObjectProp,
+    mcHandle: *mut CUmemGenericAllocationHandle,
+    prop: *const CUmulticastObjectProp,
 ) -> CUresult {
-    ::driver::missing("cuMulticastCreate")
+    ::driver::entry("cuMulticastCreate", || {
+        ::driver::api::multicast::cuMulticastCreate(unsafe { Out::new(mcHandle, "mcHandle") }?, prop)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastGetGranularity(
-    _granularity: *mut usize,
-    _prop: *const CUmulticastObjectProp,
-    _option: CUmulticastGranularity_flags,
+    granularity: *mut usize,
+    prop: *const CUmulticastObjectProp,
+    option: CUmulticastGranularity_flags,
 ) -> CUresult {
-    ::driver::missing("cuMulticastGetGranularity")
+    ::driver::entry("cuMulticastGetGranularity", || {
+        ::driver::api::multicast::cuMulticastGetGranularity(
+            unsafe { Out::new(granularity, "granularity") }?,
+            prop,
+            option,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMulticastUnbind(
-    _mcHandle: CUmemGenericAllocationHandle,
-    _dev: CUdevice,
-    _mcOffset: usize,
-    _size: usize,
+    mcHandle: CUmemGenericAllocationHandle,
+    dev: CUdevice,
+    mcOffset: usize,
+    size: usize,
 ) -> CUresult {
-    ::driver::missing("cuMulticastUnbind")
+    ::driver::entry("cuMulticastUnbind", || {
+        ::driver::api::multicast::cuMulticastUnbind(mcHandle, dev, mcOffset, size)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5888,22 +6396,26 @@ pub unsafe extern "C" fn cuProfilerStop() -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync(
-    _extSemArray: *const CUexternalSemaphore,
-    _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
-    _numExtSems: c_uint,
-    _stream: CUstream,
+    extSemArray: *const CUexternalSemaphore,
+    paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+    numExtSems: c_uint,
+    stream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuSignalExternalSemaphoresAsync")
+    ::driver::entry("cuSignalExternalSemaphoresAsync", || {
+        ::driver::api::external::cuSignalExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync_ptsz(
-    _extSemArray: *const CUexternalSemaphore,
-    _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
-    _numExtSems: c_uint,
-    _stream: CUstream,
+    extSemArray: *const CUexternalSemaphore,
+    paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+    numExtSems: c_uint,
+    stream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuSignalExternalSemaphoresAsync_ptsz")
+    ::driver::entry_per_thread("cuSignalExternalSemaphoresAsync_ptsz", || {
+        ::driver::api::external::cuSignalExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6353,20 +6865,32 @@ pub unsafe extern "C" fn cuStreamGetCtx_v2_ptsz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevResource(
-    _hStream: CUstream,
-    _resource: *mut CUdevResource,
-    _type_: CUdevResourceType,
+    hStream: CUstream,
+    resource: *mut CUdevResource,
+    type_: CUdevResourceType,
 ) -> CUresult {
-    ::driver::missing("cuStreamGetDevResource")
+    ::driver::entry("cuStreamGetDevResource", || {
+        ::driver::api::green::cuStreamGetDevResource(
+            hStream,
+            unsafe { Out::new(resource, "resource") }?,
+            type_,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevResource_ptsz(
-    _hStream: CUstream,
-    _resource: *mut CUdevResource,
-    _type_: CUdevResourceType,
+    hStream: CUstream,
+    resource: *mut CUdevResource,
+    type_: CUdevResourceType,
 ) -> CUresult {
-    ::driver::missing("cuStreamGetDevResource_ptsz")
+    ::driver::entry_per_thread("cuStreamGetDevResource_ptsz", || {
+        ::driver::api::green::cuStreamGetDevResource(
+            hStream,
+            unsafe { Out::new(resource, "resource") }?,
+            type_,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6398,8 +6922,10 @@ pub unsafe extern "C" fn cuStreamGetFlags_ptsz(hStream: CUstream, flags: *mut c_
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamGetGreenCtx(_hStream: CUstream, _phCtx: *mut CUgreenCtx) -> CUresult {
-    ::driver::missing("cuStreamGetGreenCtx")
+pub unsafe extern "C" fn cuStreamGetGreenCtx(hStream: CUstream, phCtx: *mut CUgreenCtx) -> CUresult {
+    ::driver::entry("cuStreamGetGreenCtx", || {
+        ::driver::api::green::cuStreamGetGreenCtx(hStream, unsafe { Out::new(phCtx, "phCtx") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6851,24 +7377,43 @@ pub unsafe extern "C" fn cuTensorMapEncodeIm2col(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTensorMapEncodeIm2colWide(
-    _tensorMap: *mut CUtensorMap,
-    _tensorDataType: CUtensorMapDataType,
-    _tensorRank: cuuint32_t,
-    _globalAddress: *mut c_void,
-    _globalDim: *const cuuint64_t,
-    _globalStrides: *const cuuint64_t,
-    _pixelBoxLowerCornerWidth: c_int,
-    _pixelBoxUpperCornerWidth: c_int,
-    _channelsPerPixel: cuuint32_t,
-    _pixelsPerColumn: cuuint32_t,
-    _elementStrides: *const cuuint32_t,
-    _interleave: CUtensorMapInterleave,
-    _mode: CUtensorMapIm2ColWideMode,
-    _swizzle: CUtensorMapSwizzle,
-    _l2Promotion: CUtensorMapL2promotion,
-    _oobFill: CUtensorMapFloatOOBfill,
+    tensorMap: *mut CUtensorMap,
+    tensorDataType: CUtensorMapDataType,
+    tensorRank: cuuint32_t,
+    globalAddress: *mut c_void,
+    globalDim: *const cuuint64_t,
+    globalStrides: *const cuuint64_t,
+    pixelBoxLowerCornerWidth: c_int,
+    pixelBoxUpperCornerWidth: c_int,
+    channelsPerPixel: cuuint32_t,
+    pixelsPerColumn: cuuint32_t,
+    elementStrides: *const cuuint32_t,
+    interleave: CUtensorMapInterleave,
+    mode: CUtensorMapIm2ColWideMode,
+    swizzle: CUtensorMapSwizzle,
+    l2Promotion: CUtensorMapL2promotion,
+    oobFill: CUtensorMapFloatOOBfill,
 ) -> CUresult {
-    ::driver::missing("cuTensorMapEncodeIm2colWide")
+    ::driver::entry("cuTensorMapEncodeIm2colWide", || {
+        ::driver::api::tensor_map::cuTensorMapEncodeIm2colWide(
+            tensorMap,
+            tensorDataType,
+            tensorRank,
+            globalAddress,
+            globalDim,
+            globalStrides,
+            pixelBoxLowerCornerWidth,
+            pixelBoxUpperCornerWidth,
+            channelsPerPixel,
+            pixelsPerColumn,
+            elementStrides,
+            interleave,
+            mode,
+            swizzle,
+            l2Promotion,
+            oobFill,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6919,11 +7464,17 @@ pub unsafe extern "C" fn cuTensorMapReplaceAddress(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTensorMapSetAllocationClass(
-    _tensorMap: *mut CUtensorMap,
-    _allocClass: CUtensorMapAllocClass,
-    _outAllocClass: *mut CUtensorMapAllocClass,
+    tensorMap: *mut CUtensorMap,
+    allocClass: CUtensorMapAllocClass,
+    outAllocClass: *mut CUtensorMapAllocClass,
 ) -> CUresult {
-    ::driver::missing("cuTensorMapSetAllocationClass")
+    ::driver::entry("cuTensorMapSetAllocationClass", || {
+        ::driver::api::tensor_map::cuTensorMapSetAllocationClass(
+            tensorMap,
+            allocClass,
+            unsafe { OptOut::new(outAllocClass) },
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -7319,53 +7870,79 @@ pub unsafe extern "C" fn cuUserObjectRetain(object: CUuserObject, count: c_uint)
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuVDPAUCtxCreate(
-    _pCtx: *mut CUcontext,
-    _flags: c_uint,
-    _device: CUdevice,
-    _vdpDevice: VdpDevice,
-    _vdpGetProcAddress: VdpGetProcAddress,
+    pCtx: *mut CUcontext,
+    flags: c_uint,
+    device: CUdevice,
+    vdpDevice: VdpDevice,
+    vdpGetProcAddress: VdpGetProcAddress,
 ) -> CUresult {
-    ::driver::missing("cuVDPAUCtxCreate")
+    ::driver::entry("cuVDPAUCtxCreate", || {
+        ::driver::api::graphics::cuVDPAUCtxCreate(
+            unsafe { Out::new(pCtx, "pCtx") }?,
+            flags,
+            device,
+            vdpDevice,
+            vdpGetProcAddress,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuVDPAUCtxCreate_v2(
-    _pCtx: *mut CUcontext,
-    _flags: c_uint,
-    _device: CUdevice,
-    _vdpDevice: VdpDevice,
-    _vdpGetProcAddress: VdpGetProcAddress,
+    pCtx: *mut CUcontext,
+    flags: c_uint,
+    device: CUdevice,
+    vdpDevice: VdpDevice,
+    vdpGetProcAddress: VdpGetProcAddress,
 ) -> CUresult {
-    ::driver::missing("cuVDPAUCtxCreate_v2")
+    ::driver::entry("cuVDPAUCtxCreate_v2", || {
+        ::driver::api::graphics::cuVDPAUCtxCreate_v2(
+            unsafe { Out::new(pCtx, "pCtx") }?,
+            flags,
+            device,
+            vdpDevice,
+            vdpGetProcAddress,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuVDPAUGetDevice(
-    _pDevice: *mut CUdevice,
-    _vdpDevice: VdpDevice,
-    _vdpGetProcAddress: VdpGetProcAddress,
+    pDevice: *mut CUdevice,
+    vdpDevice: VdpDevice,
+    vdpGetProcAddress: VdpGetProcAddress,
 ) -> CUresult {
-    ::driver::missing("cuVDPAUGetDevice")
+    ::driver::entry("cuVDPAUGetDevice", || {
+        ::driver::api::graphics::cuVDPAUGetDevice(
+            unsafe { Out::new(pDevice, "pDevice") }?,
+            vdpDevice,
+            vdpGetProcAddress,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync(
-    _extSemArray: *const CUexternalSemaphore,
-    _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
-    _numExtSems: c_uint,
-    _stream: CUstream,
+    extSemArray: *const CUexternalSemaphore,
+    paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+    numExtSems: c_uint,
+    stream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuWaitExternalSemaphoresAsync")
+    ::driver::entry("cuWaitExternalSemaphoresAsync", || {
+        ::driver::api::external::cuWaitExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync_ptsz(
-    _extSemArray: *const CUexternalSemaphore,
-    _paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
-    _numExtSems: c_uint,
-    _stream: CUstream,
+    extSemArray: *const CUexternalSemaphore,
+    paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+    numExtSems: c_uint,
+    stream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuWaitExternalSemaphoresAsync_ptsz")
+    ::driver::entry_per_thread("cuWaitExternalSemaphoresAsync_ptsz", || {
+        ::driver::api::external::cuWaitExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+    })
 }
 
 /// In the order of `driver::generated::proc_address::EXPORTS`.
