@@ -37,7 +37,8 @@ fn main() {
         };
         match emit(&program, kernel, &options) {
             Ok(compiled) => {
-                println!("{} {}", compiled.setting.letter(), kernel.name);
+                let rival = compiled.rival.map_or(String::new(), |rival| format!(" or {rival}"));
+                println!("{} {}{rival} {}", compiled.setting.letter(), compiled.width, kernel.name);
                 for (setting, why) in [("S", compiled.why_not_simd), ("P", compiled.why_not_warp)] {
                     why.into_iter().for_each(|why| println!("    not {setting}: {why}"));
                 }

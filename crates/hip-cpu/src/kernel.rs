@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use cache::{Cache, Key, KeyBuilder};
 use compiler::back::cpu::{self, Compiled, Options, Setting};
 use compiler::ir::SharedLayout;
-use compiler::program::Kernel;
+use compiler::program::{Kernel, Program};
 use config::CpuSetting;
 use hip_sys::*;
 
@@ -94,40 +94,17 @@ pub fn build(module: &Module, index: usize, block: [u32; 3], clustered: bool) ->
 }
 
 fn build_here(module: &Module, index: usize, block: [u32; 3], clustered: bool) -> Result<Arc<exec::Kernel>> {
-    let config = config::get();
     let target = Target::host();
-    let setting = match config.cpu_setting {
-        CpuSetting::Auto => None,
-        CpuSetting::Lane => Some(Setting::Lane),
-        CpuSetting::Warp => Some(Setting::Warp),
-        CpuSetting::Simd => Some(Setting::Simd),
-    };
-    let (width, vector_bits) = (config.cpu_width, target.vector_bits);
-    let options = Options { block, setting, width, vector_bits, clustered, sanitize: config.sanitize };
+    let options = options(block, clustered, target);
     let name = &module.header(index).name;
     let key = key(&module.digest, name, &options, target);
 
     let start = Instant::now();
-    if let Some((shape, object)) = Cache::global().get(&key, name).and_then(|bytes| unpack(&bytes)) {
-        match exec::Kernel::load(&object, &shape) {
-            Ok(code) => {
-                tracing::info!(target: "cudaway::cpu", "cache hit {name}, block {block:?}");
-                profile::made(name, block, &code, start.elapsed());
-                return Ok(Arc::new(code));
-            }
-            Err(error) => {
-                tracing::warn!(target: "cudaway::cpu", "cached code of {name}: {error}; compiling again")
-            }
-        }
+    if let Some(code) = cached(&key, name, block) {
+        return Ok(Arc::new(code));
     }
-
     let program = module.lowered(index);
-    let compiled = cpu::emit(&program, &program.kernels[0], &options).map_err(|diagnostics| {
-        for diagnostic in diagnostics {
-            tracing::error!(target: "cudaway::cpu", "{name}: {diagnostic}");
-        }
-        hipErrorInvalidKernelFile
-    })?;
+    let compiled = emit(&program, &options)?;
     let quick = cpu::quick(&program, &program.kernels[0], &options, &compiled);
     drop(program);
     module.forget(index);
@@ -153,6 +130,91 @@ fn build_here(module: &Module, index: usize, block: [u32; 3], clustered: bool) -
         tracing::warn!(target: "cudaway::cpu", "{name} stays as it is: no thread to compile it: {error}");
     }
     Ok(code)
+}
+
+/// Makes the code in groups of `width`, which takes turns with `code` until one is known to be faster. The cache has that
+/// one from then on.
+pub fn try_rival(module: &Arc<Module>, index: usize, block: [u32; 3], code: &Arc<exec::Kernel>, width: u32) {
+    let target = Target::host();
+    let chosen = options(block, false, target);
+    let asked = Options { width: Some(width), ..chosen.clone() };
+    let (module, code) = (module.clone(), Arc::downgrade(code));
+    let mut pending = Pending::new();
+    let work = move || {
+        pending.take_turn();
+        let name = module.header(index).name.clone();
+        let [winner, loser] = [&asked, &chosen].map(|options| key(&module.digest, &name, options, target));
+        let start = Instant::now();
+        let made = || -> Result<exec::Kernel> {
+            let program = module.lowered(index);
+            let compiled = emit(&program, &asked)?;
+            let making = Making { name: name.clone(), block, target, start, emitted: start.elapsed() };
+            let (rival, packed) = making.finish(&compiled)?;
+            Cache::global().put(&winner, &packed);
+            Ok(rival)
+        };
+        let Some(rival) = cached(&winner, &name, block).or_else(|| made().ok()) else { return };
+        let Some(code) = code.upgrade() else { return };
+        let told = move |is_faster: bool, [first, second]: [f64; 2]| {
+            tracing::info!(
+                target: "cudaway::cpu",
+                "{name}, block {block:?}: {first:.0} ns a block, in groups of {width} {second:.0} ns; {} stay",
+                if is_faster { "these" } else { "the first" }
+            );
+            settle(if is_faster { &winner } else { &loser }, &loser, &name);
+        };
+        code.try_beside(rival, Box::new(told));
+    };
+    if let Err(error) = thread::spawn("cudaway-jit".to_owned(), work) {
+        tracing::warn!(target: "cudaway::cpu", "no thread to compile a rival: {error}");
+    }
+}
+
+/// The code under `from` is what `to` is asked for from now on, with nothing left to try.
+fn settle(from: &Key, to: &Key, name: &str) {
+    let Some((shape, object)) = Cache::global().get(from, name).and_then(|bytes| unpack(&bytes)) else {
+        return;
+    };
+    Cache::global().put(to, &pack(&CompiledShape { rival: None, ..shape }, &object));
+}
+
+/// What code for this block is made for when the program launches it.
+fn options(block: [u32; 3], clustered: bool, target: &Target) -> Options {
+    let config = config::get();
+    let setting = match config.cpu_setting {
+        CpuSetting::Auto => None,
+        CpuSetting::Lane => Some(Setting::Lane),
+        CpuSetting::Warp => Some(Setting::Warp),
+        CpuSetting::Simd => Some(Setting::Simd),
+    };
+    let (width, vector_bits) = (config.cpu_width, target.vector_bits);
+    Options { block, setting, width, vector_bits, clustered, sanitize: config.sanitize }
+}
+
+fn cached(key: &Key, name: &str, block: [u32; 3]) -> Option<exec::Kernel> {
+    let start = Instant::now();
+    let (shape, object) = Cache::global().get(key, name).and_then(|bytes| unpack(&bytes))?;
+    match exec::Kernel::load(&object, &shape) {
+        Ok(code) => {
+            tracing::info!(target: "cudaway::cpu", "cache hit {name}, block {block:?}");
+            profile::made(name, block, &code, start.elapsed());
+            Some(code)
+        }
+        Err(error) => {
+            tracing::warn!(target: "cudaway::cpu", "cached code of {name}: {error}; compiling again");
+            None
+        }
+    }
+}
+
+fn emit(program: &Program, options: &Options) -> Result<Compiled> {
+    let kernel = &program.kernels[0];
+    cpu::emit(program, kernel, options).map_err(|diagnostics| {
+        for diagnostic in diagnostics {
+            tracing::error!(target: "cudaway::cpu", "{}: {diagnostic}", kernel.name);
+        }
+        hipErrorInvalidKernelFile
+    })
 }
 
 /// A kernel on its way from LLVM IR to code.
@@ -207,7 +269,7 @@ fn key(digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key
         .finish()
 }
 
-/// Setting, width, context bytes, local bytes, stackful, why not in S and in P, then the object.
+/// Setting, width, context bytes, local bytes, stackful, rival's width or 0, why not in S and in P, then the object.
 fn pack(shape: &CompiledShape, object: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(PACKED_BYTES + object.len());
     bytes.extend(SETTINGS.iter().position(|&it| it == shape.setting).map_or(0, |at| at as u32).to_le_bytes());
@@ -215,6 +277,7 @@ fn pack(shape: &CompiledShape, object: &[u8]) -> Vec<u8> {
     bytes.extend(shape.context_bytes.to_le_bytes());
     bytes.extend(shape.local_bytes.to_le_bytes());
     bytes.extend(u32::from(shape.stackful).to_le_bytes());
+    bytes.extend(shape.rival.unwrap_or(0).to_le_bytes());
     for why in &shape.why_not {
         // No reason is ever empty.
         let why = why.as_deref().unwrap_or_default();
@@ -225,7 +288,7 @@ fn pack(shape: &CompiledShape, object: &[u8]) -> Vec<u8> {
     bytes
 }
 
-const PACKED_BYTES: usize = 28;
+const PACKED_BYTES: usize = 32;
 
 /// By the number that stands for them in a packed shape.
 const SETTINGS: [Setting; 3] = [Setting::Lane, Setting::Simd, Setting::Warp];
@@ -248,6 +311,7 @@ fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
         context_bytes: u64_at(8)?,
         local_bytes: u64_at(16)?,
         stackful: u32_at(24)? == 1,
+        rival: Some(u32_at(28)?).filter(|&width| width > 0),
         why_not,
     };
     Some((shape, rest.to_vec()))
@@ -278,12 +342,13 @@ mod tests {
                 local_bytes: 48,
                 stackful: setting == Setting::Lane,
                 why_not: [(setting != Setting::Simd).then(|| "it waits".to_owned()), None],
+                rival: (setting == Setting::Simd).then_some(8),
             };
             let packed = pack(&shape, b"elf");
             assert_eq!(unpack(&packed), Some((shape, b"elf".to_vec())));
             assert_eq!(unpack(&packed[..PACKED_BYTES + 7]), None);
         }
-        assert_eq!(unpack(&[0; 27]), None);
+        assert_eq!(unpack(&[0; PACKED_BYTES - 1]), None);
         let facts = Facts {
             shared: SharedLayout { bytes: 1 << 33, align: 128, ..SharedLayout::default() },
             local_bytes: 40,

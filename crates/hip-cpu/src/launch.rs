@@ -240,6 +240,7 @@ impl Launched {
         if let Some(start) = start {
             profile::ran(&function.header().name, self.shape.block, code.best(), start.elapsed());
         }
+        function.reconsider(code, self.shape.block);
         if let Some(fault) = fault {
             self.report(fault);
         }

@@ -319,4 +319,11 @@ impl Function {
         self.compiled.write().push((wanted, code.clone()));
         Ok(code)
     }
+
+    /// Looks for a faster width for what has run long enough.
+    pub fn reconsider(&self, code: &Arc<exec::Kernel>, block: [u32; 3]) {
+        if let Some(width) = code.rival_due() {
+            kernel::try_rival(&self.module, self.index, block, code, width);
+        }
+    }
 }

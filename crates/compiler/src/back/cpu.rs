@@ -61,6 +61,8 @@ pub struct Compiled {
     pub why_not_simd: Option<String>,
     /// Why it does not run in P either.
     pub why_not_warp: Option<String>,
+    /// Another width that gives the same in S and may be as fast: which one is, a trial tells.
+    pub rival: Option<u32>,
 }
 
 pub const ENTRY_SIMD: &str = "cudaway_run";

@@ -16,17 +16,19 @@ mod tensor;
 #[cfg(test)]
 mod tests;
 pub mod texture;
+pub mod trial;
 
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, ENTRY_WARP, Setting};
 
 use crate::jit;
 use arena::{Arena, Mapping};
 use guard::Guard;
+use trial::{Trial, Turn};
 
 /// What ended a grid early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -253,6 +255,12 @@ pub struct Kernel {
     block_ns: AtomicU32,
     /// Code in setting S that took longer to compile, and runs in the place of this since it is there.
     better: OnceLock<Box<Kernel>>,
+    /// Width of the code that may be as fast as this.
+    rival: Option<u32>,
+    is_rival_asked_for: AtomicBool,
+    /// Nanoseconds of all blocks so far.
+    spent_ns: AtomicU64,
+    trial: OnceLock<Box<Trial>>,
     // Behind `entry`.
     _code: jit::Code,
 }
@@ -276,6 +284,10 @@ impl Kernel {
             why_not: compiled.why_not.clone(),
             block_ns: AtomicU32::new(0),
             better: OnceLock::new(),
+            rival: compiled.rival,
+            is_rival_asked_for: AtomicBool::new(false),
+            spent_ns: AtomicU64::new(0),
+            trial: OnceLock::new(),
             _code: code,
         })
     }
@@ -289,7 +301,36 @@ impl Kernel {
 
     /// The code that runs: this, or what has replaced it.
     pub fn best(&self) -> &Kernel {
+        let made = self.made();
+        made.trial.get().and_then(|trial| trial.winner()).unwrap_or(made)
+    }
+
+    /// The code that took longest to make so far.
+    fn made(&self) -> &Kernel {
         self.better.get().map_or(self, |better| better)
+    }
+
+    /// The code for the next chunk of blocks.
+    fn next(&self) -> (&Kernel, Option<Turn<'_>>) {
+        let made = self.made();
+        made.trial.get().map_or((made, None), |trial| trial.next(made))
+    }
+
+    /// Once, when so much time has gone into this code that a trial is worth it: the width of its rival.
+    pub fn rival_due(&self) -> Option<u32> {
+        let made = self.made();
+        let width = made.rival?;
+        let is_due = made.spent_ns.load(Ordering::Relaxed) >= trial::WORTH.as_nanos() as u64;
+        (is_due && !made.is_rival_asked_for.swap(true, Ordering::Relaxed)).then_some(width)
+    }
+
+    /// From its next chunk of blocks on, `rival`, which does the same, takes turns with this code until one is known to
+    /// be faster.
+    pub fn try_beside(&self, rival: Kernel, told: trial::Told) {
+        let made = self.made();
+        if matches!((&made.entry, &rival.entry), (Entry::Simd(_), Entry::Simd(_))) {
+            let _ = made.trial.set(Box::new(Trial::new(rival, told)));
+        }
     }
 }
 
@@ -303,6 +344,8 @@ pub struct CompiledShape {
     pub stackful: bool,
     /// Why not in S, and why not in P.
     pub why_not: [Option<String>; 2],
+    /// Another width that may be as fast.
+    pub rival: Option<u32>,
 }
 
 impl From<&Compiled> for CompiledShape {
@@ -314,6 +357,7 @@ impl From<&Compiled> for CompiledShape {
             local_bytes: compiled.local_bytes,
             stackful: compiled.stackful,
             why_not: [compiled.why_not_simd.clone(), compiled.why_not_warp.clone()],
+            rival: compiled.rival,
         }
     }
 }
@@ -383,14 +427,14 @@ impl Job<'_> {
     }
 
     fn run_chunks(&self, guard: &Guard, arena: &mut Arena, number: u32) -> Result<(), Fault> {
-        let mut kernel = self.grid.kernel.best();
+        let mut kernel = self.grid.kernel.made();
         let Arena { shared, context, local, .. } = arena;
         let mut room_for = |kernel| worker(kernel, self.grid, [shared, context, local], number);
         let mut worker = room_for(kernel)?;
         while let Some((first, count)) = self.take() {
-            let best = self.grid.kernel.best();
-            if !std::ptr::eq(best, kernel) {
-                kernel = best;
+            let (next, turn) = self.grid.kernel.next();
+            if !std::ptr::eq(next, kernel) {
+                kernel = next;
                 worker = room_for(kernel)?;
             }
             let Entry::Simd(run) = kernel.entry else { return Ok(()) };
@@ -398,6 +442,9 @@ impl Job<'_> {
             let status = unsafe { run.call(guard, self.grid.launch, &worker, first, count) };
             if status != 0 {
                 return Err(Fault::of_status(status));
+            }
+            if let Some(turn) = turn {
+                turn.end(count);
             }
         }
         Ok(())
@@ -491,6 +538,7 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
         pool::share(&job, (total - 1).min(n_workers - 1) as usize);
     }
     let spent = start.elapsed().as_nanos() as u64 * if alone { 1 } else { n_workers.min(total) };
+    grid.kernel.made().spent_ns.fetch_add(spent, Ordering::Relaxed);
     grid.kernel.block_ns.store((spent / total).clamp(1, u64::from(u32::MAX)) as u32, Ordering::Relaxed);
     if job.status.load(Ordering::Acquire) == 0 {
         return Ok(());

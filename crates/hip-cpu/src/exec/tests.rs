@@ -15,6 +15,7 @@ fn kernel(text: &str, setting: Setting) -> Kernel {
         local_bytes: 16,
         stackful: false,
         why_not: [None, None],
+        rival: None,
     };
     Kernel::load(&object, &shape).unwrap()
 }
@@ -393,4 +394,65 @@ fn code_that_was_replaced_runs_no_more_and_every_block_runs_once() {
             }
         }
     });
+}
+
+/// Blocks from `first` on; each adds its number to `out[0]`, after so many turns of an empty loop.
+fn adding(turns: u64) -> String {
+    format!(
+        "define i32 @cudaway_run(ptr %launch, ptr %worker, i64 %first, i64 %count) {{
+         entry:
+           %params = load ptr, ptr %launch
+           %out = load ptr, ptr %params
+           %end = add i64 %first, %count
+           br label %block
+         block:
+           %b = phi i64 [ %first, %entry ], [ %next, %done ]
+           br label %turn
+         turn:
+           %i = phi i64 [ 0, %block ], [ %more, %turn ]
+           call void asm sideeffect \"\", \"\"()
+           %more = add i64 %i, 1
+           %again = icmp ult i64 %more, {turns}
+           br i1 %again, label %turn, label %done
+         done:
+           atomicrmw add ptr %out, i64 %b monotonic
+           %next = add i64 %b, 1
+           %is_end = icmp eq i64 %next, %end
+           br i1 %is_end, label %all, label %block
+         all:
+           ret i32 0
+         }}"
+    )
+}
+
+/// What a trial between two codes with these turns ends in, and how often that was told.
+fn verdict(turns: u64, rival_turns: u64) -> (bool, u32) {
+    let first = kernel(&adding(turns), Setting::Simd);
+    static TOLD: AtomicU32 = AtomicU32::new(0);
+    let before = TOLD.load(Ordering::Relaxed);
+    let told = |_, _| {
+        TOLD.fetch_add(1, Ordering::Relaxed);
+    };
+    first.try_beside(kernel(&adding(rival_turns), Setting::Simd), Box::new(told));
+    let own = &raw const first;
+    let told = || TOLD.load(Ordering::Relaxed) - before;
+    let all = || {
+        let mut sum = 0u64;
+        launch(&first, [1000, 1, 1], [1, 1, 1], &[(&raw mut sum).addr() as u64]).unwrap();
+        assert_eq!(sum, 1000 * 999 / 2, "each block runs once, in either code");
+    };
+    for _ in 0..100_000 {
+        all();
+        if told() > 0 {
+            break;
+        }
+    }
+    all();
+    (!std::ptr::eq(first.best(), own), told())
+}
+
+#[test]
+fn of_two_codes_that_take_turns_the_one_with_a_thousandth_of_the_work_stays() {
+    assert_eq!(verdict(200_000, 200), (true, 1));
+    assert_eq!(verdict(200, 200_000), (false, 1));
 }

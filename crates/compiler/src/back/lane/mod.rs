@@ -67,6 +67,7 @@ fn write(
         stackful,
         why_not_simd: None,
         why_not_warp: None,
+        rival: None,
     })
 }
 

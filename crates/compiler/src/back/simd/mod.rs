@@ -56,9 +56,14 @@ pub fn emit(
     let width = if per_warp { 32 } else { width::width(body, options, total)? };
     let mut threads = Threads { block: options.block, width };
     let mut first = plan(body, threads, local_bytes, among)?;
-    if !per_warp && options.width.is_none() && width::is_scalar_faster(&first, options.vector_bits) {
-        threads.width = 1;
-        first = plan(body, threads, local_bytes, among)?;
+    let mut rival = None;
+    if !per_warp && options.width.is_none() {
+        let choice = width::choice(&first, threads, options.vector_bits);
+        rival = choice.rival.filter(|_| options.setting.is_none() && is_any_good(body));
+        if choice.width != threads.width {
+            threads.width = choice.width;
+            first = plan(body, threads, local_bytes, among)?;
+        }
     }
     let write = |plan, compact| {
         let locals = locals.clone();
@@ -90,6 +95,7 @@ pub fn emit(
         stackful: waits,
         why_not_simd: None,
         why_not_warp: None,
+        rival: rival.filter(|_| !waits),
     })
 }
 

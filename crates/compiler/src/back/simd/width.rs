@@ -8,6 +8,7 @@ use crate::back::cpu::Options;
 use crate::ir::{FloatBin, FloatUn, Function, Inst, IntBin, Op, Order, Space, Ty, Value};
 use crate::pass::dominators::successors;
 use crate::pass::liveness::live_in;
+use crate::pass::number::Threads;
 use crate::pass::regions::{Plan, Region};
 use crate::pass::shape::{Shape, structure};
 
@@ -91,12 +92,54 @@ const LONGEST: f64 = 2.0;
 /// What the last trip's mispredicted branch costs one thread.
 const MISPREDICTED: f64 = 10.0;
 
-/// Whether the kernel is clearly faster one thread after the other than in the groups of this plan.
-pub(super) fn is_scalar_faster(plan: &Plan, vector_bits: u32) -> bool {
+/// How often faster the model says that scalar code is, for it to be taken; and where that depends on the data's trips.
+const SCALAR_FROM: f64 = 1.25;
+const CLOSE: std::ops::Range<f64> = 0.5..4.0;
+
+/// Threads of a group, and another number that may be as fast.
+pub(super) struct Choice {
+    pub width: u32,
+    pub rival: Option<u32>,
+}
+
+/// The width of this plan, or 1 where the kernel is clearly faster one thread after the other.
+pub(super) fn choice(plan: &Plan, threads: Threads, vector_bits: u32) -> Choice {
+    let width = threads.width;
+    if let Some(gain) = scalar_gain(plan, vector_bits) {
+        let (width, other) = if gain > SCALAR_FROM { (1, width) } else { (width, 1) };
+        return Choice { width, rival: CLOSE.contains(&gain).then_some(other) };
+    }
+    // Spills against more groups in flight.
+    let registers = if vector_bits >= 512 { 32 } else { 16 };
+    let is_tight = width > 8
+        && plan
+            .regions
+            .iter()
+            .any(|region| loop_bits(region) * u64::from(width) > registers * u64::from(vector_bits));
+    Choice { width, rival: is_tight.then_some(width / 2) }
+}
+
+/// Most bits that a lane carries into a block of a loop.
+fn loop_bits(region: &Region) -> u64 {
+    let live = live_in(&region.function);
+    let bits = |value: Value| match region.shapes[value.index()].is_varying() {
+        true => u64::from(region.function.ty(value).bits()),
+        false => 0,
+    };
+    let blocks = (0..region.function.blocks.len()).filter(|&at| region.loops.of[at].is_some());
+    let carried = blocks.map(|at| {
+        let params = region.function.blocks[at].params.iter().copied();
+        live[at].iter().map(|index| Value(index as u32)).chain(params).map(bits).sum()
+    });
+    carried.max().unwrap_or(0)
+}
+
+/// How often faster the kernel is one thread after the other than in the groups of this plan, if that is in question.
+fn scalar_gain(plan: &Plan, vector_bits: u32) -> Option<f64> {
     // Regions cost their turns through the block's context; and nobody may count on lanes going together.
-    let [region] = &plan.regions[..] else { return false };
+    let [region] = &plan.regions[..] else { return None };
     if !region.function.blocks.iter().flat_map(|block| &block.insts).all(|inst| is_plain(&inst.op)) {
-        return false;
+        return None;
     }
     let graph = successors(&region.function);
     let leaves = |index: usize| {
@@ -106,7 +149,7 @@ pub(super) fn is_scalar_faster(plan: &Plan, vector_bits: u32) -> bool {
     };
     let ragged: Vec<bool> = (0..region.loops.all.len()).map(leaves).collect();
     if !ragged.contains(&true) {
-        return false;
+        return None;
     }
     let (mut scalar, mut vector) = (0.0, 0.0);
     for (at, block) in region.function.blocks.iter().enumerate() {
@@ -126,7 +169,7 @@ pub(super) fn is_scalar_faster(plan: &Plan, vector_bits: u32) -> bool {
             vector += often * waits * each;
         }
     }
-    scalar * 1.25 < vector
+    Some(vector / scalar)
 }
 
 /// Neither the order in which threads do it, nor whether they do it together, can be seen.
@@ -179,8 +222,8 @@ mod tests {
     use crate::back::cpu::{Options, Setting, emit};
     use crate::program::{Program, Source};
 
-    /// The width of a kernel in which each thread goes round `work` as often as its own word says.
-    fn chosen(work: &str, vector_bits: u32) -> u32 {
+    /// Width, and what may be as fast, of a kernel in which each thread goes round `work` as often as its own word says.
+    fn chosen(work: &str, vector_bits: u32) -> (u32, Option<u32>) {
         let text = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 words) {{\n\
              .reg .b32 %n, %i, %at, %column;\n.reg .f32 %sum, %x;\n.reg .b64 %p, %own, %q;\n.reg .pred %more;\n\
@@ -200,20 +243,20 @@ mod tests {
         };
         let compiled = emit(&program, program.kernel("k").unwrap(), &options).unwrap();
         assert_eq!(compiled.setting, Setting::Simd);
-        compiled.width
+        (compiled.width, compiled.rival)
     }
 
     #[test]
     fn threads_that_fetch_from_anywhere_for_as_long_as_each_likes_run_one_by_one() {
         let work = "add.u32 %column, %n, %i;\nmad.wide.u32 %q, %column, 4, %p;\nld.global.u32 %column, [%q];\n\
                     mad.wide.u32 %q, %column, 4, %p;\nld.global.f32 %x, [%q];\nadd.f32 %sum, %sum, %x;\n";
-        assert_eq!((chosen(work, 512), chosen(work, 256)), (1, 1));
+        assert_eq!((chosen(work, 512), chosen(work, 256)), ((1, Some(32)), (1, Some(16))));
     }
 
     #[test]
     fn threads_that_compute_for_as_long_as_each_likes_run_together() {
         let work =
             "mul.f32 %x, %sum, %sum;\nfma.rn.f32 %sum, %x, %x, %sum;\nadd.f32 %sum, %sum, 0f3f800000;\n";
-        assert_eq!((chosen(work, 512), chosen(work, 256)), (32, 16));
+        assert_eq!((chosen(work, 512), chosen(work, 256)), ((32, None), (16, None)));
     }
 }
