@@ -2,6 +2,7 @@
 //! A part that cannot be had here is reported as skipped with its reason; nothing is left out silently.
 
 mod clients;
+mod conformance;
 mod corpus;
 pub mod examples;
 mod faults;
@@ -28,12 +29,15 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and run CuPy, Numba and Triton (about 4 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, corpus, instances, cache, faults, sanitizer, providers, clients.
+    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, corpus, instances, cache, faults, sanitizer, providers, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
     #[arg(long, value_delimiter = ',')]
     example: Vec<String>,
+    /// Only chapters of conformance/ whose `driver/chapter` or `runtime/chapter` contains one of these, comma separated.
+    #[arg(long, value_delimiter = ',')]
+    chapter: Vec<String>,
     /// Test target/cudaway/lib as it is.
     #[arg(long)]
     no_build: bool,
@@ -51,6 +55,7 @@ const PARTS: &[&str] = &[
     "rows",
     "gates",
     "examples",
+    "conformance",
     "corpus",
     "instances",
     "cache",
@@ -90,6 +95,7 @@ pub fn run(args: &Args) -> Result<()> {
             "rows" => unit::rows(&installed, &mut report),
             "gates" => gates::run(&installed, &mut report),
             "examples" => run_examples(args, &installed, &mut report),
+            "conformance" => conformance::run(&installed, &args.chapter, &mut report),
             "corpus" => corpus::run(args.all, &installed, &mut report),
             "instances" => instances::run(&installed, &mut report),
             "cache" => faults::cache(&installed, &mut report),

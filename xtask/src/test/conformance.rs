@@ -1,0 +1,121 @@
+//! conformance/: what NVIDIA's manual promises, a file per chapter, through our driver and runtime; and, where there is
+//! an NVIDIA GPU, through NVIDIA's driver: the same programs on it alone, and our runtime over it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use testkit::{Installed, Run};
+
+use super::report::{Outcome, Report};
+use crate::setup;
+use crate::toolchain::{Release, Toolchain};
+
+pub fn run(installed: &Installed, wanted: &[String], report: &mut Report) {
+    if let Err(error) = all(installed, wanted, report) {
+        report.note("conformance", Outcome::Failed(format!("{error:#}")));
+    }
+}
+
+fn all(installed: &Installed, wanted: &[String], report: &mut Report) -> Result<()> {
+    let toolchain = Release::V13_5.get()?;
+    let out = setup::root().join("target/conformance");
+    fs::create_dir_all(&out)?;
+    for chapter in chapters()? {
+        let name = chapter.name();
+        if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
+            continue;
+        }
+        let program = match chapter.build(&toolchain, installed, &out) {
+            Ok(program) => program,
+            Err(error) => {
+                report.note(&format!("conformance {name}"), Outcome::Failed(format!("{error:#}")));
+                continue;
+            }
+        };
+        note(&name, installed.found(&program), report);
+        if Path::new("/proc/driver/nvidia/version").exists() {
+            note(&format!("{name}, NVIDIA's driver"), Run::new(&program), report);
+        }
+    }
+    Ok(())
+}
+
+/// Each promise's line becomes a line of the report.
+fn note(name: &str, run: Run, report: &mut Report) {
+    let ended = match run.limit(Duration::from_secs(600)).run() {
+        Ok(ended) => ended,
+        Err(error) => {
+            return report.note(&format!("conformance {name}"), Outcome::Failed(format!("{error:#}")));
+        }
+    };
+    let mut promises = 0;
+    for line in ended.stdout.lines() {
+        let (outcome, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let (promise, why) = rest.split_once(": ").unwrap_or((rest, ""));
+        let outcome = match outcome {
+            "ok" => Outcome::Passed,
+            "skipped" => Outcome::Skipped(why.to_owned()),
+            _ => Outcome::Failed(why.to_owned()),
+        };
+        report.note(&format!("conformance {name}: {}", promise.replace('_', " ")), outcome);
+        promises += 1;
+    }
+    if promises == 0 {
+        report.note(&format!("conformance {name}"), Outcome::Failed(ended.describe()));
+    }
+}
+
+/// One file of conformance/.
+struct Chapter {
+    /// `driver` or `runtime`.
+    api: String,
+    source: PathBuf,
+}
+
+fn chapters() -> Result<Vec<Chapter>> {
+    let mut all = Vec::new();
+    for api in ["driver", "runtime"] {
+        let folder = setup::root().join("conformance").join(api);
+        let entries = fs::read_dir(&folder).with_context(|| folder.display().to_string())?;
+        for entry in entries {
+            all.push(Chapter { api: api.to_owned(), source: entry?.path() });
+        }
+    }
+    all.sort_by(|a, b| a.source.cmp(&b.source));
+    ensure!(!all.is_empty(), "conformance/ has no chapters");
+    Ok(all)
+}
+
+impl Chapter {
+    fn name(&self) -> String {
+        let chapter = self.source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        format!("{}/{chapter}", self.api)
+    }
+
+    /// Linked with the driver by its SONAME, and with the runtime as a shared object: whichever is found answers.
+    fn build(&self, toolchain: &Toolchain, installed: &Installed, out: &Path) -> Result<PathBuf> {
+        let program = out.join(self.name().replace('/', "-"));
+        let mut command = if self.api == "runtime" {
+            let mut nvcc = toolchain.nvcc();
+            nvcc.args(["-w", "-cudart", "shared", "-arch=compute_80"]);
+            nvcc
+        } else {
+            let mut gcc = Command::new("g++");
+            gcc.arg("-I").arg(toolchain.dir.join("include"));
+            gcc
+        };
+        command
+            .args(["-std=c++17", "-O0", "-o"])
+            .arg(&program)
+            .arg(&self.source)
+            .arg("-L")
+            .arg(installed.lib())
+            .arg("-lcuda")
+            .arg("-lpthread");
+        setup::run(&mut command)?;
+        Ok(program)
+    }
+}
