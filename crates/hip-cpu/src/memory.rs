@@ -50,7 +50,8 @@ static ALL: RwLock<BTreeMap<usize, Allocation>> = RwLock::new(BTreeMap::new());
 static USED: AtomicUsize = AtomicUsize::new(0);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
-/// As on NVIDIA; kernels may count on it.
+/// As on NVIDIA; kernels may count on it. Sizes are rounded up to it as well: a kernel that steps over the end of a
+/// small array by less than that harms nobody there, so it must not hit the program's heap here.
 const ALIGN: usize = 512;
 const HUGE: usize = 2 << 20;
 const PAGE: usize = 4096;
@@ -87,9 +88,8 @@ pub fn allocate_in(bytes: usize, kind: Kind, flags: u32, pool: usize, is_global:
 fn obtain(bytes: usize, kind: Kind) -> Option<(usize, Backing)> {
     if bytes < HUGE / 2 {
         let align = if kind == Kind::Host { PAGE } else { ALIGN };
-        let layout = std::alloc::Layout::from_size_align(bytes, align).ok()?;
         // SAFETY: the size is not 0.
-        let base = unsafe { std::alloc::alloc(layout) };
+        let base = unsafe { std::alloc::alloc(granules(bytes, align)?) };
         return (!base.is_null()).then_some((base as usize, Backing::Heap { align }));
     }
     // Whole 2 MiB pages, and room to begin at one.
@@ -106,6 +106,11 @@ fn obtain(bytes: usize, kind: Kind) -> Option<(usize, Backing)> {
     // SAFETY: advice about our own mapping; a refusal costs speed only.
     unsafe { libc::madvise(base as *mut _, bytes.next_multiple_of(HUGE), libc::MADV_HUGEPAGE) };
     Some((base, Backing::Mapped { base: at as usize, bytes: mapped }))
+}
+
+/// What the heap is asked for.
+fn granules(bytes: usize, align: usize) -> Option<std::alloc::Layout> {
+    std::alloc::Layout::from_size_align(bytes.checked_next_multiple_of(align)?, align).ok()
 }
 
 /// Announces memory of the program's own.
@@ -156,7 +161,7 @@ pub fn release(allocation: &Allocation) {
 fn give_back(allocation: &Allocation) {
     match allocation.layout {
         Backing::Heap { align } => {
-            let layout = std::alloc::Layout::from_size_align(allocation.bytes, align).expect("as allocated");
+            let layout = granules(allocation.bytes, align).expect("as allocated");
             // SAFETY: allocated with this layout and out of the list, so no one frees it again.
             unsafe { std::alloc::dealloc(allocation.base as *mut u8, layout) }
         }
@@ -222,6 +227,16 @@ pub fn device_target(address: usize, bytes: usize) -> Result<Allocation> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_rest_of_a_granule_is_nobody_elses() {
+        let a = allocate(40, Kind::Device, 0).unwrap();
+        // SAFETY: a block of the heap.
+        assert!(unsafe { libc::malloc_usable_size(a.base as *mut _) } >= ALIGN);
+        assert_eq!(a.bytes, 40);
+        assert_eq!(range(a.base, 41).unwrap_err(), hipErrorInvalidValue);
+        release(&take(a.base, &[Kind::Device]).unwrap());
+    }
 
     #[test]
     fn bounds_are_exact() {
