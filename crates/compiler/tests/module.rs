@@ -230,3 +230,19 @@ fn threads_lower_at_once() {
         }
     });
 }
+
+/// nvlink does not compare declarations: Numba declares a result for every C function it calls.
+#[test]
+fn a_result_that_the_definition_in_another_source_lacks_is_no_error() {
+    let source = |name: &str, text: &str| Source { name: name.to_owned(), text: format!("{HEAD}{text}") };
+    let calls = ".extern .func (.param .b64 r) f(.param .b32 a);
+        .visible .entry k(.param .u64 out) { .reg .b64 %o, %v; ld.param.u64 %o, [out];
+        { .param .b32 a; .param .b64 r; st.param.b32 [a], 1; call.uni (r), f, (a); ld.param.b64 %v, [r]; }
+        st.global.u64 [%o], %v; ret; }\n";
+    let defines = ".visible .func f(.param .b32 a) { ret; }\n";
+    let apart = Module::link(vec![source("a.ptx", calls), source("b.ptx", defines)]).unwrap();
+    assert!(apart.lower(0).kernels[0].body.is_ok());
+    // Within one source the declaration is a mistake that ptxas would tell.
+    let together = module(&format!("{defines}{}", calls.split_once(";\n").unwrap().1));
+    assert!(together.lower(0).kernels[0].body.is_err());
+}
