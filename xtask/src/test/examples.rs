@@ -34,6 +34,7 @@ pub const NAMES: &[&str] = &[
     "clusters",
     "tensor_maps",
     "linking",
+    "virtual_memory",
     "mixed_units",
     "dynamic_parallelism",
 ];
@@ -70,7 +71,7 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         // They use more of the runtime than dlopen_driver.h has.
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"
-            | "tensor_maps" | "linking",
+            | "tensor_maps" | "linking" | "virtual_memory",
             Form::Dlopen,
         ) => false,
         // CUDA 12 took them away.
@@ -307,7 +308,7 @@ impl Build<'_> {
             "constant_and_globals" if self.form == Form::Rdc => {
                 inputs.push(self.source("parts/second_unit.cu"))
             }
-            "linking" | "textures_driver" => {
+            "linking" | "textures_driver" | "virtual_memory" => {
                 libraries = vec!["-L".to_owned(), self.stub()?.display().to_string(), "-lcuda".to_owned()];
             }
             "mixed_units" => inputs.push(self.machine_code_unit()?),

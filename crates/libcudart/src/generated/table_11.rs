@@ -394,12 +394,16 @@ unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
     ::runtime::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
 }
 
-unsafe extern "C" fn cudaDestroyExternalMemory(_extMem: cudaExternalMemory_t) -> cudaError_t {
-    ::runtime::missing("cudaDestroyExternalMemory")
+unsafe extern "C" fn cudaDestroyExternalMemory(extMem: cudaExternalMemory_t) -> cudaError_t {
+    ::runtime::entry("cudaDestroyExternalMemory", || {
+        ::runtime::api::external::cudaDestroyExternalMemory(extMem)
+    })
 }
 
-unsafe extern "C" fn cudaDestroyExternalSemaphore(_extSem: cudaExternalSemaphore_t) -> cudaError_t {
-    ::runtime::missing("cudaDestroyExternalSemaphore")
+unsafe extern "C" fn cudaDestroyExternalSemaphore(extSem: cudaExternalSemaphore_t) -> cudaError_t {
+    ::runtime::entry("cudaDestroyExternalSemaphore", || {
+        ::runtime::api::external::cudaDestroyExternalSemaphore(extSem)
+    })
 }
 
 unsafe extern "C" fn cudaDestroySurfaceObject(surfObject: cudaSurfaceObject_t) -> cudaError_t {
@@ -441,10 +445,12 @@ unsafe extern "C" fn cudaDeviceEnablePeerAccess(peerDevice: c_int, flags: c_uint
 }
 
 unsafe extern "C" fn cudaDeviceFlushGPUDirectRDMAWrites(
-    _target: cudaFlushGPUDirectRDMAWritesTarget,
-    _scope: cudaFlushGPUDirectRDMAWritesScope,
+    target: cudaFlushGPUDirectRDMAWritesTarget,
+    scope: cudaFlushGPUDirectRDMAWritesScope,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceFlushGPUDirectRDMAWrites")
+    ::runtime::entry("cudaDeviceFlushGPUDirectRDMAWrites", || {
+        ::runtime::api::device::cudaDeviceFlushGPUDirectRDMAWrites(target, scope)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceGetAttribute(
@@ -499,11 +505,13 @@ unsafe extern "C" fn cudaDeviceGetMemPool(memPool: *mut cudaMemPool_t, device: c
 }
 
 unsafe extern "C" fn cudaDeviceGetNvSciSyncAttributes(
-    _nvSciSyncAttrList: *mut c_void,
-    _device: c_int,
-    _flags: c_int,
+    nvSciSyncAttrList: *mut c_void,
+    device: c_int,
+    flags: c_int,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetNvSciSyncAttributes")
+    ::runtime::entry("cudaDeviceGetNvSciSyncAttributes", || {
+        ::runtime::api::device::cudaDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, device, flags)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceGetP2PAttribute(
@@ -609,68 +617,91 @@ unsafe extern "C" fn cudaDriverGetVersion(driverVersion: *mut c_int) -> cudaErro
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerAcquireFrame(
-    _conn: *mut cudaEglStreamConnection,
-    _pCudaResource: *mut cudaGraphicsResource_t,
-    _pStream: *mut cudaStream_t,
-    _timeout: c_uint,
+    conn: *mut cudaEglStreamConnection,
+    pCudaResource: *mut cudaGraphicsResource_t,
+    pStream: *mut cudaStream_t,
+    timeout: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamConsumerAcquireFrame")
+    ::runtime::entry("cudaEGLStreamConsumerAcquireFrame", || {
+        ::runtime::api::graphics::cudaEGLStreamConsumerAcquireFrame(
+            conn,
+            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+            pStream,
+            timeout,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerConnect(
-    _conn: *mut cudaEglStreamConnection,
-    _eglStream: EGLStreamKHR,
+    conn: *mut cudaEglStreamConnection,
+    eglStream: EGLStreamKHR,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamConsumerConnect")
+    ::runtime::entry("cudaEGLStreamConsumerConnect", || {
+        ::runtime::api::graphics::cudaEGLStreamConsumerConnect(conn, eglStream)
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerConnectWithFlags(
-    _conn: *mut cudaEglStreamConnection,
-    _eglStream: EGLStreamKHR,
-    _flags: c_uint,
+    conn: *mut cudaEglStreamConnection,
+    eglStream: EGLStreamKHR,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamConsumerConnectWithFlags")
+    ::runtime::entry("cudaEGLStreamConsumerConnectWithFlags", || {
+        ::runtime::api::graphics::cudaEGLStreamConsumerConnectWithFlags(conn, eglStream, flags)
+    })
 }
 
-unsafe extern "C" fn cudaEGLStreamConsumerDisconnect(_conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamConsumerDisconnect")
+unsafe extern "C" fn cudaEGLStreamConsumerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
+    ::runtime::entry("cudaEGLStreamConsumerDisconnect", || {
+        ::runtime::api::graphics::cudaEGLStreamConsumerDisconnect(conn)
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerReleaseFrame(
-    _conn: *mut cudaEglStreamConnection,
-    _pCudaResource: cudaGraphicsResource_t,
-    _pStream: *mut cudaStream_t,
+    conn: *mut cudaEglStreamConnection,
+    pCudaResource: cudaGraphicsResource_t,
+    pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamConsumerReleaseFrame")
+    ::runtime::entry("cudaEGLStreamConsumerReleaseFrame", || {
+        ::runtime::api::graphics::cudaEGLStreamConsumerReleaseFrame(conn, pCudaResource, pStream)
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerConnect(
-    _conn: *mut cudaEglStreamConnection,
-    _eglStream: EGLStreamKHR,
-    _width: EGLint,
-    _height: EGLint,
+    conn: *mut cudaEglStreamConnection,
+    eglStream: EGLStreamKHR,
+    width: EGLint,
+    height: EGLint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamProducerConnect")
+    ::runtime::entry("cudaEGLStreamProducerConnect", || {
+        ::runtime::api::graphics::cudaEGLStreamProducerConnect(conn, eglStream, width, height)
+    })
 }
 
-unsafe extern "C" fn cudaEGLStreamProducerDisconnect(_conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamProducerDisconnect")
+unsafe extern "C" fn cudaEGLStreamProducerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
+    ::runtime::entry("cudaEGLStreamProducerDisconnect", || {
+        ::runtime::api::graphics::cudaEGLStreamProducerDisconnect(conn)
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerPresentFrame(
-    _conn: *mut cudaEglStreamConnection,
-    _eglframe: cudaEglFrame,
-    _pStream: *mut cudaStream_t,
+    conn: *mut cudaEglStreamConnection,
+    eglframe: cudaEglFrame,
+    pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamProducerPresentFrame")
+    ::runtime::entry("cudaEGLStreamProducerPresentFrame", || {
+        ::runtime::api::graphics::cudaEGLStreamProducerPresentFrame(conn, eglframe, pStream)
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerReturnFrame(
-    _conn: *mut cudaEglStreamConnection,
-    _eglframe: *mut cudaEglFrame,
-    _pStream: *mut cudaStream_t,
+    conn: *mut cudaEglStreamConnection,
+    eglframe: *mut cudaEglFrame,
+    pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamProducerReturnFrame")
+    ::runtime::entry("cudaEGLStreamProducerReturnFrame", || {
+        ::runtime::api::graphics::cudaEGLStreamProducerReturnFrame(conn, eglframe, pStream)
+    })
 }
 
 unsafe extern "C" fn cudaEventCreate(event: *mut cudaEvent_t) -> cudaError_t {
@@ -680,11 +711,17 @@ unsafe extern "C" fn cudaEventCreate(event: *mut cudaEvent_t) -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaEventCreateFromEGLSync(
-    _phEvent: *mut cudaEvent_t,
-    _eglSync: EGLSyncKHR,
-    _flags: c_uint,
+    phEvent: *mut cudaEvent_t,
+    eglSync: EGLSyncKHR,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEventCreateFromEGLSync")
+    ::runtime::entry("cudaEventCreateFromEGLSync", || {
+        ::runtime::api::graphics::cudaEventCreateFromEGLSync(
+            unsafe { Out::new(phEvent, "phEvent") }?,
+            eglSync,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaEventCreateWithFlags(event: *mut cudaEvent_t, flags: c_uint) -> cudaError_t {
@@ -742,19 +779,31 @@ unsafe extern "C" fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaExternalMemoryGetMappedBuffer(
-    _devPtr: *mut *mut c_void,
-    _extMem: cudaExternalMemory_t,
-    _bufferDesc: *const cudaExternalMemoryBufferDesc,
+    devPtr: *mut *mut c_void,
+    extMem: cudaExternalMemory_t,
+    bufferDesc: *const cudaExternalMemoryBufferDesc,
 ) -> cudaError_t {
-    ::runtime::missing("cudaExternalMemoryGetMappedBuffer")
+    ::runtime::entry("cudaExternalMemoryGetMappedBuffer", || {
+        ::runtime::api::external::cudaExternalMemoryGetMappedBuffer(
+            unsafe { Out::new(devPtr, "devPtr") }?,
+            extMem,
+            unsafe { borrow(bufferDesc, "bufferDesc") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaExternalMemoryGetMappedMipmappedArray(
-    _mipmap: *mut cudaMipmappedArray_t,
-    _extMem: cudaExternalMemory_t,
-    _mipmapDesc: *const cudaExternalMemoryMipmappedArrayDesc,
+    mipmap: *mut cudaMipmappedArray_t,
+    extMem: cudaExternalMemory_t,
+    mipmapDesc: *const cudaExternalMemoryMipmappedArrayDesc,
 ) -> cudaError_t {
-    ::runtime::missing("cudaExternalMemoryGetMappedMipmappedArray")
+    ::runtime::entry("cudaExternalMemoryGetMappedMipmappedArray", || {
+        ::runtime::api::external::cudaExternalMemoryGetMappedMipmappedArray(
+            unsafe { Out::new(mipmap, "mipmap") }?,
+            extMem,
+            unsafe { borrow(mipmapDesc, "mipmapDesc") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaFree(devPtr: *mut c_void) -> cudaError_t {
@@ -820,48 +869,71 @@ unsafe extern "C" fn cudaFuncSetSharedMemConfig(
 }
 
 unsafe extern "C" fn cudaGLGetDevices(
-    _pCudaDeviceCount: *mut c_uint,
-    _pCudaDevices: *mut c_int,
-    _cudaDeviceCount: c_uint,
-    _deviceList: cudaGLDeviceList,
+    pCudaDeviceCount: *mut c_uint,
+    pCudaDevices: *mut c_int,
+    cudaDeviceCount: c_uint,
+    deviceList: cudaGLDeviceList,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGLGetDevices")
+    ::runtime::entry("cudaGLGetDevices", || {
+        ::runtime::api::graphics::cudaGLGetDevices(
+            unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
+            unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
+            cudaDeviceCount,
+            deviceList,
+        )
+    })
 }
 
-unsafe extern "C" fn cudaGLMapBufferObject(_devPtr: *mut *mut c_void, _bufObj: GLuint) -> cudaError_t {
-    ::runtime::missing("cudaGLMapBufferObject")
+unsafe extern "C" fn cudaGLMapBufferObject(devPtr: *mut *mut c_void, bufObj: GLuint) -> cudaError_t {
+    ::runtime::entry("cudaGLMapBufferObject", || {
+        ::runtime::api::graphics::cudaGLMapBufferObject(unsafe { Out::new(devPtr, "devPtr") }?, bufObj)
+    })
 }
 
 unsafe extern "C" fn cudaGLMapBufferObjectAsync(
-    _devPtr: *mut *mut c_void,
-    _bufObj: GLuint,
-    _stream: cudaStream_t,
+    devPtr: *mut *mut c_void,
+    bufObj: GLuint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGLMapBufferObjectAsync")
+    ::runtime::entry("cudaGLMapBufferObjectAsync", || {
+        ::runtime::api::graphics::cudaGLMapBufferObjectAsync(
+            unsafe { Out::new(devPtr, "devPtr") }?,
+            bufObj,
+            stream,
+        )
+    })
 }
 
-unsafe extern "C" fn cudaGLRegisterBufferObject(_bufObj: GLuint) -> cudaError_t {
-    ::runtime::missing("cudaGLRegisterBufferObject")
+unsafe extern "C" fn cudaGLRegisterBufferObject(bufObj: GLuint) -> cudaError_t {
+    ::runtime::entry("cudaGLRegisterBufferObject", || {
+        ::runtime::api::graphics::cudaGLRegisterBufferObject(bufObj)
+    })
 }
 
-unsafe extern "C" fn cudaGLSetBufferObjectMapFlags(_bufObj: GLuint, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaGLSetBufferObjectMapFlags")
+unsafe extern "C" fn cudaGLSetBufferObjectMapFlags(bufObj: GLuint, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaGLSetBufferObjectMapFlags", || {
+        ::runtime::api::graphics::cudaGLSetBufferObjectMapFlags(bufObj, flags)
+    })
 }
 
-unsafe extern "C" fn cudaGLSetGLDevice(_device: c_int) -> cudaError_t {
-    ::runtime::missing("cudaGLSetGLDevice")
+unsafe extern "C" fn cudaGLSetGLDevice(device: c_int) -> cudaError_t {
+    ::runtime::entry("cudaGLSetGLDevice", || ::runtime::api::graphics::cudaGLSetGLDevice(device))
 }
 
-unsafe extern "C" fn cudaGLUnmapBufferObject(_bufObj: GLuint) -> cudaError_t {
-    ::runtime::missing("cudaGLUnmapBufferObject")
+unsafe extern "C" fn cudaGLUnmapBufferObject(bufObj: GLuint) -> cudaError_t {
+    ::runtime::entry("cudaGLUnmapBufferObject", || ::runtime::api::graphics::cudaGLUnmapBufferObject(bufObj))
 }
 
-unsafe extern "C" fn cudaGLUnmapBufferObjectAsync(_bufObj: GLuint, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaGLUnmapBufferObjectAsync")
+unsafe extern "C" fn cudaGLUnmapBufferObjectAsync(bufObj: GLuint, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaGLUnmapBufferObjectAsync", || {
+        ::runtime::api::graphics::cudaGLUnmapBufferObjectAsync(bufObj, stream)
+    })
 }
 
-unsafe extern "C" fn cudaGLUnregisterBufferObject(_bufObj: GLuint) -> cudaError_t {
-    ::runtime::missing("cudaGLUnregisterBufferObject")
+unsafe extern "C" fn cudaGLUnregisterBufferObject(bufObj: GLuint) -> cudaError_t {
+    ::runtime::entry("cudaGLUnregisterBufferObject", || {
+        ::runtime::api::graphics::cudaGLUnregisterBufferObject(bufObj)
+    })
 }
 
 unsafe extern "C" fn cudaGetChannelDesc(
@@ -938,10 +1010,15 @@ unsafe extern "C" fn cudaGetErrorString(error: cudaError_t) -> *const c_char {
 }
 
 unsafe extern "C" fn cudaGetExportTable(
-    _ppExportTable: *mut *const c_void,
-    _pExportTableId: *const cudaUUID_t,
+    ppExportTable: *mut *const c_void,
+    pExportTableId: *const cudaUUID_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGetExportTable")
+    ::runtime::entry("cudaGetExportTable", || {
+        ::runtime::api::driver_entry::cudaGetExportTable(
+            unsafe { Out::new(ppExportTable, "ppExportTable") }?,
+            pExportTableId,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGetFuncBySymbol(
@@ -1723,104 +1800,168 @@ unsafe extern "C" fn cudaGraphUpload_ptsz(_graphExec: cudaGraphExec_t, _stream: 
 }
 
 unsafe extern "C" fn cudaGraphicsEGLRegisterImage(
-    _pCudaResource: *mut *mut cudaGraphicsResource,
-    _image: EGLImageKHR,
-    _flags: c_uint,
+    pCudaResource: *mut *mut cudaGraphicsResource,
+    image: EGLImageKHR,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsEGLRegisterImage")
+    ::runtime::entry("cudaGraphicsEGLRegisterImage", || {
+        ::runtime::api::graphics::cudaGraphicsEGLRegisterImage(
+            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+            image,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsGLRegisterBuffer(
-    _resource: *mut *mut cudaGraphicsResource,
-    _buffer: GLuint,
-    _flags: c_uint,
+    resource: *mut *mut cudaGraphicsResource,
+    buffer: GLuint,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsGLRegisterBuffer")
+    ::runtime::entry("cudaGraphicsGLRegisterBuffer", || {
+        ::runtime::api::graphics::cudaGraphicsGLRegisterBuffer(
+            unsafe { Out::new(resource, "resource") }?,
+            buffer,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsGLRegisterImage(
-    _resource: *mut *mut cudaGraphicsResource,
-    _image: GLuint,
-    _target: GLenum,
-    _flags: c_uint,
+    resource: *mut *mut cudaGraphicsResource,
+    image: GLuint,
+    target: GLenum,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsGLRegisterImage")
+    ::runtime::entry("cudaGraphicsGLRegisterImage", || {
+        ::runtime::api::graphics::cudaGraphicsGLRegisterImage(
+            unsafe { Out::new(resource, "resource") }?,
+            image,
+            target,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsMapResources(
-    _count: c_int,
-    _resources: *mut cudaGraphicsResource_t,
-    _stream: cudaStream_t,
+    count: c_int,
+    resources: *mut cudaGraphicsResource_t,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsMapResources")
+    ::runtime::entry("cudaGraphicsMapResources", || {
+        ::runtime::api::graphics::cudaGraphicsMapResources(count, resources, stream)
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsResourceGetMappedEglFrame(
-    _eglFrame: *mut cudaEglFrame,
-    _resource: cudaGraphicsResource_t,
-    _index: c_uint,
-    _mipLevel: c_uint,
+    eglFrame: *mut cudaEglFrame,
+    resource: cudaGraphicsResource_t,
+    index: c_uint,
+    mipLevel: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsResourceGetMappedEglFrame")
+    ::runtime::entry("cudaGraphicsResourceGetMappedEglFrame", || {
+        ::runtime::api::graphics::cudaGraphicsResourceGetMappedEglFrame(
+            unsafe { Out::new(eglFrame, "eglFrame") }?,
+            resource,
+            index,
+            mipLevel,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsResourceGetMappedMipmappedArray(
-    _mipmappedArray: *mut cudaMipmappedArray_t,
-    _resource: cudaGraphicsResource_t,
+    mipmappedArray: *mut cudaMipmappedArray_t,
+    resource: cudaGraphicsResource_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsResourceGetMappedMipmappedArray")
+    ::runtime::entry("cudaGraphicsResourceGetMappedMipmappedArray", || {
+        ::runtime::api::graphics::cudaGraphicsResourceGetMappedMipmappedArray(
+            unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
+            resource,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsResourceGetMappedPointer(
-    _devPtr: *mut *mut c_void,
-    _size: *mut usize,
-    _resource: cudaGraphicsResource_t,
+    devPtr: *mut *mut c_void,
+    size: *mut usize,
+    resource: cudaGraphicsResource_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsResourceGetMappedPointer")
+    ::runtime::entry("cudaGraphicsResourceGetMappedPointer", || {
+        ::runtime::api::graphics::cudaGraphicsResourceGetMappedPointer(
+            unsafe { Out::new(devPtr, "devPtr") }?,
+            unsafe { Out::new(size, "size") }?,
+            resource,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsResourceSetMapFlags(
-    _resource: cudaGraphicsResource_t,
-    _flags: c_uint,
+    resource: cudaGraphicsResource_t,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsResourceSetMapFlags")
+    ::runtime::entry("cudaGraphicsResourceSetMapFlags", || {
+        ::runtime::api::graphics::cudaGraphicsResourceSetMapFlags(resource, flags)
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsSubResourceGetMappedArray(
-    _array: *mut cudaArray_t,
-    _resource: cudaGraphicsResource_t,
-    _arrayIndex: c_uint,
-    _mipLevel: c_uint,
+    array: *mut cudaArray_t,
+    resource: cudaGraphicsResource_t,
+    arrayIndex: c_uint,
+    mipLevel: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsSubResourceGetMappedArray")
+    ::runtime::entry("cudaGraphicsSubResourceGetMappedArray", || {
+        ::runtime::api::graphics::cudaGraphicsSubResourceGetMappedArray(
+            unsafe { Out::new(array, "array") }?,
+            resource,
+            arrayIndex,
+            mipLevel,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsUnmapResources(
-    _count: c_int,
-    _resources: *mut cudaGraphicsResource_t,
-    _stream: cudaStream_t,
+    count: c_int,
+    resources: *mut cudaGraphicsResource_t,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsUnmapResources")
+    ::runtime::entry("cudaGraphicsUnmapResources", || {
+        ::runtime::api::graphics::cudaGraphicsUnmapResources(count, resources, stream)
+    })
 }
 
-unsafe extern "C" fn cudaGraphicsUnregisterResource(_resource: cudaGraphicsResource_t) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsUnregisterResource")
+unsafe extern "C" fn cudaGraphicsUnregisterResource(resource: cudaGraphicsResource_t) -> cudaError_t {
+    ::runtime::entry("cudaGraphicsUnregisterResource", || {
+        ::runtime::api::graphics::cudaGraphicsUnregisterResource(resource)
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsVDPAURegisterOutputSurface(
-    _resource: *mut *mut cudaGraphicsResource,
-    _vdpSurface: VdpOutputSurface,
-    _flags: c_uint,
+    resource: *mut *mut cudaGraphicsResource,
+    vdpSurface: VdpOutputSurface,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsVDPAURegisterOutputSurface")
+    ::runtime::entry("cudaGraphicsVDPAURegisterOutputSurface", || {
+        ::runtime::api::graphics::cudaGraphicsVDPAURegisterOutputSurface(
+            unsafe { Out::new(resource, "resource") }?,
+            vdpSurface,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsVDPAURegisterVideoSurface(
-    _resource: *mut *mut cudaGraphicsResource,
-    _vdpSurface: VdpVideoSurface,
-    _flags: c_uint,
+    resource: *mut *mut cudaGraphicsResource,
+    vdpSurface: VdpVideoSurface,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsVDPAURegisterVideoSurface")
+    ::runtime::entry("cudaGraphicsVDPAURegisterVideoSurface", || {
+        ::runtime::api::graphics::cudaGraphicsVDPAURegisterVideoSurface(
+            unsafe { Out::new(resource, "resource") }?,
+            vdpSurface,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaHostAlloc(pHost: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
@@ -1858,17 +1999,27 @@ unsafe extern "C" fn cudaHostUnregister(ptr: *mut c_void) -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaImportExternalMemory(
-    _extMem_out: *mut cudaExternalMemory_t,
-    _memHandleDesc: *const cudaExternalMemoryHandleDesc,
+    extMem_out: *mut cudaExternalMemory_t,
+    memHandleDesc: *const cudaExternalMemoryHandleDesc,
 ) -> cudaError_t {
-    ::runtime::missing("cudaImportExternalMemory")
+    ::runtime::entry("cudaImportExternalMemory", || {
+        ::runtime::api::external::cudaImportExternalMemory(
+            unsafe { Out::new(extMem_out, "extMem_out") }?,
+            unsafe { borrow(memHandleDesc, "memHandleDesc") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaImportExternalSemaphore(
-    _extSem_out: *mut cudaExternalSemaphore_t,
-    _semHandleDesc: *const cudaExternalSemaphoreHandleDesc,
+    extSem_out: *mut cudaExternalSemaphore_t,
+    semHandleDesc: *const cudaExternalSemaphoreHandleDesc,
 ) -> cudaError_t {
-    ::runtime::missing("cudaImportExternalSemaphore")
+    ::runtime::entry("cudaImportExternalSemaphore", || {
+        ::runtime::api::external::cudaImportExternalSemaphore(
+            unsafe { Out::new(extSem_out, "extSem_out") }?,
+            unsafe { borrow(semHandleDesc, "semHandleDesc") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaIpcCloseMemHandle(devPtr: *mut c_void) -> cudaError_t {
@@ -1933,11 +2084,13 @@ unsafe extern "C" fn cudaLaunchCooperativeKernel(
 }
 
 unsafe extern "C" fn cudaLaunchCooperativeKernelMultiDevice(
-    _launchParamsList: *mut cudaLaunchParams,
-    _numDevices: c_uint,
-    _flags: c_uint,
+    launchParamsList: *mut cudaLaunchParams,
+    numDevices: c_uint,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLaunchCooperativeKernelMultiDevice")
+    ::runtime::entry("cudaLaunchCooperativeKernelMultiDevice", || {
+        ::runtime::api::execution::cudaLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags)
+    })
 }
 
 unsafe extern "C" fn cudaLaunchCooperativeKernel_ptsz(
@@ -2207,19 +2360,31 @@ unsafe extern "C" fn cudaMemPoolDestroy(memPool: cudaMemPool_t) -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaMemPoolExportPointer(
-    _exportData: *mut cudaMemPoolPtrExportData,
-    _ptr: *mut c_void,
+    exportData: *mut cudaMemPoolPtrExportData,
+    ptr: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolExportPointer")
+    ::runtime::entry("cudaMemPoolExportPointer", || {
+        ::runtime::api::memory_pool::cudaMemPoolExportPointer(
+            unsafe { Out::new(exportData, "exportData") }?,
+            ptr,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolExportToShareableHandle(
-    _shareableHandle: *mut c_void,
-    _memPool: cudaMemPool_t,
-    _handleType: cudaMemAllocationHandleType,
-    _flags: c_uint,
+    shareableHandle: *mut c_void,
+    memPool: cudaMemPool_t,
+    handleType: cudaMemAllocationHandleType,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolExportToShareableHandle")
+    ::runtime::entry("cudaMemPoolExportToShareableHandle", || {
+        ::runtime::api::memory_pool::cudaMemPoolExportToShareableHandle(
+            shareableHandle,
+            memPool,
+            handleType,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolGetAccess(
@@ -2247,20 +2412,33 @@ unsafe extern "C" fn cudaMemPoolGetAttribute(
 }
 
 unsafe extern "C" fn cudaMemPoolImportFromShareableHandle(
-    _memPool: *mut cudaMemPool_t,
-    _shareableHandle: *mut c_void,
-    _handleType: cudaMemAllocationHandleType,
-    _flags: c_uint,
+    memPool: *mut cudaMemPool_t,
+    shareableHandle: *mut c_void,
+    handleType: cudaMemAllocationHandleType,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolImportFromShareableHandle")
+    ::runtime::entry("cudaMemPoolImportFromShareableHandle", || {
+        ::runtime::api::memory_pool::cudaMemPoolImportFromShareableHandle(
+            unsafe { Out::new(memPool, "memPool") }?,
+            shareableHandle,
+            handleType,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolImportPointer(
-    _ptr: *mut *mut c_void,
-    _memPool: cudaMemPool_t,
-    _exportData: *mut cudaMemPoolPtrExportData,
+    ptr: *mut *mut c_void,
+    memPool: cudaMemPool_t,
+    exportData: *mut cudaMemPoolPtrExportData,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolImportPointer")
+    ::runtime::entry("cudaMemPoolImportPointer", || {
+        ::runtime::api::memory_pool::cudaMemPoolImportPointer(
+            unsafe { Out::new(ptr, "ptr") }?,
+            memPool,
+            unsafe { borrow(exportData, "exportData") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolSetAccess(
@@ -2324,14 +2502,23 @@ unsafe extern "C" fn cudaMemRangeGetAttribute(
 }
 
 unsafe extern "C" fn cudaMemRangeGetAttributes(
-    _data: *mut *mut c_void,
-    _dataSizes: *mut usize,
-    _attributes: *mut cudaMemRangeAttribute,
-    _numAttributes: usize,
-    _devPtr: *const c_void,
-    _count: usize,
+    data: *mut *mut c_void,
+    dataSizes: *mut usize,
+    attributes: *mut cudaMemRangeAttribute,
+    numAttributes: usize,
+    devPtr: *const c_void,
+    count: usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemRangeGetAttributes")
+    ::runtime::entry("cudaMemRangeGetAttributes", || {
+        ::runtime::api::unified::cudaMemRangeGetAttributes(
+            data,
+            dataSizes,
+            attributes,
+            numAttributes,
+            devPtr,
+            count,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2D(
@@ -3235,11 +3422,13 @@ unsafe extern "C" fn cudaPointerGetAttributes(
 }
 
 unsafe extern "C" fn cudaProfilerInitialize(
-    _configFile: *const c_char,
-    _outputFile: *const c_char,
-    _outputMode: cudaOutputMode_t,
+    configFile: *const c_char,
+    outputFile: *const c_char,
+    outputMode: cudaOutputMode_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaProfilerInitialize")
+    ::runtime::entry("cudaProfilerInitialize", || {
+        ::runtime::api::device::cudaProfilerInitialize(configFile, outputFile, outputMode)
+    })
 }
 
 unsafe extern "C" fn cudaProfilerStart() -> cudaError_t {
@@ -3279,39 +3468,67 @@ unsafe extern "C" fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> 
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreSignalParams_v1,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreSignalParams_v1,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaSignalExternalSemaphoresAsync")
+    ::runtime::entry("cudaSignalExternalSemaphoresAsync", || {
+        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v11(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_ptsz(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreSignalParams_v1,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreSignalParams_v1,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaSignalExternalSemaphoresAsync_ptsz")
+    ::runtime::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
+        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v11(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_v2(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreSignalParams,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreSignalParams,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaSignalExternalSemaphoresAsync_v2")
+    ::runtime::entry("cudaSignalExternalSemaphoresAsync_v2", || {
+        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v2(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_v2_ptsz(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreSignalParams,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreSignalParams,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaSignalExternalSemaphoresAsync_v2_ptsz")
+    ::runtime::entry_per_thread("cudaSignalExternalSemaphoresAsync_v2_ptsz", || {
+        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v2(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamAddCallback(
@@ -3673,55 +3890,91 @@ unsafe extern "C" fn cudaUserObjectRetain(_object: cudaUserObject_t, _count: c_u
 }
 
 unsafe extern "C" fn cudaVDPAUGetDevice(
-    _device: *mut c_int,
-    _vdpDevice: VdpDevice,
-    _vdpGetProcAddress: VdpGetProcAddress,
+    device: *mut c_int,
+    vdpDevice: VdpDevice,
+    vdpGetProcAddress: VdpGetProcAddress,
 ) -> cudaError_t {
-    ::runtime::missing("cudaVDPAUGetDevice")
+    ::runtime::entry("cudaVDPAUGetDevice", || {
+        ::runtime::api::graphics::cudaVDPAUGetDevice(
+            unsafe { Out::new(device, "device") }?,
+            vdpDevice,
+            vdpGetProcAddress,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaVDPAUSetVDPAUDevice(
-    _device: c_int,
-    _vdpDevice: VdpDevice,
-    _vdpGetProcAddress: VdpGetProcAddress,
+    device: c_int,
+    vdpDevice: VdpDevice,
+    vdpGetProcAddress: VdpGetProcAddress,
 ) -> cudaError_t {
-    ::runtime::missing("cudaVDPAUSetVDPAUDevice")
+    ::runtime::entry("cudaVDPAUSetVDPAUDevice", || {
+        ::runtime::api::graphics::cudaVDPAUSetVDPAUDevice(device, vdpDevice, vdpGetProcAddress)
+    })
 }
 
 unsafe extern "C" fn cudaWaitExternalSemaphoresAsync(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreWaitParams_v1,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreWaitParams_v1,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaWaitExternalSemaphoresAsync")
+    ::runtime::entry("cudaWaitExternalSemaphoresAsync", || {
+        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v11(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_ptsz(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreWaitParams_v1,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreWaitParams_v1,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaWaitExternalSemaphoresAsync_ptsz")
+    ::runtime::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
+        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v11(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_v2(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreWaitParams,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreWaitParams,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaWaitExternalSemaphoresAsync_v2")
+    ::runtime::entry("cudaWaitExternalSemaphoresAsync_v2", || {
+        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v2(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_v2_ptsz(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreWaitParams,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreWaitParams,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaWaitExternalSemaphoresAsync_v2_ptsz")
+    ::runtime::entry_per_thread("cudaWaitExternalSemaphoresAsync_v2_ptsz", || {
+        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v2(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 pub static TABLE: [FunctionAddress; 395] = [

@@ -294,12 +294,16 @@ unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
     ::runtime::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
 }
 
-unsafe extern "C" fn cudaDestroyExternalMemory(_extMem: cudaExternalMemory_t) -> cudaError_t {
-    ::runtime::missing("cudaDestroyExternalMemory")
+unsafe extern "C" fn cudaDestroyExternalMemory(extMem: cudaExternalMemory_t) -> cudaError_t {
+    ::runtime::entry("cudaDestroyExternalMemory", || {
+        ::runtime::api::external::cudaDestroyExternalMemory(extMem)
+    })
 }
 
-unsafe extern "C" fn cudaDestroyExternalSemaphore(_extSem: cudaExternalSemaphore_t) -> cudaError_t {
-    ::runtime::missing("cudaDestroyExternalSemaphore")
+unsafe extern "C" fn cudaDestroyExternalSemaphore(extSem: cudaExternalSemaphore_t) -> cudaError_t {
+    ::runtime::entry("cudaDestroyExternalSemaphore", || {
+        ::runtime::api::external::cudaDestroyExternalSemaphore(extSem)
+    })
 }
 
 unsafe extern "C" fn cudaDestroySurfaceObject(surfObject: cudaSurfaceObject_t) -> cudaError_t {
@@ -315,33 +319,57 @@ unsafe extern "C" fn cudaDestroyTextureObject(texObject: cudaTextureObject_t) ->
 }
 
 unsafe extern "C" fn cudaDevResourceGenerateDesc(
-    _phDesc: *mut cudaDevResourceDesc_t,
-    _resources: *mut cudaDevResource,
-    _nbResources: c_uint,
+    phDesc: *mut cudaDevResourceDesc_t,
+    resources: *mut cudaDevResource,
+    nbResources: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDevResourceGenerateDesc")
+    ::runtime::entry("cudaDevResourceGenerateDesc", || {
+        ::runtime::api::execution_context::cudaDevResourceGenerateDesc(
+            unsafe { Out::new(phDesc, "phDesc") }?,
+            resources,
+            nbResources,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaDevSmResourceSplit(
-    _result: *mut cudaDevResource,
-    _nbGroups: c_uint,
-    _input: *const cudaDevResource,
-    _remainder: *mut cudaDevResource,
-    _flags: c_uint,
-    _groupParams: *mut cudaDevSmResourceGroupParams,
+    result: *mut cudaDevResource,
+    nbGroups: c_uint,
+    input: *const cudaDevResource,
+    remainder: *mut cudaDevResource,
+    flags: c_uint,
+    groupParams: *mut cudaDevSmResourceGroupParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDevSmResourceSplit")
+    ::runtime::entry("cudaDevSmResourceSplit", || {
+        ::runtime::api::execution_context::cudaDevSmResourceSplit(
+            result,
+            nbGroups,
+            unsafe { borrow(input, "input") }?,
+            unsafe { OptOut::new(remainder) },
+            flags,
+            groupParams,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaDevSmResourceSplitByCount(
-    _result: *mut cudaDevResource,
-    _nbGroups: *mut c_uint,
-    _input: *const cudaDevResource,
-    _remaining: *mut cudaDevResource,
-    _flags: c_uint,
-    _minCount: c_uint,
+    result: *mut cudaDevResource,
+    nbGroups: *mut c_uint,
+    input: *const cudaDevResource,
+    remaining: *mut cudaDevResource,
+    flags: c_uint,
+    minCount: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDevSmResourceSplitByCount")
+    ::runtime::entry("cudaDevSmResourceSplitByCount", || {
+        ::runtime::api::execution_context::cudaDevSmResourceSplitByCount(
+            result,
+            nbGroups,
+            unsafe { borrow(input, "input") }?,
+            unsafe { OptOut::new(remaining) },
+            flags,
+            minCount,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaDeviceCanAccessPeer(
@@ -371,10 +399,12 @@ unsafe extern "C" fn cudaDeviceEnablePeerAccess(peerDevice: c_int, flags: c_uint
 }
 
 unsafe extern "C" fn cudaDeviceFlushGPUDirectRDMAWrites(
-    _target: cudaFlushGPUDirectRDMAWritesTarget,
-    _scope: cudaFlushGPUDirectRDMAWritesScope,
+    target: cudaFlushGPUDirectRDMAWritesTarget,
+    scope: cudaFlushGPUDirectRDMAWritesScope,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceFlushGPUDirectRDMAWrites")
+    ::runtime::entry("cudaDeviceFlushGPUDirectRDMAWrites", || {
+        ::runtime::api::device::cudaDeviceFlushGPUDirectRDMAWrites(target, scope)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceGetAttribute(
@@ -409,18 +439,26 @@ unsafe extern "C" fn cudaDeviceGetDefaultMemPool(memPool: *mut cudaMemPool_t, de
 }
 
 unsafe extern "C" fn cudaDeviceGetDevResource(
-    _device: c_int,
-    _resource: *mut cudaDevResource,
-    _type_: cudaDevResourceType,
+    device: c_int,
+    resource: *mut cudaDevResource,
+    type_: cudaDevResourceType,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetDevResource")
+    ::runtime::entry("cudaDeviceGetDevResource", || {
+        ::runtime::api::execution_context::cudaDeviceGetDevResource(
+            device,
+            unsafe { Out::new(resource, "resource") }?,
+            type_,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaDeviceGetExecutionCtx(
-    _ctx: *mut cudaExecutionContext_t,
-    _device: c_int,
+    ctx: *mut cudaExecutionContext_t,
+    device: c_int,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetExecutionCtx")
+    ::runtime::entry("cudaDeviceGetExecutionCtx", || {
+        ::runtime::api::execution_context::cudaDeviceGetExecutionCtx(unsafe { Out::new(ctx, "ctx") }?, device)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceGetGraphMemAttribute(
@@ -432,12 +470,14 @@ unsafe extern "C" fn cudaDeviceGetGraphMemAttribute(
 }
 
 unsafe extern "C" fn cudaDeviceGetHostAtomicCapabilities(
-    _capabilities: *mut c_uint,
-    _operations: *const cudaAtomicOperation,
-    _count: c_uint,
-    _device: c_int,
+    capabilities: *mut c_uint,
+    operations: *const cudaAtomicOperation,
+    count: c_uint,
+    device: c_int,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetHostAtomicCapabilities")
+    ::runtime::entry("cudaDeviceGetHostAtomicCapabilities", || {
+        ::runtime::api::device::cudaDeviceGetHostAtomicCapabilities(capabilities, operations, count, device)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceGetLimit(pValue: *mut usize, limit: cudaLimit) -> cudaError_t {
@@ -453,21 +493,31 @@ unsafe extern "C" fn cudaDeviceGetMemPool(memPool: *mut cudaMemPool_t, device: c
 }
 
 unsafe extern "C" fn cudaDeviceGetNvSciSyncAttributes(
-    _nvSciSyncAttrList: *mut c_void,
-    _device: c_int,
-    _flags: c_int,
+    nvSciSyncAttrList: *mut c_void,
+    device: c_int,
+    flags: c_int,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetNvSciSyncAttributes")
+    ::runtime::entry("cudaDeviceGetNvSciSyncAttributes", || {
+        ::runtime::api::device::cudaDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, device, flags)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceGetP2PAtomicCapabilities(
-    _capabilities: *mut c_uint,
-    _operations: *const cudaAtomicOperation,
-    _count: c_uint,
-    _srcDevice: c_int,
-    _dstDevice: c_int,
+    capabilities: *mut c_uint,
+    operations: *const cudaAtomicOperation,
+    count: c_uint,
+    srcDevice: c_int,
+    dstDevice: c_int,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetP2PAtomicCapabilities")
+    ::runtime::entry("cudaDeviceGetP2PAtomicCapabilities", || {
+        ::runtime::api::device::cudaDeviceGetP2PAtomicCapabilities(
+            capabilities,
+            operations,
+            count,
+            srcDevice,
+            dstDevice,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaDeviceGetP2PAttribute(
@@ -529,12 +579,19 @@ unsafe extern "C" fn cudaDeviceGraphMemTrim(_device: c_int) -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaDeviceRegisterAsyncNotification(
-    _device: c_int,
-    _callbackFunc: cudaAsyncCallback,
-    _userData: *mut c_void,
-    _callback: *mut cudaAsyncCallbackHandle_t,
+    device: c_int,
+    callbackFunc: cudaAsyncCallback,
+    userData: *mut c_void,
+    callback: *mut cudaAsyncCallbackHandle_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceRegisterAsyncNotification")
+    ::runtime::entry("cudaDeviceRegisterAsyncNotification", || {
+        ::runtime::api::device::cudaDeviceRegisterAsyncNotification(
+            device,
+            callbackFunc,
+            userData,
+            unsafe { Out::new(callback, "callback") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaDeviceReset() -> cudaError_t {
@@ -576,10 +633,12 @@ unsafe extern "C" fn cudaDeviceSynchronize() -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaDeviceUnregisterAsyncNotification(
-    _device: c_int,
-    _callback: cudaAsyncCallbackHandle_t,
+    device: c_int,
+    callback: cudaAsyncCallbackHandle_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceUnregisterAsyncNotification")
+    ::runtime::entry("cudaDeviceUnregisterAsyncNotification", || {
+        ::runtime::api::device::cudaDeviceUnregisterAsyncNotification(device, callback)
+    })
 }
 
 unsafe extern "C" fn cudaDriverGetVersion(driverVersion: *mut c_int) -> cudaError_t {
@@ -589,68 +648,91 @@ unsafe extern "C" fn cudaDriverGetVersion(driverVersion: *mut c_int) -> cudaErro
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerAcquireFrame(
-    _conn: *mut cudaEglStreamConnection,
-    _pCudaResource: *mut cudaGraphicsResource_t,
-    _pStream: *mut cudaStream_t,
-    _timeout: c_uint,
+    conn: *mut cudaEglStreamConnection,
+    pCudaResource: *mut cudaGraphicsResource_t,
+    pStream: *mut cudaStream_t,
+    timeout: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamConsumerAcquireFrame")
+    ::runtime::entry("cudaEGLStreamConsumerAcquireFrame", || {
+        ::runtime::api::graphics::cudaEGLStreamConsumerAcquireFrame(
+            conn,
+            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+            pStream,
+            timeout,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerConnect(
-    _conn: *mut cudaEglStreamConnection,
-    _eglStream: EGLStreamKHR,
+    conn: *mut cudaEglStreamConnection,
+    eglStream: EGLStreamKHR,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamConsumerConnect")
+    ::runtime::entry("cudaEGLStreamConsumerConnect", || {
+        ::runtime::api::graphics::cudaEGLStreamConsumerConnect(conn, eglStream)
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerConnectWithFlags(
-    _conn: *mut cudaEglStreamConnection,
-    _eglStream: EGLStreamKHR,
-    _flags: c_uint,
+    conn: *mut cudaEglStreamConnection,
+    eglStream: EGLStreamKHR,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamConsumerConnectWithFlags")
+    ::runtime::entry("cudaEGLStreamConsumerConnectWithFlags", || {
+        ::runtime::api::graphics::cudaEGLStreamConsumerConnectWithFlags(conn, eglStream, flags)
+    })
 }
 
-unsafe extern "C" fn cudaEGLStreamConsumerDisconnect(_conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamConsumerDisconnect")
+unsafe extern "C" fn cudaEGLStreamConsumerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
+    ::runtime::entry("cudaEGLStreamConsumerDisconnect", || {
+        ::runtime::api::graphics::cudaEGLStreamConsumerDisconnect(conn)
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerReleaseFrame(
-    _conn: *mut cudaEglStreamConnection,
-    _pCudaResource: cudaGraphicsResource_t,
-    _pStream: *mut cudaStream_t,
+    conn: *mut cudaEglStreamConnection,
+    pCudaResource: cudaGraphicsResource_t,
+    pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamConsumerReleaseFrame")
+    ::runtime::entry("cudaEGLStreamConsumerReleaseFrame", || {
+        ::runtime::api::graphics::cudaEGLStreamConsumerReleaseFrame(conn, pCudaResource, pStream)
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerConnect(
-    _conn: *mut cudaEglStreamConnection,
-    _eglStream: EGLStreamKHR,
-    _width: EGLint,
-    _height: EGLint,
+    conn: *mut cudaEglStreamConnection,
+    eglStream: EGLStreamKHR,
+    width: EGLint,
+    height: EGLint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamProducerConnect")
+    ::runtime::entry("cudaEGLStreamProducerConnect", || {
+        ::runtime::api::graphics::cudaEGLStreamProducerConnect(conn, eglStream, width, height)
+    })
 }
 
-unsafe extern "C" fn cudaEGLStreamProducerDisconnect(_conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamProducerDisconnect")
+unsafe extern "C" fn cudaEGLStreamProducerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
+    ::runtime::entry("cudaEGLStreamProducerDisconnect", || {
+        ::runtime::api::graphics::cudaEGLStreamProducerDisconnect(conn)
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerPresentFrame(
-    _conn: *mut cudaEglStreamConnection,
-    _eglframe: cudaEglFrame,
-    _pStream: *mut cudaStream_t,
+    conn: *mut cudaEglStreamConnection,
+    eglframe: cudaEglFrame,
+    pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamProducerPresentFrame")
+    ::runtime::entry("cudaEGLStreamProducerPresentFrame", || {
+        ::runtime::api::graphics::cudaEGLStreamProducerPresentFrame(conn, eglframe, pStream)
+    })
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerReturnFrame(
-    _conn: *mut cudaEglStreamConnection,
-    _eglframe: *mut cudaEglFrame,
-    _pStream: *mut cudaStream_t,
+    conn: *mut cudaEglStreamConnection,
+    eglframe: *mut cudaEglFrame,
+    pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEGLStreamProducerReturnFrame")
+    ::runtime::entry("cudaEGLStreamProducerReturnFrame", || {
+        ::runtime::api::graphics::cudaEGLStreamProducerReturnFrame(conn, eglframe, pStream)
+    })
 }
 
 unsafe extern "C" fn cudaEventCreate(event: *mut cudaEvent_t) -> cudaError_t {
@@ -660,11 +742,17 @@ unsafe extern "C" fn cudaEventCreate(event: *mut cudaEvent_t) -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaEventCreateFromEGLSync(
-    _phEvent: *mut cudaEvent_t,
-    _eglSync: EGLSyncKHR,
-    _flags: c_uint,
+    phEvent: *mut cudaEvent_t,
+    eglSync: EGLSyncKHR,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaEventCreateFromEGLSync")
+    ::runtime::entry("cudaEventCreateFromEGLSync", || {
+        ::runtime::api::graphics::cudaEventCreateFromEGLSync(
+            unsafe { Out::new(phEvent, "phEvent") }?,
+            eglSync,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaEventCreateWithFlags(event: *mut cudaEvent_t, flags: c_uint) -> cudaError_t {
@@ -721,73 +809,113 @@ unsafe extern "C" fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
     ::runtime::entry("cudaEventSynchronize", || ::runtime::api::event::cudaEventSynchronize(event))
 }
 
-unsafe extern "C" fn cudaExecutionCtxDestroy(_ctx: cudaExecutionContext_t) -> cudaError_t {
-    ::runtime::missing("cudaExecutionCtxDestroy")
+unsafe extern "C" fn cudaExecutionCtxDestroy(ctx: cudaExecutionContext_t) -> cudaError_t {
+    ::runtime::entry("cudaExecutionCtxDestroy", || {
+        ::runtime::api::execution_context::cudaExecutionCtxDestroy(ctx)
+    })
 }
 
 unsafe extern "C" fn cudaExecutionCtxGetDevResource(
-    _ctx: cudaExecutionContext_t,
-    _resource: *mut cudaDevResource,
-    _type_: cudaDevResourceType,
+    ctx: cudaExecutionContext_t,
+    resource: *mut cudaDevResource,
+    type_: cudaDevResourceType,
 ) -> cudaError_t {
-    ::runtime::missing("cudaExecutionCtxGetDevResource")
+    ::runtime::entry("cudaExecutionCtxGetDevResource", || {
+        ::runtime::api::execution_context::cudaExecutionCtxGetDevResource(
+            ctx,
+            unsafe { Out::new(resource, "resource") }?,
+            type_,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaExecutionCtxGetDevice(
-    _device: *mut c_int,
-    _ctx: cudaExecutionContext_t,
+    device: *mut c_int,
+    ctx: cudaExecutionContext_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaExecutionCtxGetDevice")
+    ::runtime::entry("cudaExecutionCtxGetDevice", || {
+        ::runtime::api::execution_context::cudaExecutionCtxGetDevice(
+            unsafe { Out::new(device, "device") }?,
+            ctx,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaExecutionCtxGetId(
-    _ctx: cudaExecutionContext_t,
-    _ctxId: *mut c_ulonglong,
+    ctx: cudaExecutionContext_t,
+    ctxId: *mut c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::missing("cudaExecutionCtxGetId")
+    ::runtime::entry("cudaExecutionCtxGetId", || {
+        ::runtime::api::execution_context::cudaExecutionCtxGetId(ctx, unsafe { Out::new(ctxId, "ctxId") }?)
+    })
 }
 
 unsafe extern "C" fn cudaExecutionCtxRecordEvent(
-    _ctx: cudaExecutionContext_t,
-    _event: cudaEvent_t,
+    ctx: cudaExecutionContext_t,
+    event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaExecutionCtxRecordEvent")
+    ::runtime::entry("cudaExecutionCtxRecordEvent", || {
+        ::runtime::api::execution_context::cudaExecutionCtxRecordEvent(ctx, event)
+    })
 }
 
 unsafe extern "C" fn cudaExecutionCtxStreamCreate(
-    _phStream: *mut cudaStream_t,
-    _ctx: cudaExecutionContext_t,
-    _flags: c_uint,
-    _priority: c_int,
+    phStream: *mut cudaStream_t,
+    ctx: cudaExecutionContext_t,
+    flags: c_uint,
+    priority: c_int,
 ) -> cudaError_t {
-    ::runtime::missing("cudaExecutionCtxStreamCreate")
+    ::runtime::entry("cudaExecutionCtxStreamCreate", || {
+        ::runtime::api::execution_context::cudaExecutionCtxStreamCreate(
+            unsafe { Out::new(phStream, "phStream") }?,
+            ctx,
+            flags,
+            priority,
+        )
+    })
 }
 
-unsafe extern "C" fn cudaExecutionCtxSynchronize(_ctx: cudaExecutionContext_t) -> cudaError_t {
-    ::runtime::missing("cudaExecutionCtxSynchronize")
+unsafe extern "C" fn cudaExecutionCtxSynchronize(ctx: cudaExecutionContext_t) -> cudaError_t {
+    ::runtime::entry("cudaExecutionCtxSynchronize", || {
+        ::runtime::api::execution_context::cudaExecutionCtxSynchronize(ctx)
+    })
 }
 
 unsafe extern "C" fn cudaExecutionCtxWaitEvent(
-    _ctx: cudaExecutionContext_t,
-    _event: cudaEvent_t,
+    ctx: cudaExecutionContext_t,
+    event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaExecutionCtxWaitEvent")
+    ::runtime::entry("cudaExecutionCtxWaitEvent", || {
+        ::runtime::api::execution_context::cudaExecutionCtxWaitEvent(ctx, event)
+    })
 }
 
 unsafe extern "C" fn cudaExternalMemoryGetMappedBuffer(
-    _devPtr: *mut *mut c_void,
-    _extMem: cudaExternalMemory_t,
-    _bufferDesc: *const cudaExternalMemoryBufferDesc,
+    devPtr: *mut *mut c_void,
+    extMem: cudaExternalMemory_t,
+    bufferDesc: *const cudaExternalMemoryBufferDesc,
 ) -> cudaError_t {
-    ::runtime::missing("cudaExternalMemoryGetMappedBuffer")
+    ::runtime::entry("cudaExternalMemoryGetMappedBuffer", || {
+        ::runtime::api::external::cudaExternalMemoryGetMappedBuffer(
+            unsafe { Out::new(devPtr, "devPtr") }?,
+            extMem,
+            unsafe { borrow(bufferDesc, "bufferDesc") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaExternalMemoryGetMappedMipmappedArray(
-    _mipmap: *mut cudaMipmappedArray_t,
-    _extMem: cudaExternalMemory_t,
-    _mipmapDesc: *const cudaExternalMemoryMipmappedArrayDesc,
+    mipmap: *mut cudaMipmappedArray_t,
+    extMem: cudaExternalMemory_t,
+    mipmapDesc: *const cudaExternalMemoryMipmappedArrayDesc,
 ) -> cudaError_t {
-    ::runtime::missing("cudaExternalMemoryGetMappedMipmappedArray")
+    ::runtime::entry("cudaExternalMemoryGetMappedMipmappedArray", || {
+        ::runtime::api::external::cudaExternalMemoryGetMappedMipmappedArray(
+            unsafe { Out::new(mipmap, "mipmap") }?,
+            extMem,
+            unsafe { borrow(mipmapDesc, "mipmapDesc") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaFree(devPtr: *mut c_void) -> cudaError_t {
@@ -833,8 +961,10 @@ unsafe extern "C" fn cudaFuncGetName(name: *mut *const c_char, func: *const c_vo
     })
 }
 
-unsafe extern "C" fn cudaFuncGetParamCount(_func: *const c_void, _paramCount: *mut usize) -> cudaError_t {
-    ::runtime::missing("cudaFuncGetParamCount")
+unsafe extern "C" fn cudaFuncGetParamCount(func: *const c_void, paramCount: *mut usize) -> cudaError_t {
+    ::runtime::entry("cudaFuncGetParamCount", || {
+        ::runtime::api::execution::cudaFuncGetParamCount(func, unsafe { Out::new(paramCount, "paramCount") }?)
+    })
 }
 
 unsafe extern "C" fn cudaFuncGetParamInfo(
@@ -879,48 +1009,71 @@ unsafe extern "C" fn cudaFuncSetSharedMemConfig(
 }
 
 unsafe extern "C" fn cudaGLGetDevices(
-    _pCudaDeviceCount: *mut c_uint,
-    _pCudaDevices: *mut c_int,
-    _cudaDeviceCount: c_uint,
-    _deviceList: cudaGLDeviceList,
+    pCudaDeviceCount: *mut c_uint,
+    pCudaDevices: *mut c_int,
+    cudaDeviceCount: c_uint,
+    deviceList: cudaGLDeviceList,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGLGetDevices")
+    ::runtime::entry("cudaGLGetDevices", || {
+        ::runtime::api::graphics::cudaGLGetDevices(
+            unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
+            unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
+            cudaDeviceCount,
+            deviceList,
+        )
+    })
 }
 
-unsafe extern "C" fn cudaGLMapBufferObject(_devPtr: *mut *mut c_void, _bufObj: GLuint) -> cudaError_t {
-    ::runtime::missing("cudaGLMapBufferObject")
+unsafe extern "C" fn cudaGLMapBufferObject(devPtr: *mut *mut c_void, bufObj: GLuint) -> cudaError_t {
+    ::runtime::entry("cudaGLMapBufferObject", || {
+        ::runtime::api::graphics::cudaGLMapBufferObject(unsafe { Out::new(devPtr, "devPtr") }?, bufObj)
+    })
 }
 
 unsafe extern "C" fn cudaGLMapBufferObjectAsync(
-    _devPtr: *mut *mut c_void,
-    _bufObj: GLuint,
-    _stream: cudaStream_t,
+    devPtr: *mut *mut c_void,
+    bufObj: GLuint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGLMapBufferObjectAsync")
+    ::runtime::entry("cudaGLMapBufferObjectAsync", || {
+        ::runtime::api::graphics::cudaGLMapBufferObjectAsync(
+            unsafe { Out::new(devPtr, "devPtr") }?,
+            bufObj,
+            stream,
+        )
+    })
 }
 
-unsafe extern "C" fn cudaGLRegisterBufferObject(_bufObj: GLuint) -> cudaError_t {
-    ::runtime::missing("cudaGLRegisterBufferObject")
+unsafe extern "C" fn cudaGLRegisterBufferObject(bufObj: GLuint) -> cudaError_t {
+    ::runtime::entry("cudaGLRegisterBufferObject", || {
+        ::runtime::api::graphics::cudaGLRegisterBufferObject(bufObj)
+    })
 }
 
-unsafe extern "C" fn cudaGLSetBufferObjectMapFlags(_bufObj: GLuint, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaGLSetBufferObjectMapFlags")
+unsafe extern "C" fn cudaGLSetBufferObjectMapFlags(bufObj: GLuint, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaGLSetBufferObjectMapFlags", || {
+        ::runtime::api::graphics::cudaGLSetBufferObjectMapFlags(bufObj, flags)
+    })
 }
 
-unsafe extern "C" fn cudaGLSetGLDevice(_device: c_int) -> cudaError_t {
-    ::runtime::missing("cudaGLSetGLDevice")
+unsafe extern "C" fn cudaGLSetGLDevice(device: c_int) -> cudaError_t {
+    ::runtime::entry("cudaGLSetGLDevice", || ::runtime::api::graphics::cudaGLSetGLDevice(device))
 }
 
-unsafe extern "C" fn cudaGLUnmapBufferObject(_bufObj: GLuint) -> cudaError_t {
-    ::runtime::missing("cudaGLUnmapBufferObject")
+unsafe extern "C" fn cudaGLUnmapBufferObject(bufObj: GLuint) -> cudaError_t {
+    ::runtime::entry("cudaGLUnmapBufferObject", || ::runtime::api::graphics::cudaGLUnmapBufferObject(bufObj))
 }
 
-unsafe extern "C" fn cudaGLUnmapBufferObjectAsync(_bufObj: GLuint, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaGLUnmapBufferObjectAsync")
+unsafe extern "C" fn cudaGLUnmapBufferObjectAsync(bufObj: GLuint, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaGLUnmapBufferObjectAsync", || {
+        ::runtime::api::graphics::cudaGLUnmapBufferObjectAsync(bufObj, stream)
+    })
 }
 
-unsafe extern "C" fn cudaGLUnregisterBufferObject(_bufObj: GLuint) -> cudaError_t {
-    ::runtime::missing("cudaGLUnregisterBufferObject")
+unsafe extern "C" fn cudaGLUnregisterBufferObject(bufObj: GLuint) -> cudaError_t {
+    ::runtime::entry("cudaGLUnregisterBufferObject", || {
+        ::runtime::api::graphics::cudaGLUnregisterBufferObject(bufObj)
+    })
 }
 
 unsafe extern "C" fn cudaGetChannelDesc(
@@ -1037,10 +1190,15 @@ unsafe extern "C" fn cudaGetErrorString(error: cudaError_t) -> *const c_char {
 }
 
 unsafe extern "C" fn cudaGetExportTable(
-    _ppExportTable: *mut *const c_void,
-    _pExportTableId: *const cudaUUID_t,
+    ppExportTable: *mut *const c_void,
+    pExportTableId: *const cudaUUID_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGetExportTable")
+    ::runtime::entry("cudaGetExportTable", || {
+        ::runtime::api::driver_entry::cudaGetExportTable(
+            unsafe { Out::new(ppExportTable, "ppExportTable") }?,
+            pExportTableId,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGetFuncBySymbol(
@@ -1886,113 +2044,184 @@ unsafe extern "C" fn cudaGraphUpload_ptsz(_graphExec: cudaGraphExec_t, _stream: 
 }
 
 unsafe extern "C" fn cudaGraphicsEGLRegisterImage(
-    _pCudaResource: *mut *mut cudaGraphicsResource,
-    _image: EGLImageKHR,
-    _flags: c_uint,
+    pCudaResource: *mut *mut cudaGraphicsResource,
+    image: EGLImageKHR,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsEGLRegisterImage")
+    ::runtime::entry("cudaGraphicsEGLRegisterImage", || {
+        ::runtime::api::graphics::cudaGraphicsEGLRegisterImage(
+            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+            image,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsGLRegisterBuffer(
-    _resource: *mut *mut cudaGraphicsResource,
-    _buffer: GLuint,
-    _flags: c_uint,
+    resource: *mut *mut cudaGraphicsResource,
+    buffer: GLuint,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsGLRegisterBuffer")
+    ::runtime::entry("cudaGraphicsGLRegisterBuffer", || {
+        ::runtime::api::graphics::cudaGraphicsGLRegisterBuffer(
+            unsafe { Out::new(resource, "resource") }?,
+            buffer,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsGLRegisterImage(
-    _resource: *mut *mut cudaGraphicsResource,
-    _image: GLuint,
-    _target: GLenum,
-    _flags: c_uint,
+    resource: *mut *mut cudaGraphicsResource,
+    image: GLuint,
+    target: GLenum,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsGLRegisterImage")
+    ::runtime::entry("cudaGraphicsGLRegisterImage", || {
+        ::runtime::api::graphics::cudaGraphicsGLRegisterImage(
+            unsafe { Out::new(resource, "resource") }?,
+            image,
+            target,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsMapResources(
-    _count: c_int,
-    _resources: *mut cudaGraphicsResource_t,
-    _stream: cudaStream_t,
+    count: c_int,
+    resources: *mut cudaGraphicsResource_t,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsMapResources")
+    ::runtime::entry("cudaGraphicsMapResources", || {
+        ::runtime::api::graphics::cudaGraphicsMapResources(count, resources, stream)
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsResourceGetMappedEglFrame(
-    _eglFrame: *mut cudaEglFrame,
-    _resource: cudaGraphicsResource_t,
-    _index: c_uint,
-    _mipLevel: c_uint,
+    eglFrame: *mut cudaEglFrame,
+    resource: cudaGraphicsResource_t,
+    index: c_uint,
+    mipLevel: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsResourceGetMappedEglFrame")
+    ::runtime::entry("cudaGraphicsResourceGetMappedEglFrame", || {
+        ::runtime::api::graphics::cudaGraphicsResourceGetMappedEglFrame(
+            unsafe { Out::new(eglFrame, "eglFrame") }?,
+            resource,
+            index,
+            mipLevel,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsResourceGetMappedMipmappedArray(
-    _mipmappedArray: *mut cudaMipmappedArray_t,
-    _resource: cudaGraphicsResource_t,
+    mipmappedArray: *mut cudaMipmappedArray_t,
+    resource: cudaGraphicsResource_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsResourceGetMappedMipmappedArray")
+    ::runtime::entry("cudaGraphicsResourceGetMappedMipmappedArray", || {
+        ::runtime::api::graphics::cudaGraphicsResourceGetMappedMipmappedArray(
+            unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
+            resource,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsResourceGetMappedPointer(
-    _devPtr: *mut *mut c_void,
-    _size: *mut usize,
-    _resource: cudaGraphicsResource_t,
+    devPtr: *mut *mut c_void,
+    size: *mut usize,
+    resource: cudaGraphicsResource_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsResourceGetMappedPointer")
+    ::runtime::entry("cudaGraphicsResourceGetMappedPointer", || {
+        ::runtime::api::graphics::cudaGraphicsResourceGetMappedPointer(
+            unsafe { Out::new(devPtr, "devPtr") }?,
+            unsafe { Out::new(size, "size") }?,
+            resource,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsResourceSetMapFlags(
-    _resource: cudaGraphicsResource_t,
-    _flags: c_uint,
+    resource: cudaGraphicsResource_t,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsResourceSetMapFlags")
+    ::runtime::entry("cudaGraphicsResourceSetMapFlags", || {
+        ::runtime::api::graphics::cudaGraphicsResourceSetMapFlags(resource, flags)
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsSubResourceGetMappedArray(
-    _array: *mut cudaArray_t,
-    _resource: cudaGraphicsResource_t,
-    _arrayIndex: c_uint,
-    _mipLevel: c_uint,
+    array: *mut cudaArray_t,
+    resource: cudaGraphicsResource_t,
+    arrayIndex: c_uint,
+    mipLevel: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsSubResourceGetMappedArray")
+    ::runtime::entry("cudaGraphicsSubResourceGetMappedArray", || {
+        ::runtime::api::graphics::cudaGraphicsSubResourceGetMappedArray(
+            unsafe { Out::new(array, "array") }?,
+            resource,
+            arrayIndex,
+            mipLevel,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsUnmapResources(
-    _count: c_int,
-    _resources: *mut cudaGraphicsResource_t,
-    _stream: cudaStream_t,
+    count: c_int,
+    resources: *mut cudaGraphicsResource_t,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsUnmapResources")
+    ::runtime::entry("cudaGraphicsUnmapResources", || {
+        ::runtime::api::graphics::cudaGraphicsUnmapResources(count, resources, stream)
+    })
 }
 
-unsafe extern "C" fn cudaGraphicsUnregisterResource(_resource: cudaGraphicsResource_t) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsUnregisterResource")
+unsafe extern "C" fn cudaGraphicsUnregisterResource(resource: cudaGraphicsResource_t) -> cudaError_t {
+    ::runtime::entry("cudaGraphicsUnregisterResource", || {
+        ::runtime::api::graphics::cudaGraphicsUnregisterResource(resource)
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsVDPAURegisterOutputSurface(
-    _resource: *mut *mut cudaGraphicsResource,
-    _vdpSurface: VdpOutputSurface,
-    _flags: c_uint,
+    resource: *mut *mut cudaGraphicsResource,
+    vdpSurface: VdpOutputSurface,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsVDPAURegisterOutputSurface")
+    ::runtime::entry("cudaGraphicsVDPAURegisterOutputSurface", || {
+        ::runtime::api::graphics::cudaGraphicsVDPAURegisterOutputSurface(
+            unsafe { Out::new(resource, "resource") }?,
+            vdpSurface,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsVDPAURegisterVideoSurface(
-    _resource: *mut *mut cudaGraphicsResource,
-    _vdpSurface: VdpVideoSurface,
-    _flags: c_uint,
+    resource: *mut *mut cudaGraphicsResource,
+    vdpSurface: VdpVideoSurface,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphicsVDPAURegisterVideoSurface")
+    ::runtime::entry("cudaGraphicsVDPAURegisterVideoSurface", || {
+        ::runtime::api::graphics::cudaGraphicsVDPAURegisterVideoSurface(
+            unsafe { Out::new(resource, "resource") }?,
+            vdpSurface,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGreenCtxCreate(
-    _phCtx: *mut cudaExecutionContext_t,
-    _desc: cudaDevResourceDesc_t,
-    _device: c_int,
-    _flags: c_uint,
+    phCtx: *mut cudaExecutionContext_t,
+    desc: cudaDevResourceDesc_t,
+    device: c_int,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGreenCtxCreate")
+    ::runtime::entry("cudaGreenCtxCreate", || {
+        ::runtime::api::execution_context::cudaGreenCtxCreate(
+            unsafe { Out::new(phCtx, "phCtx") }?,
+            desc,
+            device,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaHostAlloc(pHost: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
@@ -2030,17 +2259,27 @@ unsafe extern "C" fn cudaHostUnregister(ptr: *mut c_void) -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaImportExternalMemory(
-    _extMem_out: *mut cudaExternalMemory_t,
-    _memHandleDesc: *const cudaExternalMemoryHandleDesc,
+    extMem_out: *mut cudaExternalMemory_t,
+    memHandleDesc: *const cudaExternalMemoryHandleDesc,
 ) -> cudaError_t {
-    ::runtime::missing("cudaImportExternalMemory")
+    ::runtime::entry("cudaImportExternalMemory", || {
+        ::runtime::api::external::cudaImportExternalMemory(
+            unsafe { Out::new(extMem_out, "extMem_out") }?,
+            unsafe { borrow(memHandleDesc, "memHandleDesc") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaImportExternalSemaphore(
-    _extSem_out: *mut cudaExternalSemaphore_t,
-    _semHandleDesc: *const cudaExternalSemaphoreHandleDesc,
+    extSem_out: *mut cudaExternalSemaphore_t,
+    semHandleDesc: *const cudaExternalSemaphoreHandleDesc,
 ) -> cudaError_t {
-    ::runtime::missing("cudaImportExternalSemaphore")
+    ::runtime::entry("cudaImportExternalSemaphore", || {
+        ::runtime::api::external::cudaImportExternalSemaphore(
+            unsafe { Out::new(extSem_out, "extSem_out") }?,
+            unsafe { borrow(semHandleDesc, "semHandleDesc") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaInitDevice(device: c_int, deviceFlags: c_uint, flags: c_uint) -> cudaError_t {
@@ -2160,21 +2399,25 @@ unsafe extern "C" fn cudaLaunchHostFunc_ptsz(
 }
 
 unsafe extern "C" fn cudaLaunchHostFunc_v2(
-    _stream: cudaStream_t,
-    _fn_: cudaHostFn_t,
-    _userData: *mut c_void,
-    _syncMode: c_uint,
+    stream: cudaStream_t,
+    fn_: cudaHostFn_t,
+    userData: *mut c_void,
+    syncMode: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLaunchHostFunc_v2")
+    ::runtime::entry("cudaLaunchHostFunc_v2", || {
+        ::runtime::api::execution::cudaLaunchHostFunc_v2(stream, fn_, userData, syncMode)
+    })
 }
 
 unsafe extern "C" fn cudaLaunchHostFunc_v2_ptsz(
-    _stream: cudaStream_t,
-    _fn_: cudaHostFn_t,
-    _userData: *mut c_void,
-    _syncMode: c_uint,
+    stream: cudaStream_t,
+    fn_: cudaHostFn_t,
+    userData: *mut c_void,
+    syncMode: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLaunchHostFunc_v2_ptsz")
+    ::runtime::entry_per_thread("cudaLaunchHostFunc_v2_ptsz", || {
+        ::runtime::api::execution::cudaLaunchHostFunc_v2(stream, fn_, userData, syncMode)
+    })
 }
 
 unsafe extern "C" fn cudaLaunchKernel(
@@ -2351,37 +2594,51 @@ unsafe extern "C" fn cudaLibraryUnload(library: cudaLibrary_t) -> cudaError_t {
     ::runtime::entry("cudaLibraryUnload", || ::runtime::api::library::cudaLibraryUnload(library))
 }
 
-unsafe extern "C" fn cudaLogsCurrent(_iterator_out: *mut cudaLogIterator, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaLogsCurrent")
+unsafe extern "C" fn cudaLogsCurrent(iterator_out: *mut cudaLogIterator, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaLogsCurrent", || {
+        ::runtime::api::logs::cudaLogsCurrent(unsafe { Out::new(iterator_out, "iterator_out") }?, flags)
+    })
 }
 
 unsafe extern "C" fn cudaLogsDumpToFile(
-    _iterator: *mut cudaLogIterator,
-    _pathToFile: *const c_char,
-    _flags: c_uint,
+    iterator: *mut cudaLogIterator,
+    pathToFile: *const c_char,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLogsDumpToFile")
+    ::runtime::entry("cudaLogsDumpToFile", || {
+        ::runtime::api::logs::cudaLogsDumpToFile(iterator, pathToFile, flags)
+    })
 }
 
 unsafe extern "C" fn cudaLogsDumpToMemory(
-    _iterator: *mut cudaLogIterator,
-    _buffer: *mut c_char,
-    _size: *mut usize,
-    _flags: c_uint,
+    iterator: *mut cudaLogIterator,
+    buffer: *mut c_char,
+    size: *mut usize,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLogsDumpToMemory")
+    ::runtime::entry("cudaLogsDumpToMemory", || {
+        ::runtime::api::logs::cudaLogsDumpToMemory(iterator, buffer, size, flags)
+    })
 }
 
 unsafe extern "C" fn cudaLogsRegisterCallback(
-    _callbackFunc: cudaLogsCallback_t,
-    _userData: *mut c_void,
-    _callback_out: *mut cudaLogsCallbackHandle,
+    callbackFunc: cudaLogsCallback_t,
+    userData: *mut c_void,
+    callback_out: *mut cudaLogsCallbackHandle,
 ) -> cudaError_t {
-    ::runtime::missing("cudaLogsRegisterCallback")
+    ::runtime::entry("cudaLogsRegisterCallback", || {
+        ::runtime::api::logs::cudaLogsRegisterCallback(
+            callbackFunc,
+            userData,
+            unsafe { OptOut::new(callback_out) },
+        )
+    })
 }
 
-unsafe extern "C" fn cudaLogsUnregisterCallback(_callback: cudaLogsCallbackHandle) -> cudaError_t {
-    ::runtime::missing("cudaLogsUnregisterCallback")
+unsafe extern "C" fn cudaLogsUnregisterCallback(callback: cudaLogsCallbackHandle) -> cudaError_t {
+    ::runtime::entry("cudaLogsUnregisterCallback", || {
+        ::runtime::api::logs::cudaLogsUnregisterCallback(callback)
+    })
 }
 
 unsafe extern "C" fn cudaMalloc3D(pitchedDevPtr: *mut cudaPitchedPtr, extent: cudaExtent) -> cudaError_t {
@@ -2540,57 +2797,89 @@ unsafe extern "C" fn cudaMemAdvise(
 }
 
 unsafe extern "C" fn cudaMemDiscardAndPrefetchBatchAsync(
-    _dptrs: *mut *mut c_void,
-    _sizes: *mut usize,
-    _count: usize,
-    _prefetchLocs: *mut cudaMemLocation,
-    _prefetchLocIdxs: *mut usize,
-    _numPrefetchLocs: usize,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    dptrs: *mut *mut c_void,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut cudaMemLocation,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemDiscardAndPrefetchBatchAsync")
+    ::runtime::entry("cudaMemDiscardAndPrefetchBatchAsync", || {
+        ::runtime::api::unified::cudaMemDiscardAndPrefetchBatchAsync(
+            dptrs,
+            sizes,
+            count,
+            prefetchLocs,
+            prefetchLocIdxs,
+            numPrefetchLocs,
+            flags,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemDiscardAndPrefetchBatchAsync_ptsz(
-    _dptrs: *mut *mut c_void,
-    _sizes: *mut usize,
-    _count: usize,
-    _prefetchLocs: *mut cudaMemLocation,
-    _prefetchLocIdxs: *mut usize,
-    _numPrefetchLocs: usize,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    dptrs: *mut *mut c_void,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut cudaMemLocation,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemDiscardAndPrefetchBatchAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemDiscardAndPrefetchBatchAsync_ptsz", || {
+        ::runtime::api::unified::cudaMemDiscardAndPrefetchBatchAsync(
+            dptrs,
+            sizes,
+            count,
+            prefetchLocs,
+            prefetchLocIdxs,
+            numPrefetchLocs,
+            flags,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemDiscardBatchAsync(
-    _dptrs: *mut *mut c_void,
-    _sizes: *mut usize,
-    _count: usize,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    dptrs: *mut *mut c_void,
+    sizes: *mut usize,
+    count: usize,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemDiscardBatchAsync")
+    ::runtime::entry("cudaMemDiscardBatchAsync", || {
+        ::runtime::api::unified::cudaMemDiscardBatchAsync(dptrs, sizes, count, flags, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemDiscardBatchAsync_ptsz(
-    _dptrs: *mut *mut c_void,
-    _sizes: *mut usize,
-    _count: usize,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    dptrs: *mut *mut c_void,
+    sizes: *mut usize,
+    count: usize,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemDiscardBatchAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemDiscardBatchAsync_ptsz", || {
+        ::runtime::api::unified::cudaMemDiscardBatchAsync(dptrs, sizes, count, flags, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemGetDefaultMemPool(
-    _memPool: *mut cudaMemPool_t,
-    _location: *mut cudaMemLocation,
-    _type_: cudaMemAllocationType,
+    memPool: *mut cudaMemPool_t,
+    location: *mut cudaMemLocation,
+    type_: cudaMemAllocationType,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemGetDefaultMemPool")
+    ::runtime::entry("cudaMemGetDefaultMemPool", || {
+        ::runtime::api::memory_pool::cudaMemGetDefaultMemPool(
+            unsafe { Out::new(memPool, "memPool") }?,
+            location,
+            type_,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cudaError_t {
@@ -2603,21 +2892,35 @@ unsafe extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cuda
 }
 
 unsafe extern "C" fn cudaMemGetLocationInfo(
-    _devPtr: *mut c_void,
-    _size: usize,
-    _summaryGranularity: usize,
-    _samplingGranularity: usize,
-    _location_out: *mut cudaMemLocation,
+    devPtr: *mut c_void,
+    size: usize,
+    summaryGranularity: usize,
+    samplingGranularity: usize,
+    location_out: *mut cudaMemLocation,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemGetLocationInfo")
+    ::runtime::entry("cudaMemGetLocationInfo", || {
+        ::runtime::api::unified::cudaMemGetLocationInfo(
+            devPtr,
+            size,
+            summaryGranularity,
+            samplingGranularity,
+            location_out,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemGetMemPool(
-    _memPool: *mut cudaMemPool_t,
-    _location: *mut cudaMemLocation,
-    _type_: cudaMemAllocationType,
+    memPool: *mut cudaMemPool_t,
+    location: *mut cudaMemLocation,
+    type_: cudaMemAllocationType,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemGetMemPool")
+    ::runtime::entry("cudaMemGetMemPool", || {
+        ::runtime::api::memory_pool::cudaMemGetMemPool(
+            unsafe { Out::new(memPool, "memPool") }?,
+            location,
+            type_,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolCreate(
@@ -2637,19 +2940,31 @@ unsafe extern "C" fn cudaMemPoolDestroy(memPool: cudaMemPool_t) -> cudaError_t {
 }
 
 unsafe extern "C" fn cudaMemPoolExportPointer(
-    _exportData: *mut cudaMemPoolPtrExportData,
-    _ptr: *mut c_void,
+    exportData: *mut cudaMemPoolPtrExportData,
+    ptr: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolExportPointer")
+    ::runtime::entry("cudaMemPoolExportPointer", || {
+        ::runtime::api::memory_pool::cudaMemPoolExportPointer(
+            unsafe { Out::new(exportData, "exportData") }?,
+            ptr,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolExportToShareableHandle(
-    _shareableHandle: *mut c_void,
-    _memPool: cudaMemPool_t,
-    _handleType: cudaMemAllocationHandleType,
-    _flags: c_uint,
+    shareableHandle: *mut c_void,
+    memPool: cudaMemPool_t,
+    handleType: cudaMemAllocationHandleType,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolExportToShareableHandle")
+    ::runtime::entry("cudaMemPoolExportToShareableHandle", || {
+        ::runtime::api::memory_pool::cudaMemPoolExportToShareableHandle(
+            shareableHandle,
+            memPool,
+            handleType,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolGetAccess(
@@ -2677,20 +2992,33 @@ unsafe extern "C" fn cudaMemPoolGetAttribute(
 }
 
 unsafe extern "C" fn cudaMemPoolImportFromShareableHandle(
-    _memPool: *mut cudaMemPool_t,
-    _shareableHandle: *mut c_void,
-    _handleType: cudaMemAllocationHandleType,
-    _flags: c_uint,
+    memPool: *mut cudaMemPool_t,
+    shareableHandle: *mut c_void,
+    handleType: cudaMemAllocationHandleType,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolImportFromShareableHandle")
+    ::runtime::entry("cudaMemPoolImportFromShareableHandle", || {
+        ::runtime::api::memory_pool::cudaMemPoolImportFromShareableHandle(
+            unsafe { Out::new(memPool, "memPool") }?,
+            shareableHandle,
+            handleType,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolImportPointer(
-    _ptr: *mut *mut c_void,
-    _memPool: cudaMemPool_t,
-    _exportData: *mut cudaMemPoolPtrExportData,
+    ptr: *mut *mut c_void,
+    memPool: cudaMemPool_t,
+    exportData: *mut cudaMemPoolPtrExportData,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPoolImportPointer")
+    ::runtime::entry("cudaMemPoolImportPointer", || {
+        ::runtime::api::memory_pool::cudaMemPoolImportPointer(
+            unsafe { Out::new(ptr, "ptr") }?,
+            memPool,
+            unsafe { borrow(exportData, "exportData") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolSetAccess(
@@ -2744,29 +3072,51 @@ unsafe extern "C" fn cudaMemPrefetchAsync_ptsz(
 }
 
 unsafe extern "C" fn cudaMemPrefetchBatchAsync(
-    _dptrs: *mut *mut c_void,
-    _sizes: *mut usize,
-    _count: usize,
-    _prefetchLocs: *mut cudaMemLocation,
-    _prefetchLocIdxs: *mut usize,
-    _numPrefetchLocs: usize,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    dptrs: *mut *mut c_void,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut cudaMemLocation,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPrefetchBatchAsync")
+    ::runtime::entry("cudaMemPrefetchBatchAsync", || {
+        ::runtime::api::unified::cudaMemPrefetchBatchAsync(
+            dptrs,
+            sizes,
+            count,
+            prefetchLocs,
+            prefetchLocIdxs,
+            numPrefetchLocs,
+            flags,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemPrefetchBatchAsync_ptsz(
-    _dptrs: *mut *mut c_void,
-    _sizes: *mut usize,
-    _count: usize,
-    _prefetchLocs: *mut cudaMemLocation,
-    _prefetchLocIdxs: *mut usize,
-    _numPrefetchLocs: usize,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    dptrs: *mut *mut c_void,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut cudaMemLocation,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemPrefetchBatchAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemPrefetchBatchAsync_ptsz", || {
+        ::runtime::api::unified::cudaMemPrefetchBatchAsync(
+            dptrs,
+            sizes,
+            count,
+            prefetchLocs,
+            prefetchLocIdxs,
+            numPrefetchLocs,
+            flags,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemRangeGetAttribute(
@@ -2782,22 +3132,33 @@ unsafe extern "C" fn cudaMemRangeGetAttribute(
 }
 
 unsafe extern "C" fn cudaMemRangeGetAttributes(
-    _data: *mut *mut c_void,
-    _dataSizes: *mut usize,
-    _attributes: *mut cudaMemRangeAttribute,
-    _numAttributes: usize,
-    _devPtr: *const c_void,
-    _count: usize,
+    data: *mut *mut c_void,
+    dataSizes: *mut usize,
+    attributes: *mut cudaMemRangeAttribute,
+    numAttributes: usize,
+    devPtr: *const c_void,
+    count: usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemRangeGetAttributes")
+    ::runtime::entry("cudaMemRangeGetAttributes", || {
+        ::runtime::api::unified::cudaMemRangeGetAttributes(
+            data,
+            dataSizes,
+            attributes,
+            numAttributes,
+            devPtr,
+            count,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemSetMemPool(
-    _location: *mut cudaMemLocation,
-    _type_: cudaMemAllocationType,
-    _memPool: cudaMemPool_t,
+    location: *mut cudaMemLocation,
+    type_: cudaMemAllocationType,
+    memPool: cudaMemPool_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemSetMemPool")
+    ::runtime::entry("cudaMemSetMemPool", || {
+        ::runtime::api::memory_pool::cudaMemSetMemPool(location, type_, memPool)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy2D(
@@ -3809,21 +4170,35 @@ unsafe extern "C" fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> 
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreSignalParams,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreSignalParams,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaSignalExternalSemaphoresAsync")
+    ::runtime::entry("cudaSignalExternalSemaphoresAsync", || {
+        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v13(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_ptsz(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreSignalParams,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreSignalParams,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaSignalExternalSemaphoresAsync_ptsz")
+    ::runtime::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
+        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v13(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamAddCallback(
@@ -4029,19 +4404,31 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo_ptsz(
 }
 
 unsafe extern "C" fn cudaStreamGetDevResource(
-    _hStream: cudaStream_t,
-    _resource: *mut cudaDevResource,
-    _type_: cudaDevResourceType,
+    hStream: cudaStream_t,
+    resource: *mut cudaDevResource,
+    type_: cudaDevResourceType,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetDevResource")
+    ::runtime::entry("cudaStreamGetDevResource", || {
+        ::runtime::api::execution_context::cudaStreamGetDevResource(
+            hStream,
+            unsafe { Out::new(resource, "resource") }?,
+            type_,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamGetDevResource_ptsz(
-    _hStream: cudaStream_t,
-    _resource: *mut cudaDevResource,
-    _type_: cudaDevResourceType,
+    hStream: cudaStream_t,
+    resource: *mut cudaDevResource,
+    type_: cudaDevResourceType,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetDevResource_ptsz")
+    ::runtime::entry_per_thread("cudaStreamGetDevResource_ptsz", || {
+        ::runtime::api::execution_context::cudaStreamGetDevResource(
+            hStream,
+            unsafe { Out::new(resource, "resource") }?,
+            type_,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamGetDevice(hStream: cudaStream_t, device: *mut c_int) -> cudaError_t {
@@ -4231,37 +4618,59 @@ unsafe extern "C" fn cudaUserObjectRetain(_object: cudaUserObject_t, _count: c_u
 }
 
 unsafe extern "C" fn cudaVDPAUGetDevice(
-    _device: *mut c_int,
-    _vdpDevice: VdpDevice,
-    _vdpGetProcAddress: VdpGetProcAddress,
+    device: *mut c_int,
+    vdpDevice: VdpDevice,
+    vdpGetProcAddress: VdpGetProcAddress,
 ) -> cudaError_t {
-    ::runtime::missing("cudaVDPAUGetDevice")
+    ::runtime::entry("cudaVDPAUGetDevice", || {
+        ::runtime::api::graphics::cudaVDPAUGetDevice(
+            unsafe { Out::new(device, "device") }?,
+            vdpDevice,
+            vdpGetProcAddress,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaVDPAUSetVDPAUDevice(
-    _device: c_int,
-    _vdpDevice: VdpDevice,
-    _vdpGetProcAddress: VdpGetProcAddress,
+    device: c_int,
+    vdpDevice: VdpDevice,
+    vdpGetProcAddress: VdpGetProcAddress,
 ) -> cudaError_t {
-    ::runtime::missing("cudaVDPAUSetVDPAUDevice")
+    ::runtime::entry("cudaVDPAUSetVDPAUDevice", || {
+        ::runtime::api::graphics::cudaVDPAUSetVDPAUDevice(device, vdpDevice, vdpGetProcAddress)
+    })
 }
 
 unsafe extern "C" fn cudaWaitExternalSemaphoresAsync(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreWaitParams,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreWaitParams,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaWaitExternalSemaphoresAsync")
+    ::runtime::entry("cudaWaitExternalSemaphoresAsync", || {
+        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v13(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_ptsz(
-    _extSemArray: *const cudaExternalSemaphore_t,
-    _paramsArray: *const cudaExternalSemaphoreWaitParams,
-    _numExtSems: c_uint,
-    _stream: cudaStream_t,
+    extSemArray: *const cudaExternalSemaphore_t,
+    paramsArray: *const cudaExternalSemaphoreWaitParams,
+    numExtSems: c_uint,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaWaitExternalSemaphoresAsync_ptsz")
+    ::runtime::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
+        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v13(
+            extSemArray,
+            paramsArray,
+            numExtSems,
+            stream,
+        )
+    })
 }
 
 pub static TABLE: [FunctionAddress; 458] = [

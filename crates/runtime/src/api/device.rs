@@ -1,11 +1,18 @@
 //! Device management.
 
-use core::ffi::{c_char, c_int, c_uint};
+use core::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 use cuda_abi::out::Out;
-use cuda_abi::runtime::{cudaDeviceAttr, cudaFuncCache, cudaLimit, cudaSharedMemConfig};
-use cuda_abi::{CUcontext, CUdevice_attribute, CUfunc_cache, CUlimit, CUresult, CUsharedconfig};
+use cuda_abi::runtime::{
+    cudaAsyncCallback, cudaAsyncCallbackHandle_t, cudaAtomicOperation, cudaDeviceAttr,
+    cudaFlushGPUDirectRDMAWritesScope, cudaFlushGPUDirectRDMAWritesTarget, cudaFuncCache, cudaLimit,
+    cudaOutputMode, cudaSharedMemConfig,
+};
+use cuda_abi::{
+    CUasyncCallback, CUcontext, CUdevice_attribute, CUflushGPUDirectRDMAWritesScope,
+    CUflushGPUDirectRDMAWritesTarget, CUfunc_cache, CUlimit, CUoutput_mode, CUresult, CUsharedconfig,
+};
 
 use crate::{Error, Result, device, driver};
 
@@ -193,4 +200,75 @@ pub fn cudaProfilerStart() -> Result {
 
 pub fn cudaProfilerStop() -> Result {
     device::attach()?.cuProfilerStop()
+}
+
+pub fn cudaDeviceFlushGPUDirectRDMAWrites(
+    target: cudaFlushGPUDirectRDMAWritesTarget,
+    scope: cudaFlushGPUDirectRDMAWritesScope,
+) -> Result {
+    device::attach()?.cuFlushGPUDirectRDMAWrites(
+        CUflushGPUDirectRDMAWritesTarget(target.0),
+        CUflushGPUDirectRDMAWritesScope(scope.0),
+    )
+}
+
+/// The operations have the driver's numbers.
+pub fn cudaDeviceGetHostAtomicCapabilities(
+    capabilities: *mut c_uint,
+    operations: *const cudaAtomicOperation,
+    count: c_uint,
+    device: c_int,
+) -> Result {
+    let device = device::at(device)?.handle;
+    driver::get()?.cuDeviceGetHostAtomicCapabilities(capabilities, operations.cast(), count, device)
+}
+
+pub fn cudaDeviceGetP2PAtomicCapabilities(
+    capabilities: *mut c_uint,
+    operations: *const cudaAtomicOperation,
+    count: c_uint,
+    srcDevice: c_int,
+    dstDevice: c_int,
+) -> Result {
+    let (from, to) = (device::at(srcDevice)?.handle, device::at(dstDevice)?.handle);
+    driver::get()?.cuDeviceGetP2PAtomicCapabilities(capabilities, operations.cast(), count, from, to)
+}
+
+/// The callback is called by the driver, with the driver's structure, which is the runtime's under another name.
+pub fn cudaDeviceRegisterAsyncNotification(
+    device: c_int,
+    callbackFunc: cudaAsyncCallback,
+    userData: *mut c_void,
+    callback: Out<'_, cudaAsyncCallbackHandle_t>,
+) -> Result {
+    let device = device::at(device)?.handle;
+    // SAFETY: function pointers of one signature; only the names of the structures differ.
+    let function = unsafe { core::mem::transmute::<cudaAsyncCallback, CUasyncCallback>(callbackFunc) };
+    let mut handle = core::ptr::null_mut();
+    driver::get()?.cuDeviceRegisterAsyncNotification(device, function, userData, &mut handle)?;
+    callback.write(handle.cast());
+    Ok(())
+}
+
+pub fn cudaDeviceUnregisterAsyncNotification(device: c_int, callback: cudaAsyncCallbackHandle_t) -> Result {
+    let device = device::at(device)?.handle;
+    driver::get()?.cuDeviceUnregisterAsyncNotification(device, callback.cast())
+}
+
+pub fn cudaDeviceGetNvSciSyncAttributes(
+    nvSciSyncAttrList: *mut c_void,
+    device: c_int,
+    flags: c_int,
+) -> Result {
+    let device = device::at(device)?.handle;
+    driver::get()?.cuDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, device, flags)
+}
+
+/// CUDA 11's, for profilers of files; the driver says what it makes of it.
+pub fn cudaProfilerInitialize(
+    configFile: *const c_char,
+    outputFile: *const c_char,
+    outputMode: cudaOutputMode,
+) -> Result {
+    device::attach()?.cuProfilerInitialize(configFile, outputFile, CUoutput_mode(outputMode.0))
 }

@@ -3,9 +3,9 @@
 use core::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::ptr;
 
-use cuda_abi::CUdriverProcAddressQueryResult;
 use cuda_abi::out::{OptOut, Out};
 use cuda_abi::runtime::cudaDriverEntryPointQueryResult;
+use cuda_abi::{CUdriverProcAddressQueryResult, CUuuid};
 
 use crate::entry::is_per_thread;
 use crate::{Error, Result, driver};
@@ -78,4 +78,10 @@ fn look_up(
     funcPtr.write(function);
     driverStatus.write(cudaDriverEntryPointQueryResult(status.0));
     Ok(())
+}
+
+/// NVIDIA's private tables: the driver knows none of them, and says so.
+pub fn cudaGetExportTable<Id>(ppExportTable: Out<'_, *const c_void>, pExportTableId: *const Id) -> Result {
+    const { assert!(size_of::<Id>() == size_of::<CUuuid>()) };
+    driver::get()?.cuGetExportTable(ppExportTable.as_ptr(), pExportTableId.cast())
 }

@@ -1,6 +1,6 @@
 //! Execution control: launches, host functions, kernel attributes.
 
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
 use cuda_abi::out::{OptOut, Out};
@@ -427,4 +427,35 @@ pub fn cudaOccupancyMaxPotentialClusterSize_v13(
 ) -> Result {
     clusterSize.write(clusters_of!(launchConfig, func, cuOccupancyMaxPotentialClusterSize));
     Ok(())
+}
+
+/// `syncMode` has the driver's numbers.
+pub fn cudaLaunchHostFunc_v2(
+    stream: cudaStream_t,
+    fn_: cudaHostFn_t,
+    userData: *mut c_void,
+    syncMode: c_uint,
+) -> Result {
+    device::attach()?.cuLaunchHostFunc_v2(stream::meant(stream), fn_, userData, syncMode)
+}
+
+pub fn cudaFuncGetParamCount(func: *const c_void, paramCount: Out<'_, usize>) -> Result {
+    let driver = device::attach()?;
+    let mut count = 0;
+    driver.cuKernelGetParamCount(registry::kernel(func)?, &mut count)?;
+    paramCount.write(count);
+    Ok(())
+}
+
+/// CUDA: only on devices that have cudaDevAttrCooperativeMultiDeviceLaunch, which none has any more; deprecated since CUDA 11.3.
+pub fn cudaLaunchCooperativeKernelMultiDevice<Params>(
+    launchParamsList: *mut Params,
+    numDevices: c_uint,
+    flags: c_uint,
+) -> Result {
+    device::attach()?;
+    if launchParamsList.is_null() || numDevices == 0 || flags & !3 != 0 {
+        return Err(Error::InvalidValue("launchParamsList, numDevices or flags"));
+    }
+    Err(Error::NotSupported("grids of several devices cannot meet"))
 }

@@ -1,11 +1,17 @@
 //! Stream-ordered allocation.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
 use cuda_abi::out::Out;
-use cuda_abi::runtime::{cudaMemAccessFlags, cudaMemPool_t, cudaMemPoolAttr, cudaStream_t};
-use cuda_abi::{CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemPool_attribute, CUmemPoolProps};
+use cuda_abi::runtime::{
+    cudaMemAccessFlags, cudaMemAllocationHandleType, cudaMemAllocationType, cudaMemPool_t, cudaMemPoolAttr,
+    cudaMemPoolPtrExportData, cudaStream_t,
+};
+use cuda_abi::{
+    CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation,
+    CUmemPool_attribute, CUmemPoolProps, CUmemPoolPtrExportData,
+};
 
 use super::memory::{address, pointer};
 use crate::{Result, device, driver, stream};
@@ -105,4 +111,81 @@ pub fn cudaMemPoolGetAttribute(memPool: cudaMemPool_t, attr: cudaMemPoolAttr, va
 
 pub fn cudaMemPoolSetAttribute(memPool: cudaMemPool_t, attr: cudaMemPoolAttr, value: *mut c_void) -> Result {
     device::attach()?.cuMemPoolSetAttribute(memPool, CUmemPool_attribute(attr.0), value)
+}
+
+/// `Location` is a major's cudaMemLocation, which has the driver's layout.
+pub fn cudaMemGetDefaultMemPool<Location>(
+    memPool: Out<'_, cudaMemPool_t>,
+    location: *mut Location,
+    type_: cudaMemAllocationType,
+) -> Result {
+    const { assert!(size_of::<Location>() == size_of::<CUmemLocation>()) };
+    let mut pool = ptr::null_mut();
+    let kind = CUmemAllocationType(type_.0);
+    device::attach()?.cuMemGetDefaultMemPool(&mut pool, location.cast(), kind)?;
+    memPool.write(pool);
+    Ok(())
+}
+
+pub fn cudaMemGetMemPool<Location>(
+    memPool: Out<'_, cudaMemPool_t>,
+    location: *mut Location,
+    type_: cudaMemAllocationType,
+) -> Result {
+    const { assert!(size_of::<Location>() == size_of::<CUmemLocation>()) };
+    let mut pool = ptr::null_mut();
+    device::attach()?.cuMemGetMemPool(&mut pool, location.cast(), CUmemAllocationType(type_.0))?;
+    memPool.write(pool);
+    Ok(())
+}
+
+pub fn cudaMemSetMemPool<Location>(
+    location: *mut Location,
+    type_: cudaMemAllocationType,
+    memPool: cudaMemPool_t,
+) -> Result {
+    const { assert!(size_of::<Location>() == size_of::<CUmemLocation>()) };
+    device::attach()?.cuMemSetMemPool(location.cast(), CUmemAllocationType(type_.0), memPool)
+}
+
+pub fn cudaMemPoolExportToShareableHandle(
+    shareableHandle: *mut c_void,
+    memPool: cudaMemPool_t,
+    handleType: cudaMemAllocationHandleType,
+    flags: c_uint,
+) -> Result {
+    let kind = CUmemAllocationHandleType(handleType.0);
+    device::attach()?.cuMemPoolExportToShareableHandle(shareableHandle, memPool, kind, flags.into())
+}
+
+pub fn cudaMemPoolImportFromShareableHandle(
+    memPool: Out<'_, cudaMemPool_t>,
+    shareableHandle: *mut c_void,
+    handleType: cudaMemAllocationHandleType,
+    flags: c_uint,
+) -> Result {
+    let mut pool = ptr::null_mut();
+    let kind = CUmemAllocationHandleType(handleType.0);
+    device::attach()?.cuMemPoolImportFromShareableHandle(&mut pool, shareableHandle, kind, flags.into())?;
+    memPool.write(pool);
+    Ok(())
+}
+
+pub fn cudaMemPoolExportPointer(exportData: Out<'_, cudaMemPoolPtrExportData>, ptr: *mut c_void) -> Result {
+    let mut data = CUmemPoolPtrExportData::default();
+    device::attach()?.cuMemPoolExportPointer(&mut data, address(ptr))?;
+    exportData.write(cudaMemPoolPtrExportData { reserved: data.reserved });
+    Ok(())
+}
+
+pub fn cudaMemPoolImportPointer(
+    ptr: Out<'_, *mut c_void>,
+    memPool: cudaMemPool_t,
+    exportData: &cudaMemPoolPtrExportData,
+) -> Result {
+    let mut data = CUmemPoolPtrExportData { reserved: exportData.reserved };
+    let mut at = 0;
+    device::attach()?.cuMemPoolImportPointer(&mut at, memPool, &mut data)?;
+    ptr.write(pointer(at));
+    Ok(())
 }

@@ -7,8 +7,12 @@ pub mod driver_entry;
 pub mod error;
 pub mod event;
 pub mod execution;
+pub mod execution_context;
+pub mod external;
+pub mod graphics;
 pub mod ipc;
 pub mod library;
+pub mod logs;
 pub mod memory;
 pub mod memory_pool;
 pub mod occupancy;
@@ -21,3 +25,9 @@ pub mod texture;
 pub mod texture_reference;
 pub mod unified;
 pub mod version;
+
+/// The end of a body that always answers not-supported: the reason goes to the log. As every call, it sets the device up first.
+fn refuse(why: &'static str) -> crate::Result {
+    crate::device::attach()?;
+    Err(crate::Error::NotSupported(why))
+}

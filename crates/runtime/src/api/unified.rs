@@ -1,6 +1,6 @@
 //! Unified addressing and managed memory: what a pointer is, advice, prefetching.
 
-use core::ffi::{c_int, c_uint, c_void};
+use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::ptr;
 
 use cuda_abi::out::Out;
@@ -234,4 +234,81 @@ pub fn cudaMemRangeGetAttribute(
 ) -> Result {
     let driver = device::attach()?;
     driver.cuMemRangeGetAttribute(data, dataSize, CUmem_range_attribute(attribute.0), address(devPtr), count)
+}
+
+pub fn cudaMemRangeGetAttributes(
+    data: *mut *mut c_void,
+    dataSizes: *mut usize,
+    attributes: *mut cudaMemRangeAttribute,
+    numAttributes: usize,
+    devPtr: *const c_void,
+    count: usize,
+) -> Result {
+    let driver = device::attach()?;
+    let at = address(devPtr);
+    // The attributes have the driver's numbers.
+    driver.cuMemRangeGetAttributes(data, dataSizes, attributes.cast(), numAttributes, at, count)
+}
+
+pub fn cudaMemDiscardBatchAsync(
+    dptrs: *mut *mut c_void,
+    sizes: *mut usize,
+    count: usize,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
+) -> Result {
+    device::attach()?.cuMemDiscardBatchAsync(dptrs.cast(), sizes, count, flags, stream::meant(stream))
+}
+
+pub fn cudaMemPrefetchBatchAsync<Location>(
+    dptrs: *mut *mut c_void,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut Location,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
+) -> Result {
+    const { assert!(size_of::<Location>() == size_of::<CUmemLocation>()) };
+    let (at, places) = (dptrs.cast(), prefetchLocs.cast());
+    let stream = stream::meant(stream);
+    let driver = device::attach()?;
+    driver.cuMemPrefetchBatchAsync(at, sizes, count, places, prefetchLocIdxs, numPrefetchLocs, flags, stream)
+}
+
+pub fn cudaMemDiscardAndPrefetchBatchAsync<Location>(
+    dptrs: *mut *mut c_void,
+    sizes: *mut usize,
+    count: usize,
+    prefetchLocs: *mut Location,
+    prefetchLocIdxs: *mut usize,
+    numPrefetchLocs: usize,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
+) -> Result {
+    const { assert!(size_of::<Location>() == size_of::<CUmemLocation>()) };
+    let (at, places) = (dptrs.cast(), prefetchLocs.cast());
+    device::attach()?.cuMemDiscardAndPrefetchBatchAsync(
+        at,
+        sizes,
+        count,
+        places,
+        prefetchLocIdxs,
+        numPrefetchLocs,
+        flags,
+        stream::meant(stream),
+    )
+}
+
+pub fn cudaMemGetLocationInfo<Location>(
+    devPtr: *mut c_void,
+    size: usize,
+    summaryGranularity: usize,
+    samplingGranularity: usize,
+    location_out: *mut Location,
+) -> Result {
+    const { assert!(size_of::<Location>() == size_of::<CUmemLocation>()) };
+    let (at, places) = (address(devPtr), location_out.cast());
+    device::attach()?.cuMemGetLocationInfo(at, size, summaryGranularity, samplingGranularity, places)
 }
