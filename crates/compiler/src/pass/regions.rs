@@ -76,13 +76,14 @@ impl Runs {
     ) -> Option<Runs> {
         let insts = || function.blocks.iter().flat_map(|block| &block.insts);
         let accesses: Vec<(Value, i64)> = insts()
-            .filter_map(|inst| match inst.op {
-                Op::Load { space, mem, .. } | Op::Store { space, mem, .. }
-                    if space != Space::Local && group[inst.args[0].index()].is_varying() =>
-                {
-                    Some((inst.args[0], i64::from(mem.bits / 8)))
-                }
-                _ => None,
+            .filter_map(|inst| {
+                let (space, mem, n) = match inst.op {
+                    Op::Load { space, mem, .. } => (space, mem, inst.results.len()),
+                    Op::Store { space, mem, .. } => (space, mem, inst.args.len() - 1),
+                    _ => return None,
+                };
+                let is_apart = space != Space::Local && group[inst.args[0].index()].is_varying();
+                is_apart.then_some((inst.args[0], i64::from(mem.bits / 8) * n as i64))
             })
             .collect();
         if accesses.is_empty() {
@@ -92,7 +93,7 @@ impl Runs {
         let tried = lengths.map(|length| {
             let shapes = analyse(Threads { width: length, ..threads });
             let is_near = |&&(address, bytes): &&(Value, i64)| {
-                shapes[address.index()].line().is_some_and(|(stride, _)| (0..=4 * bytes).contains(&stride))
+                shapes[address.index()].line().is_some_and(|(stride, _)| Runs::are_near(stride, bytes))
             };
             let near = accesses.iter().filter(is_near).count();
             (near, Runs { length, shapes })
@@ -100,6 +101,11 @@ impl Runs {
         // Of equal ones the longest, which is the first.
         let best = tried.reduce(|best, other| if other.0 > best.0 { other } else { best })?;
         (best.0 > 0).then_some(best.1)
+    }
+
+    /// Whether lanes this far apart that access so many bytes each go to one place, or side by side.
+    pub fn are_near(stride: i64, bytes: i64) -> bool {
+        stride == 0 || stride == bytes
     }
 }
 

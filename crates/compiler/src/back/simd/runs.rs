@@ -6,7 +6,7 @@ use super::memory::Access;
 use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Op, Order, Space, Ty, Value};
-use crate::pass::regions::is_checked;
+use crate::pass::regions::{Runs, is_checked};
 use crate::pass::shape::Shape;
 
 impl Emitter<'_> {
@@ -125,7 +125,7 @@ impl Emitter<'_> {
     /// The distance of a row's lanes in memory, if an access is better done row by row.
     pub(super) fn stride_in_rows(&self, address: Value, access: Access) -> Option<i64> {
         let (stride, _) = self.in_row(address)?.line()?;
-        let is_near = stride == 0 || stride == access.step();
+        let is_near = Runs::are_near(stride, access.step());
         let is_plain = access.order == Order::Weak && access.space != Space::Local && !self.compact;
         (is_near && is_plain).then_some(stride)
     }
