@@ -7,6 +7,9 @@ use super::ty::{Scalar, Type};
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 
+/// On the branch back of a loop that LLVM is not to unroll.
+pub const ROLLED: &str = "!llvm.loop !1";
+
 /// An operand: a name or a constant, and its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Val {

@@ -24,6 +24,7 @@ impl Emitter<'_> {
         self.scalars.clear();
         self.vectors.clear();
         self.rows.clear();
+        self.operands.clear();
     }
 
     pub(super) fn carried(&mut self, edge: &Edge) -> Vec<Carried> {

@@ -10,6 +10,7 @@ mod atomic;
 mod block;
 mod control;
 mod detour;
+mod matrix;
 mod memory;
 mod operation;
 mod outline;
@@ -181,6 +182,7 @@ struct Emitter<'a> {
     vectors: HashMap<Value, Val>,
     /// Values of the first lanes of a group's rows.
     rows: HashMap<Value, Val>,
+    operands: matrix::Operands,
     scratch: HashMap<String, ()>,
 }
 
@@ -226,6 +228,7 @@ impl<'a> Emitter<'a> {
             scalars: HashMap::new(),
             vectors: HashMap::new(),
             rows: HashMap::new(),
+            operands: matrix::Operands::default(),
             scratch: HashMap::new(),
         }
     }

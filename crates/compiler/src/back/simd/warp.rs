@@ -2,10 +2,8 @@
 //! members, so a member mask is not looked at again unless lanes give different ones.
 
 use super::Emitter;
-use crate::back::llvm::inst::matrix;
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Op, ReduxOp, ShflMode, Value, VoteMode};
-use crate::matrix::Mma;
 
 impl Emitter<'_> {
     pub(super) fn collective(&mut self, inst: &Inst) -> Result<(), String> {
@@ -243,41 +241,6 @@ impl Emitter<'_> {
             me.set_item(&out, lane, &val);
         });
         self.reload(&out, ty)
-    }
-
-    fn mma(&mut self, mma: &Mma, inst: &Inst) -> Result<(), String> {
-        let vectors = self.vectors_of(&inst.args[..mma.lane_words().len()]);
-        if !self.compact {
-            let product =
-                matrix::product(&mut self.b, mma, &vectors).map_err(|missing| missing.to_string())?;
-            if let Some(product) = product {
-                for (&result, val) in inst.results.iter().zip(product) {
-                    self.define_vector(result, val);
-                }
-                return Ok(());
-            }
-        }
-        // The registers of all lanes go through memory; the function is the same as in the other settings.
-        let function = matrix::function(&mut self.b, mma).map_err(|missing| missing.to_string())?;
-        let bytes = u64::from(mma.register_bytes()) * 32;
-        let into = self.registers("in", bytes * vectors.len() as u64);
-        let out = self.registers("out", bytes * inst.results.len() as u64);
-        for (nth, val) in vectors.iter().enumerate() {
-            let at = self.register_at(&into, nth as u64 * bytes);
-            self.b.inst(format_args!("store {}, ptr {at}, align 64", val.typed()));
-        }
-        self.b.assign(Type::int(32, 1), format_args!("call i32 {function}(ptr {into}, ptr {out})"));
-        for (nth, &result) in inst.results.iter().enumerate() {
-            let ty = self.vector_ty(self.ty(result));
-            let at = self.register_at(&out, nth as u64 * bytes);
-            let val = self.b.assign(ty, format_args!("load {ty}, ptr {at}, align 64"));
-            self.define_vector(result, val);
-        }
-        Ok(())
-    }
-
-    fn register_at(&mut self, buffer: &str, offset: u64) -> String {
-        self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {buffer}, i64 {offset}")).text
     }
 
     fn matches(&mut self, all: bool, inst: &Inst) {

@@ -9,7 +9,7 @@
 
 mod registers;
 
-pub use registers::product;
+pub use registers::Layout;
 
 use super::super::builder::{Builder, Val};
 use super::super::ty::{Scalar, Type};
@@ -40,6 +40,15 @@ fn name(mma: &Mma) -> String {
         _ => {}
     }
     if mma.saturates { name + ".satfinite" } else { name }
+}
+
+/// What is computed with.
+fn number(mma: &Mma) -> Scalar {
+    match mma.c {
+        Element::F64 => Scalar::Double,
+        Element::S32 => Scalar::Int(32),
+        _ => Scalar::Float,
+    }
 }
 
 struct Writer<'w> {
@@ -109,11 +118,7 @@ impl Writer<'_> {
 
     /// What is computed with.
     fn number(&self) -> Type {
-        match self.mma.c {
-            Element::F64 => Type::new(Scalar::Double, 1),
-            Element::S32 => Type::int(32, 1),
-            _ => Type::new(Scalar::Float, 1),
-        }
+        Type::new(number(self.mma), 1)
     }
 
     /// Steps along k: elements of a row of A as held, words of bits.

@@ -1,120 +1,263 @@
-//! A warp's matrix product in vector registers, for settings that hold a value's 32 lanes in one.
+//! A warp's matrix product for settings that hold a value's 32 lanes in one vector.
 //!
-//! An element of the result is in the same lane and register as its C. For each step along k its lane takes its row's
-//! element of A and its column's element of B from the lanes that have them, which is one shuffle for all lanes; then
-//! all lanes multiply and add. The order of the arithmetic is that of the function over memory, so the bits are too.
+//! An element of the result is in the same lane and register as its C, so the sums stay in registers. A and B are laid
+//! out in memory once, as numbers: step by step along k, in each step the numbers in the order in which the lanes of the
+//! result take them. A step loads the few numbers that a vector of the result takes, spreads them over the lanes, and
+//! adds the products. The steps are a loop in the code too: of straight code LLVM keeps what several products take in
+//! registers, more than there are. The order of the arithmetic is that of the function over memory, so the bits are too.
 
 use std::collections::HashMap;
 
-use super::super::super::builder::{Builder, Val};
+use super::super::super::builder::{Builder, ROLLED, Val};
 use super::super::super::ty::Type;
-use super::super::{Result, round};
-use super::Writer;
+use super::super::round;
+use super::{Writer, number};
 use crate::ir::{Float, Round};
 use crate::matrix::{Element, LANES, Mma, Part};
 
-/// The result's registers, or `None` where the layout has no such form.
-pub fn product(b: &mut Builder, mma: &Mma, args: &[Val]) -> Result<Option<Vec<Val>>> {
-    if mma.quads.is_some() || mma.selector.is_some() {
-        return Ok(None);
-    }
-    let mut writer = Writer { b, mma, name: String::new() };
-    if writer.is_directed() {
-        return Ok(None);
-    }
-    let Some(sources) = writer.sources() else { return Ok(None) };
-    let (a_count, b_count) = (mma.registers(Part::A) as usize, mma.registers(Part::B) as usize);
-    let (a, rest) = args.split_at(a_count);
-    let (right, c) = rest.split_at(b_count);
-    let starts = writer.elements_of(Part::C, c);
-    let zero =
-        |start: &Val| if writer.number().is_int() { Builder::bits(start.ty, 0) } else { start.clone() };
-    let mut sums: Vec<Val> = starts.iter().map(zero).collect();
-    let mut a = Operand { part: Part::A, registers: a, elements: HashMap::new() };
-    let mut right = Operand { part: Part::B, registers: right, elements: HashMap::new() };
-    // Step by step along k, so that few operands are held at a time.
-    for k in 0..writer.depth(Part::A) as usize {
-        let mut taken: HashMap<(Part, &Pick), Val> = HashMap::new();
-        for (sum, picks) in sums.iter_mut().zip(&sources) {
-            let (left_pick, right_pick) = &picks[k];
-            let [left, right] = [(&mut a, left_pick), (&mut right, right_pick)].map(|(operand, pick)| {
-                let taken = taken.entry((operand.part, pick));
-                taken.or_insert_with(|| writer.take(operand, pick)).clone()
-            });
-            *sum = writer.add_product(sum, &left, &right);
-        }
-    }
-    for (sum, start) in sums.iter_mut().zip(&starts) {
-        *sum = writer.finish(sum, Some(start));
-    }
-    Ok(Some(writer.registers_of(&sums)))
+/// Rows of a tile: the lanes of a register of A or B have 8 rows (B: along n), each some steps.
+const TILE: u32 = 8;
+
+/// Where the numbers of A and B stand in memory.
+pub struct Layout<'m> {
+    mma: &'m Mma,
+    a: Side,
+    b: Side,
 }
 
-/// A or B, and the elements that were unpacked from its registers.
-struct Operand<'a> {
-    part: Part,
-    registers: &'a [Val],
-    elements: HashMap<usize, Vec<Val>>,
+/// A or B.
+struct Side {
+    /// Each row's place among those of its tile, the same in all tiles.
+    places: Vec<u32>,
+    /// For each vector of the result.
+    takes: Vec<Take>,
 }
 
-/// Which vector, and each lane's lane in it.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Pick {
-    vector: usize,
+/// What a vector of the result takes of each step: some numbers side by side, and each lane's among them.
+#[derive(PartialEq, Eq, Hash)]
+struct Take {
+    tile: u32,
+    first: u32,
+    count: u32,
     lanes: Vec<u32>,
 }
 
-impl Writer<'_> {
-    /// For each vector of the result, the picks of A and B of each step along k.
-    fn sources(&self) -> Option<Vec<Vec<(Pick, Pick)>>> {
-        let (a, b) = (self.vectors_of(Part::A), self.vectors_of(Part::B));
-        let per = self.per_register(Part::D);
-        let mut all = vec![];
-        for vector in 0..self.mma.registers(Part::D) * per {
-            let cells: Vec<_> =
-                (0..LANES).map(|lane| self.mma.position(Part::D, lane, vector / per, vector % per)).collect();
-            let pick = |of: &HashMap<(u32, u32), (usize, u32)>, cell: &dyn Fn(usize) -> (u32, u32)| {
-                let found: Option<Vec<_>> =
-                    (0..cells.len()).map(|lane| of.get(&cell(lane)).copied()).collect();
-                let found = found?;
-                let vector = found.first()?.0;
-                let lanes = found.iter().map(|(_, lane)| *lane).collect();
-                found.iter().all(|it| it.0 == vector).then_some(Pick { vector, lanes })
-            };
-            let steps: Option<Vec<_>> = (0..self.depth(Part::A))
-                .map(|k| {
-                    let left = pick(&a, &|lane| (cells[lane].row, k))?;
-                    let right = pick(&b, &|lane| (cells[lane].column, k))?;
-                    Some((left, right))
-                })
-                .collect();
-            all.push(steps?);
+impl<'m> Layout<'m> {
+    /// `None` where the product has no such form.
+    pub fn of(mma: &'m Mma) -> Option<Layout<'m>> {
+        if mma.quads.is_some() || mma.selector.is_some() {
+            return None;
         }
-        Some(all)
+        if mma.a == Element::F64 && mma.round != Round::Nearest {
+            return None;
+        }
+        Some(Layout { mma, a: Side::of(mma, Part::A)?, b: Side::of(mma, Part::B)? })
     }
 
-    /// Vector and lane of each row and step.
-    fn vectors_of(&self, part: Part) -> HashMap<(u32, u32), (usize, u32)> {
-        let per = self.per_register(part);
-        let mut places = HashMap::new();
-        for register in 0..self.mma.registers(part) {
-            for lane in 0..LANES {
-                for nth in 0..per {
-                    let at = self.mma.position(part, lane, register, nth);
-                    let step = if self.mma.element(part) == Element::B1 { at.column / 32 } else { at.column };
-                    places.insert((at.row, step), ((register * per + nth) as usize, lane));
+    /// Vectors of the result, which are summed.
+    pub fn sums(&self) -> usize {
+        self.a.takes.len()
+    }
+
+    pub fn sum_ty(&self) -> Type {
+        Type::new(number(self.mma), LANES)
+    }
+
+    /// Bytes of A or B in memory.
+    pub fn bytes(&self, part: Part) -> u64 {
+        let (rows, columns) = self.mma.size(part);
+        u64::from(rows * columns * self.sum_ty().bits() / 8)
+    }
+
+    /// Writes A or B to memory.
+    pub fn lay_out(&self, b: &mut Builder, part: Part, registers: &[Val], at: &str) {
+        let mut writer = Writer { b, mma: self.mma, name: String::new() };
+        let side = self.side(part);
+        let tiles = self.mma.size(part).0 / TILE;
+        let steps = writer.per_register(part) * LANES / TILE;
+        for (nth, register) in (0..).zip(registers) {
+            let numbers = writer.by_steps(part, register, &side.places, steps);
+            let (tile, step) = (nth % tiles, nth / tiles * steps);
+            let start = writer.start(part, tile, 0) + step * TILE;
+            let start = Builder::int(Type::int(64, 1), start.into());
+            writer.store(at, &start, &numbers);
+        }
+    }
+
+    /// The result's registers. `a` and `b` are where the operands are laid out, `slots` memory for each vector of the
+    /// result, which LLVM turns into registers.
+    pub fn multiply(
+        &self,
+        builder: &mut Builder,
+        [a, b]: [&str; 2],
+        c: &[Val],
+        slots: &[String],
+    ) -> Vec<Val> {
+        let mut writer = Writer { b: builder, mma: self.mma, name: String::new() };
+        let starts = writer.starts_of(c);
+        let ty = self.sum_ty();
+        for (start, slot) in starts.iter().zip(slots) {
+            let zero = writer.number().is_int().then(|| Builder::bits(ty, 0));
+            writer.keep(slot, zero.as_ref().unwrap_or(start));
+        }
+        let at_once = writer.at_once() as usize;
+        let all: Vec<usize> = (0..starts.len()).collect();
+        for vectors in all.chunks(at_once) {
+            let unrolled = writer.unrolled(vectors.len() as u32);
+            let places = writer.depth(Part::A) * TILE;
+            writer.rolled(places, unrolled * TILE, |me, first| {
+                for step in 0..unrolled {
+                    let place = me.b.bin_int("add", first, (step * TILE).into());
+                    self.step(me, [a, b], vectors, slots, &place);
                 }
+            });
+        }
+        let mut sums = vec![];
+        for (start, slot) in starts.iter().zip(slots) {
+            let sum = writer.kept(slot, ty);
+            sums.push(writer.finish(&sum, Some(start)));
+        }
+        writer.registers_of(&sums)
+    }
+
+    /// Adds one step's products to some vectors of the result.
+    fn step(&self, me: &mut Writer<'_>, from: [&str; 2], vectors: &[usize], slots: &[String], place: &Val) {
+        let mut taken: HashMap<(usize, &Take), Val> = HashMap::new();
+        for &vector in vectors {
+            let [left, right] = [Part::A, Part::B].map(|part| {
+                let take = &self.side(part).takes[vector];
+                let which = usize::from(part == Part::B);
+                let taken = taken.entry((which, take));
+                taken.or_insert_with(|| me.take(part, from[which], take, place)).clone()
+            });
+            let slot = &slots[vector];
+            let sum = me.kept(slot, left.ty);
+            let sum = me.add_product(&sum, &left, &right);
+            me.keep(slot, &sum);
+        }
+    }
+
+    fn side(&self, part: Part) -> &Side {
+        if part == Part::A { &self.a } else { &self.b }
+    }
+}
+
+impl Side {
+    fn of(mma: &Mma, part: Part) -> Option<Side> {
+        let rows = mma.size(part).0;
+        let mut places: Vec<Option<u32>> = vec![None; rows as usize];
+        let mut used = vec![0; rows.div_ceil(TILE) as usize];
+        let mut takes = vec![];
+        let per = mma.element(Part::D).per_register();
+        for vector in 0..mma.registers(Part::D) * per {
+            let of_lane = |lane| {
+                let at = mma.position(Part::D, lane, vector / per, vector % per);
+                if part == Part::A { at.row } else { at.column }
+            };
+            let rows: Vec<u32> = (0..LANES).map(of_lane).collect();
+            let tile = rows.first()? / TILE;
+            let mut own = vec![];
+            for &row in &rows {
+                let used = &mut used[(row / TILE) as usize];
+                let place = *places[row as usize].get_or_insert_with(|| {
+                    *used += 1;
+                    *used - 1
+                });
+                own.push(place);
+            }
+            let (first, last) = (*own.iter().min()?, *own.iter().max()?);
+            let count = (last - first + 1).next_power_of_two();
+            if rows.iter().any(|row| row / TILE != tile) || first + count > TILE {
+                return None;
+            }
+            let lanes = own.iter().map(|place| place - first).collect();
+            takes.push(Take { tile, first, count, lanes });
+        }
+        let places: Vec<u32> = places.into_iter().collect::<Option<_>>()?;
+        let is_same = |(row, place): (usize, &u32)| places.get(row % TILE as usize) == Some(place);
+        places.iter().enumerate().all(is_same).then_some(Side { places, takes })
+    }
+}
+
+impl Writer<'_> {
+    /// Vectors of the result that are summed at a time: they fill half of the CPU's registers.
+    fn at_once(&self) -> u32 {
+        let bits = self.b.vector_bits().max(128);
+        let registers = if bits >= 512 { 32 } else { 16 };
+        let each = (LANES * self.number().bits()).div_ceil(bits);
+        (registers / 2 / each).max(1)
+    }
+
+    /// Steps in one trip of the loop: short ones would be mostly loop.
+    fn unrolled(&self, vectors: u32) -> u32 {
+        let depth = self.depth(Part::A);
+        let wanted = (16 / vectors).clamp(1, 4);
+        (1..=wanted).rev().find(|&steps| depth.is_multiple_of(steps)).unwrap_or(1)
+    }
+
+    /// The number in memory that a tile's place of step 0 is.
+    fn start(&self, part: Part, tile: u32, place: u32) -> u32 {
+        tile * TILE * self.depth(part) + place
+    }
+
+    /// A register's numbers by steps, each step's by places.
+    fn by_steps(&mut self, part: Part, register: &Val, places: &[u32], steps: u32) -> Val {
+        let mut picks = vec![0; (steps * TILE) as usize];
+        for row in 0..TILE {
+            for step in 0..steps {
+                picks[(step * TILE + places[row as usize]) as usize] = row * steps + step;
             }
         }
-        places
+        let element = self.mma.element(part);
+        let bits = register.ty.bits() / self.per_register(part);
+        if bits < 8 {
+            let numbers = self.numbers(element, register);
+            return self.shuffle(&numbers, &numbers, &picks);
+        }
+        // Narrow elements are moved before they are widened.
+        let elements = self.b.bitcast(register, Type::int(bits, steps * TILE));
+        let moved = self.shuffle(&elements, &elements, &picks);
+        let words = self.b.bitcast(&moved, register.ty);
+        self.numbers(element, &words)
     }
 
-    /// The registers' elements as numbers: register by register, in each the lowest first.
-    fn elements_of(&mut self, part: Part, registers: &[Val]) -> Vec<Val> {
-        let per = self.per_register(part);
+    /// The lanes' numbers for one step.
+    fn take(&mut self, part: Part, from: &str, take: &Take, place: &Val) -> Val {
+        let start = self.start(part, take.tile, take.first);
+        let at = self.b.bin_int("add", place, start.into());
+        let numbers = self.load(Type::new(self.number().scalar, take.count), from, &at);
+        self.shuffle(&numbers, &numbers, &take.lanes)
+    }
+
+    /// Runs `body` for `0, step .. end`, in a loop that LLVM leaves one.
+    fn rolled(&mut self, end: u32, step: u32, body: impl FnOnce(&mut Self, &Val)) {
+        let (head, done) = (self.b.label("steps"), self.b.label("steps.done"));
+        let before = self.b.current_block().to_owned();
+        let (at, next) = (self.b.fresh(), self.b.fresh());
+        self.b.br(&head);
+        self.b.start_block(&head);
+        self.b.inst(format_args!("{at} = phi i64 [ 0, %{before} ], [ {next}, %{head} ]"));
+        body(self, &Val::new(Type::int(64, 1), at.clone()));
+        self.b.inst(format_args!("{next} = add i64 {at}, {step}"));
+        let more = self.b.assign(Type::int(1, 1), format_args!("icmp ult i64 {next}, {end}"));
+        self.b.inst(format_args!("br i1 {}, label %{head}, label %{done}, {ROLLED}", more.text));
+        self.b.start_block(&done);
+    }
+
+    fn keep(&mut self, slot: &str, sum: &Val) {
+        self.b.inst(format_args!("store {}, ptr {slot}", sum.typed()));
+    }
+
+    fn kept(&mut self, slot: &str, ty: Type) -> Val {
+        self.b.assign(ty, format_args!("load {ty}, ptr {slot}"))
+    }
+
+    /// C's elements as numbers: register by register, in each the lowest first.
+    fn starts_of(&mut self, c: &[Val]) -> Vec<Val> {
+        let per = self.per_register(Part::C);
         let mut all = vec![];
-        for register in registers {
-            let numbers = self.numbers(self.mma.element(part), register);
+        for register in c {
+            let numbers = self.numbers(self.mma.c, register);
             if per == 1 {
                 all.push(numbers);
                 continue;
@@ -125,18 +268,6 @@ impl Writer<'_> {
             }
         }
         all
-    }
-
-    /// The lanes' elements for one step.
-    fn take(&mut self, operand: &mut Operand<'_>, pick: &Pick) -> Val {
-        let per = self.per_register(operand.part) as usize;
-        let (register, nth) = (pick.vector / per, pick.vector % per);
-        let elements = operand.elements.entry(register).or_insert_with(|| {
-            let register = &operand.registers[register..=register];
-            self.elements_of(operand.part, register)
-        });
-        let vector = elements[nth].clone();
-        self.shuffle(&vector, &vector, &pick.lanes)
     }
 
     /// Back to the registers of D.
