@@ -9,7 +9,10 @@ use std::sync::{Mutex, MutexGuard};
 use cuda_abi::out::Out;
 use cuda_abi::*;
 use driver::Error;
-use driver::api::{context, copy, event, execution, graph, memory, memset, module, stream};
+use driver::api::{
+    capture, context, copy, event, execution, graph, graph_exec, graph_node, memory, memset, module, stream,
+    user_object,
+};
 
 struct Scene {
     _one: MutexGuard<'static, ()>,
@@ -54,7 +57,7 @@ impl Scene {
 
     fn begin(&self) {
         let global = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
-        graph::cuStreamBeginCapture_v2(self.stream, global).unwrap();
+        capture::cuStreamBeginCapture_v2(self.stream, global).unwrap();
     }
 
     fn launch_kernel(&self, stream: CUstream) -> driver::Result {
@@ -74,7 +77,7 @@ impl Drop for Scene {
 }
 
 fn instantiate(graph: CUgraph) -> CUgraphExec {
-    made(|e| graph::cuGraphInstantiateWithFlags(e, graph, 0))
+    made(|e| graph_exec::cuGraphInstantiateWithFlags(e, graph, 0))
 }
 
 #[test]
@@ -87,19 +90,19 @@ fn a_captured_stream_does_nothing_until_its_graph_is_launched() {
     copy::cuMemcpyDtoDAsync_v2(scene.memory + 4, scene.memory, 4, scene.stream).unwrap();
     scene.launch_kernel(scene.stream).unwrap();
     let mut status = CUstreamCaptureStatus(9);
-    graph::cuStreamIsCapturing(scene.stream, (&mut status).into()).unwrap();
+    capture::cuStreamIsCapturing(scene.stream, (&mut status).into()).unwrap();
     assert_eq!(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE);
-    let captured = made(|g| graph::cuStreamEndCapture(scene.stream, g));
+    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
     assert_eq!((scene.bytes(), null::LAUNCHES.load(Ordering::Relaxed)), ([0; 8], launches));
 
     let exec = instantiate(captured);
     graph::cuGraphDestroy(captured).unwrap();
-    graph::cuGraphLaunch(exec, scene.stream).unwrap();
+    graph_exec::cuGraphLaunch(exec, scene.stream).unwrap();
     assert_eq!((scene.bytes(), null::LAUNCHES.load(Ordering::Relaxed)), ([7; 8], launches + 1));
-    graph::cuGraphLaunch(exec, scene.other).unwrap();
+    graph_exec::cuGraphLaunch(exec, scene.other).unwrap();
     assert_eq!(null::LAUNCHES.load(Ordering::Relaxed), launches + 2);
-    graph::cuGraphExecDestroy(exec).unwrap();
-    assert!(matches!(graph::cuGraphLaunch(exec, scene.stream), Err(Error::InvalidValue(_))));
+    graph_exec::cuGraphExecDestroy(exec).unwrap();
+    assert!(matches!(graph_exec::cuGraphLaunch(exec, scene.stream), Err(Error::InvalidValue(_))));
 }
 
 #[test]
@@ -115,7 +118,7 @@ fn an_event_takes_a_second_stream_into_the_capture_and_back() {
     scene.launch_kernel(scene.stream).unwrap();
     stream::cuStreamWaitEvent(scene.stream, join, 0).unwrap();
     scene.launch_kernel(scene.stream).unwrap();
-    let captured = made(|g| graph::cuStreamEndCapture(scene.stream, g));
+    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
     let mut n_edges = 0;
     let none = core::ptr::null_mut();
     graph::cuGraphGetEdges(captured, none, none, &mut n_edges).unwrap();
@@ -130,7 +133,7 @@ fn an_event_takes_a_second_stream_into_the_capture_and_back() {
     stream::cuStreamWaitEvent(scene.other, fork, 0).unwrap();
     scene.launch_kernel(scene.other).unwrap();
     let mut nothing: CUgraph = scene.context.cast();
-    let answer = graph::cuStreamEndCapture(scene.stream, (&mut nothing).into());
+    let answer = capture::cuStreamEndCapture(scene.stream, (&mut nothing).into());
     assert_eq!((answer, nothing), (Err(Error::StreamCaptureUnjoined), core::ptr::null_mut()));
 }
 
@@ -141,11 +144,11 @@ fn calls_a_capture_cannot_hold_end_it() {
     assert_eq!(stream::cuStreamSynchronize(scene.stream), Err(Error::StreamCaptureUnsupported));
     assert_eq!(scene.launch_kernel(scene.stream), Err(Error::StreamCaptureInvalidated));
     let mut nothing: CUgraph = core::ptr::null_mut();
-    let answer = graph::cuStreamEndCapture(scene.stream, (&mut nothing).into());
+    let answer = capture::cuStreamEndCapture(scene.stream, (&mut nothing).into());
     assert_eq!(answer, Err(Error::StreamCaptureInvalidated));
     stream::cuStreamSynchronize(scene.stream).unwrap();
-    assert_eq!(graph::cuStreamEndCapture(scene.stream, (&mut nothing).into()), Err(Error::IllegalState));
-    assert_eq!(graph::cuStreamBeginCapture(core::ptr::null_mut()), Err(Error::StreamCaptureImplicit));
+    assert_eq!(capture::cuStreamEndCapture(scene.stream, (&mut nothing).into()), Err(Error::IllegalState));
+    assert_eq!(capture::cuStreamBeginCapture(core::ptr::null_mut()), Err(Error::StreamCaptureImplicit));
 }
 
 #[test]
@@ -162,15 +165,15 @@ fn nodes_run_behind_what_they_depend_on_whatever_order_they_were_added_in() {
     };
     let none = core::ptr::null();
     // The second fill runs first.
-    let last = made(|n| graph::cuGraphAddMemsetNode(n, by_hand, none, 0, &fill(2, 4), scene.context));
-    let first = made(|n| graph::cuGraphAddMemsetNode(n, by_hand, none, 0, &fill(1, 8), scene.context));
+    let last = made(|n| graph_node::cuGraphAddMemsetNode(n, by_hand, none, 0, &fill(2, 4), scene.context));
+    let first = made(|n| graph_node::cuGraphAddMemsetNode(n, by_hand, none, 0, &fill(1, 8), scene.context));
     graph::cuGraphAddDependencies(by_hand, &first, &last, 1).unwrap();
     assert!(graph::cuGraphAddDependencies(by_hand, &first, &last, 1).is_err(), "the edge is there already");
     let exec = instantiate(by_hand);
-    graph::cuGraphLaunch(exec, scene.stream).unwrap();
+    graph_exec::cuGraphLaunch(exec, scene.stream).unwrap();
     assert_eq!(scene.bytes(), [2, 2, 2, 2, 1, 1, 1, 1]);
-    graph::cuGraphExecMemsetNodeSetParams(exec, last, &fill(5, 2), scene.context).unwrap();
-    graph::cuGraphLaunch(exec, scene.stream).unwrap();
+    graph_exec::cuGraphExecMemsetNodeSetParams(exec, last, &fill(5, 2), scene.context).unwrap();
+    graph_exec::cuGraphLaunch(exec, scene.stream).unwrap();
     assert_eq!(scene.bytes(), [5, 5, 1, 1, 1, 1, 1, 1]);
 
     let mut nodes = [core::ptr::null_mut(); 4];
@@ -179,7 +182,7 @@ fn nodes_run_behind_what_they_depend_on_whatever_order_they_were_added_in() {
     assert_eq!((n_nodes, nodes), (2, [last, first, core::ptr::null_mut(), core::ptr::null_mut()]));
     graph::cuGraphAddDependencies(by_hand, &last, &first, 1).unwrap();
     let mut circle: CUgraphExec = core::ptr::null_mut();
-    let answer = graph::cuGraphInstantiateWithFlags((&mut circle).into(), by_hand, 0);
+    let answer = graph_exec::cuGraphInstantiateWithFlags((&mut circle).into(), by_hand, 0);
     assert_eq!(answer, Err(Error::InvalidValue("hGraph: a circle")));
 }
 
@@ -204,15 +207,15 @@ fn a_kernel_node_keeps_its_arguments() {
         let too_large = CUDA_KERNEL_NODE_PARAMS { blockDimX: 4096, ..params };
         let mut refused: CUgraphNode = core::ptr::null_mut();
         let none = core::ptr::null();
-        let answer = graph::cuGraphAddKernelNode_v2((&mut refused).into(), by_hand, none, 0, &too_large);
+        let answer = graph_node::cuGraphAddKernelNode_v2((&mut refused).into(), by_hand, none, 0, &too_large);
         assert!(matches!(answer, Err(Error::InvalidValue(_))));
-        made(|n| graph::cuGraphAddKernelNode_v2(n, by_hand, none, 0, &params))
+        made(|n| graph_node::cuGraphAddKernelNode_v2(n, by_hand, none, 0, &params))
     };
     let mut kind = CUgraphNodeType(99);
     graph::cuGraphNodeGetType(node, (&mut kind).into()).unwrap();
     assert_eq!(kind, CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL);
     let exec = instantiate(by_hand);
-    graph::cuGraphLaunch(exec, scene.stream).unwrap();
+    graph_exec::cuGraphLaunch(exec, scene.stream).unwrap();
     assert_eq!(null::LAST_ARGUMENT.load(Ordering::Relaxed), 7);
 }
 
@@ -225,16 +228,16 @@ fn a_user_object_goes_with_the_last_graph_that_holds_it() {
     }
     let mut destroyed = 0u32;
     let at = (&raw mut destroyed).cast::<c_void>();
-    let object = made(|o| graph::cuUserObjectCreate(o, at, Some(note), 1, 1));
+    let object = made(|o| user_object::cuUserObjectCreate(o, at, Some(note), 1, 1));
     let by_hand = made(|g| graph::cuGraphCreate(g, 0));
-    graph::cuGraphRetainUserObject(by_hand, object, 1, 1).unwrap();
+    user_object::cuGraphRetainUserObject(by_hand, object, 1, 1).unwrap();
     let exec = instantiate(by_hand);
     graph::cuGraphDestroy(by_hand).unwrap();
     // SAFETY: the counter is alive.
     assert_eq!(unsafe { *at.cast::<u32>() }, 0, "the instantiated graph holds it");
-    graph::cuGraphLaunch(exec, scene.stream).unwrap();
-    graph::cuGraphExecDestroy(exec).unwrap();
+    graph_exec::cuGraphLaunch(exec, scene.stream).unwrap();
+    graph_exec::cuGraphExecDestroy(exec).unwrap();
     // SAFETY: the counter is alive.
     assert_eq!(unsafe { *at.cast::<u32>() }, 1);
-    assert!(graph::cuUserObjectRelease(object, 1).is_err());
+    assert!(user_object::cuUserObjectRelease(object, 1).is_err());
 }

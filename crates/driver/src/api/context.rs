@@ -9,6 +9,7 @@ use cuda_abi::{
 };
 use hip_sys as hip;
 
+use crate::object::graph::capture::forbid_in_context;
 use crate::object::{Context, Device, context, stream};
 use crate::{Error, Result};
 
@@ -139,11 +140,14 @@ pub fn cuCtxGetApiVersion(ctx: CUcontext, version: Out<'_, c_uint>) -> Result {
 }
 
 pub fn cuCtxSynchronize() -> Result {
-    Context::current()?.synchronize()
+    let context = Context::current()?;
+    forbid_in_context(context)?;
+    context.synchronize()
 }
 
 pub fn cuCtxSynchronize_v2(ctx: CUcontext) -> Result {
     let context = named_or_current(ctx)?;
+    forbid_in_context(context)?;
     context.synchronize()?;
     rebind_current()
 }

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use cuda_abi::out::borrow;
 use cuda_abi::{
-    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUcontext, CUdeviceptr, CUgraphNodeType,
-    CUmemorytype, CUstream,
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUarray, CUcontext, CUdeviceptr, CUmemorytype, CUstream,
 };
 use hip_sys::{
     HIP_MEMCPY3D, hipArray_t, hipDeviceptr_t, hipMemcpyDefault, hipMemcpyDeviceToDevice,
@@ -17,10 +16,11 @@ use hip_sys::{
 };
 
 use crate::object::array::Array;
-use crate::object::graph::{Op, captured};
+use crate::object::graph::capture::{captured, forbid_legacy};
+use crate::object::graph::{Op, Params};
 use crate::object::memory::{self, check, raw};
 use crate::object::stream::null_is_per_thread;
-use crate::object::{Context, Shared, Stream};
+use crate::object::{Context, Stream};
 use crate::{Error, Result};
 
 /// A copy that has ended when the call returns.
@@ -33,6 +33,7 @@ fn copy_now(target: *mut c_void, source: *const c_void, len_bytes: usize, kind: 
         unsafe { hip.hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?;
         return stream.synchronize();
     }
+    forbid_legacy(context)?;
     // SAFETY: as above.
     Ok(unsafe { hip.hipMemcpy(target, source, len_bytes, kind) }?)
 }
@@ -44,20 +45,38 @@ fn copy_on(
     len_bytes: usize,
     kind: hipMemcpyKind,
 ) -> Result {
-    let memcpy = CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY;
-    let (to, from) = (Shared(target), Shared(source.cast_mut()));
-    let later = move || {
-        Ok(Op::new(memcpy, move |stream| {
-            let (to, from) = (&to, &from);
-            copy_on(stream, to.0, from.0, len_bytes, kind)
-        }))
-    };
+    let later = || node_op(&row(target, source, len_bytes, kind), Context::current()?.handle());
     if captured(stream, later)? {
         return Ok(());
     }
     let stream = Stream::from_handle(stream)?;
     // SAFETY: CUDA's contract: both ranges stay valid until the stream has done the copy; device ranges were checked.
     Ok(unsafe { stream.hip().hipMemcpyAsync(target, source, len_bytes, kind, stream.hip.0) }?)
+}
+
+/// A copy of bytes as a graph's node has it.
+#[expect(non_upper_case_globals, reason = "HIP's names")]
+fn row(target: *mut c_void, source: *const c_void, len_bytes: usize, kind: hipMemcpyKind) -> CUDA_MEMCPY3D {
+    let (host, device) = (CUmemorytype::CU_MEMORYTYPE_HOST, CUmemorytype::CU_MEMORYTYPE_DEVICE);
+    let (srcMemoryType, dstMemoryType) = match kind {
+        hipMemcpyHostToDevice => (host, device),
+        hipMemcpyDeviceToHost => (device, host),
+        hipMemcpyDeviceToDevice => (device, device),
+        hipMemcpyHostToHost => (host, host),
+        _ => (CUmemorytype::CU_MEMORYTYPE_UNIFIED, CUmemorytype::CU_MEMORYTYPE_UNIFIED),
+    };
+    CUDA_MEMCPY3D {
+        srcMemoryType,
+        srcHost: source,
+        srcDevice: memory::device_pointer(source.cast_mut()),
+        dstMemoryType,
+        dstHost: target,
+        dstDevice: memory::device_pointer(target),
+        WidthInBytes: len_bytes,
+        Height: 1,
+        Depth: 1,
+        ..Default::default()
+    }
 }
 
 fn not_null(pointer: *const c_void, parameter: &'static str) -> Result {
@@ -452,69 +471,64 @@ impl Block {
     /// The copy on the default stream, ended on return.
     fn run(&self) -> Result {
         let stream = Stream::default_of(Context::current()?, null_is_per_thread());
+        if !null_is_per_thread() {
+            forbid_legacy(stream.context)?;
+        }
         self.enqueue(&stream)?;
         stream.synchronize()
     }
 }
 
 /// The copy on a stream, or in the graph the stream describes.
-fn enqueue(block: Option<Block>, stream: CUstream) -> Result {
-    let Some(block) = block else { return Stream::from_handle(stream).map(|_| ()) };
-    let block = Arc::new(block);
-    if captured(stream, || Ok(block_op(Arc::clone(&block))))? {
+fn enqueue(copy: &CUDA_MEMCPY3D, stream: CUstream) -> Result {
+    let Some(block) = block_3d(copy)? else { return Stream::from_handle(stream).map(|_| ()) };
+    if captured(stream, || node_op(copy, Context::current()?.handle()))? {
         return Ok(());
     }
     block.enqueue(&Stream::from_handle(stream)?)
 }
 
-fn block_op(block: Arc<Block>) -> Arc<Op> {
-    Op::new(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY, move |stream| {
-        block.enqueue(&Stream::from_handle(stream)?)
-    })
-}
-
-/// The copy of a graph's memcpy node.
-pub(crate) fn node_op(copy: &CUDA_MEMCPY3D) -> Result<Arc<Op>> {
-    match block_3d(copy)? {
-        Some(block) => Ok(block_op(Arc::new(block))),
-        None => Err(Error::InvalidValue("copyParams")),
+/// The copy of a graph's memcpy node. Where it goes is looked up at each launch, as memory may come and go.
+pub(crate) fn node_op(copy: &CUDA_MEMCPY3D, context: CUcontext) -> Result<Arc<Op>> {
+    // CUDA: a node copies something.
+    if block_3d(copy)?.is_none() {
+        return Err(Error::InvalidValue("copyParams"));
     }
+    Ok(Op::new(Params::Memcpy { copy: *copy, context }, |params, stream| match params {
+        Params::Memcpy { copy, .. } => enqueue(copy, stream),
+        _ => Ok(()),
+    }))
 }
 
-fn block_2d(copy: *const CUDA_MEMCPY2D) -> Result<Option<Block>> {
+/// A copy of one slice.
+fn slice(copy: *const CUDA_MEMCPY2D) -> Result<CUDA_MEMCPY3D> {
     Context::current()?;
     // SAFETY: CUDA's contract: a readable structure.
     let copy = unsafe { borrow(copy, "pCopy") }?;
-    if copy.WidthInBytes == 0 || copy.Height == 0 {
-        return Ok(None);
-    }
-    let source = Place {
-        kind: copy.srcMemoryType,
-        host: copy.srcHost,
-        device: copy.srcDevice,
-        array: copy.srcArray,
-        x_bytes: copy.srcXInBytes,
-        y: copy.srcY,
-        z: 0,
-        pitch: copy.srcPitch,
-        height: 0,
-    };
-    let target = Place {
-        kind: copy.dstMemoryType,
-        host: copy.dstHost,
-        device: copy.dstDevice,
-        array: copy.dstArray,
-        x_bytes: copy.dstXInBytes,
-        y: copy.dstY,
-        z: 0,
-        pitch: copy.dstPitch,
-        height: 0,
-    };
-    Block::read(&target, &source, (copy.WidthInBytes, copy.Height, 1)).map(Some)
+    Ok(CUDA_MEMCPY3D {
+        srcXInBytes: copy.srcXInBytes,
+        srcY: copy.srcY,
+        srcMemoryType: copy.srcMemoryType,
+        srcHost: copy.srcHost,
+        srcDevice: copy.srcDevice,
+        srcArray: copy.srcArray,
+        srcPitch: copy.srcPitch,
+        dstXInBytes: copy.dstXInBytes,
+        dstY: copy.dstY,
+        dstMemoryType: copy.dstMemoryType,
+        dstHost: copy.dstHost,
+        dstDevice: copy.dstDevice,
+        dstArray: copy.dstArray,
+        dstPitch: copy.dstPitch,
+        WidthInBytes: copy.WidthInBytes,
+        Height: copy.Height,
+        Depth: 1,
+        ..Default::default()
+    })
 }
 
 pub fn cuMemcpy2D_v2(pCopy: *const CUDA_MEMCPY2D) -> Result {
-    block_2d(pCopy)?.map_or(Ok(()), |block| block.run())
+    block_3d(&slice(pCopy)?)?.map_or(Ok(()), |block| block.run())
 }
 
 /// As `cuMemcpy2D`: any pitch is as good as another here.
@@ -523,13 +537,11 @@ pub fn cuMemcpy2DUnaligned_v2(pCopy: *const CUDA_MEMCPY2D) -> Result {
 }
 
 pub fn cuMemcpy2DAsync_v2(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> Result {
-    enqueue(block_2d(pCopy)?, hStream)
+    enqueue(&slice(pCopy)?, hStream)
 }
 
-fn block_3d(copy: *const CUDA_MEMCPY3D) -> Result<Option<Block>> {
+fn block_3d(copy: &CUDA_MEMCPY3D) -> Result<Option<Block>> {
     Context::current()?;
-    // SAFETY: CUDA's contract: a readable structure.
-    let copy = unsafe { borrow(copy, "pCopy") }?;
     if copy.WidthInBytes == 0 || copy.Height == 0 || copy.Depth == 0 {
         return Ok(None);
     }
@@ -562,11 +574,14 @@ fn block_3d(copy: *const CUDA_MEMCPY3D) -> Result<Option<Block>> {
 }
 
 pub fn cuMemcpy3D_v2(pCopy: *const CUDA_MEMCPY3D) -> Result {
-    block_3d(pCopy)?.map_or(Ok(()), |block| block.run())
+    // SAFETY: CUDA's contract: a readable structure.
+    let copy = unsafe { borrow(pCopy, "pCopy") }?;
+    block_3d(copy)?.map_or(Ok(()), |block| block.run())
 }
 
 pub fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> Result {
-    enqueue(block_3d(pCopy)?, hStream)
+    // SAFETY: CUDA's contract: a readable structure.
+    enqueue(unsafe { borrow(pCopy, "pCopy") }?, hStream)
 }
 
 /// A 3-D copy that names the contexts of both sides; unified addresses need no such help.

@@ -1,11 +1,15 @@
 //! Event Management.
 
 use core::ffi::c_uint;
+use std::sync::Arc;
 
 use cuda_abi::out::Out;
 use cuda_abi::{CUevent, CUstream};
 
-use crate::object::graph::captured_event_record;
+use crate::object::graph::capture::{
+    captured, captured_event_record, check_event, forbid_unsafe, forget_event,
+};
+use crate::object::graph::{Op, Params};
 use crate::object::{Event, Stream};
 use crate::{Error, Result};
 
@@ -15,11 +19,13 @@ pub fn cuEventCreate(phEvent: Out<'_, CUevent>, Flags: c_uint) -> Result {
 }
 
 pub fn cuEventDestroy_v2(hEvent: CUevent) -> Result {
-    Event::destroy(hEvent)
+    Event::destroy(hEvent)?;
+    forget_event(hEvent);
+    Ok(())
 }
 
 pub fn cuEventDestroy(hEvent: CUevent) -> Result {
-    Event::destroy(hEvent)
+    cuEventDestroy_v2(hEvent)
 }
 
 pub fn cuEventRecord(hEvent: CUevent, hStream: CUstream) -> Result {
@@ -40,19 +46,33 @@ pub fn cuEventRecordWithFlags(hEvent: CUevent, hStream: CUstream, flags: c_uint)
     // CUDA: CU_EVENT_RECORD_DEFAULT or, in graphs, CU_EVENT_RECORD_EXTERNAL.
     match flags {
         0 => cuEventRecord(hEvent, hStream),
-        1 => Err(Error::NotSupported("cuEventRecordWithFlags: external events in graphs")),
+        // CUDA: an external record is a node, and there is none outside of a capture.
+        1 if captured(hStream, || record_op(hEvent))? => Ok(()),
+        1 => Err(Error::InvalidValue("flags: the stream is not captured")),
         _ => Err(Error::InvalidValue("flags")),
     }
 }
 
+/// A graph's node that records an event.
+pub(crate) fn record_op(event: CUevent) -> Result<Arc<Op>> {
+    Event::from_handle(event)?;
+    Ok(Op::new(Params::EventRecord(event), |params, stream| match params {
+        Params::EventRecord(event) => cuEventRecord(*event, stream),
+        _ => Ok(()),
+    }))
+}
+
 pub fn cuEventQuery(hEvent: CUevent) -> Result {
     let event = Event::from_handle(hEvent)?;
+    check_event(hEvent)?;
+    forbid_unsafe()?;
     // SAFETY: the event is alive.
     Ok(unsafe { event.hip().hipEventQuery(event.hip.0) }?)
 }
 
 pub fn cuEventSynchronize(hEvent: CUevent) -> Result {
     let event = Event::from_handle(hEvent)?;
+    check_event(hEvent)?;
     // SAFETY: the event is alive.
     Ok(unsafe { event.hip().hipEventSynchronize(event.hip.0) }?)
 }
@@ -65,6 +85,8 @@ pub fn cuEventElapsedTime_v2(pMilliseconds: Out<'_, f32>, hStart: CUevent, hEnd:
     if !start.has_timing() || !end.has_timing() || !core::ptr::eq(start.context, end.context) {
         return Err(Error::InvalidHandle("hStart or hEnd"));
     }
+    check_event(hStart)?;
+    check_event(hEnd)?;
     let mut ms = 0.0;
     // SAFETY: `ms` is writable; both events are alive.
     unsafe { start.hip().hipEventElapsedTime(&mut ms, start.hip.0, end.hip.0) }?;

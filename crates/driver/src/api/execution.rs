@@ -4,9 +4,9 @@ use core::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 
 use cuda_abi::{
-    CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END,
-    CUDA_KERNEL_NODE_PARAMS, CUevent, CUfunction, CUgraphNodeType, CUhostFn, CUlaunchAttribute,
-    CUlaunchAttributeID, CUlaunchConfig, CUstream,
+    CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END, CUDA_HOST_NODE_PARAMS,
+    CUDA_KERNEL_NODE_PARAMS, CUevent, CUfunction, CUhostFn, CUlaunchAttribute, CUlaunchAttributeID,
+    CUlaunchAttributeValue, CUlaunchConfig, CUstream,
 };
 use hip_sys::{
     HIP_LAUNCH_CONFIG, HIP_LAUNCH_PARAM_BUFFER_POINTER, HIP_LAUNCH_PARAM_BUFFER_SIZE, HIP_LAUNCH_PARAM_END,
@@ -14,9 +14,10 @@ use hip_sys::{
     hipLaunchAttributeValue,
 };
 
-use crate::object::graph::{Op, captured, captured_event_record};
+use crate::object::graph::capture::{captured, captured_event_record};
+use crate::object::graph::{Arguments, Kernel, Op, Params};
 use crate::object::module::Launchable;
-use crate::object::{Event, Function, Shared, Stream};
+use crate::object::{Event, Function, Stream, library};
 use crate::{Error, Result};
 
 /// Shape of a launch.
@@ -58,6 +59,22 @@ impl Shape {
     }
 }
 
+/// Attributes that stay with a kernel node; the others say how a launch stands to its stream.
+pub(crate) fn is_kept(id: CUlaunchAttributeID) -> bool {
+    matches!(
+        id,
+        CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION
+            | CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT
+    )
+}
+
 /// How the blocks of a launch stand to each other.
 #[derive(Clone, Copy, Default)]
 struct Manner {
@@ -82,6 +99,17 @@ impl Manner {
             return Err(Error::InvalidClusterSize);
         }
         Ok(())
+    }
+
+    /// The attributes that a graph's node has: those of the launch, and what the call itself says.
+    fn with(&self, attributes: &[CUlaunchAttribute]) -> Vec<CUlaunchAttribute> {
+        let mut attributes: Vec<_> = attributes.iter().filter(|known| is_kept(known.id)).copied().collect();
+        let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+        if self.is_cooperative && !attributes.iter().any(|known| known.id == id) {
+            let value = CUlaunchAttributeValue { cooperative: 1 };
+            attributes.push(CUlaunchAttribute { id, pad: [0; 4], value });
+        }
+        attributes
     }
 
     fn attributes(&self) -> Vec<hipLaunchAttribute> {
@@ -142,18 +170,6 @@ impl Extra {
     }
 }
 
-/// A kernel's arguments, kept: each at its place in a buffer of ours.
-struct Arguments {
-    /// Words, so that every argument is aligned.
-    _buffer: Vec<u128>,
-    pointers: Vec<*mut c_void>,
-}
-
-// SAFETY: the pointers lead into the buffer, which nobody writes.
-unsafe impl Send for Arguments {}
-// SAFETY: as above.
-unsafe impl Sync for Arguments {}
-
 impl Arguments {
     /// # Safety
     /// `kernel_params` or `extra` are what a launch of a kernel with these parameters would take.
@@ -190,7 +206,7 @@ impl Arguments {
             // SAFETY: inside the buffer.
             pointers.push(unsafe { start.add(offset) }.cast());
         }
-        Ok(Arguments { _buffer: buffer, pointers })
+        Ok(Arguments { buffer, pointers })
     }
 }
 
@@ -200,32 +216,65 @@ fn kernel_op(
     shape: Shape,
     kernel_params: *mut *mut c_void,
     extra: *mut *mut c_void,
-    manner: Manner,
+    attributes: Vec<CUlaunchAttribute>,
 ) -> Result<Arc<Op>> {
+    let manner = Wishes::read(&attributes)?.manner;
     let function = Function::from_handle(f)?;
     let launchable = Function::launchable(f)?;
     shape.check(&launchable)?;
     manner.check(shape.grid, &launchable)?;
     // SAFETY: CUDA's contract for a launch's parameters.
-    let arguments = unsafe { Arguments::copy(&function.info.params, kernel_params, extra) }?;
-    let f = Shared(f);
-    Ok(Op::new(CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL, move |stream| {
-        // The whole structures move into the call, not their raw parts.
-        let (f, arguments) = (&f, &arguments);
-        launch(f.0, shape, stream, arguments.pointers.as_ptr().cast_mut(), core::ptr::null_mut(), manner)
-    }))
+    let arguments = Arc::new(unsafe { Arguments::copy(&function.info.params, kernel_params, extra) }?);
+    // CUDA: a node names a function or a kernel.
+    let is_kernel = library::function_of(f)?.is_some();
+    let (func, kern) = if is_kernel { (core::ptr::null_mut(), f.cast()) } else { (f, core::ptr::null_mut()) };
+    let ([gridDimX, gridDimY, gridDimZ], [blockDimX, blockDimY, blockDimZ]) = (shape.grid, shape.block);
+    let kernel = Kernel {
+        params: CUDA_KERNEL_NODE_PARAMS {
+            func,
+            gridDimX,
+            gridDimY,
+            gridDimZ,
+            blockDimX,
+            blockDimY,
+            blockDimZ,
+            sharedMemBytes: shape.shared_bytes,
+            kernelParams: arguments.pointers.as_ptr().cast_mut(),
+            extra: core::ptr::null_mut(),
+            kern,
+            ctx: launchable.context.handle(),
+        },
+        attributes,
+        arguments,
+        context_id: launchable.context.id(),
+        is_cooperative: manner.is_cooperative,
+        name: function.info.name.to_string_lossy().into_owned(),
+    };
+    let run = move |params: &Params, stream| match params {
+        Params::Kernel(kernel) => {
+            let CUDA_KERNEL_NODE_PARAMS { func, kern, kernelParams, .. } = kernel.params;
+            let f = if func.is_null() { kern.cast() } else { func };
+            launch(f, shape, stream, kernelParams, core::ptr::null_mut(), manner, &[])
+        }
+        _ => Ok(()),
+    };
+    Ok(Op::new(Params::Kernel(kernel), run))
 }
 
 /// The launch of a graph's kernel node.
-pub(crate) fn node_op(node: &CUDA_KERNEL_NODE_PARAMS) -> Result<Arc<Op>> {
+pub(crate) fn node_op(node: &CUDA_KERNEL_NODE_PARAMS, attributes: Vec<CUlaunchAttribute>) -> Result<Arc<Op>> {
     let shape = Shape {
         grid: [node.gridDimX, node.gridDimY, node.gridDimZ],
         block: [node.blockDimX, node.blockDimY, node.blockDimZ],
         shared_bytes: node.sharedMemBytes,
     };
+    // CUDA: parameters come in one of the two ways.
+    if !node.kernelParams.is_null() && !node.extra.is_null() {
+        return Err(Error::InvalidValue("kernelParams and extra"));
+    }
     // CUDA: the kernel is named by a function or, without one, by a CUkernel.
     let f = if node.func.is_null() { node.kern.cast() } else { node.func };
-    kernel_op(f, shape, node.kernelParams, node.extra, Manner::default())
+    kernel_op(f, shape, node.kernelParams, node.extra, attributes)
 }
 
 #[inline]
@@ -236,8 +285,10 @@ fn launch(
     kernel_params: *mut *mut c_void,
     extra: *mut *mut c_void,
     manner: Manner,
+    attributes: &[CUlaunchAttribute],
 ) -> Result {
-    if captured(stream, || kernel_op(f, shape, kernel_params, extra, manner))? {
+    let later = || kernel_op(f, shape, kernel_params, extra, manner.with(attributes));
+    if captured(stream, later)? {
         return Ok(());
     }
     let function = Function::launchable(f)?;
@@ -366,7 +417,7 @@ pub fn cuLaunchKernel(
         block: [blockDimX, blockDimY, blockDimZ],
         shared_bytes: sharedMemBytes,
     };
-    launch(f, shape, hStream, kernelParams, extra, Manner::default())
+    launch(f, shape, hStream, kernelParams, extra, Manner::default(), &[])
 }
 
 /// All blocks of a cooperative launch run at the same time, so that they may wait for each other.
@@ -388,7 +439,7 @@ pub fn cuLaunchCooperativeKernel(
         shared_bytes: sharedMemBytes,
     };
     let manner = Manner { is_cooperative: true, cluster: None };
-    launch(f, shape, hStream, kernelParams, core::ptr::null_mut(), manner)
+    launch(f, shape, hStream, kernelParams, core::ptr::null_mut(), manner, &[])
 }
 
 /// What a launch's attributes ask for beyond a plain launch.
@@ -411,7 +462,9 @@ impl Wishes {
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => {
                     // SAFETY: the member that belongs to the id is the one set.
                     let cluster = unsafe { attribute.value.clusterDim };
-                    wishes.manner.cluster = Some([cluster.x, cluster.y, cluster.z]);
+                    // A node's attributes that were copied from one without say 0.
+                    let size = [cluster.x, cluster.y, cluster.z];
+                    wishes.manner.cluster = (size != [0; 3]).then_some(size);
                 }
                 CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT => {
                     // SAFETY: the member that belongs to the id is the one set.
@@ -434,13 +487,16 @@ impl Wishes {
 
 impl Wishes {
     fn of(config: &CUlaunchConfig) -> Result<Wishes> {
-        let attributes = match config.numAttrs as usize {
-            0 => &[],
-            _ if config.attrs.is_null() => return Err(Error::InvalidValue("config.attrs")),
-            // SAFETY: CUDA's contract: `numAttrs` entries.
-            n => unsafe { core::slice::from_raw_parts(config.attrs.cast_const(), n) },
-        };
-        Wishes::read(attributes)
+        Wishes::read(attributes(config)?)
+    }
+}
+
+fn attributes(config: &CUlaunchConfig) -> Result<&[CUlaunchAttribute]> {
+    match config.numAttrs as usize {
+        0 => Ok(&[]),
+        _ if config.attrs.is_null() => Err(Error::InvalidValue("config.attrs")),
+        // SAFETY: CUDA's contract: `numAttrs` entries.
+        n => Ok(unsafe { core::slice::from_raw_parts(config.attrs.cast_const(), n) }),
     }
 }
 
@@ -463,7 +519,7 @@ pub fn cuLaunchKernelEx(
         block: [config.blockDimX, config.blockDimY, config.blockDimZ],
         shared_bytes: config.sharedMemBytes,
     };
-    launch(f, shape, config.hStream, kernelParams, extra, wishes.manner)?;
+    launch(f, shape, config.hStream, kernelParams, extra, wishes.manner, attributes(config)?)?;
     if let Some(event) = wishes.event {
         if captured_event_record(event, config.hStream)? {
             return Ok(());
@@ -477,12 +533,14 @@ pub fn cuLaunchKernelEx(
 }
 
 /// A host function that is called later.
-pub(crate) fn host_op(function: CUhostFn, user_data: *mut c_void) -> Arc<Op> {
-    let user_data = Shared(user_data);
-    Op::new(CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST, move |stream| {
-        let user_data = &user_data;
-        cuLaunchHostFunc(stream, function, user_data.0)
-    })
+pub(crate) fn host_op(host: CUDA_HOST_NODE_PARAMS) -> Result<Arc<Op>> {
+    if host.fn_.is_none() {
+        return Err(Error::InvalidValue("fn"));
+    }
+    Ok(Op::new(Params::Host(host), |params, stream| match params {
+        Params::Host(host) => cuLaunchHostFunc(stream, host.fn_, host.userData),
+        _ => Ok(()),
+    }))
 }
 
 /// Runs `fn_` on the host when the stream gets there. It may not call CUDA.
@@ -490,7 +548,7 @@ pub fn cuLaunchHostFunc(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void)
     if fn_.is_none() {
         return Err(Error::InvalidValue("fn"));
     }
-    if captured(hStream, || Ok(host_op(fn_, userData)))? {
+    if captured(hStream, || host_op(CUDA_HOST_NODE_PARAMS { fn_, userData }))? {
         return Ok(());
     }
     let stream = Stream::from_handle(hStream)?;
@@ -613,7 +671,7 @@ pub fn cuLaunchGridAsync(f: CUfunction, grid_width: c_int, grid_height: c_int, h
         (&raw mut len_bytes).cast(),
         CU_LAUNCH_PARAM_END,
     ];
-    launch(f, shape, hStream, core::ptr::null_mut(), extra.as_mut_ptr(), Manner::default())
+    launch(f, shape, hStream, core::ptr::null_mut(), extra.as_mut_ptr(), Manner::default(), &[])
 }
 
 /// Deprecated since CUDA 4.

@@ -1,22 +1,17 @@
-//! Graph Management, and the capture of streams into graphs.
+//! Graph Management: graphs, their edges, and what is asked of nodes of any type.
 
-use core::ffi::{c_char, c_uint, c_ulonglong, c_void};
-use std::cell::Cell;
+use core::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 
-use cuda_abi::out::{OptOut, Out};
+use cuda_abi::out::Out;
 use cuda_abi::{
-    CUDA_GRAPH_INSTANTIATE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS,
-    CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUevent, CUgraph,
-    CUgraphEdgeData, CUgraphExec, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
-    CUgraphInstantiateResult, CUgraphNode, CUgraphNodeType, CUhostFn, CUstream, CUstreamCaptureMode,
-    CUstreamCaptureStatus, CUuserObject, cuuint64_t,
+    CUdevice, CUgraph, CUgraphConditionalHandle, CUgraphEdgeData, CUgraphMem_attribute, CUgraphNode,
+    CUgraphNodeType,
 };
 
-use super::event::cuEventRecord;
-use super::stream::cuStreamWaitEvent;
-use super::{copy, execution, memset};
-use crate::object::graph::{self, Exec, Graph, Op, captured};
-use crate::object::{Context, Event, Shared, user_object};
+use crate::object::Device;
+use crate::object::graph::allocation::{self, Bytes};
+use crate::object::graph::condition::context_of;
+use crate::object::graph::{Condition, Edge, Graph, Role, dot};
 use crate::{Error, Result};
 
 pub fn cuGraphCreate(phGraph: Out<'_, CUgraph>, flags: c_uint) -> Result {
@@ -33,163 +28,39 @@ pub fn cuGraphDestroy(hGraph: CUgraph) -> Result {
 }
 
 pub fn cuGraphClone(phGraphClone: Out<'_, CUgraph>, originalGraph: CUgraph) -> Result {
-    phGraphClone.write(Graph::from_handle(originalGraph)?.duplicate()?);
+    phGraphClone.write(Graph::from_handle(originalGraph)?.duplicate(Role::Top)?.handle.0);
     Ok(())
 }
 
-/// Enters a node behind its dependencies.
-fn add(
-    node: Out<'_, CUgraphNode>,
-    graph: CUgraph,
-    dependencies: *const CUgraphNode,
-    n_dependencies: usize,
-    op: impl FnOnce() -> Result<std::sync::Arc<Op>>,
-) -> Result {
-    let graph = Graph::from_handle(graph)?;
-    let dependencies = match n_dependencies {
-        0 => &[],
-        _ if dependencies.is_null() => return Err(Error::InvalidValue("dependencies")),
+pub fn cuGraphGetId(hGraph: CUgraph, graphId: Out<'_, c_uint>) -> Result {
+    graphId.write(Graph::from_handle(hGraph)?.id);
+    Ok(())
+}
+
+/// A list of nodes with what the edges say; without data every edge is a full one.
+pub(crate) fn dependencies_of(
+    nodes: *const CUgraphNode,
+    data: *const CUgraphEdgeData,
+    count: usize,
+) -> Result<Vec<(CUgraphNode, Edge)>> {
+    if count > 0 && nodes.is_null() {
+        return Err(Error::InvalidValue("dependencies"));
+    }
+    let mut list = Vec::with_capacity(count);
+    for index in 0..count {
         // SAFETY: CUDA's contract: that many nodes.
-        n => unsafe { core::slice::from_raw_parts(dependencies, n) },
-    };
-    node.write(graph.add(op()?, dependencies)?);
-    Ok(())
-}
-
-/// Makes the node's context current for looking up what the node names.
-fn check_context(ctx: CUcontext) -> Result {
-    if ctx.is_null() { Context::current().map(|_| ()) } else { Context::from_handle(ctx)?.bind() }
-}
-
-pub fn cuGraphAddKernelNode_v2(
-    phGraphNode: Out<'_, CUgraphNode>,
-    hGraph: CUgraph,
-    dependencies: *const CUgraphNode,
-    numDependencies: usize,
-    nodeParams: &CUDA_KERNEL_NODE_PARAMS,
-) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, || execution::node_op(nodeParams))
-}
-
-/// Before CUDA 12: without a CUkernel.
-fn newer(params: &CUDA_KERNEL_NODE_PARAMS_v1) -> CUDA_KERNEL_NODE_PARAMS {
-    CUDA_KERNEL_NODE_PARAMS {
-        func: params.func,
-        gridDimX: params.gridDimX,
-        gridDimY: params.gridDimY,
-        gridDimZ: params.gridDimZ,
-        blockDimX: params.blockDimX,
-        blockDimY: params.blockDimY,
-        blockDimZ: params.blockDimZ,
-        sharedMemBytes: params.sharedMemBytes,
-        kernelParams: params.kernelParams,
-        extra: params.extra,
-        kern: core::ptr::null_mut(),
-        ctx: core::ptr::null_mut(),
+        let node = unsafe { *nodes.add(index) };
+        list.push((node, edge_at(data, index)?));
     }
+    Ok(list)
 }
 
-pub fn cuGraphAddKernelNode(
-    phGraphNode: Out<'_, CUgraphNode>,
-    hGraph: CUgraph,
-    dependencies: *const CUgraphNode,
-    numDependencies: usize,
-    nodeParams: &CUDA_KERNEL_NODE_PARAMS_v1,
-) -> Result {
-    cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies, &newer(nodeParams))
-}
-
-pub fn cuGraphAddMemcpyNode(
-    phGraphNode: Out<'_, CUgraphNode>,
-    hGraph: CUgraph,
-    dependencies: *const CUgraphNode,
-    numDependencies: usize,
-    copyParams: &CUDA_MEMCPY3D,
-    ctx: CUcontext,
-) -> Result {
-    check_context(ctx)?;
-    add(phGraphNode, hGraph, dependencies, numDependencies, || copy::node_op(copyParams))
-}
-
-pub fn cuGraphAddMemsetNode(
-    phGraphNode: Out<'_, CUgraphNode>,
-    hGraph: CUgraph,
-    dependencies: *const CUgraphNode,
-    numDependencies: usize,
-    memsetParams: &CUDA_MEMSET_NODE_PARAMS,
-    ctx: CUcontext,
-) -> Result {
-    check_context(ctx)?;
-    add(phGraphNode, hGraph, dependencies, numDependencies, || memset::node_op(memsetParams))
-}
-
-pub fn cuGraphAddHostNode(
-    phGraphNode: Out<'_, CUgraphNode>,
-    hGraph: CUgraph,
-    dependencies: *const CUgraphNode,
-    numDependencies: usize,
-    nodeParams: &CUDA_HOST_NODE_PARAMS,
-) -> Result {
-    if nodeParams.fn_.is_none() {
-        return Err(Error::InvalidValue("nodeParams.fn"));
+fn edge_at(data: *const CUgraphEdgeData, index: usize) -> Result<Edge> {
+    if data.is_null() {
+        return Ok(Edge::default());
     }
-    add(phGraphNode, hGraph, dependencies, numDependencies, || {
-        Ok(execution::host_op(nodeParams.fn_, nodeParams.userData))
-    })
-}
-
-pub fn cuGraphAddEmptyNode(
-    phGraphNode: Out<'_, CUgraphNode>,
-    hGraph: CUgraph,
-    dependencies: *const CUgraphNode,
-    numDependencies: usize,
-) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, || Ok(Op::empty()))
-}
-
-/// The child's nodes as they are now.
-pub fn cuGraphAddChildGraphNode(
-    phGraphNode: Out<'_, CUgraphNode>,
-    hGraph: CUgraph,
-    dependencies: *const CUgraphNode,
-    numDependencies: usize,
-    childGraph: CUgraph,
-) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, || Graph::from_handle(childGraph)?.as_op())
-}
-
-pub fn cuGraphAddEventRecordNode(
-    phGraphNode: Out<'_, CUgraphNode>,
-    hGraph: CUgraph,
-    dependencies: *const CUgraphNode,
-    numDependencies: usize,
-    event: CUevent,
-) -> Result {
-    Event::from_handle(event)?;
-    let event = Shared(event);
-    add(phGraphNode, hGraph, dependencies, numDependencies, || {
-        Ok(Op::new(CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD, move |stream| {
-            let event = &event;
-            cuEventRecord(event.0, stream)
-        }))
-    })
-}
-
-pub fn cuGraphAddEventWaitNode(
-    phGraphNode: Out<'_, CUgraphNode>,
-    hGraph: CUgraph,
-    dependencies: *const CUgraphNode,
-    numDependencies: usize,
-    event: CUevent,
-) -> Result {
-    Event::from_handle(event)?;
-    let event = Shared(event);
-    add(phGraphNode, hGraph, dependencies, numDependencies, || {
-        Ok(Op::new(CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT, move |stream| {
-            let event = &event;
-            cuStreamWaitEvent(stream, event.0, 0)
-        }))
-    })
+    // SAFETY: CUDA's contract: as many entries as there are nodes.
+    Edge::read(unsafe { &*data.add(index) })
 }
 
 pub fn cuGraphAddDependencies(
@@ -198,45 +69,112 @@ pub fn cuGraphAddDependencies(
     to: *const CUgraphNode,
     numDependencies: usize,
 ) -> Result {
-    let graph = Graph::from_handle(hGraph)?;
-    if numDependencies > 0 && (from.is_null() || to.is_null()) {
-        return Err(Error::InvalidValue("from or to"));
-    }
-    for index in 0..numDependencies {
-        // SAFETY: CUDA's contract: that many nodes in each array.
-        let (from, to) = unsafe { (*from.add(index), *to.add(index)) };
-        graph.connect(from, to)?;
-    }
-    Ok(())
+    cuGraphAddDependencies_v2(hGraph, from, to, core::ptr::null(), numDependencies)
 }
 
-/// Edge data tell of ports that kernels here do not have: every edge is a full one, which is never too little.
+/// Edge data are kept and given back. Kernels here have no ports: every edge is a full one, which is never too little.
 pub fn cuGraphAddDependencies_v2(
     hGraph: CUgraph,
     from: *const CUgraphNode,
     to: *const CUgraphNode,
-    _edgeData: *const CUgraphEdgeData,
+    edgeData: *const CUgraphEdgeData,
     numDependencies: usize,
 ) -> Result {
-    cuGraphAddDependencies(hGraph, from, to, numDependencies)
+    let graph = Graph::from_handle(hGraph)?;
+    for_each_edge(from, to, edgeData, numDependencies, |from, to, edge| graph.connect(from, to, edge))
 }
 
-/// CUDA's way to hand out a list: without an array the count, else as many as fit, the rest NULL.
-fn write_nodes(list: &[CUgraphNode], at: *mut CUgraphNode, count: *mut usize) -> Result {
-    if count.is_null() {
-        return Err(Error::InvalidValue("number of nodes"));
+pub fn cuGraphRemoveDependencies(
+    hGraph: CUgraph,
+    from: *const CUgraphNode,
+    to: *const CUgraphNode,
+    numDependencies: usize,
+) -> Result {
+    cuGraphRemoveDependencies_v2(hGraph, from, to, core::ptr::null(), numDependencies)
+}
+
+/// CUDA: an edge with data is named together with them.
+pub fn cuGraphRemoveDependencies_v2(
+    hGraph: CUgraph,
+    from: *const CUgraphNode,
+    to: *const CUgraphNode,
+    edgeData: *const CUgraphEdgeData,
+    numDependencies: usize,
+) -> Result {
+    let graph = Graph::from_handle(hGraph)?;
+    for_each_edge(from, to, edgeData, numDependencies, |from, to, edge| graph.disconnect(from, to, edge))
+}
+
+fn for_each_edge(
+    from: *const CUgraphNode,
+    to: *const CUgraphNode,
+    data: *const CUgraphEdgeData,
+    count: usize,
+    act: impl Fn(CUgraphNode, CUgraphNode, Edge) -> Result,
+) -> Result {
+    if count > 0 && (from.is_null() || to.is_null()) {
+        return Err(Error::InvalidValue("from or to"));
     }
-    if !at.is_null() {
-        // SAFETY: CUDA's contract: room for as many nodes as the count says.
-        let room = unsafe { *count };
-        for index in 0..room {
-            // SAFETY: as above.
-            unsafe { at.add(index).write(list.get(index).copied().unwrap_or(core::ptr::null_mut())) };
-        }
+    for index in 0..count {
+        // SAFETY: CUDA's contract: that many nodes in each array.
+        let (from, to) = unsafe { (*from.add(index), *to.add(index)) };
+        act(from, to, edge_at(data, index)?)?;
     }
-    // SAFETY: the count is a writable variable.
-    unsafe { count.write(list.len()) };
     Ok(())
+}
+
+/// CUDA's way to hand out a list: without an array the count, else as many as fit, the rest zeros.
+fn write_list<T: Copy>(list: &[T], nothing: T, at: *mut T, room: usize) {
+    if at.is_null() {
+        return;
+    }
+    for index in 0..room {
+        // SAFETY: CUDA's contract: room for as many entries as the count says.
+        unsafe { at.add(index).write(list.get(index).copied().unwrap_or(nothing)) };
+    }
+}
+
+/// Reads how many entries there is room for, writes how many there are; with less room, how many were written.
+fn count_of(count: *mut usize, n: usize, is_asked: bool) -> Result<usize> {
+    // SAFETY: CUDA's contract: NULL or a variable to read and write.
+    let count = unsafe { count.as_mut() }.ok_or(Error::InvalidValue("the number of entries"))?;
+    let room = *count;
+    *count = if is_asked { n.min(room) } else { n };
+    Ok(room)
+}
+
+fn write_nodes(list: &[CUgraphNode], at: *mut CUgraphNode, count: *mut usize) -> Result {
+    let room = count_of(count, list.len(), !at.is_null())?;
+    write_list(list, core::ptr::null_mut(), at, room);
+    Ok(())
+}
+
+/// CUDA: edges that say something are not left out without a word.
+fn check_lossless(edges: &[Edge], is_asked: bool, data: *const CUgraphEdgeData) -> Result {
+    let is_lossy = is_asked && data.is_null() && !edges.iter().all(|edge| edge.is_plain());
+    if is_lossy { Err(Error::LossyQuery) } else { Ok(()) }
+}
+
+fn write_edges(
+    list: &[(CUgraphNode, Edge)],
+    nodes: *mut CUgraphNode,
+    data: *mut CUgraphEdgeData,
+    count: *mut usize,
+) -> Result {
+    // CUDA: edge data are asked for together with the nodes.
+    if nodes.is_null() && !data.is_null() {
+        return Err(Error::InvalidValue("edgeData"));
+    }
+    let (handles, edges): (Vec<_>, Vec<_>) = list.iter().copied().unzip();
+    check_lossless(&edges, !nodes.is_null(), data)?;
+    let room = count_of(count, list.len(), !nodes.is_null())?;
+    write_list(&handles, core::ptr::null_mut(), nodes, room);
+    write_list(&data_of(&edges), CUgraphEdgeData::default(), data, room);
+    Ok(())
+}
+
+fn data_of(edges: &[Edge]) -> Vec<CUgraphEdgeData> {
+    edges.iter().map(|edge| edge.data()).collect()
 }
 
 pub fn cuGraphGetNodes(hGraph: CUgraph, nodes: *mut CUgraphNode, numNodes: *mut usize) -> Result {
@@ -253,19 +191,29 @@ pub fn cuGraphGetEdges(
     to: *mut CUgraphNode,
     numEdges: *mut usize,
 ) -> Result {
-    let (sources, targets): (Vec<_>, Vec<_>) = Graph::from_handle(hGraph)?.edges().into_iter().unzip();
-    if numEdges.is_null() || from.is_null() != to.is_null() {
-        return Err(Error::InvalidValue("from, to or numEdges"));
-    }
-    // SAFETY: the count is a readable variable.
-    let mut room = unsafe { *numEdges };
-    write_nodes(&sources, from, &mut room)?;
-    write_nodes(&targets, to, numEdges)
+    cuGraphGetEdges_v2(hGraph, from, to, core::ptr::null_mut(), numEdges)
 }
 
-pub fn cuGraphNodeGetType(hNode: CUgraphNode, type_: Out<'_, CUgraphNodeType>) -> Result {
-    let (graph, place) = Graph::of_node(hNode)?;
-    type_.write(graph.kind(place));
+pub fn cuGraphGetEdges_v2(
+    hGraph: CUgraph,
+    from: *mut CUgraphNode,
+    to: *mut CUgraphNode,
+    edgeData: *mut CUgraphEdgeData,
+    numEdges: *mut usize,
+) -> Result {
+    let edges = Graph::from_handle(hGraph)?.edges();
+    // CUDA: both ends or neither, and the data with them.
+    if from.is_null() != to.is_null() || (from.is_null() && !edgeData.is_null()) {
+        return Err(Error::InvalidValue("from, to or edgeData"));
+    }
+    let data: Vec<Edge> = edges.iter().map(|(.., edge)| *edge).collect();
+    check_lossless(&data, !from.is_null(), edgeData)?;
+    let room = count_of(numEdges, edges.len(), !from.is_null())?;
+    let sources: Vec<_> = edges.iter().map(|(from, ..)| *from).collect();
+    let targets: Vec<_> = edges.iter().map(|(_, to, _)| *to).collect();
+    write_list(&sources, core::ptr::null_mut(), from, room);
+    write_list(&targets, core::ptr::null_mut(), to, room);
+    write_list(&data_of(&data), CUgraphEdgeData::default(), edgeData, room);
     Ok(())
 }
 
@@ -274,8 +222,17 @@ pub fn cuGraphNodeGetDependencies(
     dependencies: *mut CUgraphNode,
     numDependencies: *mut usize,
 ) -> Result {
+    cuGraphNodeGetDependencies_v2(hNode, dependencies, core::ptr::null_mut(), numDependencies)
+}
+
+pub fn cuGraphNodeGetDependencies_v2(
+    hNode: CUgraphNode,
+    dependencies: *mut CUgraphNode,
+    edgeData: *mut CUgraphEdgeData,
+    numDependencies: *mut usize,
+) -> Result {
     let (graph, place) = Graph::of_node(hNode)?;
-    write_nodes(&graph.dependencies(place), dependencies, numDependencies)
+    write_edges(&graph.dependencies(place), dependencies, edgeData, numDependencies)
 }
 
 pub fn cuGraphNodeGetDependentNodes(
@@ -283,310 +240,132 @@ pub fn cuGraphNodeGetDependentNodes(
     dependentNodes: *mut CUgraphNode,
     numDependentNodes: *mut usize,
 ) -> Result {
+    cuGraphNodeGetDependentNodes_v2(hNode, dependentNodes, core::ptr::null_mut(), numDependentNodes)
+}
+
+pub fn cuGraphNodeGetDependentNodes_v2(
+    hNode: CUgraphNode,
+    dependentNodes: *mut CUgraphNode,
+    edgeData: *mut CUgraphEdgeData,
+    numDependentNodes: *mut usize,
+) -> Result {
     let (graph, place) = Graph::of_node(hNode)?;
-    write_nodes(&graph.dependents(place), dependentNodes, numDependentNodes)
+    write_edges(&graph.dependents(place), dependentNodes, edgeData, numDependentNodes)
 }
 
-pub fn cuGraphKernelNodeSetParams_v2(hNode: CUgraphNode, nodeParams: &CUDA_KERNEL_NODE_PARAMS) -> Result {
+pub fn cuGraphNodeGetType(hNode: CUgraphNode, type_: Out<'_, CUgraphNodeType>) -> Result {
+    type_.write(Graph::op_of(hNode)?.kind());
+    Ok(())
+}
+
+pub fn cuGraphDestroyNode(hNode: CUgraphNode) -> Result {
     let (graph, place) = Graph::of_node(hNode)?;
-    graph.set(place, execution::node_op(nodeParams)?)
+    graph.remove(place)
 }
 
-pub fn cuGraphKernelNodeSetParams(hNode: CUgraphNode, nodeParams: &CUDA_KERNEL_NODE_PARAMS_v1) -> Result {
-    cuGraphKernelNodeSetParams_v2(hNode, &newer(nodeParams))
+pub fn cuGraphNodeFindInClone(
+    phNode: Out<'_, CUgraphNode>,
+    hOriginalNode: CUgraphNode,
+    hClonedGraph: CUgraph,
+) -> Result {
+    Graph::of_node(hOriginalNode)?;
+    phNode.write(Graph::from_handle(hClonedGraph)?.clone_of(hOriginalNode)?);
+    Ok(())
 }
 
-/// Flags about uploading and freeing memory nodes change nothing here; launches from the device are not there.
-fn check_flags(flags: u64) -> Result {
-    const DEVICE_LAUNCH: u64 = 4;
-    match flags {
-        flags if flags & DEVICE_LAUNCH != 0 => Err(Error::NotSupported("graphs launched from the device")),
-        0..=15 => Ok(()),
-        _ => Err(Error::InvalidValue("flags")),
+pub fn cuGraphNodeGetContainingGraph(hNode: CUgraphNode, phGraph: Out<'_, CUgraph>) -> Result {
+    phGraph.write(Graph::of_node(hNode)?.0.handle.0);
+    Ok(())
+}
+
+/// Nodes of a graph count from 0 in the order they were made.
+pub fn cuGraphNodeGetLocalId(hNode: CUgraphNode, nodeId: Out<'_, c_uint>) -> Result {
+    let (_, place) = Graph::of_node(hNode)?;
+    nodeId.write(c_uint::try_from(place).map_err(|_| Error::Unknown)?);
+    Ok(())
+}
+
+/// The graph's id and the node's in it.
+pub fn cuGraphNodeGetToolsId(hNode: CUgraphNode, toolsNodeId: Out<'_, c_ulonglong>) -> Result {
+    let (graph, place) = Graph::of_node(hNode)?;
+    toolsNodeId.write((c_ulonglong::from(graph.id) << 32) | place as c_ulonglong);
+    Ok(())
+}
+
+/// Writes the graph in the DOT language.
+pub fn cuGraphDebugDotPrint(hGraph: CUgraph, path: *const c_char, flags: c_uint) -> Result {
+    let graph = Graph::from_handle(hGraph)?;
+    if path.is_null() {
+        return Err(Error::InvalidValue("path"));
     }
+    // SAFETY: CUDA's contract: a C string.
+    let path = unsafe { CStr::from_ptr(path) }.to_str().map_err(|_| Error::InvalidValue("path"))?;
+    std::fs::write(path, dot::print(&graph, flags)).map_err(|_| Error::OperatingSystem)
 }
 
-pub fn cuGraphInstantiateWithFlags(
-    phGraphExec: Out<'_, CUgraphExec>,
+/// A number that a conditional node of the graph, or of one inside it, goes by.
+pub fn cuGraphConditionalHandleCreate(
+    pHandle_out: Out<'_, CUgraphConditionalHandle>,
     hGraph: CUgraph,
-    flags: c_ulonglong,
-) -> Result {
-    check_flags(flags)?;
-    phGraphExec.write(Exec::instantiate(&*Graph::from_handle(hGraph)?, flags)?);
-    Ok(())
-}
-
-/// CUDA 11's form, with a place for a message and a node that there is nothing to say about.
-pub fn cuGraphInstantiate_v2(
-    phGraphExec: Out<'_, CUgraphExec>,
-    hGraph: CUgraph,
-    phErrorNode: OptOut<'_, CUgraphNode>,
-    logBuffer: *mut c_char,
-    bufferSize: usize,
-) -> Result {
-    if !logBuffer.is_null() && bufferSize > 0 {
-        // SAFETY: CUDA's contract: `bufferSize` writable bytes.
-        unsafe { logBuffer.write(0) };
-    }
-    phErrorNode.write(core::ptr::null_mut());
-    cuGraphInstantiateWithFlags(phGraphExec, hGraph, 0)
-}
-
-pub fn cuGraphInstantiate(
-    phGraphExec: Out<'_, CUgraphExec>,
-    hGraph: CUgraph,
-    phErrorNode: OptOut<'_, CUgraphNode>,
-    logBuffer: *mut c_char,
-    bufferSize: usize,
-) -> Result {
-    cuGraphInstantiate_v2(phGraphExec, hGraph, phErrorNode, logBuffer, bufferSize)
-}
-
-pub fn cuGraphInstantiateWithParams(
-    phGraphExec: Out<'_, CUgraphExec>,
-    hGraph: CUgraph,
-    instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
-) -> Result {
-    // SAFETY: CUDA's contract: NULL or a structure to read and write.
-    let params = unsafe { instantiateParams.as_mut() }.ok_or(Error::InvalidValue("instantiateParams"))?;
-    params.hErrNode_out = core::ptr::null_mut();
-    params.result_out = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR;
-    cuGraphInstantiateWithFlags(phGraphExec, hGraph, params.flags)?;
-    params.result_out = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS;
-    Ok(())
-}
-
-pub fn cuGraphExecDestroy(hGraphExec: CUgraphExec) -> Result {
-    Exec::destroy(hGraphExec)
-}
-
-pub fn cuGraphExecGetFlags(hGraphExec: CUgraphExec, flags: Out<'_, cuuint64_t>) -> Result {
-    flags.write(Exec::from_handle(hGraphExec)?.flags);
-    Ok(())
-}
-
-/// Nothing has to be moved anywhere before a launch.
-pub fn cuGraphUpload(hGraph: CUgraphExec, hStream: CUstream) -> Result {
-    Exec::from_handle(hGraph)?;
-    crate::object::Stream::from_handle(hStream).map(|_| ())
-}
-
-/// The graph's work on the stream. In a stream that is being captured it becomes a node.
-pub fn cuGraphLaunch(hGraph: CUgraphExec, hStream: CUstream) -> Result {
-    let exec = Exec::from_handle(hGraph)?;
-    if captured(hStream, || Ok(exec.as_op()))? {
-        return Ok(());
-    }
-    exec.launch(hStream)
-}
-
-pub fn cuGraphExecKernelNodeSetParams_v2(
-    hGraphExec: CUgraphExec,
-    hNode: CUgraphNode,
-    nodeParams: &CUDA_KERNEL_NODE_PARAMS,
-) -> Result {
-    Exec::from_handle(hGraphExec)?.set(hNode, execution::node_op(nodeParams)?)
-}
-
-pub fn cuGraphExecKernelNodeSetParams(
-    hGraphExec: CUgraphExec,
-    hNode: CUgraphNode,
-    nodeParams: &CUDA_KERNEL_NODE_PARAMS_v1,
-) -> Result {
-    cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode, &newer(nodeParams))
-}
-
-pub fn cuGraphExecMemcpyNodeSetParams(
-    hGraphExec: CUgraphExec,
-    hNode: CUgraphNode,
-    copyParams: &CUDA_MEMCPY3D,
-    ctx: CUcontext,
-) -> Result {
-    check_context(ctx)?;
-    Exec::from_handle(hGraphExec)?.set(hNode, copy::node_op(copyParams)?)
-}
-
-pub fn cuGraphExecMemsetNodeSetParams(
-    hGraphExec: CUgraphExec,
-    hNode: CUgraphNode,
-    memsetParams: &CUDA_MEMSET_NODE_PARAMS,
-    ctx: CUcontext,
-) -> Result {
-    check_context(ctx)?;
-    Exec::from_handle(hGraphExec)?.set(hNode, memset::node_op(memsetParams)?)
-}
-
-/// Takes the parameters of a graph of the same shape.
-pub fn cuGraphExecUpdate_v2(
-    hGraphExec: CUgraphExec,
-    hGraph: CUgraph,
-    resultInfo: Out<'_, CUgraphExecUpdateResultInfo>,
-) -> Result {
-    let is_same = Exec::from_handle(hGraphExec)?.update(&*Graph::from_handle(hGraph)?)?;
-    let result = if is_same {
-        CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS
-    } else {
-        CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED
-    };
-    resultInfo.write(CUgraphExecUpdateResultInfo { result, ..Default::default() });
-    if is_same { Ok(()) } else { Err(Error::GraphExecUpdateFailure) }
-}
-
-/// CUDA 11's form.
-pub fn cuGraphExecUpdate(
-    hGraphExec: CUgraphExec,
-    hGraph: CUgraph,
-    hErrorNode_out: OptOut<'_, CUgraphNode>,
-    updateResult_out: Out<'_, CUgraphExecUpdateResult>,
-) -> Result {
-    let mut info = CUgraphExecUpdateResultInfo::default();
-    let answer = cuGraphExecUpdate_v2(hGraphExec, hGraph, (&mut info).into());
-    hErrorNode_out.write(core::ptr::null_mut());
-    updateResult_out.write(info.result);
-    answer
-}
-
-/// The modes say which calls other threads may not make meanwhile; none of ours would break a capture.
-pub fn cuStreamBeginCapture_v2(hStream: CUstream, mode: CUstreamCaptureMode) -> Result {
-    if mode.0 > CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0 {
-        return Err(Error::InvalidValue("mode"));
-    }
-    graph::begin_capture(hStream)
-}
-
-pub fn cuStreamBeginCapture(hStream: CUstream) -> Result {
-    graph::begin_capture(hStream)
-}
-
-pub fn cuStreamEndCapture(hStream: CUstream, phGraph: Out<'_, CUgraph>) -> Result {
-    match graph::end_capture(hStream) {
-        Ok(graph) => {
-            phGraph.write(graph);
-            Ok(())
-        }
-        Err(error) => {
-            // CUDA: a capture that failed gives no graph.
-            phGraph.write(core::ptr::null_mut());
-            Err(error)
-        }
-    }
-}
-
-pub fn cuStreamIsCapturing(hStream: CUstream, captureStatus: Out<'_, CUstreamCaptureStatus>) -> Result {
-    captureStatus.write(graph::capture_info(hStream)?.status);
-    Ok(())
-}
-
-pub fn cuStreamGetCaptureInfo(
-    hStream: CUstream,
-    captureStatus_out: Out<'_, CUstreamCaptureStatus>,
-    id_out: OptOut<'_, cuuint64_t>,
-) -> Result {
-    let info = graph::capture_info(hStream)?;
-    captureStatus_out.write(info.status);
-    id_out.write(info.id);
-    Ok(())
-}
-
-thread_local! {
-    /// The list of nodes that the last call of this thread pointed at.
-    static TAIL: Cell<Vec<CUgraphNode>> = const { Cell::new(Vec::new()) };
-    static MODE: Cell<CUstreamCaptureMode> =
-        const { Cell::new(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL) };
-}
-
-/// The list of nodes stays valid until this thread asks again.
-pub fn cuStreamGetCaptureInfo_v2(
-    hStream: CUstream,
-    captureStatus_out: Out<'_, CUstreamCaptureStatus>,
-    id_out: OptOut<'_, cuuint64_t>,
-    graph_out: OptOut<'_, CUgraph>,
-    dependencies_out: OptOut<'_, *const CUgraphNode>,
-    numDependencies_out: OptOut<'_, usize>,
-) -> Result {
-    let info = graph::capture_info(hStream)?;
-    captureStatus_out.write(info.status);
-    id_out.write(info.id);
-    graph_out.write(info.graph);
-    numDependencies_out.write(info.tail.len());
-    dependencies_out.write(if info.tail.is_empty() { core::ptr::null() } else { info.tail.as_ptr() });
-    TAIL.set(info.tail);
-    Ok(())
-}
-
-pub fn cuStreamGetCaptureInfo_v3(
-    hStream: CUstream,
-    captureStatus_out: Out<'_, CUstreamCaptureStatus>,
-    id_out: OptOut<'_, cuuint64_t>,
-    graph_out: OptOut<'_, CUgraph>,
-    dependencies_out: OptOut<'_, *const CUgraphNode>,
-    edgeData_out: OptOut<'_, *const CUgraphEdgeData>,
-    numDependencies_out: OptOut<'_, usize>,
-) -> Result {
-    // CUDA: no edge data means that every edge is a full one.
-    edgeData_out.write(core::ptr::null());
-    cuStreamGetCaptureInfo_v2(
-        hStream,
-        captureStatus_out,
-        id_out,
-        graph_out,
-        dependencies_out,
-        numDependencies_out,
-    )
-}
-
-pub fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) -> Result {
-    crate::process::driver()?;
-    // SAFETY: CUDA's contract: NULL or a variable to read and write.
-    let mode = unsafe { mode.as_mut() }.ok_or(Error::InvalidValue("mode"))?;
-    if mode.0 > CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0 {
-        return Err(Error::InvalidValue("mode"));
-    }
-    *mode = MODE.replace(*mode);
-    Ok(())
-}
-
-/// A thing of the program's that graphs keep alive; `destroy` runs when the last reference goes.
-pub fn cuUserObjectCreate(
-    object_out: Out<'_, CUuserObject>,
-    ptr: *mut c_void,
-    destroy: CUhostFn,
-    initialRefcount: c_uint,
+    ctx: cuda_abi::CUcontext,
+    defaultLaunchValue: c_uint,
     flags: c_uint,
 ) -> Result {
-    crate::process::driver()?;
-    // CUDA: the one flag there is (the destructor may run at any time) has to be given.
-    if destroy.is_none() || initialRefcount == 0 || initialRefcount > i32::MAX as c_uint || flags != 1 {
-        return Err(Error::InvalidValue("destroy, initialRefcount or flags"));
-    }
-    object_out.write(user_object::create(ptr, destroy, initialRefcount)?);
+    let graph = Graph::from_handle(hGraph)?;
+    let condition = Condition::make(context_of(ctx)?, defaultLaunchValue, flags)?;
+    pHandle_out.write(condition.handle);
+    graph.enter_condition(condition);
     Ok(())
 }
 
-pub fn cuUserObjectRetain(object: CUuserObject, count: c_uint) -> Result {
-    crate::process::driver()?;
-    if count == 0 {
-        return Err(Error::InvalidValue("count"));
+/// The part of a device's graph memory that an attribute means, and whether it is the high-water mark.
+fn attribute(attr: CUgraphMem_attribute, usage: &mut allocation::Usage) -> Result<(&mut Bytes, bool)> {
+    match attr {
+        CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => Ok((&mut usage.used, false)),
+        CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => Ok((&mut usage.used, true)),
+        CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => Ok((&mut usage.reserved, false)),
+        CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => Ok((&mut usage.reserved, true)),
+        _ => Err(Error::InvalidValue("attr")),
     }
-    user_object::retain(object, count)
 }
 
-pub fn cuUserObjectRelease(object: CUuserObject, count: c_uint) -> Result {
-    crate::process::driver()?;
-    if count == 0 {
-        return Err(Error::InvalidValue("count"));
+pub fn cuDeviceGetGraphMemAttribute(
+    device: CUdevice,
+    attr: CUgraphMem_attribute,
+    value: *mut c_void,
+) -> Result {
+    Device::get(device)?;
+    if value.is_null() {
+        return Err(Error::InvalidValue("value"));
     }
-    user_object::release(object, count)
+    let answer = allocation::usage(device, |usage| {
+        attribute(attr, usage).map(|(bytes, is_high)| if is_high { bytes.high } else { bytes.current })
+    })?;
+    // SAFETY: CUDA's contract: all attributes are 64-bit numbers.
+    unsafe { value.cast::<u64>().write(answer) };
+    Ok(())
 }
 
-/// With CU_GRAPH_USER_OBJECT_MOVE the caller's references become the graph's.
-pub fn cuGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) -> Result {
-    if count == 0 || flags > 1 {
-        return Err(Error::InvalidValue("count or flags"));
-    }
-    Graph::from_handle(graph)?.hold(object, count, flags == 1)
+/// CUDA: high-water marks can be set back, to 0 only.
+pub fn cuDeviceSetGraphMemAttribute(
+    device: CUdevice,
+    attr: CUgraphMem_attribute,
+    value: *mut c_void,
+) -> Result {
+    Device::get(device)?;
+    // SAFETY: CUDA's contract: all attributes are 64-bit numbers.
+    let value = unsafe { value.cast::<u64>().as_ref() }.ok_or(Error::InvalidValue("value"))?;
+    allocation::usage(device, |usage| {
+        let (bytes, is_high) = attribute(attr, usage)?;
+        if !is_high || *value != 0 {
+            return Err(Error::InvalidValue("attr or value"));
+        }
+        bytes.high = bytes.current;
+        Ok(())
+    })
 }
 
-pub fn cuGraphReleaseUserObject(graph: CUgraph, object: CUuserObject, count: c_uint) -> Result {
-    Graph::from_handle(graph)?.let_go(object, count)
+/// A graph keeps its memory, so that addresses stay; nothing else is kept that could be trimmed.
+pub fn cuDeviceGraphMemTrim(device: c_int) -> Result {
+    Device::get(device).map(|_| ())
 }

@@ -9,6 +9,8 @@ use cuda_abi::{
 };
 use hip_sys::{HipError, hipIpcMemHandle_t};
 
+use crate::object::graph::Block;
+use crate::object::graph::capture::forbid_unsafe;
 use crate::object::memory::{self, Allocation, Kind, device_pointer, raw};
 use crate::object::{Context, Device, Stream};
 use crate::{Error, Result};
@@ -21,6 +23,7 @@ const PITCH_ALIGNMENT: usize = 512;
 /// HIP: `hipMalloc`.
 pub fn cuMemAlloc_v2(dptr: Out<'_, CUdeviceptr>, bytesize: usize) -> Result {
     let context = Context::current()?;
+    forbid_unsafe()?;
     // HIP differs: a size of 0 succeeds there and gives a null pointer.
     if bytesize == 0 {
         return Err(Error::InvalidValue("bytesize"));
@@ -47,6 +50,7 @@ pub fn cuMemAllocPitch_v2(
     ElementSizeBytes: c_uint,
 ) -> Result {
     let context = Context::current()?;
+    forbid_unsafe()?;
     let (pitch, len_bytes) = pitched(WidthInBytes, Height, ElementSizeBytes)?;
     dptr.write(allocate(context, len_bytes)?);
     pPitch.write(pitch);
@@ -69,6 +73,12 @@ pub fn cuMemFree_v2(dptr: CUdeviceptr) -> Result {
     crate::process::driver()?;
     if dptr == 0 {
         return Ok(());
+    }
+    forbid_unsafe()?;
+    if let Some(block) = Block::at(dptr) {
+        // CUDA: the memory is done with when the call returns.
+        Context::current()?.synchronize()?;
+        return block.free();
     }
     let freeable = |range: &Allocation| {
         matches!(range.kind, Kind::Device | Kind::Low | Kind::Managed | Kind::Pooled | Kind::External)
@@ -111,6 +121,7 @@ pub fn cuMemHostAlloc(pp: Out<'_, *mut c_void>, bytesize: usize, Flags: c_uint) 
     if Flags & !known != 0 || bytesize == 0 {
         return Err(Error::InvalidValue("Flags or bytesize"));
     }
+    forbid_unsafe()?;
     pp.write(host_allocate(context, bytesize, Flags)?);
     Ok(())
 }
@@ -144,6 +155,7 @@ pub fn cuMemAllocHost_v2(pp: Out<'_, *mut c_void>, bytesize: usize) -> Result {
 
 pub fn cuMemFreeHost(p: *mut c_void) -> Result {
     crate::process::driver()?;
+    forbid_unsafe()?;
     let range =
         memory::take(device_pointer(p), |range| range.kind == Kind::Host).ok_or(Error::InvalidValue("p"))?;
     range.context.bind()?;
@@ -212,6 +224,7 @@ pub fn cuMemAllocManaged(dptr: Out<'_, CUdeviceptr>, bytesize: usize, flags: c_u
     if bytesize == 0 || !matches!(flags, 1 | 2) {
         return Err(Error::InvalidValue("bytesize or flags"));
     }
+    forbid_unsafe()?;
     let mut at = core::ptr::null_mut();
     // SAFETY: `at` is writable. HIP's flags have CUDA's values.
     unsafe { context.hip().hipMallocManaged(&mut at, bytesize, flags) }?;

@@ -3,9 +3,10 @@
 use core::ffi::{c_int, c_uchar, c_uint, c_ushort};
 use std::sync::Arc;
 
-use cuda_abi::{CU_STREAM_PER_THREAD, CUDA_MEMSET_NODE_PARAMS, CUdeviceptr, CUgraphNodeType, CUstream};
+use cuda_abi::{CU_STREAM_PER_THREAD, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUdeviceptr, CUstream};
 
-use crate::object::graph::{Op, captured};
+use crate::object::graph::capture::captured;
+use crate::object::graph::{Op, Params};
 use crate::object::memory::{check, raw};
 use crate::object::stream::null_is_per_thread;
 use crate::object::{Context, Stream};
@@ -26,6 +27,21 @@ impl Fill {
             Fill::Half(_) => 2,
             Fill::Word(_) => 4,
         }
+    }
+
+    fn value(self) -> c_uint {
+        match self {
+            Fill::Byte(value) => value.into(),
+            Fill::Half(value) => value.into(),
+            Fill::Word(value) => value,
+        }
+    }
+
+    /// A graph's node of so many rows.
+    fn later(self, dst: CUdeviceptr, pitch: usize, width: usize, height: usize) -> Result<Arc<Op>> {
+        let elementSize = self.len_bytes() as c_uint;
+        let fill = CUDA_MEMSET_NODE_PARAMS { dst, pitch, value: self.value(), elementSize, width, height };
+        node_op(&fill, Context::current()?.handle())
     }
 }
 
@@ -49,7 +65,7 @@ fn row(stream: &Stream, at: CUdeviceptr, fill: Fill, n: usize) -> Result {
 }
 
 fn linear(at: CUdeviceptr, fill: Fill, n: usize, stream: CUstream) -> Result {
-    if captured(stream, || Ok(op(move |stream| linear(at, fill, n, stream))))? {
+    if captured(stream, || fill.later(at, 0, n, 1))? {
         return Ok(());
     }
     let stream = Stream::from_handle(stream)?;
@@ -67,13 +83,8 @@ fn aligned(at: CUdeviceptr, fill: Fill) -> Result {
     if at.is_multiple_of(fill.len_bytes() as u64) { Ok(()) } else { Err(Error::InvalidValue("dstDevice")) }
 }
 
-/// A fill that happens later.
-fn op(run: impl Fn(CUstream) -> Result + Send + Sync + 'static) -> Arc<Op> {
-    Op::new(CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET, run)
-}
-
 /// The fill of a graph's memset node.
-pub(crate) fn node_op(node: &CUDA_MEMSET_NODE_PARAMS) -> Result<Arc<Op>> {
+pub(crate) fn node_op(node: &CUDA_MEMSET_NODE_PARAMS, context: CUcontext) -> Result<Arc<Op>> {
     let CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize, width, height } = *node;
     let fill = match elementSize {
         1 => Fill::Byte((value & 0xff) as c_uchar),
@@ -81,11 +92,13 @@ pub(crate) fn node_op(node: &CUDA_MEMSET_NODE_PARAMS) -> Result<Arc<Op>> {
         4 => Fill::Word(value),
         _ => return Err(Error::InvalidValue("elementSize")),
     };
-    Ok(op(move |stream| rows(dst, pitch, fill, width, height, stream)))
+    aligned(dst, fill)?;
+    let params = Params::Memset { fill: *node, context };
+    Ok(Op::new(params, move |_, stream| rows(dst, pitch, fill, width, height, stream)))
 }
 
 fn rows(at: CUdeviceptr, pitch: usize, fill: Fill, width: usize, height: usize, stream: CUstream) -> Result {
-    if captured(stream, || Ok(op(move |stream| rows(at, pitch, fill, width, height, stream))))? {
+    if captured(stream, || fill.later(at, pitch, width, height))? {
         return Ok(());
     }
     let stream = Stream::from_handle(stream)?;

@@ -1,6 +1,7 @@
 //! One body per `cu*` name, one file per chapter of NVIDIA's manual.
 
 pub mod array;
+pub mod capture;
 pub mod checkpoint;
 pub mod context;
 pub mod copy;
@@ -14,6 +15,8 @@ pub mod execution;
 pub mod external;
 pub mod fabric;
 pub mod graph;
+pub mod graph_exec;
+pub mod graph_node;
 pub mod graphics;
 pub mod green;
 pub mod init;
@@ -33,6 +36,7 @@ pub mod profiler;
 pub mod stream;
 pub mod tensor_map;
 pub mod texture;
+pub mod user_object;
 pub mod virtual_memory;
 
 /// The end of a body that always answers not-supported: the reason goes to the log. Only after `cuInit`, as for any other call.

@@ -16,7 +16,8 @@ use hip_sys::{HipError, hipErrorNotReady, hipEvent_t, hipEventDisableTiming};
 use parking_lot::Mutex;
 
 use crate::handle::Registry;
-use crate::object::graph::forbid_in_capture;
+use crate::object::graph::capture::captured_into;
+use crate::object::graph::{Block, Op, Params};
 use crate::object::memory::{self, Allocation, Kind, device_pointer, raw};
 use crate::object::{Context, Device, Shared, Stream};
 use crate::{Error, Result};
@@ -285,8 +286,11 @@ pub fn cuMemSetMemPool(location: &CUmemLocation, type_: CUmemAllocationType, poo
 }
 
 pub fn cuMemAllocAsync(dptr: Out<'_, CUdeviceptr>, bytesize: usize, hStream: CUstream) -> Result {
-    forbid_in_capture(hStream)?;
     let stream = Stream::from_handle(hStream)?;
+    if let Some(address) = captured_allocation(bytesize, hStream)? {
+        dptr.write(address);
+        return Ok(());
+    }
     let pool = of_device(stream.context.device)?.current.lock().0;
     allocate(dptr, bytesize, pool, &stream)
 }
@@ -297,8 +301,42 @@ pub fn cuMemAllocFromPoolAsync(
     pool: CUmemoryPool,
     hStream: CUstream,
 ) -> Result {
-    forbid_in_capture(hStream)?;
+    Pool::from_handle(pool)?;
+    if let Some(address) = captured_allocation(bytesize, hStream)? {
+        dptr.write(address);
+        return Ok(());
+    }
     allocate(dptr, bytesize, pool, &Stream::from_handle(hStream)?)
+}
+
+/// In a captured stream an allocation is a node, whose address is known at once.
+fn captured_allocation(len_bytes: usize, stream: CUstream) -> Result<Option<CUdeviceptr>> {
+    let mut address = None;
+    captured_into(stream, |graph| {
+        let block = Block::allocate(Stream::from_handle(stream)?.context, len_bytes, graph.id)?;
+        address = Some(block.address);
+        Ok(alloc_op(block))
+    })?;
+    Ok(address)
+}
+
+/// A graph's node that hands its memory out.
+pub(crate) fn alloc_op(block: Arc<Block>) -> Arc<Op> {
+    Op::new(Params::Alloc(block), |params, _| match params {
+        Params::Alloc(block) => block.hand_out(),
+        _ => Ok(()),
+    })
+}
+
+/// A graph's node that takes an allocation node's memory back.
+pub(crate) fn free_op(address: CUdeviceptr, graph: u32) -> Result<Arc<Op>> {
+    // CUDA: an address that no allocation node gave is an invalid value.
+    let block = Block::at(address).ok_or(Error::InvalidValue("dptr: of no allocation node"))?;
+    block.free_in(graph)?;
+    Ok(Op::new(Params::Free(block), |params, _| match params {
+        Params::Free(block) => block.take_back(),
+        _ => Ok(()),
+    }))
 }
 
 fn allocate(dptr: Out<'_, CUdeviceptr>, len_bytes: usize, handle: CUmemoryPool, stream: &Stream) -> Result {
@@ -329,10 +367,16 @@ fn allocate(dptr: Out<'_, CUdeviceptr>, len_bytes: usize, handle: CUmemoryPool, 
 
 /// Frees memory when the stream gets there; also memory that `cuMemAlloc` gave.
 pub fn cuMemFreeAsync(dptr: CUdeviceptr, hStream: CUstream) -> Result {
-    forbid_in_capture(hStream)?;
     let stream = Stream::from_handle(hStream)?;
-    if dptr == 0 {
+    if captured_into(hStream, |graph| free_op(dptr, graph.id))? || dptr == 0 {
         return Ok(());
+    }
+    if let Some(block) = Block::at(dptr) {
+        // The graph's own work may still use it: its memory goes back to the graph, not to the device.
+        if Arc::strong_count(&block) <= 2 {
+            stream.synchronize()?;
+        }
+        return block.free();
     }
     let freeable = |range: &Allocation| matches!(range.kind, Kind::Device | Kind::Pooled);
     let range = memory::take(dptr, freeable).ok_or(Error::InvalidValue("dptr"))?;

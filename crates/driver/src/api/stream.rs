@@ -1,18 +1,22 @@
 //! Stream Management, Stream Memory Operations.
 
 use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
+use std::sync::Arc;
 
 use cuda_abi::out::{OptOut, Out};
 use cuda_abi::{
     CUcontext, CUdevice, CUdeviceptr, CUevent, CUgreenCtx, CUlaunchAttributeID, CUresult, CUstream,
-    CUstreamAttrID, CUstreamAttrValue, CUstreamBatchMemOpParams, CUstreamBatchMemOpType, CUstreamCallback,
-    cuuint32_t, cuuint64_t,
+    CUstreamAttrID, CUstreamAttrValue, CUstreamBatchMemOpParams,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st as CUstreamMemOpWaitValue,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st as CUstreamMemOpWriteValue,
+    CUstreamBatchMemOpType, CUstreamCallback, cuuint32_t, cuuint64_t,
 };
 use hip_sys::{HipError, hipError_t, hipStream_t};
 
-use crate::object::graph::{captured_event_wait, forbid_in_capture};
+use crate::object::graph::capture::{captured, captured_event_wait, forbid_in_capture, forget_stream};
+use crate::object::graph::{Op, Params};
 use crate::object::memory::{check, raw};
-use crate::object::{Event, Stream};
+use crate::object::{Context, Event, Stream};
 use crate::{Error, Result};
 
 pub fn cuStreamCreate(phStream: Out<'_, CUstream>, Flags: c_uint) -> Result {
@@ -27,7 +31,9 @@ pub fn cuStreamCreateWithPriority(phStream: Out<'_, CUstream>, flags: c_uint, pr
 }
 
 pub fn cuStreamDestroy_v2(hStream: CUstream) -> Result {
-    attributes::forget(&Stream::destroy(hStream)?);
+    let gone = Stream::destroy(hStream)?;
+    forget_stream(&gone);
+    attributes::forget(&gone);
     Ok(())
 }
 
@@ -50,12 +56,14 @@ pub fn cuStreamQuery(hStream: CUstream) -> Result {
 pub fn cuStreamWaitEvent(hStream: CUstream, hEvent: CUevent, Flags: c_uint) -> Result {
     let stream = Stream::from_handle(hStream)?;
     let event = Event::from_handle(hEvent)?;
-    if captured_event_wait(hEvent, hStream)? {
+    // CUDA: CU_EVENT_WAIT_DEFAULT or, in a capture, CU_EVENT_WAIT_EXTERNAL, which is a node.
+    let is_captured = match Flags {
+        0 => captured_event_wait(hEvent, hStream)?,
+        1 if captured(hStream, || wait_op(hEvent))? => true,
+        _ => return Err(Error::InvalidValue("Flags")),
+    };
+    if is_captured {
         return Ok(());
-    }
-    // CUDA: CU_EVENT_WAIT_DEFAULT or, in graphs, CU_EVENT_WAIT_EXTERNAL.
-    if Flags > 1 {
-        return Err(Error::InvalidValue("Flags"));
     }
     if !core::ptr::eq(stream.context.device.provider, event.context.device.provider) {
         return Err(Error::NotSupported("cuStreamWaitEvent: an event of another provider's device"));
@@ -63,6 +71,15 @@ pub fn cuStreamWaitEvent(hStream: CUstream, hEvent: CUevent, Flags: c_uint) -> R
     stream.context.bind()?;
     // SAFETY: both are alive.
     Ok(unsafe { stream.hip().hipStreamWaitEvent(stream.hip.0, event.hip.0, 0) }?)
+}
+
+/// A graph's node that waits for an event.
+pub(crate) fn wait_op(event: CUevent) -> Result<Arc<Op>> {
+    Event::from_handle(event)?;
+    Ok(Op::new(Params::WaitEvent(event), |params, stream| match params {
+        Params::WaitEvent(event) => cuStreamWaitEvent(stream, *event, 0),
+        _ => Ok(()),
+    }))
 }
 
 /// A callback of the program's with the handle it expects back.
@@ -151,7 +168,9 @@ pub fn cuStreamWaitValue32_v2(
     value: cuuint32_t,
     flags: c_uint,
 ) -> Result {
-    forbid_in_capture(stream)?;
+    if captured(stream, || mem_op(&[wait_value(addr, value.into(), flags, false)], Context::current()?, 0))? {
+        return Ok(());
+    }
     let stream = Stream::from_handle(stream)?;
     check(addr, 4, "addr")?;
     // SAFETY: the address was checked; the stream is alive. HIP's conditions have CUDA's numbers.
@@ -164,7 +183,9 @@ pub fn cuStreamWaitValue64_v2(
     value: cuuint64_t,
     flags: c_uint,
 ) -> Result {
-    forbid_in_capture(stream)?;
+    if captured(stream, || mem_op(&[wait_value(addr, value, flags, true)], Context::current()?, 0))? {
+        return Ok(());
+    }
     let stream = Stream::from_handle(stream)?;
     check(addr, 8, "addr")?;
     // SAFETY: as above.
@@ -175,9 +196,12 @@ pub fn cuStreamWriteValue32_v2(
     stream: CUstream,
     addr: CUdeviceptr,
     value: cuuint32_t,
-    _flags: c_uint,
+    flags: c_uint,
 ) -> Result {
-    forbid_in_capture(stream)?;
+    if captured(stream, || mem_op(&[write_value(addr, value.into(), flags, false)], Context::current()?, 0))?
+    {
+        return Ok(());
+    }
     let stream = Stream::from_handle(stream)?;
     check(addr, 4, "addr")?;
     // CUDA's one flag drops a barrier; a barrier more is no harm.
@@ -189,13 +213,41 @@ pub fn cuStreamWriteValue64_v2(
     stream: CUstream,
     addr: CUdeviceptr,
     value: cuuint64_t,
-    _flags: c_uint,
+    flags: c_uint,
 ) -> Result {
-    forbid_in_capture(stream)?;
+    if captured(stream, || mem_op(&[write_value(addr, value, flags, true)], Context::current()?, 0))? {
+        return Ok(());
+    }
     let stream = Stream::from_handle(stream)?;
     check(addr, 8, "addr")?;
     // SAFETY: as above.
     Ok(unsafe { stream.hip().hipStreamWriteValue64(stream.hip.0, raw(addr), value, 0) }?)
+}
+
+/// A wait as an entry of a batch.
+fn wait_value(address: CUdeviceptr, value: u64, flags: c_uint, is_64: bool) -> CUstreamBatchMemOpParams {
+    let operation = match is_64 {
+        true => CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64,
+        false => CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32,
+    };
+    let mut wait = CUstreamMemOpWaitValue { operation, address, flags, ..Default::default() };
+    wait.__bindgen_anon_1.value64 = value;
+    let mut entry = CUstreamBatchMemOpParams::default();
+    entry.waitValue = wait;
+    entry
+}
+
+/// A write as an entry of a batch.
+fn write_value(address: CUdeviceptr, value: u64, flags: c_uint, is_64: bool) -> CUstreamBatchMemOpParams {
+    let operation = match is_64 {
+        true => CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64,
+        false => CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32,
+    };
+    let mut write = CUstreamMemOpWriteValue { operation, address, flags, ..Default::default() };
+    write.__bindgen_anon_1.value64 = value;
+    let mut entry = CUstreamBatchMemOpParams::default();
+    entry.writeValue = write;
+    entry
 }
 
 pub fn cuStreamWaitValue32(stream: CUstream, addr: CUdeviceptr, value: cuuint32_t, flags: c_uint) -> Result {
@@ -222,67 +274,87 @@ pub fn cuStreamBatchMemOp_v2(
     flags: c_uint,
 ) -> Result {
     Stream::from_handle(stream)?;
-    // CUDA: at most 256 operations, and no flags.
-    if paramArray.is_null() || count == 0 || count > 256 || flags != 0 {
-        return Err(Error::InvalidValue("paramArray, count or flags"));
+    let operations = batch(paramArray, count)?;
+    // CUDA: no flags.
+    if flags != 0 {
+        return Err(Error::InvalidValue("flags"));
     }
-    for index in 0..count as usize {
-        // SAFETY: CUDA's contract: `count` entries.
-        let params = unsafe { &*paramArray.add(index) };
-        // SAFETY: the member that belongs to the operation is the one set.
-        match unsafe { params.operation } {
-            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
-                // SAFETY: the member that belongs to the operation is the one set.
-                let wait = unsafe { params.waitValue };
-                cuStreamWaitValue32_v2(
-                    stream,
-                    wait.address,
-                    // SAFETY: the member that belongs to the operation is the one set.
-                    unsafe { wait.__bindgen_anon_1.value },
-                    wait.flags,
-                )?;
-            }
-            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
-                // SAFETY: the member that belongs to the operation is the one set.
-                let wait = unsafe { params.waitValue };
-                cuStreamWaitValue64_v2(
-                    stream,
-                    wait.address,
-                    // SAFETY: the member that belongs to the operation is the one set.
-                    unsafe { wait.__bindgen_anon_1.value64 },
-                    wait.flags,
-                )?;
-            }
-            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
-                // SAFETY: the member that belongs to the operation is the one set.
-                let write = unsafe { params.writeValue };
-                cuStreamWriteValue32_v2(
-                    stream,
-                    write.address,
-                    // SAFETY: the member that belongs to the operation is the one set.
-                    unsafe { write.__bindgen_anon_1.value },
-                    write.flags,
-                )?;
-            }
-            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
-                // SAFETY: the member that belongs to the operation is the one set.
-                let write = unsafe { params.writeValue };
-                // SAFETY: the member that belongs to the operation is the one set.
-                let value = unsafe { write.__bindgen_anon_1.value64 };
-                cuStreamWriteValue64_v2(stream, write.address, value, write.flags)?;
-            }
-            // A stream's operations already see all that went before them.
-            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER => {}
-            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => {
-                return Err(Error::NotSupported("cuStreamBatchMemOp: remote writes"));
-            }
-            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => {
-                return Err(Error::NotSupported("cuStreamBatchMemOp: atomic reductions"));
-            }
-            _ => return Err(Error::InvalidValue("paramArray: operation")),
+    if captured(stream, || mem_op(operations, Context::current()?, flags))? {
+        return Ok(());
+    }
+    operations.iter().try_for_each(|entry| run_mem_op(stream, entry))
+}
+
+/// CUDA: at most 256 operations.
+pub(crate) fn batch<'a>(
+    operations: *const CUstreamBatchMemOpParams,
+    count: c_uint,
+) -> Result<&'a [CUstreamBatchMemOpParams]> {
+    if operations.is_null() || count == 0 || count > 256 {
+        return Err(Error::InvalidValue("paramArray or count"));
+    }
+    // SAFETY: CUDA's contract: `count` entries.
+    Ok(unsafe { core::slice::from_raw_parts(operations, count as usize) })
+}
+
+/// A graph's node of memory operations.
+pub(crate) fn mem_op(
+    operations: &[CUstreamBatchMemOpParams],
+    context: &'static Context,
+    flags: c_uint,
+) -> Result<Arc<Op>> {
+    operations.iter().try_for_each(check_mem_op)?;
+    let params = Params::BatchMemOp { context: context.handle(), operations: operations.to_vec(), flags };
+    Ok(Op::new(params, |params, stream| match params {
+        Params::BatchMemOp { operations, .. } => {
+            operations.iter().try_for_each(|entry| run_mem_op(stream, entry))
         }
+        _ => Ok(()),
+    }))
+}
+
+/// What can be done at all.
+fn check_mem_op(entry: &CUstreamBatchMemOpParams) -> Result {
+    // SAFETY: every member begins with the operation.
+    match unsafe { entry.operation } {
+        CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32
+        | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64
+        | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32
+        | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64
+        | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER => Ok(()),
+        CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => {
+            Err(Error::NotSupported("cuStreamBatchMemOp: remote writes"))
+        }
+        CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => {
+            Err(Error::NotSupported("cuStreamBatchMemOp: atomic reductions"))
+        }
+        _ => Err(Error::InvalidValue("paramArray: operation")),
     }
-    Ok(())
+}
+
+fn run_mem_op(stream: CUstream, entry: &CUstreamBatchMemOpParams) -> Result {
+    check_mem_op(entry)?;
+    // SAFETY: waits and writes have the same layout: operation, address, value, flags.
+    let CUstreamMemOpWaitValue { operation, address, __bindgen_anon_1: value, flags, .. } =
+        unsafe { entry.waitValue };
+    // SAFETY: both members are numbers; the operation says which one was set.
+    let (word, long) = unsafe { (value.value, value.value64) };
+    match operation {
+        CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32 => {
+            cuStreamWaitValue32_v2(stream, address, word, flags)
+        }
+        CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
+            cuStreamWaitValue64_v2(stream, address, long, flags)
+        }
+        CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32 => {
+            cuStreamWriteValue32_v2(stream, address, word, flags)
+        }
+        CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
+            cuStreamWriteValue64_v2(stream, address, long, flags)
+        }
+        // A stream's operations already see all that went before them.
+        _ => Ok(()),
+    }
 }
 
 pub fn cuStreamBatchMemOp(

@@ -33,6 +33,8 @@ pub enum Kind {
     Global {
         managed: bool,
     },
+    /// An allocation node's.
+    Graph,
     /// Another process's memory, opened by handle.
     Ipc,
     /// A view of memory of `cuMemCreate`'s (`api/virtual_memory.rs`).
@@ -165,7 +167,7 @@ pub fn release(range: &Allocation) -> Result {
     let at = raw(range.base);
     match range.kind {
         // SAFETY: the range left the registry, so this is its only release.
-        Kind::Device | Kind::Managed | Kind::Pooled => unsafe { hip.hipFree(at) }?,
+        Kind::Device | Kind::Managed | Kind::Pooled | Kind::Graph => unsafe { hip.hipFree(at) }?,
         // SAFETY: the range left the registry, so this is its only release.
         Kind::Host => unsafe { hip.hipHostFree(at) }?,
         // SAFETY: the range left the registry, so this is its only release.

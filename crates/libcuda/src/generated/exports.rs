@@ -774,11 +774,13 @@ pub unsafe extern "C" fn cuDeviceGetFabricClusterUuid(uuid: *mut CUuuid, dev: CU
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetGraphMemAttribute(
-    _device: CUdevice,
-    _attr: CUgraphMem_attribute,
-    _value: *mut c_void,
+    device: CUdevice,
+    attr: CUgraphMem_attribute,
+    value: *mut c_void,
 ) -> CUresult {
-    ::driver::missing("cuDeviceGetGraphMemAttribute")
+    ::driver::entry("cuDeviceGetGraphMemAttribute", || {
+        ::driver::api::graph::cuDeviceGetGraphMemAttribute(device, attr, value)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -907,8 +909,8 @@ pub unsafe extern "C" fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, dev: CUdevice) ->
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuDeviceGraphMemTrim(_device: CUdevice) -> CUresult {
-    ::driver::missing("cuDeviceGraphMemTrim")
+pub unsafe extern "C" fn cuDeviceGraphMemTrim(device: CUdevice) -> CUresult {
+    ::driver::entry("cuDeviceGraphMemTrim", || ::driver::api::graph::cuDeviceGraphMemTrim(device))
 }
 
 #[unsafe(no_mangle)]
@@ -988,11 +990,13 @@ pub unsafe extern "C" fn cuDeviceRegisterAsyncNotification(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceSetGraphMemAttribute(
-    _device: CUdevice,
-    _attr: CUgraphMem_attribute,
-    _value: *mut c_void,
+    device: CUdevice,
+    attr: CUgraphMem_attribute,
+    value: *mut c_void,
 ) -> CUresult {
-    ::driver::missing("cuDeviceSetGraphMemAttribute")
+    ::driver::entry("cuDeviceSetGraphMemAttribute", || {
+        ::driver::api::graph::cuDeviceSetGraphMemAttribute(device, attr, value)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1634,13 +1638,21 @@ pub unsafe extern "C" fn cuGetProcAddress_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddBatchMemOpNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddBatchMemOpNode")
+    ::driver::entry("cuGraphAddBatchMemOpNode", || {
+        ::driver::api::graph_node::cuGraphAddBatchMemOpNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1652,7 +1664,7 @@ pub unsafe extern "C" fn cuGraphAddChildGraphNode(
     childGraph: CUgraph,
 ) -> CUresult {
     ::driver::entry("cuGraphAddChildGraphNode", || {
-        ::driver::api::graph::cuGraphAddChildGraphNode(
+        ::driver::api::graph_node::cuGraphAddChildGraphNode(
             unsafe { Out::new(phGraphNode, "phGraphNode") }?,
             hGraph,
             dependencies,
@@ -1695,7 +1707,7 @@ pub unsafe extern "C" fn cuGraphAddEmptyNode(
     numDependencies: usize,
 ) -> CUresult {
     ::driver::entry("cuGraphAddEmptyNode", || {
-        ::driver::api::graph::cuGraphAddEmptyNode(
+        ::driver::api::graph_node::cuGraphAddEmptyNode(
             unsafe { Out::new(phGraphNode, "phGraphNode") }?,
             hGraph,
             dependencies,
@@ -1713,7 +1725,7 @@ pub unsafe extern "C" fn cuGraphAddEventRecordNode(
     event: CUevent,
 ) -> CUresult {
     ::driver::entry("cuGraphAddEventRecordNode", || {
-        ::driver::api::graph::cuGraphAddEventRecordNode(
+        ::driver::api::graph_node::cuGraphAddEventRecordNode(
             unsafe { Out::new(phGraphNode, "phGraphNode") }?,
             hGraph,
             dependencies,
@@ -1732,7 +1744,7 @@ pub unsafe extern "C" fn cuGraphAddEventWaitNode(
     event: CUevent,
 ) -> CUresult {
     ::driver::entry("cuGraphAddEventWaitNode", || {
-        ::driver::api::graph::cuGraphAddEventWaitNode(
+        ::driver::api::graph_node::cuGraphAddEventWaitNode(
             unsafe { Out::new(phGraphNode, "phGraphNode") }?,
             hGraph,
             dependencies,
@@ -1773,7 +1785,7 @@ pub unsafe extern "C" fn cuGraphAddHostNode(
     nodeParams: *const CUDA_HOST_NODE_PARAMS,
 ) -> CUresult {
     ::driver::entry("cuGraphAddHostNode", || {
-        ::driver::api::graph::cuGraphAddHostNode(
+        ::driver::api::graph_node::cuGraphAddHostNode(
             unsafe { Out::new(phGraphNode, "phGraphNode") }?,
             hGraph,
             dependencies,
@@ -1792,7 +1804,7 @@ pub unsafe extern "C" fn cuGraphAddKernelNode(
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> CUresult {
     ::driver::entry("cuGraphAddKernelNode", || {
-        ::driver::api::graph::cuGraphAddKernelNode(
+        ::driver::api::graph_node::cuGraphAddKernelNode(
             unsafe { Out::new(phGraphNode, "phGraphNode") }?,
             hGraph,
             dependencies,
@@ -1811,7 +1823,7 @@ pub unsafe extern "C" fn cuGraphAddKernelNode_v2(
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
     ::driver::entry("cuGraphAddKernelNode_v2", || {
-        ::driver::api::graph::cuGraphAddKernelNode_v2(
+        ::driver::api::graph_node::cuGraphAddKernelNode_v2(
             unsafe { Out::new(phGraphNode, "phGraphNode") }?,
             hGraph,
             dependencies,
@@ -1823,24 +1835,40 @@ pub unsafe extern "C" fn cuGraphAddKernelNode_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddMemAllocNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _nodeParams: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    nodeParams: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddMemAllocNode")
+    ::driver::entry("cuGraphAddMemAllocNode", || {
+        ::driver::api::graph_node::cuGraphAddMemAllocNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            nodeParams,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddMemFreeNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _dptr: CUdeviceptr,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    dptr: CUdeviceptr,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddMemFreeNode")
+    ::driver::entry("cuGraphAddMemFreeNode", || {
+        ::driver::api::graph_node::cuGraphAddMemFreeNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            dptr,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1853,7 +1881,7 @@ pub unsafe extern "C" fn cuGraphAddMemcpyNode(
     ctx: CUcontext,
 ) -> CUresult {
     ::driver::entry("cuGraphAddMemcpyNode", || {
-        ::driver::api::graph::cuGraphAddMemcpyNode(
+        ::driver::api::graph_node::cuGraphAddMemcpyNode(
             unsafe { Out::new(phGraphNode, "phGraphNode") }?,
             hGraph,
             dependencies,
@@ -1874,7 +1902,7 @@ pub unsafe extern "C" fn cuGraphAddMemsetNode(
     ctx: CUcontext,
 ) -> CUresult {
     ::driver::entry("cuGraphAddMemsetNode", || {
-        ::driver::api::graph::cuGraphAddMemsetNode(
+        ::driver::api::graph_node::cuGraphAddMemsetNode(
             unsafe { Out::new(phGraphNode, "phGraphNode") }?,
             hGraph,
             dependencies,
@@ -1887,61 +1915,102 @@ pub unsafe extern "C" fn cuGraphAddMemsetNode(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _nodeParams: *mut CUgraphNodeParams,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddNode")
+    ::driver::entry("cuGraphAddNode", || {
+        ::driver::api::graph_node::cuGraphAddNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            nodeParams,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddNode_v2(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _dependencyData: *const CUgraphEdgeData,
-    _numDependencies: usize,
-    _nodeParams: *mut CUgraphNodeParams,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    dependencyData: *const CUgraphEdgeData,
+    numDependencies: usize,
+    nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddNode_v2")
+    ::driver::entry("cuGraphAddNode_v2", || {
+        ::driver::api::graph_node::cuGraphAddNode_v2(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            dependencyData,
+            numDependencies,
+            nodeParams,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddNode_v3(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _dependencyData: *const CUgraphEdgeData,
-    _numDependencies: usize,
-    _nodeParams: *mut CUgraphNodeParams,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    dependencyData: *const CUgraphEdgeData,
+    numDependencies: usize,
+    nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddNode_v3")
+    ::driver::entry("cuGraphAddNode_v3", || {
+        ::driver::api::graph_node::cuGraphAddNode_v3(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            dependencyData,
+            numDependencies,
+            nodeParams,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphBatchMemOpNodeGetParams(
-    _hNode: CUgraphNode,
-    _nodeParams_out: *mut CUDA_BATCH_MEM_OP_NODE_PARAMS,
+    hNode: CUgraphNode,
+    nodeParams_out: *mut CUDA_BATCH_MEM_OP_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphBatchMemOpNodeGetParams")
+    ::driver::entry("cuGraphBatchMemOpNodeGetParams", || {
+        ::driver::api::graph_node::cuGraphBatchMemOpNodeGetParams(
+            hNode,
+            unsafe { Out::new(nodeParams_out, "nodeParams_out") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphBatchMemOpNodeSetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphBatchMemOpNodeSetParams")
+    ::driver::entry("cuGraphBatchMemOpNodeSetParams", || {
+        ::driver::api::graph_node::cuGraphBatchMemOpNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphChildGraphNodeGetGraph(
-    _hNode: CUgraphNode,
-    _phGraph: *mut CUgraph,
+    hNode: CUgraphNode,
+    phGraph: *mut CUgraph,
 ) -> CUresult {
-    ::driver::missing("cuGraphChildGraphNodeGetGraph")
+    ::driver::entry("cuGraphChildGraphNodeGetGraph", || {
+        ::driver::api::graph_node::cuGraphChildGraphNodeGetGraph(
+            hNode,
+            unsafe { Out::new(phGraph, "phGraph") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1953,13 +2022,21 @@ pub unsafe extern "C" fn cuGraphClone(phGraphClone: *mut CUgraph, originalGraph:
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphConditionalHandleCreate(
-    _pHandle_out: *mut CUgraphConditionalHandle,
-    _hGraph: CUgraph,
-    _ctx: CUcontext,
-    _defaultLaunchValue: c_uint,
-    _flags: c_uint,
+    pHandle_out: *mut CUgraphConditionalHandle,
+    hGraph: CUgraph,
+    ctx: CUcontext,
+    defaultLaunchValue: c_uint,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphConditionalHandleCreate")
+    ::driver::entry("cuGraphConditionalHandleCreate", || {
+        ::driver::api::graph::cuGraphConditionalHandleCreate(
+            unsafe { Out::new(pHandle_out, "pHandle_out") }?,
+            hGraph,
+            ctx,
+            defaultLaunchValue,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1971,11 +2048,13 @@ pub unsafe extern "C" fn cuGraphCreate(phGraph: *mut CUgraph, flags: c_uint) -> 
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphDebugDotPrint(
-    _hGraph: CUgraph,
-    _path: *const c_char,
-    _flags: c_uint,
+    hGraph: CUgraph,
+    path: *const c_char,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphDebugDotPrint")
+    ::driver::entry("cuGraphDebugDotPrint", || {
+        ::driver::api::graph::cuGraphDebugDotPrint(hGraph, path, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1984,75 +2063,101 @@ pub unsafe extern "C" fn cuGraphDestroy(hGraph: CUgraph) -> CUresult {
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphDestroyNode(_hNode: CUgraphNode) -> CUresult {
-    ::driver::missing("cuGraphDestroyNode")
+pub unsafe extern "C" fn cuGraphDestroyNode(hNode: CUgraphNode) -> CUresult {
+    ::driver::entry("cuGraphDestroyNode", || ::driver::api::graph::cuGraphDestroyNode(hNode))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphEventRecordNodeGetEvent(
-    _hNode: CUgraphNode,
-    _event_out: *mut CUevent,
+    hNode: CUgraphNode,
+    event_out: *mut CUevent,
 ) -> CUresult {
-    ::driver::missing("cuGraphEventRecordNodeGetEvent")
+    ::driver::entry("cuGraphEventRecordNodeGetEvent", || {
+        ::driver::api::graph_node::cuGraphEventRecordNodeGetEvent(
+            hNode,
+            unsafe { Out::new(event_out, "event_out") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphEventRecordNodeSetEvent(_hNode: CUgraphNode, _event: CUevent) -> CUresult {
-    ::driver::missing("cuGraphEventRecordNodeSetEvent")
+pub unsafe extern "C" fn cuGraphEventRecordNodeSetEvent(hNode: CUgraphNode, event: CUevent) -> CUresult {
+    ::driver::entry("cuGraphEventRecordNodeSetEvent", || {
+        ::driver::api::graph_node::cuGraphEventRecordNodeSetEvent(hNode, event)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphEventWaitNodeGetEvent(
-    _hNode: CUgraphNode,
-    _event_out: *mut CUevent,
+    hNode: CUgraphNode,
+    event_out: *mut CUevent,
 ) -> CUresult {
-    ::driver::missing("cuGraphEventWaitNodeGetEvent")
+    ::driver::entry("cuGraphEventWaitNodeGetEvent", || {
+        ::driver::api::graph_node::cuGraphEventWaitNodeGetEvent(
+            hNode,
+            unsafe { Out::new(event_out, "event_out") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphEventWaitNodeSetEvent(_hNode: CUgraphNode, _event: CUevent) -> CUresult {
-    ::driver::missing("cuGraphEventWaitNodeSetEvent")
+pub unsafe extern "C" fn cuGraphEventWaitNodeSetEvent(hNode: CUgraphNode, event: CUevent) -> CUresult {
+    ::driver::entry("cuGraphEventWaitNodeSetEvent", || {
+        ::driver::api::graph_node::cuGraphEventWaitNodeSetEvent(hNode, event)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecBatchMemOpNodeSetParams(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecBatchMemOpNodeSetParams")
+    ::driver::entry("cuGraphExecBatchMemOpNodeSetParams", || {
+        ::driver::api::graph_exec::cuGraphExecBatchMemOpNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecChildGraphNodeSetParams(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _childGraph: CUgraph,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    childGraph: CUgraph,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecChildGraphNodeSetParams")
+    ::driver::entry("cuGraphExecChildGraphNodeSetParams", || {
+        ::driver::api::graph_exec::cuGraphExecChildGraphNodeSetParams(hGraphExec, hNode, childGraph)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecDestroy(hGraphExec: CUgraphExec) -> CUresult {
-    ::driver::entry("cuGraphExecDestroy", || ::driver::api::graph::cuGraphExecDestroy(hGraphExec))
+    ::driver::entry("cuGraphExecDestroy", || ::driver::api::graph_exec::cuGraphExecDestroy(hGraphExec))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecEventRecordNodeSetEvent(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _event: CUevent,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    event: CUevent,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecEventRecordNodeSetEvent")
+    ::driver::entry("cuGraphExecEventRecordNodeSetEvent", || {
+        ::driver::api::graph_exec::cuGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecEventWaitNodeSetEvent(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _event: CUevent,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    event: CUevent,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecEventWaitNodeSetEvent")
+    ::driver::entry("cuGraphExecEventWaitNodeSetEvent", || {
+        ::driver::api::graph_exec::cuGraphExecEventWaitNodeSetEvent(hGraphExec, hNode, event)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2076,22 +2181,30 @@ pub unsafe extern "C" fn cuGraphExecExternalSemaphoresWaitNodeSetParams(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecGetFlags(hGraphExec: CUgraphExec, flags: *mut cuuint64_t) -> CUresult {
     ::driver::entry("cuGraphExecGetFlags", || {
-        ::driver::api::graph::cuGraphExecGetFlags(hGraphExec, unsafe { Out::new(flags, "flags") }?)
+        ::driver::api::graph_exec::cuGraphExecGetFlags(hGraphExec, unsafe { Out::new(flags, "flags") }?)
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphExecGetId(_hGraphExec: CUgraphExec, _graphId: *mut c_uint) -> CUresult {
-    ::driver::missing("cuGraphExecGetId")
+pub unsafe extern "C" fn cuGraphExecGetId(hGraphExec: CUgraphExec, graphId: *mut c_uint) -> CUresult {
+    ::driver::entry("cuGraphExecGetId", || {
+        ::driver::api::graph_exec::cuGraphExecGetId(hGraphExec, unsafe { Out::new(graphId, "graphId") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecHostNodeSetParams(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_HOST_NODE_PARAMS,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_HOST_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecHostNodeSetParams")
+    ::driver::entry("cuGraphExecHostNodeSetParams", || {
+        ::driver::api::graph_exec::cuGraphExecHostNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2101,7 +2214,7 @@ pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams(
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> CUresult {
     ::driver::entry("cuGraphExecKernelNodeSetParams", || {
-        ::driver::api::graph::cuGraphExecKernelNodeSetParams(
+        ::driver::api::graph_exec::cuGraphExecKernelNodeSetParams(
             hGraphExec,
             hNode,
             unsafe { borrow(nodeParams, "nodeParams") }?,
@@ -2116,7 +2229,7 @@ pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams_v2(
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
     ::driver::entry("cuGraphExecKernelNodeSetParams_v2", || {
-        ::driver::api::graph::cuGraphExecKernelNodeSetParams_v2(
+        ::driver::api::graph_exec::cuGraphExecKernelNodeSetParams_v2(
             hGraphExec,
             hNode,
             unsafe { borrow(nodeParams, "nodeParams") }?,
@@ -2132,7 +2245,7 @@ pub unsafe extern "C" fn cuGraphExecMemcpyNodeSetParams(
     ctx: CUcontext,
 ) -> CUresult {
     ::driver::entry("cuGraphExecMemcpyNodeSetParams", || {
-        ::driver::api::graph::cuGraphExecMemcpyNodeSetParams(
+        ::driver::api::graph_exec::cuGraphExecMemcpyNodeSetParams(
             hGraphExec,
             hNode,
             unsafe { borrow(copyParams, "copyParams") }?,
@@ -2149,7 +2262,7 @@ pub unsafe extern "C" fn cuGraphExecMemsetNodeSetParams(
     ctx: CUcontext,
 ) -> CUresult {
     ::driver::entry("cuGraphExecMemsetNodeSetParams", || {
-        ::driver::api::graph::cuGraphExecMemsetNodeSetParams(
+        ::driver::api::graph_exec::cuGraphExecMemsetNodeSetParams(
             hGraphExec,
             hNode,
             unsafe { borrow(memsetParams, "memsetParams") }?,
@@ -2160,11 +2273,13 @@ pub unsafe extern "C" fn cuGraphExecMemsetNodeSetParams(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecNodeSetParams(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _nodeParams: *mut CUgraphNodeParams,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecNodeSetParams")
+    ::driver::entry("cuGraphExecNodeSetParams", || {
+        ::driver::api::graph_exec::cuGraphExecNodeSetParams(hGraphExec, hNode, nodeParams)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2175,7 +2290,7 @@ pub unsafe extern "C" fn cuGraphExecUpdate(
     updateResult_out: *mut CUgraphExecUpdateResult,
 ) -> CUresult {
     ::driver::entry("cuGraphExecUpdate", || {
-        ::driver::api::graph::cuGraphExecUpdate(
+        ::driver::api::graph_exec::cuGraphExecUpdate(
             hGraphExec,
             hGraph,
             unsafe { OptOut::new(hErrorNode_out) },
@@ -2191,7 +2306,7 @@ pub unsafe extern "C" fn cuGraphExecUpdate_v2(
     resultInfo: *mut CUgraphExecUpdateResultInfo,
 ) -> CUresult {
     ::driver::entry("cuGraphExecUpdate_v2", || {
-        ::driver::api::graph::cuGraphExecUpdate_v2(
+        ::driver::api::graph_exec::cuGraphExecUpdate_v2(
             hGraphExec,
             hGraph,
             unsafe { Out::new(resultInfo, "resultInfo") }?,
@@ -2243,18 +2358,22 @@ pub unsafe extern "C" fn cuGraphGetEdges(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphGetEdges_v2(
-    _hGraph: CUgraph,
-    _from: *mut CUgraphNode,
-    _to: *mut CUgraphNode,
-    _edgeData: *mut CUgraphEdgeData,
-    _numEdges: *mut usize,
+    hGraph: CUgraph,
+    from: *mut CUgraphNode,
+    to: *mut CUgraphNode,
+    edgeData: *mut CUgraphEdgeData,
+    numEdges: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphGetEdges_v2")
+    ::driver::entry("cuGraphGetEdges_v2", || {
+        ::driver::api::graph::cuGraphGetEdges_v2(hGraph, from, to, edgeData, numEdges)
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphGetId(_hGraph: CUgraph, _graphId: *mut c_uint) -> CUresult {
-    ::driver::missing("cuGraphGetId")
+pub unsafe extern "C" fn cuGraphGetId(hGraph: CUgraph, graphId: *mut c_uint) -> CUresult {
+    ::driver::entry("cuGraphGetId", || {
+        ::driver::api::graph::cuGraphGetId(hGraph, unsafe { Out::new(graphId, "graphId") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2279,18 +2398,28 @@ pub unsafe extern "C" fn cuGraphGetRootNodes(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphHostNodeGetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *mut CUDA_HOST_NODE_PARAMS,
+    hNode: CUgraphNode,
+    nodeParams: *mut CUDA_HOST_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphHostNodeGetParams")
+    ::driver::entry("cuGraphHostNodeGetParams", || {
+        ::driver::api::graph_node::cuGraphHostNodeGetParams(
+            hNode,
+            unsafe { Out::new(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphHostNodeSetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_HOST_NODE_PARAMS,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_HOST_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphHostNodeSetParams")
+    ::driver::entry("cuGraphHostNodeSetParams", || {
+        ::driver::api::graph_node::cuGraphHostNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2302,7 +2431,7 @@ pub unsafe extern "C" fn cuGraphInstantiate(
     bufferSize: usize,
 ) -> CUresult {
     ::driver::entry("cuGraphInstantiate", || {
-        ::driver::api::graph::cuGraphInstantiate(
+        ::driver::api::graph_exec::cuGraphInstantiate(
             unsafe { Out::new(phGraphExec, "phGraphExec") }?,
             hGraph,
             unsafe { OptOut::new(phErrorNode) },
@@ -2319,7 +2448,7 @@ pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
     flags: c_ulonglong,
 ) -> CUresult {
     ::driver::entry("cuGraphInstantiateWithFlags", || {
-        ::driver::api::graph::cuGraphInstantiateWithFlags(
+        ::driver::api::graph_exec::cuGraphInstantiateWithFlags(
             unsafe { Out::new(phGraphExec, "phGraphExec") }?,
             hGraph,
             flags,
@@ -2334,7 +2463,7 @@ pub unsafe extern "C" fn cuGraphInstantiateWithParams(
     instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> CUresult {
     ::driver::entry("cuGraphInstantiateWithParams", || {
-        ::driver::api::graph::cuGraphInstantiateWithParams(
+        ::driver::api::graph_exec::cuGraphInstantiateWithParams(
             unsafe { Out::new(phGraphExec, "phGraphExec") }?,
             hGraph,
             instantiateParams,
@@ -2349,7 +2478,7 @@ pub unsafe extern "C" fn cuGraphInstantiateWithParams_ptsz(
     instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> CUresult {
     ::driver::entry_per_thread("cuGraphInstantiateWithParams_ptsz", || {
-        ::driver::api::graph::cuGraphInstantiateWithParams(
+        ::driver::api::graph_exec::cuGraphInstantiateWithParams(
             unsafe { Out::new(phGraphExec, "phGraphExec") }?,
             hGraph,
             instantiateParams,
@@ -2366,7 +2495,7 @@ pub unsafe extern "C" fn cuGraphInstantiate_v2(
     bufferSize: usize,
 ) -> CUresult {
     ::driver::entry("cuGraphInstantiate_v2", || {
-        ::driver::api::graph::cuGraphInstantiate_v2(
+        ::driver::api::graph_exec::cuGraphInstantiate_v2(
             unsafe { Out::new(phGraphExec, "phGraphExec") }?,
             hGraph,
             unsafe { OptOut::new(phErrorNode) },
@@ -2377,42 +2506,66 @@ pub unsafe extern "C" fn cuGraphInstantiate_v2(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphKernelNodeCopyAttributes(_dst: CUgraphNode, _src: CUgraphNode) -> CUresult {
-    ::driver::missing("cuGraphKernelNodeCopyAttributes")
+pub unsafe extern "C" fn cuGraphKernelNodeCopyAttributes(dst: CUgraphNode, src: CUgraphNode) -> CUresult {
+    ::driver::entry("cuGraphKernelNodeCopyAttributes", || {
+        ::driver::api::graph_node::cuGraphKernelNodeCopyAttributes(dst, src)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeGetAttribute(
-    _hNode: CUgraphNode,
-    _attr: CUkernelNodeAttrID,
-    _value_out: *mut CUkernelNodeAttrValue,
+    hNode: CUgraphNode,
+    attr: CUkernelNodeAttrID,
+    value_out: *mut CUkernelNodeAttrValue,
 ) -> CUresult {
-    ::driver::missing("cuGraphKernelNodeGetAttribute")
+    ::driver::entry("cuGraphKernelNodeGetAttribute", || {
+        ::driver::api::graph_node::cuGraphKernelNodeGetAttribute(
+            hNode,
+            attr,
+            unsafe { Out::new(value_out, "value_out") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeGetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *mut CUDA_KERNEL_NODE_PARAMS_v1,
+    hNode: CUgraphNode,
+    nodeParams: *mut CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> CUresult {
-    ::driver::missing("cuGraphKernelNodeGetParams")
+    ::driver::entry("cuGraphKernelNodeGetParams", || {
+        ::driver::api::graph_node::cuGraphKernelNodeGetParams(
+            hNode,
+            unsafe { Out::new(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeGetParams_v2(
-    _hNode: CUgraphNode,
-    _nodeParams: *mut CUDA_KERNEL_NODE_PARAMS,
+    hNode: CUgraphNode,
+    nodeParams: *mut CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphKernelNodeGetParams_v2")
+    ::driver::entry("cuGraphKernelNodeGetParams_v2", || {
+        ::driver::api::graph_node::cuGraphKernelNodeGetParams_v2(
+            hNode,
+            unsafe { Out::new(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeSetAttribute(
-    _hNode: CUgraphNode,
-    _attr: CUkernelNodeAttrID,
-    _value: *const CUkernelNodeAttrValue,
+    hNode: CUgraphNode,
+    attr: CUkernelNodeAttrID,
+    value: *const CUkernelNodeAttrValue,
 ) -> CUresult {
-    ::driver::missing("cuGraphKernelNodeSetAttribute")
+    ::driver::entry("cuGraphKernelNodeSetAttribute", || {
+        ::driver::api::graph_node::cuGraphKernelNodeSetAttribute(
+            hNode,
+            attr,
+            unsafe { borrow(value, "value") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2421,7 +2574,10 @@ pub unsafe extern "C" fn cuGraphKernelNodeSetParams(
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> CUresult {
     ::driver::entry("cuGraphKernelNodeSetParams", || {
-        ::driver::api::graph::cuGraphKernelNodeSetParams(hNode, unsafe { borrow(nodeParams, "nodeParams") }?)
+        ::driver::api::graph_node::cuGraphKernelNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
     })
 }
 
@@ -2431,7 +2587,7 @@ pub unsafe extern "C" fn cuGraphKernelNodeSetParams_v2(
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
     ::driver::entry("cuGraphKernelNodeSetParams_v2", || {
-        ::driver::api::graph::cuGraphKernelNodeSetParams_v2(
+        ::driver::api::graph_node::cuGraphKernelNodeSetParams_v2(
             hNode,
             unsafe { borrow(nodeParams, "nodeParams") }?,
         )
@@ -2440,79 +2596,117 @@ pub unsafe extern "C" fn cuGraphKernelNodeSetParams_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphLaunch(hGraph: CUgraphExec, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuGraphLaunch", || ::driver::api::graph::cuGraphLaunch(hGraph, hStream))
+    ::driver::entry("cuGraphLaunch", || ::driver::api::graph_exec::cuGraphLaunch(hGraph, hStream))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphLaunch_ptsz(hGraphExec: CUgraphExec, hStream: CUstream) -> CUresult {
     ::driver::entry_per_thread("cuGraphLaunch_ptsz", || {
-        ::driver::api::graph::cuGraphLaunch(hGraphExec, hStream)
+        ::driver::api::graph_exec::cuGraphLaunch(hGraphExec, hStream)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemAllocNodeGetParams(
-    _hNode: CUgraphNode,
-    _params_out: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
+    hNode: CUgraphNode,
+    params_out: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphMemAllocNodeGetParams")
+    ::driver::entry("cuGraphMemAllocNodeGetParams", || {
+        ::driver::api::graph_node::cuGraphMemAllocNodeGetParams(
+            hNode,
+            unsafe { Out::new(params_out, "params_out") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemFreeNodeGetParams(
-    _hNode: CUgraphNode,
-    _dptr_out: *mut CUdeviceptr,
+    hNode: CUgraphNode,
+    dptr_out: *mut CUdeviceptr,
 ) -> CUresult {
-    ::driver::missing("cuGraphMemFreeNodeGetParams")
+    ::driver::entry("cuGraphMemFreeNodeGetParams", || {
+        ::driver::api::graph_node::cuGraphMemFreeNodeGetParams(
+            hNode,
+            unsafe { Out::new(dptr_out, "dptr_out") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemcpyNodeGetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *mut CUDA_MEMCPY3D,
+    hNode: CUgraphNode,
+    nodeParams: *mut CUDA_MEMCPY3D,
 ) -> CUresult {
-    ::driver::missing("cuGraphMemcpyNodeGetParams")
+    ::driver::entry("cuGraphMemcpyNodeGetParams", || {
+        ::driver::api::graph_node::cuGraphMemcpyNodeGetParams(
+            hNode,
+            unsafe { Out::new(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemcpyNodeSetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_MEMCPY3D,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_MEMCPY3D,
 ) -> CUresult {
-    ::driver::missing("cuGraphMemcpyNodeSetParams")
+    ::driver::entry("cuGraphMemcpyNodeSetParams", || {
+        ::driver::api::graph_node::cuGraphMemcpyNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemsetNodeGetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *mut CUDA_MEMSET_NODE_PARAMS,
+    hNode: CUgraphNode,
+    nodeParams: *mut CUDA_MEMSET_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphMemsetNodeGetParams")
+    ::driver::entry("cuGraphMemsetNodeGetParams", || {
+        ::driver::api::graph_node::cuGraphMemsetNodeGetParams(
+            hNode,
+            unsafe { Out::new(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphMemsetNodeSetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_MEMSET_NODE_PARAMS,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_MEMSET_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphMemsetNodeSetParams")
+    ::driver::entry("cuGraphMemsetNodeSetParams", || {
+        ::driver::api::graph_node::cuGraphMemsetNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeFindInClone(
-    _phNode: *mut CUgraphNode,
-    _hOriginalNode: CUgraphNode,
-    _hClonedGraph: CUgraph,
+    phNode: *mut CUgraphNode,
+    hOriginalNode: CUgraphNode,
+    hClonedGraph: CUgraph,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeFindInClone")
+    ::driver::entry("cuGraphNodeFindInClone", || {
+        ::driver::api::graph::cuGraphNodeFindInClone(
+            unsafe { Out::new(phNode, "phNode") }?,
+            hOriginalNode,
+            hClonedGraph,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetContainingGraph(
-    _hNode: CUgraphNode,
-    _phGraph: *mut CUgraph,
+    hNode: CUgraphNode,
+    phGraph: *mut CUgraph,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeGetContainingGraph")
+    ::driver::entry("cuGraphNodeGetContainingGraph", || {
+        ::driver::api::graph::cuGraphNodeGetContainingGraph(hNode, unsafe { Out::new(phGraph, "phGraph") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2528,12 +2722,14 @@ pub unsafe extern "C" fn cuGraphNodeGetDependencies(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetDependencies_v2(
-    _hNode: CUgraphNode,
-    _dependencies: *mut CUgraphNode,
-    _edgeData: *mut CUgraphEdgeData,
-    _numDependencies: *mut usize,
+    hNode: CUgraphNode,
+    dependencies: *mut CUgraphNode,
+    edgeData: *mut CUgraphEdgeData,
+    numDependencies: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeGetDependencies_v2")
+    ::driver::entry("cuGraphNodeGetDependencies_v2", || {
+        ::driver::api::graph::cuGraphNodeGetDependencies_v2(hNode, dependencies, edgeData, numDependencies)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2549,42 +2745,61 @@ pub unsafe extern "C" fn cuGraphNodeGetDependentNodes(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetDependentNodes_v2(
-    _hNode: CUgraphNode,
-    _dependentNodes: *mut CUgraphNode,
-    _edgeData: *mut CUgraphEdgeData,
-    _numDependentNodes: *mut usize,
+    hNode: CUgraphNode,
+    dependentNodes: *mut CUgraphNode,
+    edgeData: *mut CUgraphEdgeData,
+    numDependentNodes: *mut usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeGetDependentNodes_v2")
+    ::driver::entry("cuGraphNodeGetDependentNodes_v2", || {
+        ::driver::api::graph::cuGraphNodeGetDependentNodes_v2(
+            hNode,
+            dependentNodes,
+            edgeData,
+            numDependentNodes,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetEnabled(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _isEnabled: *mut c_uint,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    isEnabled: *mut c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeGetEnabled")
+    ::driver::entry("cuGraphNodeGetEnabled", || {
+        ::driver::api::graph_exec::cuGraphNodeGetEnabled(
+            hGraphExec,
+            hNode,
+            unsafe { Out::new(isEnabled, "isEnabled") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuGraphNodeGetLocalId(_hNode: CUgraphNode, _nodeId: *mut c_uint) -> CUresult {
-    ::driver::missing("cuGraphNodeGetLocalId")
+pub unsafe extern "C" fn cuGraphNodeGetLocalId(hNode: CUgraphNode, nodeId: *mut c_uint) -> CUresult {
+    ::driver::entry("cuGraphNodeGetLocalId", || {
+        ::driver::api::graph::cuGraphNodeGetLocalId(hNode, unsafe { Out::new(nodeId, "nodeId") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *mut CUgraphNodeParams,
+    hNode: CUgraphNode,
+    nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeGetParams")
+    ::driver::entry("cuGraphNodeGetParams", || {
+        ::driver::api::graph_node::cuGraphNodeGetParams(hNode, unsafe { Out::new(nodeParams, "nodeParams") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetToolsId(
-    _hNode: CUgraphNode,
-    _toolsNodeId: *mut c_ulonglong,
+    hNode: CUgraphNode,
+    toolsNodeId: *mut c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeGetToolsId")
+    ::driver::entry("cuGraphNodeGetToolsId", || {
+        ::driver::api::graph::cuGraphNodeGetToolsId(hNode, unsafe { Out::new(toolsNodeId, "toolsNodeId") }?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2596,27 +2811,36 @@ pub unsafe extern "C" fn cuGraphNodeGetType(hNode: CUgraphNode, type_: *mut CUgr
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeSetEnabled(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _isEnabled: c_uint,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    isEnabled: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeSetEnabled")
+    ::driver::entry("cuGraphNodeSetEnabled", || {
+        ::driver::api::graph_exec::cuGraphNodeSetEnabled(hGraphExec, hNode, isEnabled)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeSetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *mut CUgraphNodeParams,
+    hNode: CUgraphNode,
+    nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeSetParams")
+    ::driver::entry("cuGraphNodeSetParams", || {
+        ::driver::api::graph_node::cuGraphNodeSetParams(hNode, nodeParams)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeSetParams_v2(
-    _hNode: CUgraphNode,
-    _nodeParams: *mut CUgraphNodeParams,
+    hNode: CUgraphNode,
+    nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::missing("cuGraphNodeSetParams_v2")
+    ::driver::entry("cuGraphNodeSetParams_v2", || {
+        ::driver::api::graph_node::cuGraphNodeSetParams_v2(
+            hNode,
+            unsafe { Out::new(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2626,29 +2850,33 @@ pub unsafe extern "C" fn cuGraphReleaseUserObject(
     count: c_uint,
 ) -> CUresult {
     ::driver::entry("cuGraphReleaseUserObject", || {
-        ::driver::api::graph::cuGraphReleaseUserObject(graph, object, count)
+        ::driver::api::user_object::cuGraphReleaseUserObject(graph, object, count)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphRemoveDependencies(
-    _hGraph: CUgraph,
-    _from: *const CUgraphNode,
-    _to: *const CUgraphNode,
-    _numDependencies: usize,
+    hGraph: CUgraph,
+    from: *const CUgraphNode,
+    to: *const CUgraphNode,
+    numDependencies: usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphRemoveDependencies")
+    ::driver::entry("cuGraphRemoveDependencies", || {
+        ::driver::api::graph::cuGraphRemoveDependencies(hGraph, from, to, numDependencies)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphRemoveDependencies_v2(
-    _hGraph: CUgraph,
-    _from: *const CUgraphNode,
-    _to: *const CUgraphNode,
-    _edgeData: *const CUgraphEdgeData,
-    _numDependencies: usize,
+    hGraph: CUgraph,
+    from: *const CUgraphNode,
+    to: *const CUgraphNode,
+    edgeData: *const CUgraphEdgeData,
+    numDependencies: usize,
 ) -> CUresult {
-    ::driver::missing("cuGraphRemoveDependencies_v2")
+    ::driver::entry("cuGraphRemoveDependencies_v2", || {
+        ::driver::api::graph::cuGraphRemoveDependencies_v2(hGraph, from, to, edgeData, numDependencies)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2659,19 +2887,19 @@ pub unsafe extern "C" fn cuGraphRetainUserObject(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuGraphRetainUserObject", || {
-        ::driver::api::graph::cuGraphRetainUserObject(graph, object, count, flags)
+        ::driver::api::user_object::cuGraphRetainUserObject(graph, object, count, flags)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphUpload(hGraph: CUgraphExec, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuGraphUpload", || ::driver::api::graph::cuGraphUpload(hGraph, hStream))
+    ::driver::entry("cuGraphUpload", || ::driver::api::graph_exec::cuGraphUpload(hGraph, hStream))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphUpload_ptsz(hGraphExec: CUgraphExec, hStream: CUstream) -> CUresult {
     ::driver::entry_per_thread("cuGraphUpload_ptsz", || {
-        ::driver::api::graph::cuGraphUpload(hGraphExec, hStream)
+        ::driver::api::graph_exec::cuGraphUpload(hGraphExec, hStream)
     })
 }
 
@@ -6516,7 +6744,7 @@ pub unsafe extern "C" fn cuStreamBatchMemOp_v2_ptsz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCapture(hStream: CUstream) -> CUresult {
-    ::driver::entry("cuStreamBeginCapture", || ::driver::api::graph::cuStreamBeginCapture(hStream))
+    ::driver::entry("cuStreamBeginCapture", || ::driver::api::capture::cuStreamBeginCapture(hStream))
 }
 
 #[unsafe(no_mangle)]
@@ -6537,39 +6765,57 @@ pub unsafe extern "C" fn cuStreamBeginCaptureToCig_ptsz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCaptureToGraph(
-    _hStream: CUstream,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _dependencyData: *const CUgraphEdgeData,
-    _numDependencies: usize,
-    _mode: CUstreamCaptureMode,
+    hStream: CUstream,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    dependencyData: *const CUgraphEdgeData,
+    numDependencies: usize,
+    mode: CUstreamCaptureMode,
 ) -> CUresult {
-    ::driver::missing("cuStreamBeginCaptureToGraph")
+    ::driver::entry("cuStreamBeginCaptureToGraph", || {
+        ::driver::api::capture::cuStreamBeginCaptureToGraph(
+            hStream,
+            hGraph,
+            dependencies,
+            dependencyData,
+            numDependencies,
+            mode,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCaptureToGraph_ptsz(
-    _hStream: CUstream,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _dependencyData: *const CUgraphEdgeData,
-    _numDependencies: usize,
-    _mode: CUstreamCaptureMode,
+    hStream: CUstream,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    dependencyData: *const CUgraphEdgeData,
+    numDependencies: usize,
+    mode: CUstreamCaptureMode,
 ) -> CUresult {
-    ::driver::missing("cuStreamBeginCaptureToGraph_ptsz")
+    ::driver::entry_per_thread("cuStreamBeginCaptureToGraph_ptsz", || {
+        ::driver::api::capture::cuStreamBeginCaptureToGraph(
+            hStream,
+            hGraph,
+            dependencies,
+            dependencyData,
+            numDependencies,
+            mode,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCapture_ptsz(hStream: CUstream) -> CUresult {
     ::driver::entry_per_thread("cuStreamBeginCapture_ptsz", || {
-        ::driver::api::graph::cuStreamBeginCapture(hStream)
+        ::driver::api::capture::cuStreamBeginCapture(hStream)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCapture_v2(hStream: CUstream, mode: CUstreamCaptureMode) -> CUresult {
     ::driver::entry("cuStreamBeginCapture_v2", || {
-        ::driver::api::graph::cuStreamBeginCapture_v2(hStream, mode)
+        ::driver::api::capture::cuStreamBeginCapture_v2(hStream, mode)
     })
 }
 
@@ -6579,30 +6825,34 @@ pub unsafe extern "C" fn cuStreamBeginCapture_v2_ptsz(
     mode: CUstreamCaptureMode,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamBeginCapture_v2_ptsz", || {
-        ::driver::api::graph::cuStreamBeginCapture_v2(hStream, mode)
+        ::driver::api::capture::cuStreamBeginCapture_v2(hStream, mode)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph(
-    _hStream: CUstream,
-    _mode: CUstreamCaptureMode,
-    _hGraph: CUgraph,
-    _callbackFunc: CUgraphRecaptureCallback,
-    _userData: *mut c_void,
+    hStream: CUstream,
+    mode: CUstreamCaptureMode,
+    hGraph: CUgraph,
+    callbackFunc: CUgraphRecaptureCallback,
+    userData: *mut c_void,
 ) -> CUresult {
-    ::driver::missing("cuStreamBeginRecaptureToGraph")
+    ::driver::entry("cuStreamBeginRecaptureToGraph", || {
+        ::driver::api::capture::cuStreamBeginRecaptureToGraph(hStream, mode, hGraph, callbackFunc, userData)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph_ptsz(
-    _hStream: CUstream,
-    _mode: CUstreamCaptureMode,
-    _hGraph: CUgraph,
-    _callbackFunc: CUgraphRecaptureCallback,
-    _userData: *mut c_void,
+    hStream: CUstream,
+    mode: CUstreamCaptureMode,
+    hGraph: CUgraph,
+    callbackFunc: CUgraphRecaptureCallback,
+    userData: *mut c_void,
 ) -> CUresult {
-    ::driver::missing("cuStreamBeginRecaptureToGraph_ptsz")
+    ::driver::entry_per_thread("cuStreamBeginRecaptureToGraph_ptsz", || {
+        ::driver::api::capture::cuStreamBeginRecaptureToGraph(hStream, mode, hGraph, callbackFunc, userData)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6654,7 +6904,7 @@ pub unsafe extern "C" fn cuStreamDestroy_v2(hStream: CUstream) -> CUresult {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamEndCapture(hStream: CUstream, phGraph: *mut CUgraph) -> CUresult {
     ::driver::entry("cuStreamEndCapture", || {
-        ::driver::api::graph::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
+        ::driver::api::capture::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
     })
 }
 
@@ -6671,7 +6921,7 @@ pub unsafe extern "C" fn cuStreamEndCaptureToCig_ptsz(_hStream: CUstream) -> CUr
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamEndCapture_ptsz(hStream: CUstream, phGraph: *mut CUgraph) -> CUresult {
     ::driver::entry_per_thread("cuStreamEndCapture_ptsz", || {
-        ::driver::api::graph::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
+        ::driver::api::capture::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
     })
 }
 
@@ -6708,7 +6958,7 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo(
     id_out: *mut cuuint64_t,
 ) -> CUresult {
     ::driver::entry("cuStreamGetCaptureInfo", || {
-        ::driver::api::graph::cuStreamGetCaptureInfo(
+        ::driver::api::capture::cuStreamGetCaptureInfo(
             hStream,
             unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
             unsafe { OptOut::new(id_out) },
@@ -6723,7 +6973,7 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_ptsz(
     id_out: *mut cuuint64_t,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamGetCaptureInfo_ptsz", || {
-        ::driver::api::graph::cuStreamGetCaptureInfo(
+        ::driver::api::capture::cuStreamGetCaptureInfo(
             hStream,
             unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
             unsafe { OptOut::new(id_out) },
@@ -6741,7 +6991,7 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2(
     numDependencies_out: *mut usize,
 ) -> CUresult {
     ::driver::entry("cuStreamGetCaptureInfo_v2", || {
-        ::driver::api::graph::cuStreamGetCaptureInfo_v2(
+        ::driver::api::capture::cuStreamGetCaptureInfo_v2(
             hStream,
             unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
             unsafe { OptOut::new(id_out) },
@@ -6762,7 +7012,7 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2_ptsz(
     numDependencies_out: *mut usize,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamGetCaptureInfo_v2_ptsz", || {
-        ::driver::api::graph::cuStreamGetCaptureInfo_v2(
+        ::driver::api::capture::cuStreamGetCaptureInfo_v2(
             hStream,
             unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
             unsafe { OptOut::new(id_out) },
@@ -6784,7 +7034,7 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3(
     numDependencies_out: *mut usize,
 ) -> CUresult {
     ::driver::entry("cuStreamGetCaptureInfo_v3", || {
-        ::driver::api::graph::cuStreamGetCaptureInfo_v3(
+        ::driver::api::capture::cuStreamGetCaptureInfo_v3(
             hStream,
             unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
             unsafe { OptOut::new(id_out) },
@@ -6807,7 +7057,7 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3_ptsz(
     numDependencies_out: *mut usize,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamGetCaptureInfo_v3_ptsz", || {
-        ::driver::api::graph::cuStreamGetCaptureInfo_v3(
+        ::driver::api::capture::cuStreamGetCaptureInfo_v3(
             hStream,
             unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
             unsafe { OptOut::new(id_out) },
@@ -6962,7 +7212,7 @@ pub unsafe extern "C" fn cuStreamIsCapturing(
     captureStatus: *mut CUstreamCaptureStatus,
 ) -> CUresult {
     ::driver::entry("cuStreamIsCapturing", || {
-        ::driver::api::graph::cuStreamIsCapturing(
+        ::driver::api::capture::cuStreamIsCapturing(
             hStream,
             unsafe { Out::new(captureStatus, "captureStatus") }?,
         )
@@ -6975,7 +7225,7 @@ pub unsafe extern "C" fn cuStreamIsCapturing_ptsz(
     captureStatus: *mut CUstreamCaptureStatus,
 ) -> CUresult {
     ::driver::entry_per_thread("cuStreamIsCapturing_ptsz", || {
-        ::driver::api::graph::cuStreamIsCapturing(
+        ::driver::api::capture::cuStreamIsCapturing(
             hStream,
             unsafe { Out::new(captureStatus, "captureStatus") }?,
         )
@@ -7028,44 +7278,74 @@ pub unsafe extern "C" fn cuStreamSynchronize_ptsz(hStream: CUstream) -> CUresult
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies(
-    _hStream: CUstream,
-    _dependencies: *mut CUgraphNode,
-    _numDependencies: usize,
-    _flags: c_uint,
+    hStream: CUstream,
+    dependencies: *mut CUgraphNode,
+    numDependencies: usize,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuStreamUpdateCaptureDependencies")
+    ::driver::entry("cuStreamUpdateCaptureDependencies", || {
+        ::driver::api::capture::cuStreamUpdateCaptureDependencies(
+            hStream,
+            dependencies,
+            numDependencies,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_ptsz(
-    _hStream: CUstream,
-    _dependencies: *mut CUgraphNode,
-    _numDependencies: usize,
-    _flags: c_uint,
+    hStream: CUstream,
+    dependencies: *mut CUgraphNode,
+    numDependencies: usize,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuStreamUpdateCaptureDependencies_ptsz")
+    ::driver::entry_per_thread("cuStreamUpdateCaptureDependencies_ptsz", || {
+        ::driver::api::capture::cuStreamUpdateCaptureDependencies(
+            hStream,
+            dependencies,
+            numDependencies,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2(
-    _hStream: CUstream,
-    _dependencies: *mut CUgraphNode,
-    _dependencyData: *const CUgraphEdgeData,
-    _numDependencies: usize,
-    _flags: c_uint,
+    hStream: CUstream,
+    dependencies: *mut CUgraphNode,
+    dependencyData: *const CUgraphEdgeData,
+    numDependencies: usize,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuStreamUpdateCaptureDependencies_v2")
+    ::driver::entry("cuStreamUpdateCaptureDependencies_v2", || {
+        ::driver::api::capture::cuStreamUpdateCaptureDependencies_v2(
+            hStream,
+            dependencies,
+            dependencyData,
+            numDependencies,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2_ptsz(
-    _hStream: CUstream,
-    _dependencies: *mut CUgraphNode,
-    _dependencyData: *const CUgraphEdgeData,
-    _numDependencies: usize,
-    _flags: c_uint,
+    hStream: CUstream,
+    dependencies: *mut CUgraphNode,
+    dependencyData: *const CUgraphEdgeData,
+    numDependencies: usize,
+    flags: c_uint,
 ) -> CUresult {
-    ::driver::missing("cuStreamUpdateCaptureDependencies_v2_ptsz")
+    ::driver::entry_per_thread("cuStreamUpdateCaptureDependencies_v2_ptsz", || {
+        ::driver::api::capture::cuStreamUpdateCaptureDependencies_v2(
+            hStream,
+            dependencies,
+            dependencyData,
+            numDependencies,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -7835,7 +8115,7 @@ pub unsafe extern "C" fn cuTexRefSetMipmappedArray(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) -> CUresult {
     ::driver::entry("cuThreadExchangeStreamCaptureMode", || {
-        ::driver::api::graph::cuThreadExchangeStreamCaptureMode(mode)
+        ::driver::api::capture::cuThreadExchangeStreamCaptureMode(mode)
     })
 }
 
@@ -7848,7 +8128,7 @@ pub unsafe extern "C" fn cuUserObjectCreate(
     flags: c_uint,
 ) -> CUresult {
     ::driver::entry("cuUserObjectCreate", || {
-        ::driver::api::graph::cuUserObjectCreate(
+        ::driver::api::user_object::cuUserObjectCreate(
             unsafe { Out::new(object_out, "object_out") }?,
             ptr,
             destroy,
@@ -7860,12 +8140,12 @@ pub unsafe extern "C" fn cuUserObjectCreate(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuUserObjectRelease(object: CUuserObject, count: c_uint) -> CUresult {
-    ::driver::entry("cuUserObjectRelease", || ::driver::api::graph::cuUserObjectRelease(object, count))
+    ::driver::entry("cuUserObjectRelease", || ::driver::api::user_object::cuUserObjectRelease(object, count))
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuUserObjectRetain(object: CUuserObject, count: c_uint) -> CUresult {
-    ::driver::entry("cuUserObjectRetain", || ::driver::api::graph::cuUserObjectRetain(object, count))
+    ::driver::entry("cuUserObjectRetain", || ::driver::api::user_object::cuUserObjectRetain(object, count))
 }
 
 #[unsafe(no_mangle)]
