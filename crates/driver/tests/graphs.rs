@@ -10,8 +10,8 @@ use cuda_abi::out::Out;
 use cuda_abi::*;
 use driver::Error;
 use driver::api::{
-    capture, context, copy, event, execution, graph, graph_exec, graph_node, memory, memset, module, stream,
-    user_object,
+    capture, context, copy, event, execution, graph, graph_exec, graph_node, memory, memset, module, pool,
+    stream, user_object,
 };
 
 struct Scene {
@@ -240,4 +240,722 @@ fn a_user_object_goes_with_the_last_graph_that_holds_it() {
     // SAFETY: the counter is alive.
     assert_eq!(unsafe { *at.cast::<u32>() }, 1);
     assert!(user_object::cuUserObjectRelease(object, 1).is_err());
+}
+
+/// A graph of its own, with a fill of 8 bytes of the scene's memory.
+fn filled(scene: &Scene, value: u32) -> (CUgraph, CUgraphNode) {
+    let by_hand = made(|g| graph::cuGraphCreate(g, 0));
+    let fill = eight(scene, value);
+    let none = core::ptr::null();
+    let node = made(|n| graph_node::cuGraphAddMemsetNode(n, by_hand, none, 0, &fill, scene.context));
+    (by_hand, node)
+}
+
+fn eight(scene: &Scene, value: u32) -> CUDA_MEMSET_NODE_PARAMS {
+    CUDA_MEMSET_NODE_PARAMS { dst: scene.memory, pitch: 0, value, elementSize: 1, width: 8, height: 1 }
+}
+
+/// A copy of bytes inside device memory.
+fn copied(to: CUdeviceptr, from: CUdeviceptr, len_bytes: usize) -> CUDA_MEMCPY3D {
+    CUDA_MEMCPY3D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcDevice: from,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: to,
+        WidthInBytes: len_bytes,
+        Height: 1,
+        Depth: 1,
+        ..Default::default()
+    }
+}
+
+fn launch(exec: CUgraphExec, scene: &Scene) {
+    graph_exec::cuGraphLaunch(exec, scene.stream).unwrap();
+}
+
+#[test]
+fn parameters_come_back_as_they_were_set_and_change_in_the_graph_alone() {
+    let scene = scene();
+    let (by_hand, node) = filled(&scene, 3);
+    let exec = instantiate(by_hand);
+    let mut found = CUDA_MEMSET_NODE_PARAMS::default();
+    graph_node::cuGraphMemsetNodeGetParams(node, (&mut found).into()).unwrap();
+    assert_eq!((found.dst, found.value, found.width), (scene.memory, 3, 8));
+    graph_node::cuGraphMemsetNodeSetParams(node, &eight(&scene, 4)).unwrap();
+    let mut node_params = CUgraphNodeParams::default();
+    graph_node::cuGraphNodeGetParams(node, (&mut node_params).into()).unwrap();
+    assert_eq!(node_params.type_, CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET);
+    // SAFETY: the member that belongs to the type.
+    assert_eq!(unsafe { node_params.__bindgen_anon_1.memset.value }, 4);
+    launch(exec, &scene);
+    assert_eq!(scene.bytes(), [3; 8], "the instantiated graph keeps what it had");
+    // The parameters that were read make the same node again.
+    graph_exec::cuGraphExecNodeSetParams(exec, node, &mut node_params).unwrap();
+    launch(exec, &scene);
+    assert_eq!(scene.bytes(), [4; 8]);
+    let mut copy = CUDA_MEMCPY3D::default();
+    assert!(graph_node::cuGraphMemcpyNodeGetParams(node, (&mut copy).into()).is_err(), "another type");
+    node_params.reserved2 = 1;
+    assert!(graph_node::cuGraphNodeSetParams(node, &mut node_params).is_err(), "reserved bytes are zero");
+}
+
+#[test]
+fn an_instantiated_copy_stays_flat_and_where_its_memory_was() {
+    let scene = scene();
+    let by_hand = made(|g| graph::cuGraphCreate(g, 0));
+    let none = core::ptr::null();
+    let copy = copied(scene.memory + 8, scene.memory, 8);
+    let node = made(|n| graph_node::cuGraphAddMemcpyNode(n, by_hand, none, 0, &copy, scene.context));
+    let exec = instantiate(by_hand);
+    let set =
+        |copy: &CUDA_MEMCPY3D| graph_exec::cuGraphExecMemcpyNodeSetParams(exec, node, copy, scene.context);
+    set(&copied(scene.memory + 16, scene.memory, 4)).unwrap();
+    let rows = CUDA_MEMCPY3D { Height: 2, ..copied(scene.memory + 16, scene.memory, 4) };
+    assert!(matches!(set(&rows), Err(Error::InvalidValue(_))), "two rows");
+    let host = [0u8; 8];
+    let other = CUDA_MEMCPY3D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: host.as_ptr().cast(),
+        ..copied(scene.memory, 0, 8)
+    };
+    assert!(matches!(set(&other), Err(Error::InvalidValue(_))), "from host memory");
+    assert!(set(&copied(scene.memory, scene.memory + 60, 8)).is_err(), "beyond the allocation");
+    // A node can be turned off; a host function cannot.
+    graph_exec::cuGraphNodeSetEnabled(exec, node, 0).unwrap();
+    let mut is_enabled = 9;
+    graph_exec::cuGraphNodeGetEnabled(exec, node, (&mut is_enabled).into()).unwrap();
+    assert_eq!(is_enabled, 0);
+    memset::cuMemsetD8_v2(scene.memory, 6, 4).unwrap();
+    memset::cuMemsetD8_v2(scene.memory + 16, 0, 8).unwrap();
+    launch(exec, &scene);
+    let mut moved = [9u8; 4];
+    copy::cuMemcpyDtoH_v2(moved.as_mut_ptr().cast(), scene.memory + 16, 4).unwrap();
+    assert_eq!(moved, [0; 4]);
+    graph_exec::cuGraphNodeSetEnabled(exec, node, 1).unwrap();
+    launch(exec, &scene);
+    copy::cuMemcpyDtoH_v2(moved.as_mut_ptr().cast(), scene.memory + 16, 4).unwrap();
+    assert_eq!(moved, [6; 4]);
+}
+
+#[test]
+fn a_clone_has_nodes_of_its_own_that_are_found_by_their_originals() {
+    let scene = scene();
+    let (by_hand, node) = filled(&scene, 1);
+    let clone = made(|g| graph::cuGraphClone(g, by_hand));
+    let twin = made(|n| graph::cuGraphNodeFindInClone(n, node, clone));
+    assert_ne!(twin, node);
+    let owner = made(|g| graph::cuGraphNodeGetContainingGraph(twin, g));
+    assert_eq!(owner, clone);
+    graph_node::cuGraphMemsetNodeSetParams(twin, &eight(&scene, 2)).unwrap();
+    launch(instantiate(by_hand), &scene);
+    assert_eq!(scene.bytes(), [1; 8]);
+    launch(instantiate(clone), &scene);
+    assert_eq!(scene.bytes(), [2; 8]);
+    graph::cuGraphDestroyNode(twin).unwrap();
+    let mut gone: CUgraphNode = core::ptr::null_mut();
+    assert!(graph::cuGraphNodeFindInClone((&mut gone).into(), node, clone).is_err());
+    assert!(graph::cuGraphDestroyNode(twin).is_err());
+    let mut n_nodes = 9;
+    graph::cuGraphGetNodes(clone, core::ptr::null_mut(), &mut n_nodes).unwrap();
+    assert_eq!(n_nodes, 0);
+}
+
+#[test]
+fn edges_go_with_their_data() {
+    let scene = scene();
+    let by_hand = made(|g| graph::cuGraphCreate(g, 0));
+    let none = core::ptr::null();
+    let empty = || made(|n| graph_node::cuGraphAddEmptyNode(n, by_hand, none, 0));
+    let (a, b, c) = (empty(), empty(), empty());
+    let programmatic = CUgraphEdgeData { from_port: 1, to_port: 0, type_: 1, reserved: [0; 5] };
+    graph::cuGraphAddDependencies_v2(by_hand, &a, &b, &programmatic, 1).unwrap();
+    graph::cuGraphAddDependencies(by_hand, &b, &c, 1).unwrap();
+    let bad = CUgraphEdgeData { to_port: 1, ..programmatic };
+    assert!(graph::cuGraphAddDependencies_v2(by_hand, &a, &c, &bad, 1).is_err());
+    let (mut from, mut to) = ([core::ptr::null_mut(); 2], [core::ptr::null_mut(); 2]);
+    let mut n_edges = 2;
+    let answer = graph::cuGraphGetEdges(by_hand, from.as_mut_ptr(), to.as_mut_ptr(), &mut n_edges);
+    assert_eq!(answer, Err(Error::LossyQuery), "data that nobody asks for");
+    let mut data = [CUgraphEdgeData::default(); 2];
+    graph::cuGraphGetEdges_v2(by_hand, from.as_mut_ptr(), to.as_mut_ptr(), data.as_mut_ptr(), &mut n_edges)
+        .unwrap();
+    assert_eq!((from, to), ([a, b], [b, c]));
+    assert_eq!((data[0].from_port, data[0].type_, data[1].type_), (1, 1, 0));
+    assert!(graph::cuGraphRemoveDependencies(by_hand, &a, &b, 1).is_err(), "the data belong to the edge");
+    graph::cuGraphRemoveDependencies_v2(by_hand, &a, &b, &programmatic, 1).unwrap();
+    let mut n_roots = 0;
+    graph::cuGraphGetRootNodes(by_hand, core::ptr::null_mut(), &mut n_roots).unwrap();
+    assert_eq!(n_roots, 2);
+    drop(scene);
+}
+
+#[test]
+fn an_update_takes_parameters_and_says_what_does_not_fit() {
+    let scene = scene();
+    let (by_hand, _) = filled(&scene, 1);
+    let exec = instantiate(by_hand);
+    let (same, _) = filled(&scene, 5);
+    let mut info = CUgraphExecUpdateResultInfo::default();
+    graph_exec::cuGraphExecUpdate_v2(exec, same, (&mut info).into()).unwrap();
+    launch(exec, &scene);
+    assert_eq!(scene.bytes(), [5; 8]);
+
+    let none = core::ptr::null();
+    let (larger, node) = filled(&scene, 5);
+    made(|n| graph_node::cuGraphAddEmptyNode(n, larger, &node, 1));
+    let answer = graph_exec::cuGraphExecUpdate_v2(exec, larger, (&mut info).into());
+    assert_eq!(answer, Err(Error::GraphExecUpdateFailure));
+    assert_eq!(info.result, CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED);
+
+    let other = made(|g| graph::cuGraphCreate(g, 0));
+    let empty = made(|n| graph_node::cuGraphAddEmptyNode(n, other, none, 0));
+    graph_exec::cuGraphExecUpdate_v2(exec, other, (&mut info).into()).unwrap_err();
+    assert_eq!(info.result, CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
+    assert_eq!(info.errorNode, empty);
+
+    let rows = made(|g| graph::cuGraphCreate(g, 0));
+    let fill = CUDA_MEMSET_NODE_PARAMS { width: 4, height: 2, pitch: 8, ..eight(&scene, 5) };
+    let node = made(|n| graph_node::cuGraphAddMemsetNode(n, rows, none, 0, &fill, scene.context));
+    graph_exec::cuGraphExecUpdate_v2(exec, rows, (&mut info).into()).unwrap_err();
+    assert_eq!(info.result, CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED);
+    assert_eq!(info.errorNode, node);
+    launch(exec, &scene);
+    assert_eq!(scene.bytes(), [5; 8], "a refused update changes nothing");
+}
+
+/// An allocation node of 64 bytes on device 0: the node and its address.
+fn allocated(by_hand: CUgraph) -> (CUgraphNode, CUdeviceptr) {
+    let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 64, ..Default::default() };
+    params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    let none = core::ptr::null();
+    let node = made(|n| graph_node::cuGraphAddMemAllocNode(n, by_hand, none, 0, &mut params));
+    (node, params.dptr)
+}
+
+fn graph_bytes(attribute: CUgraphMem_attribute) -> u64 {
+    let mut bytes = 0u64;
+    graph::cuDeviceGetGraphMemAttribute(0, attribute, (&raw mut bytes).cast()).unwrap();
+    bytes
+}
+
+#[test]
+fn memory_nodes_hand_out_one_address_for_good() {
+    let scene = scene();
+    let used = || graph_bytes(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
+    let reserved = || graph_bytes(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+    let before = (used(), reserved());
+    let by_hand = made(|g| graph::cuGraphCreate(g, 0));
+    let (node, address) = allocated(by_hand);
+    let fill = CUDA_MEMSET_NODE_PARAMS { dst: address, ..eight(&scene, 9) };
+    let filled = made(|n| graph_node::cuGraphAddMemsetNode(n, by_hand, &node, 1, &fill, scene.context));
+    // CUDA: such a graph keeps its nodes, is not cloned, and is instantiated once at a time.
+    assert!(graph::cuGraphDestroyNode(filled).is_err());
+    let mut nothing: CUgraph = core::ptr::null_mut();
+    assert!(graph::cuGraphClone((&mut nothing).into(), by_hand).is_err());
+    let exec = instantiate(by_hand);
+    let mut second: CUgraphExec = core::ptr::null_mut();
+    assert!(graph_exec::cuGraphInstantiateWithFlags((&mut second).into(), by_hand, 0).is_err());
+    assert_eq!(used(), before.0);
+    launch(exec, &scene);
+    assert_eq!((used(), reserved()), (before.0 + 64, before.1 + 64));
+    let mut host = [0u8; 8];
+    copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), address, 8).unwrap();
+    assert_eq!(host, [9; 8]);
+    // CUDA: what the last launch allocated is freed before the next one.
+    assert!(matches!(graph_exec::cuGraphLaunch(exec, scene.stream), Err(Error::InvalidValue(_))));
+    pool::cuMemFreeAsync(address, scene.stream).unwrap();
+    assert!(memory::cuMemFree_v2(address).is_err(), "freed already");
+    launch(exec, &scene);
+    // A graph that frees it.
+    let freeing = made(|g| graph::cuGraphCreate(g, 0));
+    let none = core::ptr::null();
+    made(|n| graph_node::cuGraphAddMemFreeNode(n, freeing, none, 0, address));
+    let mut refused: CUgraphNode = core::ptr::null_mut();
+    let own = graph_node::cuGraphAddMemFreeNode((&mut refused).into(), by_hand, none, 0, address);
+    assert!(own.is_err(), "freed in another graph");
+    let foreign = graph_node::cuGraphAddMemFreeNode((&mut refused).into(), freeing, none, 0, scene.memory);
+    assert!(foreign.is_err(), "of no allocation node");
+    let freed = instantiate(freeing);
+    launch(freed, &scene);
+    assert_eq!(used(), before.0);
+    for exec in [exec, freed] {
+        graph_exec::cuGraphExecDestroy(exec).unwrap();
+    }
+    for graph in [by_hand, freeing] {
+        graph::cuGraphDestroy(graph).unwrap();
+    }
+    assert_eq!(reserved(), before.1);
+}
+
+#[test]
+fn memory_may_outlive_the_graph_that_allocated_it() {
+    let scene = scene();
+    let by_hand = made(|g| graph::cuGraphCreate(g, 0));
+    let (_, address) = allocated(by_hand);
+    let auto = made(|e| graph_exec::cuGraphInstantiateWithFlags(e, by_hand, 1));
+    launch(auto, &scene);
+    launch(auto, &scene);
+    graph_exec::cuGraphExecDestroy(auto).unwrap();
+    graph::cuGraphDestroy(by_hand).unwrap();
+    memset::cuMemsetD8_v2(address, 1, 64).unwrap();
+    memory::cuMemFree_v2(address).unwrap();
+    assert!(memset::cuMemsetD8_v2(address, 1, 64).is_err());
+}
+
+#[test]
+fn allocations_of_a_captured_stream_are_nodes() {
+    let scene = scene();
+    scene.begin();
+    let mut address = 0;
+    pool::cuMemAllocAsync((&mut address).into(), 32, scene.stream).unwrap();
+    memset::cuMemsetD8Async(address, 7, 8, scene.stream).unwrap();
+    copy::cuMemcpyDtoDAsync_v2(scene.memory, address, 8, scene.stream).unwrap();
+    pool::cuMemFreeAsync(address, scene.stream).unwrap();
+    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let exec = instantiate(captured);
+    launch(exec, &scene);
+    launch(exec, &scene);
+    assert_eq!(scene.bytes(), [7; 8]);
+    assert!(memory::cuMemFree_v2(address).is_err(), "its graph frees it");
+}
+
+/// A conditional node with fills as bodies: the graph and its bodies.
+fn conditional(
+    scene: &Scene,
+    kind: CUgraphConditionalNodeType,
+    default: u32,
+    values: &[u32],
+) -> (CUgraph, u64) {
+    let by_hand = made(|g| graph::cuGraphCreate(g, 0));
+    let mut handle = 0;
+    graph::cuGraphConditionalHandleCreate((&mut handle).into(), by_hand, scene.context, default, 1).unwrap();
+    let mut params =
+        CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL, ..Default::default() };
+    params.__bindgen_anon_1.conditional = CUDA_CONDITIONAL_NODE_PARAMS {
+        handle,
+        type_: kind,
+        size: values.len() as u32,
+        phGraph_out: core::ptr::null_mut(),
+        ctx: scene.context,
+    };
+    let none = core::ptr::null();
+    made(|n| graph_node::cuGraphAddNode(n, by_hand, none, 0, &mut params));
+    for (index, &value) in values.iter().enumerate() {
+        // SAFETY: the driver's array has as many graphs as the node has bodies.
+        let body = unsafe { *params.__bindgen_anon_1.conditional.phGraph_out.add(index) };
+        let fill = eight(scene, value);
+        made(|n| graph_node::cuGraphAddMemsetNode(n, body, none, 0, &fill, scene.context));
+        // CUDA: bodies have no host functions.
+        let mut refused: CUgraphNode = core::ptr::null_mut();
+        unsafe extern "C" fn nothing(_: *mut c_void) {}
+        let host = CUDA_HOST_NODE_PARAMS { fn_: Some(nothing), userData: core::ptr::null_mut() };
+        assert!(graph_node::cuGraphAddHostNode((&mut refused).into(), body, none, 0, &host).is_err());
+        assert!(graph::cuGraphDestroy(body).is_err(), "a body goes with its node");
+    }
+    (by_hand, handle)
+}
+
+#[test]
+fn a_condition_chooses_the_body() {
+    let scene = scene();
+    let kind_if = CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_IF;
+    let switch = CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_SWITCH;
+    let whilst = CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE;
+    // kind, value, bodies, what the memory has in the end
+    let rows: &[(_, u32, &[u32], u8)] = &[
+        (kind_if, 7, &[1], 1),
+        (kind_if, 0, &[1], 0),
+        (kind_if, 0, &[1, 2], 2),
+        (switch, 2, &[3, 4, 5], 5),
+        (switch, 3, &[3, 4, 5], 0),
+        (whilst, 0, &[6], 0),
+    ];
+    for &(kind, value, bodies, expected) in rows {
+        memset::cuMemsetD8_v2(scene.memory, 0, 8).unwrap();
+        let (by_hand, _) = conditional(&scene, kind, value, bodies);
+        let exec = instantiate(by_hand);
+        launch(exec, &scene);
+        assert_eq!(scene.bytes(), [expected; 8], "{kind:?} {value}");
+        let mut nothing: CUgraph = core::ptr::null_mut();
+        assert!(graph::cuGraphClone((&mut nothing).into(), by_hand).is_err());
+        graph_exec::cuGraphExecDestroy(exec).unwrap();
+        graph::cuGraphDestroy(by_hand).unwrap();
+    }
+}
+
+#[test]
+fn a_loop_runs_until_its_condition_is_zero() {
+    let scene = scene();
+    let whilst = CUgraphConditionalNodeType::CU_GRAPH_COND_TYPE_WHILE;
+    let by_hand = made(|g| graph::cuGraphCreate(g, 0));
+    let mut handle = 0;
+    graph::cuGraphConditionalHandleCreate((&mut handle).into(), by_hand, scene.context, 1, 1).unwrap();
+    // CUDA: a handle without a node.
+    let mut params = CUDA_GRAPH_INSTANTIATE_PARAMS::default();
+    let mut exec: CUgraphExec = core::ptr::null_mut();
+    graph_exec::cuGraphInstantiateWithParams((&mut exec).into(), by_hand, &mut params).unwrap_err();
+    let unused = CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED;
+    assert_eq!(params.result_out, unused);
+    let mut node =
+        CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL, ..Default::default() };
+    node.__bindgen_anon_1.conditional =
+        CUDA_CONDITIONAL_NODE_PARAMS { handle, type_: whilst, size: 1, ..Default::default() };
+    let none = core::ptr::null();
+    made(|n| graph_node::cuGraphAddNode(n, by_hand, none, 0, &mut node));
+    // SAFETY: the node has one body.
+    let body = unsafe { *node.__bindgen_anon_1.conditional.phGraph_out };
+    // What a kernel does by cudaGraphSetConditional: a store to the handle.
+    capture::cuStreamBeginCaptureToGraph(
+        scene.stream,
+        body,
+        none,
+        core::ptr::null(),
+        0,
+        CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
+    )
+    .unwrap();
+    scene.launch_kernel(scene.stream).unwrap();
+    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    assert_eq!(captured, body);
+    let exec = instantiate(by_hand);
+    null::ON_LAUNCH.store(handle as usize, Ordering::Relaxed);
+    let launches = null::LAUNCHES.load(Ordering::Relaxed);
+    launch(exec, &scene);
+    assert_eq!(null::LAUNCHES.load(Ordering::Relaxed), launches + 1, "the first round ended the loop");
+    null::ON_LAUNCH.store(0, Ordering::Relaxed);
+    assert_eq!(null::LAUNCHES.load(Ordering::Relaxed), launches + 1);
+}
+
+#[test]
+fn kernel_nodes_keep_attributes() {
+    let scene = scene();
+    scene.begin();
+    scene.launch_kernel(scene.stream).unwrap();
+    scene.launch_kernel(scene.stream).unwrap();
+    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let mut nodes = [core::ptr::null_mut(); 2];
+    let mut n_nodes = 2;
+    graph::cuGraphGetNodes(captured, nodes.as_mut_ptr(), &mut n_nodes).unwrap();
+    let priority = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
+    let value = CUlaunchAttributeValue { priority: -3 };
+    graph_node::cuGraphKernelNodeSetAttribute(nodes[0], priority, &value).unwrap();
+    graph_node::cuGraphKernelNodeCopyAttributes(nodes[1], nodes[0]).unwrap();
+    let mut found = CUlaunchAttributeValue::default();
+    graph_node::cuGraphKernelNodeGetAttribute(nodes[1], priority, (&mut found).into()).unwrap();
+    // SAFETY: the member that belongs to the id.
+    assert_eq!(unsafe { found.priority }, -3);
+    let policy = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
+    assert!(graph_node::cuGraphKernelNodeSetAttribute(nodes[0], policy, &value).is_err(), "a stream's");
+    let mut params = CUDA_KERNEL_NODE_PARAMS::default();
+    graph_node::cuGraphKernelNodeGetParams_v2(nodes[0], (&mut params).into()).unwrap();
+    assert_eq!((params.func, params.blockDimX), (scene.function, 32));
+    // SAFETY: the kernel has one argument of 8 bytes.
+    assert_eq!(unsafe { *(*params.kernelParams).cast::<u64>() }, 0);
+}
+
+#[test]
+fn a_child_is_the_nodes_own_graph() {
+    let scene = scene();
+    let (inner, _) = filled(&scene, 1);
+    let outer = made(|g| graph::cuGraphCreate(g, 0));
+    let none = core::ptr::null();
+    let node = made(|n| graph_node::cuGraphAddChildGraphNode(n, outer, none, 0, inner));
+    let child = made(|g| graph_node::cuGraphChildGraphNodeGetGraph(node, g));
+    assert_ne!(child, inner);
+    assert!(graph::cuGraphDestroy(child).is_err());
+    let mut leaf: CUgraphNode = core::ptr::null_mut();
+    let mut n_nodes = 1;
+    graph::cuGraphGetNodes(child, &mut leaf, &mut n_nodes).unwrap();
+    graph_node::cuGraphMemsetNodeSetParams(leaf, &eight(&scene, 2)).unwrap();
+    let exec = instantiate(outer);
+    launch(exec, &scene);
+    assert_eq!(scene.bytes(), [2; 8]);
+    graph_exec::cuGraphExecMemsetNodeSetParams(exec, leaf, &eight(&scene, 3), scene.context).unwrap();
+    launch(exec, &scene);
+    assert_eq!(scene.bytes(), [3; 8]);
+    graph_exec::cuGraphExecChildGraphNodeSetParams(exec, node, inner).unwrap();
+    launch(exec, &scene);
+    assert_eq!(scene.bytes(), [1; 8]);
+    graph::cuGraphDestroy(outer).unwrap();
+    assert!(graph::cuGraphGetNodes(child, core::ptr::null_mut(), &mut n_nodes).is_err());
+}
+
+#[test]
+fn a_launch_in_a_captured_stream_is_a_child() {
+    let scene = scene();
+    let (inner, _) = filled(&scene, 8);
+    let exec = instantiate(inner);
+    scene.begin();
+    launch(exec, &scene);
+    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let mut node: CUgraphNode = core::ptr::null_mut();
+    let mut n_nodes = 1;
+    graph::cuGraphGetNodes(captured, &mut node, &mut n_nodes).unwrap();
+    let mut kind = CUgraphNodeType(99);
+    graph::cuGraphNodeGetType(node, (&mut kind).into()).unwrap();
+    assert_eq!(kind, CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH);
+    memset::cuMemsetD8_v2(scene.memory, 0, 8).unwrap();
+    launch(instantiate(captured), &scene);
+    assert_eq!(scene.bytes(), [8; 8]);
+}
+
+#[test]
+fn a_graph_is_written_as_dot() {
+    let scene = scene();
+    let (by_hand, node) = filled(&scene, 8);
+    made(|n| graph_node::cuGraphAddEmptyNode(n, by_hand, &node, 1));
+    let path = std::env::temp_dir().join(format!("cudaway-graph-{}.dot", std::process::id()));
+    let c_path = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+    graph::cuGraphDebugDotPrint(by_hand, c_path.as_ptr(), 1).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(text.starts_with("digraph") && text.contains("MEMSET") && text.contains("EMPTY"), "{text}");
+    assert_eq!(text.matches("->").count(), 1, "{text}");
+    assert_eq!(text.matches('{').count(), text.matches('}').count());
+    let nowhere = c"/nonexistent/graph.dot";
+    assert_eq!(graph::cuGraphDebugDotPrint(by_hand, nowhere.as_ptr(), 0), Err(Error::OperatingSystem));
+}
+
+#[test]
+fn dependencies_of_a_captured_stream_can_be_changed() {
+    let scene = scene();
+    let (by_hand, first) = filled(&scene, 1);
+    let relaxed = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    let none = core::ptr::null();
+    capture::cuStreamBeginCaptureToGraph(scene.stream, by_hand, &first, none, 1, relaxed).unwrap();
+    memset::cuMemsetD8Async(scene.memory, 2, 4, scene.stream).unwrap();
+    assert!(graph::cuGraphDestroy(by_hand).is_err(), "it is captured into");
+    let mut again = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    let second = capture::cuStreamBeginCaptureToGraph(scene.other, by_hand, none.cast(), none, 0, again);
+    assert_eq!(second, Err(Error::IllegalState));
+    // The next one waits for nothing.
+    capture::cuStreamUpdateCaptureDependencies(scene.stream, core::ptr::null_mut(), 0, 1).unwrap();
+    scene.launch_kernel(scene.stream).unwrap();
+    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    assert_eq!(captured, by_hand);
+    let mut n_roots = 0;
+    graph::cuGraphGetRootNodes(by_hand, core::ptr::null_mut(), &mut n_roots).unwrap();
+    let mut n_edges = 0;
+    graph::cuGraphGetEdges(by_hand, core::ptr::null_mut(), core::ptr::null_mut(), &mut n_edges).unwrap();
+    assert_eq!((n_roots, n_edges), (2, 1));
+    let late = capture::cuStreamUpdateCaptureDependencies(scene.stream, core::ptr::null_mut(), 0, 0);
+    assert_eq!(late, Err(Error::IllegalState));
+    capture::cuThreadExchangeStreamCaptureMode(&mut again).unwrap();
+    assert_eq!(again, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL);
+}
+
+#[test]
+fn a_recapture_asks_about_parameters_that_changed() {
+    let scene = scene();
+    let work = |value| {
+        memset::cuMemsetD8Async(scene.memory, value, 8, scene.stream)?;
+        scene.launch_kernel(scene.stream)
+    };
+    scene.begin();
+    work(1).unwrap();
+    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    unsafe extern "C" fn note(
+        data: *mut c_void,
+        _node: CUgraphNode,
+        old: *const CUgraphNodeParams,
+        new: *const CUgraphNodeParams,
+        _status: CUgraphRecaptureStatus,
+    ) -> CUresult {
+        // SAFETY: the test's own list; both structures are fills.
+        unsafe {
+            let seen = ((*old).__bindgen_anon_1.memset.value, (*new).__bindgen_anon_1.memset.value);
+            (*data.cast::<Vec<(u32, u32)>>()).push(seen);
+        }
+        CUresult::CUDA_SUCCESS
+    }
+    let mut seen: Vec<(u32, u32)> = vec![];
+    let data = (&raw mut seen).cast::<c_void>();
+    let relaxed = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    capture::cuStreamBeginRecaptureToGraph(scene.stream, relaxed, captured, Some(note), data).unwrap();
+    work(2).unwrap();
+    assert_eq!(made(|g| capture::cuStreamEndCapture(scene.stream, g)), captured);
+    assert_eq!(seen, [(1, 2)]);
+    launch(instantiate(captured), &scene);
+    assert_eq!(scene.bytes(), [2; 8]);
+    // Other work is no recapture.
+    capture::cuStreamBeginRecaptureToGraph(scene.stream, relaxed, captured, None, data).unwrap();
+    assert_eq!(scene.launch_kernel(scene.stream), Err(Error::GraphRecaptureFailure));
+    let mut nothing: CUgraph = core::ptr::null_mut();
+    assert!(capture::cuStreamEndCapture(scene.stream, (&mut nothing).into()).is_err());
+}
+
+/// Ends a capture that was spoiled.
+fn spoiled(stream: CUstream) {
+    let mut nothing: CUgraph = core::ptr::null_mut();
+    let answer = capture::cuStreamEndCapture(stream, (&mut nothing).into());
+    assert_eq!((answer, nothing), (Err(Error::StreamCaptureInvalidated), core::ptr::null_mut()));
+}
+
+#[test]
+fn captures_neither_merge_nor_wait_for_what_is_outside() {
+    let scene = scene();
+    let event = made(|e| event::cuEventCreate(e, 2));
+    // 905: an event of no capture.
+    event::cuEventRecord(event, scene.other).unwrap();
+    scene.begin();
+    assert_eq!(stream::cuStreamWaitEvent(scene.stream, event, 0), Err(Error::StreamCaptureIsolation));
+    spoiled(scene.stream);
+    // 902: an event of another capture; both end.
+    scene.begin();
+    let global = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    capture::cuStreamBeginCapture_v2(scene.other, global).unwrap();
+    event::cuEventRecord(event, scene.other).unwrap();
+    assert_eq!(stream::cuStreamWaitEvent(scene.stream, event, 0), Err(Error::StreamCaptureMerge));
+    spoiled(scene.stream);
+    spoiled(scene.other);
+    // 907: the host asks for an event that was last recorded in a capture, also afterwards.
+    scene.begin();
+    event::cuEventRecord(event, scene.stream).unwrap();
+    made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    assert_eq!(event::cuEventQuery(event), Err(Error::CapturedEvent));
+    assert_eq!(event::cuEventSynchronize(event), Err(Error::CapturedEvent));
+    assert_eq!(stream::cuStreamWaitEvent(scene.stream, event, 0), Err(Error::CapturedEvent));
+    event::cuEventRecord(event, scene.stream).unwrap();
+    event::cuEventQuery(event).unwrap();
+    // 903: ended on a stream that joined.
+    scene.begin();
+    event::cuEventRecord(event, scene.stream).unwrap();
+    stream::cuStreamWaitEvent(scene.other, event, 0).unwrap();
+    let mut nothing: CUgraph = core::ptr::null_mut();
+    let answer = capture::cuStreamEndCapture(scene.other, (&mut nothing).into());
+    assert_eq!(answer, Err(Error::StreamCaptureUnmatched));
+    spoiled(scene.stream);
+    // 401: captured already.
+    scene.begin();
+    assert_eq!(capture::cuStreamBeginCapture_v2(scene.stream, global), Err(Error::IllegalState));
+    made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    event::cuEventDestroy_v2(event).unwrap();
+}
+
+#[test]
+fn the_legacy_stream_is_not_used_while_a_blocking_stream_is_captured() {
+    let scene = scene();
+    let blocking = made(|s| stream::cuStreamCreate(s, 0));
+    let begin = || capture::cuStreamBeginCapture(blocking).unwrap();
+    let null = core::ptr::null_mut();
+    let mut host = [0u8; 4];
+    let mut status = CUstreamCaptureStatus(9);
+    begin();
+    // The question spoils nothing.
+    let asked = capture::cuStreamIsCapturing(null, (&mut status).into());
+    assert_eq!(asked, Err(Error::StreamCaptureImplicit));
+    capture::cuStreamIsCapturing(blocking, (&mut status).into()).unwrap();
+    assert_eq!(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    assert_eq!(memset::cuMemsetD8Async(scene.memory, 1, 4, null), Err(Error::StreamCaptureImplicit));
+    spoiled(blocking);
+    begin();
+    let copied = copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), scene.memory, 4);
+    assert_eq!(copied, Err(Error::StreamCaptureImplicit));
+    spoiled(blocking);
+    begin();
+    assert_eq!(context::cuCtxSynchronize(), Err(Error::StreamCaptureUnsupported));
+    spoiled(blocking);
+    // A stream that does not block has nothing to do with it.
+    scene.begin();
+    memset::cuMemsetD8Async(scene.memory, 1, 4, null).unwrap();
+    copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), scene.memory, 4).unwrap();
+    made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    stream::cuStreamDestroy_v2(blocking).unwrap();
+}
+
+#[test]
+fn the_modes_say_who_may_allocate() {
+    let scene = scene();
+    let [global, local, relaxed] = [
+        CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+        CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+        CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
+    ];
+    let allocate = || {
+        let mut address = 0;
+        memory::cuMemAlloc_v2((&mut address).into(), 16)?;
+        memory::cuMemFree_v2(address)
+    };
+    // Of a thread with this mode.
+    let elsewhere = |mode: CUstreamCaptureMode| {
+        let context = scene.context as usize;
+        std::thread::spawn(move || {
+            context::cuCtxSetCurrent(context as CUcontext).unwrap();
+            let mut mode = mode;
+            capture::cuThreadExchangeStreamCaptureMode(&mut mode).unwrap();
+            let mut address = 0;
+            memory::cuMemAlloc_v2((&mut address).into(), 16)?;
+            memory::cuMemFree_v2(address)
+        })
+        .join()
+        .unwrap()
+    };
+    let unsupported = Err(Error::StreamCaptureUnsupported);
+    // mode of the capture, of the other thread, what it gets
+    let rows = [
+        (global, global, unsupported),
+        (global, local, Ok(())),
+        (global, relaxed, Ok(())),
+        (local, global, Ok(())),
+        (relaxed, global, Ok(())),
+    ];
+    for (capturing, other, expected) in rows {
+        capture::cuStreamBeginCapture_v2(scene.stream, capturing).unwrap();
+        assert_eq!(elsewhere(other), expected, "{capturing:?} {other:?}");
+        match expected {
+            Ok(()) => drop(made(|g| capture::cuStreamEndCapture(scene.stream, g))),
+            Err(_) => spoiled(scene.stream),
+        }
+    }
+    // The capturing thread itself.
+    for mode in [global, local] {
+        capture::cuStreamBeginCapture_v2(scene.stream, mode).unwrap();
+        assert_eq!(allocate(), unsupported);
+        spoiled(scene.stream);
+        capture::cuStreamBeginCapture_v2(scene.stream, mode).unwrap();
+        let mut own = relaxed;
+        capture::cuThreadExchangeStreamCaptureMode(&mut own).unwrap();
+        assert_eq!(allocate(), Ok(()), "this thread said so");
+        capture::cuThreadExchangeStreamCaptureMode(&mut own).unwrap();
+        made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    }
+    capture::cuStreamBeginCapture_v2(scene.stream, relaxed).unwrap();
+    assert_eq!(allocate(), Ok(()));
+    made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    // 908: only a relaxed capture ends on another thread.
+    for (mode, expected) in [(local, Err(Error::StreamCaptureWrongThread)), (relaxed, Ok(()))] {
+        capture::cuStreamBeginCapture_v2(scene.stream, mode).unwrap();
+        let (context, stream) = (scene.context as usize, scene.stream as usize);
+        let ended = std::thread::spawn(move || {
+            context::cuCtxSetCurrent(context as CUcontext).unwrap();
+            let mut graph: CUgraph = core::ptr::null_mut();
+            capture::cuStreamEndCapture(stream as CUstream, (&mut graph).into())
+        });
+        assert_eq!(ended.join().unwrap(), expected);
+        if expected.is_err() {
+            made(|g| capture::cuStreamEndCapture(scene.stream, g));
+        }
+    }
+}
+
+#[test]
+fn external_records_are_nodes_of_a_capture_only() {
+    let scene = scene();
+    let event = made(|e| event::cuEventCreate(e, 2));
+    assert!(event::cuEventRecordWithFlags(event, scene.stream, 1).is_err());
+    scene.begin();
+    event::cuEventRecordWithFlags(event, scene.stream, 1).unwrap();
+    stream::cuStreamWaitEvent(scene.stream, event, 1).unwrap();
+    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let mut nodes = [core::ptr::null_mut(); 2];
+    let mut n_nodes = 2;
+    graph::cuGraphGetNodes(captured, nodes.as_mut_ptr(), &mut n_nodes).unwrap();
+    let recorded = made(|e| graph_node::cuGraphEventRecordNodeGetEvent(nodes[0], e));
+    let waited = made(|e| graph_node::cuGraphEventWaitNodeGetEvent(nodes[1], e));
+    assert_eq!((recorded, waited), (event, event));
+    let second = made(|e| event::cuEventCreate(e, 2));
+    graph_node::cuGraphEventRecordNodeSetEvent(nodes[0], second).unwrap();
+    assert!(graph_node::cuGraphEventRecordNodeSetEvent(nodes[1], second).is_err(), "a wait");
+    launch(instantiate(captured), &scene);
 }

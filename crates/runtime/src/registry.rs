@@ -285,6 +285,14 @@ pub fn kernel(function: *const c_void) -> Result<CUkernel> {
     }
 }
 
+/// The host function that a driver's kernel was registered for.
+pub fn host_of(kernel: CUkernel) -> Option<*mut c_void> {
+    let registry = REGISTRY.read();
+    let is_meant = |function: &Function| function.kernel.get().is_some_and(|known| known.0 == kernel);
+    let (host, _) = registry.functions.iter().find(|(_, function)| is_meant(function))?;
+    Some(ptr::with_exposed_provenance_mut(*host))
+}
+
 /// The variable behind a host symbol: its address and size in the current context.
 pub fn symbol(host: *const c_void) -> Result<(CUdeviceptr, usize)> {
     let variable = REGISTRY.read().variables.get(&host.addr()).cloned().ok_or(Error::InvalidSymbol)?;

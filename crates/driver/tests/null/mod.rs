@@ -20,6 +20,8 @@ pub static LIVE: AtomicI64 = AtomicI64::new(0);
 pub static DEVICE: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// The first argument of the last launch that had a list of them.
 pub static LAST_ARGUMENT: AtomicU64 = AtomicU64::new(0);
+/// A word that every launch sets to 0, if it is not null: what a kernel may do to a condition.
+pub static ON_LAUNCH: AtomicUsize = AtomicUsize::new(0);
 /// What ended the last launch's `extra`.
 pub static LAST_EXTRA_END: AtomicUsize = AtomicUsize::new(0);
 
@@ -306,6 +308,11 @@ unsafe extern "C" fn hipModuleLaunchKernel(
     extra: *mut *mut c_void,
 ) -> hipError_t {
     LAUNCHES.fetch_add(1, Ordering::Relaxed);
+    let word = core::ptr::with_exposed_provenance_mut::<u32>(ON_LAUNCH.load(Ordering::Relaxed));
+    if !word.is_null() {
+        // SAFETY: the test's own word.
+        unsafe { word.write(0) };
+    }
     if !params.is_null() {
         // SAFETY: the driver calls with what HIP asks for.
         LAST_ARGUMENT.store(unsafe { *(*params).cast::<u64>() }, Ordering::Relaxed);

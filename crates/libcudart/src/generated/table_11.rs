@@ -485,11 +485,13 @@ unsafe extern "C" fn cudaDeviceGetDefaultMemPool(memPool: *mut cudaMemPool_t, de
 }
 
 unsafe extern "C" fn cudaDeviceGetGraphMemAttribute(
-    _device: c_int,
-    _attr: cudaGraphMemAttributeType,
-    _value: *mut c_void,
+    device: c_int,
+    attr: cudaGraphMemAttributeType,
+    value: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGetGraphMemAttribute")
+    ::runtime::entry("cudaDeviceGetGraphMemAttribute", || {
+        ::runtime::api::graph::cudaDeviceGetGraphMemAttribute(device, attr, value)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceGetLimit(pValue: *mut usize, limit: cudaLimit) -> cudaError_t {
@@ -568,8 +570,8 @@ unsafe extern "C" fn cudaDeviceGetTexture1DLinearMaxWidth(
     })
 }
 
-unsafe extern "C" fn cudaDeviceGraphMemTrim(_device: c_int) -> cudaError_t {
-    ::runtime::missing("cudaDeviceGraphMemTrim")
+unsafe extern "C" fn cudaDeviceGraphMemTrim(device: c_int) -> cudaError_t {
+    ::runtime::entry("cudaDeviceGraphMemTrim", || ::runtime::api::graph::cudaDeviceGraphMemTrim(device))
 }
 
 unsafe extern "C" fn cudaDeviceReset() -> cudaError_t {
@@ -583,11 +585,13 @@ unsafe extern "C" fn cudaDeviceSetCacheConfig(cacheConfig: cudaFuncCache) -> cud
 }
 
 unsafe extern "C" fn cudaDeviceSetGraphMemAttribute(
-    _device: c_int,
-    _attr: cudaGraphMemAttributeType,
-    _value: *mut c_void,
+    device: c_int,
+    attr: cudaGraphMemAttributeType,
+    value: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::missing("cudaDeviceSetGraphMemAttribute")
+    ::runtime::entry("cudaDeviceSetGraphMemAttribute", || {
+        ::runtime::api::graph::cudaDeviceSetGraphMemAttribute(device, attr, value)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceSetLimit(limit: cudaLimit, value: usize) -> cudaError_t {
@@ -1164,51 +1168,84 @@ unsafe extern "C" fn cudaGetTextureReference(
 }
 
 unsafe extern "C" fn cudaGraphAddChildGraphNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _childGraph: cudaGraph_t,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    childGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddChildGraphNode")
+    ::runtime::entry("cudaGraphAddChildGraphNode", || {
+        ::runtime::api::graph_node::cudaGraphAddChildGraphNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            childGraph,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddDependencies(
-    _graph: cudaGraph_t,
-    _from: *const cudaGraphNode_t,
-    _to: *const cudaGraphNode_t,
-    _numDependencies: usize,
+    graph: cudaGraph_t,
+    from: *const cudaGraphNode_t,
+    to: *const cudaGraphNode_t,
+    numDependencies: usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddDependencies")
+    ::runtime::entry("cudaGraphAddDependencies", || {
+        ::runtime::api::graph::cudaGraphAddDependencies_v11(graph, from, to, numDependencies)
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddEmptyNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddEmptyNode")
+    ::runtime::entry("cudaGraphAddEmptyNode", || {
+        ::runtime::api::graph_node::cudaGraphAddEmptyNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddEventRecordNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _event: cudaEvent_t,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddEventRecordNode")
+    ::runtime::entry("cudaGraphAddEventRecordNode", || {
+        ::runtime::api::graph_node::cudaGraphAddEventRecordNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            event,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddEventWaitNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _event: cudaEvent_t,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddEventWaitNode")
+    ::runtime::entry("cudaGraphAddEventWaitNode", || {
+        ::runtime::api::graph_node::cudaGraphAddEventWaitNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            event,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddExternalSemaphoresSignalNode(
@@ -1232,194 +1269,308 @@ unsafe extern "C" fn cudaGraphAddExternalSemaphoresWaitNode(
 }
 
 unsafe extern "C" fn cudaGraphAddHostNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _pNodeParams: *const cudaHostNodeParams,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    pNodeParams: *const cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddHostNode")
+    ::runtime::entry("cudaGraphAddHostNode", || {
+        ::runtime::api::graph_node::cudaGraphAddHostNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            unsafe { borrow(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddKernelNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _pNodeParams: *const cudaKernelNodeParams,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    pNodeParams: *const cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddKernelNode")
+    ::runtime::entry("cudaGraphAddKernelNode", || {
+        ::runtime::api::graph_node::cudaGraphAddKernelNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            unsafe { borrow(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddMemAllocNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _nodeParams: *mut cudaMemAllocNodeParams,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    nodeParams: *mut cudaMemAllocNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddMemAllocNode")
+    ::runtime::entry("cudaGraphAddMemAllocNode", || {
+        ::runtime::api::graph_node::cudaGraphAddMemAllocNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            nodeParams,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddMemFreeNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _dptr: *mut c_void,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    dptr: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddMemFreeNode")
+    ::runtime::entry("cudaGraphAddMemFreeNode", || {
+        ::runtime::api::graph_node::cudaGraphAddMemFreeNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            dptr,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddMemcpyNode1D(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _dst: *mut c_void,
-    _src: *const c_void,
-    _count: usize,
-    _kind: cudaMemcpyKind,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    dst: *mut c_void,
+    src: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddMemcpyNode1D")
+    ::runtime::entry("cudaGraphAddMemcpyNode1D", || {
+        ::runtime::api::graph_node::cudaGraphAddMemcpyNode1D(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            dst,
+            src,
+            count,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddMemcpyNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _pCopyParams: *const cudaMemcpy3DParms,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    pCopyParams: *const cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddMemcpyNode")
+    ::runtime::entry("cudaGraphAddMemcpyNode", || {
+        ::runtime::api::graph_node::cudaGraphAddMemcpyNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            unsafe { borrow(pCopyParams, "pCopyParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddMemcpyNodeFromSymbol(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _dst: *mut c_void,
-    _symbol: *const c_void,
-    _count: usize,
-    _offset: usize,
-    _kind: cudaMemcpyKind,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    dst: *mut c_void,
+    symbol: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddMemcpyNodeFromSymbol")
+    ::runtime::entry("cudaGraphAddMemcpyNodeFromSymbol", || {
+        ::runtime::api::graph_node::cudaGraphAddMemcpyNodeFromSymbol(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            dst,
+            symbol,
+            count,
+            offset,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddMemcpyNodeToSymbol(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _symbol: *const c_void,
-    _src: *const c_void,
-    _count: usize,
-    _offset: usize,
-    _kind: cudaMemcpyKind,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    symbol: *const c_void,
+    src: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddMemcpyNodeToSymbol")
+    ::runtime::entry("cudaGraphAddMemcpyNodeToSymbol", || {
+        ::runtime::api::graph_node::cudaGraphAddMemcpyNodeToSymbol(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            symbol,
+            src,
+            count,
+            offset,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddMemsetNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _pMemsetParams: *const cudaMemsetParams,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    pMemsetParams: *const cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddMemsetNode")
+    ::runtime::entry("cudaGraphAddMemsetNode", || {
+        ::runtime::api::graph_node::cudaGraphAddMemsetNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            unsafe { borrow(pMemsetParams, "pMemsetParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphChildGraphNodeGetGraph(
-    _node: cudaGraphNode_t,
-    _pGraph: *mut cudaGraph_t,
+    node: cudaGraphNode_t,
+    pGraph: *mut cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphChildGraphNodeGetGraph")
+    ::runtime::entry("cudaGraphChildGraphNodeGetGraph", || {
+        ::runtime::api::graph_node::cudaGraphChildGraphNodeGetGraph(
+            node,
+            unsafe { Out::new(pGraph, "pGraph") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphClone(
-    _pGraphClone: *mut cudaGraph_t,
-    _originalGraph: cudaGraph_t,
+    pGraphClone: *mut cudaGraph_t,
+    originalGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphClone")
+    ::runtime::entry("cudaGraphClone", || {
+        ::runtime::api::graph::cudaGraphClone(unsafe { Out::new(pGraphClone, "pGraphClone") }?, originalGraph)
+    })
 }
 
-unsafe extern "C" fn cudaGraphCreate(_pGraph: *mut cudaGraph_t, _flags: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaGraphCreate")
+unsafe extern "C" fn cudaGraphCreate(pGraph: *mut cudaGraph_t, flags: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaGraphCreate", || {
+        ::runtime::api::graph::cudaGraphCreate(unsafe { Out::new(pGraph, "pGraph") }?, flags)
+    })
 }
 
 unsafe extern "C" fn cudaGraphDebugDotPrint(
-    _graph: cudaGraph_t,
-    _path: *const c_char,
-    _flags: c_uint,
+    graph: cudaGraph_t,
+    path: *const c_char,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphDebugDotPrint")
+    ::runtime::entry("cudaGraphDebugDotPrint", || {
+        ::runtime::api::graph::cudaGraphDebugDotPrint(graph, path, flags)
+    })
 }
 
-unsafe extern "C" fn cudaGraphDestroy(_graph: cudaGraph_t) -> cudaError_t {
-    ::runtime::missing("cudaGraphDestroy")
+unsafe extern "C" fn cudaGraphDestroy(graph: cudaGraph_t) -> cudaError_t {
+    ::runtime::entry("cudaGraphDestroy", || ::runtime::api::graph::cudaGraphDestroy(graph))
 }
 
-unsafe extern "C" fn cudaGraphDestroyNode(_node: cudaGraphNode_t) -> cudaError_t {
-    ::runtime::missing("cudaGraphDestroyNode")
+unsafe extern "C" fn cudaGraphDestroyNode(node: cudaGraphNode_t) -> cudaError_t {
+    ::runtime::entry("cudaGraphDestroyNode", || ::runtime::api::graph::cudaGraphDestroyNode(node))
 }
 
 unsafe extern "C" fn cudaGraphEventRecordNodeGetEvent(
-    _node: cudaGraphNode_t,
-    _event_out: *mut cudaEvent_t,
+    node: cudaGraphNode_t,
+    event_out: *mut cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphEventRecordNodeGetEvent")
+    ::runtime::entry("cudaGraphEventRecordNodeGetEvent", || {
+        ::runtime::api::graph_node::cudaGraphEventRecordNodeGetEvent(
+            node,
+            unsafe { Out::new(event_out, "event_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphEventRecordNodeSetEvent(
-    _node: cudaGraphNode_t,
-    _event: cudaEvent_t,
+    node: cudaGraphNode_t,
+    event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphEventRecordNodeSetEvent")
+    ::runtime::entry("cudaGraphEventRecordNodeSetEvent", || {
+        ::runtime::api::graph_node::cudaGraphEventRecordNodeSetEvent(node, event)
+    })
 }
 
 unsafe extern "C" fn cudaGraphEventWaitNodeGetEvent(
-    _node: cudaGraphNode_t,
-    _event_out: *mut cudaEvent_t,
+    node: cudaGraphNode_t,
+    event_out: *mut cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphEventWaitNodeGetEvent")
+    ::runtime::entry("cudaGraphEventWaitNodeGetEvent", || {
+        ::runtime::api::graph_node::cudaGraphEventWaitNodeGetEvent(
+            node,
+            unsafe { Out::new(event_out, "event_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphEventWaitNodeSetEvent(
-    _node: cudaGraphNode_t,
-    _event: cudaEvent_t,
+    node: cudaGraphNode_t,
+    event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphEventWaitNodeSetEvent")
+    ::runtime::entry("cudaGraphEventWaitNodeSetEvent", || {
+        ::runtime::api::graph_node::cudaGraphEventWaitNodeSetEvent(node, event)
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecChildGraphNodeSetParams(
-    _hGraphExec: cudaGraphExec_t,
-    _node: cudaGraphNode_t,
-    _childGraph: cudaGraph_t,
+    hGraphExec: cudaGraphExec_t,
+    node: cudaGraphNode_t,
+    childGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecChildGraphNodeSetParams")
+    ::runtime::entry("cudaGraphExecChildGraphNodeSetParams", || {
+        ::runtime::api::graph_node::cudaGraphExecChildGraphNodeSetParams(hGraphExec, node, childGraph)
+    })
 }
 
-unsafe extern "C" fn cudaGraphExecDestroy(_graphExec: cudaGraphExec_t) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecDestroy")
+unsafe extern "C" fn cudaGraphExecDestroy(graphExec: cudaGraphExec_t) -> cudaError_t {
+    ::runtime::entry("cudaGraphExecDestroy", || ::runtime::api::graph::cudaGraphExecDestroy(graphExec))
 }
 
 unsafe extern "C" fn cudaGraphExecEventRecordNodeSetEvent(
-    _hGraphExec: cudaGraphExec_t,
-    _hNode: cudaGraphNode_t,
-    _event: cudaEvent_t,
+    hGraphExec: cudaGraphExec_t,
+    hNode: cudaGraphNode_t,
+    event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecEventRecordNodeSetEvent")
+    ::runtime::entry("cudaGraphExecEventRecordNodeSetEvent", || {
+        ::runtime::api::graph_node::cudaGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event)
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecEventWaitNodeSetEvent(
-    _hGraphExec: cudaGraphExec_t,
-    _hNode: cudaGraphNode_t,
-    _event: cudaEvent_t,
+    hGraphExec: cudaGraphExec_t,
+    hNode: cudaGraphNode_t,
+    event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecEventWaitNodeSetEvent")
+    ::runtime::entry("cudaGraphExecEventWaitNodeSetEvent", || {
+        ::runtime::api::graph_node::cudaGraphExecEventWaitNodeSetEvent(hGraphExec, hNode, event)
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecExternalSemaphoresSignalNodeSetParams(
@@ -1439,79 +1590,139 @@ unsafe extern "C" fn cudaGraphExecExternalSemaphoresWaitNodeSetParams(
 }
 
 unsafe extern "C" fn cudaGraphExecHostNodeSetParams(
-    _hGraphExec: cudaGraphExec_t,
-    _node: cudaGraphNode_t,
-    _pNodeParams: *const cudaHostNodeParams,
+    hGraphExec: cudaGraphExec_t,
+    node: cudaGraphNode_t,
+    pNodeParams: *const cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecHostNodeSetParams")
+    ::runtime::entry("cudaGraphExecHostNodeSetParams", || {
+        ::runtime::api::graph_node::cudaGraphExecHostNodeSetParams(
+            hGraphExec,
+            node,
+            unsafe { borrow(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecKernelNodeSetParams(
-    _hGraphExec: cudaGraphExec_t,
-    _node: cudaGraphNode_t,
-    _pNodeParams: *const cudaKernelNodeParams,
+    hGraphExec: cudaGraphExec_t,
+    node: cudaGraphNode_t,
+    pNodeParams: *const cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecKernelNodeSetParams")
+    ::runtime::entry("cudaGraphExecKernelNodeSetParams", || {
+        ::runtime::api::graph_node::cudaGraphExecKernelNodeSetParams(
+            hGraphExec,
+            node,
+            unsafe { borrow(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams1D(
-    _hGraphExec: cudaGraphExec_t,
-    _node: cudaGraphNode_t,
-    _dst: *mut c_void,
-    _src: *const c_void,
-    _count: usize,
-    _kind: cudaMemcpyKind,
+    hGraphExec: cudaGraphExec_t,
+    node: cudaGraphNode_t,
+    dst: *mut c_void,
+    src: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecMemcpyNodeSetParams1D")
+    ::runtime::entry("cudaGraphExecMemcpyNodeSetParams1D", || {
+        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams1D(
+            hGraphExec,
+            node,
+            dst,
+            src,
+            count,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams(
-    _hGraphExec: cudaGraphExec_t,
-    _node: cudaGraphNode_t,
-    _pNodeParams: *const cudaMemcpy3DParms,
+    hGraphExec: cudaGraphExec_t,
+    node: cudaGraphNode_t,
+    pNodeParams: *const cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecMemcpyNodeSetParams")
+    ::runtime::entry("cudaGraphExecMemcpyNodeSetParams", || {
+        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams(
+            hGraphExec,
+            node,
+            unsafe { borrow(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsFromSymbol(
-    _hGraphExec: cudaGraphExec_t,
-    _node: cudaGraphNode_t,
-    _dst: *mut c_void,
-    _symbol: *const c_void,
-    _count: usize,
-    _offset: usize,
-    _kind: cudaMemcpyKind,
+    hGraphExec: cudaGraphExec_t,
+    node: cudaGraphNode_t,
+    dst: *mut c_void,
+    symbol: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecMemcpyNodeSetParamsFromSymbol")
+    ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsFromSymbol", || {
+        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsFromSymbol(
+            hGraphExec,
+            node,
+            dst,
+            symbol,
+            count,
+            offset,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsToSymbol(
-    _hGraphExec: cudaGraphExec_t,
-    _node: cudaGraphNode_t,
-    _symbol: *const c_void,
-    _src: *const c_void,
-    _count: usize,
-    _offset: usize,
-    _kind: cudaMemcpyKind,
+    hGraphExec: cudaGraphExec_t,
+    node: cudaGraphNode_t,
+    symbol: *const c_void,
+    src: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecMemcpyNodeSetParamsToSymbol")
+    ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsToSymbol", || {
+        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsToSymbol(
+            hGraphExec,
+            node,
+            symbol,
+            src,
+            count,
+            offset,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecMemsetNodeSetParams(
-    _hGraphExec: cudaGraphExec_t,
-    _node: cudaGraphNode_t,
-    _pNodeParams: *const cudaMemsetParams,
+    hGraphExec: cudaGraphExec_t,
+    node: cudaGraphNode_t,
+    pNodeParams: *const cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecMemsetNodeSetParams")
+    ::runtime::entry("cudaGraphExecMemsetNodeSetParams", || {
+        ::runtime::api::graph_node::cudaGraphExecMemsetNodeSetParams(
+            hGraphExec,
+            node,
+            unsafe { borrow(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecUpdate(
-    _hGraphExec: cudaGraphExec_t,
-    _hGraph: cudaGraph_t,
-    _hErrorNode_out: *mut cudaGraphNode_t,
-    _updateResult_out: *mut cudaGraphExecUpdateResult,
+    hGraphExec: cudaGraphExec_t,
+    hGraph: cudaGraph_t,
+    hErrorNode_out: *mut cudaGraphNode_t,
+    updateResult_out: *mut cudaGraphExecUpdateResult,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecUpdate")
+    ::runtime::entry("cudaGraphExecUpdate", || {
+        ::runtime::api::graph::cudaGraphExecUpdate_v11(
+            hGraphExec,
+            hGraph,
+            unsafe { OptOut::new(hErrorNode_out) },
+            unsafe { Out::new(updateResult_out, "updateResult_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeGetParams(
@@ -1543,260 +1754,389 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeSetParams(
 }
 
 unsafe extern "C" fn cudaGraphGetEdges(
-    _graph: cudaGraph_t,
-    _from: *mut cudaGraphNode_t,
-    _to: *mut cudaGraphNode_t,
-    _numEdges: *mut usize,
+    graph: cudaGraph_t,
+    from: *mut cudaGraphNode_t,
+    to: *mut cudaGraphNode_t,
+    numEdges: *mut usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphGetEdges")
+    ::runtime::entry("cudaGraphGetEdges", || {
+        ::runtime::api::graph::cudaGraphGetEdges_v11(graph, from, to, numEdges)
+    })
 }
 
 unsafe extern "C" fn cudaGraphGetNodes(
-    _graph: cudaGraph_t,
-    _nodes: *mut cudaGraphNode_t,
-    _numNodes: *mut usize,
+    graph: cudaGraph_t,
+    nodes: *mut cudaGraphNode_t,
+    numNodes: *mut usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphGetNodes")
+    ::runtime::entry("cudaGraphGetNodes", || ::runtime::api::graph::cudaGraphGetNodes(graph, nodes, numNodes))
 }
 
 unsafe extern "C" fn cudaGraphGetRootNodes(
-    _graph: cudaGraph_t,
-    _pRootNodes: *mut cudaGraphNode_t,
-    _pNumRootNodes: *mut usize,
+    graph: cudaGraph_t,
+    pRootNodes: *mut cudaGraphNode_t,
+    pNumRootNodes: *mut usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphGetRootNodes")
+    ::runtime::entry("cudaGraphGetRootNodes", || {
+        ::runtime::api::graph::cudaGraphGetRootNodes(graph, pRootNodes, pNumRootNodes)
+    })
 }
 
 unsafe extern "C" fn cudaGraphHostNodeGetParams(
-    _node: cudaGraphNode_t,
-    _pNodeParams: *mut cudaHostNodeParams,
+    node: cudaGraphNode_t,
+    pNodeParams: *mut cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphHostNodeGetParams")
+    ::runtime::entry("cudaGraphHostNodeGetParams", || {
+        ::runtime::api::graph_node::cudaGraphHostNodeGetParams(
+            node,
+            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphHostNodeSetParams(
-    _node: cudaGraphNode_t,
-    _pNodeParams: *const cudaHostNodeParams,
+    node: cudaGraphNode_t,
+    pNodeParams: *const cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphHostNodeSetParams")
+    ::runtime::entry("cudaGraphHostNodeSetParams", || {
+        ::runtime::api::graph_node::cudaGraphHostNodeSetParams(
+            node,
+            unsafe { borrow(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphInstantiate(
-    _pGraphExec: *mut cudaGraphExec_t,
-    _graph: cudaGraph_t,
-    _pErrorNode: *mut cudaGraphNode_t,
-    _pLogBuffer: *mut c_char,
-    _bufferSize: usize,
+    pGraphExec: *mut cudaGraphExec_t,
+    graph: cudaGraph_t,
+    pErrorNode: *mut cudaGraphNode_t,
+    pLogBuffer: *mut c_char,
+    bufferSize: usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphInstantiate")
+    ::runtime::entry("cudaGraphInstantiate", || {
+        ::runtime::api::graph::cudaGraphInstantiate_v11(
+            unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+            graph,
+            unsafe { OptOut::new(pErrorNode) },
+            pLogBuffer,
+            bufferSize,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphInstantiateWithFlags(
-    _pGraphExec: *mut cudaGraphExec_t,
-    _graph: cudaGraph_t,
-    _flags: c_ulonglong,
+    pGraphExec: *mut cudaGraphExec_t,
+    graph: cudaGraph_t,
+    flags: c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphInstantiateWithFlags")
+    ::runtime::entry("cudaGraphInstantiateWithFlags", || {
+        ::runtime::api::graph::cudaGraphInstantiateWithFlags(
+            unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+            graph,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphKernelNodeCopyAttributes(
-    _hSrc: cudaGraphNode_t,
-    _hDst: cudaGraphNode_t,
+    hSrc: cudaGraphNode_t,
+    hDst: cudaGraphNode_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphKernelNodeCopyAttributes")
+    ::runtime::entry("cudaGraphKernelNodeCopyAttributes", || {
+        ::runtime::api::graph_node::cudaGraphKernelNodeCopyAttributes_v11(hSrc, hDst)
+    })
 }
 
 unsafe extern "C" fn cudaGraphKernelNodeGetAttribute(
-    _hNode: cudaGraphNode_t,
-    _attr: cudaLaunchAttributeID,
-    _value_out: *mut cudaLaunchAttributeValue,
+    hNode: cudaGraphNode_t,
+    attr: cudaLaunchAttributeID,
+    value_out: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphKernelNodeGetAttribute")
+    ::runtime::entry("cudaGraphKernelNodeGetAttribute", || {
+        ::runtime::api::graph_node::cudaGraphKernelNodeGetAttribute(
+            hNode,
+            attr,
+            unsafe { Out::new(value_out, "value_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphKernelNodeGetParams(
-    _node: cudaGraphNode_t,
-    _pNodeParams: *mut cudaKernelNodeParams,
+    node: cudaGraphNode_t,
+    pNodeParams: *mut cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphKernelNodeGetParams")
+    ::runtime::entry("cudaGraphKernelNodeGetParams", || {
+        ::runtime::api::graph_node::cudaGraphKernelNodeGetParams(
+            node,
+            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphKernelNodeSetAttribute(
-    _hNode: cudaGraphNode_t,
-    _attr: cudaLaunchAttributeID,
-    _value: *const cudaLaunchAttributeValue,
+    hNode: cudaGraphNode_t,
+    attr: cudaLaunchAttributeID,
+    value: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphKernelNodeSetAttribute")
+    ::runtime::entry("cudaGraphKernelNodeSetAttribute", || {
+        ::runtime::api::graph_node::cudaGraphKernelNodeSetAttribute(
+            hNode,
+            attr,
+            unsafe { borrow(value, "value") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphKernelNodeSetParams(
-    _node: cudaGraphNode_t,
-    _pNodeParams: *const cudaKernelNodeParams,
+    node: cudaGraphNode_t,
+    pNodeParams: *const cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphKernelNodeSetParams")
+    ::runtime::entry("cudaGraphKernelNodeSetParams", || {
+        ::runtime::api::graph_node::cudaGraphKernelNodeSetParams(
+            node,
+            unsafe { borrow(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
-unsafe extern "C" fn cudaGraphLaunch(_graphExec: cudaGraphExec_t, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaGraphLaunch")
+unsafe extern "C" fn cudaGraphLaunch(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaGraphLaunch", || ::runtime::api::graph::cudaGraphLaunch(graphExec, stream))
 }
 
-unsafe extern "C" fn cudaGraphLaunch_ptsz(_graphExec: cudaGraphExec_t, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaGraphLaunch_ptsz")
+unsafe extern "C" fn cudaGraphLaunch_ptsz(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaGraphLaunch_ptsz", || {
+        ::runtime::api::graph::cudaGraphLaunch(graphExec, stream)
+    })
 }
 
 unsafe extern "C" fn cudaGraphMemAllocNodeGetParams(
-    _node: cudaGraphNode_t,
-    _params_out: *mut cudaMemAllocNodeParams,
+    node: cudaGraphNode_t,
+    params_out: *mut cudaMemAllocNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphMemAllocNodeGetParams")
+    ::runtime::entry("cudaGraphMemAllocNodeGetParams", || {
+        ::runtime::api::graph_node::cudaGraphMemAllocNodeGetParams(
+            node,
+            unsafe { Out::new(params_out, "params_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphMemFreeNodeGetParams(
-    _node: cudaGraphNode_t,
-    _dptr_out: *mut c_void,
+    node: cudaGraphNode_t,
+    dptr_out: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphMemFreeNodeGetParams")
+    ::runtime::entry("cudaGraphMemFreeNodeGetParams", || {
+        ::runtime::api::graph_node::cudaGraphMemFreeNodeGetParams(node, dptr_out)
+    })
 }
 
 unsafe extern "C" fn cudaGraphMemcpyNodeGetParams(
-    _node: cudaGraphNode_t,
-    _pNodeParams: *mut cudaMemcpy3DParms,
+    node: cudaGraphNode_t,
+    pNodeParams: *mut cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphMemcpyNodeGetParams")
+    ::runtime::entry("cudaGraphMemcpyNodeGetParams", || {
+        ::runtime::api::graph_node::cudaGraphMemcpyNodeGetParams(
+            node,
+            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphMemcpyNodeSetParams1D(
-    _node: cudaGraphNode_t,
-    _dst: *mut c_void,
-    _src: *const c_void,
-    _count: usize,
-    _kind: cudaMemcpyKind,
+    node: cudaGraphNode_t,
+    dst: *mut c_void,
+    src: *const c_void,
+    count: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphMemcpyNodeSetParams1D")
+    ::runtime::entry("cudaGraphMemcpyNodeSetParams1D", || {
+        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams1D(node, dst, src, count, kind)
+    })
 }
 
 unsafe extern "C" fn cudaGraphMemcpyNodeSetParams(
-    _node: cudaGraphNode_t,
-    _pNodeParams: *const cudaMemcpy3DParms,
+    node: cudaGraphNode_t,
+    pNodeParams: *const cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphMemcpyNodeSetParams")
+    ::runtime::entry("cudaGraphMemcpyNodeSetParams", || {
+        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams(
+            node,
+            unsafe { borrow(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsFromSymbol(
-    _node: cudaGraphNode_t,
-    _dst: *mut c_void,
-    _symbol: *const c_void,
-    _count: usize,
-    _offset: usize,
-    _kind: cudaMemcpyKind,
+    node: cudaGraphNode_t,
+    dst: *mut c_void,
+    symbol: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphMemcpyNodeSetParamsFromSymbol")
+    ::runtime::entry("cudaGraphMemcpyNodeSetParamsFromSymbol", || {
+        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsFromSymbol(
+            node,
+            dst,
+            symbol,
+            count,
+            offset,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsToSymbol(
-    _node: cudaGraphNode_t,
-    _symbol: *const c_void,
-    _src: *const c_void,
-    _count: usize,
-    _offset: usize,
-    _kind: cudaMemcpyKind,
+    node: cudaGraphNode_t,
+    symbol: *const c_void,
+    src: *const c_void,
+    count: usize,
+    offset: usize,
+    kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphMemcpyNodeSetParamsToSymbol")
+    ::runtime::entry("cudaGraphMemcpyNodeSetParamsToSymbol", || {
+        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsToSymbol(
+            node,
+            symbol,
+            src,
+            count,
+            offset,
+            kind,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphMemsetNodeGetParams(
-    _node: cudaGraphNode_t,
-    _pNodeParams: *mut cudaMemsetParams,
+    node: cudaGraphNode_t,
+    pNodeParams: *mut cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphMemsetNodeGetParams")
+    ::runtime::entry("cudaGraphMemsetNodeGetParams", || {
+        ::runtime::api::graph_node::cudaGraphMemsetNodeGetParams(
+            node,
+            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphMemsetNodeSetParams(
-    _node: cudaGraphNode_t,
-    _pNodeParams: *const cudaMemsetParams,
+    node: cudaGraphNode_t,
+    pNodeParams: *const cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphMemsetNodeSetParams")
+    ::runtime::entry("cudaGraphMemsetNodeSetParams", || {
+        ::runtime::api::graph_node::cudaGraphMemsetNodeSetParams(
+            node,
+            unsafe { borrow(pNodeParams, "pNodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphNodeFindInClone(
-    _pNode: *mut cudaGraphNode_t,
-    _originalNode: cudaGraphNode_t,
-    _clonedGraph: cudaGraph_t,
+    pNode: *mut cudaGraphNode_t,
+    originalNode: cudaGraphNode_t,
+    clonedGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphNodeFindInClone")
+    ::runtime::entry("cudaGraphNodeFindInClone", || {
+        ::runtime::api::graph::cudaGraphNodeFindInClone(
+            unsafe { Out::new(pNode, "pNode") }?,
+            originalNode,
+            clonedGraph,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphNodeGetDependencies(
-    _node: cudaGraphNode_t,
-    _pDependencies: *mut cudaGraphNode_t,
-    _pNumDependencies: *mut usize,
+    node: cudaGraphNode_t,
+    pDependencies: *mut cudaGraphNode_t,
+    pNumDependencies: *mut usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphNodeGetDependencies")
+    ::runtime::entry("cudaGraphNodeGetDependencies", || {
+        ::runtime::api::graph::cudaGraphNodeGetDependencies_v11(node, pDependencies, pNumDependencies)
+    })
 }
 
 unsafe extern "C" fn cudaGraphNodeGetDependentNodes(
-    _node: cudaGraphNode_t,
-    _pDependentNodes: *mut cudaGraphNode_t,
-    _pNumDependentNodes: *mut usize,
+    node: cudaGraphNode_t,
+    pDependentNodes: *mut cudaGraphNode_t,
+    pNumDependentNodes: *mut usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphNodeGetDependentNodes")
+    ::runtime::entry("cudaGraphNodeGetDependentNodes", || {
+        ::runtime::api::graph::cudaGraphNodeGetDependentNodes_v11(node, pDependentNodes, pNumDependentNodes)
+    })
 }
 
 unsafe extern "C" fn cudaGraphNodeGetEnabled(
-    _hGraphExec: cudaGraphExec_t,
-    _hNode: cudaGraphNode_t,
-    _isEnabled: *mut c_uint,
+    hGraphExec: cudaGraphExec_t,
+    hNode: cudaGraphNode_t,
+    isEnabled: *mut c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphNodeGetEnabled")
+    ::runtime::entry("cudaGraphNodeGetEnabled", || {
+        ::runtime::api::graph::cudaGraphNodeGetEnabled(
+            hGraphExec,
+            hNode,
+            unsafe { Out::new(isEnabled, "isEnabled") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphNodeGetType(
-    _node: cudaGraphNode_t,
-    _pType: *mut cudaGraphNodeType,
+    node: cudaGraphNode_t,
+    pType: *mut cudaGraphNodeType,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphNodeGetType")
+    ::runtime::entry("cudaGraphNodeGetType", || {
+        ::runtime::api::graph::cudaGraphNodeGetType(node, unsafe { Out::new(pType, "pType") }?)
+    })
 }
 
 unsafe extern "C" fn cudaGraphNodeSetEnabled(
-    _hGraphExec: cudaGraphExec_t,
-    _hNode: cudaGraphNode_t,
-    _isEnabled: c_uint,
+    hGraphExec: cudaGraphExec_t,
+    hNode: cudaGraphNode_t,
+    isEnabled: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphNodeSetEnabled")
+    ::runtime::entry("cudaGraphNodeSetEnabled", || {
+        ::runtime::api::graph::cudaGraphNodeSetEnabled(hGraphExec, hNode, isEnabled)
+    })
 }
 
 unsafe extern "C" fn cudaGraphReleaseUserObject(
-    _graph: cudaGraph_t,
-    _object: cudaUserObject_t,
-    _count: c_uint,
+    graph: cudaGraph_t,
+    object: cudaUserObject_t,
+    count: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphReleaseUserObject")
+    ::runtime::entry("cudaGraphReleaseUserObject", || {
+        ::runtime::api::graph::cudaGraphReleaseUserObject(graph, object, count)
+    })
 }
 
 unsafe extern "C" fn cudaGraphRemoveDependencies(
-    _graph: cudaGraph_t,
-    _from: *const cudaGraphNode_t,
-    _to: *const cudaGraphNode_t,
-    _numDependencies: usize,
+    graph: cudaGraph_t,
+    from: *const cudaGraphNode_t,
+    to: *const cudaGraphNode_t,
+    numDependencies: usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphRemoveDependencies")
+    ::runtime::entry("cudaGraphRemoveDependencies", || {
+        ::runtime::api::graph::cudaGraphRemoveDependencies_v11(graph, from, to, numDependencies)
+    })
 }
 
 unsafe extern "C" fn cudaGraphRetainUserObject(
-    _graph: cudaGraph_t,
-    _object: cudaUserObject_t,
-    _count: c_uint,
-    _flags: c_uint,
+    graph: cudaGraph_t,
+    object: cudaUserObject_t,
+    count: c_uint,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphRetainUserObject")
+    ::runtime::entry("cudaGraphRetainUserObject", || {
+        ::runtime::api::graph::cudaGraphRetainUserObject(graph, object, count, flags)
+    })
 }
 
-unsafe extern "C" fn cudaGraphUpload(_graphExec: cudaGraphExec_t, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaGraphUpload")
+unsafe extern "C" fn cudaGraphUpload(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry("cudaGraphUpload", || ::runtime::api::graph::cudaGraphUpload(graphExec, stream))
 }
 
-unsafe extern "C" fn cudaGraphUpload_ptsz(_graphExec: cudaGraphExec_t, _stream: cudaStream_t) -> cudaError_t {
-    ::runtime::missing("cudaGraphUpload_ptsz")
+unsafe extern "C" fn cudaGraphUpload_ptsz(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
+    ::runtime::entry_per_thread("cudaGraphUpload_ptsz", || {
+        ::runtime::api::graph::cudaGraphUpload(graphExec, stream)
+    })
 }
 
 unsafe extern "C" fn cudaGraphicsEGLRegisterImage(
@@ -3576,17 +3916,21 @@ unsafe extern "C" fn cudaStreamAttachMemAsync_ptsz(
 }
 
 unsafe extern "C" fn cudaStreamBeginCapture(
-    _stream: cudaStream_t,
-    _mode: cudaStreamCaptureMode,
+    stream: cudaStream_t,
+    mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamBeginCapture")
+    ::runtime::entry("cudaStreamBeginCapture", || {
+        ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
+    })
 }
 
 unsafe extern "C" fn cudaStreamBeginCapture_ptsz(
-    _stream: cudaStream_t,
-    _mode: cudaStreamCaptureMode,
+    stream: cudaStream_t,
+    mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamBeginCapture_ptsz")
+    ::runtime::entry_per_thread("cudaStreamBeginCapture_ptsz", || {
+        ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
+    })
 }
 
 unsafe extern "C" fn cudaStreamCopyAttributes(
@@ -3634,15 +3978,19 @@ unsafe extern "C" fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
     ::runtime::entry("cudaStreamDestroy", || ::runtime::api::stream::cudaStreamDestroy(stream))
 }
 
-unsafe extern "C" fn cudaStreamEndCapture(_stream: cudaStream_t, _pGraph: *mut cudaGraph_t) -> cudaError_t {
-    ::runtime::missing("cudaStreamEndCapture")
+unsafe extern "C" fn cudaStreamEndCapture(stream: cudaStream_t, pGraph: *mut cudaGraph_t) -> cudaError_t {
+    ::runtime::entry("cudaStreamEndCapture", || {
+        ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+    })
 }
 
 unsafe extern "C" fn cudaStreamEndCapture_ptsz(
-    _stream: cudaStream_t,
-    _pGraph: *mut cudaGraph_t,
+    stream: cudaStream_t,
+    pGraph: *mut cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamEndCapture_ptsz")
+    ::runtime::entry_per_thread("cudaStreamEndCapture_ptsz", || {
+        ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+    })
 }
 
 unsafe extern "C" fn cudaStreamGetAttribute(
@@ -3670,41 +4018,71 @@ unsafe extern "C" fn cudaStreamGetAttribute_ptsz(
 }
 
 unsafe extern "C" fn cudaStreamGetCaptureInfo(
-    _stream: cudaStream_t,
-    _captureStatus_out: *mut cudaStreamCaptureStatus,
-    _id_out: *mut c_ulonglong,
+    stream: cudaStream_t,
+    captureStatus_out: *mut cudaStreamCaptureStatus,
+    id_out: *mut c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetCaptureInfo")
+    ::runtime::entry("cudaStreamGetCaptureInfo", || {
+        ::runtime::api::capture::cudaStreamGetCaptureInfo_v11(
+            stream,
+            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+            unsafe { OptOut::new(id_out) },
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamGetCaptureInfo_ptsz(
-    _stream: cudaStream_t,
-    _pCaptureStatus: *mut cudaStreamCaptureStatus,
-    _pId: *mut c_ulonglong,
+    stream: cudaStream_t,
+    pCaptureStatus: *mut cudaStreamCaptureStatus,
+    pId: *mut c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetCaptureInfo_ptsz")
+    ::runtime::entry_per_thread("cudaStreamGetCaptureInfo_ptsz", || {
+        ::runtime::api::capture::cudaStreamGetCaptureInfo_v11(
+            stream,
+            unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
+            unsafe { OptOut::new(pId) },
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamGetCaptureInfo_v2(
-    _stream: cudaStream_t,
-    _captureStatus_out: *mut cudaStreamCaptureStatus,
-    _id_out: *mut c_ulonglong,
-    _graph_out: *mut cudaGraph_t,
-    _dependencies_out: *mut *const cudaGraphNode_t,
-    _numDependencies_out: *mut usize,
+    stream: cudaStream_t,
+    captureStatus_out: *mut cudaStreamCaptureStatus,
+    id_out: *mut c_ulonglong,
+    graph_out: *mut cudaGraph_t,
+    dependencies_out: *mut *const cudaGraphNode_t,
+    numDependencies_out: *mut usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetCaptureInfo_v2")
+    ::runtime::entry("cudaStreamGetCaptureInfo_v2", || {
+        ::runtime::api::capture::cudaStreamGetCaptureInfo_v2(
+            stream,
+            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+            unsafe { OptOut::new(id_out) },
+            unsafe { OptOut::new(graph_out) },
+            unsafe { OptOut::new(dependencies_out) },
+            unsafe { OptOut::new(numDependencies_out) },
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamGetCaptureInfo_v2_ptsz(
-    _stream: cudaStream_t,
-    _captureStatus_out: *mut cudaStreamCaptureStatus,
-    _id_out: *mut c_ulonglong,
-    _graph_out: *mut cudaGraph_t,
-    _dependencies_out: *mut *const cudaGraphNode_t,
-    _numDependencies_out: *mut usize,
+    stream: cudaStream_t,
+    captureStatus_out: *mut cudaStreamCaptureStatus,
+    id_out: *mut c_ulonglong,
+    graph_out: *mut cudaGraph_t,
+    dependencies_out: *mut *const cudaGraphNode_t,
+    numDependencies_out: *mut usize,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamGetCaptureInfo_v2_ptsz")
+    ::runtime::entry_per_thread("cudaStreamGetCaptureInfo_v2_ptsz", || {
+        ::runtime::api::capture::cudaStreamGetCaptureInfo_v2(
+            stream,
+            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+            unsafe { OptOut::new(id_out) },
+            unsafe { OptOut::new(graph_out) },
+            unsafe { OptOut::new(dependencies_out) },
+            unsafe { OptOut::new(numDependencies_out) },
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamGetFlags(hStream: cudaStream_t, flags: *mut c_uint) -> cudaError_t {
@@ -3794,21 +4172,35 @@ unsafe extern "C" fn cudaStreamSynchronize_ptsz(stream: cudaStream_t) -> cudaErr
 }
 
 unsafe extern "C" fn cudaStreamUpdateCaptureDependencies(
-    _stream: cudaStream_t,
-    _dependencies: *mut cudaGraphNode_t,
-    _numDependencies: usize,
-    _flags: c_uint,
+    stream: cudaStream_t,
+    dependencies: *mut cudaGraphNode_t,
+    numDependencies: usize,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamUpdateCaptureDependencies")
+    ::runtime::entry("cudaStreamUpdateCaptureDependencies", || {
+        ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v11(
+            stream,
+            dependencies,
+            numDependencies,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamUpdateCaptureDependencies_ptsz(
-    _stream: cudaStream_t,
-    _dependencies: *mut cudaGraphNode_t,
-    _numDependencies: usize,
-    _flags: c_uint,
+    stream: cudaStream_t,
+    dependencies: *mut cudaGraphNode_t,
+    numDependencies: usize,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaStreamUpdateCaptureDependencies_ptsz")
+    ::runtime::entry_per_thread("cudaStreamUpdateCaptureDependencies_ptsz", || {
+        ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v11(
+            stream,
+            dependencies,
+            numDependencies,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaStreamWaitEvent(
@@ -3872,21 +4264,29 @@ unsafe extern "C" fn cudaUnbindTexture(texref: *const textureReference) -> cudaE
 }
 
 unsafe extern "C" fn cudaUserObjectCreate(
-    _object_out: *mut cudaUserObject_t,
-    _ptr: *mut c_void,
-    _destroy: cudaHostFn_t,
-    _initialRefcount: c_uint,
-    _flags: c_uint,
+    object_out: *mut cudaUserObject_t,
+    ptr: *mut c_void,
+    destroy: cudaHostFn_t,
+    initialRefcount: c_uint,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaUserObjectCreate")
+    ::runtime::entry("cudaUserObjectCreate", || {
+        ::runtime::api::graph::cudaUserObjectCreate(
+            unsafe { Out::new(object_out, "object_out") }?,
+            ptr,
+            destroy,
+            initialRefcount,
+            flags,
+        )
+    })
 }
 
-unsafe extern "C" fn cudaUserObjectRelease(_object: cudaUserObject_t, _count: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaUserObjectRelease")
+unsafe extern "C" fn cudaUserObjectRelease(object: cudaUserObject_t, count: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaUserObjectRelease", || ::runtime::api::graph::cudaUserObjectRelease(object, count))
 }
 
-unsafe extern "C" fn cudaUserObjectRetain(_object: cudaUserObject_t, _count: c_uint) -> cudaError_t {
-    ::runtime::missing("cudaUserObjectRetain")
+unsafe extern "C" fn cudaUserObjectRetain(object: cudaUserObject_t, count: c_uint) -> cudaError_t {
+    ::runtime::entry("cudaUserObjectRetain", || ::runtime::api::graph::cudaUserObjectRetain(object, count))
 }
 
 unsafe extern "C" fn cudaVDPAUGetDevice(

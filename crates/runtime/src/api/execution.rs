@@ -182,7 +182,7 @@ pub fn cudaLaunchHostFunc(stream: cudaStream_t, fn_: cudaHostFn_t, userData: *mu
 }
 
 /// CUDA: zero or too large dimensions are an invalid configuration, for any kernel.
-fn check_dimensions(grid: dim3, block: dim3) -> Result {
+pub fn check_dimensions(grid: dim3, block: dim3) -> Result {
     let limits = device::current()?.limits()?;
     let within = |size: dim3, most: [u32; 3]| {
         [size.x, size.y, size.z].into_iter().zip(most).all(|(size, most)| size > 0 && size <= most)

@@ -280,7 +280,7 @@ fn rows(
 }
 
 /// One end of a 3-D copy: the array if there is one, and the bytes of its elements.
-fn element(driver: &Driver, array: cudaArray_t) -> Result<Option<usize>> {
+pub fn element(driver: &Driver, array: cudaArray_t) -> Result<Option<usize>> {
     if array.is_null() {
         return Ok(None);
     }
@@ -289,7 +289,7 @@ fn element(driver: &Driver, array: cudaArray_t) -> Result<Option<usize>> {
 }
 
 /// A box between two pitched places or arrays. CUDA: sizes and places in an array count its elements, others bytes.
-fn boxes(driver: &Driver, parms: &cudaMemcpy3DParms) -> Result<CUDA_MEMCPY3D> {
+pub fn boxes(driver: &Driver, parms: &cudaMemcpy3DParms) -> Result<CUDA_MEMCPY3D> {
     check_kind(parms.kind)?;
     let source = element(driver, parms.srcArray)?;
     let target = element(driver, parms.dstArray)?;

@@ -63,13 +63,13 @@ pub fn cudaMemcpyFromSymbolAsync(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub enum Side {
     Target,
     Source,
 }
 
 /// The part of a variable that a copy touches. CUDA: the symbol's side of the copy is the device.
-fn part(
+pub fn part(
     symbol: *const c_void,
     offset: usize,
     count: usize,
