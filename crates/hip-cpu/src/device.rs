@@ -228,7 +228,8 @@ impl Device {
             hipDeviceAttributeMemoryPoolsSupported => p.memoryPoolsSupported,
             hipDeviceAttributeVirtualMemoryManagementSupported => 1,
             hipDeviceAttributeHostRegisterSupported => p.hostRegisterSupported,
-            hipDeviceAttributeMemoryPoolSupportedHandleTypes => 0,
+            // POSIX file descriptors.
+            hipDeviceAttributeMemoryPoolSupportedHandleTypes => 1,
             hipDeviceAttributeClockInstructionRate => p.clockInstructionRate,
             hipDeviceAttributeMaxSharedMemoryPerMultiprocessor => {
                 saturate(p.maxSharedMemoryPerMultiProcessor)

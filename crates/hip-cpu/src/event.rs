@@ -1,6 +1,10 @@
 //! Events: a point in a stream, with the time at which it was reached.
+//!
+//! An interprocess event keeps its counts in a page that every process with the event sees; it has no times.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use hip_sys::*;
@@ -8,6 +12,8 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::error::Result;
 use crate::handle::Registry;
+use crate::memory::mapped;
+use crate::ticket::{self, Ticket};
 
 #[derive(Default)]
 struct State {
@@ -19,22 +25,97 @@ struct State {
 
 pub struct Event {
     flags: u32,
-    state: Mutex<State>,
-    reached: Condvar,
+    counts: Counts,
+}
+
+enum Counts {
+    Own { state: Mutex<State>, reached: Condvar },
+    Shared(Page),
+}
+
+/// The counts of an interprocess event. Only the layout is agreed on between processes of one build; the ticket's mark tells builds
+/// apart that would differ.
+#[repr(C)]
+struct SharedState {
+    recorded: AtomicU64,
+    reached: AtomicU64,
+    /// Changes with `reached`: what waiting threads sleep on.
+    turn: AtomicU32,
+}
+
+/// A view of a page with a `SharedState` at its start.
+struct Page {
+    at: usize,
+    file: OwnedFd,
+}
+
+const PAGE: usize = 4096;
+
+impl Page {
+    fn of(file: OwnedFd) -> Result<Page> {
+        if mapped::len_of(&file)? != PAGE {
+            return Err(hipErrorInvalidValue);
+        }
+        Ok(Page { at: mapped::view_anywhere(&file, 0, PAGE)?, file })
+    }
+
+    fn state(&self) -> &SharedState {
+        // SAFETY: the page stays mapped as long as `self`, begins zeroed, and is only used through atomics.
+        unsafe { &*(self.at as *const SharedState) }
+    }
+
+    fn complete(&self, number: u64) {
+        let state = self.state();
+        state.reached.fetch_max(number, Ordering::AcqRel);
+        state.turn.fetch_add(1, Ordering::AcqRel);
+        // SAFETY: a word of our page; all who sleep on it are woken, in every process.
+        unsafe { libc::syscall(libc::SYS_futex, &state.turn, libc::FUTEX_WAKE, i32::MAX) };
+    }
+
+    fn wait_for(&self, number: u64) {
+        let state = self.state();
+        loop {
+            let turn = state.turn.load(Ordering::Acquire);
+            if state.reached.load(Ordering::Acquire) >= number {
+                return;
+            }
+            let forever = std::ptr::null::<libc::timespec>();
+            // SAFETY: a word of our page; it returns at once if the word has changed.
+            unsafe { libc::syscall(libc::SYS_futex, &state.turn, libc::FUTEX_WAIT, turn, forever) };
+        }
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // SAFETY: exactly what was mapped.
+        unsafe { libc::munmap(self.at as *mut _, PAGE) };
+    }
 }
 
 static EVENTS: Registry<Event> = Registry::new();
 
 pub fn create(flags: u32) -> Result<hipEvent_t> {
-    // Interprocess events need a shared page that we do not have.
-    if flags & hipEventInterprocess != 0 {
-        return Err(hipErrorNotSupported);
-    }
-    if flags & !(hipEventBlockingSync | hipEventDisableTiming) != 0 {
+    if flags & !(hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess) != 0 {
         return Err(hipErrorInvalidValue);
     }
-    let event = Event { flags, state: Mutex::default(), reached: Condvar::new() };
-    Ok(EVENTS.add(Arc::new(event)) as hipEvent_t)
+    let counts = if flags & hipEventInterprocess != 0 {
+        // HIP: such an event cannot tell the time.
+        if flags & hipEventDisableTiming == 0 {
+            return Err(hipErrorInvalidValue);
+        }
+        Counts::Shared(Page::of(mapped::file(PAGE)?)?)
+    } else {
+        Counts::Own { state: Mutex::default(), reached: Condvar::new() }
+    };
+    Ok(EVENTS.add(Arc::new(Event { flags, counts })) as hipEvent_t)
+}
+
+/// Another process's event.
+pub fn open(file: OwnedFd) -> Result<hipEvent_t> {
+    let counts = Counts::Shared(Page::of(file)?);
+    let flags = hipEventDisableTiming | hipEventInterprocess;
+    Ok(EVENTS.add(Arc::new(Event { flags, counts })) as hipEvent_t)
 }
 
 pub fn of_handle(handle: hipEvent_t) -> Result<Arc<Event>> {
@@ -49,44 +130,81 @@ pub fn destroy(handle: hipEvent_t) -> Result {
 impl Event {
     /// The event means the next point from now on; answers its number.
     pub fn record(&self) -> u64 {
-        let mut state = self.state.lock();
-        state.recorded += 1;
-        state.recorded
+        match &self.counts {
+            Counts::Own { state, .. } => {
+                let mut state = state.lock();
+                state.recorded += 1;
+                state.recorded
+            }
+            Counts::Shared(page) => page.state().recorded.fetch_add(1, Ordering::AcqRel) + 1,
+        }
     }
 
     /// A stream reached point `number`.
     pub fn complete(&self, number: u64) {
-        let mut state = self.state.lock();
-        if number > state.reached {
-            state.reached = number;
-            if self.flags & hipEventDisableTiming == 0 {
-                state.at = Some(Instant::now());
+        match &self.counts {
+            Counts::Own { state, reached } => {
+                let mut state = state.lock();
+                if number > state.reached {
+                    state.reached = number;
+                    if self.flags & hipEventDisableTiming == 0 {
+                        state.at = Some(Instant::now());
+                    }
+                }
+                reached.notify_all();
             }
+            Counts::Shared(page) => page.complete(number),
         }
-        self.reached.notify_all();
     }
 
     /// Number of the last record; 0 when there was none.
     pub fn last(&self) -> u64 {
-        self.state.lock().recorded
+        match &self.counts {
+            Counts::Own { state, .. } => state.lock().recorded,
+            Counts::Shared(page) => page.state().recorded.load(Ordering::Acquire),
+        }
     }
 
     pub fn wait_for(&self, number: u64) {
-        let mut state = self.state.lock();
-        while state.reached < number {
-            self.reached.wait(&mut state);
+        match &self.counts {
+            Counts::Own { state, reached } => {
+                let mut state = state.lock();
+                while state.reached < number {
+                    reached.wait(&mut state);
+                }
+            }
+            Counts::Shared(page) => page.wait_for(number),
         }
     }
 
     /// An event that was never recorded counts as reached.
     pub fn is_reached(&self) -> bool {
-        let state = self.state.lock();
-        state.reached >= state.recorded
+        match &self.counts {
+            Counts::Own { state, .. } => {
+                let state = state.lock();
+                state.reached >= state.recorded
+            }
+            Counts::Shared(page) => {
+                let state = page.state();
+                // In this order: a record between the two is not yet reached.
+                let recorded = state.recorded.load(Ordering::Acquire);
+                state.reached.load(Ordering::Acquire) >= recorded
+            }
+        }
+    }
+
+    /// What another process opens it by.
+    pub fn ticket(&self) -> Result<Ticket> {
+        match &self.counts {
+            Counts::Own { .. } => Err(hipErrorInvalidHandle),
+            Counts::Shared(page) => Ticket::new(ticket::Kind::Event, &page.file, 0, PAGE),
+        }
     }
 
     /// When the last record was reached.
     fn time(&self) -> Result<Instant> {
-        let state = self.state.lock();
+        let Counts::Own { state, .. } = &self.counts else { return Err(hipErrorInvalidHandle) };
+        let state = state.lock();
         if self.flags & hipEventDisableTiming != 0 || state.recorded == 0 {
             return Err(hipErrorInvalidHandle);
         }

@@ -24,5 +24,6 @@ mod profile;
 pub mod stream;
 pub mod texture;
 mod thread;
+mod ticket;
 
 pub use error::entry;

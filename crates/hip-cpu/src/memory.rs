@@ -1,6 +1,7 @@
 //! Device memory is host memory: every allocation with its bounds, so that a bad pointer is an error and not a crash.
 
 pub mod mapped;
+pub mod shared;
 pub mod watched;
 
 use std::collections::BTreeMap;
@@ -41,8 +42,29 @@ pub struct Allocation {
 
 #[derive(Clone, Copy, Debug)]
 enum Backing {
-    Heap { align: usize },
-    Mapped { base: usize, bytes: usize },
+    Heap {
+        align: usize,
+    },
+    /// From the heap too, but with no other allocation in its pages: they can become shared.
+    Pages {
+        start: usize,
+        bytes: usize,
+    },
+    Mapped {
+        base: usize,
+        bytes: usize,
+    },
+    /// Pages of another process's file.
+    View {
+        start: usize,
+        bytes: usize,
+    },
+    /// A part of a shared pool's file.
+    Stored {
+        store: usize,
+        offset: usize,
+        bytes: usize,
+    },
     Foreign,
 }
 
@@ -72,7 +94,8 @@ pub fn allocate_in(bytes: usize, kind: Kind, flags: u32, pool: usize, is_global:
         })
         .map_err(|_| hipErrorOutOfMemory)?;
     }
-    let Some((base, layout)) = obtain(bytes, kind) else {
+    let own_pages = kind == Kind::Device && pool == 0 && !is_global;
+    let Some((base, layout)) = obtain(bytes, kind, own_pages) else {
         if counts {
             USED.fetch_sub(bytes, Ordering::Relaxed);
         }
@@ -85,8 +108,35 @@ pub fn allocate_in(bytes: usize, kind: Kind, flags: u32, pool: usize, is_global:
     Ok(allocation)
 }
 
-fn obtain(bytes: usize, kind: Kind) -> Option<(usize, Backing)> {
+/// How many small allocations may have pages for themselves; each wastes half a page or more.
+const MOST_OWN_PAGES: usize = 1 << 14;
+static OWN_PAGES: AtomicUsize = AtomicUsize::new(0);
+
+/// A small allocation in pages of its own. Where it begins in its first page changes from one to the next, so that those that
+/// are used together do not all fall into the same lines of a cache.
+fn in_own_pages(bytes: usize) -> Option<(usize, Backing)> {
+    let number = OWN_PAGES.fetch_add(1, Ordering::Relaxed);
+    if number >= MOST_OWN_PAGES {
+        OWN_PAGES.fetch_sub(1, Ordering::Relaxed);
+        return None;
+    }
+    let before = number % (PAGE / ALIGN) * ALIGN;
+    let all = (before + bytes).next_multiple_of(PAGE);
+    let layout = std::alloc::Layout::from_size_align(all, PAGE).ok()?;
+    // SAFETY: the size is not 0.
+    let start = unsafe { std::alloc::alloc(layout) } as usize;
+    if start == 0 {
+        OWN_PAGES.fetch_sub(1, Ordering::Relaxed);
+        return None;
+    }
+    Some((start + before, Backing::Pages { start, bytes: all }))
+}
+
+fn obtain(bytes: usize, kind: Kind, own_pages: bool) -> Option<(usize, Backing)> {
     if bytes < HUGE / 2 {
+        if own_pages && let Some(found) = in_own_pages(bytes) {
+            return Some(found);
+        }
         let align = if kind == Kind::Host { PAGE } else { ALIGN };
         // SAFETY: the size is not 0.
         let base = unsafe { std::alloc::alloc(granules(bytes, align)?) };
@@ -150,7 +200,8 @@ pub fn at(base: usize) -> Option<Allocation> {
 
 /// Gives the memory of a taken allocation back.
 pub fn release(allocation: &Allocation) {
-    if !matches!(allocation.kind, Kind::Host | Kind::Registered) {
+    let is_ours = !matches!(allocation.layout, Backing::View { .. } | Backing::Foreign);
+    if is_ours && allocation.kind != Kind::Host {
         USED.fetch_sub(allocation.bytes, Ordering::Relaxed);
     }
     for allocation in watched::hold(allocation) {
@@ -159,7 +210,23 @@ pub fn release(allocation: &Allocation) {
 }
 
 fn give_back(allocation: &Allocation) {
+    shared::unshare(allocation);
     match allocation.layout {
+        Backing::Pages { start, bytes } => {
+            let layout = std::alloc::Layout::from_size_align(bytes, PAGE).expect("as allocated");
+            // SAFETY: allocated with this layout and out of the list, so no one frees it again.
+            unsafe { std::alloc::dealloc(start as *mut u8, layout) };
+            OWN_PAGES.fetch_sub(1, Ordering::Relaxed);
+        }
+        // SAFETY: exactly what was mapped.
+        Backing::View { start, bytes } => unsafe {
+            libc::munmap(start as *mut _, bytes);
+        },
+        Backing::Stored { store, offset, bytes } => {
+            // SAFETY: exactly what was mapped; a view of the store begins where its allocation does.
+            unsafe { libc::munmap(allocation.base as *mut _, bytes) };
+            shared::give_back(store, offset, bytes);
+        }
         Backing::Heap { align } => {
             let layout = granules(allocation.bytes, align).expect("as allocated");
             // SAFETY: allocated with this layout and out of the list, so no one frees it again.

@@ -261,6 +261,19 @@ exports! {
     hipMemUnmap(ptr: *mut c_void, size: usize);
     hipMemSetAccess(ptr: *mut c_void, size: usize, desc: *const hipMemAccessDesc, count: usize);
     hipMemGetAccess(flags: *mut u64, location: *const hipMemLocation, ptr: *mut c_void);
+    // between processes and APIs
+    hipIpcGetMemHandle(handle: *mut hipIpcMemHandle_t, devPtr: *mut c_void);
+    hipIpcOpenMemHandle(devPtr: *mut *mut c_void, handle: hipIpcMemHandle_t, flags: c_uint);
+    hipIpcCloseMemHandle(devPtr: *mut c_void);
+    hipIpcGetEventHandle(handle: *mut hipIpcEventHandle_t, event: hipEvent_t);
+    hipIpcOpenEventHandle(event: *mut hipEvent_t, handle: hipIpcEventHandle_t);
+    hipMemPoolExportToShareableHandle(shared_handle: *mut c_void, mem_pool: hipMemPool_t, handle_type: hipMemAllocationHandleType, flags: c_uint);
+    hipMemPoolImportFromShareableHandle(mem_pool: *mut hipMemPool_t, shared_handle: *mut c_void, handle_type: hipMemAllocationHandleType, flags: c_uint);
+    hipMemPoolExportPointer(export_data: *mut hipMemPoolPtrExportData, dev_ptr: *mut c_void);
+    hipMemPoolImportPointer(dev_ptr: *mut *mut c_void, mem_pool: hipMemPool_t, export_data: *mut hipMemPoolPtrExportData);
+    hipImportExternalMemory(extMem_out: *mut hipExternalMemory_t, memHandleDesc: *const c_void);
+    hipExternalMemoryGetMappedBuffer(devPtr: *mut *mut c_void, extMem: hipExternalMemory_t, bufferDesc: *const c_void);
+    hipDestroyExternalMemory(extMem: hipExternalMemory_t);
 }
 
 // These four answer something else than a call's success.

@@ -3,7 +3,7 @@
 //! Memory is there as soon as the call returns, and goes when its stream gets to the free. Pools count what is theirs;
 //! they hold nothing back, so a release threshold changes nothing and reserved equals used.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::sync::Arc;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,8 +14,10 @@ use parking_lot::Mutex;
 use crate::device::{self, healthy};
 use crate::error::{Result, out};
 use crate::handle::Registry;
+use crate::memory::shared::{self, Store};
 use crate::memory::{self, Allocation, Kind};
 use crate::stream::{self, Op};
+use crate::ticket::{self, Ticket};
 
 struct Pool {
     used: AtomicUsize,
@@ -24,6 +26,10 @@ struct Pool {
     /// `hipMemPoolReuse…`, kept for the program; with nothing held back there is nothing to reuse.
     reuse: [Mutex<c_int>; 3],
     is_default: bool,
+    /// Where its memory comes from when other processes may see it.
+    store: Option<Arc<Store>>,
+    /// Made by another process, which alone allocates from it.
+    is_imported: bool,
 }
 
 static POOLS: Registry<Pool> = Registry::new();
@@ -39,6 +45,8 @@ impl Pool {
             threshold: Mutex::new(0),
             reuse: [Mutex::new(1), Mutex::new(1), Mutex::new(1)],
             is_default,
+            store: None,
+            is_imported: false,
         }
     }
 }
@@ -77,7 +85,12 @@ pub fn hipMallocFromPoolAsync(
         answer.write(std::ptr::null_mut());
         return Ok(());
     }
-    let allocation = memory::allocate_in(size, Kind::Device, 0, mem_pool as usize, false)?;
+    let allocation = match &pool.store {
+        // HIP: memory of an imported pool is imported, not allocated.
+        Some(_) if pool.is_imported => return Err(hipErrorInvalidValue),
+        Some(store) => store.allocate(size, mem_pool as usize)?,
+        None => memory::allocate_in(size, Kind::Device, 0, mem_pool as usize, false)?,
+    };
     let used = pool.used.fetch_add(size, Ordering::Relaxed) + size;
     pool.high.fetch_max(used, Ordering::Relaxed);
     answer.write(allocation.base as *mut c_void);
@@ -133,11 +146,12 @@ pub fn hipMemPoolCreate(mem_pool: *mut hipMemPool_t, pool_props: *const hipMemPo
         return Err(hipErrorInvalidValue);
     }
     device::check(props.location.id)?;
-    // Shareable handles are not there.
-    if props.handleTypes != 0 {
-        return Err(hipErrorNotSupported);
-    }
-    answer.write(POOLS.add(Arc::new(Pool::new(false))) as hipMemPool_t);
+    let store = match props.handleTypes {
+        0 => None,
+        DESCRIPTOR => Some(Store::create()?),
+        _ => return Err(hipErrorNotSupported),
+    };
+    answer.write(POOLS.add(Arc::new(Pool { store, ..Pool::new(false) })) as hipMemPool_t);
     Ok(())
 }
 
@@ -146,7 +160,11 @@ pub fn hipMemPoolDestroy(mem_pool: hipMemPool_t) -> Result {
         return Err(hipErrorInvalidValue);
     }
     let _ = CURRENT.compare_exchange(mem_pool as usize, 0, Ordering::AcqRel, Ordering::Acquire);
-    POOLS.remove(mem_pool as usize).map(drop)
+    let pool = POOLS.remove(mem_pool as usize)?;
+    if let Some(store) = &pool.store {
+        shared::forget_store(store);
+    }
+    Ok(())
 }
 
 /// Nothing is held back.
@@ -243,5 +261,75 @@ pub fn hipMemPoolGetAccess(
     let location = unsafe { location.as_ref() }.ok_or(hipErrorInvalidValue)?;
     device::check(location.id)?;
     answer.write(READ_WRITE);
+    Ok(())
+}
+
+/// `hipMemHandleTypePosixFileDescriptor`
+const DESCRIPTOR: hipMemAllocationHandleType = 1;
+
+/// The descriptor is the program's to pass on and to close.
+pub fn hipMemPoolExportToShareableHandle(
+    shared_handle: *mut c_void,
+    mem_pool: hipMemPool_t,
+    handle_type: hipMemAllocationHandleType,
+    flags: c_uint,
+) -> Result {
+    use std::os::fd::IntoRawFd;
+    let answer = out(shared_handle.cast::<c_int>())?;
+    let pool = pool(mem_pool)?;
+    let store = pool.store.as_ref().filter(|_| !pool.is_imported).ok_or(hipErrorInvalidValue)?;
+    if handle_type != DESCRIPTOR || flags != 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    answer.write(store.file.try_clone().map_err(|_| hipErrorOutOfMemory)?.into_raw_fd());
+    Ok(())
+}
+
+/// HIP: the descriptor itself is passed, not a pointer to one.
+pub fn hipMemPoolImportFromShareableHandle(
+    mem_pool: *mut hipMemPool_t,
+    shared_handle: *mut c_void,
+    handle_type: hipMemAllocationHandleType,
+    flags: c_uint,
+) -> Result {
+    let answer = out(mem_pool)?;
+    healthy()?;
+    let descriptor = c_int::try_from(shared_handle as usize).map_err(|_| hipErrorInvalidValue)?;
+    if handle_type != DESCRIPTOR || flags != 0 {
+        return Err(hipErrorInvalidValue);
+    }
+    let store = Some(Store::import(descriptor)?);
+    answer.write(POOLS.add(Arc::new(Pool { store, is_imported: true, ..Pool::new(false) })) as hipMemPool_t);
+    Ok(())
+}
+
+pub fn hipMemPoolExportPointer(export_data: *mut hipMemPoolPtrExportData, dev_ptr: *mut c_void) -> Result {
+    let answer = out(export_data)?;
+    let found = memory::at(dev_ptr as usize).ok_or(hipErrorInvalidValue)?;
+    answer.write(hipMemPoolPtrExportData { reserved: shared::pointer_ticket(&found)?.write() });
+    Ok(())
+}
+
+/// The pointer is given back like one that was allocated.
+pub fn hipMemPoolImportPointer(
+    dev_ptr: *mut *mut c_void,
+    mem_pool: hipMemPool_t,
+    export_data: *mut hipMemPoolPtrExportData,
+) -> Result {
+    let answer = out(dev_ptr)?;
+    healthy()?;
+    // SAFETY: HIP's contract: null, or readable during the call.
+    let data = unsafe { export_data.as_ref() }.ok_or(hipErrorInvalidValue)?;
+    let ticket = Ticket::read(ticket::Kind::PoolPointer, &data.reserved)?;
+    let pool = pool(mem_pool)?;
+    let store = pool.store.as_ref().filter(|_| pool.is_imported).ok_or(hipErrorInvalidValue)?;
+    // The pool has the file; where it is open in the other process does not matter.
+    if !ticket.is_of(&store.file) {
+        return Err(hipErrorInvalidValue);
+    }
+    let opened = shared::open(&store.file, &ticket, mem_pool as usize)?;
+    let used = pool.used.fetch_add(opened.bytes, Ordering::Relaxed) + opened.bytes;
+    pool.high.fetch_max(used, Ordering::Relaxed);
+    answer.write(opened.base as *mut c_void);
     Ok(())
 }

@@ -47,8 +47,8 @@ pub(super) fn hold(allocation: &Allocation) -> Vec<Allocation> {
     }
     remove(allocation.base);
     let cost = |allocation: &Allocation| match allocation.layout {
-        Backing::Heap { .. } => allocation.bytes,
-        Backing::Mapped { .. } | Backing::Foreign => 0,
+        Backing::Heap { .. } | Backing::Pages { .. } => allocation.bytes,
+        _ => 0,
     };
     if let Backing::Mapped { base, bytes } = allocation.layout {
         // SAFETY: a mapping of ours that nobody uses any more; a refusal costs memory only.
