@@ -35,6 +35,7 @@ pub const NAMES: &[&str] = &[
     "tensor_maps",
     "linking",
     "virtual_memory",
+    "between_processes",
     "mixed_units",
     "dynamic_parallelism",
 ];
@@ -71,7 +72,7 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         // They use more of the runtime than dlopen_driver.h has.
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"
-            | "tensor_maps" | "linking" | "virtual_memory",
+            | "tensor_maps" | "linking" | "virtual_memory" | "between_processes",
             Form::Dlopen,
         ) => false,
         // CUDA 12 took them away.

@@ -278,6 +278,9 @@ pub(crate) fn attribute(device: &Device, attrib: CUdevice_attribute) -> Option<c
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES => {
             Hip(hip::hipDeviceAttributeMemoryPoolSupportedHandleTypes, 0)
         }
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED => {
+            yes(provider.has("hipIpcGetEventHandle"))
+        }
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED => Is(1),
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID => Is(-1),
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_NUMA_ID => Is(-1),

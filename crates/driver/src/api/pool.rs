@@ -3,16 +3,20 @@
 //! HIP differs: providers without `hipMallocAsync` get the same order from plain allocations: memory is there at
 //! once, and goes back when an event recorded behind its last use has been reached.
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_uint, c_ulonglong, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cuda_abi::out::Out;
 use cuda_abi::{
-    CUdevice, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationType, CUmemLocation,
-    CUmemLocationType, CUmemPool_attribute, CUmemPoolProps, CUmemoryPool, CUstream,
+    CUdevice, CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationHandleType,
+    CUmemAllocationType, CUmemLocation, CUmemLocationType, CUmemPool_attribute, CUmemPoolProps,
+    CUmemPoolPtrExportData, CUmemoryPool, CUstream,
 };
-use hip_sys::{HipError, hipErrorNotReady, hipEvent_t, hipEventDisableTiming};
+use hip_sys::{
+    HipError, hipErrorNotReady, hipEvent_t, hipEventDisableTiming, hipMemAllocationTypePinned,
+    hipMemLocation, hipMemLocationTypeDevice, hipMemPool_t, hipMemPoolProps, hipMemPoolPtrExportData,
+};
 use parking_lot::Mutex;
 
 use crate::handle::Registry;
@@ -24,10 +28,12 @@ use crate::{Error, Result};
 
 static POOLS: Registry<Arc<Pool>, CUmemoryPool> = Registry::new(9);
 
-/// A pool: accounting and settings; the memory itself comes from the provider.
+/// A pool: accounting and settings; the memory itself comes from the provider, for a pool that processes share from a pool of its.
 struct Pool {
     device: &'static Device,
     is_default: bool,
+    /// The provider's pool, where processes share it; else null.
+    hip: Shared<hipMemPool_t>,
     reuse: [AtomicU64; 3],
     release_threshold: AtomicU64,
     used: AtomicU64,
@@ -46,10 +52,11 @@ unsafe impl Send for OfDevice {}
 unsafe impl Sync for OfDevice {}
 
 impl Pool {
-    fn make(device: &'static Device, is_default: bool) -> Result<CUmemoryPool> {
+    fn make(device: &'static Device, is_default: bool, hip: hipMemPool_t) -> Result<CUmemoryPool> {
         let pool = Pool {
             device,
             is_default,
+            hip: Shared(hip),
             reuse: [const { AtomicU64::new(1) }; 3],
             release_threshold: AtomicU64::new(0),
             used: AtomicU64::new(0),
@@ -75,7 +82,7 @@ fn of_device(device: &'static Device) -> Result<&'static OfDevice> {
     if let Some((_, pools)) = all.iter().find(|(ordinal, _)| *ordinal == device.ordinal) {
         return Ok(pools);
     }
-    let default = Pool::make(device, true)?;
+    let default = Pool::make(device, true, core::ptr::null_mut())?;
     // One per device for the process's life.
     let pools: &'static OfDevice =
         Box::leak(Box::new(OfDevice { default, current: Mutex::new(Shared(default)) }));
@@ -110,12 +117,107 @@ pub fn cuMemPoolCreate(pool: Out<'_, CUmemoryPool>, poolProps: &CUmemPoolProps) 
     if poolProps.location.type_ != CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE {
         return Err(Error::NotSupported("cuMemPoolCreate: pools of host memory"));
     }
-    if poolProps.handleTypes.0 != 0 {
-        return Err(Error::NotSupported("cuMemPoolCreate: pools shared between processes"));
-    }
     // SAFETY: a device location has its number in this member.
     let device = Device::get(unsafe { poolProps.location.__bindgen_anon_1.id })?;
-    pool.write(Pool::make(device, false)?);
+    let hip = if poolProps.handleTypes.0 == 0 { core::ptr::null_mut() } else { shared(device, poolProps)? };
+    pool.write(Pool::make(device, false, hip)?);
+    Ok(())
+}
+
+/// A pool of the provider's, for other processes to import.
+fn shared(device: &'static Device, properties: &CUmemPoolProps) -> Result<hipMemPool_t> {
+    let wanted = hipMemPoolProps {
+        allocType: hipMemAllocationTypePinned,
+        handleTypes: properties.handleTypes.0.cast_signed(),
+        location: hipMemLocation { r#type: hipMemLocationTypeDevice, id: device.hip_ordinal },
+        win32SecurityAttributes: core::ptr::null_mut(),
+        maxSize: properties.maxSize,
+        reserved: [0; 56],
+    };
+    let mut made: hipMemPool_t = core::ptr::null_mut();
+    // SAFETY: `made` is writable, the properties readable.
+    unsafe { device.hip().hipMemPoolCreate(&mut made, &wanted) }?;
+    Ok(made)
+}
+
+/// The pool, if processes share it.
+fn shared_pool(handle: CUmemoryPool) -> Result<Arc<Pool>> {
+    let pool = Pool::from_handle(handle)?;
+    if pool.hip.0.is_null() { Err(Error::InvalidValue("pool: made without handle types")) } else { Ok(pool) }
+}
+
+pub fn cuMemPoolExportToShareableHandle(
+    handle_out: *mut c_void,
+    pool: CUmemoryPool,
+    handleType: CUmemAllocationHandleType,
+    flags: c_ulonglong,
+) -> Result {
+    let pool = shared_pool(pool)?;
+    let flags = c_uint::try_from(flags).map_err(|_| Error::InvalidValue("flags"))?;
+    if handle_out.is_null() || flags != 0 {
+        return Err(Error::InvalidValue("handle_out or flags"));
+    }
+    let (hip, kind) = (pool.device.hip(), handleType.0.cast_signed());
+    // SAFETY: CUDA's contract: room for a handle of that type; the pool is alive.
+    Ok(unsafe { hip.hipMemPoolExportToShareableHandle(handle_out, pool.hip.0, kind, flags) }?)
+}
+
+pub fn cuMemPoolImportFromShareableHandle(
+    pool_out: Out<'_, CUmemoryPool>,
+    handle: *mut c_void,
+    handleType: CUmemAllocationHandleType,
+    flags: c_ulonglong,
+) -> Result {
+    crate::process::driver()?;
+    let flags = c_uint::try_from(flags).map_err(|_| Error::InvalidValue("flags"))?;
+    let device = match Context::current_raw()? {
+        Some(context) => context.device,
+        None => Device::get(0)?,
+    };
+    let mut made: hipMemPool_t = core::ptr::null_mut();
+    let kind = handleType.0.cast_signed();
+    // SAFETY: `made` is writable; a descriptor is a number.
+    unsafe { device.hip().hipMemPoolImportFromShareableHandle(&mut made, handle, kind, flags) }?;
+    pool_out.write(Pool::make(device, false, made)?);
+    Ok(())
+}
+
+pub fn cuMemPoolExportPointer(shareData_out: Out<'_, CUmemPoolPtrExportData>, ptr: CUdeviceptr) -> Result {
+    crate::process::driver()?;
+    let range = memory::find(ptr).filter(|range| range.kind == Kind::Pooled && range.base == ptr);
+    let range = range.ok_or(Error::InvalidValue("ptr"))?;
+    let pool = shared_pool(range.pool.0)?;
+    let mut data = hipMemPoolPtrExportData { reserved: [0; 64] };
+    // SAFETY: `data` is writable; the pointer is the provider's.
+    unsafe { pool.device.hip().hipMemPoolExportPointer(&mut data, raw(ptr)) }?;
+    shareData_out.write(CUmemPoolPtrExportData { reserved: data.reserved });
+    Ok(())
+}
+
+/// CUDA: memory of another process's pool; freed here as if allocated here, before it is freed there.
+pub fn cuMemPoolImportPointer(
+    ptr_out: Out<'_, CUdeviceptr>,
+    pool: CUmemoryPool,
+    shareData: &CUmemPoolPtrExportData,
+) -> Result {
+    let handle = pool;
+    let pool = shared_pool(handle)?;
+    let context = Context::current()?;
+    let mut data = hipMemPoolPtrExportData { reserved: shareData.reserved };
+    let mut at = core::ptr::null_mut();
+    let hip = pool.device.hip();
+    // SAFETY: `at` is writable, the data readable.
+    unsafe { hip.hipMemPoolImportPointer(&mut at, pool.hip.0, &mut data) }?;
+    let (mut start, mut len_bytes) = (core::ptr::null_mut(), 0);
+    // SAFETY: both are writable; the pointer is the provider's.
+    if unsafe { hip.hipMemGetAddressRange(&mut start, &mut len_bytes, at) }.is_err() {
+        len_bytes = 1;
+    }
+    let mut range = Allocation::new(device_pointer(at), len_bytes, Kind::Pooled, context);
+    range.pool = Shared(handle);
+    memory::enter(range);
+    pool.add(len_bytes);
+    ptr_out.write(range.base);
     Ok(())
 }
 
@@ -132,7 +234,12 @@ pub fn cuMemPoolDestroy(pool: CUmemoryPool) -> Result {
         *current = Shared(pools.default);
     }
     drop(current);
-    POOLS.remove(pool).map(|_| ()).ok_or(Error::InvalidValue("pool"))
+    POOLS.remove(pool).ok_or(Error::InvalidValue("pool"))?;
+    if object.hip.0.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the pool left the registry, so this is its only destroy.
+    Ok(unsafe { object.device.hip().hipMemPoolDestroy(object.hip.0) }?)
 }
 
 /// Unused memory is not kept, so there is nothing to trim but what waits for its stream.
@@ -349,7 +456,10 @@ fn allocate(dptr: Out<'_, CUdeviceptr>, len_bytes: usize, handle: CUmemoryPool, 
     }
     let hip = stream.hip();
     let mut at = core::ptr::null_mut();
-    if hip.has("hipMallocAsync") {
+    if !pool.hip.0.is_null() {
+        // SAFETY: `at` is writable; pool and stream are alive.
+        unsafe { hip.hipMallocFromPoolAsync(&mut at, len_bytes, pool.hip.0, stream.hip.0) }?;
+    } else if hip.has("hipMallocAsync") {
         // SAFETY: `at` is writable; the stream is alive.
         unsafe { hip.hipMallocAsync(&mut at, len_bytes, stream.hip.0) }?;
     } else {

@@ -4656,20 +4656,24 @@ pub unsafe extern "C" fn cuMemPoolDestroy(pool: CUmemoryPool) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolExportPointer(
-    _shareData_out: *mut CUmemPoolPtrExportData,
-    _ptr: CUdeviceptr,
+    shareData_out: *mut CUmemPoolPtrExportData,
+    ptr: CUdeviceptr,
 ) -> CUresult {
-    ::driver::missing("cuMemPoolExportPointer")
+    ::driver::entry("cuMemPoolExportPointer", || {
+        ::driver::api::pool::cuMemPoolExportPointer(unsafe { Out::new(shareData_out, "shareData_out") }?, ptr)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolExportToShareableHandle(
-    _handle_out: *mut c_void,
-    _pool: CUmemoryPool,
-    _handleType: CUmemAllocationHandleType,
-    _flags: c_ulonglong,
+    handle_out: *mut c_void,
+    pool: CUmemoryPool,
+    handleType: CUmemAllocationHandleType,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuMemPoolExportToShareableHandle")
+    ::driver::entry("cuMemPoolExportToShareableHandle", || {
+        ::driver::api::pool::cuMemPoolExportToShareableHandle(handle_out, pool, handleType, flags)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4698,21 +4702,34 @@ pub unsafe extern "C" fn cuMemPoolGetAttribute(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolImportFromShareableHandle(
-    _pool_out: *mut CUmemoryPool,
-    _handle: *mut c_void,
-    _handleType: CUmemAllocationHandleType,
-    _flags: c_ulonglong,
+    pool_out: *mut CUmemoryPool,
+    handle: *mut c_void,
+    handleType: CUmemAllocationHandleType,
+    flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::missing("cuMemPoolImportFromShareableHandle")
+    ::driver::entry("cuMemPoolImportFromShareableHandle", || {
+        ::driver::api::pool::cuMemPoolImportFromShareableHandle(
+            unsafe { Out::new(pool_out, "pool_out") }?,
+            handle,
+            handleType,
+            flags,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolImportPointer(
-    _ptr_out: *mut CUdeviceptr,
-    _pool: CUmemoryPool,
-    _shareData: *mut CUmemPoolPtrExportData,
+    ptr_out: *mut CUdeviceptr,
+    pool: CUmemoryPool,
+    shareData: *mut CUmemPoolPtrExportData,
 ) -> CUresult {
-    ::driver::missing("cuMemPoolImportPointer")
+    ::driver::entry("cuMemPoolImportPointer", || {
+        ::driver::api::pool::cuMemPoolImportPointer(
+            unsafe { Out::new(ptr_out, "ptr_out") }?,
+            pool,
+            unsafe { borrow(shareData, "shareData") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
