@@ -32,8 +32,4 @@ impl<T> Registry<T> {
     pub fn for_each(&self, visit: impl FnMut(&Arc<T>)) {
         self.0.read().values().for_each(visit);
     }
-
-    pub fn all(&self) -> Vec<Arc<T>> {
-        self.0.read().values().cloned().collect()
-    }
 }

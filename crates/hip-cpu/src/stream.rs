@@ -5,12 +5,12 @@
 //! The order between the legacy default
 //! stream and the blocking streams is fixed at enqueue, under [`ORDER`].
 //!
-//! Lock order: `ORDER` → a stream's `inner`. No lock is held while an operation runs.
+//! Lock order: `ORDER` → `STREAMS` or `LEAVING` → a stream's `inner`. No lock is held while an operation runs.
 
 use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -150,6 +150,11 @@ pub struct Stream {
 }
 
 static STREAMS: Registry<Stream> = Registry::new();
+/// Streams without a handle whose work goes on: destroyed ones, and default streams of threads that ended. They count
+/// in everything that waits for all streams. Idle ones go when the next one comes.
+static LEAVING: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
+/// Whether [`LEAVING`] has any, readable without the lock.
+static ANY_LEAVES: AtomicBool = AtomicBool::new(false);
 /// Fixes the order between the legacy stream and the blocking ones; holds the latter.
 static ORDER: Mutex<()> = Mutex::new(());
 static LEGACY: LazyLock<Arc<Stream>> = LazyLock::new(|| {
@@ -167,6 +172,7 @@ struct PerThread(Arc<Stream>);
 
 impl Drop for PerThread {
     fn drop(&mut self) {
+        leave(&self.0);
         let _ = STREAMS.remove(handle_of(&self.0));
         self.0.close();
     }
@@ -216,15 +222,46 @@ pub fn destroy(handle: hipStream_t) -> Result {
     if handle.is_null() || handle == hipStreamLegacy || handle == hipStreamPerThread {
         return Err(hipErrorInvalidHandle);
     }
+    leave(&STREAMS.get(handle as usize)?);
     STREAMS.remove(handle as usize)?.close();
     Ok(())
 }
 
+/// Keeps a stream that is about to lose its handle among those that are waited for, until its work is done.
+fn leave(stream: &Arc<Stream>) {
+    if stream.is_idle() {
+        return;
+    }
+    let mut leaving = LEAVING.lock();
+    leaving.retain(|other| !other.is_idle());
+    leaving.push(stream.clone());
+    ANY_LEAVES.store(true, Ordering::Release);
+}
+
+/// Every stream with work, some twice.
+fn for_each_busy(mut visit: impl FnMut(&Arc<Stream>)) {
+    let mut busy = |stream: &Arc<Stream>| {
+        if !stream.is_idle() {
+            visit(stream);
+        }
+    };
+    STREAMS.for_each(&mut busy);
+    if ANY_LEAVES.load(Ordering::Acquire) {
+        let mut leaving = LEAVING.lock();
+        leaving.retain(|stream| !stream.is_idle());
+        leaving.iter().for_each(&mut busy);
+        ANY_LEAVES.store(!leaving.is_empty(), Ordering::Release);
+    }
+}
+
 /// Waits for everything that is queued anywhere.
 pub fn synchronize_all() {
-    for stream in STREAMS.all() {
+    let mut busy = Vec::new();
+    for_each_busy(|stream| busy.push(stream.clone()));
+    for stream in busy {
         stream.synchronize();
     }
+    printf::flush();
 }
 
 impl Stream {
@@ -273,8 +310,8 @@ impl Stream {
         match self.class {
             Class::NonBlocking => {}
             Class::Legacy => {
-                STREAMS.for_each(|other| {
-                    if other.class == Class::Blocking && !other.is_idle() {
+                for_each_busy(|other| {
+                    if other.class == Class::Blocking {
                         before.push((other.clone(), other.submitted.load(Ordering::Acquire)));
                     }
                 });
@@ -338,8 +375,8 @@ impl Stream {
     pub fn synchronize(self: &Arc<Stream>) {
         if self.class == Class::Legacy {
             let mut busy = Vec::new();
-            STREAMS.for_each(|other| {
-                if other.class == Class::Blocking && !other.is_idle() {
+            for_each_busy(|other| {
+                if other.class == Class::Blocking {
                     busy.push((other.clone(), other.submitted.load(Ordering::Acquire)));
                 }
             });
