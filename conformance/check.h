@@ -91,6 +91,12 @@ template <typename A, typename B> void same(const A &got, const B &wanted, const
                       ", not " + shown(static_cast<A>(wanted)));
 }
 
+// `got` is its type's zero, which is every API's success.
+template <typename T> void succeeded(const T &got, const char *what, const char *file, int line)
+{
+    same(got, T(0), what, file, line);
+}
+
 inline int run(int argc, char **argv)
 {
     constexpr unsigned SECONDS = 60;
@@ -147,11 +153,8 @@ inline int run(int argc, char **argv)
 // This machine has not what the promise is about.
 #define SKIP(why) check::leave(check::SKIPPED, (why))
 
-#ifdef __CUDACC__
-#define OK(call) check::same((call), decltype(call)(0), #call, __FILE__, __LINE__)
-#else
-#define OK(call) check::same((call), CUDA_SUCCESS, #call, __FILE__, __LINE__)
-#endif
+// A call succeeds.
+#define OK(call) check::succeeded((call), #call, __FILE__, __LINE__)
 
 int main(int argc, char **argv)
 {

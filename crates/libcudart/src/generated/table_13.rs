@@ -556,8 +556,8 @@ unsafe extern "C" fn cudaDeviceGetStreamPriorityRange(
 ) -> cudaError_t {
     ::runtime::entry("cudaDeviceGetStreamPriorityRange", || {
         ::runtime::api::device::cudaDeviceGetStreamPriorityRange(
-            unsafe { Out::new(leastPriority, "leastPriority") }?,
-            unsafe { Out::new(greatestPriority, "greatestPriority") }?,
+            unsafe { OptOut::new(leastPriority) },
+            unsafe { OptOut::new(greatestPriority) },
         )
     })
 }

@@ -3,7 +3,7 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 
-use cuda_abi::out::Out;
+use cuda_abi::out::{OptOut, Out};
 use cuda_abi::runtime::{
     cudaAsyncCallback, cudaAsyncCallbackHandle_t, cudaAtomicOperation, cudaDeviceAttr,
     cudaFlushGPUDirectRDMAWritesScope, cudaFlushGPUDirectRDMAWritesTarget, cudaFuncCache, cudaLimit,
@@ -142,8 +142,8 @@ pub fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -> Result {
 }
 
 pub fn cudaDeviceGetStreamPriorityRange(
-    leastPriority: Out<'_, c_int>,
-    greatestPriority: Out<'_, c_int>,
+    leastPriority: OptOut<'_, c_int>,
+    greatestPriority: OptOut<'_, c_int>,
 ) -> Result {
     let (mut least, mut greatest) = (0, 0);
     device::attach()?.cuCtxGetStreamPriorityRange(&mut least, &mut greatest)?;
