@@ -59,7 +59,8 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     let driver = facts::driver()?;
     let runtime = facts::runtime()?;
     let driver_bodies = bodies::scan("crates/driver")?;
-    let runtime_bodies = bodies::scan("crates/runtime")?;
+    let mut runtime_bodies = bodies::scan("crates/runtime")?;
+    pass_refusals_on(&driver_bodies, &mut runtime_bodies)?;
     let mut unused = shells::unused_driver_bodies(&driver_bodies, &driver);
     unused.extend(shells::unused_runtime_bodies(&runtime_bodies, &runtime));
     if !unused.is_empty() {
@@ -99,6 +100,17 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     ));
     files.push(("docs/differences.md".to_owned(), differences::markdown()?));
     Ok(files)
+}
+
+/// A runtime call that only hands its arguments to driver calls which always answer an error does so too.
+fn pass_refusals_on(driver: &bodies::Bodies, runtime: &mut bodies::Bodies) -> Result<()> {
+    let reached = calls::reached_by_bodies("crates/runtime", calls::Below::Driver)?;
+    for (name, body) in runtime {
+        let called = reached.get(name).map_or(&[][..], |called| called);
+        let all_refuse = called.iter().all(|call| driver.get(call).is_some_and(|body| body.refuses));
+        body.refuses |= !called.is_empty() && all_refuse;
+    }
+    Ok(())
 }
 
 fn stale(generated: &[(String, String)]) -> Vec<String> {

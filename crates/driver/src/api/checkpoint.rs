@@ -11,6 +11,7 @@ use cuda_abi::*;
 use super::refuse;
 use crate::Result;
 
+// HIP differs: it has no checkpoints.
 const WHY: &str = "checkpoints: no provider saves a device's state";
 
 pub fn cuCheckpointOperationComplete(_handle: CUcheckpointOperationHandle) -> Result {

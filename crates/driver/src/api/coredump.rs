@@ -128,6 +128,7 @@ fn set(owner: u64, setting: CUcoredumpSettings, value: *mut c_void, size: *mut u
             | CUcoredumpSettings::CU_COREDUMP_ENABLE_USER_TRIGGER
     );
     if turns_on && matches!(wanted, Value::Bool(true)) {
+        // HIP differs: it has no core dumps that a program could turn on.
         return Err(Error::NotSupported("core dumps of a device: none is ever written"));
     }
     SETTINGS.lock().insert((owner, setting.0), wanted);

@@ -71,6 +71,7 @@ pub fn cuExternalMemoryGetMappedMipmappedArray(
     _mipmapDesc: &CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC,
 ) -> Result {
     memory_of(extMem)?;
+    // HIP differs: its call takes images of AMD's own drivers.
     Err(Error::NotSupported("cuExternalMemoryGetMappedMipmappedArray: another device's image layout"))
 }
 

@@ -9,6 +9,7 @@ use super::refuse;
 use crate::Result;
 use crate::object::Device;
 
+// HIP differs: it has no calls for a fabric between machines.
 const WHY: &str = "the fabric between machines: no device here is on one";
 
 pub fn cuFabricCpyBatchAsync(

@@ -11,6 +11,8 @@ use super::refuse;
 use crate::object::Device;
 use crate::{Error, Result};
 
+// HIP differs: it shares buffers with AMD's OpenGL only, and has neither EGL streams, VDPAU nor NvSci. Without a resource that was
+// registered all calls that take one answer an invalid handle.
 const GL: &str = "OpenGL interoperability: no device here draws";
 const EGL: &str = "EGL interoperability: no device here draws";
 const VDPAU: &str = "VDPAU interoperability: no device here plays video";

@@ -495,7 +495,7 @@ fn batch<'a>(
 
 /// Says that contents are of no use any more. Reading them gives anything, so also what was there.
 ///
-/// HIP differs: it has no such call.
+/// HIP differs: it cannot be told that contents are of no use.
 pub fn cuMemDiscardBatchAsync(
     dptrs: *mut CUdeviceptr,
     sizes: *mut usize,
@@ -620,5 +620,6 @@ pub fn cuMemBatchDecompressAsync(
     if paramsArray.is_null() || count == 0 || flags != 0 {
         return Err(Error::InvalidValue("paramsArray, count or flags"));
     }
+    // HIP differs: it has no decompression engine.
     Err(Error::NotSupported("cuMemBatchDecompressAsync: no device here has a decompression engine"))
 }

@@ -10,6 +10,7 @@ use cuda_abi::*;
 use super::refuse;
 use crate::Result;
 
+// HIP differs: it has no multicast objects.
 const WHY: &str = "multicast objects: devices here have no link that copies stores";
 
 pub fn cuMulticastAddDevice(_mcHandle: CUmemGenericAllocationHandle, _dev: CUdevice) -> Result {

@@ -34,7 +34,7 @@ pub fn multiprocessors(device: &'static Device) -> CUdevResource {
     let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(1);
     let mut resource =
         CUdevResource { type_: CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, ..Default::default() };
-    // The least part is the whole.
+    // HIP differs: a stream can be kept to some compute units there, a context cannot. The least part is the whole.
     resource.__bindgen_anon_1.sm = CUdevSmResource {
         smCount: count,
         minSmPartitionSize: count,

@@ -183,3 +183,51 @@ pub fn hipDestroyExternalMemory(extMem: hipExternalMemory_t) -> Result {
     }
     EXTERNAL.remove(extMem as usize).map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::{AsRawFd, IntoRawFd};
+
+    /// What the two structures look like in C.
+    fn import(descriptor: c_int, bytes: u64) -> (hipExternalMemory_t, Result) {
+        let mut handle: hipExternalMemory_t = std::ptr::null_mut();
+        let handle_desc = HandleDesc {
+            r#type: OPAQUE_DESCRIPTOR,
+            handle: HandleUnion { fd: descriptor },
+            size: bytes,
+            flags: 0,
+        };
+        let answer = hipImportExternalMemory(&mut handle, (&raw const handle_desc).cast());
+        (handle, answer)
+    }
+
+    #[test]
+    fn a_buffer_in_external_memory_shows_the_file_until_it_is_destroyed() {
+        let file = mapped::file(8192).unwrap();
+        let other = mapped::view_anywhere(&file, 0, 8192).unwrap();
+        assert_eq!(import(file.as_raw_fd(), 8193).1, Err(hipErrorInvalidValue), "more than the file has");
+        let (memory, answer) = import(file.into_raw_fd(), 8192);
+        answer.unwrap();
+        let buffer = |offset: u64, size: u64| {
+            let mut at: *mut c_void = std::ptr::null_mut();
+            let description = BufferDesc { offset, size, flags: 0 };
+            hipExternalMemoryGetMappedBuffer(&mut at, memory, (&raw const description).cast()).map(|()| at)
+        };
+        assert_eq!(buffer(4096, 4097), Err(hipErrorInvalidValue));
+        let at = buffer(4096, 4096).unwrap();
+        // SAFETY: both show the second page of the file.
+        unsafe {
+            at.cast::<u32>().write(0xabcd);
+            assert_eq!(((other + 4096) as *const u32).read(), 0xabcd);
+        }
+        assert_eq!(crate::memory::find(at as usize).map(|found| found.bytes), Some(4096));
+        crate::api::hipFree(at).unwrap();
+        let again = buffer(4096, 16).unwrap();
+        hipDestroyExternalMemory(memory).unwrap();
+        assert!(crate::memory::find(again as usize).is_none(), "a buffer goes with its memory");
+        assert_eq!(hipDestroyExternalMemory(memory), Err(hipErrorInvalidValue));
+        // SAFETY: exactly what was mapped.
+        unsafe { libc::munmap(other as *mut _, 8192) };
+    }
+}
