@@ -3,6 +3,7 @@
 
 mod bench;
 mod build;
+mod clients;
 mod codegen;
 #[cfg(test)]
 mod crates;
@@ -29,6 +30,8 @@ enum Command {
     /// Measure, and write what was measured into docs/.
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Run clients from PyPI and crates.io with their own test suites; writes docs/clients.md.
+    Clients(clients::Args),
     /// Set up, build and run two unmodified nvcc binaries with no GPU.
     Demo(demo::Args),
     /// Set up, build and run every check; `--all` adds the CUDA 11.8 and 12.4 toolchains.
@@ -40,6 +43,7 @@ fn main() -> anyhow::Result<()> {
         Command::Codegen(args) => codegen::run(&args),
         Command::Build(args) => build::run(&args),
         Command::Bench(bench) => bench::run(&bench),
+        Command::Clients(args) => clients::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
     }

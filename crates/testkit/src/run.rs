@@ -15,6 +15,7 @@ pub struct Run {
     program: PathBuf,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
+    dir: Option<PathBuf>,
     limit: Duration,
 }
 
@@ -36,6 +37,7 @@ impl Run {
             program: program.as_ref().to_path_buf(),
             args: Vec::new(),
             env: Vec::new(),
+            dir: None,
             limit: Duration::from_secs(120),
         }
     }
@@ -49,6 +51,13 @@ impl Run {
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Run {
         self.env.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// Where it runs; else where this process does.
+    #[must_use]
+    pub fn dir(mut self, dir: impl Into<PathBuf>) -> Run {
+        self.dir = Some(dir.into());
         self
     }
 
@@ -81,6 +90,9 @@ impl Run {
             {
                 command.env_remove(name);
             }
+        }
+        if let Some(dir) = &self.dir {
+            command.current_dir(dir);
         }
         command.args(&self.args).envs(self.env.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,5 +1,6 @@
 //! Programs of others that bring their own CUDA runtimes and compilers, as their users install them: CuPy, Numba and
-//! Triton (its compiler; its launcher needs PyTorch).
+//! Triton (its compiler; its launcher needs PyTorch); and a few of each client's own tests, where `cargo xtask clients` has
+//! installed it.
 //! They come from PyPI into environments under the download cache, outside the tree; our scripts in examples/clients
 //! compare what they compute with NumPy.
 
@@ -12,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 use testkit::{Installed, Run};
 
 use super::report::{Outcome, Report};
-use crate::setup;
+use crate::{clients, setup};
 
 /// A Python package that uses CUDA, and what it is checked with.
 struct Client {
@@ -77,6 +78,10 @@ pub fn run(installed: &Installed, report: &mut Report) {
                 report.note(client.name, Outcome::Skipped(reason));
             }
         }
+    }
+    for (title, result) in clients::smoke(installed.lib()) {
+        let absent = || Outcome::Skipped("not installed; `cargo xtask clients` does it".to_owned());
+        report.note(&format!("{title}: some of its own tests"), result.map_or_else(absent, Outcome::from));
     }
 }
 

@@ -1,0 +1,68 @@
+"""A pytest plugin for the suites of other projects: writes down how each test ends, and can take a sample.
+
+CUDAWAY_RESULTS=FILE  gets `collected <tab> number`, `begun <tab> test` and `outcome <tab> test <tab> reason`, each at once:
+                      a test may take the process down. Tests that stand in the file already are not run again
+CUDAWAY_SAMPLE=N      only N tests, drawn by a fixed seed
+"""
+
+import os
+import random
+
+import pytest
+
+SEED = 5
+RANK = {"passed": 0, "skipped": 1, "failed": 2}
+PATH = os.environ["CUDAWAY_RESULTS"]
+endings = {}
+
+
+def write(*fields):
+    with open(PATH, "a", encoding="utf-8") as out:
+        out.write("\t".join(fields) + "\n")
+
+
+def begun():
+    try:
+        with open(PATH, encoding="utf-8") as lines:
+            return {line.rstrip("\n").split("\t")[1] for line in lines if line.startswith("begun\t")}
+    except FileNotFoundError:
+        return set()
+
+
+@pytest.fixture
+def initialize_from_pytest_config():
+    """Numba's tests ask for it; the conftest.py that has it is not in its wheel."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    write("collected", str(len(items)))
+    wanted = int(os.environ.get("CUDAWAY_SAMPLE", "0"))
+    if 0 < wanted < len(items):
+        chosen = set(random.Random(SEED).sample(range(len(items)), wanted))
+        items[:] = [item for at, item in enumerate(items) if at in chosen]
+    before = begun()
+    items[:] = [item for item in items if item.nodeid not in before]
+
+
+def pytest_runtest_logstart(nodeid):
+    write("begun", nodeid)
+
+
+def pytest_runtest_logreport(report):
+    """Set-up, the test, its subtests and tear-down are reported one by one; the worst of them counts."""
+    outcome, reason = report.outcome, ""
+    if hasattr(report, "wasxfail"):
+        # On any GPU: it ended as its authors say, whether it failed or not.
+        outcome, reason = "skipped", "expected to fail"
+    elif report.failed:
+        crash = getattr(report.longrepr, "reprcrash", None)
+        reason = crash.message if crash else (str(report.longrepr).splitlines() or ["?"])[-1]
+    elif report.skipped:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    before = endings.get(report.nodeid)
+    if before is None or RANK[outcome] > RANK[before[0]]:
+        endings[report.nodeid] = (outcome, " ".join(reason.split())[:400])
+    if report.when == "teardown":
+        outcome, reason = endings.pop(report.nodeid)
+        write(outcome, report.nodeid, reason)

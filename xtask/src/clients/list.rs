@@ -1,0 +1,283 @@
+//! The clients: what is installed, which of its own tests run, and why some of them cannot pass here.
+
+/// A program of others that uses CUDA.
+pub struct Client {
+    /// Its folder below target/clients, and what `--only` takes.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// Exact pins; pip adds what they need.
+    pub wheels: &'static [&'static str],
+    pub source: Source,
+    /// `{lib}`: our objects, `{cuda}`: NVIDIA's wheels in the client's environment, `{nvcc}`: a toolkit whose nvcc makes
+    /// PTX, `{dir}`: the client's folder.
+    pub environment: &'static [(&'static str, &'static str)],
+    pub suites: &'static [Suite],
+    pub reasons: &'static [Reason],
+    /// What a reader of the page should know besides.
+    pub note: &'static str,
+}
+
+/// Where its tests come from.
+#[derive(Clone, Copy)]
+pub enum Source {
+    /// The wheels have them.
+    Wheels,
+    /// The source distribution of this pin.
+    Sdist(&'static str),
+    /// Likewise, and the client itself is built from it.
+    PyCuda(&'static str),
+    Crate {
+        name: &'static str,
+        version: &'static str,
+        features: &'static str,
+    },
+    /// It publishes none: our script in examples/clients uses it and compares results.
+    Script(&'static str),
+}
+
+pub struct Suite {
+    pub name: &'static str,
+    /// What pytest is given.
+    pub tests: &'static [&'static str],
+    /// How many tests a full run takes, drawn by a fixed seed; 0 for all.
+    pub sample: usize,
+    /// How many pass on a driver that runs no kernel, and so prove nothing; where that was measured.
+    pub null_passes: Option<usize>,
+}
+
+/// Why tests whose name or message has `of` in it fail.
+pub struct Reason {
+    pub of: &'static str,
+    pub why: &'static str,
+}
+
+pub const CLIENTS: &[Client] = &[TINYGRAD, CUDARC, TAICHI, NUMBA, CUDA_CORE, PYCUDA, CUPY, TRITON];
+
+const TINYGRAD: Client = Client {
+    name: "tinygrad",
+    title: "tinygrad 0.14.0",
+    wheels: &[
+        "tinygrad==0.14.0",
+        "numpy==2.4.6",
+        "nvidia-cuda-nvrtc==13.5.37",
+        "nvidia-cuda-runtime==13.5.37",
+        "nvidia-cuda-crt==13.5.37",
+        "setuptools==84.2.1",
+        "wheel==0.48.0",
+    ],
+    source: Source::Sdist("tinygrad==0.14.0"),
+    environment: &[
+        ("DEV", "CUDA"),
+        ("CUDA", "1"),
+        ("CUDA_PATH", "{cuda}"),
+        ("LD_LIBRARY_PATH", "{lib}:{cuda}/lib"),
+        // Constants are computed on its CPU device.
+        ("CC", "clang-19"),
+        ("CACHEDB", "{dir}/cache.db"),
+    ],
+    suites: &[Suite { name: "test_tiny.py", tests: &["test/test_tiny.py"], sample: 0, null_passes: Some(4) }],
+    reasons: &[],
+    note: "",
+};
+
+const CUDARC: Client = Client {
+    name: "cudarc",
+    title: "cudarc 0.19.10",
+    // It opens NVRTC.
+    wheels: &["nvidia-cuda-nvrtc==13.5.37"],
+    source: Source::Crate {
+        name: "cudarc",
+        version: "0.19.10",
+        features: "std,driver,nvrtc,cuda-13010,dynamic-loading",
+    },
+    environment: &[("LD_LIBRARY_PATH", "{lib}:{cuda}/lib")],
+    suites: &[Suite { name: "cargo test --lib", tests: &[], sample: 0, null_passes: Some(40) }],
+    reasons: &[
+        Reason {
+            of: "test_default_pinned_host_reads_are_faster_than_write_combined",
+            why: "asserts that write-combined memory is read slowly; there is none here",
+        },
+        Reason {
+            of: "test_pinned_copy_is_faster",
+            why: "asserts that copies from pinned memory are faster; here both are copies in memory",
+        },
+        Reason {
+            of: "test_par_launch",
+            why: "asserts that two kernels of one thread on two streams take half the time; needs two idle cores",
+        },
+    ],
+    note: "",
+};
+
+const TAICHI: Client = Client {
+    name: "taichi",
+    title: "Taichi 1.7.4",
+    wheels: &["taichi==1.7.4", "numpy==2.4.6"],
+    source: Source::Script("taichi_check.py"),
+    environment: &[("LD_LIBRARY_PATH", "{lib}"), ("TI_OFFLINE_CACHE", "0"), ("TI_LOG_LEVEL", "warn")],
+    suites: &[Suite {
+        name: "examples/clients/taichi_check.py",
+        tests: &[],
+        sample: 0,
+        null_passes: Some(0),
+    }],
+    reasons: &[],
+    note: "The wheel has no tests.",
+};
+
+const NUMBA: Client = Client {
+    name: "numba",
+    title: "Numba (numba-cuda 0.30.4)",
+    // Without nvidia-nvjitlink, which writes machine code.
+    wheels: &[
+        "numba-cuda==0.30.4",
+        "numpy==2.4.6",
+        "nvidia-nvvm==13.5.37",
+        "nvidia-cuda-nvrtc==13.5.37",
+        "nvidia-cuda-runtime==13.5.37",
+        "nvidia-cuda-cccl==13.3.5.0.6",
+        "cffi",
+        "psutil",
+        "filecheck",
+        "ml_dtypes",
+    ],
+    source: Source::Wheels,
+    environment: &[("LD_LIBRARY_PATH", "{lib}"), ("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")],
+    suites: &[
+        Suite {
+            name: "cudadrv",
+            tests: &["--import-mode=importlib", "--pyargs", "numba.cuda.tests.cudadrv"],
+            sample: 0,
+            null_passes: None,
+        },
+        Suite {
+            name: "cudapy",
+            tests: &["--import-mode=importlib", "--pyargs", "numba.cuda.tests.cudapy"],
+            sample: 0,
+            null_passes: Some(1048),
+        },
+    ],
+    reasons: &[
+        Reason {
+            of: "test_device_arch_specific",
+            why: "`tensormap.replace` is of sm_90a only, which is not translated",
+        },
+        Reason { of: "test_set_registers", why: "compares numbers of registers, which no CPU code has" },
+        Reason { of: "regs_per_thread", why: "compares numbers of registers, which no CPU code has" },
+    ],
+    note: "Without `nvidia-nvjitlink`, with which Numba makes machine code.",
+};
+
+const CUDA_CORE: Client = Client {
+    name: "cuda-core",
+    title: "cuda-core 1.2.2, cuda-bindings 13.5.0",
+    wheels: &[
+        "cuda-core==1.2.2",
+        "cuda-bindings==13.5.0",
+        "nvidia-cuda-nvrtc==13.5.37",
+        "nvidia-cuda-runtime==13.5.37",
+        "numpy==2.4.6",
+    ],
+    source: Source::Script("cuda_core_check.py"),
+    // cuda.bindings.runtime has a static runtime.
+    environment: &[("LD_PRELOAD", "{lib}/libcuda.so.1"), ("LD_LIBRARY_PATH", "{lib}")],
+    suites: &[Suite {
+        name: "examples/clients/cuda_core_check.py",
+        tests: &[],
+        sample: 0,
+        null_passes: Some(0),
+    }],
+    reasons: &[],
+    note: "`cuda.bindings.runtime` does not work: its static runtime is stripped of its names, so it is not taken over and finds no driver of its own kind.",
+};
+
+const PYCUDA: Client = Client {
+    name: "pycuda",
+    title: "PyCUDA 2026.1",
+    wheels: &[
+        "setuptools==84.2.1",
+        "wheel==0.48.0",
+        "numpy==2.4.6",
+        "nvidia-curand==10.4.5.25",
+        "nvidia-cuda-profiler-api==13.5.25",
+    ],
+    source: Source::PyCuda("pycuda==2026.1"),
+    environment: &[
+        ("PATH", "{nvcc}/bin:{path}"),
+        ("LD_LIBRARY_PATH", "{lib}:{cuda}/lib"),
+        ("XDG_CACHE_HOME", "{dir}/cache"),
+        // Its largest tests would take all of the machine's memory.
+        ("CUDAWAY_CPU_MEMORY_MB", "6000"),
+    ],
+    suites: &[Suite {
+        name: "test",
+        tests: &["test/test_driver.py", "test/test_cumath.py", "test/test_gpuarray.py"],
+        sample: 0,
+        null_passes: None,
+    }],
+    reasons: &[Reason {
+        of: "Dynamic Parallelism",
+        why: "links what launches kernels from a kernel, which is not there yet",
+    }],
+    note: "Built here on our `libcuda.so.1`; its `nvcc` makes PTX where PyCUDA asks for machine code.",
+};
+
+const CUPY: Client = Client {
+    name: "cupy",
+    title: "CuPy (cupy-cuda13x 14.2.0)",
+    wheels: &[
+        "cupy-cuda13x==14.2.0",
+        "numpy==2.4.6",
+        "nvidia-cuda-nvrtc==13.5.37",
+        "nvidia-cuda-runtime==13.5.37",
+        // Its source distribution is opened with these.
+        "setuptools==84.2.1",
+        "wheel==0.48.0",
+        "Cython==3.1.6",
+    ],
+    source: Source::Sdist("cupy==14.2.0"),
+    environment: &[
+        // Else it has NVRTC write machine code for one GPU, without PTX.
+        ("CUPY_COMPILE_WITH_PTX", "1"),
+        ("CUPY_CACHE_DIR", "{dir}/cache"),
+        ("NVCC", "{nvcc}/bin/nvcc"),
+        ("CUDA_PATH", "{nvcc}"),
+        ("LD_PRELOAD", "{lib}/libcuda.so.1"),
+        ("LD_LIBRARY_PATH", "{lib}"),
+    ],
+    suites: &[Suite {
+        name: "core, creation, indexing, math, logic, manipulation, sorting",
+        tests: &[
+            "tests/cupy_tests/core_tests",
+            "tests/cupy_tests/creation_tests",
+            "tests/cupy_tests/indexing_tests",
+            "tests/cupy_tests/math_tests",
+            "tests/cupy_tests/logic_tests",
+            "tests/cupy_tests/manipulation_tests",
+            "tests/cupy_tests/sorting_tests",
+        ],
+        sample: 400,
+        null_passes: None,
+    }],
+    reasons: &[Reason {
+        of: "cupy_backends/cuda/libs",
+        why: "needs cuBLAS, cuSOLVER or another library whose kernels are machine code only",
+    }],
+    note: "With `CUPY_COMPILE_WITH_PTX=1`, without which NVRTC makes machine code.",
+};
+
+const TRITON: Client = Client {
+    name: "triton",
+    title: "Triton 3.5.0 (its compiler)",
+    wheels: &["triton==3.5.0", "numpy==2.4.6"],
+    source: Source::Script("triton_check.py"),
+    environment: &[("LD_LIBRARY_PATH", "{lib}"), ("TRITON_CACHE_DIR", "{dir}/cache")],
+    suites: &[Suite {
+        name: "examples/clients/triton_check.py",
+        tests: &[],
+        sample: 0,
+        null_passes: Some(0),
+    }],
+    reasons: &[],
+    note: "Its launcher needs PyTorch, whose wheels have no PTX; our script launches what its compiler makes.",
+};
