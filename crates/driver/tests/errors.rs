@@ -153,6 +153,30 @@ fn a_pointer_cuda_never_gave_out_is_an_invalid_value() {
     assert_eq!(out(|dptr| memory::cuMemAlloc_v2(dptr, 1 << 50)), Err(Error::OutOfMemory));
 }
 
+/// Numba reads what it filled with no other call between.
+#[test]
+fn the_host_waits_for_a_fill_of_memory_that_it_sees() {
+    let _one = exclusive();
+    let _scope = scope();
+    let device = out(|dptr| memory::cuMemAlloc_v2(dptr, 64)).unwrap();
+    let managed = out(|dptr| memory::cuMemAllocManaged(dptr, 64, 1)).unwrap();
+    let pinned = out(|p| memory::cuMemHostAlloc(p, 64, 0)).unwrap().expose_provenance() as CUdeviceptr;
+    for (at, waits) in [(device, 0), (managed, 1), (pinned, 1)] {
+        let fills: [&dyn Fn() -> driver::Result; 3] =
+            [&|| memset::cuMemsetD8_v2(at, 1, 64), &|| memset::cuMemsetD32_v2(at, 1, 16), &|| {
+                memset::cuMemsetD2D16_v2(at, 16, 1, 2, 4)
+            }];
+        for fill in fills {
+            let before = null::WAITS.load(Ordering::Relaxed);
+            fill().unwrap();
+            assert_eq!(null::WAITS.load(Ordering::Relaxed) - before, waits, "{at:#x}");
+        }
+        let before = null::WAITS.load(Ordering::Relaxed);
+        memset::cuMemsetD8Async(at, 1, 64, core::ptr::null_mut()).unwrap();
+        assert_eq!(null::WAITS.load(Ordering::Relaxed), before, "an asynchronous fill never waits");
+    }
+}
+
 #[test]
 fn copies_and_fills_move_the_bytes_they_name() {
     let _one = exclusive();

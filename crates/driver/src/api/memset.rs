@@ -1,13 +1,15 @@
-//! Memory Management: filling memory. The host does not wait, except that what it sees is ordered by streams.
+//! Memory Management: filling memory. The host waits only for fills of memory that it sees itself.
 
 use core::ffi::{c_int, c_uchar, c_uint, c_ushort};
 use std::sync::Arc;
 
-use cuda_abi::{CU_STREAM_PER_THREAD, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUdeviceptr, CUstream};
+use cuda_abi::{
+    CU_STREAM_PER_THREAD, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUdeviceptr, CUstream, CUstreamCaptureStatus,
+};
 
-use crate::object::graph::capture::captured;
+use crate::object::graph::capture::{captured, info};
 use crate::object::graph::{Op, Params};
-use crate::object::memory::{check, raw};
+use crate::object::memory::{self, check, raw};
 use crate::object::stream::null_is_per_thread;
 use crate::object::{Context, Stream};
 use crate::{Error, Result};
@@ -78,6 +80,18 @@ fn linear(at: CUdeviceptr, fill: Fill, n: usize, stream: CUstream) -> Result {
     row(&stream, at, fill, n)
 }
 
+/// A synchronous spelling. CUDA: the host waits for the fill of memory that it sees itself, pinned or managed.
+fn now(at: CUdeviceptr, fill: impl FnOnce(CUstream) -> Result) -> Result {
+    let stream = default_stream();
+    fill(stream)?;
+    let is_seen = memory::find(at).is_some_and(|it| it.is_host() || it.is_managed());
+    // A fill that was captured happens later.
+    if is_seen && info(stream)?.status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
+        return Stream::from_handle(stream)?.synchronize();
+    }
+    Ok(())
+}
+
 /// CUDA: an address that is no multiple of the element's size is an invalid value.
 fn aligned(at: CUdeviceptr, fill: Fill) -> Result {
     if at.is_multiple_of(fill.len_bytes() as u64) { Ok(()) } else { Err(Error::InvalidValue("dstDevice")) }
@@ -134,17 +148,17 @@ fn rows(at: CUdeviceptr, pitch: usize, fill: Fill, width: usize, height: usize, 
 
 pub fn cuMemsetD8_v2(dstDevice: CUdeviceptr, uc: c_uchar, N: usize) -> Result {
     Context::current()?;
-    linear(dstDevice, Fill::Byte(uc), N, default_stream())
+    now(dstDevice, |stream| linear(dstDevice, Fill::Byte(uc), N, stream))
 }
 
 pub fn cuMemsetD16_v2(dstDevice: CUdeviceptr, us: c_ushort, N: usize) -> Result {
     Context::current()?;
-    linear(dstDevice, Fill::Half(us), N, default_stream())
+    now(dstDevice, |stream| linear(dstDevice, Fill::Half(us), N, stream))
 }
 
 pub fn cuMemsetD32_v2(dstDevice: CUdeviceptr, ui: c_uint, N: usize) -> Result {
     Context::current()?;
-    linear(dstDevice, Fill::Word(ui), N, default_stream())
+    now(dstDevice, |stream| linear(dstDevice, Fill::Word(ui), N, stream))
 }
 
 pub fn cuMemsetD8Async(dstDevice: CUdeviceptr, uc: c_uchar, N: usize, hStream: CUstream) -> Result {
@@ -166,7 +180,7 @@ pub fn cuMemsetD2D8_v2(
     Width: usize,
     Height: usize,
 ) -> Result {
-    rows(dstDevice, dstPitch, Fill::Byte(uc), Width, Height, default_stream())
+    now(dstDevice, |stream| rows(dstDevice, dstPitch, Fill::Byte(uc), Width, Height, stream))
 }
 
 pub fn cuMemsetD2D16_v2(
@@ -176,7 +190,7 @@ pub fn cuMemsetD2D16_v2(
     Width: usize,
     Height: usize,
 ) -> Result {
-    rows(dstDevice, dstPitch, Fill::Half(us), Width, Height, default_stream())
+    now(dstDevice, |stream| rows(dstDevice, dstPitch, Fill::Half(us), Width, Height, stream))
 }
 
 pub fn cuMemsetD2D32_v2(
@@ -186,7 +200,7 @@ pub fn cuMemsetD2D32_v2(
     Width: usize,
     Height: usize,
 ) -> Result {
-    rows(dstDevice, dstPitch, Fill::Word(ui), Width, Height, default_stream())
+    now(dstDevice, |stream| rows(dstDevice, dstPitch, Fill::Word(ui), Width, Height, stream))
 }
 
 pub fn cuMemsetD2D8Async(

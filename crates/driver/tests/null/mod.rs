@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use hip_sys::*;
 
 pub static LAUNCHES: AtomicUsize = AtomicUsize::new(0);
+/// Calls of `hipStreamSynchronize`.
+pub static WAITS: AtomicUsize = AtomicUsize::new(0);
 /// Objects made and not destroyed: memory, streams, events, modules.
 pub static LIVE: AtomicI64 = AtomicI64::new(0);
 /// The device of each `hipSetDevice`, last one.
@@ -207,6 +209,7 @@ unsafe extern "C" fn hipStreamDestroy(stream: hipStream_t) -> hipError_t {
     gone(stream)
 }
 unsafe extern "C" fn hipStreamSynchronize(_: hipStream_t) -> hipError_t {
+    WAITS.fetch_add(1, Ordering::Relaxed);
     hipSuccess
 }
 unsafe extern "C" fn hipStreamQuery(_: hipStream_t) -> hipError_t {
