@@ -207,7 +207,7 @@ const PYCUDA: Client = Client {
         ("LD_LIBRARY_PATH", "{lib}:{cuda}/lib"),
         ("XDG_CACHE_HOME", "{dir}/cache"),
         // Its largest tests would take all of the machine's memory.
-        ("CUDAWAY_CPU_MEMORY_MB", "6000"),
+        ("CUDAWAY_CPU_MEMORY_MB", "4000"),
     ],
     suites: &[Suite {
         name: "test",
