@@ -8,7 +8,7 @@ use super::instruction::{Failure, Instr, Lower, fail};
 use super::layout::{self, Shape};
 use super::link::{Device, Symbol};
 use super::scope::Entity;
-use crate::ir::{Op, Syscall, Term, Ty, Value};
+use crate::ir::{Mem, Op, Order, Scope, Space, Syscall, Term, Ty, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
@@ -111,6 +111,9 @@ fn syscall<'i, 'a>(
     arguments: &[Operand<'a>],
 ) -> Lower {
     let name = &*device.name;
+    if name == "cudaGraphSetConditional" {
+        return set_conditional(l, i, device, arguments);
+    }
     // name, meaning, argument types, result types
     let (syscall, takes, gives): (Syscall, &[Ty], &[Ty]) = match name {
         "vprintf" => (Syscall::Vprintf, &[Ty::B64, Ty::B64], &[Ty::B32]),
@@ -119,17 +122,7 @@ fn syscall<'i, 'a>(
         "__assertfail" => (Syscall::AssertFail, &[Ty::B64, Ty::B64, Ty::B32, Ty::B64, Ty::B64], &[]),
         _ => return Err(Failure::Undefined(i.ast.span, name.to_owned())),
     };
-    let (parameters, results) = signature(device, i.ast.span)?;
-    let bits = |types: &[Ty]| types.iter().map(|ty| ty.bits()).collect::<Vec<_>>();
-    let declared_results = layout::types(results);
-    if bits(&layout::types(parameters)) != bits(takes) || bits(&declared_results) != bits(gives) {
-        return fail(
-            i.ast.span,
-            format!("'{name}' is declared with other parameters than the device runtime's"),
-        );
-    }
-    let args = l.arguments(arguments, parameters, i.ast.span)?;
-    let args: Vec<Value> = args.into_iter().map(|arg| l.untyped(arg)).collect();
+    let (args, results) = declared(l, i, device, arguments, takes, gives)?;
     let values = l.b.emit(Op::Syscall(syscall), &args, gives);
     if syscall == Syscall::AssertFail {
         // It does not come back.
@@ -137,6 +130,41 @@ fn syscall<'i, 'a>(
         return Ok(());
     }
     l.results(returns, results, &values, i.ast.span)
+}
+
+/// The arguments of such a function, which must be declared as the device runtime has it.
+fn declared<'d, 'i, 'a>(
+    l: &mut L<'_, 'i, 'a>,
+    i: &I<'i, 'a>,
+    device: &'d Device,
+    arguments: &[Operand<'a>],
+    takes: &[Ty],
+    gives: &[Ty],
+) -> Lower<(Vec<Value>, &'d [Shape])> {
+    let (parameters, results) = signature(device, i.ast.span)?;
+    let bits = |types: &[Ty]| types.iter().map(|ty| ty.bits()).collect::<Vec<_>>();
+    if bits(&layout::types(parameters)) != bits(takes) || bits(&layout::types(results)) != bits(gives) {
+        return fail(
+            i.ast.span,
+            format!("'{}' is declared with other parameters than the device runtime's", device.name),
+        );
+    }
+    let args = l.arguments(arguments, parameters, i.ast.span)?;
+    Ok((args.into_iter().map(|arg| l.untyped(arg)).collect(), results))
+}
+
+/// A condition's handle is the address of its value: the driver makes it so (`driver::object::graph::condition`).
+fn set_conditional<'i, 'a>(
+    l: &mut L<'_, 'i, 'a>,
+    i: &I<'i, 'a>,
+    device: &Device,
+    arguments: &[Operand<'a>],
+) -> Lower {
+    let (args, _) = declared(l, i, device, arguments, &[Ty::B64, Ty::B32], &[])?;
+    let mem = Mem { bits: 32, signed: false };
+    let store = Op::Store { space: Space::Global, mem, offset: 0, order: Order::Weak, scope: Scope::Sys };
+    l.b.emit(store, &args, &[]);
+    Ok(())
 }
 
 impl<'i, 'a> Lowerer<'_, 'i, 'a> {
