@@ -36,6 +36,7 @@ pub const NAMES: &[&str] = &[
     "linking",
     "virtual_memory",
     "between_processes",
+    "graphs",
     "mixed_units",
     "dynamic_parallelism",
 ];
@@ -72,7 +73,7 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         // They use more of the runtime than dlopen_driver.h has.
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"
-            | "tensor_maps" | "linking" | "virtual_memory" | "between_processes",
+            | "tensor_maps" | "linking" | "virtual_memory" | "between_processes" | "graphs",
             Form::Dlopen,
         ) => false,
         // CUDA 12 took them away.
