@@ -8,8 +8,14 @@ use std::ptr;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use cuda_abi::out::Out;
-use cuda_abi::runtime::{cudaError_t, cudaKernel_t, cudaMemcpyKind, dim3};
-use runtime::api::{device, error, execution, memory, registration, stream, symbol};
+use cuda_abi::runtime::{
+    cudaError_t, cudaGraph_t, cudaGraphEdgeData, cudaGraphExecUpdateResult, cudaGraphExecUpdateResultInfo,
+    cudaGraphNodeType, cudaKernel_t, cudaKernelNodeParams, cudaMemcpy3DParms, cudaMemcpyKind,
+    cudaStreamCaptureMode, cudaStreamCaptureStatus, dim3, v12,
+};
+use runtime::api::{
+    capture, device, error, execution, graph, graph_node, memory, registration, stream, symbol,
+};
 use runtime::{entry, entry_per_thread};
 
 /// The driver's test functions. Tests take turns: the driver's notes are one text.
@@ -373,4 +379,153 @@ fn each_thread_has_its_own_device_and_last_error() {
     assert_eq!(device::cudaSetDevice(7).unwrap_err().code(), cudaError_t::cudaErrorInvalidDevice);
     assert_eq!(device::cudaSetDevice(-1).unwrap_err().code(), cudaError_t::cudaErrorInvalidDevice);
     assert_eq!(device::cudaSetDevice(0), Ok(()));
+}
+
+/// The graph that the test's driver gives.
+fn graph() -> cudaGraph_t {
+    let mut graph = ptr::null_mut();
+    assert_eq!(graph::cudaGraphCreate(Out::from(&mut graph), 0), Ok(()));
+    graph
+}
+
+#[test]
+fn a_kernel_node_names_the_function_that_the_program_registered() {
+    let _driver = Driver::get();
+    let program = Program::register();
+    let (graph, mut node) = (graph(), ptr::null_mut());
+    let mut params = cudaKernelNodeParams {
+        func: program.kernel().cast_mut(),
+        gridDim: dim(3),
+        blockDim: dim3 { x: 4, y: 5, z: 6 },
+        sharedMemBytes: 7,
+        ..Default::default()
+    };
+    let mut add = |params: &cudaKernelNodeParams| {
+        graph_node::cudaGraphAddKernelNode(Out::from(&mut node), graph, ptr::null(), 0, params)
+    };
+    assert_eq!(add(&params), Ok(()));
+    let mut found = cudaKernelNodeParams::default();
+    assert_eq!(graph_node::cudaGraphKernelNodeGetParams(graph.cast(), Out::from(&mut found)), Ok(()));
+    assert_eq!((found.func, found.gridDim.x, found.blockDim.z), (params.func, 3, 6));
+    assert_eq!(found.sharedMemBytes, 7);
+    params.func = (&raw mut found).cast();
+    assert_eq!(add(&params).unwrap_err().code(), cudaError_t::cudaErrorInvalidDeviceFunction);
+}
+
+#[test]
+fn a_copy_to_a_symbol_is_a_node_on_the_devices_variable() {
+    let _driver = Driver::get();
+    let program = Program::register();
+    let (graph, mut node, value) = (graph(), ptr::null_mut(), 5u16);
+    let added = graph_node::cudaGraphAddMemcpyNodeToSymbol(
+        Out::from(&mut node),
+        graph,
+        ptr::null(),
+        0,
+        program.word(),
+        ptr::from_ref(&value).cast(),
+        2,
+        2,
+        cudaMemcpyKind::cudaMemcpyHostToDevice,
+    );
+    assert_eq!(added, Ok(()));
+    let mut found = cudaMemcpy3DParms::default();
+    assert_eq!(graph_node::cudaGraphMemcpyNodeGetParams(node, Out::from(&mut found)), Ok(()));
+    let mut variable = ptr::null_mut();
+    symbol::cudaGetSymbolAddress(Out::from(&mut variable), program.word()).unwrap();
+    assert_eq!(found.dstPtr.ptr.addr(), variable.addr() + 2);
+    assert_eq!(found.srcPtr.ptr.cast_const().addr(), ptr::from_ref(&value).addr());
+    assert_eq!((found.extent.width, found.extent.height, found.extent.depth), (2, 1, 1));
+    assert_eq!(found.kind, cudaMemcpyKind::cudaMemcpyHostToDevice);
+}
+
+#[test]
+fn each_major_means_its_own_by_a_graph_calls_name() {
+    let driver = Driver::get();
+    let (graph, mut node) = (graph(), ptr::null_mut::<c_void>());
+    let program = Program::register();
+    let params = cudaKernelNodeParams {
+        func: program.kernel().cast_mut(),
+        gridDim: dim(1),
+        blockDim: dim(1),
+        ..Default::default()
+    };
+    let at = Out::from(&mut node);
+    // SAFETY: a handle under another name.
+    let at = unsafe { Out::new(at.as_ptr().cast(), "node") }.unwrap();
+    graph_node::cudaGraphAddKernelNode(at, graph, ptr::null(), 0, &params).unwrap();
+    let other = graph.cast();
+    driver.calls();
+    // The source comes first in 11 and 12, the destination in 13.
+    graph_node::cudaGraphKernelNodeCopyAttributes_v11(other, node.cast()).unwrap();
+    graph_node::cudaGraphKernelNodeCopyAttributes_v12(other, node.cast()).unwrap();
+    graph_node::cudaGraphKernelNodeCopyAttributes_v13(node.cast(), other).unwrap();
+    assert_eq!(driver.calls(), ["copy_to_node"; 3]);
+
+    let (mut exec, mut error_node, mut log) = (ptr::null_mut(), graph.cast(), [b'x'; 4]);
+    let instantiated = graph::cudaGraphInstantiate_v11(
+        Out::from(&mut exec),
+        graph,
+        Some(&mut error_node).into(),
+        log.as_mut_ptr().cast(),
+        4,
+    );
+    assert_eq!((instantiated, error_node.is_null(), log[0]), (Ok(()), true, 0));
+    assert_eq!(graph::cudaGraphInstantiate_v13(Out::from(&mut exec), graph, 8), Ok(()));
+
+    // What was refused is told with the error.
+    let mut info = cudaGraphExecUpdateResultInfo::default();
+    let updated = graph::cudaGraphExecUpdate_v13(exec, graph, Out::from(&mut info));
+    assert_eq!(updated.unwrap_err().code(), cudaError_t::cudaErrorGraphExecUpdateFailure);
+    let changed = cudaGraphExecUpdateResult::cudaGraphExecUpdateErrorNodeTypeChanged;
+    assert_eq!((info.result, info.errorNode), (changed, node.cast()));
+    let mut result = cudaGraphExecUpdateResult::cudaGraphExecUpdateSuccess;
+    let updated =
+        graph::cudaGraphExecUpdate_v11(exec, graph, Some(&mut error_node).into(), Out::from(&mut result));
+    assert!(updated.is_err());
+    assert_eq!((result, error_node), (changed, node.cast()));
+
+    driver.calls();
+    let (from, to) = ([node.cast()], [other]);
+    graph::cudaGraphAddDependencies_v12(graph, from.as_ptr(), to.as_ptr(), 1).unwrap();
+    let data = cudaGraphEdgeData::default();
+    graph::cudaGraphAddDependencies_v13(graph, from.as_ptr(), to.as_ptr(), &data, 1).unwrap();
+    assert_eq!(driver.calls(), ["cuGraphAddDependencies", "cuGraphAddDependencies_v2"]);
+}
+
+#[test]
+fn a_conditional_node_gives_its_bodies_back() {
+    let _driver = Driver::get();
+    let (graph, mut node) = (graph(), ptr::null_mut());
+    let mut params = v12::cudaGraphNodeParams {
+        type_: cudaGraphNodeType::cudaGraphNodeTypeConditional,
+        ..Default::default()
+    };
+    params.__bindgen_anon_1.conditional =
+        v12::cudaConditionalNodeParams { handle: 9, size: 1, ..Default::default() };
+    let added =
+        graph_node::cudaGraphAddNode_v12(Out::from(&mut node), graph, ptr::null(), 0, &raw mut params);
+    assert_eq!(added, Ok(()));
+    // SAFETY: the driver's array has one graph.
+    assert_eq!(unsafe { *params.__bindgen_anon_1.conditional.phGraph_out }, graph);
+}
+
+#[test]
+fn captures_use_the_threads_stream_and_fail_without_a_graph() {
+    let driver = Driver::get();
+    let null = ptr::null_mut();
+    malloc(16);
+    driver.calls();
+    let begin = || capture::cudaStreamBeginCapture(null, cudaStreamCaptureMode(0));
+    assert_eq!(entry("cudaStreamBeginCapture", begin), cudaError_t::cudaSuccess);
+    assert_eq!(entry_per_thread("cudaStreamBeginCapture_ptsz", begin), cudaError_t::cudaSuccess);
+    assert_eq!(driver.calls(), ["begin", "begin(per-thread)"]);
+    let (mut status, mut id) = (cudaStreamCaptureStatus(9), 0);
+    let asked = capture::cudaStreamGetCaptureInfo_v12(null, Out::from(&mut status), Some(&mut id).into());
+    assert_eq!((asked, status.0, id), (Ok(()), 1, 42));
+    assert_eq!(driver.calls(), ["info"]);
+    let mut captured = null.cast();
+    let ended = capture::cudaStreamEndCapture(null, Out::from(&mut captured));
+    assert_eq!(ended.unwrap_err().code(), cudaError_t::cudaErrorStreamCaptureUnjoined);
+    assert!(captured.is_null());
 }

@@ -6,10 +6,11 @@ use std::cell::Cell;
 use cuda_abi::out::{OptOut, Out};
 use cuda_abi::{
     CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphRecaptureCallback, CUstream, CUstreamCaptureMode,
-    CUstreamCaptureStatus, cuuint64_t,
+    CUstreamCaptureStatus, CUstreamCigCaptureParams, cuuint64_t,
 };
 
 use super::graph::dependencies_of;
+use crate::object::Stream;
 use crate::object::graph::capture::{self, Into};
 use crate::{Error, Result};
 
@@ -155,6 +156,21 @@ pub fn cuStreamUpdateCaptureDependencies_v2(
     }
     let nodes = dependencies_of(dependencies, dependencyData, numDependencies)?;
     capture::update_dependencies(hStream, &nodes, flags == 1)
+}
+
+/// Captures of CUDA work for a graphics API to run.
+pub fn cuStreamBeginCaptureToCig(
+    hStream: CUstream,
+    _streamCigCaptureParams: &CUstreamCigCaptureParams,
+) -> Result {
+    Stream::from_handle(hStream)?;
+    super::refuse("cuStreamBeginCaptureToCig: no graphics API is there to run the work")
+}
+
+/// Nothing could be begun.
+pub fn cuStreamEndCaptureToCig(hStream: CUstream) -> Result {
+    Stream::from_handle(hStream)?;
+    super::refuse("cuStreamEndCaptureToCig: no graphics API is there to run the work")
 }
 
 pub fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) -> Result {

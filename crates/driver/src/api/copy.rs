@@ -480,7 +480,7 @@ impl Block {
 }
 
 /// The copy on a stream, or in the graph the stream describes.
-fn enqueue(copy: &CUDA_MEMCPY3D, stream: CUstream) -> Result {
+pub(crate) fn enqueue(copy: &CUDA_MEMCPY3D, stream: CUstream) -> Result {
     let Some(block) = block_3d(copy)? else { return Stream::from_handle(stream).map(|_| ()) };
     if captured(stream, || node_op(copy, Context::current()?.handle()))? {
         return Ok(());
@@ -624,70 +624,6 @@ pub fn cuMemcpy3DPeer(pCopy: *const CUDA_MEMCPY3D_PEER) -> Result {
 
 pub fn cuMemcpy3DPeerAsync(pCopy: *const CUDA_MEMCPY3D_PEER, hStream: CUstream) -> Result {
     cuMemcpy3DAsync_v2(&plain(pCopy)?, hStream)
-}
-
-/// The copies of a batch keep no order among each other; one after the other is such an order.
-fn batch(
-    targets: *mut CUdeviceptr,
-    sources: *mut CUdeviceptr,
-    sizes: *mut usize,
-    count: usize,
-    stream: CUstream,
-) -> core::result::Result<(), (usize, Error)> {
-    let outside = |error| (usize::MAX, error);
-    if targets.is_null() || sources.is_null() || sizes.is_null() || count == 0 {
-        return Err(outside(Error::InvalidValue("dsts, srcs, sizes or count")));
-    }
-    // CUDA: the legacy default stream takes no batches.
-    if stream.is_null() || stream == cuda_abi::CU_STREAM_LEGACY {
-        return Err(outside(Error::InvalidValue("hStream")));
-    }
-    for index in 0..count {
-        // SAFETY: CUDA's contract: `count` entries in each array.
-        let (target, source, size) = unsafe { (*targets.add(index), *sources.add(index), *sizes.add(index)) };
-        cuMemcpyAsync(target, source, size, stream).map_err(|error| (index, error))?;
-    }
-    Ok(())
-}
-
-pub fn cuMemcpyBatchAsync_v2(
-    dsts: *mut CUdeviceptr,
-    srcs: *mut CUdeviceptr,
-    sizes: *mut usize,
-    count: usize,
-    _attrs: *mut cuda_abi::CUmemcpyAttributes,
-    _attrsIdxs: *mut usize,
-    _numAttrs: usize,
-    hStream: CUstream,
-) -> Result {
-    batch(dsts, srcs, sizes, count, hStream).map_err(|(_, error)| error)
-}
-
-pub fn cuMemcpyBatchAsync(
-    dsts: *mut CUdeviceptr,
-    srcs: *mut CUdeviceptr,
-    sizes: *mut usize,
-    count: usize,
-    _attrs: *mut cuda_abi::CUmemcpyAttributes,
-    _attrsIdxs: *mut usize,
-    _numAttrs: usize,
-    failIdx: cuda_abi::out::OptOut<'_, usize>,
-    hStream: CUstream,
-) -> Result {
-    batch(dsts, srcs, sizes, count, hStream).map_err(|(index, error)| {
-        failIdx.write(index);
-        error
-    })
-}
-
-pub fn cuMemcpyWithAttributesAsync(
-    dst: CUdeviceptr,
-    src: CUdeviceptr,
-    size: usize,
-    _attr: *mut cuda_abi::CUmemcpyAttributes,
-    hStream: CUstream,
-) -> Result {
-    cuMemcpyAsync(dst, src, size, hStream)
 }
 
 #[cfg(test)]

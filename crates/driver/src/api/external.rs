@@ -13,7 +13,9 @@ use cuda_abi::{
 };
 use hip_sys::{hipExternalMemory_t, hipExternalSemaphore_t};
 
+use super::graph_semaphore::{signal_op, wait_op};
 use crate::handle::Registry;
+use crate::object::graph::capture::captured;
 use crate::object::memory::{self, Allocation, Kind, device_pointer};
 use crate::object::{Context, Shared, Stream};
 use crate::{Error, Result};
@@ -104,7 +106,7 @@ pub fn cuDestroyExternalSemaphore(extSem: CUexternalSemaphore) -> Result {
 }
 
 /// The provider's semaphores behind a program's list.
-fn hip_semaphores(
+pub(crate) fn hip_semaphores(
     list: *const CUexternalSemaphore,
     params: *const c_void,
     count: c_uint,
@@ -127,6 +129,9 @@ pub fn cuSignalExternalSemaphoresAsync(
     numExtSems: c_uint,
     stream: CUstream,
 ) -> Result {
+    if captured(stream, || signal_op(extSemArray, paramsArray, numExtSems))? {
+        return Ok(());
+    }
     let stream = Stream::from_handle(stream)?;
     let list = hip_semaphores(extSemArray, paramsArray.cast(), numExtSems)?;
     let (hip, params) = (stream.hip(), paramsArray.cast());
@@ -140,6 +145,9 @@ pub fn cuWaitExternalSemaphoresAsync(
     numExtSems: c_uint,
     stream: CUstream,
 ) -> Result {
+    if captured(stream, || wait_op(extSemArray, paramsArray, numExtSems))? {
+        return Ok(());
+    }
     let stream = Stream::from_handle(stream)?;
     let list = hip_semaphores(extSemArray, paramsArray.cast(), numExtSems)?;
     let (hip, params) = (stream.hip(), paramsArray.cast());

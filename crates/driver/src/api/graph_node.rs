@@ -14,6 +14,7 @@ use cuda_abi::{
 
 use super::event::record_op;
 use super::graph::dependencies_of;
+use super::graph_semaphore::{signal_op, wait_op as semaphores_op};
 use super::stream::{batch, mem_op, wait_op};
 use super::{copy, execution, memset, pool};
 use crate::object::graph::condition::{check_size, context_of};
@@ -22,7 +23,7 @@ use crate::object::{self, Context};
 use crate::{Error, Result};
 
 /// Enters a node behind its dependencies.
-fn add(
+pub(crate) fn add(
     node: Out<'_, CUgraphNode>,
     graph: CUgraph,
     dependencies: *const CUgraphNode,
@@ -48,7 +49,7 @@ fn add_with(
 }
 
 /// Replaces a node's parameters; only the type stays.
-fn set(node: CUgraphNode, op: Arc<Op>) -> Result {
+pub(crate) fn set(node: CUgraphNode, op: Arc<Op>) -> Result {
     let (graph, place) = Graph::of_node(node)?;
     graph.set(place, op)
 }
@@ -365,9 +366,15 @@ pub(crate) fn parameters(node: &CUgraphNodeParams, attributes: Vec<CUlaunchAttri
             let CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 { ctx, count, paramArray, flags } = unsafe { body.memOp };
             batch_op(&CUDA_BATCH_MEM_OP_NODE_PARAMS { ctx, count, paramArray, flags })
         }
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL
-        | CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => {
-            Err(Error::NotSupported("graph nodes of external semaphores"))
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => {
+            // SAFETY: the member that belongs to the type.
+            let params = unsafe { &body.extSemSignal };
+            signal_op(params.extSemArray, params.paramsArray, params.numExtSems)
+        }
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => {
+            // SAFETY: the member that belongs to the type.
+            let params = unsafe { &body.extSemWait };
+            semaphores_op(params.extSemArray, params.paramsArray, params.numExtSems)
         }
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH
         | CUgraphNodeType::CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH => {
@@ -431,7 +438,7 @@ pub(crate) fn attributes_of(node: CUgraphNode) -> Result<Vec<CUlaunchAttribute>>
 }
 
 /// Looks at a node's parameters.
-fn with<R>(node: CUgraphNode, read: impl FnOnce(&Params) -> Option<R>) -> Result<R> {
+pub(crate) fn with<R>(node: CUgraphNode, read: impl FnOnce(&Params) -> Option<R>) -> Result<R> {
     read(&Graph::op_of(node)?.params).ok_or(OTHER_TYPE)
 }
 

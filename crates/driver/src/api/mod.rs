@@ -1,6 +1,7 @@
 //! One body per `cu*` name, one file per chapter of NVIDIA's manual.
 
 pub mod array;
+pub mod batch_copy;
 pub mod capture;
 pub mod checkpoint;
 pub mod context;
@@ -17,6 +18,7 @@ pub mod fabric;
 pub mod graph;
 pub mod graph_exec;
 pub mod graph_node;
+pub mod graph_semaphore;
 pub mod graphics;
 pub mod green;
 pub mod init;

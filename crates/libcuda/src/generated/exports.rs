@@ -1756,24 +1756,40 @@ pub unsafe extern "C" fn cuGraphAddEventWaitNode(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddExternalSemaphoresSignalNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddExternalSemaphoresSignalNode")
+    ::driver::entry("cuGraphAddExternalSemaphoresSignalNode", || {
+        ::driver::api::graph_semaphore::cuGraphAddExternalSemaphoresSignalNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphAddExternalSemaphoresWaitNode(
-    _phGraphNode: *mut CUgraphNode,
-    _hGraph: CUgraph,
-    _dependencies: *const CUgraphNode,
-    _numDependencies: usize,
-    _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    phGraphNode: *mut CUgraphNode,
+    hGraph: CUgraph,
+    dependencies: *const CUgraphNode,
+    numDependencies: usize,
+    nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphAddExternalSemaphoresWaitNode")
+    ::driver::entry("cuGraphAddExternalSemaphoresWaitNode", || {
+        ::driver::api::graph_semaphore::cuGraphAddExternalSemaphoresWaitNode(
+            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+            hGraph,
+            dependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2162,20 +2178,32 @@ pub unsafe extern "C" fn cuGraphExecEventWaitNodeSetEvent(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecExternalSemaphoresSignalNodeSetParams(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecExternalSemaphoresSignalNodeSetParams")
+    ::driver::entry("cuGraphExecExternalSemaphoresSignalNodeSetParams", || {
+        ::driver::api::graph_semaphore::cuGraphExecExternalSemaphoresSignalNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecExternalSemaphoresWaitNodeSetParams(
-    _hGraphExec: CUgraphExec,
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    hGraphExec: CUgraphExec,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphExecExternalSemaphoresWaitNodeSetParams")
+    ::driver::entry("cuGraphExecExternalSemaphoresWaitNodeSetParams", || {
+        ::driver::api::graph_semaphore::cuGraphExecExternalSemaphoresWaitNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2316,34 +2344,54 @@ pub unsafe extern "C" fn cuGraphExecUpdate_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExternalSemaphoresSignalNodeGetParams(
-    _hNode: CUgraphNode,
-    _params_out: *mut CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    hNode: CUgraphNode,
+    params_out: *mut CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphExternalSemaphoresSignalNodeGetParams")
+    ::driver::entry("cuGraphExternalSemaphoresSignalNodeGetParams", || {
+        ::driver::api::graph_semaphore::cuGraphExternalSemaphoresSignalNodeGetParams(
+            hNode,
+            unsafe { Out::new(params_out, "params_out") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExternalSemaphoresSignalNodeSetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphExternalSemaphoresSignalNodeSetParams")
+    ::driver::entry("cuGraphExternalSemaphoresSignalNodeSetParams", || {
+        ::driver::api::graph_semaphore::cuGraphExternalSemaphoresSignalNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExternalSemaphoresWaitNodeGetParams(
-    _hNode: CUgraphNode,
-    _params_out: *mut CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    hNode: CUgraphNode,
+    params_out: *mut CUDA_EXT_SEM_WAIT_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphExternalSemaphoresWaitNodeGetParams")
+    ::driver::entry("cuGraphExternalSemaphoresWaitNodeGetParams", || {
+        ::driver::api::graph_semaphore::cuGraphExternalSemaphoresWaitNodeGetParams(
+            hNode,
+            unsafe { Out::new(params_out, "params_out") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExternalSemaphoresWaitNodeSetParams(
-    _hNode: CUgraphNode,
-    _nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
+    hNode: CUgraphNode,
+    nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::missing("cuGraphExternalSemaphoresWaitNodeSetParams")
+    ::driver::entry("cuGraphExternalSemaphoresWaitNodeSetParams", || {
+        ::driver::api::graph_semaphore::cuGraphExternalSemaphoresWaitNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5019,44 +5067,64 @@ pub unsafe extern "C" fn cuMemcpy3DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY3D, hS
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DBatchAsync(
-    _numOps: usize,
-    _opList: *mut CUDA_MEMCPY3D_BATCH_OP,
-    _failIdx: *mut usize,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    numOps: usize,
+    opList: *mut CUDA_MEMCPY3D_BATCH_OP,
+    failIdx: *mut usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpy3DBatchAsync")
+    ::driver::entry("cuMemcpy3DBatchAsync", || {
+        ::driver::api::batch_copy::cuMemcpy3DBatchAsync(
+            numOps,
+            opList,
+            unsafe { OptOut::new(failIdx) },
+            flags,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DBatchAsync_ptsz(
-    _numOps: usize,
-    _opList: *mut CUDA_MEMCPY3D_BATCH_OP,
-    _failIdx: *mut usize,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    numOps: usize,
+    opList: *mut CUDA_MEMCPY3D_BATCH_OP,
+    failIdx: *mut usize,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpy3DBatchAsync_ptsz")
+    ::driver::entry_per_thread("cuMemcpy3DBatchAsync_ptsz", || {
+        ::driver::api::batch_copy::cuMemcpy3DBatchAsync(
+            numOps,
+            opList,
+            unsafe { OptOut::new(failIdx) },
+            flags,
+            hStream,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2(
-    _numOps: usize,
-    _opList: *mut CUDA_MEMCPY3D_BATCH_OP,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    numOps: usize,
+    opList: *mut CUDA_MEMCPY3D_BATCH_OP,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpy3DBatchAsync_v2")
+    ::driver::entry("cuMemcpy3DBatchAsync_v2", || {
+        ::driver::api::batch_copy::cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2_ptsz(
-    _numOps: usize,
-    _opList: *mut CUDA_MEMCPY3D_BATCH_OP,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    numOps: usize,
+    opList: *mut CUDA_MEMCPY3D_BATCH_OP,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpy3DBatchAsync_v2_ptsz")
+    ::driver::entry_per_thread("cuMemcpy3DBatchAsync_v2_ptsz", || {
+        ::driver::api::batch_copy::cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5089,20 +5157,24 @@ pub unsafe extern "C" fn cuMemcpy3DPeer_ptds(pCopy: *const CUDA_MEMCPY3D_PEER) -
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync(
-    _op: *mut CUDA_MEMCPY3D_BATCH_OP,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    op: *mut CUDA_MEMCPY3D_BATCH_OP,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpy3DWithAttributesAsync")
+    ::driver::entry("cuMemcpy3DWithAttributesAsync", || {
+        ::driver::api::batch_copy::cuMemcpy3DWithAttributesAsync(op, flags, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync_ptsz(
-    _op: *mut CUDA_MEMCPY3D_BATCH_OP,
-    _flags: c_ulonglong,
-    _hStream: CUstream,
+    op: *mut CUDA_MEMCPY3D_BATCH_OP,
+    flags: c_ulonglong,
+    hStream: CUstream,
 ) -> CUresult {
-    ::driver::missing("cuMemcpy3DWithAttributesAsync_ptsz")
+    ::driver::entry_per_thread("cuMemcpy3DWithAttributesAsync_ptsz", || {
+        ::driver::api::batch_copy::cuMemcpy3DWithAttributesAsync(op, flags, hStream)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5300,7 +5372,7 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemcpyBatchAsync", || {
-        ::driver::api::copy::cuMemcpyBatchAsync(
+        ::driver::api::batch_copy::cuMemcpyBatchAsync(
             dsts,
             srcs,
             sizes,
@@ -5327,7 +5399,7 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyBatchAsync_ptsz", || {
-        ::driver::api::copy::cuMemcpyBatchAsync(
+        ::driver::api::batch_copy::cuMemcpyBatchAsync(
             dsts,
             srcs,
             sizes,
@@ -5353,7 +5425,7 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_v2(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemcpyBatchAsync_v2", || {
-        ::driver::api::copy::cuMemcpyBatchAsync_v2(
+        ::driver::api::batch_copy::cuMemcpyBatchAsync_v2(
             dsts,
             srcs,
             sizes,
@@ -5378,7 +5450,7 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_v2_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyBatchAsync_v2_ptsz", || {
-        ::driver::api::copy::cuMemcpyBatchAsync_v2(
+        ::driver::api::batch_copy::cuMemcpyBatchAsync_v2(
             dsts,
             srcs,
             sizes,
@@ -5776,7 +5848,7 @@ pub unsafe extern "C" fn cuMemcpyWithAttributesAsync(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry("cuMemcpyWithAttributesAsync", || {
-        ::driver::api::copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
+        ::driver::api::batch_copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
     })
 }
 
@@ -5789,7 +5861,7 @@ pub unsafe extern "C" fn cuMemcpyWithAttributesAsync_ptsz(
     hStream: CUstream,
 ) -> CUresult {
     ::driver::entry_per_thread("cuMemcpyWithAttributesAsync_ptsz", || {
-        ::driver::api::copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
+        ::driver::api::batch_copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
     })
 }
 
@@ -6766,18 +6838,28 @@ pub unsafe extern "C" fn cuStreamBeginCapture(hStream: CUstream) -> CUresult {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCaptureToCig(
-    _hStream: CUstream,
-    _streamCigCaptureParams: *mut CUstreamCigCaptureParams,
+    hStream: CUstream,
+    streamCigCaptureParams: *mut CUstreamCigCaptureParams,
 ) -> CUresult {
-    ::driver::missing("cuStreamBeginCaptureToCig")
+    ::driver::entry("cuStreamBeginCaptureToCig", || {
+        ::driver::api::capture::cuStreamBeginCaptureToCig(
+            hStream,
+            unsafe { borrow(streamCigCaptureParams, "streamCigCaptureParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCaptureToCig_ptsz(
-    _hStream: CUstream,
-    _streamCigCaptureParams: *mut CUstreamCigCaptureParams,
+    hStream: CUstream,
+    streamCigCaptureParams: *mut CUstreamCigCaptureParams,
 ) -> CUresult {
-    ::driver::missing("cuStreamBeginCaptureToCig_ptsz")
+    ::driver::entry_per_thread("cuStreamBeginCaptureToCig_ptsz", || {
+        ::driver::api::capture::cuStreamBeginCaptureToCig(
+            hStream,
+            unsafe { borrow(streamCigCaptureParams, "streamCigCaptureParams") }?,
+        )
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6926,13 +7008,15 @@ pub unsafe extern "C" fn cuStreamEndCapture(hStream: CUstream, phGraph: *mut CUg
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamEndCaptureToCig(_hStream: CUstream) -> CUresult {
-    ::driver::missing("cuStreamEndCaptureToCig")
+pub unsafe extern "C" fn cuStreamEndCaptureToCig(hStream: CUstream) -> CUresult {
+    ::driver::entry("cuStreamEndCaptureToCig", || ::driver::api::capture::cuStreamEndCaptureToCig(hStream))
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cuStreamEndCaptureToCig_ptsz(_hStream: CUstream) -> CUresult {
-    ::driver::missing("cuStreamEndCaptureToCig_ptsz")
+pub unsafe extern "C" fn cuStreamEndCaptureToCig_ptsz(hStream: CUstream) -> CUresult {
+    ::driver::entry_per_thread("cuStreamEndCaptureToCig_ptsz", || {
+        ::driver::api::capture::cuStreamEndCaptureToCig(hStream)
+    })
 }
 
 #[unsafe(no_mangle)]

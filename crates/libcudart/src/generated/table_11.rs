@@ -1249,23 +1249,39 @@ unsafe extern "C" fn cudaGraphAddEventWaitNode(
 }
 
 unsafe extern "C" fn cudaGraphAddExternalSemaphoresSignalNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddExternalSemaphoresSignalNode")
+    ::runtime::entry("cudaGraphAddExternalSemaphoresSignalNode", || {
+        ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresSignalNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddExternalSemaphoresWaitNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddExternalSemaphoresWaitNode")
+    ::runtime::entry("cudaGraphAddExternalSemaphoresWaitNode", || {
+        ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresWaitNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddHostNode(
@@ -1574,19 +1590,31 @@ unsafe extern "C" fn cudaGraphExecEventWaitNodeSetEvent(
 }
 
 unsafe extern "C" fn cudaGraphExecExternalSemaphoresSignalNodeSetParams(
-    _hGraphExec: cudaGraphExec_t,
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
+    hGraphExec: cudaGraphExec_t,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecExternalSemaphoresSignalNodeSetParams")
+    ::runtime::entry("cudaGraphExecExternalSemaphoresSignalNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresSignalNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecExternalSemaphoresWaitNodeSetParams(
-    _hGraphExec: cudaGraphExec_t,
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
+    hGraphExec: cudaGraphExec_t,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecExternalSemaphoresWaitNodeSetParams")
+    ::runtime::entry("cudaGraphExecExternalSemaphoresWaitNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresWaitNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecHostNodeSetParams(
@@ -1726,31 +1754,51 @@ unsafe extern "C" fn cudaGraphExecUpdate(
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeGetParams(
-    _hNode: cudaGraphNode_t,
-    _params_out: *mut cudaExternalSemaphoreSignalNodeParams,
+    hNode: cudaGraphNode_t,
+    params_out: *mut cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresSignalNodeGetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeGetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeGetParams(
+            hNode,
+            unsafe { Out::new(params_out, "params_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeSetParams(
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresSignalNodeSetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeGetParams(
-    _hNode: cudaGraphNode_t,
-    _params_out: *mut cudaExternalSemaphoreWaitNodeParams,
+    hNode: cudaGraphNode_t,
+    params_out: *mut cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresWaitNodeGetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeGetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeGetParams(
+            hNode,
+            unsafe { Out::new(params_out, "params_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeSetParams(
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresWaitNodeSetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphGetEdges(

@@ -1221,23 +1221,39 @@ unsafe extern "C" fn cudaGraphAddEventWaitNode(
 }
 
 unsafe extern "C" fn cudaGraphAddExternalSemaphoresSignalNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddExternalSemaphoresSignalNode")
+    ::runtime::entry("cudaGraphAddExternalSemaphoresSignalNode", || {
+        ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresSignalNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddExternalSemaphoresWaitNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddExternalSemaphoresWaitNode")
+    ::runtime::entry("cudaGraphAddExternalSemaphoresWaitNode", || {
+        ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresWaitNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddHostNode(
@@ -1600,19 +1616,31 @@ unsafe extern "C" fn cudaGraphExecEventWaitNodeSetEvent(
 }
 
 unsafe extern "C" fn cudaGraphExecExternalSemaphoresSignalNodeSetParams(
-    _hGraphExec: cudaGraphExec_t,
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
+    hGraphExec: cudaGraphExec_t,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecExternalSemaphoresSignalNodeSetParams")
+    ::runtime::entry("cudaGraphExecExternalSemaphoresSignalNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresSignalNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecExternalSemaphoresWaitNodeSetParams(
-    _hGraphExec: cudaGraphExec_t,
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
+    hGraphExec: cudaGraphExec_t,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecExternalSemaphoresWaitNodeSetParams")
+    ::runtime::entry("cudaGraphExecExternalSemaphoresWaitNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresWaitNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecGetFlags(
@@ -1769,31 +1797,51 @@ unsafe extern "C" fn cudaGraphExecUpdate(
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeGetParams(
-    _hNode: cudaGraphNode_t,
-    _params_out: *mut cudaExternalSemaphoreSignalNodeParams,
+    hNode: cudaGraphNode_t,
+    params_out: *mut cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresSignalNodeGetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeGetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeGetParams(
+            hNode,
+            unsafe { Out::new(params_out, "params_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeSetParams(
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresSignalNodeSetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeGetParams(
-    _hNode: cudaGraphNode_t,
-    _params_out: *mut cudaExternalSemaphoreWaitNodeParams,
+    hNode: cudaGraphNode_t,
+    params_out: *mut cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresWaitNodeGetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeGetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeGetParams(
+            hNode,
+            unsafe { Out::new(params_out, "params_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeSetParams(
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresWaitNodeSetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphGetEdges(
@@ -3465,23 +3513,39 @@ unsafe extern "C" fn cudaMemcpy3DAsync_ptsz(
 }
 
 unsafe extern "C" fn cudaMemcpy3DBatchAsync(
-    _numOps: usize,
-    _opList: *mut cudaMemcpy3DBatchOp,
-    _failIdx: *mut usize,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    numOps: usize,
+    opList: *mut cudaMemcpy3DBatchOp,
+    failIdx: *mut usize,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DBatchAsync")
+    ::runtime::entry("cudaMemcpy3DBatchAsync", || {
+        ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v12(
+            numOps,
+            opList,
+            unsafe { OptOut::new(failIdx) },
+            flags,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy3DBatchAsync_ptsz(
-    _numOps: usize,
-    _opList: *mut cudaMemcpy3DBatchOp,
-    _failIdx: *mut usize,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    numOps: usize,
+    opList: *mut cudaMemcpy3DBatchOp,
+    failIdx: *mut usize,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DBatchAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemcpy3DBatchAsync_ptsz", || {
+        ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v12(
+            numOps,
+            opList,
+            unsafe { OptOut::new(failIdx) },
+            flags,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeer(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
@@ -3602,31 +3666,55 @@ unsafe extern "C" fn cudaMemcpyAsync_ptsz(
 }
 
 unsafe extern "C" fn cudaMemcpyBatchAsync(
-    _dsts: *mut *mut c_void,
-    _srcs: *mut *mut c_void,
-    _sizes: *mut usize,
-    _count: usize,
-    _attrs: *mut cudaMemcpyAttributes,
-    _attrsIdxs: *mut usize,
-    _numAttrs: usize,
-    _failIdx: *mut usize,
-    _stream: cudaStream_t,
+    dsts: *mut *mut c_void,
+    srcs: *mut *mut c_void,
+    sizes: *mut usize,
+    count: usize,
+    attrs: *mut cudaMemcpyAttributes,
+    attrsIdxs: *mut usize,
+    numAttrs: usize,
+    failIdx: *mut usize,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyBatchAsync")
+    ::runtime::entry("cudaMemcpyBatchAsync", || {
+        ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v12(
+            dsts,
+            srcs,
+            sizes,
+            count,
+            attrs,
+            attrsIdxs,
+            numAttrs,
+            unsafe { OptOut::new(failIdx) },
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyBatchAsync_ptsz(
-    _dsts: *mut *mut c_void,
-    _srcs: *mut *mut c_void,
-    _sizes: *mut usize,
-    _count: usize,
-    _attrs: *mut cudaMemcpyAttributes,
-    _attrsIdxs: *mut usize,
-    _numAttrs: usize,
-    _failIdx: *mut usize,
-    _stream: cudaStream_t,
+    dsts: *mut *mut c_void,
+    srcs: *mut *mut c_void,
+    sizes: *mut usize,
+    count: usize,
+    attrs: *mut cudaMemcpyAttributes,
+    attrsIdxs: *mut usize,
+    numAttrs: usize,
+    failIdx: *mut usize,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyBatchAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemcpyBatchAsync_ptsz", || {
+        ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v12(
+            dsts,
+            srcs,
+            sizes,
+            count,
+            attrs,
+            attrsIdxs,
+            numAttrs,
+            unsafe { OptOut::new(failIdx) },
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyFromArray(

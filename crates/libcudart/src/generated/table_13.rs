@@ -1391,23 +1391,39 @@ unsafe extern "C" fn cudaGraphAddEventWaitNode(
 }
 
 unsafe extern "C" fn cudaGraphAddExternalSemaphoresSignalNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddExternalSemaphoresSignalNode")
+    ::runtime::entry("cudaGraphAddExternalSemaphoresSignalNode", || {
+        ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresSignalNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddExternalSemaphoresWaitNode(
-    _pGraphNode: *mut cudaGraphNode_t,
-    _graph: cudaGraph_t,
-    _pDependencies: *const cudaGraphNode_t,
-    _numDependencies: usize,
-    _nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
+    pGraphNode: *mut cudaGraphNode_t,
+    graph: cudaGraph_t,
+    pDependencies: *const cudaGraphNode_t,
+    numDependencies: usize,
+    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphAddExternalSemaphoresWaitNode")
+    ::runtime::entry("cudaGraphAddExternalSemaphoresWaitNode", || {
+        ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresWaitNode(
+            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+            graph,
+            pDependencies,
+            numDependencies,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphAddHostNode(
@@ -1652,13 +1668,21 @@ unsafe extern "C" fn cudaGraphConditionalHandleCreate(
 }
 
 unsafe extern "C" fn cudaGraphConditionalHandleCreate_v2(
-    _pHandle_out: *mut cudaGraphConditionalHandle,
-    _graph: cudaGraph_t,
-    _ctx: cudaExecutionContext_t,
-    _defaultLaunchValue: c_uint,
-    _flags: c_uint,
+    pHandle_out: *mut cudaGraphConditionalHandle,
+    graph: cudaGraph_t,
+    ctx: cudaExecutionContext_t,
+    defaultLaunchValue: c_uint,
+    flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphConditionalHandleCreate_v2")
+    ::runtime::entry("cudaGraphConditionalHandleCreate_v2", || {
+        ::runtime::api::graph::cudaGraphConditionalHandleCreate_v2(
+            unsafe { Out::new(pHandle_out, "pHandle_out") }?,
+            graph,
+            ctx,
+            defaultLaunchValue,
+            flags,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphCreate(pGraph: *mut cudaGraph_t, flags: c_uint) -> cudaError_t {
@@ -1762,19 +1786,31 @@ unsafe extern "C" fn cudaGraphExecEventWaitNodeSetEvent(
 }
 
 unsafe extern "C" fn cudaGraphExecExternalSemaphoresSignalNodeSetParams(
-    _hGraphExec: cudaGraphExec_t,
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
+    hGraphExec: cudaGraphExec_t,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecExternalSemaphoresSignalNodeSetParams")
+    ::runtime::entry("cudaGraphExecExternalSemaphoresSignalNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresSignalNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecExternalSemaphoresWaitNodeSetParams(
-    _hGraphExec: cudaGraphExec_t,
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
+    hGraphExec: cudaGraphExec_t,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExecExternalSemaphoresWaitNodeSetParams")
+    ::runtime::entry("cudaGraphExecExternalSemaphoresWaitNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresWaitNodeSetParams(
+            hGraphExec,
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecGetFlags(
@@ -1937,31 +1973,51 @@ unsafe extern "C" fn cudaGraphExecUpdate(
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeGetParams(
-    _hNode: cudaGraphNode_t,
-    _params_out: *mut cudaExternalSemaphoreSignalNodeParams,
+    hNode: cudaGraphNode_t,
+    params_out: *mut cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresSignalNodeGetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeGetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeGetParams(
+            hNode,
+            unsafe { Out::new(params_out, "params_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeSetParams(
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresSignalNodeSetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeGetParams(
-    _hNode: cudaGraphNode_t,
-    _params_out: *mut cudaExternalSemaphoreWaitNodeParams,
+    hNode: cudaGraphNode_t,
+    params_out: *mut cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresWaitNodeGetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeGetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeGetParams(
+            hNode,
+            unsafe { Out::new(params_out, "params_out") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeSetParams(
-    _hNode: cudaGraphNode_t,
-    _nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
+    hNode: cudaGraphNode_t,
+    nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::missing("cudaGraphExternalSemaphoresWaitNodeSetParams")
+    ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeSetParams", || {
+        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeSetParams(
+            hNode,
+            unsafe { borrow(nodeParams, "nodeParams") }?,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGraphGetEdges(
@@ -3857,21 +3913,25 @@ unsafe extern "C" fn cudaMemcpy3DAsync_ptsz(
 }
 
 unsafe extern "C" fn cudaMemcpy3DBatchAsync(
-    _numOps: usize,
-    _opList: *mut cudaMemcpy3DBatchOp,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    numOps: usize,
+    opList: *mut cudaMemcpy3DBatchOp,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DBatchAsync")
+    ::runtime::entry("cudaMemcpy3DBatchAsync", || {
+        ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v13(numOps, opList, flags, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy3DBatchAsync_ptsz(
-    _numOps: usize,
-    _opList: *mut cudaMemcpy3DBatchOp,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    numOps: usize,
+    opList: *mut cudaMemcpy3DBatchOp,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DBatchAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemcpy3DBatchAsync_ptsz", || {
+        ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v13(numOps, opList, flags, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeer(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
@@ -3905,19 +3965,23 @@ unsafe extern "C" fn cudaMemcpy3DPeer_ptds(p: *const cudaMemcpy3DPeerParms) -> c
 }
 
 unsafe extern "C" fn cudaMemcpy3DWithAttributesAsync(
-    _op: *mut cudaMemcpy3DBatchOp,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    op: *mut cudaMemcpy3DBatchOp,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DWithAttributesAsync")
+    ::runtime::entry("cudaMemcpy3DWithAttributesAsync", || {
+        ::runtime::api::batch_copy::cudaMemcpy3DWithAttributesAsync(op, flags, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy3DWithAttributesAsync_ptsz(
-    _op: *mut cudaMemcpy3DBatchOp,
-    _flags: c_ulonglong,
-    _stream: cudaStream_t,
+    op: *mut cudaMemcpy3DBatchOp,
+    flags: c_ulonglong,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpy3DWithAttributesAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemcpy3DWithAttributesAsync_ptsz", || {
+        ::runtime::api::batch_copy::cudaMemcpy3DWithAttributesAsync(op, flags, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy3D_ptds(p: *const cudaMemcpy3DParms) -> cudaError_t {
@@ -4008,29 +4072,51 @@ unsafe extern "C" fn cudaMemcpyAsync_ptsz(
 }
 
 unsafe extern "C" fn cudaMemcpyBatchAsync(
-    _dsts: *const *mut c_void,
-    _srcs: *const *const c_void,
-    _sizes: *const usize,
-    _count: usize,
-    _attrs: *mut cudaMemcpyAttributes,
-    _attrsIdxs: *mut usize,
-    _numAttrs: usize,
-    _stream: cudaStream_t,
+    dsts: *const *mut c_void,
+    srcs: *const *const c_void,
+    sizes: *const usize,
+    count: usize,
+    attrs: *mut cudaMemcpyAttributes,
+    attrsIdxs: *mut usize,
+    numAttrs: usize,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyBatchAsync")
+    ::runtime::entry("cudaMemcpyBatchAsync", || {
+        ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v13(
+            dsts,
+            srcs,
+            sizes,
+            count,
+            attrs,
+            attrsIdxs,
+            numAttrs,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyBatchAsync_ptsz(
-    _dsts: *const *mut c_void,
-    _srcs: *const *const c_void,
-    _sizes: *const usize,
-    _count: usize,
-    _attrs: *mut cudaMemcpyAttributes,
-    _attrsIdxs: *mut usize,
-    _numAttrs: usize,
-    _stream: cudaStream_t,
+    dsts: *const *mut c_void,
+    srcs: *const *const c_void,
+    sizes: *const usize,
+    count: usize,
+    attrs: *mut cudaMemcpyAttributes,
+    attrsIdxs: *mut usize,
+    numAttrs: usize,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyBatchAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemcpyBatchAsync_ptsz", || {
+        ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v13(
+            dsts,
+            srcs,
+            sizes,
+            count,
+            attrs,
+            attrsIdxs,
+            numAttrs,
+            stream,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyFromArray(
@@ -4267,23 +4353,27 @@ unsafe extern "C" fn cudaMemcpyToSymbol_ptds(
 }
 
 unsafe extern "C" fn cudaMemcpyWithAttributesAsync(
-    _dst: *mut c_void,
-    _src: *const c_void,
-    _size: usize,
-    _attr: *mut cudaMemcpyAttributes,
-    _stream: cudaStream_t,
+    dst: *mut c_void,
+    src: *const c_void,
+    size: usize,
+    attr: *mut cudaMemcpyAttributes,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyWithAttributesAsync")
+    ::runtime::entry("cudaMemcpyWithAttributesAsync", || {
+        ::runtime::api::batch_copy::cudaMemcpyWithAttributesAsync(dst, src, size, attr, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyWithAttributesAsync_ptsz(
-    _dst: *mut c_void,
-    _src: *const c_void,
-    _size: usize,
-    _attr: *mut cudaMemcpyAttributes,
-    _stream: cudaStream_t,
+    dst: *mut c_void,
+    src: *const c_void,
+    size: usize,
+    attr: *mut cudaMemcpyAttributes,
+    stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::missing("cudaMemcpyWithAttributesAsync_ptsz")
+    ::runtime::entry_per_thread("cudaMemcpyWithAttributesAsync_ptsz", || {
+        ::runtime::api::batch_copy::cudaMemcpyWithAttributesAsync(dst, src, size, attr, stream)
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy_ptds(

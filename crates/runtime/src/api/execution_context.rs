@@ -40,6 +40,22 @@ fn green(handle: cudaExecutionContext_t) -> CUgreenCtx {
     handle.cast()
 }
 
+/// The driver's context behind a handle; without one the current context.
+pub fn driver_context(driver: &Driver, handle: cudaExecutionContext_t) -> Result<CUcontext> {
+    let mut context = ptr::null_mut();
+    if handle.is_null() {
+        driver.cuCtxGetCurrent(&mut context)?;
+        return Ok(context);
+    }
+    match meaning(handle)? {
+        Context::Primary(_) => Ok(primary(handle)),
+        Context::Green(_) => {
+            driver.cuCtxFromGreenCtx(&mut context, green(handle))?;
+            Ok(context)
+        }
+    }
+}
+
 fn give_out(handle: usize, context: Context) {
     let mut given_out = GIVEN_OUT.lock();
     given_out.retain(|(known, _)| *known != handle);

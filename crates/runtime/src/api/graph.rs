@@ -8,15 +8,17 @@ use std::ptr;
 
 use cuda_abi::out::{OptOut, Out};
 use cuda_abi::runtime::{
-    cudaGraph_t, cudaGraphConditionalHandle, cudaGraphEdgeData, cudaGraphExec_t, cudaGraphExecUpdateResult,
-    cudaGraphExecUpdateResultInfo, cudaGraphInstantiateParams, cudaGraphMemAttributeType, cudaGraphNode_t,
-    cudaGraphNodeType, cudaHostFn_t, cudaStream_t, cudaUserObject_t,
+    cudaExecutionContext_t, cudaGraph_t, cudaGraphConditionalHandle, cudaGraphEdgeData, cudaGraphExec_t,
+    cudaGraphExecUpdateResult, cudaGraphExecUpdateResultInfo, cudaGraphInstantiateParams,
+    cudaGraphMemAttributeType, cudaGraphNode_t, cudaGraphNodeType, cudaHostFn_t, cudaStream_t,
+    cudaUserObject_t,
 };
 use cuda_abi::{
     CUDA_GRAPH_INSTANTIATE_PARAMS, CUcontext, CUgraphEdgeData, CUgraphExecUpdateResultInfo,
     CUgraphMem_attribute, CUgraphNodeType,
 };
 
+use super::execution_context::driver_context;
 use crate::driver::Driver;
 use crate::{Error, Result, device, stream};
 
@@ -477,8 +479,18 @@ pub fn cudaGraphConditionalHandleCreate(
     defaultLaunchValue: c_uint,
     flags: c_uint,
 ) -> Result {
+    cudaGraphConditionalHandleCreate_v2(pHandle_out, graph, ptr::null_mut(), defaultLaunchValue, flags)
+}
+
+pub fn cudaGraphConditionalHandleCreate_v2(
+    pHandle_out: Out<'_, cudaGraphConditionalHandle>,
+    graph: cudaGraph_t,
+    ctx: cudaExecutionContext_t,
+    defaultLaunchValue: c_uint,
+    flags: c_uint,
+) -> Result {
     let driver = device::attach()?;
-    let (mut handle, context) = (0, current_context(driver)?);
+    let (mut handle, context) = (0, driver_context(driver, ctx)?);
     driver.cuGraphConditionalHandleCreate(&mut handle, graph, context, defaultLaunchValue, flags)?;
     pHandle_out.write(handle);
     Ok(())

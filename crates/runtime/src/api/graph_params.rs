@@ -7,8 +7,8 @@ use core::ffi::c_void;
 use std::ptr;
 
 use cuda_abi::runtime::{
-    cudaArray_t, cudaExtent, cudaGraphNodeType, cudaKernelNodeParams, cudaMemcpy3DParms, cudaMemcpyKind,
-    cudaPitchedPtr, cudaPos, dim3, v12, v13,
+    cudaArray_t, cudaExecutionContext_t, cudaExtent, cudaGraphNodeType, cudaKernelNodeParams,
+    cudaMemcpy3DParms, cudaMemcpyKind, cudaPitchedPtr, cudaPos, dim3, v12, v13,
 };
 use cuda_abi::{
     CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D,
@@ -17,7 +17,7 @@ use cuda_abi::{
 };
 
 use super::execution::check_dimensions;
-use super::graph::current_context;
+use super::execution_context::driver_context;
 use super::memory::{address, boxes, element, pointer};
 use crate::driver::Driver;
 use crate::{Error, Result, device, registry};
@@ -148,35 +148,33 @@ macro_rules! node_params {
     ($major:ident, |$kernel:ident| $func:expr, |$node:ident| $context:expr) => {
         impl NodeParams for $major::cudaGraphNodeParams {
             fn to_driver(&self) -> Result<CUgraphNodeParams> {
+                let driver = device::attach()?;
                 let $node = self;
-                // CUDA: execution contexts other than the current one come with 13.
-                if $context {
-                    return Err(Error::NotSupported("graph nodes that name an execution context"));
-                }
+                let context = driver_context(driver, $context)?;
                 let mut node =
                     CUgraphNodeParams { type_: CUgraphNodeType(self.type_.0), ..Default::default() };
                 node.reserved0 = self.reserved0;
                 node.reserved2 = self.reserved2;
                 let (from, to) = (&self.__bindgen_anon_1, &mut node.__bindgen_anon_1);
-                let driver = device::attach()?;
                 match self.type_ {
                     cudaGraphNodeType::cudaGraphNodeTypeKernel => {
                         // SAFETY: the member that belongs to the type.
                         let $kernel = unsafe { &from.kernel };
-                        to.kernel = v3(&kernel(&cudaKernelNodeParams {
+                        let params = kernel(&cudaKernelNodeParams {
                             func: $func,
                             gridDim: $kernel.gridDim,
                             blockDim: $kernel.blockDim,
                             sharedMemBytes: $kernel.sharedMemBytes,
                             kernelParams: $kernel.kernelParams,
                             extra: $kernel.extra,
-                        })?);
+                        })?;
+                        to.kernel = v3(&CUDA_KERNEL_NODE_PARAMS { ctx: context, ..params });
                     }
                     cudaGraphNodeType::cudaGraphNodeTypeMemcpy => {
                         // SAFETY: the member that belongs to the type.
                         let copyParams = copy(unsafe { &from.memcpy.copyParams })?;
-                        let copyCtx = current_context(driver)?;
-                        to.memcpy = CUDA_MEMCPY_NODE_PARAMS { flags: 0, reserved: 0, copyCtx, copyParams };
+                        to.memcpy =
+                            CUDA_MEMCPY_NODE_PARAMS { flags: 0, reserved: 0, copyCtx: context, copyParams };
                     }
                     cudaGraphNodeType::cudaGraphNodeTypeMemset => {
                         // SAFETY: the member that belongs to the type.
@@ -188,7 +186,7 @@ macro_rules! node_params {
                             elementSize: fill.elementSize,
                             width: fill.width,
                             height: fill.height,
-                            ctx: current_context(driver)?,
+                            ctx: context,
                         };
                     }
                     cudaGraphNodeType::cudaGraphNodeTypeConditional => {
@@ -199,7 +197,7 @@ macro_rules! node_params {
                             type_: cuda_abi::CUgraphConditionalNodeType(conditional.type_.0),
                             size: conditional.size,
                             phGraph_out: ptr::null_mut(),
-                            ctx: current_context(driver)?,
+                            ctx: context,
                         };
                     }
                     // The other members have the driver's bytes.
@@ -227,8 +225,8 @@ macro_rules! node_params {
     };
 }
 
-node_params!(v12, |kernel| kernel.func, |_node| false);
-node_params!(v13, |kernel| function(kernel)?, |node| names_context(node));
+node_params!(v12, |kernel| kernel.func, |_node| ptr::null_mut());
+node_params!(v13, |kernel| function(kernel)?, |node| context_of(node));
 
 /// 13's kernel nodes say what their function is: a host function, a kernel handle, or a driver's function.
 fn function(params: &v13::cudaKernelNodeParamsV2) -> Result<*mut c_void> {
@@ -241,11 +239,11 @@ fn function(params: &v13::cudaKernelNodeParamsV2) -> Result<*mut c_void> {
     }
 }
 
-/// Whether a node asks for another context than the current one.
-fn names_context(node: &v13::cudaGraphNodeParams) -> bool {
+/// The context that a node names, if any.
+fn context_of(node: &v13::cudaGraphNodeParams) -> cudaExecutionContext_t {
     let body = &node.__bindgen_anon_1;
     // SAFETY: the member that belongs to the type.
-    let context = unsafe {
+    unsafe {
         match node.type_ {
             cudaGraphNodeType::cudaGraphNodeTypeKernel => body.kernel.ctx,
             cudaGraphNodeType::cudaGraphNodeTypeMemcpy => body.memcpy.ctx,
@@ -255,8 +253,7 @@ fn names_context(node: &v13::cudaGraphNodeParams) -> bool {
             cudaGraphNodeType::cudaGraphNodeTypeConditional => body.conditional.ctx,
             _ => ptr::null_mut(),
         }
-    };
-    !context.is_null()
+    }
 }
 
 /// A node's parameters as 13 gives them. Contexts are left out: they are the driver's.

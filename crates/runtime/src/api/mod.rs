@@ -1,6 +1,7 @@
 //! The bodies, one file per chapter of the manual. A `_v11`, `_v12` or `_v13` at the end of a name is that major's ABI.
 
 pub mod array;
+pub mod batch_copy;
 pub mod capture;
 pub mod channel;
 pub mod device;
@@ -13,6 +14,7 @@ pub mod external;
 pub mod graph;
 pub mod graph_node;
 pub mod graph_params;
+pub mod graph_semaphore;
 pub mod graphics;
 pub mod ipc;
 pub mod library;

@@ -82,3 +82,36 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
     for (unsigned i = 0; i < gx * bx && (int)i < n; i++) c[i] = a[i] + b[i];
     return 0;
 }
+
+// Graphs: one node of each type is remembered.
+static char graph, node, exec;
+static unsigned char kernel_node[72], copy_node[200];
+int cuGraphCreate(void **g, unsigned flags) { NOTE(); *g = &graph; return 0; }
+int cuGraphAddKernelNode_v2(void **n, void *g, void **deps, size_t n_deps, const void *params) {
+    NOTE(); memcpy(kernel_node, params, sizeof kernel_node); *n = &node; return 0;
+}
+int cuGraphKernelNodeGetParams_v2(void *n, void *params) { NOTE(); memcpy(params, kernel_node, sizeof kernel_node); return 0; }
+int cuGraphKernelNodeCopyAttributes(void *dst, void *src) { note(dst == &node ? "copy_to_node" : "copy_from_node"); return 0; }
+int cuGraphAddMemcpyNode(void **n, void *g, void **deps, size_t n_deps, const void *params, void *ctx) {
+    NOTE(); if (ctx != current) return 1; memcpy(copy_node, params, sizeof copy_node); *n = &node; return 0;
+}
+int cuGraphMemcpyNodeGetParams(void *n, void *params) { NOTE(); memcpy(params, copy_node, sizeof copy_node); return 0; }
+int cuGraphInstantiateWithFlags(void **e, void *g, unsigned long long flags) { NOTE(); *e = &exec; return 0; }
+int cuGraphExecUpdate_v2(void *e, void *g, void *info) {
+    NOTE(); struct { int result; void *node, *from; } refused = {3, &node, 0}; memcpy(info, &refused, sizeof refused); return 910;
+}
+int cuGraphAddDependencies(void *g, void **from, void **to, size_t n) { NOTE(); return 0; }
+int cuGraphAddDependencies_v2(void *g, void **from, void **to, const void *data, size_t n) { NOTE(); return 0; }
+int cuGraphAddNode(void **n, void *g, void **deps, size_t n_deps, char *params) {
+    NOTE();
+    // A conditional node: its context behind handle, type, size and the bodies' array, which is an answer.
+    static void *bodies[1] = {&graph};
+    if (*(int *)params != 13 || *(void **)(params + 16 + 24) != current) return 1;
+    *(void ***)(params + 16 + 16) = bodies;
+    *n = &node; return 0;
+}
+int cuStreamGetCaptureInfo_v2(void *s, int *status, unsigned long long *id, void **g, void *deps, size_t *n) {
+    note(deps ? "info_with_nodes" : "info"); *status = 1; *id = 42; *g = &graph; *n = 0; return 0;
+}
+int cuStreamBeginCapture_v2(void *s, int mode) { note(s == (void *)2 ? "begin(per-thread)" : "begin"); return 0; }
+int cuStreamEndCapture(void *s, void **g) { NOTE(); *g = &graph; return 904; }

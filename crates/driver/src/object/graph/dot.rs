@@ -83,6 +83,8 @@ fn label(place: usize, node: &Node, flags: c_uint) -> String {
         Params::Free(_) => String::from("MEM_FREE"),
         Params::BatchMemOp { .. } => String::from("BATCH_MEM_OP"),
         Params::Conditional(_) => String::from("CONDITIONAL"),
+        Params::Signal { .. } => String::from("EXT_SEMAS_SIGNAL"),
+        Params::Wait { .. } => String::from("EXT_SEMAS_WAIT"),
     });
     if has(flags, HANDLES) {
         lines.push(format!("handle: {:p}", node.handle.0));

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use cuda_abi::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS_v2, CUDA_CHILD_GRAPH_NODE_PARAMS, CUDA_EVENT_WAIT_NODE_PARAMS,
-    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEM_FREE_NODE_PARAMS,
-    CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, CUcontext,
-    CUevent, CUgraphChildGraphNodeOwnership, CUgraphNodeParams, CUgraphNodeType, CUlaunchAttribute,
-    CUlaunchAttributeID, CUmemorytype, CUstream, CUstreamBatchMemOpParams,
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUDA_HOST_NODE_PARAMS,
+    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEM_FREE_NODE_PARAMS, CUDA_MEMCPY_NODE_PARAMS,
+    CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, CUcontext, CUevent,
+    CUexternalSemaphore, CUgraphChildGraphNodeOwnership, CUgraphNodeParams, CUgraphNodeType,
+    CUlaunchAttribute, CUlaunchAttributeID, CUmemorytype, CUstream, CUstreamBatchMemOpParams,
 };
 
 use super::allocation::Block;
@@ -60,6 +61,8 @@ pub enum Params {
     Free(Arc<Block>),
     BatchMemOp { context: CUcontext, operations: Vec<CUstreamBatchMemOpParams>, flags: u32 },
     Conditional(Conditional),
+    Signal { semaphores: Vec<CUexternalSemaphore>, params: Vec<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS> },
+    Wait { semaphores: Vec<CUexternalSemaphore>, params: Vec<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS> },
 }
 
 // SAFETY: handles are numbers, and addresses are the program's, which promised that they hold until the node has run.
@@ -109,6 +112,8 @@ impl Params {
             Params::Free(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
             Params::BatchMemOp { .. } => CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
             Params::Conditional(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
+            Params::Signal { .. } => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL,
+            Params::Wait { .. } => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT,
         }
     }
 
@@ -158,6 +163,16 @@ impl Params {
                 };
             }
             Params::Conditional(conditional) => body.conditional = conditional.describe(),
+            Params::Signal { semaphores, params } => {
+                body.extSemSignal.extSemArray = semaphores.as_ptr().cast_mut();
+                body.extSemSignal.paramsArray = params.as_ptr();
+                body.extSemSignal.numExtSems = u32::try_from(params.len()).unwrap_or(u32::MAX);
+            }
+            Params::Wait { semaphores, params } => {
+                body.extSemWait.extSemArray = semaphores.as_ptr().cast_mut();
+                body.extSemWait.paramsArray = params.as_ptr();
+                body.extSemWait.numExtSems = u32::try_from(params.len()).unwrap_or(u32::MAX);
+            }
         }
         node
     }
@@ -238,6 +253,11 @@ impl Params {
                 } else {
                     Err(Error::InvalidValue("nodeParams"))
                 }
+            }
+            // CUDA: the number of semaphores stays.
+            (Params::Signal { semaphores: old, .. }, Params::Signal { semaphores: new, .. })
+            | (Params::Wait { semaphores: old, .. }, Params::Wait { semaphores: new, .. }) => {
+                if old.len() == new.len() { Ok(()) } else { Err(Error::InvalidValue("numExtSems")) }
             }
             // CUDA: memory nodes and conditional nodes keep what they were made with.
             (Params::Alloc(old), Params::Alloc(new)) if is_whole && Arc::ptr_eq(old, new) => Ok(()),
