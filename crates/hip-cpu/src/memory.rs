@@ -264,7 +264,9 @@ pub fn target(address: usize, bytes: usize) -> Result<Option<Allocation>> {
 }
 
 fn may(address: usize, bytes: usize, access: u32) -> Result<Option<Allocation>> {
-    let Some(found) = find(address) else { return Ok(None) };
+    let Some(found) = find(address) else {
+        return if mapped::is_reserved(address) { Err(hipErrorInvalidValue) } else { Ok(None) };
+    };
     let end = address.checked_add(bytes).ok_or(hipErrorInvalidValue)?;
     let mut part = found;
     loop {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use hip_sys::*;
 use parking_lot::Mutex;
@@ -145,6 +145,9 @@ struct Space {
     views: BTreeMap<usize, View>,
 }
 
+/// How many reservations there are: programs without any pay nothing for them.
+static N_RESERVED: AtomicUsize = AtomicUsize::new(0);
+
 static SPACE: Mutex<Space> = Mutex::new(Space { reserved: BTreeMap::new(), views: BTreeMap::new() });
 
 impl Space {
@@ -180,6 +183,7 @@ pub fn reserve(bytes: usize, alignment: usize, wanted: usize) -> Result<usize> {
         None => aligned(bytes, alignment)?,
     };
     SPACE.lock().reserved.insert(base, bytes);
+    N_RESERVED.fetch_add(1, Ordering::Release);
     Ok(base)
 }
 
@@ -211,9 +215,21 @@ pub fn unreserve(base: usize, bytes: usize) -> Result {
         return Err(hipErrorInvalidValue);
     }
     space.reserved.remove(&base);
+    N_RESERVED.fetch_sub(1, Ordering::Release);
     // SAFETY: exactly what was reserved; a refusal leaves addresses in use and nothing else.
     unsafe { libc::munmap(base as *mut _, bytes) };
     Ok(())
+}
+
+/// Whether an address is reserved: it is no memory of the program's, mapped or not.
+pub fn is_reserved(address: usize) -> bool {
+    N_RESERVED.load(Ordering::Acquire) > 0
+        && SPACE
+            .lock()
+            .reserved
+            .range(..=address)
+            .next_back()
+            .is_some_and(|(start, bytes)| address - start < *bytes)
 }
 
 /// Maps memory into a reservation, inaccessible.
@@ -323,8 +339,13 @@ mod tests {
         assert_eq!(unmap(base, 3 * GRANULARITY), Err(hipErrorInvalidValue), "a hole at the end");
         assert_eq!(unreserve(base, 3 * GRANULARITY), Err(hipErrorInvalidValue), "still in use");
         unmap(base, 2 * GRANULARITY).unwrap();
-        assert!(memory::range(base, 1).unwrap().is_none());
+        assert_eq!(
+            memory::range(base, 1).unwrap_err(),
+            hipErrorInvalidValue,
+            "reserved is not the program's"
+        );
         unreserve(base, 3 * GRANULARITY).unwrap();
+        assert!(memory::range(base, 1).unwrap().is_none());
     }
 
     #[test]
