@@ -458,6 +458,22 @@ fn a_launch_beyond_the_devices_bounds_is_an_invalid_value() {
 }
 
 #[test]
+fn more_shared_memory_than_every_block_gets_has_to_be_asked_for() {
+    let _one = exclusive();
+    let _scope = scope();
+    let module = load(null::PTX).unwrap();
+    let good = out_pointer(|f| module::cuModuleGetFunction(f, module, c"good".as_ptr())).unwrap();
+    let one = [1, 1, 1];
+    launch(good, one, one, 49152).unwrap();
+    assert!(matches!(launch(good, one, one, 49153), Err(Error::InvalidValue(_))));
+    let attribute = cuda_abi::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    module::cuFuncSetAttribute(good, attribute, 65536).unwrap();
+    launch(good, one, one, 65536).unwrap();
+    module::cuFuncSetAttribute(good, attribute, 100).unwrap();
+    assert!(matches!(launch(good, one, one, 101), Err(Error::InvalidValue(_))));
+}
+
+#[test]
 fn a_parameter_buffer_reaches_hip_with_hips_end_tag() {
     let _one = exclusive();
     let _scope = scope();

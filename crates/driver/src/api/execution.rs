@@ -52,7 +52,8 @@ impl Shape {
         if n_threads > u64::from(function.max_threads) {
             return Err(Error::InvalidValue("blockDim: more threads than the kernel allows"));
         }
-        if self.shared_bytes > bounds.shared_per_block_optin {
+        // CUDA: what a device gives to every block; more after the program asked for it (cuFuncSetAttribute).
+        if self.shared_bytes > function.most_dynamic_shared {
             return Err(Error::InvalidValue("sharedMemBytes"));
         }
         Ok(())

@@ -230,6 +230,10 @@ pub(crate) fn attribute(function: &Function, attrib: CUfunction_attribute) -> Re
             let own = function.attribute(attrib.0).unwrap_or(0);
             Ok(own.max(c_int::try_from(function.const_bytes()).unwrap_or(c_int::MAX)))
         }
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
+            let most = function.most_dynamic_shared.load(Ordering::Relaxed);
+            Ok(c_int::try_from(most).unwrap_or(c_int::MAX))
+        }
         CUfunction_attribute(0..=9) => function.attribute(attrib.0),
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => {
             Ok(c_int::from(function.info.must_have_cluster || function.info.required_cluster.is_some()))
@@ -265,7 +269,9 @@ pub(crate) fn set_attribute(function: &Function, attrib: CUfunction_attribute, v
             if value < 0 || wanted.is_none_or(|wanted| wanted > most) {
                 return Err(Error::InvalidValue("value"));
             }
-            set_in_provider(function, attrib, value)
+            set_in_provider(function, attrib, value)?;
+            function.most_dynamic_shared.store(value.unsigned_abs(), Ordering::Relaxed);
+            Ok(())
         }
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
             if !(-1..=100).contains(&value) {
@@ -302,8 +308,8 @@ fn set_in_provider(function: &Function, attrib: CUfunction_attribute, value: c_i
         function.context.hip().hipFuncSetAttribute(function.hip.0.cast_const().cast(), number, value)
     };
     match answer.map_err(Error::from) {
-        // HIP differs: it has no opt-in; every kernel may use all shared memory there is, and it knows kernels by
-        // their host address only. Nothing has to be set, so nothing failed.
+        // HIP differs: it has no opt-in (we keep it); every kernel may use all shared memory there is, and it knows kernels
+        // by their host address only. Nothing has to be set, so nothing failed.
         Ok(()) | Err(Error::NotSupported(_) | Error::InvalidValue(_) | Error::InvalidHandle(_)) => Ok(()),
         Err(error) => Err(error),
     }

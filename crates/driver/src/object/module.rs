@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use cache::{Cache, Key, KeyBuilder};
 use compiler::texture::Opaque;
 use compiler::{Cause, Source};
-use cuda_abi::{CUdeviceptr, CUfunction, CUmodule};
+use cuda_abi::{CUdeviceptr, CUfunction, CUfunction_attribute, CUmodule};
 use hip_sys::{hipFunction_t, hipModule_t, textureReference};
 use parking_lot::Mutex;
 
@@ -298,6 +298,8 @@ pub struct Function {
     pub module: Shared<CUmodule>,
     pub info: Arc<KernelInfo>,
     pub clusters: Arc<Clusters>,
+    /// Bytes of dynamic shared memory that a launch may ask for; the program raises it (`cuFuncSetAttribute`).
+    pub most_dynamic_shared: Arc<AtomicU32>,
 }
 
 /// What the program said about a function's clusters (`cuFuncSetAttribute`).
@@ -346,6 +348,7 @@ pub struct Launchable {
     pub cluster: Option<[u32; 3]>,
     pub must_have_cluster: bool,
     pub most_in_cluster: u32,
+    pub most_dynamic_shared: u32,
 }
 
 impl Module {
@@ -417,7 +420,12 @@ impl Module {
             module: Shared(handle),
             info: Arc::clone(info),
             clusters: Arc::default(),
+            most_dynamic_shared: Arc::default(),
         };
+        let fixed =
+            function.attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES.0).unwrap_or(0);
+        let most = self.context.device.bounds.shared_per_block.saturating_sub(fixed.unsigned_abs());
+        function.most_dynamic_shared.store(most, Ordering::Relaxed);
         let mut functions = self.functions.lock();
         if let Some(&known) = functions.get(name) {
             return Ok(known.0);
@@ -485,6 +493,7 @@ impl Function {
             cluster: function.cluster(),
             must_have_cluster: function.info.must_have_cluster,
             most_in_cluster: function.most_in_cluster(),
+            most_dynamic_shared: function.most_dynamic_shared.load(Ordering::Relaxed),
         };
         if let Some(launchable) = FUNCTIONS.with(handle, seen) {
             launchable.context.bind()?;
