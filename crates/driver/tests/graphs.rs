@@ -959,3 +959,99 @@ fn external_records_are_nodes_of_a_capture_only() {
     assert!(graph_node::cuGraphEventRecordNodeSetEvent(nodes[1], second).is_err(), "a wait");
     launch(instantiate(captured), &scene);
 }
+
+fn write_op(address: CUdeviceptr, value: u32) -> CUstreamBatchMemOpParams {
+    let mut op = CUstreamBatchMemOpParams::default();
+    op.writeValue.operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32;
+    op.writeValue.address = address;
+    op.writeValue.__bindgen_anon_1.value = value;
+    op
+}
+
+#[test]
+fn memory_operations_are_nodes_by_hand_and_by_capture() {
+    let scene = scene();
+    memset::cuMemsetD8_v2(scene.memory, 0, 8).unwrap();
+    let by_hand = made(|g| graph::cuGraphCreate(g, 0));
+    let none = core::ptr::null();
+    let mut ops = [write_op(scene.memory, 1), write_op(scene.memory + 4, 2)];
+    let mut params = CUDA_BATCH_MEM_OP_NODE_PARAMS {
+        ctx: scene.context,
+        count: 2,
+        paramArray: ops.as_mut_ptr(),
+        flags: 0,
+    };
+    let node = made(|n| graph_node::cuGraphAddBatchMemOpNode(n, by_hand, none, 0, &params));
+    let exec = instantiate(by_hand);
+    launch(exec, &scene);
+    assert_eq!(scene.bytes(), [1, 0, 0, 0, 2, 0, 0, 0]);
+    let mut found = CUDA_BATCH_MEM_OP_NODE_PARAMS::default();
+    graph_node::cuGraphBatchMemOpNodeGetParams(node, (&mut found).into()).unwrap();
+    assert_eq!(found.count, 2);
+    // SAFETY: the node keeps two operations.
+    assert_eq!(unsafe { (*found.paramArray.add(1)).writeValue.address }, scene.memory + 4);
+    let mut other = [write_op(scene.memory, 9), ops[1]];
+    params.paramArray = other.as_mut_ptr();
+    graph_exec::cuGraphExecBatchMemOpNodeSetParams(exec, node, &params).unwrap();
+    launch(exec, &scene);
+    assert_eq!(scene.bytes()[0], 9);
+    // CUDA: the number of operations stays.
+    params.count = 1;
+    assert!(graph_exec::cuGraphExecBatchMemOpNodeSetParams(exec, node, &params).is_err());
+
+    scene.begin();
+    stream::cuStreamWriteValue32_v2(scene.stream, scene.memory, 5, 0).unwrap();
+    stream::cuStreamWaitValue32_v2(scene.stream, scene.memory, 5, 0).unwrap();
+    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    assert_eq!(scene.bytes()[0], 9);
+    launch(instantiate(captured), &scene);
+    assert_eq!(scene.bytes()[0], 5);
+}
+
+#[test]
+fn high_water_marks_of_graph_memory_go_back_to_what_is_there() {
+    let scene = scene();
+    let by_hand = made(|g| graph::cuGraphCreate(g, 0));
+    let (_, address) = allocated(by_hand);
+    launch(instantiate(by_hand), &scene);
+    pool::cuMemFreeAsync(address, scene.stream).unwrap();
+    let high = CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH;
+    let current = CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT;
+    assert!(graph_bytes(high) >= 64);
+    let set = |attribute, mut value: u64| {
+        graph::cuDeviceSetGraphMemAttribute(0, attribute, (&raw mut value).cast())
+    };
+    assert!(set(current, 0).is_err(), "not a mark");
+    set(high, 0).unwrap();
+    assert_eq!(graph_bytes(high), graph_bytes(current));
+    assert!(set(high, 1).is_err(), "to 0 only");
+    graph::cuDeviceGraphMemTrim(0).unwrap();
+    assert!(graph::cuDeviceGraphMemTrim(99).is_err());
+}
+
+#[test]
+fn a_moved_child_is_no_longer_the_programs() {
+    let scene = scene();
+    let (inner, leaf) = filled(&scene, 4);
+    let outer = made(|g| graph::cuGraphCreate(g, 0));
+    let none = core::ptr::null();
+    let mut params =
+        CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH, ..Default::default() };
+    params.__bindgen_anon_1.graph = CUDA_CHILD_GRAPH_NODE_PARAMS {
+        graph: inner,
+        ownership: CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE,
+    };
+    let node = made(|n| graph_node::cuGraphAddNode(n, outer, none, 0, &mut params));
+    assert_eq!(made(|g| graph_node::cuGraphChildGraphNodeGetGraph(node, g)), inner);
+    assert!(graph::cuGraphDestroy(inner).is_err());
+    let mut refused: CUgraphExec = core::ptr::null_mut();
+    assert!(graph_exec::cuGraphInstantiateWithFlags((&mut refused).into(), inner, 0).is_err());
+    let mut again: CUgraphNode = core::ptr::null_mut();
+    assert!(graph_node::cuGraphAddNode((&mut again).into(), outer, none, 0, &mut params).is_err());
+    let exec = instantiate(outer);
+    launch(exec, &scene);
+    assert_eq!(scene.bytes(), [4; 8]);
+    graph::cuGraphDestroy(outer).unwrap();
+    assert!(graph::cuGraphDestroyNode(leaf).is_err(), "it went with the outer graph");
+    launch(exec, &scene);
+}

@@ -327,6 +327,28 @@ unsafe extern "C" fn hipModuleLaunchKernel(
     hipSuccess
 }
 
+unsafe extern "C" fn hipStreamWriteValue32(
+    _: hipStream_t,
+    at: *mut c_void,
+    value: u32,
+    _: c_uint,
+) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
+    unsafe { *at.cast::<u32>() = value };
+    hipSuccess
+}
+/// All that went before is done, so the value is there or never will be.
+unsafe extern "C" fn hipStreamWaitValue32(
+    _: hipStream_t,
+    at: *mut c_void,
+    value: u32,
+    _: c_uint,
+    _: u32,
+) -> hipError_t {
+    // SAFETY: the driver calls with what HIP asks for.
+    if unsafe { *at.cast::<u32>() } >= value { hipSuccess } else { hipErrorLaunchTimeOut }
+}
+
 macro_rules! table {
     ($($name:ident),* $(,)?) => {
         /// The address of one of the functions above, null for any other name.
@@ -340,7 +362,7 @@ macro_rules! table {
 }
 
 table! {
-    hipInit, hipRuntimeGetVersion, hipGetDeviceCount, hipGetDevicePropertiesR0600, hipDeviceGetAttribute,
+    hipStreamWriteValue32, hipStreamWaitValue32, hipInit, hipRuntimeGetVersion, hipGetDeviceCount, hipGetDevicePropertiesR0600, hipDeviceGetAttribute,
     hipSetDevice, hipDeviceSynchronize, hipMalloc, hipMallocManaged, hipHostMalloc, hipFree, hipHostFree,
     hipHostRegister, hipHostUnregister, hipHostGetDevicePointer, hipMemcpy,
     hipMemcpyAsync, hipMemcpy2DAsync, hipMemsetD8Async, hipMemsetD16Async, hipMemsetD32Async, hipMemGetInfo,
