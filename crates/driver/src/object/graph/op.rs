@@ -228,7 +228,8 @@ impl Params {
                 if places(old) != places(new) {
                     return Err(Error::InvalidValue("copyParams: another kind of memory"));
                 }
-                if !is_whole && !(is_flat(old) && is_flat(new)) {
+                let can_change = is_whole || (is_flat(old) && is_flat(new));
+                if !can_change {
                     return Err(Error::InvalidValue("copyParams: of more than one dimension"));
                 }
                 Ok(())
