@@ -30,6 +30,8 @@ pub struct Diagnostic {
 pub enum Cause {
     #[default]
     Code,
+    /// The text is of a PTX version that came after this translator.
+    Version,
     /// Two sources define the same name.
     Duplicate,
     /// This name is declared and used, and no source defines it.

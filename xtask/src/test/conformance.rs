@@ -104,7 +104,7 @@ impl Chapter {
             nvcc
         } else {
             let mut gcc = Command::new("g++");
-            gcc.arg("-I").arg(toolchain.dir.join("include"));
+            gcc.arg("-w").arg("-I").arg(toolchain.dir.join("include"));
             gcc
         };
         command

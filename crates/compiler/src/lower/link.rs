@@ -123,6 +123,9 @@ pub(crate) fn link(lines: &Lines) -> Result<(Linked, Vec<Global>), Vec<Diagnosti
     Linker::new(lines, &skimmed).link()
 }
 
+/// The PTX version of CUDA 13.5.
+const NEWEST_PTX: (u32, u32) = (9, 5);
+
 /// What the parser could not read outside of functions: the source as a whole is broken.
 fn module_errors(lines: &Lines, unit: usize, parsed: &Parsed<'_>) -> Vec<Diagnostic> {
     // Items stand in the order of the text.
@@ -140,6 +143,12 @@ fn module_errors(lines: &Lines, unit: usize, parsed: &Parsed<'_>) -> Vec<Diagnos
     // With other errors about, a missing line is most likely one of them.
     if found.is_empty() && module.version.is_none() {
         found.push(told(start, "the '.version' directive is missing".to_owned()));
+    }
+    if let Some(version) = module.version.as_ref().filter(|version| version.value > NEWEST_PTX) {
+        let ((major, minor), (newest, its_minor)) = (version.value, NEWEST_PTX);
+        let message =
+            format!("PTX {major}.{minor} is newer than {newest}.{its_minor}, the newest known here");
+        found.push(Diagnostic { cause: Cause::Version, ..told(version.span, message) });
     }
     if found.is_empty() && module.targets.is_empty() {
         found.push(told(start, "the '.target' directive is missing".to_owned()));

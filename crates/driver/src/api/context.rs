@@ -208,11 +208,8 @@ pub fn cuCtxGetLimit(pvalue: Out<'_, usize>, limit: CUlimit) -> Result {
 
 /// The provider's limit where HIP has the same one, else CUDA's default.
 fn default_limit(context: &'static Context, limit: CUlimit) -> Result<usize> {
-    let ask = |limit: hip::hipLimit_t, otherwise: usize| {
-        let mut value = 0;
-        // SAFETY: `value` is writable.
-        unsafe { context.hip().hipDeviceGetLimit(&mut value, limit) }.map_or(otherwise, |()| value)
-    };
+    let ask =
+        |limit: hip::hipLimit_t, otherwise: usize| context.device.fresh_limit(limit).unwrap_or(otherwise);
     Ok(match limit {
         CUlimit::CU_LIMIT_STACK_SIZE => ask(hip::hipLimitStackSize, 1024),
         CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => ask(hip::hipLimitPrintfFifoSize, 1 << 20),
@@ -310,7 +307,9 @@ pub fn cuCtxEnablePeerAccess(peerContext: CUcontext, Flags: c_uint) -> Result {
 pub fn cuCtxDisablePeerAccess(peerContext: CUcontext) -> Result {
     let context = Context::current()?;
     let peer = Context::from_handle(peerContext)?;
-    if !core::ptr::eq(context.device.provider, peer.device.provider) {
+    if !core::ptr::eq(context.device.provider, peer.device.provider)
+        || core::ptr::eq(context.device, peer.device)
+    {
         return Err(Error::PeerAccessNotEnabled);
     }
     // SAFETY: a plain call.

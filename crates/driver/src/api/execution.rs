@@ -52,8 +52,8 @@ impl Shape {
         if n_threads > u64::from(function.max_threads) {
             return Err(Error::InvalidValue("blockDim: more threads than the kernel allows"));
         }
-        // CUDA: what a device gives to every block; more after the program asked for it (cuFuncSetAttribute).
-        if self.shared_bytes > function.most_dynamic_shared {
+        // CUDA: more than every block gets only for a function that was allowed to (cuFuncSetAttribute).
+        if self.shared_bytes > function.dynamic_shared {
             return Err(Error::InvalidValue("sharedMemBytes"));
         }
         Ok(())

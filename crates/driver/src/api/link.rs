@@ -86,6 +86,10 @@ pub fn cuLinkAddData_v2(
     }
     // SAFETY: CUDA's contract: `size` bytes at `data`.
     let input = unsafe { read_input(type_, data, size, &name) }?;
+    let input = input.and_then(|input| match type_ {
+        CUjitInputType::CU_JIT_INPUT_PTX => Linked::check_part(&input.sources).map(|()| input),
+        _ => Ok(input),
+    });
     let added = input.and_then(|input| joined(&state.inputs, input));
     match added {
         Ok(inputs) => {

@@ -85,6 +85,7 @@ pub fn cuMemFree_v2(dptr: CUdeviceptr) -> Result {
     };
     // CUDA: an address that no allocation begins at is an invalid value.
     let range = memory::take(dptr, freeable).ok_or(Error::InvalidValue("dptr"))?;
+    super::pool::count_freed(&range);
     range.context.bind()?;
     memory::release(&range)
 }

@@ -80,11 +80,12 @@ fn linear(at: CUdeviceptr, fill: Fill, n: usize, stream: CUstream) -> Result {
     row(&stream, at, fill, n)
 }
 
-/// A synchronous spelling. CUDA: the host waits for the fill of memory that it sees itself, pinned or managed.
+/// A synchronous spelling. CUDA: the host waits for the fill of memory that it sees itself, pinned or managed, and of memory
+/// that was asked to be so (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
 fn now(at: CUdeviceptr, fill: impl FnOnce(CUstream) -> Result) -> Result {
     let stream = default_stream();
     fill(stream)?;
-    let is_seen = memory::find(at).is_some_and(|it| it.is_host() || it.is_managed());
+    let is_seen = memory::find(at).is_some_and(|it| it.is_host() || it.is_managed() || it.is_synchronous);
     // A fill that was captured happens later.
     if is_seen && info(stream)?.status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
         return Stream::from_handle(stream)?.synchronize();

@@ -211,7 +211,7 @@ pub fn cuFuncGetAttribute(pi: Out<'_, c_int>, attrib: CUfunction_attribute, hfun
     Ok(())
 }
 
-/// HIP numbers the first ten attributes as CUDA does; the rest is about clusters, which is kept here.
+/// HIP numbers the first ten attributes as CUDA does; what the program may set is kept here.
 pub(crate) fn attribute(function: &Function, attrib: CUfunction_attribute) -> Result<c_int> {
     match attrib {
         // The architecture that runs is the one reported for the device, whatever the PTX was written for.
@@ -231,8 +231,11 @@ pub(crate) fn attribute(function: &Function, attrib: CUfunction_attribute) -> Re
             Ok(own.max(c_int::try_from(function.const_bytes()).unwrap_or(c_int::MAX)))
         }
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
-            let most = function.most_dynamic_shared.load(Ordering::Relaxed);
+            let most = function.settings.dynamic_shared.load(Ordering::Relaxed);
             Ok(c_int::try_from(most).unwrap_or(c_int::MAX))
+        }
+        CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
+            Ok(function.settings.carveout.load(Ordering::Relaxed))
         }
         CUfunction_attribute(0..=9) => function.attribute(attrib.0),
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET => {
@@ -246,7 +249,7 @@ pub(crate) fn attribute(function: &Function, attrib: CUfunction_attribute) -> Re
             Ok(c_int::try_from(size).unwrap_or(c_int::MAX))
         }
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
-            Ok(c_int::from(function.clusters.allows_non_portable.load(Ordering::Relaxed)))
+            Ok(c_int::from(function.settings.clusters.allows_non_portable.load(Ordering::Relaxed)))
         }
         CUfunction_attribute(number) if number < CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX.0 => Ok(0),
         _ => Err(Error::InvalidValue("attrib")),
@@ -270,17 +273,19 @@ pub(crate) fn set_attribute(function: &Function, attrib: CUfunction_attribute, v
                 return Err(Error::InvalidValue("value"));
             }
             set_in_provider(function, attrib, value)?;
-            function.most_dynamic_shared.store(value.unsigned_abs(), Ordering::Relaxed);
+            function.settings.dynamic_shared.store(value.unsigned_abs(), Ordering::Relaxed);
             Ok(())
         }
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
             if !(-1..=100).contains(&value) {
                 return Err(Error::InvalidValue("value"));
             }
-            set_in_provider(function, attrib, value)
+            set_in_provider(function, attrib, value)?;
+            function.settings.carveout.store(value, Ordering::Relaxed);
+            Ok(())
         }
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
-            function.clusters.allows_non_portable.store(value != 0, Ordering::Relaxed);
+            function.settings.clusters.allows_non_portable.store(value != 0, Ordering::Relaxed);
             Ok(())
         }
         // How clusters are spread over the device: a hint.
@@ -294,7 +299,7 @@ pub(crate) fn set_attribute(function: &Function, attrib: CUfunction_attribute, v
             }
             let axis = attrib.0 - CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH.0;
             let size = u32::try_from(value).map_err(|_| Error::InvalidValue("value"))?;
-            function.clusters.required[axis as usize].store(size, Ordering::Relaxed);
+            function.settings.clusters.required[axis as usize].store(size, Ordering::Relaxed);
             Ok(())
         }
         _ => Err(Error::InvalidValue("attrib")),

@@ -1,6 +1,7 @@
 //! Occupancy: how many blocks fit.
 
 use core::ffi::{c_int, c_uint};
+use std::sync::atomic::Ordering;
 
 use cuda_abi::out::Out;
 use cuda_abi::{CUfunction, CUlaunchConfig, CUoccupancyB2DSize};
@@ -39,6 +40,10 @@ fn active_blocks(function: &Function, block_size: c_int, shared_bytes: usize) ->
     if block_size <= 0 {
         return Err(Error::InvalidValue("blockSize"));
     }
+    // CUDA: a block that may not have so much shared memory does not fit at all.
+    if shared_bytes > most_shared(function)? {
+        return Ok(0);
+    }
     let mut n = 0;
     // SAFETY: `n` is writable; the function is alive.
     unsafe {
@@ -50,6 +55,21 @@ fn active_blocks(function: &Function, block_size: c_int, shared_bytes: usize) ->
         )
     }?;
     Ok(n)
+}
+
+/// Dynamic shared memory that a block of the function can have: what the device gives every block, or, once the function was allowed
+/// more than that, what the device has.
+fn most_shared(function: &Function) -> Result<usize> {
+    let bounds = &function.context.device.bounds;
+    let fixed = function.attribute(hip::HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES.cast_unsigned())?;
+    let fixed = u32::try_from(fixed).unwrap_or(0);
+    let allowed = function.settings.dynamic_shared.load(Ordering::Relaxed).saturating_add(fixed);
+    let most = if allowed > bounds.shared_per_block {
+        bounds.shared_per_block_optin
+    } else {
+        bounds.shared_per_block
+    };
+    Ok(most.saturating_sub(fixed) as usize)
 }
 
 /// The block size with the most resident threads, and the grid that fills the device with it.
@@ -133,8 +153,8 @@ pub fn cuOccupancyAvailableDynamicSMemPerBlock(
         .and_then(|bytes| usize::try_from(bytes).ok())
         .unwrap_or(device.bounds.shared_per_block as usize);
     let fixed = function.attribute(hip::HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES.cast_unsigned())?;
-    let share = (total / n_blocks).min(device.bounds.shared_per_block_optin as usize);
-    dynamicSmemSize.write(share.saturating_sub(usize::try_from(fixed).unwrap_or(0)));
+    let share = (total / n_blocks).saturating_sub(usize::try_from(fixed).unwrap_or(0));
+    dynamicSmemSize.write(share.min(most_shared(&function)?));
     Ok(())
 }
 

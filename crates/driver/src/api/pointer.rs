@@ -36,7 +36,9 @@ fn answer(attribute: CUpointer_attribute, pointer: CUdeviceptr, range: &Allocati
             }
             data.write(pointer);
         }
-        CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => data.write(0 as c_int),
+        CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => {
+            data.write(c_int::from(range.is_synchronous))
+        }
         CUpointer_attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID
         | CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => data.write(range.id),
         CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => data.write(c_int::from(range.is_managed())),
@@ -127,7 +129,7 @@ fn unknown(attribute: CUpointer_attribute, pointer: CUdeviceptr, data: &Answer) 
     Ok(())
 }
 
-/// The one attribute that can be set asks for synchronous copies. Ours are done or ordered by a stream anyway.
+/// The one attribute that can be set: copies and fills without a stream wait for the memory. Copies always do here.
 pub fn cuPointerSetAttribute(
     value: *const c_void,
     attribute: CUpointer_attribute,
@@ -137,9 +139,11 @@ pub fn cuPointerSetAttribute(
     if value.is_null() {
         return Err(Error::InvalidValue("value"));
     }
-    memory::find(ptr).ok_or(Error::InvalidValue("ptr"))?;
-    match attribute {
-        CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => Ok(()),
-        _ => Err(Error::InvalidValue("attribute")),
+    if attribute != CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS {
+        return Err(Error::InvalidValue("attribute"));
     }
+    // SAFETY: CUDA's contract: a number that is 0 or not.
+    let is_synchronous = unsafe { value.cast::<c_uint>().read() } != 0;
+    let is_known = memory::change(ptr, |range| range.is_synchronous = is_synchronous);
+    if is_known { Ok(()) } else { Err(Error::InvalidValue("ptr")) }
 }

@@ -36,6 +36,8 @@ struct Pool {
     hip: Shared<hipMemPool_t>,
     reuse: [AtomicU64; 3],
     release_threshold: AtomicU64,
+    /// Bytes it may give out together.
+    most: u64,
     used: AtomicU64,
     used_high: AtomicU64,
 }
@@ -52,13 +54,20 @@ unsafe impl Send for OfDevice {}
 unsafe impl Sync for OfDevice {}
 
 impl Pool {
-    fn make(device: &'static Device, is_default: bool, hip: hipMemPool_t) -> Result<CUmemoryPool> {
+    /// `max_size` 0 leaves the bound to the device.
+    fn make(
+        device: &'static Device,
+        is_default: bool,
+        hip: hipMemPool_t,
+        max_size: usize,
+    ) -> Result<CUmemoryPool> {
         let pool = Pool {
             device,
             is_default,
             hip: Shared(hip),
             reuse: [const { AtomicU64::new(1) }; 3],
             release_threshold: AtomicU64::new(0),
+            most: if max_size == 0 { u64::MAX } else { max_size as u64 },
             used: AtomicU64::new(0),
             used_high: AtomicU64::new(0),
         };
@@ -70,9 +79,24 @@ impl Pool {
         POOLS.get(handle).ok_or(Error::InvalidValue("pool"))
     }
 
-    fn add(&self, len_bytes: usize) {
-        let now = self.used.fetch_add(len_bytes as u64, Ordering::Relaxed) + len_bytes as u64;
-        self.used_high.fetch_max(now, Ordering::Relaxed);
+    /// Counts memory that is about to be allocated, if the pool may give so much.
+    fn add(&self, len_bytes: usize) -> Result {
+        let sum = |used: u64| used.checked_add(len_bytes as u64).filter(|&sum| sum <= self.most);
+        let before = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
+        let before = before.map_err(|_| Error::OutOfMemory)?;
+        self.used_high.fetch_max(before + len_bytes as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn subtract(&self, len_bytes: usize) {
+        self.used.fetch_sub(len_bytes as u64, Ordering::Relaxed);
+    }
+}
+
+/// Counts memory that was freed, if it came from a pool that is still there.
+pub(super) fn count_freed(range: &Allocation) {
+    if let Some(pool) = POOLS.get(range.pool.0) {
+        pool.subtract(range.len_bytes);
     }
 }
 
@@ -82,7 +106,7 @@ fn of_device(device: &'static Device) -> Result<&'static OfDevice> {
     if let Some((_, pools)) = all.iter().find(|(ordinal, _)| *ordinal == device.ordinal) {
         return Ok(pools);
     }
-    let default = Pool::make(device, true, core::ptr::null_mut())?;
+    let default = Pool::make(device, true, core::ptr::null_mut(), 0)?;
     // One per device for the process's life.
     let pools: &'static OfDevice =
         Box::leak(Box::new(OfDevice { default, current: Mutex::new(Shared(default)) }));
@@ -120,7 +144,7 @@ pub fn cuMemPoolCreate(pool: Out<'_, CUmemoryPool>, poolProps: &CUmemPoolProps) 
     // SAFETY: a device location has its number in this member.
     let device = Device::get(unsafe { poolProps.location.__bindgen_anon_1.id })?;
     let hip = if poolProps.handleTypes.0 == 0 { core::ptr::null_mut() } else { shared(device, poolProps)? };
-    pool.write(Pool::make(device, false, hip)?);
+    pool.write(Pool::make(device, false, hip, poolProps.maxSize)?);
     Ok(())
 }
 
@@ -178,7 +202,7 @@ pub fn cuMemPoolImportFromShareableHandle(
     let kind = handleType.0.cast_signed();
     // SAFETY: `made` is writable; a descriptor is a number.
     unsafe { device.hip().hipMemPoolImportFromShareableHandle(&mut made, handle, kind, flags) }?;
-    pool_out.write(Pool::make(device, false, made)?);
+    pool_out.write(Pool::make(device, false, made, 0)?);
     Ok(())
 }
 
@@ -216,7 +240,7 @@ pub fn cuMemPoolImportPointer(
     let mut range = Allocation::new(device_pointer(at), len_bytes, Kind::Pooled, context);
     range.pool = Shared(handle);
     memory::enter(range);
-    pool.add(len_bytes);
+    pool.add(len_bytes)?;
     ptr_out.write(range.base);
     Ok(())
 }
@@ -454,6 +478,17 @@ fn allocate(dptr: Out<'_, CUdeviceptr>, len_bytes: usize, handle: CUmemoryPool, 
     if !core::ptr::eq(pool.device, stream.context.device) {
         return Err(Error::InvalidValue("pool: of another device than the stream"));
     }
+    pool.add(len_bytes)?;
+    let at = take(&pool, len_bytes, stream).inspect_err(|_| pool.subtract(len_bytes))?;
+    let mut range = Allocation::new(device_pointer(at), len_bytes, Kind::Pooled, stream.context);
+    range.pool = Shared(handle);
+    memory::enter(range);
+    dptr.write(range.base);
+    Ok(())
+}
+
+/// Memory of the provider's.
+fn take(pool: &Pool, len_bytes: usize, stream: &Stream) -> Result<*mut c_void> {
     let hip = stream.hip();
     let mut at = core::ptr::null_mut();
     if !pool.hip.0.is_null() {
@@ -467,12 +502,7 @@ fn allocate(dptr: Out<'_, CUdeviceptr>, len_bytes: usize, handle: CUmemoryPool, 
         // SAFETY: `at` is writable.
         unsafe { hip.hipMalloc(&mut at, len_bytes) }?;
     }
-    let mut range = Allocation::new(device_pointer(at), len_bytes, Kind::Pooled, stream.context);
-    range.pool = Shared(handle);
-    memory::enter(range);
-    pool.add(len_bytes);
-    dptr.write(range.base);
-    Ok(())
+    Ok(at)
 }
 
 /// Frees memory when the stream gets there; also memory that `cuMemAlloc` gave.
@@ -490,9 +520,7 @@ pub fn cuMemFreeAsync(dptr: CUdeviceptr, hStream: CUstream) -> Result {
     }
     let freeable = |range: &Allocation| matches!(range.kind, Kind::Device | Kind::Pooled);
     let range = memory::take(dptr, freeable).ok_or(Error::InvalidValue("dptr"))?;
-    if let Some(pool) = POOLS.get(range.pool.0) {
-        pool.used.fetch_sub(range.len_bytes as u64, Ordering::Relaxed);
-    }
+    count_freed(&range);
     let hip = stream.hip();
     if range.kind == Kind::Pooled && hip.has("hipFreeAsync") {
         // SAFETY: the range left the registry, so this is its only release; the stream is alive.

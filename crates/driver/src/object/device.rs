@@ -1,6 +1,7 @@
 //! A device: one of a provider's, under its CUDA number, with the identity all interfaces agree on.
 
 use core::ffi::c_int;
+use std::sync::OnceLock;
 
 use cuda_abi::CUdevice;
 use hip_sys::{self as hip, Hip, Layout, Provider};
@@ -46,6 +47,8 @@ pub struct Device {
     pub target: Target,
     pub bounds: LaunchBounds,
     pub primary: Primary,
+    /// The provider's limits before anyone set them: what a new context starts with. By HIP's number.
+    fresh_limits: [OnceLock<Option<usize>>; 3],
 }
 
 impl Device {
@@ -90,6 +93,7 @@ impl Device {
             target,
             bounds,
             primary: Primary::new(),
+            fresh_limits: [const { OnceLock::new() }; 3],
         })
     }
 
@@ -113,6 +117,18 @@ impl Device {
             return Some(value.unwrap_or(0).wrapping_add(self.pci_domain_offset));
         }
         value
+    }
+
+    /// A limit as the provider came with it, or `None` when it has none. The calling thread is bound to the device.
+    ///
+    /// HIP differs: limits are the device's there. So this is asked before the first is set.
+    pub fn fresh_limit(&self, limit: hip::hipLimit_t) -> Option<usize> {
+        let kept = usize::try_from(limit).ok().and_then(|index| self.fresh_limits.get(index))?;
+        *kept.get_or_init(|| {
+            let mut value = 0;
+            // SAFETY: `value` is writable.
+            unsafe { self.hip().hipDeviceGetLimit(&mut value, limit) }.ok().map(|()| value)
+        })
     }
 
     /// `domain:bus:device.0`, as `nvidia-smi` and `cuDeviceGetPCIBusId` print it.

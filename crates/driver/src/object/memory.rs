@@ -55,6 +55,8 @@ pub struct Allocation {
     pub id: u64,
     /// Flags the program gave when it allocated or registered.
     pub flags: c_uint,
+    /// Copies and fills that do not name a stream have ended when they return.
+    pub is_synchronous: bool,
     /// The device's address of host memory; equal to `base` for the rest.
     pub device_base: u64,
     pub pool: Shared<CUmemoryPool>,
@@ -72,6 +74,7 @@ impl Allocation {
             context_id: context.id(),
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             flags: 0,
+            is_synchronous: false,
             device_base: base,
             pool: Shared(core::ptr::null_mut()),
         }
@@ -113,6 +116,13 @@ pub fn find(address: u64) -> Option<Allocation> {
     let memory = MEMORY.read();
     let (_, allocation) = memory.range(..=address).next_back()?;
     (address - allocation.base < allocation.len_bytes.max(1) as u64).then_some(*allocation)
+}
+
+/// Changes the range that holds `address`; false when there is none.
+pub fn change(address: u64, change: impl FnOnce(&mut Allocation)) -> bool {
+    let mut memory = MEMORY.write();
+    let range = memory.range_mut(..=address).next_back().map(|(_, range)| range);
+    range.filter(|range| address - range.base < range.len_bytes.max(1) as u64).map(change).is_some()
 }
 
 /// Takes the range that begins at `base` out, if `wanted` agrees.

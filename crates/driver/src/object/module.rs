@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_int, c_uint};
 use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cache::{Cache, Key, KeyBuilder};
@@ -165,6 +165,25 @@ impl Linked {
         compiler::Module::link(sources.to_vec()).map(drop).map_err(|diagnostics| failure(&diagnostics))
     }
 
+    /// Looks into the bodies of a short text that others will complete: what it leaves undefined is no mistake.
+    pub fn check_part(sources: &[Source]) -> core::result::Result<(), Failure> {
+        if sources.iter().map(|source| source.text.len()).sum::<usize>() > SHORT_BYTES {
+            return Ok(());
+        }
+        let module = compiler::Module::link(sources.to_vec()).map_err(|diagnostics| failure(&diagnostics))?;
+        let program = module.lower_all();
+        let is_wrong = |it: &compiler::Diagnostic| it.cause == Cause::Code;
+        let wrong: Vec<_> = program.diagnostics.iter().filter(|it| is_wrong(it)).cloned().collect();
+        let is_broken = |body: &core::result::Result<_, Vec<_>>| {
+            body.as_ref().is_err_and(|diagnostics| diagnostics.iter().any(is_wrong))
+        };
+        // As for a load: one bad kernel does not take the others down.
+        if !wrong.is_empty() && program.kernels.iter().all(|kernel| is_broken(&kernel.body)) {
+            return Err(failure(&wrong));
+        }
+        Ok(())
+    }
+
     /// Why the kernel cannot be had; looks into it if nobody did before.
     pub fn failure<'k>(&self, info: &'k KernelInfo) -> Option<&'k Failure> {
         let look = || self.module.lower(info.index).kernels.pop()?.body.err().map(|it| failure(&it));
@@ -251,7 +270,9 @@ fn refuse(info: &KernelInfo, Failure { error, message }: &Failure) -> Error {
 /// CUDA's answer to sources that cannot be used.
 fn reason(diagnostics: &[compiler::Diagnostic]) -> Error {
     let any = |is: fn(&Cause) -> bool| diagnostics.iter().any(|diagnostic| is(&diagnostic.cause));
-    if any(|cause| *cause == Cause::Duplicate) {
+    if any(|cause| *cause == Cause::Version) {
+        Error::UnsupportedPtxVersion
+    } else if any(|cause| *cause == Cause::Duplicate) {
         Error::InvalidSource
     } else if any(Cause::is_device_runtime) {
         Error::CdpNotSupported
@@ -269,7 +290,7 @@ fn failure(diagnostics: &[compiler::Diagnostic]) -> Failure {
 fn undefined(diagnostics: &[compiler::Diagnostic]) -> Vec<String> {
     let names = diagnostics.iter().filter_map(|diagnostic| match &diagnostic.cause {
         Cause::Undefined(name) => Some(name.clone()),
-        Cause::Code | Cause::Duplicate => None,
+        Cause::Code | Cause::Version | Cause::Duplicate => None,
     });
     names.collect()
 }
@@ -297,12 +318,30 @@ pub struct Function {
     pub context: &'static Context,
     pub module: Shared<CUmodule>,
     pub info: Arc<KernelInfo>,
-    pub clusters: Arc<Clusters>,
-    /// Bytes of dynamic shared memory that a launch may ask for; the program raises it (`cuFuncSetAttribute`).
-    pub most_dynamic_shared: Arc<AtomicU32>,
+    pub settings: Arc<Settings>,
 }
 
-/// What the program said about a function's clusters (`cuFuncSetAttribute`).
+/// What the program said about a function (`cuFuncSetAttribute`).
+pub struct Settings {
+    pub clusters: Clusters,
+    /// Bytes that a launch may ask for; the program raises it.
+    pub dynamic_shared: AtomicU32,
+    /// In percent of what a multiprocessor has; -1: as the device likes.
+    pub carveout: AtomicI32,
+}
+
+impl Settings {
+    /// `left`: what a block of the device gets unasked, less the function's static shared memory.
+    fn new(left: u32) -> Settings {
+        Settings {
+            clusters: Clusters::default(),
+            dynamic_shared: AtomicU32::new(left),
+            carveout: AtomicI32::new(-1),
+        }
+    }
+}
+
+/// What the program said about a function's clusters.
 #[derive(Default)]
 pub struct Clusters {
     pub allows_non_portable: AtomicBool,
@@ -324,12 +363,12 @@ impl Clusters {
 impl Function {
     /// The cluster it has to be launched with: compiled into it, or set by the program.
     pub fn cluster(&self) -> Option<[u32; 3]> {
-        self.info.required_cluster.or_else(|| self.clusters.required())
+        self.info.required_cluster.or_else(|| self.settings.clusters.required())
     }
 
     /// Blocks that a cluster of it may have.
     pub fn most_in_cluster(&self) -> u32 {
-        let is_free = self.clusters.allows_non_portable.load(Ordering::Relaxed);
+        let is_free = self.settings.clusters.allows_non_portable.load(Ordering::Relaxed);
         self.info.max_cluster_rank.min(if is_free { LARGEST_CLUSTER } else { PORTABLE_CLUSTER })
     }
 
@@ -345,10 +384,10 @@ pub struct Launchable {
     pub hip: Shared<hipFunction_t>,
     pub context: &'static Context,
     pub max_threads: u32,
+    pub dynamic_shared: u32,
     pub cluster: Option<[u32; 3]>,
     pub must_have_cluster: bool,
     pub most_in_cluster: u32,
-    pub most_dynamic_shared: u32,
 }
 
 impl Module {
@@ -414,18 +453,17 @@ impl Module {
         // SAFETY: `hip` is a writable handle, the module is alive, the name is a C string.
         unsafe { self.context.hip().hipModuleGetFunction(&mut hip, self.hip.0, name.as_ptr()) }
             .map_err(|error| self.linked.refused(info, error.into()))?;
-        let function = Function {
+        let mut function = Function {
             hip: Shared(hip),
             context: self.context,
             module: Shared(handle),
             info: Arc::clone(info),
-            clusters: Arc::default(),
-            most_dynamic_shared: Arc::default(),
+            settings: Arc::new(Settings::new(0)),
         };
         let fixed =
             function.attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES.0).unwrap_or(0);
-        let most = self.context.device.bounds.shared_per_block.saturating_sub(fixed.unsigned_abs());
-        function.most_dynamic_shared.store(most, Ordering::Relaxed);
+        let left = self.context.device.bounds.shared_per_block.saturating_sub(fixed.unsigned_abs());
+        function.settings = Arc::new(Settings::new(left));
         let mut functions = self.functions.lock();
         if let Some(&known) = functions.get(name) {
             return Ok(known.0);
@@ -490,10 +528,10 @@ impl Function {
             hip: function.hip,
             context: function.context,
             max_threads: function.info.max_threads.unwrap_or(u32::MAX),
+            dynamic_shared: function.settings.dynamic_shared.load(Ordering::Relaxed),
             cluster: function.cluster(),
             must_have_cluster: function.info.must_have_cluster,
             most_in_cluster: function.most_in_cluster(),
-            most_dynamic_shared: function.most_dynamic_shared.load(Ordering::Relaxed),
         };
         if let Some(launchable) = FUNCTIONS.with(handle, seen) {
             launchable.context.bind()?;
