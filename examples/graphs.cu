@@ -273,6 +273,68 @@ __global__ void count_down(int *left, int *rounds, cudaGraphConditionalHandle ha
     cudaGraphSetConditional(handle, --*left > 0 ? 1 : 0);
 }
 
+__global__ void choose(cudaGraphConditionalHandle handle, const int *choice)
+{
+    cudaGraphSetConditional(handle, *choice);
+}
+
+// A conditional node behind others; its bodies' graphs come back in the parameters.
+static cudaGraphNode_t add_condition(cudaGraph_t graph, cudaGraphNode_t *after, cudaGraphNodeParams *node)
+{
+    cudaGraphNode_t made;
+#if CUDART_VERSION >= 13000
+    CHECK(cudaGraphAddNode(&made, graph, after, nullptr, after ? 1 : 0, node));
+#else
+    CHECK(cudaGraphAddNode(&made, graph, after, after ? 1 : 0, node));
+#endif
+    return made;
+}
+
+#if CUDART_VERSION >= 12080
+// A kernel chooses which of three fills is done; a fourth choice does none.
+static void with_choice(int *device, cudaStream_t stream)
+{
+    int *choice;
+    CHECK(cudaMalloc(&choice, sizeof(int)));
+    cudaGraph_t graph;
+    CHECK(cudaGraphCreate(&graph, 0));
+    cudaGraphConditionalHandle handle;
+    CHECK(cudaGraphConditionalHandleCreate(&handle, graph, 0, 0));
+    void *arguments[] = {&handle, &choice};
+    cudaKernelNodeParams launch = {};
+    launch.func = reinterpret_cast<void *>(choose);
+    launch.gridDim = launch.blockDim = dim3(1);
+    launch.kernelParams = arguments;
+    cudaGraphNode_t chooser;
+    CHECK(cudaGraphAddKernelNode(&chooser, graph, nullptr, 0, &launch));
+    cudaGraphNodeParams node = {};
+    node.type = cudaGraphNodeTypeConditional;
+    node.conditional.handle = handle;
+    node.conditional.type = cudaGraphCondTypeSwitch;
+    node.conditional.size = 3;
+    add_condition(graph, &chooser, &node);
+    for (unsigned body = 0; body < 3; body++) {
+        cudaMemsetParams fill = {};
+        fill.dst = device;
+        fill.elementSize = 4;
+        fill.value = 100 + body;
+        fill.width = n;
+        fill.height = 1;
+        cudaGraphNode_t filled;
+        CHECK(cudaGraphAddMemsetNode(&filled, node.conditional.phGraph_out[body], nullptr, 0, &fill));
+    }
+    cudaGraphExec_t exec = instantiate(graph);
+    for (int value = 0; value < 4; value++) {
+        CHECK(cudaMemset(device, 0, n * sizeof(int)));
+        CHECK(cudaMemcpy(choice, &value, sizeof value, cudaMemcpyHostToDevice));
+        expect_equal("chosen", run(exec, device, stream), std::vector<int>(n, value < 3 ? 100 + value : 0));
+    }
+    CHECK(cudaGraphExecDestroy(exec));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaFree(choice));
+}
+#endif
+
 static void with_conditions(cudaStream_t stream)
 {
     int *counters;
@@ -287,12 +349,7 @@ static void with_conditions(cudaStream_t stream)
     node.conditional.handle = handle;
     node.conditional.type = cudaGraphCondTypeWhile;
     node.conditional.size = 1;
-    cudaGraphNode_t loop;
-#if CUDART_VERSION >= 13000
-    CHECK(cudaGraphAddNode(&loop, graph, nullptr, nullptr, 0, &node));
-#else
-    CHECK(cudaGraphAddNode(&loop, graph, nullptr, 0, &node));
-#endif
+    add_condition(graph, nullptr, &node);
     CHECK(cudaStreamBeginCaptureToGraph(stream, node.conditional.phGraph_out[0], nullptr, nullptr, 0, cudaStreamCaptureModeRelaxed));
     count_down<<<1, 1, 0, stream>>>(counters, counters + 1, handle);
     CHECK(cudaGetLastError());
@@ -327,6 +384,9 @@ int main()
     with_user_object();
 #if defined(EXAMPLE_RDC) && CUDART_VERSION >= 12040
     with_conditions(stream);
+#if CUDART_VERSION >= 12080
+    with_choice(device, stream);
+#endif
 #endif
     CHECK(cudaStreamDestroy(stream));
     CHECK(cudaStreamDestroy(other));

@@ -4,6 +4,7 @@
 //! own use of the block have all ended, so that the address holds across launches.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use cuda_abi::{
@@ -18,6 +19,8 @@ use crate::{Error, Result};
 
 /// Every block by its address. Lock order: this before a block's own state.
 static BLOCKS: Mutex<BTreeMap<u64, Weak<Block>>> = Mutex::new(BTreeMap::new());
+/// How many there are; 0 nearly always, which is all that freeing other memory looks at.
+static N_BLOCKS: AtomicUsize = AtomicUsize::new(0);
 /// Blocks that a launch handed out and nobody took back: they outlive their graph.
 static OUT: Mutex<BTreeMap<u64, Arc<Block>>> = Mutex::new(BTreeMap::new());
 
@@ -80,12 +83,17 @@ impl Block {
         let state = Mutex::new(State { owner, ..State::default() });
         let block = Arc::new(Block { address, len_bytes, context, state });
         BLOCKS.lock().insert(address, Arc::downgrade(&block));
+        N_BLOCKS.fetch_add(1, Ordering::Relaxed);
         usage(block.device(), |usage| usage.reserved.add(len_bytes as u64));
         Ok(block)
     }
 
     /// The block that begins at an address.
+    #[inline]
     pub fn at(address: CUdeviceptr) -> Option<Arc<Block>> {
+        if N_BLOCKS.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
         BLOCKS.lock().get(&address)?.upgrade()
     }
 
@@ -158,6 +166,7 @@ impl Block {
 impl Drop for Block {
     fn drop(&mut self) {
         BLOCKS.lock().remove(&self.address);
+        N_BLOCKS.fetch_sub(1, Ordering::Relaxed);
         usage(self.device(), |usage| usage.reserved.current -= self.len_bytes as u64);
         // A context that ended took its memory with it.
         if let Some(range) = memory::take(self.address, |range| range.kind == Kind::Graph) {
