@@ -300,3 +300,24 @@ fn a_batch_of_prefetches_takes_managed_memory_in_a_named_stream_only() {
     ranges[1] = 0x1000;
     assert!(memory::cuMemDiscardBatchAsync(ranges.as_mut_ptr(), sizes.as_mut_ptr(), 2, 0, stream).is_err());
 }
+
+#[test]
+fn neighbouring_reservations_are_given_back_together_but_never_a_part_of_one() {
+    let _scope = scope();
+    const PIECE: usize = 2 << 20;
+    let reserve = |size, wish| {
+        let mut at = 0;
+        virtual_memory::cuMemAddressReserve((&mut at).into(), size, 0, wish, 0).map(|()| at)
+    };
+    let first = reserve(PIECE, 0).unwrap();
+    let second = reserve(2 * PIECE, first + PIECE as u64).unwrap();
+    assert_eq!(second, first + PIECE as u64);
+    let free = virtual_memory::cuMemAddressFree;
+    for (at, size) in [(first, PIECE / 2), (first, 2 * PIECE), (first + 4096, PIECE), (first, 4 * PIECE)] {
+        assert_eq!(free(at, size).unwrap_err().result(), CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    assert_eq!(null::RESERVED.load(Ordering::Relaxed), 3 * PIECE);
+    free(first, 3 * PIECE).unwrap();
+    assert_eq!(null::RESERVED.load(Ordering::Relaxed), 0);
+    assert!(free(second, 2 * PIECE).is_err(), "it went with the first");
+}

@@ -172,7 +172,7 @@ pub fn cuMemRetainAllocationHandle(
     handle: Out<'_, CUmemGenericAllocationHandle>,
     addr: *mut c_void,
 ) -> Result {
-    let (_, device) = reservation(device_pointer(addr), 1)?;
+    let device = device_at(device_pointer(addr), 1)?;
     let hip = device.hip();
     let mut found: hipMemGenericAllocationHandle_t = core::ptr::null_mut();
     // SAFETY: `found` is writable.
@@ -278,34 +278,52 @@ pub fn cuMemAddressReserve(
     Ok(())
 }
 
-/// CUDA: the whole reservation, with nothing mapped in it.
-pub fn cuMemAddressFree(ptr: CUdeviceptr, size: usize) -> Result {
+/// The reservations from the one that holds `ptr` on, without a hole, until they hold `size` bytes from there.
+///
+/// CUDA treats neighbours as one range: programs grow arrays by reserving what follows.
+fn reservations(ptr: CUdeviceptr, size: usize) -> Result<Vec<(u64, usize, &'static Device)>> {
     driver()?;
-    let (_, device) = RESERVED
-        .lock()
-        .get(&ptr)
-        .copied()
-        .filter(|(whole, _)| *whole == size)
-        .ok_or(Error::InvalidValue("ptr or size"))?;
-    // SAFETY: the range is the provider's reservation.
-    unsafe { device.hip().hipMemAddressFree(raw(ptr), size) }?;
-    RESERVED.lock().remove(&ptr);
+    let wrong = Error::InvalidValue("ptr or size: not reserved");
+    let end = ptr.checked_add(size as u64).filter(|end| *end > ptr).ok_or(wrong)?;
+    let reserved = RESERVED.lock();
+    let first = reserved.range(..=ptr).next_back().map(|(base, _)| *base).ok_or(wrong)?;
+    let (mut found, mut next) = (Vec::new(), first);
+    while found.is_empty() || next < end {
+        let (len_bytes, device) = reserved.get(&next).copied().ok_or(wrong)?;
+        found.push((next, len_bytes, device));
+        next += len_bytes as u64;
+    }
+    if next < end || next <= ptr { Err(wrong) } else { Ok(found) }
+}
+
+/// The device whose provider reserved a range.
+fn device_at(ptr: CUdeviceptr, size: usize) -> Result<&'static Device> {
+    let all = reservations(ptr, size)?;
+    let device = all[0].2;
+    if all.iter().all(|(.., other)| core::ptr::eq(other.provider, device.provider)) {
+        Ok(device)
+    } else {
+        Err(Error::InvalidValue("ptr or size: reserved by two providers"))
+    }
+}
+
+/// CUDA: whole reservations, with nothing mapped in them.
+pub fn cuMemAddressFree(ptr: CUdeviceptr, size: usize) -> Result {
+    let all = reservations(ptr, size)?;
+    let whole: usize = all.iter().map(|(_, len_bytes, _)| len_bytes).sum();
+    if all[0].0 != ptr || whole != size {
+        return Err(Error::InvalidValue("ptr or size: a part of a reservation"));
+    }
+    for (base, len_bytes, device) in all {
+        // SAFETY: the range is the provider's reservation.
+        unsafe { device.hip().hipMemAddressFree(raw(base), len_bytes) }?;
+        RESERVED.lock().remove(&base);
+    }
     Ok(())
 }
 
-/// The reservation that holds a range.
-fn reservation(ptr: CUdeviceptr, size: usize) -> Result<(u64, &'static Device)> {
-    driver()?;
-    let reserved = RESERVED.lock();
-    let found = reserved.range(..=ptr).next_back().filter(|(base, (whole, _))| {
-        let end = ptr.checked_add(size as u64);
-        size > 0 && end.is_some_and(|end| end <= **base + *whole as u64)
-    });
-    found.map(|(base, (_, device))| (*base, *device)).ok_or(Error::InvalidValue("ptr or size: not reserved"))
-}
-
 fn hip_of(ptr: CUdeviceptr, size: usize) -> Result<&'static Hip> {
-    Ok(reservation(ptr, size)?.1.hip())
+    Ok(device_at(ptr, size)?.hip())
 }
 
 pub fn cuMemMap(
@@ -315,7 +333,7 @@ pub fn cuMemMap(
     handle: CUmemGenericAllocationHandle,
     flags: c_ulonglong,
 ) -> Result {
-    let (_, device) = reservation(ptr, size)?;
+    let device = device_at(ptr, size)?;
     let physical = Physical::of(handle)?;
     // CUDA: offsets and flags are for later.
     if offset != 0 || flags != 0 {

@@ -109,6 +109,26 @@ unsafe extern "C" fn hipHostMalloc(at: *mut *mut c_void, bytes: usize, _: c_uint
     // SAFETY: the driver calls with what HIP asks for.
     unsafe { hipMalloc(at, bytes) }
 }
+/// Bytes reserved and not given back.
+pub static RESERVED: AtomicUsize = AtomicUsize::new(0);
+
+/// Grants every wish, else the same place.
+unsafe extern "C" fn hipMemAddressReserve(
+    at: *mut *mut c_void,
+    bytes: usize,
+    _: usize,
+    wish: *mut c_void,
+    _: u64,
+) -> hipError_t {
+    RESERVED.fetch_add(bytes, Ordering::Relaxed);
+    // SAFETY: the driver calls with what HIP asks for.
+    unsafe { *at = if wish.is_null() { core::ptr::without_provenance_mut(1 << 44) } else { wish } };
+    hipSuccess
+}
+unsafe extern "C" fn hipMemAddressFree(_: *mut c_void, bytes: usize) -> hipError_t {
+    RESERVED.fetch_sub(bytes, Ordering::Relaxed);
+    hipSuccess
+}
 unsafe extern "C" fn hipHostRegister(_: *mut c_void, _: usize, _: c_uint) -> hipError_t {
     LIVE.fetch_add(1, Ordering::Relaxed);
     hipSuccess
@@ -364,7 +384,7 @@ macro_rules! table {
 table! {
     hipStreamWriteValue32, hipStreamWaitValue32, hipInit, hipRuntimeGetVersion, hipGetDeviceCount, hipGetDevicePropertiesR0600, hipDeviceGetAttribute,
     hipSetDevice, hipDeviceSynchronize, hipMalloc, hipMallocManaged, hipHostMalloc, hipFree, hipHostFree,
-    hipHostRegister, hipHostUnregister, hipHostGetDevicePointer, hipMemcpy,
+    hipMemAddressReserve, hipMemAddressFree, hipHostRegister, hipHostUnregister, hipHostGetDevicePointer, hipMemcpy,
     hipMemcpyAsync, hipMemcpy2DAsync, hipMemsetD8Async, hipMemsetD16Async, hipMemsetD32Async, hipMemGetInfo,
     hipStreamCreateWithFlags, hipStreamDestroy, hipStreamSynchronize, hipStreamQuery, hipStreamWaitEvent,
     hipStreamAddCallback, hipEventCreateWithFlags, hipEventDestroy, hipEventRecord, hipEventQuery,

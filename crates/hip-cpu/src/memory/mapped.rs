@@ -178,13 +178,29 @@ pub fn reserve(bytes: usize, alignment: usize, wanted: usize) -> Result<usize> {
     let alignment = alignment.max(GRANULARITY);
     let wanted = if wanted.is_multiple_of(alignment) { wanted } else { 0 };
     let at_wanted = (wanted != 0).then(|| inaccessible(wanted, bytes, libc::MAP_FIXED_NOREPLACE));
-    let base = match at_wanted.flatten() {
+    let base = match at_wanted.flatten().or_else(|| with_room(bytes, alignment)) {
         Some(base) => base,
         None => aligned(bytes, alignment)?,
     };
     SPACE.lock().reserved.insert(base, bytes);
     N_RESERVED.fetch_add(1, Ordering::Release);
     Ok(base)
+}
+
+/// Addresses that Linux gives to nobody by itself, with room behind each reservation: programs that want to grow ask for the
+/// addresses that follow theirs.
+fn with_room(bytes: usize, alignment: usize) -> Option<usize> {
+    const FIRST: usize = 1 << 44;
+    const END: usize = 5 << 44;
+    const ROOM: usize = 1 << 30;
+    static NEXT: AtomicUsize = AtomicUsize::new(FIRST);
+    let place = |next: usize| {
+        let base = next.checked_next_multiple_of(alignment)?;
+        let end = base.checked_add(bytes)?.checked_add(ROOM)?.checked_next_multiple_of(ROOM)?;
+        (end <= END).then_some((base, end))
+    };
+    let before = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| Some(place(next)?.1)).ok()?;
+    inaccessible(place(before)?.0, bytes, libc::MAP_FIXED_NOREPLACE)
 }
 
 /// More than is needed, and what is too much given back.
@@ -346,6 +362,18 @@ mod tests {
         );
         unreserve(base, 3 * GRANULARITY).unwrap();
         assert!(memory::range(base, 1).unwrap().is_none());
+    }
+
+    #[test]
+    fn the_addresses_behind_a_reservation_can_be_reserved_too() {
+        let base = reserve(GRANULARITY, 0, 0).unwrap();
+        let behind = reserve(3 * GRANULARITY, 0, base + GRANULARITY).unwrap();
+        assert_eq!(behind, base + GRANULARITY);
+        let elsewhere = reserve(GRANULARITY, 1 << 40, base).unwrap();
+        assert!(elsewhere != base && elsewhere.is_multiple_of(1 << 40));
+        for (at, n) in [(base, 1), (behind, 3), (elsewhere, 1)] {
+            unreserve(at, n * GRANULARITY).unwrap();
+        }
     }
 
     #[test]
