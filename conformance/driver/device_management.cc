@@ -123,3 +123,20 @@ PROMISE(execution_affinity_is_there_or_not)
     OK(cuDeviceGetExecAffinitySupport(&support, CU_EXEC_AFFINITY_TYPE_SM_COUNT, first_device()));
     TRUE(support == 0 || support == 1);
 }
+
+PROMISE(every_attribute_of_the_header_has_an_answer)
+{
+    for (int which = 1; which < CU_DEVICE_ATTRIBUTE_MAX; which++) {
+        int value;
+        if (cuDeviceGetAttribute(&value, static_cast<CUdevice_attribute>(which), first_device()) != CUDA_SUCCESS)
+            SAME(which, 0);
+    }
+}
+
+PROMISE(devices_answer_before_there_is_a_context)
+{
+    TRUE(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) > 0);
+    CUcontext current = reinterpret_cast<CUcontext>(1);
+    OK(cuCtxGetCurrent(&current));
+    TRUE(current == nullptr);
+}

@@ -288,3 +288,115 @@ PROMISE(a_fault_stays_with_the_context)
     IS(cuMemAlloc(&memory, 16), CUDA_ERROR_ILLEGAL_ADDRESS);
     IS(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
 }
+
+PROMISE(a_block_of_another_shape_than_required_does_not_run)
+{
+    start();
+    constexpr char ptx[] = R"(
+        .version 7.0
+        .target sm_75
+        .address_size 64
+        .visible .entry required() .reqntid 32, 2, 1 { ret; }
+    )";
+    CUfunction required = kernel("required", ptx);
+    OK(launch_shape(required, 1, 1, 1, 32, 2, 1));
+    OK(cuCtxSynchronize());
+    CUresult launched = launch_shape(required, 1, 1, 1, 16, 2, 1);
+    TRUE(launched != CUDA_SUCCESS || cuCtxSynchronize() != CUDA_SUCCESS);
+}
+
+PROMISE(a_failed_assertion_is_an_error_of_its_own)
+{
+    start();
+    close(2); // the assertion's message
+    constexpr char ptx[] = R"(
+        .version 7.0
+        .target sm_75
+        .address_size 64
+        .extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);
+        .global .align 1 .b8 text[2] = {120, 0};
+        .visible .entry fails()
+        {
+            .reg .b64 %t;
+            mov.u64 %t, text;
+            cvta.global.u64 %t, %t;
+            {
+                .param .b64 m;
+                .param .b64 f;
+                .param .b32 l;
+                .param .b64 n;
+                .param .b64 s;
+                st.param.b64 [m], %t;
+                st.param.b64 [f], %t;
+                st.param.b32 [l], 1;
+                st.param.b64 [n], %t;
+                st.param.b64 [s], 1;
+                call __assertfail, (m, f, l, n, s);
+            }
+            ret;
+        }
+    )";
+    OK(launch_shape(kernel("fails", ptx), 1, 1, 1, 1, 1, 1));
+    IS(cuCtxSynchronize(), CUDA_ERROR_ASSERT);
+}
+
+PROMISE(an_error_of_a_kernel_comes_with_whatever_waits_for_it)
+{
+    start();
+    CUstream stream = create_stream();
+    CUfunction store = kernel("store");
+    launch(store, 0, 1, stream);
+    IS(cuStreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+    IS(cuStreamQuery(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+    unsigned word = 0;
+    IS(cuMemcpyDtoH(&word, 0, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+}
+
+PROMISE(parameters_of_a_kernel_are_bytes_too)
+{
+    start();
+    constexpr char ptx[] = R"(
+        .version 7.0
+        .target sm_75
+        .address_size 64
+        .visible .entry pick(.param .align 8 .b8 pair[16])
+        {
+            .reg .b64 %p, %v;
+            ld.param.u64 %p, [pair];
+            ld.param.u64 %v, [pair+8];
+            st.global.u32 [%p], %v;
+            ret;
+        }
+    )";
+    CUdeviceptr word = allocate(4);
+    struct {
+        CUdeviceptr to;
+        unsigned long long value;
+    } pair{word, 123};
+    void *arguments[] = {&pair};
+    OK(cuLaunchKernel(kernel("pick", ptx), 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
+    SAME(word_at(word), 123);
+}
+
+PROMISE(dynamic_shared_memory_is_as_long_as_asked_for)
+{
+    start();
+    constexpr char ptx[] = R"(
+        .version 7.0
+        .target sm_75
+        .address_size 64
+        .visible .entry size(.param .u64 to)
+        {
+            .reg .b64 %p;
+            .reg .b32 %v;
+            ld.param.u64 %p, [to];
+            mov.u32 %v, %dynamic_smem_size;
+            st.global.u32 [%p], %v;
+            ret;
+        }
+    )";
+    CUdeviceptr word = allocate(4);
+    void *arguments[] = {&word};
+    OK(cuLaunchKernel(kernel("size", ptx), 1, 1, 1, 1, 1, 1, 4096, nullptr, arguments, nullptr));
+    SAME(word_at(word), 4096);
+}

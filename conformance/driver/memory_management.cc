@@ -413,3 +413,74 @@ PROMISE(free_memory_is_given_with_the_total)
     TRUE(free > 0);
     TRUE(free <= total);
 }
+
+PROMISE(a_copy_of_two_dimensions_fills_pitched_memory)
+{
+    start();
+    CUstream stream = create_stream();
+    CUdeviceptr memory;
+    size_t pitch = 0;
+    OK(cuMemAllocPitch(&memory, &pitch, 6, 3, 4));
+    auto bytes = counted(18);
+    std::vector<unsigned char> back(18);
+    CUDA_MEMCPY2D copy{};
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy.srcHost = bytes.data();
+    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+    copy.dstDevice = memory;
+    copy.dstPitch = pitch;
+    copy.WidthInBytes = 6;
+    copy.Height = 3;
+    OK(cuMemcpy2DAsync(&copy, stream));
+    CUDA_MEMCPY2D out{};
+    out.srcMemoryType = CU_MEMORYTYPE_UNIFIED;
+    out.srcDevice = memory;
+    out.srcPitch = pitch;
+    out.dstMemoryType = CU_MEMORYTYPE_UNIFIED;
+    out.dstDevice = reinterpret_cast<CUdeviceptr>(back.data());
+    out.WidthInBytes = 6;
+    out.Height = 3;
+    OK(cuMemcpy2DAsync(&out, stream));
+    OK(cuStreamSynchronize(stream));
+    TRUE(back == bytes);
+    SAME(int(download(memory + pitch, 1)[0]), 7);
+}
+
+PROMISE(a_copy_of_two_dimensions_reaches_arrays)
+{
+    start();
+    CUDA_ARRAY_DESCRIPTOR shape{};
+    shape.Width = 4;
+    shape.Height = 4;
+    shape.Format = CU_AD_FORMAT_UNSIGNED_INT8;
+    shape.NumChannels = 1;
+    CUarray array;
+    OK(cuArrayCreate(&array, &shape));
+    auto bytes = counted(4);
+    std::vector<unsigned char> back(4);
+    CUDA_MEMCPY2D copy{};
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy.srcHost = bytes.data();
+    copy.srcPitch = 2;
+    copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+    copy.dstArray = array;
+    copy.dstXInBytes = 2;
+    copy.dstY = 1;
+    copy.WidthInBytes = 2;
+    copy.Height = 2;
+    OK(cuMemcpy2D(&copy));
+    CUDA_MEMCPY2D out{};
+    out.srcMemoryType = CU_MEMORYTYPE_ARRAY;
+    out.srcArray = array;
+    out.srcXInBytes = 2;
+    out.srcY = 1;
+    out.dstMemoryType = CU_MEMORYTYPE_HOST;
+    out.dstHost = back.data();
+    out.dstPitch = 2;
+    out.WidthInBytes = 2;
+    out.Height = 2;
+    OK(cuMemcpy2D(&out));
+    TRUE(back == bytes);
+    out.srcXInBytes = 3;
+    IS(cuMemcpy2D(&out), CUDA_ERROR_INVALID_VALUE);
+}

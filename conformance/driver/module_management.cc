@@ -1,6 +1,8 @@
 // CUDA Driver API, "Module Management".
 #include "../device.h"
 
+#include <thread>
+
 static CUresult load_with_log(const char *ptx, std::string &log)
 {
     char buffer[4096] = "";
@@ -168,4 +170,35 @@ PROMISE(an_unloaded_module_gives_its_globals_back)
     OK(cuMemGetAddressRange(nullptr, nullptr, at));
     OK(cuModuleUnload(module));
     IS(cuMemGetAddressRange(nullptr, nullptr, at), CUDA_ERROR_NOT_FOUND);
+}
+
+PROMISE(the_info_log_is_text_of_its_size)
+{
+    start();
+    char log[1024];
+    std::memset(log, 'x', sizeof log);
+    CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, CU_JIT_LOG_VERBOSE};
+    void *values[] = {log, reinterpret_cast<void *>(sizeof log), reinterpret_cast<void *>(1)};
+    CUmodule module;
+    OK(cuModuleLoadDataEx(&module, PTX, 3, options, values));
+    TRUE(std::memchr(log, 0, sizeof log) != nullptr);
+}
+
+PROMISE(modules_are_loaded_by_many_threads_at_once)
+{
+    CUcontext context = start();
+    std::vector<std::thread> threads;
+    std::atomic<unsigned> sum{0};
+    for (unsigned i = 0; i < 8; i++)
+        threads.emplace_back([&, i] {
+            OK(cuCtxSetCurrent(context));
+            CUdeviceptr word = allocate(4);
+            CUstream stream = create_stream();
+            launch(kernel("store"), word, i, stream);
+            OK(cuStreamSynchronize(stream));
+            sum += word_at(word);
+        });
+    for (std::thread &thread : threads)
+        thread.join();
+    SAME(sum.load(), 28);
 }

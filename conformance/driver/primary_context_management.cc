@@ -84,3 +84,13 @@ PROMISE(a_reset_takes_its_memory_and_a_retain_brings_it_back)
     OK(cuMemFree(allocate(64)));
     IS(cuDevicePrimaryCtxReset(1000), CUDA_ERROR_INVALID_DEVICE);
 }
+
+PROMISE(a_release_never_pops_and_what_is_current_is_destroyed)
+{
+    CUcontext context = start(), current = nullptr;
+    OK(cuDevicePrimaryCtxRelease(first_device()));
+    OK(cuCtxGetCurrent(&current));
+    TRUE(current == context);
+    CUdeviceptr memory;
+    IS(cuMemAlloc(&memory, 4), CUDA_ERROR_CONTEXT_IS_DESTROYED);
+}

@@ -284,3 +284,31 @@ PROMISE(work_of_a_stream_needs_no_current_context_but_its_own)
     OK(cuStreamSynchronize(stream));
     OK(cuEventQuery(event));
 }
+
+PROMISE(a_wait_of_the_legacy_stream_holds_blocking_streams)
+{
+    start();
+    CUstream held = create_stream(), blocking = create_stream(CU_STREAM_DEFAULT);
+    CUevent event = create_event(CU_EVENT_DISABLE_TIMING);
+    CUfunction store = kernel("store");
+    CUdeviceptr word = allocate(4);
+    Gate gate(held);
+    OK(cuEventRecord(event, held));
+    OK(cuStreamWaitEvent(CU_STREAM_LEGACY, event, 0));
+    launch(store, word, 1, blocking);
+    IS(cuStreamQuery(blocking), CUDA_ERROR_NOT_READY);
+    gate.open();
+    OK(cuStreamSynchronize(blocking));
+}
+
+PROMISE(managed_memory_is_attached_to_a_stream)
+{
+    start();
+    CUstream stream = create_stream();
+    CUdeviceptr memory;
+    OK(cuMemAllocManaged(&memory, 4096, CU_MEM_ATTACH_HOST));
+    OK(cuStreamAttachMemAsync(stream, memory, 0, CU_MEM_ATTACH_SINGLE));
+    OK(cuStreamSynchronize(stream));
+    IS(cuStreamAttachMemAsync(stream, memory, 0, 0x100), CUDA_ERROR_INVALID_VALUE);
+    IS(cuStreamAttachMemAsync(stream, allocate(64), 0, CU_MEM_ATTACH_SINGLE), CUDA_ERROR_INVALID_VALUE);
+}

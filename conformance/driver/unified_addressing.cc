@@ -128,3 +128,25 @@ PROMISE(memory_of_a_module_is_device_memory)
     OK(cuModuleGetGlobal(&at, nullptr, load(), "word"));
     SAME(told<CUmemorytype>(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, at), CU_MEMORYTYPE_DEVICE);
 }
+
+PROMISE(memory_of_a_pool_names_the_pool_and_other_memory_none)
+{
+    start();
+    CUmemoryPool pool = nullptr;
+    OK(cuDeviceGetDefaultMemPool(&pool, first_device()));
+    CUdeviceptr memory;
+    OK(cuMemAllocAsync(&memory, 64, nullptr));
+    OK(cuCtxSynchronize());
+    TRUE(told<CUmemoryPool>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, memory) == pool);
+    TRUE(told<CUmemoryPool>(CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, allocate(64)) == nullptr);
+}
+
+PROMISE(one_device_uses_page_locked_memory_at_the_hosts_address)
+{
+    start();
+    void *host;
+    OK(cuMemHostAlloc(&host, 64, 0));
+    CUdeviceptr device;
+    OK(cuMemHostGetDevicePointer(&device, host, 0));
+    SAME(device, reinterpret_cast<CUdeviceptr>(host));
+}

@@ -1,0 +1,42 @@
+// CUDA Driver API, "Coredump Attributes Control API".
+#include "../device.h"
+
+PROMISE(nothing_is_dumped_on_exceptions_unless_it_is_asked_for)
+{
+    start();
+    bool on = true;
+    size_t size = sizeof on;
+    OK(cuCoredumpGetAttribute(CU_COREDUMP_ENABLE_ON_EXCEPTION, &on, &size));
+    TRUE(!on);
+}
+
+PROMISE(the_files_name_is_text)
+{
+    start();
+    char name[] = "dump.of.mine", kept[1024] = "";
+    size_t size = sizeof name;
+    OK(cuCoredumpSetAttribute(CU_COREDUMP_FILE, name, &size));
+    size = sizeof kept;
+    OK(cuCoredumpGetAttribute(CU_COREDUMP_FILE, kept, &size));
+    SAME(std::string(kept), "dump.of.mine");
+}
+
+PROMISE(settings_of_all_contexts_are_kept_too)
+{
+    OK(cuInit(0));
+    char name[] = "dump.of.all", kept[1024] = "";
+    size_t size = sizeof name;
+    OK(cuCoredumpSetAttributeGlobal(CU_COREDUMP_FILE, name, &size));
+    size = sizeof kept;
+    OK(cuCoredumpGetAttributeGlobal(CU_COREDUMP_FILE, kept, &size));
+    SAME(std::string(kept), "dump.of.all");
+}
+
+PROMISE(settings_of_a_context_need_one)
+{
+    OK(cuInit(0));
+    bool on = true;
+    size_t size = sizeof on;
+    IS(cuCoredumpSetAttribute(CU_COREDUMP_ENABLE_ON_EXCEPTION, &on, &size), CUDA_ERROR_INVALID_CONTEXT);
+    IS(cuCoredumpGetAttribute(CU_COREDUMP_ENABLE_ON_EXCEPTION, &on, &size), CUDA_ERROR_INVALID_CONTEXT);
+}
