@@ -143,20 +143,17 @@ const NUMBA: Client = Client {
     ],
     source: Source::Wheels,
     environment: &[("LD_LIBRARY_PATH", "{lib}"), ("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")],
-    suites: &[
-        Suite {
-            name: "cudadrv",
-            tests: &["--import-mode=importlib", "--pyargs", "numba.cuda.tests.cudadrv"],
-            sample: 0,
-            null_passes: None,
-        },
-        Suite {
-            name: "cudapy",
-            tests: &["--import-mode=importlib", "--pyargs", "numba.cuda.tests.cudapy"],
-            sample: 0,
-            null_passes: Some(1048),
-        },
-    ],
+    suites: &[Suite {
+        name: "cudadrv and cudapy",
+        tests: &[
+            "--import-mode=importlib",
+            "--pyargs",
+            "numba.cuda.tests.cudadrv",
+            "numba.cuda.tests.cudapy",
+        ],
+        sample: 0,
+        null_passes: Some(1048),
+    }],
     reasons: &[
         Reason {
             of: "test_device_arch_specific",
@@ -256,7 +253,7 @@ const CUPY: Client = Client {
             "tests/cupy_tests/manipulation_tests",
             "tests/cupy_tests/sorting_tests",
         ],
-        sample: 400,
+        sample: 150,
         null_passes: None,
     }],
     reasons: &[Reason {

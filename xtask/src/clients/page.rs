@@ -15,11 +15,11 @@ Written by `cargo xtask clients`: programs from PyPI and crates.io, unmodified, 
 `target/clients`, with their own test suites, on the CPU device. `--only NAME` runs one of them, `--quick` a small sample without
 writing this page. What is installed and run is listed in `xtask/src/clients/list.rs`; results are kept in `tools/data/clients`.
 
-A test that passes although no kernel ran proves nothing. *Null passes* is how many pass on a driver that does everything but
-run kernels, where that was measured; *launches* counts the kernels that the run launched here, and how many different ones.
-Where a suite was drawn from, the tests are a random sample with a fixed seed.
+A test that passes although no kernel ran proves nothing. *Null passes* is how many of the whole suite pass on a driver that does
+everything but run kernels, where that was measured; *launches* counts the kernels that the run launched here, and how many different
+ones. *Drawn from* says that a random sample was run, with a fixed seed. *Share* is passed of passed and failed.
 
-| client | suite | passed | failed | skipped | of those run and not skipped | null passes | launches (kernels) | minutes |
+| client | suite | passed | failed | skipped | share | null passes | launches (kernels) | minutes |
 |---|---|--:|--:|--:|--:|--:|--:|--:|
 ";
 
@@ -53,7 +53,7 @@ fn row(table: &mut String, results: &Results, suite: &Suite) {
     let unfinished = if suite.unfinished { " (ended by its time limit)" } else { "" };
     let ran = suite.passed + suite.failed;
     let share = 100.0 * suite.passed as f64 / ran.max(1) as f64;
-    let null = suite.null_passes.map_or("not measured".to_owned(), |it| it.to_string());
+    let null = suite.null_passes.map_or("?".to_owned(), |it| it.to_string());
     let _ = writeln!(
         table,
         "| {} | {name}{unfinished} | {} | {} | {} | {share:.1} % | {null} | {} ({}) | {:.1} |",
