@@ -118,8 +118,13 @@ fn sdist(ready: &Ready, pin: &str) -> Result<PathBuf> {
 
 /// Builds PyCUDA as its manual says, on our libcuda.so.1 and libcudart, with NVIDIA's headers.
 fn pycuda(ready: &Ready, pin: &str) -> Result<PathBuf> {
+    // Belongs to the environment: a new one needs it built anew, from sources that are whole.
+    let built = ready.dir.join("venv/built");
+    if !built.exists() {
+        let _ = fs::remove_dir_all(ready.dir.join(pin.replace("==", "-")));
+    }
     let at = sdist(ready, pin)?;
-    if at.join("installed").exists() {
+    if built.exists() {
         return Ok(at);
     }
     let (toolkit, libraries) = (nvcc()?, ready.dir.join("lib"));
@@ -145,7 +150,7 @@ fn pycuda(ready: &Ready, pin: &str) -> Result<PathBuf> {
     )?;
     // The sources would be imported instead of what was built.
     fs::remove_dir_all(at.join("pycuda"))?;
-    fs::write(at.join("installed"), "")?;
+    fs::write(built, "")?;
     Ok(at)
 }
 

@@ -152,8 +152,11 @@ pub fn from_plugin(text: &str) -> Vec<Ending> {
 }
 
 fn died(test: &str) -> Ending {
-    Ending { how: How::Failed, test: test.to_owned(), said: "its process died or was ended".to_owned() }
+    Ending { how: How::Failed, test: test.to_owned(), said: DIED.to_owned() }
 }
+
+/// What is said of a test that began and did not end.
+pub const DIED: &str = "its process died";
 
 /// `test a::b ... ok`, as `cargo test` prints it.
 pub fn from_cargo(text: &str) -> Vec<Ending> {
