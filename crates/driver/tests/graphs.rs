@@ -1055,3 +1055,37 @@ fn a_moved_child_is_no_longer_the_programs() {
     assert!(graph::cuGraphDestroyNode(leaf).is_err(), "it went with the outer graph");
     launch(exec, &scene);
 }
+
+#[test]
+fn each_threads_default_stream_is_captured_by_itself() {
+    let scene = scene();
+    memset::cuMemsetD8_v2(scene.memory, 0, 8).unwrap();
+    let own = CU_STREAM_PER_THREAD;
+    let relaxed = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    capture::cuStreamBeginCapture_v2(own, relaxed).unwrap();
+    memset::cuMemsetD8Async(scene.memory, 1, 4, own).unwrap();
+    let (context, memory) = (scene.context as usize, scene.memory);
+    let elsewhere = std::thread::spawn(move || {
+        context::cuCtxSetCurrent(context as CUcontext).unwrap();
+        memset::cuMemsetD8Async(memory, 2, 8, CU_STREAM_PER_THREAD).unwrap();
+    });
+    elsewhere.join().unwrap();
+    let captured = made(|g| capture::cuStreamEndCapture(own, g));
+    assert_eq!(scene.bytes(), [2; 8], "the other thread's work was done, this one's was not");
+    graph_exec::cuGraphLaunch(instantiate(captured), own).unwrap();
+    assert_eq!(scene.bytes(), [1, 1, 1, 1, 2, 2, 2, 2]);
+}
+
+#[test]
+fn a_context_takes_its_captures_with_it() {
+    let scene = scene();
+    let context = made(|c| context::cuCtxCreate_v2(c, 0, 0));
+    let stream = made(|s| stream::cuStreamCreate(s, 1));
+    capture::cuStreamBeginCapture(stream).unwrap();
+    context::cuCtxDestroy_v2(context).unwrap();
+    context::cuCtxSetCurrent(scene.context).unwrap();
+    // The capture was global: nothing forbids this any more.
+    let mut address = 0;
+    memory::cuMemAlloc_v2((&mut address).into(), 16).unwrap();
+    memory::cuMemFree_v2(address).unwrap();
+}

@@ -13,7 +13,7 @@ use hip_sys::Hip;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::device::Target;
-use super::{Device, array, event, library, memory, module, stream, texture};
+use super::{Device, array, event, graph, library, memory, module, stream, texture};
 use crate::handle::Registry;
 use crate::process::{driver, not_gone};
 use crate::{Error, Result};
@@ -236,6 +236,7 @@ impl Context {
         }
         self.is_faulty.store(false, Ordering::Release);
         *self.fault.lock() = None;
+        graph::capture::forget_context(id);
         stream::destroy_all(id);
         event::destroy_all(id);
         texture::destroy_all(id);

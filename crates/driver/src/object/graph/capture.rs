@@ -104,8 +104,18 @@ impl Captures {
     }
 }
 
+/// The per-thread default stream has one id in all threads, and is another stream in each.
 fn key(stream: &Stream) -> StreamKey {
-    (stream.context.id(), stream.id)
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    thread_local! {
+        static THREAD: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    const PER_THREAD: u64 = 2;
+    let id = match stream.id {
+        PER_THREAD => u64::MAX - THREAD.with(|number| *number),
+        id => id,
+    };
+    (stream.context.id(), id)
 }
 
 fn is_legacy(stream: &Stream) -> bool {
@@ -535,6 +545,27 @@ pub fn forget_stream(stream: &Stream) {
     all.leave(of.id);
     drop(guard);
     if let Some(capture) = gone {
+        capture.graph.is_captured_into.store(false, Ordering::Relaxed);
+        capture.throw_away();
+    }
+}
+
+/// A context that ends: its streams are captured no more. What they described so far goes.
+pub fn forget_context(context_id: u64) {
+    if N_CAPTURING.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let mut guard = lock();
+    let Some(all) = guard.as_mut() else { return };
+    let gone: Vec<Capture> = {
+        let is_doomed = |_: &u64, capture: &mut Capture| capture.origin.0 == context_id;
+        all.captures.extract_if(is_doomed).map(|(_, capture)| capture).collect()
+    };
+    let captures = &all.captures;
+    all.of_stream.retain(|key, of| key.0 != context_id && captures.contains_key(&of.id));
+    N_CAPTURING.store(all.of_stream.len(), Ordering::Relaxed);
+    drop(guard);
+    for capture in gone {
         capture.graph.is_captured_into.store(false, Ordering::Relaxed);
         capture.throw_away();
     }
