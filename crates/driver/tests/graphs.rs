@@ -10,8 +10,8 @@ use cuda_abi::out::Out;
 use cuda_abi::*;
 use driver::Error;
 use driver::api::{
-    capture, context, copy, event, execution, graph, graph_exec, graph_node, memory, memset, module, pool,
-    stream, user_object,
+    capture, context, copy, event, execution, graph, graph_exec, graph_node, green, memory, memset, module,
+    pool, stream, user_object,
 };
 
 struct Scene {
@@ -855,6 +855,11 @@ fn the_legacy_stream_is_not_used_while_a_blocking_stream_is_captured() {
     spoiled(blocking);
     begin();
     assert_eq!(context::cuCtxSynchronize(), Err(Error::StreamCaptureUnsupported));
+    spoiled(blocking);
+    // An event behind all of the context's work would be behind the capture too.
+    let event = made(|e| event::cuEventCreate(e, 2));
+    begin();
+    assert_eq!(green::cuCtxRecordEvent(scene.context, event), Err(Error::StreamCaptureUnsupported));
     spoiled(blocking);
     // A stream that does not block has nothing to do with it.
     scene.begin();

@@ -9,6 +9,7 @@ use cuda_abi::{
 };
 
 use super::context::{named_or_current, rebind_current};
+use crate::object::graph::capture::{check_event, forbid_in_context};
 use crate::object::green::{self, Green};
 use crate::object::{Device, Stream};
 use crate::process::driver;
@@ -235,6 +236,7 @@ pub fn cuGreenCtxWaitEvent(hCtx: CUgreenCtx, hEvent: CUevent) -> Result {
 /// Records behind the work of every stream of the context.
 pub fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> Result {
     let context = named_or_current(hCtx)?;
+    forbid_in_context(context)?;
     green::record(context, &green::streams_of(context), hEvent)?;
     rebind_current()
 }
@@ -242,6 +244,8 @@ pub fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> Result {
 /// Streams that are made later do not wait.
 pub fn cuCtxWaitEvent(hCtx: CUcontext, hEvent: CUevent) -> Result {
     let context = named_or_current(hCtx)?;
+    forbid_in_context(context)?;
+    check_event(hEvent)?;
     green::wait(context, &green::streams_of(context), hEvent)?;
     rebind_current()
 }

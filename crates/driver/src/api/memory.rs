@@ -10,7 +10,7 @@ use cuda_abi::{
 use hip_sys::{HipError, hipIpcMemHandle_t};
 
 use crate::object::graph::Block;
-use crate::object::graph::capture::forbid_unsafe;
+use crate::object::graph::capture::{forbid_in_capture, forbid_unsafe};
 use crate::object::memory::{self, Allocation, Kind, device_pointer, raw};
 use crate::object::{Context, Device, Stream};
 use crate::{Error, Result};
@@ -309,6 +309,8 @@ pub fn cuMemPrefetchAsync(
 ) -> Result {
     managed(devPtr, count)?;
     let target = hip_location(dstDevice)?;
+    // No node does this.
+    forbid_in_capture(hStream)?;
     let stream = Stream::from_handle(hStream)?;
     // SAFETY: the range is managed memory of the provider's; the stream is alive.
     match unsafe { stream.hip().hipMemPrefetchAsync(raw(devPtr), count, target, stream.hip.0) } {
@@ -332,6 +334,8 @@ pub fn cuMemPrefetchAsync_v2(
 
 /// Visibility of managed memory to streams: devices that share all memory need no attaching.
 pub fn cuStreamAttachMemAsync(hStream: CUstream, dptr: CUdeviceptr, length: usize, flags: c_uint) -> Result {
+    // No node does this.
+    forbid_in_capture(hStream)?;
     let stream = Stream::from_handle(hStream)?;
     let range = memory::find(dptr).filter(Allocation::is_managed).ok_or(Error::InvalidValue("dptr"))?;
     // CUDA: one of CU_MEM_ATTACH_GLOBAL, HOST and SINGLE; the length is 0 or the whole range.
@@ -482,6 +486,8 @@ fn batch<'a>(
     if dptrs.is_null() || sizes.is_null() || count == 0 || flags != 0 {
         return Err(Error::InvalidValue("dptrs, sizes, count or flags"));
     }
+    // No node does this.
+    forbid_in_capture(hStream)?;
     let stream = Stream::from_handle(hStream)?;
     if stream.hip.0.is_null() {
         return Err(Error::InvalidValue("hStream: the legacy default stream"));
