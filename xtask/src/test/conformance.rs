@@ -101,6 +101,7 @@ impl Chapter {
         let mut command = if self.api == "runtime" {
             let mut nvcc = toolchain.nvcc();
             nvcc.args(["-w", "-cudart", "shared", "-arch=compute_80"]);
+            nvcc.args(own_flags(&self.source)?);
             nvcc
         } else {
             let mut gcc = Command::new("g++");
@@ -118,4 +119,11 @@ impl Chapter {
         setup::run(&mut command)?;
         Ok(program)
     }
+}
+
+/// What a file's first line asks of its compiler: `// nvcc: --default-stream per-thread`.
+fn own_flags(source: &Path) -> Result<Vec<String>> {
+    let text = fs::read_to_string(source).with_context(|| source.display().to_string())?;
+    let flags = text.lines().next().and_then(|line| line.strip_prefix("// nvcc: ")).unwrap_or_default();
+    Ok(flags.split_whitespace().map(str::to_owned).collect())
 }
