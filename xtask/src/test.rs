@@ -11,6 +11,7 @@ mod instances;
 mod providers;
 mod report;
 mod sanitizer;
+mod threads;
 mod unit;
 
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and run CuPy, Numba and Triton (about 4 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, corpus, instances, cache, faults, sanitizer, providers, clients.
+    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, corpus, instances, cache, faults, sanitizer, threads, providers, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -38,6 +39,9 @@ pub struct Args {
     /// Only chapters of conformance/ whose `driver/chapter` or `runtime/chapter` contains one of these, comma separated.
     #[arg(long, value_delimiter = ',')]
     chapter: Vec<String>,
+    /// How long the 64 threads of the part `threads` go on.
+    #[arg(long, default_value_t = 4)]
+    seconds: u32,
     /// Test target/cudaway/lib as it is.
     #[arg(long)]
     no_build: bool,
@@ -61,6 +65,7 @@ const PARTS: &[&str] = &[
     "cache",
     "faults",
     "sanitizer",
+    "threads",
     "providers",
     "clients",
 ];
@@ -101,6 +106,7 @@ pub fn run(args: &Args) -> Result<()> {
             "cache" => faults::cache(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),
             "sanitizer" => sanitizer::run(&installed, &mut report),
+            "threads" => threads::run(&installed, args.seconds, &mut report),
             "providers" => providers::run(&installed, &mut report),
             // Asked for by name, --all is not needed.
             _ if args.all || !args.only.is_empty() => clients::run(&installed, &mut report),

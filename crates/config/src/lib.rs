@@ -62,6 +62,8 @@ pub struct Config {
     pub sanitize: bool,
     /// The CPU device says on stderr, when the process ends, what every kernel took.
     pub profile: bool,
+    /// The CPU device says on stderr, when the process ends, what the program did not free.
+    pub leaks: bool,
     pub log: Option<String>,
     pub log_file: Option<PathBuf>,
     /// Values that were not understood, one sentence each.
@@ -86,6 +88,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_DEVICE", "auto, hip, cpu or a library's path; a list gives one device list in order"),
     ("CUDAWAY_DRIVER_VERSION", "driver version reported to programs, as X.Y"),
     ("CUDAWAY_DUMP_DIR", "directory that receives PTX and LLVM IR of every kernel compiled"),
+    ("CUDAWAY_LEAKS", "1 prints at the end what was never freed on the CPU device"),
     ("CUDAWAY_LOG", "off, error, warn, info, debug, trace, or area=level,…"),
     ("CUDAWAY_LOG_FILE", "log file instead of stderr"),
     ("CUDAWAY_PROFILE", "1 prints at the end what every kernel took on the CPU device"),
@@ -156,6 +159,11 @@ impl Config {
             "0" | "off" => Some(false),
             _ => None,
         });
+        let leaks = settle(&mut settled, parse("CUDAWAY_LEAKS", "1"), |t| match t {
+            "1" => Some(true),
+            "0" | "off" => Some(false),
+            _ => None,
+        });
         let mut understood = settled.into_iter();
         complaints.retain(|_| !understood.next().unwrap_or(false));
 
@@ -174,6 +182,7 @@ impl Config {
             dump_dir: var("CUDAWAY_DUMP_DIR").map(PathBuf::from),
             sanitize: sanitize.unwrap_or(false),
             profile: profile.unwrap_or(false),
+            leaks: leaks.unwrap_or(false),
             log: var("CUDAWAY_LOG"),
             log_file: var("CUDAWAY_LOG_FILE").map(PathBuf::from),
             complaints,
@@ -223,6 +232,8 @@ mod tests {
         assert!(read(&[("CUDAWAY_SANITIZE", "memcheck")]).sanitize);
         assert!(!config.profile);
         assert!(read(&[("CUDAWAY_PROFILE", "1")]).profile);
+        assert!(!config.leaks);
+        assert!(read(&[("CUDAWAY_LEAKS", "1")]).leaks);
         assert!(config.complaints.is_empty());
     }
 

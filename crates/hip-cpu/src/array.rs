@@ -106,6 +106,11 @@ pub struct Mipmapped {
 static ARRAYS: Registry<Array> = Registry::new();
 static MIPMAPPED: Registry<Mipmapped> = Registry::new();
 
+/// Arrays that were not freed, mipmapped ones among them.
+pub fn left() -> usize {
+    ARRAYS.n_live() + MIPMAPPED.n_live()
+}
+
 /// Surfaces and textures may count on rows that begin at this.
 const ROW_ALIGN: usize = 32;
 const FLAGS: c_uint = hipArrayLayered | hipArraySurfaceLoadStore | hipArrayCubemap | hipArrayTextureGather;

@@ -95,6 +95,11 @@ impl Drop for Page {
 
 static EVENTS: Registry<Event> = Registry::new();
 
+/// Events that were not destroyed.
+pub fn left() -> usize {
+    EVENTS.n_live()
+}
+
 pub fn create(flags: u32) -> Result<hipEvent_t> {
     if flags & !(hipEventBlockingSync | hipEventDisableTiming | hipEventInterprocess) != 0 {
         return Err(hipErrorInvalidValue);

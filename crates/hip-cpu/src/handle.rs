@@ -29,6 +29,10 @@ impl<T> Registry<T> {
         self.0.write().remove(&handle).ok_or(hipErrorInvalidHandle)
     }
 
+    pub fn n_live(&self) -> usize {
+        self.0.read().len()
+    }
+
     pub fn for_each(&self, visit: impl FnMut(&Arc<T>)) {
         self.0.read().values().for_each(visit);
     }

@@ -17,6 +17,7 @@ pub mod harness;
 pub mod jit;
 mod kernel;
 pub mod launch;
+mod leaks;
 pub mod memory;
 pub mod module;
 mod pending;

@@ -72,6 +72,13 @@ static ALL: RwLock<BTreeMap<usize, Allocation>> = RwLock::new(BTreeMap::new());
 static USED: AtomicUsize = AtomicUsize::new(0);
 static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
+/// How many allocations the program did not free, and their bytes; the variables of modules go with those.
+pub fn left() -> (usize, usize) {
+    let all = ALL.read();
+    let own = all.values().filter(|allocation| !allocation.is_global);
+    own.fold((0, 0), |(n, bytes), allocation| (n + 1, bytes + allocation.bytes))
+}
+
 /// As on NVIDIA; kernels may count on it. Sizes are rounded up to it as well: a kernel that steps over the end of a
 /// small array by less than that harms nobody there, so it must not hit the program's heap here.
 const ALIGN: usize = 512;

@@ -63,6 +63,11 @@ pub struct Facts {
 static MODULES: Registry<Module> = Registry::new();
 static FUNCTIONS: Registry<Function> = Registry::new();
 
+/// Modules that were not unloaded.
+pub fn left() -> usize {
+    MODULES.n_live()
+}
+
 /// What an image could not be loaded for: the code, and the diagnostics for the log buffer.
 pub struct Refusal {
     pub error: hipError_t,

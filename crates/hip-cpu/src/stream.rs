@@ -10,7 +10,7 @@
 use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -214,7 +214,16 @@ pub fn create(flags: u32, priority: i32) -> Result<hipStream_t> {
         hipStreamNonBlocking => Class::NonBlocking,
         _ => return Err(hipErrorInvalidValue),
     };
+    N_CREATED.fetch_add(1, Ordering::Relaxed);
     Ok(STREAMS.add(Stream::new(class, flags, priority)) as hipStream_t)
+}
+
+/// Streams that [`create`] made and [`destroy`] did not end.
+static N_CREATED: AtomicUsize = AtomicUsize::new(0);
+
+/// Streams that were not destroyed.
+pub fn left() -> usize {
+    N_CREATED.load(Ordering::Relaxed)
 }
 
 /// HIP: the queued work is done, the handle is gone at once.
@@ -224,6 +233,7 @@ pub fn destroy(handle: hipStream_t) -> Result {
     }
     leave(&STREAMS.get(handle as usize)?);
     STREAMS.remove(handle as usize)?.close();
+    N_CREATED.fetch_sub(1, Ordering::Relaxed);
     Ok(())
 }
 

@@ -268,6 +268,11 @@ static OBJECTS: RwLock<BTreeMap<usize, Arc<Object>>> = RwLock::new(BTreeMap::new
 /// Images whose objects are gone.
 static SPARE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
+/// Texture and surface objects that were not destroyed.
+pub fn left() -> usize {
+    OBJECTS.read().len()
+}
+
 fn add(image: Image, object: Object) -> usize {
     let at = SPARE.lock().pop().map_or_else(
         || Box::into_raw(Box::new(image)),

@@ -8,13 +8,14 @@ use hip_sys::*;
 use crate::device::{self, check, get};
 use crate::error::{self, Result, out};
 use crate::exec::{printf, services};
-use crate::stream;
+use crate::{leaks, stream};
 
 pub fn hipInit(flags: c_uint) -> Result {
     if flags != 0 {
         return Err(hipErrorInvalidValue);
     }
     get();
+    leaks::watch();
     Ok(())
 }
 
