@@ -4,7 +4,7 @@ mod null;
 
 use cuda_abi::*;
 use driver::Error;
-use driver::api::{batch_copy, context, copy, memory, stream};
+use driver::api::{batch_copy, capture, context, copy, graph, graph_exec, graph_node, memory, stream};
 
 fn attributes(order: u32) -> CUmemcpyAttributes {
     CUmemcpyAttributes { srcAccessOrder: CUmemcpySrcAccessOrder(order), ..Default::default() }
@@ -94,5 +94,27 @@ fn a_batch_copies_all_and_names_the_one_that_is_wrong() {
     assert_eq!((matches!(answer, Err(Error::InvalidValue(_))), failed), (true, 1));
     batch_copy::cuMemcpyWithAttributesAsync(memory, host + 8, 4, &mut attributes(2), stream).unwrap();
     assert_eq!(read()[..4], [8, 9, 10, 11]);
+    // A batch of a captured stream is one node, of which addresses and sizes can change.
+    capture::cuStreamBeginCapture(stream).unwrap();
+    assert_eq!(batch(&mut [attributes(1)], &mut [0], stream, &mut [1, 1]).0, Ok(()));
+    let mut captured: CUgraph = core::ptr::null_mut();
+    capture::cuStreamEndCapture(stream, (&mut captured).into()).unwrap();
+    let (mut node, mut n_nodes): (CUgraphNode, usize) = (core::ptr::null_mut(), 1);
+    graph::cuGraphGetNodes(captured, &mut node, &mut n_nodes).unwrap();
+    let mut params = CUgraphNodeParams::default();
+    graph_node::cuGraphNodeGetParams(node, (&mut params).into()).unwrap();
+    assert_eq!(params.type_, CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH);
+    let mut exec: CUgraphExec = core::ptr::null_mut();
+    graph_exec::cuGraphInstantiateWithFlags((&mut exec).into(), captured, 0).unwrap();
+    let (mut to, mut from, mut lengths) = ([memory + 40, memory + 41], [host + 9, host + 3], [1usize, 0]);
+    // SAFETY: the member that belongs to the type.
+    let inner = unsafe { &mut params.__bindgen_anon_1.memcpyBatch };
+    assert_eq!(inner.count, 2);
+    (inner.dsts, inner.srcs, inner.sizes) = (to.as_mut_ptr(), from.as_mut_ptr(), lengths.as_mut_ptr());
+    graph_exec::cuGraphExecNodeSetParams(exec, node, &mut params).unwrap();
+    graph_exec::cuGraphLaunch(exec, stream).unwrap();
+    assert_eq!(read()[40..42], [9, 0], "a size of 0 is no copy");
+    params.__bindgen_anon_1.memcpyBatch.count = 1;
+    assert!(graph_exec::cuGraphExecNodeSetParams(exec, node, &mut params).is_err(), "the count stays");
     context::cuCtxDestroy_v2(handle).unwrap();
 }

@@ -1,18 +1,21 @@
 //! Memory Management: copies in batches, and copies that say when their source is read.
 
 use core::ffi::c_ulonglong;
+use std::sync::Arc;
 
 use cuda_abi::out::OptOut;
 use cuda_abi::{
-    CU_STREAM_LEGACY, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUarray, CUdeviceptr, CUextent3D,
-    CUmemcpy3DOperand, CUmemcpy3DOperandType, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUmemorytype,
-    CUstream, CUstreamCaptureStatus,
+    CU_STREAM_LEGACY, CUDA_MEMCPY_BATCH_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUarray,
+    CUdeviceptr, CUextent3D, CUmemcpy3DOperand, CUmemcpy3DOperandType, CUmemcpyAttributes,
+    CUmemcpySrcAccessOrder, CUmemorytype, CUstream, CUstreamCaptureStatus,
 };
 
 use super::copy::{cuMemcpyAsync, enqueue};
+use super::graph_node::named;
 use crate::object::Stream;
 use crate::object::array::Array;
-use crate::object::graph::capture;
+use crate::object::graph::capture::{self, captured};
+use crate::object::graph::{Batch, Op, Params};
 use crate::{Error, Result};
 
 /// A batch that failed: which copy, and why; no copy means the batch as a whole.
@@ -137,8 +140,54 @@ pub fn cuMemcpyBatchAsync(
     let answer = check_batch(dsts, srcs, sizes, count, hStream)
         .and_then(|()| attributes(attrs, attrsIdxs, numAttrs, count))
         .map_err(of_batch)
-        .and_then(|is_during_call| batch(dsts, srcs, sizes, count, is_during_call, hStream));
+        .and_then(|is_during_call| {
+            let params = CUDA_MEMCPY_BATCH_NODE_PARAMS {
+                count,
+                dsts,
+                srcs,
+                sizes,
+                attrs,
+                attrsIdxs,
+                numAttrs,
+                ..Default::default()
+            };
+            if captured(hStream, || node_op(&params)).map_err(of_batch)? {
+                return Ok(());
+            }
+            batch(dsts, srcs, sizes, count, is_during_call, hStream)
+        });
     told(answer, failIdx)
+}
+
+/// A graph's node of such copies.
+pub(crate) fn node_op(params: &CUDA_MEMCPY_BATCH_NODE_PARAMS) -> Result<Arc<Op>> {
+    let CUDA_MEMCPY_BATCH_NODE_PARAMS { count, dsts, srcs, sizes, attrs, attrsIdxs, numAttrs, .. } = *params;
+    if dsts.is_null() || srcs.is_null() || sizes.is_null() || count == 0 {
+        return Err(Error::InvalidValue("dsts, srcs, sizes or count"));
+    }
+    attributes(attrs, attrsIdxs, numAttrs, count)?;
+    // SAFETY: both members are one handle.
+    let context = named(unsafe { params.__bindgen_anon_1.ctx })?;
+    // SAFETY: CUDA's contract: `count` entries in the first three arrays, `numAttrs` in the others; none is NULL.
+    let batch = unsafe {
+        Batch {
+            targets: core::slice::from_raw_parts(dsts, count).to_vec(),
+            sources: core::slice::from_raw_parts(srcs, count).to_vec(),
+            sizes: core::slice::from_raw_parts(sizes, count).to_vec(),
+            attributes: core::slice::from_raw_parts(attrs, numAttrs).to_vec(),
+            firsts: core::slice::from_raw_parts(attrsIdxs, numAttrs).to_vec(),
+            context,
+        }
+    };
+    Ok(Op::new(Params::MemcpyBatch(batch), |params, stream| match params {
+        Params::MemcpyBatch(Batch { targets, sources, sizes, .. }) => {
+            let copies = targets.iter().zip(sources).zip(sizes);
+            copies
+                .filter(|(_, size)| **size > 0)
+                .try_for_each(|((target, source), size)| cuMemcpyAsync(*target, *source, *size, stream))
+        }
+        _ => Ok(()),
+    }))
 }
 
 fn told(answer: core::result::Result<(), Failure>, at: OptOut<'_, usize>) -> Result {

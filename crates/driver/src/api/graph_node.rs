@@ -16,7 +16,7 @@ use super::event::record_op;
 use super::graph::dependencies_of;
 use super::graph_semaphore::{signal_op, wait_op as semaphores_op};
 use super::stream::{batch, mem_op, wait_op};
-use super::{copy, execution, memset, pool};
+use super::{batch_copy, copy, execution, memset, pool};
 use crate::object::graph::condition::{check_size, context_of};
 use crate::object::graph::{Block, Child, Conditional, Graph, Kernel, Op, Params, Role};
 use crate::object::{self, Context};
@@ -376,9 +376,10 @@ pub(crate) fn parameters(node: &CUgraphNodeParams, attributes: Vec<CUlaunchAttri
             let params = unsafe { &body.extSemWait };
             semaphores_op(params.extSemArray, params.paramsArray, params.numExtSems)
         }
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH
-        | CUgraphNodeType::CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH => {
-            Err(Error::NotSupported("graph nodes of batches of copies"))
+        // SAFETY: the member that belongs to the type.
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH => batch_copy::node_op(unsafe { &body.memcpyBatch }),
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_FABRIC_CPY_BATCH => {
+            Err(Error::NotSupported("graph nodes of copies over a fabric"))
         }
         // CUDA: memory, child and conditional nodes keep what they were made with.
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC

@@ -21,6 +21,7 @@ const FREE_PARAMS: c_uint = 1 << 12;
 const MEM_OP_PARAMS: c_uint = 1 << 13;
 const TOPOLOGY: c_uint = 1 << 14;
 const CONDITIONAL_PARAMS: c_uint = 1 << 15;
+const MEMCPY_BATCH_PARAMS: c_uint = 1 << 16;
 
 /// Topology, node types, ids, kernel names and directions of copies; more as the flags ask.
 pub fn print(graph: &Graph, flags: c_uint) -> String {
@@ -73,6 +74,7 @@ fn label(place: usize, node: &Node, flags: c_uint) -> String {
     lines.push(match params {
         Params::Kernel(kernel) => format!("KERNEL {}", kernel.name),
         Params::Memcpy { copy, .. } => format!("MEMCPY {}", direction(copy)),
+        Params::MemcpyBatch(_) => String::from("MEMCPY_BATCH"),
         Params::Memset { .. } => String::from("MEMSET"),
         Params::Host(_) => String::from("HOST"),
         Params::Child(_) => String::from("GRAPH"),
@@ -109,6 +111,9 @@ fn details(params: &Params, flags: c_uint) -> Vec<String> {
         Params::Kernel(kernel) => kernel_details(kernel, flags),
         Params::Memcpy { copy, .. } if has(flags, MEMCPY_PARAMS) => {
             vec![format!("{} x {} x {} bytes", copy.WidthInBytes, copy.Height, copy.Depth)]
+        }
+        Params::MemcpyBatch(batch) if has(flags, MEMCPY_BATCH_PARAMS) => {
+            vec![format!("count: {}, bytes: {}", batch.sizes.len(), batch.sizes.iter().sum::<usize>())]
         }
         Params::Memset { fill, .. } if has(flags, MEMSET_PARAMS) => vec![
             format!("dst: {:#x}, pitch: {}", fill.dst, fill.pitch),

@@ -407,6 +407,7 @@ fn check_can_be_off(step: &Step) -> Result {
     match step.work.kind() {
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL
         | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY
+        | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH
         | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => Ok(()),
         _ => Err(Error::InvalidValue("hNode: of a type that is always on")),
     }

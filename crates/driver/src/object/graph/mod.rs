@@ -26,7 +26,7 @@ use crate::{Error, Result};
 pub use allocation::Block;
 pub use condition::{Condition, Conditional};
 pub use exec::Exec;
-pub use op::{Arguments, Kernel, Op, Params};
+pub use op::{Arguments, Batch, Kernel, Op, Params};
 
 static GRAPHS: Registry<Arc<Graph>, CUgraph> = Registry::new(10);
 static NODES: Registry<(Shared<CUgraph>, usize), CUgraphNode> = Registry::new(11);
@@ -287,6 +287,7 @@ impl Graph {
                     | CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH
                     | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET
                     | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY
+                    | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH
                     | CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
             ),
         };

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use cuda_abi::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS_v2, CUDA_CHILD_GRAPH_NODE_PARAMS, CUDA_EVENT_WAIT_NODE_PARAMS,
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUDA_HOST_NODE_PARAMS,
-    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEM_FREE_NODE_PARAMS, CUDA_MEMCPY_NODE_PARAMS,
-    CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, CUcontext, CUevent,
-    CUexternalSemaphore, CUgraphChildGraphNodeOwnership, CUgraphNodeParams, CUgraphNodeType,
-    CUlaunchAttribute, CUlaunchAttributeID, CUmemorytype, CUstream, CUstreamBatchMemOpParams,
+    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEM_FREE_NODE_PARAMS,
+    CUDA_MEMCPY_BATCH_NODE_PARAMS, CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
+    CUDA_MEMSET_NODE_PARAMS_v2, CUcontext, CUdeviceptr, CUevent, CUexternalSemaphore,
+    CUgraphChildGraphNodeOwnership, CUgraphNodeParams, CUgraphNodeType, CUlaunchAttribute,
+    CUlaunchAttributeID, CUmemcpyAttributes, CUmemorytype, CUstream, CUstreamBatchMemOpParams,
 };
 
 use super::allocation::Block;
@@ -47,10 +48,22 @@ impl Kernel {
     }
 }
 
+/// Copies without an order among each other. A copy of no bytes is none.
+pub struct Batch {
+    pub targets: Vec<CUdeviceptr>,
+    pub sources: Vec<CUdeviceptr>,
+    pub sizes: Vec<usize>,
+    pub attributes: Vec<CUmemcpyAttributes>,
+    /// The first copy that each entry of `attributes` is for.
+    pub firsts: Vec<usize>,
+    pub context: CUcontext,
+}
+
 /// The parameters of a node, by its type.
 pub enum Params {
     Kernel(Kernel),
     Memcpy { copy: CUDA_MEMCPY3D, context: CUcontext },
+    MemcpyBatch(Batch),
     Memset { fill: CUDA_MEMSET_NODE_PARAMS, context: CUcontext },
     Host(CUDA_HOST_NODE_PARAMS),
     Child(Child),
@@ -102,6 +115,7 @@ impl Params {
         match self {
             Params::Kernel(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL,
             Params::Memcpy { .. } => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY,
+            Params::MemcpyBatch(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY_BATCH,
             Params::Memset { .. } => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET,
             Params::Host(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST,
             Params::Child(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH,
@@ -135,6 +149,7 @@ impl Params {
                 body.memcpy =
                     CUDA_MEMCPY_NODE_PARAMS { flags: 0, reserved: 0, copyCtx: *context, copyParams: *copy };
             }
+            Params::MemcpyBatch(batch) => body.memcpyBatch = batch.describe(),
             Params::Memset { fill, context } => {
                 let CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize, width, height } = *fill;
                 let ctx = *context;
@@ -187,6 +202,9 @@ impl Params {
                     && a.attributes.iter().map(attribute).eq(b.attributes.iter().map(attribute))
             }
             (Params::Memcpy { copy: a, .. }, Params::Memcpy { copy: b, .. }) => sides(a) == sides(b),
+            (Params::MemcpyBatch(a), Params::MemcpyBatch(b)) => {
+                a.targets == b.targets && a.sources == b.sources && a.sizes == b.sizes
+            }
             (Params::Memset { fill: a, .. }, Params::Memset { fill: b, .. }) => {
                 let row = |f: &CUDA_MEMSET_NODE_PARAMS| (f.dst, f.value, f.elementSize, f.width, f.height);
                 row(a) == row(b) && (a.height <= 1 || a.pitch == b.pitch)
@@ -234,6 +252,17 @@ impl Params {
                 }
                 Ok(())
             }
+            // CUDA: addresses and sizes change, the number of copies and their attributes do not.
+            (Params::MemcpyBatch(old), Params::MemcpyBatch(new)) => {
+                let order = |batch: &Batch| {
+                    batch.attributes.iter().map(|entry| entry.srcAccessOrder).collect::<Vec<_>>()
+                };
+                let is_same = old.sizes.len() == new.sizes.len()
+                    && old.firsts == new.firsts
+                    && order(old) == order(new)
+                    && old.context == new.context;
+                if is_same { Ok(()) } else { Err(Error::InvalidValue("nodeParams.memcpyBatch")) }
+            }
             // CUDA: of a two-dimensional fill only the address and the value change, and no fill gets or loses rows.
             (Params::Memset { fill: old, .. }, Params::Memset { fill: new, .. }) => {
                 let shape =
@@ -269,6 +298,23 @@ impl Params {
             ) => Err(Error::InvalidValue("hNode: its parameters cannot change")),
             _ => Ok(()),
         }
+    }
+}
+
+impl Batch {
+    fn describe(&self) -> CUDA_MEMCPY_BATCH_NODE_PARAMS {
+        let mut params = CUDA_MEMCPY_BATCH_NODE_PARAMS {
+            count: self.sizes.len(),
+            dsts: self.targets.as_ptr().cast_mut(),
+            srcs: self.sources.as_ptr().cast_mut(),
+            sizes: self.sizes.as_ptr().cast_mut(),
+            attrs: self.attributes.as_ptr().cast_mut(),
+            attrsIdxs: self.firsts.as_ptr().cast_mut(),
+            numAttrs: self.firsts.len(),
+            ..Default::default()
+        };
+        params.__bindgen_anon_1.ctx = self.context;
+        params
     }
 }
 
