@@ -271,3 +271,75 @@ PROMISE(attaching_takes_no_flags)
     OK(cuCtxDetach(context));
     TRUE(current() == context);
 }
+
+PROMISE(synchronizing_a_context_does_not_wait_for_another)
+{
+    create_context();
+    CUstream held = create_stream();
+    Gate gate(held);
+    create_context();
+    OK(cuCtxSynchronize());
+    gate.open();
+}
+
+PROMISE(each_context_has_a_legacy_stream_of_its_own)
+{
+    create_context();
+    Gate gate(nullptr);
+    create_context();
+    CUfunction store = kernel("store");
+    CUdeviceptr word = allocate(4);
+    launch(store, word, 4);
+    OK(cuStreamSynchronize(nullptr));
+    CUstream blocking = create_stream(CU_STREAM_DEFAULT);
+    launch(store, word, 5, blocking);
+    OK(cuStreamSynchronize(blocking));
+    SAME(word_at(word), 5);
+    gate.open();
+}
+
+PROMISE(destroying_a_context_does_not_wait_for_another)
+{
+    create_context();
+    CUstream held = create_stream();
+    Gate gate(held);
+    CUcontext other = create_context();
+    OK(cuCtxDestroy(other));
+    gate.open();
+}
+
+PROMISE(the_per_thread_stream_is_one_for_each_context)
+{
+    create_context();
+    Gate gate(CU_STREAM_PER_THREAD);
+    create_context();
+    OK(cuStreamSynchronize(CU_STREAM_PER_THREAD));
+    gate.open();
+}
+
+PROMISE(a_stream_waits_for_an_event_of_another_context)
+{
+    create_context();
+    CUstream held = create_stream();
+    CUevent event = create_event(CU_EVENT_DISABLE_TIMING);
+    Gate gate(held);
+    OK(cuEventRecord(event, held));
+    create_context();
+    CUstream stream = create_stream();
+    OK(cuStreamWaitEvent(stream, event, 0));
+    IS(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
+    gate.open();
+    OK(cuStreamSynchronize(stream));
+}
+
+PROMISE(memory_of_one_context_is_used_by_another)
+{
+    create_context();
+    CUdeviceptr word = allocate(4);
+    OK(cuMemsetD32(word, 3, 1));
+    OK(cuCtxSynchronize());
+    create_context();
+    launch(kernel("add"), word, 4);
+    SAME(word_at(word), 7);
+    OK(cuMemFree(word));
+}

@@ -3,19 +3,20 @@
 //! Every stream has a thread of its own, started with its first work. Who waits for a stream runs its queue itself
 //! when the thread has not begun yet, so short work does not wait for a wake-up (the program's own functions excepted).
 //! The order between the legacy default
-//! stream and the blocking streams is fixed at enqueue, under [`ORDER`].
+//! stream and the blocking streams is fixed at enqueue, under [`ORDER`]. Each context has its own of both, and default streams
+//! of its own; contexts do not wait for each other.
 //!
-//! Lock order: `ORDER` → `STREAMS` or `LEAVING` → a stream's `inner`. No lock is held while an operation runs.
+//! Lock order: `LEGACY` → `STREAMS`; `ORDER` → `STREAMS` or `LEAVING` → a stream's `inner`. No lock is held while an operation runs.
 
-use std::cell::OnceCell;
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ffi::c_void;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use hip_sys::*;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::device;
 use crate::error::Result;
@@ -131,6 +132,12 @@ pub enum Class {
 
 pub struct Stream {
     pub class: Class,
+    /// The context that it was made in.
+    context: usize,
+    /// The context's legacy stream, or a thread's own.
+    is_default: bool,
+    /// A blocking stream's legacy stream.
+    legacy: Option<Arc<Stream>>,
     pub flags: u32,
     pub priority: i32,
     /// Number of the stream in the log.
@@ -141,6 +148,8 @@ pub struct Stream {
     /// As in `inner`, readable without the lock.
     submitted: AtomicU64,
     completed: AtomicU64,
+    /// It has no handle any more.
+    is_closed: AtomicBool,
     /// Launch records kept for the next launch.
     #[expect(
         clippy::vec_box,
@@ -157,14 +166,54 @@ static LEAVING: Mutex<Vec<Arc<Stream>>> = Mutex::new(Vec::new());
 static ANY_LEAVES: AtomicBool = AtomicBool::new(false);
 /// Fixes the order between the legacy stream and the blocking ones; holds the latter.
 static ORDER: Mutex<()> = Mutex::new(());
-static LEGACY: LazyLock<Arc<Stream>> = LazyLock::new(|| {
-    let stream = Stream::new(Class::Legacy, hipStreamDefault, 0);
-    STREAMS.add(stream.clone());
-    stream
-});
+/// The legacy stream of each context that used it, until the context ends.
+static LEGACY: RwLock<Vec<Arc<Stream>>> = RwLock::new(Vec::new());
 
 thread_local! {
-    static PER_THREAD: OnceCell<PerThread> = const { OnceCell::new() };
+    /// The thread's default stream in each context that it used one in.
+    static PER_THREAD: RefCell<Vec<PerThread>> = const { RefCell::new(Vec::new()) };
+}
+
+fn legacy_of(context: usize) -> Arc<Stream> {
+    let known = |all: &[Arc<Stream>]| all.iter().find(|stream| stream.context == context).cloned();
+    if let Some(stream) = known(&LEGACY.read()) {
+        return stream;
+    }
+    let mut all = LEGACY.write();
+    known(&all).unwrap_or_else(|| {
+        let stream = Stream::new(Class::Legacy, true, hipStreamDefault, 0);
+        STREAMS.add(stream.clone());
+        all.push(stream.clone());
+        stream
+    })
+}
+
+/// The calling thread's default stream in a context.
+fn per_thread_of(context: usize, own: &mut Vec<PerThread>) -> Arc<Stream> {
+    let is_it = |stream: &Stream| stream.context == context && !stream.is_closed.load(Ordering::Acquire);
+    if let Some(known) = own.iter().find(|known| is_it(&known.0)) {
+        return known.0.clone();
+    }
+    own.retain(|known| !known.0.is_closed.load(Ordering::Acquire));
+    let stream = Stream::new(Class::Blocking, true, hipStreamDefault, 0);
+    STREAMS.add(stream.clone());
+    own.push(PerThread(stream.clone()));
+    stream
+}
+
+/// The default streams of a context go with it; it may come back and gets new ones.
+pub fn forget_context(context: usize) {
+    LEGACY.write().retain(|stream| stream.context != context);
+    let mut defaults = Vec::new();
+    STREAMS.for_each(|stream| {
+        if stream.context == context && stream.is_default {
+            defaults.push(stream.clone());
+        }
+    });
+    for stream in defaults {
+        let _ = STREAMS.remove(handle_of(&stream));
+        stream.close();
+    }
 }
 
 /// Ends the calling thread's default stream with the thread.
@@ -190,18 +239,11 @@ const MAX_SPARE: usize = 64;
 /// The stream behind a handle; null is the legacy default stream.
 pub fn of_handle(handle: hipStream_t) -> Result<Arc<Stream>> {
     if handle.is_null() || handle == hipStreamLegacy {
-        return Ok(LEGACY.clone());
+        return Ok(legacy_of(device::context()));
     }
     if handle == hipStreamPerThread {
-        let stream = PER_THREAD.try_with(|own| {
-            own.get_or_init(|| {
-                let stream = Stream::new(Class::Blocking, hipStreamDefault, 0);
-                STREAMS.add(stream.clone());
-                PerThread(stream)
-            })
-            .0
-            .clone()
-        });
+        let context = device::context();
+        let stream = PER_THREAD.try_with(|own| per_thread_of(context, &mut own.borrow_mut()));
         return stream.map_err(|_| hipErrorInvalidHandle);
     }
     STREAMS.get(handle as usize)
@@ -215,7 +257,7 @@ pub fn create(flags: u32, priority: i32) -> Result<hipStream_t> {
         _ => return Err(hipErrorInvalidValue),
     };
     N_CREATED.fetch_add(1, Ordering::Relaxed);
-    Ok(STREAMS.add(Stream::new(class, flags, priority)) as hipStream_t)
+    Ok(STREAMS.add(Stream::new(class, false, flags, priority)) as hipStream_t)
 }
 
 /// Streams that [`create`] made and [`destroy`] did not end.
@@ -264,6 +306,21 @@ fn for_each_busy(mut visit: impl FnMut(&Arc<Stream>)) {
     }
 }
 
+/// Waits for everything that is queued in the calling thread's context.
+pub fn synchronize_context() {
+    let context = device::context();
+    let mut busy = Vec::new();
+    for_each_busy(|stream| {
+        if stream.context == context {
+            busy.push(stream.clone());
+        }
+    });
+    for stream in busy {
+        stream.synchronize();
+    }
+    printf::flush();
+}
+
 /// Waits for everything that is queued anywhere.
 pub fn synchronize_all() {
     let mut busy = Vec::new();
@@ -275,10 +332,15 @@ pub fn synchronize_all() {
 }
 
 impl Stream {
-    fn new(class: Class, flags: u32, priority: i32) -> Arc<Stream> {
+    fn new(class: Class, is_default: bool, flags: u32, priority: i32) -> Arc<Stream> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
+        let context = device::context();
+        let legacy = (class == Class::Blocking).then(|| legacy_of(context));
         Arc::new(Stream {
             class,
+            context,
+            legacy,
+            is_default,
             flags,
             priority,
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -287,11 +349,13 @@ impl Stream {
             done: Condvar::new(),
             submitted: AtomicU64::new(0),
             completed: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
             spare: Mutex::default(),
         })
     }
 
     fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
         self.inner.lock().closed = true;
         self.work.notify_all();
     }
@@ -321,14 +385,13 @@ impl Stream {
             Class::NonBlocking => {}
             Class::Legacy => {
                 for_each_busy(|other| {
-                    if other.class == Class::Blocking {
+                    if other.class == Class::Blocking && other.context == self.context {
                         before.push((other.clone(), other.submitted.load(Ordering::Acquire)));
                     }
                 });
             }
             Class::Blocking => {
-                let legacy = &*LEGACY;
-                if !legacy.is_idle() {
+                if let Some(legacy) = self.legacy.as_ref().filter(|legacy| !legacy.is_idle()) {
                     before.push((legacy.clone(), legacy.submitted.load(Ordering::Acquire)));
                 }
             }
@@ -386,7 +449,7 @@ impl Stream {
         if self.class == Class::Legacy {
             let mut busy = Vec::new();
             for_each_busy(|other| {
-                if other.class == Class::Blocking {
+                if other.class == Class::Blocking && other.context == self.context {
                     busy.push((other.clone(), other.submitted.load(Ordering::Acquire)));
                 }
             });
@@ -465,6 +528,8 @@ impl Stream {
                 continue;
             }
             if inner.closed && inner.queue.is_empty() {
+                // Whoever still has the stream and queues something starts another one.
+                inner.has_thread = false;
                 return;
             }
             inner.parked = true;

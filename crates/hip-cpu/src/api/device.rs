@@ -170,13 +170,13 @@ pub fn hipDeviceDisablePeerAccess(peerDeviceId: c_int) -> Result {
 }
 
 pub fn hipDeviceSynchronize() -> Result {
-    stream::synchronize_all();
+    stream::synchronize_context();
     printf::flush();
     device::healthy()
 }
 
-/// Names the CUDA context that the calls of this thread belong to from now on: any number. It separates sticky errors
-/// and nothing else.
+/// Names the CUDA context that the calls of this thread belong to from now on: any number. It separates sticky errors,
+/// default streams, and what waits for what.
 // HIP differs: its contexts are made by hipCtxCreate; the driver above us makes ours.
 pub fn hipCtxSetCurrent(ctx: hipCtx_t) -> Result {
     device::enter(ctx as usize);
@@ -186,9 +186,12 @@ pub fn hipCtxSetCurrent(ctx: hipCtx_t) -> Result {
 /// Waits for all work, then forgets the context's sticky error. Memory, modules and streams of the program stay valid.
 // HIP differs: ROCm's reset frees them; the driver above us frees its own objects itself.
 pub fn hipDeviceReset() -> Result {
-    stream::synchronize_all();
+    stream::synchronize_context();
     printf::flush();
     device::forgive();
+    if device::context() != 0 {
+        stream::forget_context(device::context());
+    }
     Ok(())
 }
 
