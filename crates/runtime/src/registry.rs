@@ -5,6 +5,7 @@
 use core::ffi::{CStr, c_char, c_void};
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -16,17 +17,41 @@ use parking_lot::{Mutex, RwLock};
 
 use crate::{Error, Result, device};
 
+/// By an address of the program, which nobody chooses to collide.
+type ByAddress<T> = HashMap<usize, T, BuildHasherDefault<AddressHasher>>;
+
+#[derive(Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(usize::from(byte));
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        // The golden ratio's odd multiplier, its high bits folded down: the table takes its slot from the low ones.
+        let mixed = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
 #[derive(Default)]
 struct Registry {
-    binaries: HashMap<usize, Arc<Binary>>,
+    binaries: ByAddress<Arc<Binary>>,
     /// By the host function's address.
-    functions: HashMap<usize, Arc<Function>>,
+    functions: ByAddress<Arc<Function>>,
     /// By the handle that __cudaGetKernel gave; kept for the process's life.
-    handles: HashMap<usize, Arc<Function>>,
+    handles: ByAddress<Arc<Function>>,
     /// By the host variable's address.
-    variables: HashMap<usize, Arc<Variable>>,
+    variables: ByAddress<Arc<Variable>>,
     /// By the host variable's address.
-    references: HashMap<usize, Arc<Reference>>,
+    references: ByAddress<Arc<Reference>>,
 }
 
 static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(Default::default);
@@ -274,8 +299,12 @@ pub fn kernel(function: *const c_void) -> Result<CUkernel> {
         return Err(Error::InvalidDeviceFunction);
     }
     let registry = REGISTRY.read();
-    let found =
-        registry.functions.get(&function.addr()).or_else(|| registry.handles.get(&function.addr())).cloned();
+    let found = registry.functions.get(&function.addr()).or_else(|| registry.handles.get(&function.addr()));
+    // Every launch comes by here.
+    if let Some(known) = found.and_then(|function| function.kernel.get()) {
+        return Ok(known.0);
+    }
+    let found = found.cloned();
     drop(registry);
     match found {
         Some(function) => function.kernel(),

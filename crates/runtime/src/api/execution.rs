@@ -8,7 +8,7 @@ use cuda_abi::runtime::{
     cudaFuncAttribute, cudaFuncCache, cudaFunction_t, cudaHostFn_t, cudaKernel_t, cudaSharedMemConfig,
     cudaStream_t, dim3, v11, v12, v13,
 };
-use cuda_abi::{CUfunction, CUfunction_attribute, CUkernel, CUlaunchAttribute, CUlaunchConfig};
+use cuda_abi::{CUfunction, CUfunction_attribute, CUkernel, CUlaunchAttribute, CUlaunchConfig, CUresult};
 
 use crate::driver::Driver;
 use crate::{Error, Result, device, registry, stream};
@@ -24,10 +24,9 @@ pub fn cudaLaunchKernel(
 ) -> Result {
     let driver = device::attach()?;
     let kernel = registry::kernel(func)?;
-    check_dimensions(gridDim, blockDim)?;
     let shared_bytes = u32::try_from(sharedMem).map_err(|_| Error::InvalidValue("sharedMem"))?;
     let (grid, block) = (gridDim, blockDim);
-    driver.cuLaunchKernel(
+    let answer = driver.cuLaunchKernel(
         as_function(kernel),
         grid.x,
         grid.y,
@@ -39,7 +38,16 @@ pub fn cudaLaunchKernel(
         stream::meant(stream),
         args,
         ptr::null_mut(),
-    )
+    );
+    refined(answer, grid, block)
+}
+
+/// The driver's answer to a launch: what it calls an invalid value is an invalid configuration where the dimensions are.
+fn refined(answer: Result, grid: dim3, block: dim3) -> Result {
+    if answer == Err(Error::Driver(CUresult::CUDA_ERROR_INVALID_VALUE)) {
+        check_dimensions(grid, block)?;
+    }
+    answer
 }
 
 pub fn cudaLaunchCooperativeKernel(
@@ -83,10 +91,10 @@ impl Launch {
     fn run(self, func: *const c_void, args: *mut *mut c_void) -> Result {
         let driver = device::attach()?;
         let kernel = registry::kernel(func)?;
-        check_dimensions(self.grid, self.block)?;
         if self.n_attributes == 0 {
+            let (grid, block) = (self.grid, self.block);
             let config = self.driver_config()?;
-            return driver.cuLaunchKernel(
+            let answer = driver.cuLaunchKernel(
                 as_function(kernel),
                 config.gridDimX,
                 config.gridDimY,
@@ -99,7 +107,9 @@ impl Launch {
                 args,
                 ptr::null_mut(),
             );
+            return refined(answer, grid, block);
         }
+        check_dimensions(self.grid, self.block)?;
         driver.cuLaunchKernelEx(&self.driver_config()?, as_function(kernel), args, ptr::null_mut())
     }
 
