@@ -4,12 +4,20 @@
 mod null;
 
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard};
 
 use driver::api::{context, copy, event, execution, memory, memset, module, stream};
+
+/// The tests take turns: what is alive is counted for the whole process.
+fn turn() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// Threads share one context, its stream and its kernel; each has memory of its own.
 #[test]
 fn threads_that_share_everything_lose_nothing() {
+    let _turn = turn();
     null::start();
     let mut primary: cuda_abi::CUcontext = core::ptr::null_mut();
     driver::api::device::cuDevicePrimaryCtxRetain((&mut primary).into(), 1).unwrap();
@@ -50,6 +58,7 @@ struct Common {
 /// Memory, copies, events and launches on each thread's own stream and on one that all share; nothing stays behind.
 #[test]
 fn sixty_four_threads_on_shared_and_own_streams_leave_nothing() {
+    let _turn = turn();
     null::start();
     let mut primary: cuda_abi::CUcontext = core::ptr::null_mut();
     driver::api::device::cuDevicePrimaryCtxRetain((&mut primary).into(), 0).unwrap();
