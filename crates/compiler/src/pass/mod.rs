@@ -3,7 +3,7 @@
 //! `fold` decides what the block's shape decides · `common` does each pure thing once · `cfg` cleans the graph, splits at
 //! barriers and gives loops one back edge and exits of their own · `invariant` finds what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
 //! ranges and divisors) · `classify` decides whether lockstep is allowed · `spins`
-//! finds loops that wait · `regions` cuts at barriers.
+//! finds loops that wait · `regions` cuts at barriers · `places` finds what passes through a region.
 //! `offsets` finds values whose lanes lie at constant distances · `known` tabulates what follows from the thread index · `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
 
 pub mod bits;
@@ -20,6 +20,7 @@ pub mod liveness;
 pub mod loops;
 pub mod number;
 pub mod offsets;
+pub mod places;
 pub mod regions;
 pub mod shape;
 pub mod spins;

@@ -18,6 +18,7 @@ use super::liveness::live_in;
 use super::loops::Loops;
 use super::number::{Numbers, Threads};
 use super::offsets::Offsets;
+use super::places::Places;
 use super::shape::{Among, Shape, analyse, structure};
 use super::spins;
 use super::ssa::{Graph, rebuild};
@@ -116,6 +117,8 @@ pub struct Plan {
     pub types: Vec<Ty>,
     pub is_prologue: BitSet,
     pub regions: Vec<Region>,
+    /// What keeps its place in the context.
+    pub places: Places,
     /// Where the barrier in front of each region stands.
     pub barriers: Vec<Pos>,
     /// Some threads of the block may end before others come to a barrier.
@@ -220,6 +223,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
         prologue,
         types: body.values.clone(),
         is_prologue: invariant.block,
+        places: Places::of(&regions),
         regions,
         barriers,
         loses_threads,

@@ -2,9 +2,10 @@
 
 use super::step::warp;
 use super::{Copy, Emitter, Place};
-use crate::back::llvm::{Builder, Type, Val};
+use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{BarrierKind, Op, Space, Term, Ty, Value};
 use crate::pass::liveness::crosses_blocks;
+use crate::pass::places::Places;
 use crate::pass::regions::Saved;
 use crate::pass::shape::Shape;
 use crate::pass::visit::definitions;
@@ -61,6 +62,11 @@ impl Emitter<'_> {
             self.straight_at = Some(self.reserve(self.groups));
         }
         for each in saved {
+            let owner = self.plan.places.owner(each.value);
+            if let Some(&place) = self.places.get(&owner) {
+                self.places.insert(each.value, place);
+                continue;
+            }
             let mut place = Place::default();
             if each.is_block_uniform {
                 let ty = Type::of(each.ty, 1);
@@ -80,6 +86,7 @@ impl Emitter<'_> {
                 }
             }
             self.places.insert(each.value, place);
+            self.places.insert(owner, place);
         }
     }
 
@@ -184,6 +191,12 @@ impl Emitter<'_> {
         for value in self.plan.is_prologue.clone().iter() {
             self.crossing.remove(value);
         }
+        self.in_place =
+            Places::read_in_place(self.here()).into_iter().map(|(nth, param)| (param, nth)).collect();
+        for param in self.in_place.keys() {
+            self.crossing.remove(param.index());
+        }
+        self.written = self.plan.places.write_in_place(self.here(), &self.plan.regions);
         let many = self.plan.regions.len() > 1 && self.only_way().is_none();
         self.b.start_block(&format!("r{region}.start"));
         if many {
@@ -475,20 +488,53 @@ impl Emitter<'_> {
     }
 
     fn restore_vector(&mut self, each: &Saved, param: Value) {
-        let Some(at) = self.places[&each.value].vector else { return };
-        let slot = self.vector_slot(param);
-        let val = if each.ty == Ty::Pred {
+        if self.in_place.contains_key(&param) {
+            return;
+        }
+        if let Some(val) = self.vector_in_context(each) {
+            let slot = self.vector_slot(param);
+            self.store_slot(&slot, &val);
+        }
+    }
+
+    /// A value that is read from its place where it is used.
+    pub(super) fn read_in_place(&mut self, value: Value) -> Option<Val> {
+        let nth = *self.in_place.get(&value)?;
+        let each = self.here().saved[nth].clone();
+        self.vector_in_context(&each)
+    }
+
+    fn vector_in_context(&mut self, each: &Saved) -> Option<Val> {
+        let at = self.places[&each.value].vector?;
+        if each.ty == Ty::Pred {
             let from = self.in_context(at, 8);
             let ty = Type::int(self.lanes, 1);
             let bits = self.b.assign(ty, format_args!("load {ty}, ptr {from}"));
-            self.b.bitcast(&bits, self.mask_ty())
+            return Some(self.b.bitcast(&bits, self.mask_ty()));
+        }
+        let ty = self.vector_ty(each.ty);
+        let bytes = u64::from(each.ty.bits() / 8) * u64::from(self.lanes);
+        let from = self.in_context(at, bytes);
+        Some(self.b.assign(ty, format_args!("load {ty}, ptr {from}, align {}", bytes.min(64))))
+    }
+
+    /// Puts a result where the next region looks for it, if that can be done before the region's end.
+    pub(super) fn write_in_place(&mut self, result: Value) {
+        let Some(at) = self.written.get(&result).and_then(|value| self.places[value].vector) else { return };
+        let val = self.vector(result);
+        self.put_vector(at, &val);
+    }
+
+    fn put_vector(&mut self, at: u64, val: &Val) {
+        if val.ty.scalar == Scalar::Int(1) {
+            let bits = self.bits_of(val);
+            let to = self.in_context(at, 8);
+            self.b.inst(format_args!("store {}, ptr {to}", bits.typed()));
         } else {
-            let ty = self.vector_ty(each.ty);
-            let bytes = u64::from(each.ty.bits() / 8) * u64::from(self.lanes);
-            let from = self.in_context(at, bytes);
-            self.b.assign(ty, format_args!("load {ty}, ptr {from}, align {}", bytes.min(64)))
-        };
-        self.store_slot(&slot, &val);
+            let bytes = u64::from(val.ty.bits() / 8) * u64::from(self.lanes);
+            let to = self.in_context(at, bytes);
+            self.b.inst(format_args!("store {}, ptr {to}, align {}", val.typed(), bytes.min(64)));
+        }
     }
 
     /// The block being written ends in the barrier in front of region `target`, with these values for it.
@@ -505,9 +551,11 @@ impl Emitter<'_> {
         {
             self.contribute(target, kind, predicate);
         }
+        let stay = self.plan.places.stay(self.here(), at, &self.plan.regions[target]);
         let mut assumed = false;
-        for (each, &value) in saved.iter().zip(values) {
-            if results.contains(&value) {
+        let mut vectors = vec![];
+        for ((each, &value), stays) in saved.iter().zip(values).zip(stay) {
+            if results.contains(&value) || stays || self.written.contains_key(&value) {
                 continue;
             }
             if each.is_block_uniform {
@@ -527,17 +575,12 @@ impl Emitter<'_> {
                 if each.shape.is_assumed() && self.copy == Copy::Unmasked {
                     continue;
                 }
-                let val = self.vector(value);
-                if each.ty == Ty::Pred {
-                    let bits = self.bits_of(&val);
-                    let to = self.in_context(at, 8);
-                    self.b.inst(format_args!("store {}, ptr {to}", bits.typed()));
-                } else {
-                    let bytes = u64::from(each.ty.bits() / 8) * u64::from(self.lanes);
-                    let to = self.in_context(at, bytes);
-                    self.b.inst(format_args!("store {}, ptr {to}, align {}", val.typed(), bytes.min(64)));
-                }
+                vectors.push((at, self.vector(value)));
             }
+        }
+        // Only now, as one may have been read from the other's place.
+        for (at, val) in vectors {
+            self.put_vector(at, &val);
         }
         if let Some(at) = self.straight_at.filter(|_| assumed) {
             let flag =

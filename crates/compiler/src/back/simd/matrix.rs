@@ -35,6 +35,9 @@ impl Emitter<'_> {
             Some(layout) => self.product(&layout, mma, inst),
             None => self.call_product(mma, inst)?,
         }
+        for &result in &inst.results {
+            self.write_in_place(result);
+        }
         Ok(())
     }
 

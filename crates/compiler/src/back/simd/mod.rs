@@ -173,6 +173,10 @@ struct Emitter<'a> {
     region: usize,
     copy: Copy,
     crossing: BitSet,
+    /// Values the region finds that are read from their places, and their numbers.
+    in_place: HashMap<Value, usize>,
+    /// Results that go to their places at once, and what they are for the next region.
+    written: HashMap<Value, Value>,
     definitions: Vec<Definition>,
     /// The masked copy is reached.
     masked_used: bool,
@@ -222,6 +226,8 @@ impl<'a> Emitter<'a> {
             region: 0,
             copy: Copy::Unmasked,
             crossing: BitSet::default(),
+            in_place: HashMap::new(),
+            written: HashMap::new(),
             definitions: vec![],
             masked_used: false,
             mask: None,

@@ -149,6 +149,9 @@ impl Emitter<'_> {
     }
 
     fn load_vector(&mut self, value: Value) -> Val {
+        if let Some(val) = self.read_in_place(value) {
+            return val;
+        }
         let (slot, ty) = (self.vector_slot(value), self.vector_ty(self.ty(value)));
         self.load_slot(&slot, ty)
     }
