@@ -38,6 +38,9 @@ pub(super) struct Window {
 /// Accesses that go together at most.
 const MOST: usize = 8;
 
+/// Instructions among which an access looks for others that go with it.
+const REACH: usize = 64;
+
 /// Bytes of a group's load from which on the next group's is asked for.
 const PREFETCHED: usize = 512;
 
@@ -67,43 +70,50 @@ impl Emitter<'_> {
     /// Which instructions of a block are written at each place of it: itself, or as one access all that go together.
     pub(super) fn grouped(&self, insts: &[Inst]) -> Vec<Vec<usize>> {
         let mut groups: Vec<Vec<usize>> = (0..insts.len()).map(|at| vec![at]).collect();
-        let mut next = 0;
-        while next < insts.len() {
-            let members = self.companions(insts, next);
+        let mut taken = vec![false; insts.len()];
+        for first in 0..insts.len() {
+            let members = self.companions(insts, first, &taken);
             let all: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
             if members.len() < 2 || self.as_window(&all).is_none() {
-                next += 1;
                 continue;
             }
-            next = members[members.len() - 1] + 1;
             // Loads go as early, stores as late as any of them.
             let is_load = matches!(insts[members[0]].op, Op::Load { .. });
             let home = if is_load { members[0] } else { members[members.len() - 1] };
             for &member in &members {
                 groups[member].clear();
+                taken[member] = true;
             }
             groups[home] = members;
         }
         groups
     }
 
-    /// Accesses by the address of instruction `first` with nothing but pure operations in between.
-    fn companions(&self, insts: &[Inst], first: usize) -> Vec<usize> {
+    /// Accesses by the address of instruction `first` with nothing in between that they could not pass.
+    fn companions(&self, insts: &[Inst], first: usize, taken: &[bool]) -> Vec<usize> {
         let mut members = vec![first];
-        let Some(key) = self.windowed(&insts[first]) else { return members };
-        for (at, inst) in insts.iter().enumerate().skip(first + 1) {
+        let Some(key) = self.windowed(&insts[first]).filter(|_| !taken[first]) else { return members };
+        for (at, inst) in insts.iter().enumerate().skip(first + 1).take(REACH) {
             if inst.op.is_pure() {
                 continue;
             }
-            let together = self.windowed(inst).is_some_and(|other| {
+            let together = self.windowed(inst).filter(|_| !taken[at]).is_some_and(|other| {
                 let same = (other.is_load, other.space, other.mem, other.ty)
                     == (key.is_load, key.space, key.mem, key.ty);
                 same && self.is_same(other.address, key.address)
             });
-            if !together || members.len() == MOST {
+            if members.len() == MOST {
                 break;
             }
-            members.push(at);
+            if together {
+                members.push(at);
+                continue;
+            }
+            // Loads pass each other.
+            let passes = key.is_load && matches!(inst.op, Op::Load { order: Order::Weak, .. });
+            if !passes {
+                break;
+            }
         }
         members
     }
