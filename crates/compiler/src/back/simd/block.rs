@@ -90,7 +90,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn reserve(&mut self, bytes: u64) -> u64 {
+    pub(super) fn reserve(&mut self, bytes: u64) -> u64 {
         let at = self.context_bytes;
         self.context_bytes = (at + bytes).next_multiple_of(64);
         at
@@ -397,7 +397,7 @@ impl Emitter<'_> {
         self.b.inst(format_args!("store i1 true, ptr {flag}"));
     }
 
-    fn in_context(&mut self, offset: u64, stride: u64) -> String {
+    pub(super) fn in_context(&mut self, offset: u64, stride: u64) -> String {
         if self.per_warp {
             return self
                 .b

@@ -25,6 +25,7 @@ impl Emitter<'_> {
         self.vectors.clear();
         self.rows.clear();
         self.operands.clear();
+        self.asks_ahead = false;
     }
 
     pub(super) fn carried(&mut self, edge: &Edge) -> Vec<Carried> {
@@ -75,6 +76,7 @@ impl Emitter<'_> {
             let Item::Block(at) = item else { continue };
             self.b.start_block(&format!("u{region}_{at}"));
             self.begin(Copy::Unmasked, None);
+            self.asks_ahead = self.comes_again(at);
             let block = self.block(at);
             self.instructions(at, &block.insts)?;
             self.unmasked_end(at, &block.term)?;

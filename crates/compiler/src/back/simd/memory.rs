@@ -267,6 +267,7 @@ impl Emitter<'_> {
             return self.gather_line(access, ty, base, stride);
         }
         let at = self.pointer(access.space, base, access.offset);
+        self.ask_ahead(access, std::slice::from_ref(&at), access.step() * i64::from(self.lanes));
         let wide = Self::memory_ty(ty, access.mem, self.lanes * access.n as u32);
         let align = access.step();
         let all = match self.mask.clone() {

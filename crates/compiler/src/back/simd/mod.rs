@@ -6,6 +6,7 @@
 //! jumps to the same point of the M copy, which runs every block under a mask and stays to the region's end.
 //! IR values that cross blocks live in stack slots that both copies share; LLVM makes them registers.
 
+mod ahead;
 mod atomic;
 mod block;
 mod control;
@@ -173,6 +174,8 @@ struct Emitter<'a> {
     region: usize,
     copy: Copy,
     crossing: BitSet,
+    /// Loads of the block being written ask for what they load the next time.
+    asks_ahead: bool,
     /// Values the region finds that are read from their places, and their numbers.
     in_place: HashMap<Value, usize>,
     /// Results that go to their places at once, and what they are for the next region.
@@ -226,6 +229,7 @@ impl<'a> Emitter<'a> {
             region: 0,
             copy: Copy::Unmasked,
             crossing: BitSet::default(),
+            asks_ahead: false,
             in_place: HashMap::new(),
             written: HashMap::new(),
             definitions: vec![],

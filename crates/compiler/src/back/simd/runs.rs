@@ -131,8 +131,15 @@ impl Emitter<'_> {
     }
 
     pub(super) fn load_rows(&mut self, access: Access, ty: Ty, address: Value, stride: i64) -> Vec<Val> {
+        let starts = self.starts(address);
+        if stride != 0 {
+            let firsts: Vec<Val> =
+                starts.iter().map(|start| self.pointer(access.space, start, access.offset)).collect();
+            self.ask_ahead(access, &firsts, access.step() * i64::from(self.row()));
+        }
+        let asks = std::mem::take(&mut self.asks_ahead);
         let mut rows = vec![];
-        for start in self.starts(address) {
+        for start in starts {
             let row = self.row();
             rows.push(self.with_lanes(row, |me| {
                 if stride != 0 {
@@ -147,6 +154,7 @@ impl Emitter<'_> {
                 elements.map(one).collect()
             }));
         }
+        self.asks_ahead = asks;
         (0..access.n).map(|nth| self.stacked(rows.iter().map(|row| row[nth].clone()).collect())).collect()
     }
 

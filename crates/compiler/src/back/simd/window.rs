@@ -274,14 +274,12 @@ impl Emitter<'_> {
             return;
         }
         let ahead = stride * i64::from(self.lanes);
-        let name = "llvm.prefetch.p0";
-        self.b.declare(name, format!("declare void @{name}(ptr, i32, i32, i32)"));
         for line in (0..bytes as i64).step_by(64) {
             let at = self.b.assign(
                 Type::ptr(),
                 format_args!("getelementptr i8, ptr {}, i64 {}", start.text, ahead + line),
             );
-            self.b.inst(format_args!("call void @{name}(ptr {}, i32 0, i32 3, i32 1)", at.text));
+            self.prefetch(&at, 3);
         }
     }
 
