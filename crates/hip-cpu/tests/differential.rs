@@ -203,6 +203,9 @@ fn rows() -> Vec<Case> {
         for off in [0, i32::MAX - 50, -41, i32::MAX - 3 * 37 - 7] {
             let given = vec![Words(200, random), Words(len, zero), I(off), I(n - 3)];
             add("rows_wrap", given);
+            for count in [n, n - 21] {
+                add("rows_kept", vec![Words(200, random), Words(len, zero), I(off), I(count)]);
+            }
         }
         // The kernel's tiles have 32 columns.
         if block[0] <= 32 {

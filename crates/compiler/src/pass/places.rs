@@ -5,6 +5,7 @@
 //! nor stores the sum.
 
 use super::regions::{Region, Saved};
+use super::shape::Shape;
 use super::visit::{for_each_use, term_values};
 use crate::ir::{Inst, Op, Ty, Value};
 use std::collections::HashMap;
@@ -128,9 +129,10 @@ impl Places {
     }
 }
 
-/// One vector for each group.
+/// One vector for each group, of which nothing is known.
 fn is_plain(saved: &Saved) -> bool {
-    saved.shape.is_varying() && !saved.is_block_uniform && !saved.is_reduced_here && saved.ty != Ty::Pred
+    let is_one = !saved.is_block_uniform && !saved.is_reduced_here && saved.ty != Ty::Pred;
+    is_one && saved.shape.is_varying() && saved.in_run.is_none_or(Shape::is_varying)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,11 @@ extern "C" {
 // A row's index is widened where it may wrap, and what comes of it is data. Threads of one row read one word.
 __global__ void rows_wrap(const int*x,int*y,unsigned off,int n){ unsigned i=off+TY*37+TX; long s=(int)i; unsigned long u=i; int own=OWN;
  if(own<n) y[own]=(int)(s>>3)+(int)(u>>7)+x[TY]+x[TY*5+TX]; }
+// The same index is kept across barriers and goes on; threads end before, and leave a loop one after the other.
+__global__ void rows_kept(const int*x,int*y,unsigned off,int n){ __shared__ int t[256]; int own=OWN,id=TY*DX+TX; if(own>=n) return;
+ unsigned i=off+TY*37+TX; long a=(int)i; int sum=0;
+ _Pragma("unroll 1") for(int k=0;k<3;k++){ t[id]=x[TY*5+TX]+k; SYNC; sum+=t[id]*(int)(a>>3); for(int j=0;j<(x[TX]&3);j++) sum=sum*5+t[TY*DX]; SYNC; a+=k*8+5; }
+ y[own]=sum+(int)(a>>7); }
 // A tile in shared memory, read by rows and by columns, written back by columns.
 __global__ void rows_tile(const float*x,float*y,int n){ __shared__ float a[32*33],b[32*33]; float sum=0,last=0; int d=DX<DY?DX:DY;
  for(int s=0;s<3;s++){ a[TY*33+TX]=x[(OWN+s*7)%n]; b[TX*33+TY]=x[(OWN+s*5)%n]; SYNC;

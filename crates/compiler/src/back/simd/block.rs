@@ -58,7 +58,7 @@ impl Emitter<'_> {
         } else if self.plan.regions.len() > 1 && self.plan.loses_threads {
             self.alive_at = Some(self.reserve(8 * self.groups));
         }
-        if saved.iter().any(|each| !each.is_block_uniform && each.shape.is_assumed()) {
+        if saved.iter().any(|each| !each.is_block_uniform && self.is_assumed(each)) {
             self.straight_at = Some(self.reserve(self.groups));
         }
         for each in saved {
@@ -83,6 +83,9 @@ impl Emitter<'_> {
                 }
                 if each.shape.is_varying() || each.shape.is_assumed() {
                     place.vector = Some(self.reserve(vector_bytes * self.groups));
+                }
+                if self.is_by_rows(&each) {
+                    place.firsts = Some(self.reserve(self.firsts_bytes(&each) * self.groups));
                 }
             }
             self.places.insert(each.value, place);
@@ -193,7 +196,8 @@ impl Emitter<'_> {
         }
         self.in_place =
             Places::read_in_place(self.here()).into_iter().map(|(nth, param)| (param, nth)).collect();
-        for param in self.in_place.keys() {
+        self.by_rows = self.kept_by_rows();
+        for param in self.in_place.keys().chain(self.by_rows.keys()) {
             self.crossing.remove(param.index());
         }
         self.written = self.plan.places.write_in_place(self.here(), &self.plan.regions);
@@ -241,6 +245,9 @@ impl Emitter<'_> {
             });
         }
         self.masked_used = whole.is_some();
+        if let (Some(slot), Some(whole)) = (self.whole_slot(), &whole) {
+            self.b.inst(format_args!("store {}, ptr {slot}", whole.typed()));
+        }
         match &whole {
             Some(whole) => self.b.cond_br(whole, &format!("u{region}_0"), &format!("r{region}.masked")),
             None => self.b.br(&format!("u{region}_0")),
@@ -383,8 +390,9 @@ impl Emitter<'_> {
         for (name, ty) in self.slots() {
             self.alloca(&name, ty);
         }
-        let flag = self.flag_slot();
-        self.alloca(&flag, Type::int(1, 1));
+        for flag in [Some(self.flag_slot()), self.whole_slot()].into_iter().flatten() {
+            self.alloca(&flag, Type::int(1, 1));
+        }
     }
 
     /// Gives each slot of the region a defined content.
@@ -393,8 +401,9 @@ impl Emitter<'_> {
             let zero = Builder::bits(ty, 0);
             self.b.inst(format_args!("store {}, ptr {name}", zero.typed()));
         }
-        let flag = self.flag_slot();
-        self.b.inst(format_args!("store i1 true, ptr {flag}"));
+        for flag in [Some(self.flag_slot()), self.whole_slot()].into_iter().flatten() {
+            self.b.inst(format_args!("store i1 true, ptr {flag}"));
+        }
     }
 
     pub(super) fn in_context(&mut self, offset: u64, stride: u64) -> String {
@@ -456,7 +465,7 @@ impl Emitter<'_> {
                 self.store_slot(&slot, &val);
                 continue;
             }
-            assumed |= each.shape.is_assumed();
+            assumed |= self.is_assumed(each);
             let place = self.places[&each.value];
             if let Some(at) = place.scalar {
                 let from = self.in_context(at, u64::from(each.ty.bits() / 8).max(8));
@@ -488,7 +497,7 @@ impl Emitter<'_> {
     }
 
     fn restore_vector(&mut self, each: &Saved, param: Value) {
-        if self.in_place.contains_key(&param) {
+        if self.in_place.contains_key(&param) || self.by_rows.contains_key(&param) {
             return;
         }
         if let Some(val) = self.vector_in_context(each) {
@@ -504,7 +513,7 @@ impl Emitter<'_> {
         self.vector_in_context(&each)
     }
 
-    fn vector_in_context(&mut self, each: &Saved) -> Option<Val> {
+    pub(super) fn vector_in_context(&mut self, each: &Saved) -> Option<Val> {
         let at = self.places[&each.value].vector?;
         if each.ty == Ty::Pred {
             let from = self.in_context(at, 8);
@@ -531,7 +540,7 @@ impl Emitter<'_> {
             let to = self.in_context(at, 8);
             self.b.inst(format_args!("store {}, ptr {to}", bits.typed()));
         } else {
-            let bytes = u64::from(val.ty.bits() / 8) * u64::from(self.lanes);
+            let bytes = u64::from(val.ty.bits() / 8) * u64::from(val.ty.lanes);
             let to = self.in_context(at, bytes);
             self.b.inst(format_args!("store {}, ptr {to}, align {}", val.typed(), bytes.min(64)));
         }
@@ -563,8 +572,14 @@ impl Emitter<'_> {
                 self.b.inst(format_args!("store {}, ptr {}", val.typed(), next_slot(each.value)));
                 continue;
             }
-            assumed |= each.shape.is_assumed();
+            assumed |= self.is_assumed(each);
             let place = self.places[&each.value];
+            if let Some(at) = place.firsts {
+                vectors.push((at, self.firsts_to_keep(value)));
+                if self.copy == Copy::Unmasked {
+                    continue;
+                }
+            }
             if let Some(at) = place.scalar {
                 let stride = if let Shape::Affine { stride, .. } = each.shape { stride } else { 0 };
                 let val = self.any_lanes(value, stride);

@@ -133,6 +133,8 @@ struct Place {
     scalar: Option<u64>,
     /// Offset of one vector per group.
     vector: Option<u64>,
+    /// Offset of the rows' first lanes per group.
+    firsts: Option<u64>,
 }
 
 struct Emitter<'a> {
@@ -178,6 +180,8 @@ struct Emitter<'a> {
     asks_ahead: bool,
     /// Values the region finds that are read from their places, and their numbers.
     in_place: HashMap<Value, usize>,
+    /// The same for those of which the rows' first lanes are kept.
+    by_rows: HashMap<Value, usize>,
     /// Results that go to their places at once, and what they are for the next region.
     written: HashMap<Value, Value>,
     definitions: Vec<Definition>,
@@ -231,6 +235,7 @@ impl<'a> Emitter<'a> {
             crossing: BitSet::default(),
             asks_ahead: false,
             in_place: HashMap::new(),
+            by_rows: HashMap::new(),
             written: HashMap::new(),
             definitions: vec![],
             masked_used: false,

@@ -79,6 +79,9 @@ impl Emitter<'_> {
             return Ok(());
         }
         if varying {
+            if self.copy == Copy::Masked {
+                self.bend_unless_rows_hold(inst);
+            }
             let args = self.vectors_of(&inst.args);
             let results = self.pure(&inst.op, &args, &arg_tys, &result_tys, self.lanes)?;
             for (&value, val) in inst.results.iter().zip(results) {

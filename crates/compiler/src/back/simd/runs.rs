@@ -6,8 +6,9 @@ use super::memory::Access;
 use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Inst, Op, Order, Space, Ty, Value};
-use crate::pass::regions::{Runs, is_checked};
+use crate::pass::regions::{Runs, Saved, is_checked};
 use crate::pass::shape::Shape;
+use std::collections::HashMap;
 
 impl Emitter<'_> {
     /// What the lanes of each row have in common, where the group has not.
@@ -42,6 +43,7 @@ impl Emitter<'_> {
         }
         let (row, count) = (self.row(), self.lanes / self.row());
         let firsts = match self.shape(value) {
+            Shape::Varying if self.by_rows.contains_key(&value) => self.kept_firsts(value),
             Shape::Uniform => {
                 let scalar = self.scalar(value);
                 self.with_lanes(count, |me| me.splat(&scalar))
@@ -63,19 +65,107 @@ impl Emitter<'_> {
     /// The group's lanes, from the rows' first ones.
     pub(super) fn from_firsts(&mut self, value: Value) -> Option<Val> {
         let stride = self.in_row(value)?.line()?.0;
+        if self.by_rows.contains_key(&value) {
+            self.firsts(value);
+        }
         let firsts = self.rows.get(&value)?.clone();
+        Some(self.spread(&firsts, stride))
+    }
+
+    /// All lanes of rows with these first lanes.
+    fn spread(&mut self, firsts: &Val, stride: i64) -> Val {
         let row = self.row() as usize;
         let picks: Vec<_> = (0..self.lanes as usize).map(|lane| Some(lane / row)).collect();
-        let starts = self.shuffle(&firsts, None, &picks);
+        let starts = self.shuffle(firsts, None, &picks);
         if stride == 0 {
-            return Some(starts);
+            return starts;
         }
-        let bits = starts.ty.bits();
+        let steps = self.steps(starts.ty.bits(), stride);
+        self.b.add(&starts, &steps)
+    }
+
+    /// How far each lane's number is from its row's first.
+    fn steps(&self, bits: u32, stride: i64) -> Val {
+        let row = self.row() as usize;
         let step =
             |lane: usize| Builder::int(Type::int(bits, 1), (lane % row) as i128 * i128::from(stride)).typed();
         let steps = (0..self.lanes as usize).map(step).collect::<Vec<_>>().join(", ");
-        Some(self.b.add(&starts, &Val::new(starts.ty, format!("<{steps}>"))))
+        Val::new(Type::int(bits, self.lanes), format!("<{steps}>"))
     }
+
+    // ---- from region to region ----
+
+    /// Of a line within each row the rows' first lanes are kept; all lanes' values only by the masked copy.
+    pub(super) fn is_by_rows(&self, saved: &Saved) -> bool {
+        let is_number = matches!(saved.ty, Ty::B16 | Ty::B32 | Ty::B64);
+        let is_line = saved.in_run.is_some_and(|shape| !shape.is_varying());
+        is_number && is_line && saved.shape.is_varying() && !saved.is_block_uniform && !saved.is_reduced_here
+    }
+
+    /// Whether what is kept of it stands for all lanes only while assumed lines hold.
+    pub(super) fn is_assumed(&self, saved: &Saved) -> bool {
+        let in_rows = self.is_by_rows(saved) && saved.in_run.is_some_and(Shape::is_assumed);
+        saved.shape.is_assumed() || in_rows
+    }
+
+    pub(super) fn firsts_bytes(&self, saved: &Saved) -> u64 {
+        u64::from(saved.ty.bits() / 8 * (self.lanes / self.row()))
+    }
+
+    /// The region's parameters that are kept so, with their numbers.
+    pub(super) fn kept_by_rows(&self) -> HashMap<Value, usize> {
+        let here = self.here();
+        let params = here.function.blocks[0].params.iter().zip(&here.saved).enumerate();
+        params
+            .filter(|(_, (_, saved))| self.is_by_rows(saved))
+            .map(|(nth, (&param, _))| (param, nth))
+            .collect()
+    }
+
+    /// Whether the group began the region in the unmasked copy; only where the masked one has to know.
+    pub(super) fn whole_slot(&self) -> Option<String> {
+        (!self.by_rows.is_empty()).then(|| format!("%whole{}", self.region))
+    }
+
+    fn kept_firsts(&mut self, param: Value) -> Val {
+        let saved = self.here().saved[self.by_rows[&param]].clone();
+        let at = self.places[&saved.value].firsts.unwrap_or_default();
+        let ty = Type::of(saved.ty, self.lanes / self.row());
+        let bytes = self.firsts_bytes(&saved);
+        let from = self.in_context(at, bytes);
+        self.b.assign(ty, format_args!("load {ty}, ptr {from}, align {}", bytes.min(64)))
+    }
+
+    /// All lanes of a value that the region finds by rows.
+    pub(super) fn from_kept_firsts(&mut self, param: Value) -> Option<Val> {
+        let saved = self.here().saved[*self.by_rows.get(&param)?].clone();
+        let stride = saved.in_run?.line()?.0;
+        let firsts = self.kept_firsts(param);
+        let spread = self.spread(&firsts, stride);
+        if self.copy == Copy::Unmasked {
+            return Some(spread);
+        }
+        let all = self.vector_in_context(&saved)?;
+        let slot = self.whole_slot()?;
+        let bit = Type::int(1, 1);
+        let whole = self.b.assign(bit, format_args!("load {bit}, ptr {slot}"));
+        let picked = format!("select {}, {}, {}", whole.typed(), spread.typed(), all.typed());
+        Some(self.b.assign(all.ty, picked))
+    }
+
+    /// What is kept of a value for the next region.
+    pub(super) fn firsts_to_keep(&mut self, value: Value) -> Val {
+        if self.copy == Copy::Unmasked {
+            return self.firsts(value);
+        }
+        // Right where the whole group is alive; otherwise the next region takes all lanes' values.
+        let all = self.vector(value);
+        let row = self.row() as usize;
+        let picks: Vec<_> = (0..self.lanes as usize / row).map(|nth| Some(nth * row)).collect();
+        self.shuffle(&all, None, &picks)
+    }
+
+    // ---- operations ----
 
     /// Computes a result that varies by its rows' first lanes; false when it has to be by all lanes.
     pub(super) fn compute_by_rows(&mut self, at: usize, inst: &Inst) -> Result<bool, String> {
@@ -120,6 +210,32 @@ impl Emitter<'_> {
         let count = self.lanes / self.row();
         let holds = self.with_lanes(count, |me| me.all(&same));
         self.leave_unless(at, &holds);
+    }
+
+    /// The same in the masked copy, where a row's first lane may not be active: each lane asks for its row.
+    pub(super) fn bend_unless_rows_hold(&mut self, inst: &Inst) {
+        let Some(runs) = self.here().runs.as_ref().filter(|runs| is_checked(inst, &runs.shapes)) else {
+            return;
+        };
+        let lines = inst.args.iter().map(|&arg| (arg, runs.shapes[arg.index()]));
+        let Some((arg, Shape::Affine { stride, .. })) = lines.into_iter().find(|(_, it)| !it.is_uniform())
+        else {
+            return;
+        };
+        let signed = matches!(inst.op, Op::Sext) || matches!(inst.op, Op::MulWide(int) if int.signed);
+        let own = self.vector(arg);
+        let steps = self.steps(own.ty.bits(), stride);
+        let firsts = self.b.sub(&own, &steps);
+        let wide = self.b.resize(&firsts, 64, signed);
+        let last = self.b.bin_int("add", &wide, i128::from(stride) * i128::from(self.row() - 1));
+        let narrow = self.b.resize(&last, own.ty.bits(), false);
+        let again = self.b.resize(&narrow, 64, signed);
+        let wraps = self.b.icmp("ne", &again, &last);
+        let active = self.active();
+        let wraps = self.b.and(&wraps, &active);
+        let some = self.any(&wraps);
+        let holds = self.b.not(&some);
+        self.bend_unless(&holds);
     }
 
     /// The distance of a row's lanes in memory, if an access is better done row by row.

@@ -289,7 +289,8 @@ impl Emitter<'_> {
         }
         if rest.masked {
             slots.extend(blocks.iter().map(|&block| (self.mask_slot(block), self.slot_ty(self.mask_ty()))));
-            slots.push((self.flag_slot(), Type::int(1, 1)));
+            let flags = [Some(self.flag_slot()), self.whole_slot()];
+            slots.extend(flags.into_iter().flatten().map(|flag| (flag, Type::int(1, 1))));
         }
         slots
     }
