@@ -518,6 +518,75 @@ fn float_products() {
     }
 }
 
+/// Products that follow each other with a factor in common, some of which need the sum of one before.
+#[test]
+fn products_that_share_a_factor() {
+    let mut seed = 11;
+    let mut matrix = |rows: usize, columns: usize| -> Vec<Vec<i64>> {
+        (0..rows).map(|_| (0..columns).map(|_| F16.some(&mut seed)).collect()).collect()
+    };
+    let a = [matrix(16, 16), matrix(16, 16)];
+    let b = [matrix(16, 8), matrix(16, 8)];
+    let case = dense([16, 8, 16], [F32, F16, F16, F32]);
+    let mut input = vec![];
+    for (factor, place) in [(&a[0], case.a), (&a[1], case.a), (&b[0], case.b), (&b[1], case.b)] {
+        let bits = factor.iter().map(|row| row.iter().map(|&it| F16.encode(it)).collect()).collect();
+        input.extend(fragment(F16, &bits, 1, place));
+    }
+    // Registers of A, of B, and the sums: which A and B, and the sum before.
+    let (of_a, of_b) = (["{%r0, %r1, %r2, %r3}", "{%r4, %r5, %r6, %r7}"], ["{%r8, %r9}", "{%r10, %r11}"]);
+    let steps: [(usize, usize, Option<usize>); 7] = [
+        (0, 0, None),
+        (0, 1, None),
+        (1, 1, Some(0)),
+        (1, 0, Some(1)),
+        (0, 0, Some(3)),
+        (0, 1, Some(4)),
+        (1, 1, Some(5)),
+    ];
+    let sum = |nth: usize| {
+        let names: Vec<String> = (0..4).map(|i| format!("%f{}", 4 * nth + i)).collect();
+        format!("{{{}}}", names.join(", "))
+    };
+    let mut body = String::new();
+    for (nth, &(x, y, before)) in steps.iter().enumerate() {
+        let c = before.map_or("{0f00000000, 0f00000000, 0f00000000, 0f00000000}".to_owned(), sum);
+        let (d, x, y) = (sum(nth), of_a[x], of_b[y]);
+        writeln!(body, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {d}, {x}, {y}, {c};").unwrap();
+    }
+    for (nth, name) in (8..12).chain(24..28).enumerate() {
+        writeln!(body, "st.global.f32 [%to+{}], %f{name};", 128 * nth).unwrap();
+    }
+    let mut kernel = String::from(
+        ".version 8.7\n.target sm_90\n.address_size 64\n\
+         .visible .entry kernel(.param .u64 from, .param .u64 to)\n{\n\
+         .reg .b32 %r<12>, %l;\n.reg .f32 %f<28>;\n.reg .b64 %from, %to, %o;\n\
+         ld.param.u64 %from, [from];\nld.param.u64 %to, [to];\nmov.u32 %l, %laneid;\n\
+         mul.wide.u32 %o, %l, 4;\nadd.u64 %from, %from, %o;\nadd.u64 %to, %to, %o;\n",
+    );
+    for nth in 0..12 {
+        writeln!(kernel, "ld.global.b32 %r{nth}, [%from+{}];", 128 * nth).unwrap();
+    }
+    let kernel = kernel + &body + "ret;\n}\n";
+    let product = |x: usize, y: usize, row: usize, column: usize| -> i64 {
+        (0..16).map(|k| a[x][row][k] * b[y][k][column]).sum()
+    };
+    let cells = |sum: &dyn Fn(usize, usize) -> i64| -> Bits {
+        (0..16).map(|row| (0..8).map(|column| F32.encode(sum(row, column))).collect()).collect()
+    };
+    let third = cells(&|row, column| product(0, 0, row, column) + product(1, 1, row, column));
+    let last = cells(&|row, column| {
+        let twice = product(0, 1, row, column) * 2;
+        twice + product(1, 0, row, column) + product(0, 0, row, column) + product(1, 1, row, column)
+    });
+    for how in settings() {
+        let output = run(&kernel, &how, &input, 1024);
+        for (found, expected) in output.chunks(512).zip([&third, &last]) {
+            assert!(gathered(F32, (16, 8), 1, case.c, found) == *expected, "{:?}", how.setting);
+        }
+    }
+}
+
 #[test]
 fn small_float_products() {
     for size in [[16, 8, 16], [16, 8, 32]] {

@@ -60,6 +60,10 @@ impl Emitter<'_> {
             if group.is_empty() || self.window_access(&group) {
                 continue;
             }
+            if let [Inst { op: Op::Mma(_), .. }, _] = group[..] {
+                self.mma(&group)?;
+                continue;
+            }
             for inst in group {
                 self.instruction(at, inst)?;
             }

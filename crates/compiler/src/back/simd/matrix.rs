@@ -2,73 +2,129 @@
 
 use super::Emitter;
 use crate::back::llvm::Type;
-use crate::back::llvm::inst::matrix::{self, Layout};
-use crate::ir::{Inst, Value};
+use crate::back::llvm::inst::matrix::{self, Layout, Product};
+use crate::ir::{Inst, Op, Order, Value};
 use crate::matrix::{Mma, Part};
-use std::collections::HashMap;
 
 /// Number of the first scratch buffer for sums; those before are others.
 const FIRST_SUM: usize = 8;
 
+/// Instructions that a product waits for at most.
+const REACH: usize = 64;
+
 /// Operands of each kind that are laid out at a time.
 const OPERANDS: usize = 8;
 
-/// Operands of the block being written that are laid out in memory.
+/// Operands of the block being written that are laid out in memory, those used last at the end.
 #[derive(Default)]
-pub(super) struct Operands {
-    places: Vec<(Operand, String)>,
-    /// How many there have been of each.
-    made: HashMap<Part, usize>,
-}
+pub(super) struct Operands(Vec<Operand>);
 
-type Operand = (Mma, Part, Vec<Value>);
+#[derive(Clone)]
+struct Operand {
+    mma: Mma,
+    part: Part,
+    registers: Vec<Value>,
+    /// Of the places for its part.
+    number: usize,
+    place: String,
+}
 
 impl Operands {
     pub(super) fn clear(&mut self) {
-        *self = Operands::default();
+        self.0.clear();
+    }
+
+    /// Takes out the operand that is these registers.
+    fn find(&mut self, mma: &Mma, part: Part, registers: &[Value]) -> Option<Operand> {
+        let is_it = |it: &Operand| (&it.mma, it.part, &it.registers[..]) == (mma, part, registers);
+        self.0.iter().position(is_it).map(|at| self.0.remove(at))
+    }
+
+    /// A place for one more: a new one, or that of the operand that was not used for the longest time.
+    fn number(&mut self, part: Part) -> usize {
+        let mut of_part = self.0.iter().enumerate().filter(|(_, it)| it.part == part);
+        let oldest = of_part.next().map(|(at, _)| at);
+        let count = oldest.map_or(0, |_| 1 + of_part.count());
+        match oldest.filter(|_| count >= OPERANDS) {
+            Some(at) => self.0.remove(at).number,
+            None => count,
+        }
     }
 }
 
 impl Emitter<'_> {
-    pub(super) fn mma(&mut self, mma: &Mma, inst: &Inst) -> Result<(), String> {
-        match Layout::of(mma) {
-            Some(layout) => self.product(&layout, mma, inst),
-            None => self.call_product(mma, inst)?,
+    /// The product that can be done together with the one at `first`, which waits for it: a factor is the same, and
+    /// nothing in between needs the first's result.
+    pub(super) fn twin(&self, insts: &[Inst], first: usize) -> Option<usize> {
+        let Op::Mma(mma) = &insts[first].op else { return None };
+        Layout::of(mma).filter(|layout| layout.fits(&self.b, 2))?;
+        let factors = |inst: &Inst| {
+            let (a, b) = (mma.registers(Part::A) as usize, mma.registers(Part::B) as usize);
+            (inst.args[..a].to_vec(), inst.args[a..a + b].to_vec())
+        };
+        let own = factors(&insts[first]);
+        for (at, inst) in insts.iter().enumerate().skip(first + 1).take(REACH) {
+            if inst.args.iter().any(|arg| insts[first].results.contains(arg)) {
+                return None;
+            }
+            if inst.op == insts[first].op {
+                let other = factors(inst);
+                return (own.0 == other.0 || own.1 == other.1).then_some(at);
+            }
+            if !inst.op.is_pure() && !matches!(inst.op, Op::Load { order: Order::Weak, .. }) {
+                return None;
+            }
         }
-        for &result in &inst.results {
+        None
+    }
+
+    /// Products of one form.
+    pub(super) fn mma(&mut self, insts: &[&Inst]) -> Result<(), String> {
+        let Some(Inst { op: Op::Mma(mma), .. }) = insts.first() else { return Ok(()) };
+        match Layout::of(mma) {
+            Some(layout) => self.multiply(&layout, mma, insts),
+            None => insts.iter().try_for_each(|inst| self.call_product(mma, inst))?,
+        }
+        for &result in insts.iter().flat_map(|inst| &inst.results) {
             self.write_in_place(result);
         }
         Ok(())
     }
 
-    fn product(&mut self, layout: &Layout<'_>, mma: &Mma, inst: &Inst) {
-        let (a, rest) = inst.args.split_at(mma.registers(Part::A) as usize);
-        let (b, rest) = rest.split_at(mma.registers(Part::B) as usize);
-        let places = [(Part::A, a), (Part::B, b)]
-            .map(|(part, args)| self.laid_out(layout, (*mma, part, args.to_vec())));
-        let c = self.vectors_of(&rest[..mma.registers(Part::C) as usize]);
-        let sums: Vec<String> =
-            (0..layout.sums()).map(|nth| self.scratch(FIRST_SUM + nth, layout.sum_ty())).collect();
-        let product = layout.multiply(&mut self.b, places.each_ref().map(String::as_str), &c, &sums);
-        for (&result, val) in inst.results.iter().zip(product) {
-            self.define_vector(result, val);
+    fn multiply(&mut self, layout: &Layout<'_>, mma: &Mma, insts: &[&Inst]) {
+        let mut products = vec![];
+        for inst in insts {
+            let (a, rest) = inst.args.split_at(mma.registers(Part::A) as usize);
+            let (b, rest) = rest.split_at(mma.registers(Part::B) as usize);
+            let (a, b) = (self.laid_out(layout, mma, Part::A, a), self.laid_out(layout, mma, Part::B, b));
+            let c = self.vectors_of(&rest[..mma.registers(Part::C) as usize]);
+            products.push(Product { a, b, c });
+        }
+        let slots = products.len() * layout.sums();
+        let slots: Vec<String> =
+            (0..slots).map(|nth| self.scratch(FIRST_SUM + nth, layout.sum_ty())).collect();
+        let found = layout.multiply(&mut self.b, &products, &slots);
+        for (inst, registers) in insts.iter().zip(found) {
+            for (&result, val) in inst.results.iter().zip(registers) {
+                self.define_vector(result, val);
+            }
         }
     }
 
     /// Where A or B is laid out. Products that follow each other often have one of them in common.
-    fn laid_out(&mut self, layout: &Layout<'_>, operand: Operand) -> String {
-        if let Some((_, place)) = self.operands.places.iter().find(|(other, _)| *other == operand) {
-            return place.clone();
-        }
-        let made = self.operands.made.entry(operand.1).or_default();
-        let number = *made % OPERANDS;
-        *made += 1;
-        // A product's A and B never share a place.
-        let place = self.registers(&format!("{:?}{number}.", operand.1), layout.bytes(operand.1));
-        self.operands.places.retain(|(_, other)| *other != place);
-        let registers = self.vectors_of(&operand.2);
-        layout.lay_out(&mut self.b, operand.1, &registers, &place);
-        self.operands.places.push((operand, place.clone()));
+    fn laid_out(&mut self, layout: &Layout<'_>, mma: &Mma, part: Part, registers: &[Value]) -> String {
+        let operand = match self.operands.find(mma, part, registers) {
+            Some(known) => known,
+            None => {
+                let number = self.operands.number(part);
+                let place = self.registers(&format!("{part:?}{number}."), layout.bytes(part));
+                let vectors = self.vectors_of(registers);
+                layout.lay_out(&mut self.b, part, &vectors, &place);
+                Operand { mma: *mma, part, registers: registers.to_vec(), number, place }
+            }
+        };
+        let place = operand.place.clone();
+        self.operands.0.push(operand);
         place
     }
 

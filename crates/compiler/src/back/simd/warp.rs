@@ -22,7 +22,7 @@ impl Emitter<'_> {
             Op::Redux(op, int) => self.redux(*op, int.signed, inst),
             Op::Elect => self.elect(inst),
             Op::Match { all, .. } => self.matches(*all, inst),
-            Op::Mma(mma) => self.mma(mma, inst)?,
+            Op::Mma(_) => self.mma(&[inst])?,
             op => return Err(format!("setting S does not have {op:?}")),
         }
         Ok(())

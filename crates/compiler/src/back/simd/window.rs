@@ -72,6 +72,12 @@ impl Emitter<'_> {
         let mut groups: Vec<Vec<usize>> = (0..insts.len()).map(|at| vec![at]).collect();
         let mut taken = vec![false; insts.len()];
         for first in 0..insts.len() {
+            if let Some(second) = self.twin(insts, first).filter(|_| !taken[first]) {
+                groups[first].clear();
+                groups[second] = vec![first, second];
+                taken[second] = true;
+                continue;
+            }
             let members = self.companions(insts, first, &taken);
             let all: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
             if members.len() < 2 || self.as_window(&all).is_none() {

@@ -9,7 +9,7 @@
 
 mod registers;
 
-pub use registers::Layout;
+pub use registers::{Layout, Product};
 
 use super::super::builder::{Builder, Val};
 use super::super::ty::{Scalar, Type};

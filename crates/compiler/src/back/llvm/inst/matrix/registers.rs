@@ -25,6 +25,13 @@ pub struct Layout<'m> {
     b: Side,
 }
 
+/// One of several products with the same layout: where A and B are laid out, and C.
+pub struct Product {
+    pub a: String,
+    pub b: String,
+    pub c: Vec<Val>,
+}
+
 /// A or B.
 struct Side {
     /// Each row's place among those of its tile, the same in all tiles.
@@ -84,31 +91,28 @@ impl<'m> Layout<'m> {
         }
     }
 
-    /// The result's registers. `a` and `b` are where the operands are laid out, `slots` memory for each vector of the
-    /// result, which LLVM turns into registers.
-    pub fn multiply(
-        &self,
-        builder: &mut Builder,
-        [a, b]: [&str; 2],
-        c: &[Val],
-        slots: &[String],
-    ) -> Vec<Val> {
-        let mut writer = Writer { b: builder, mma: self.mma, name: String::new() };
-        let starts = writer.starts_of(c);
+    /// Whether so many products can be summed at a time.
+    pub fn fits(&self, b: &Builder, products: usize) -> bool {
+        products * self.sums() <= at_once(b, self.sum_ty())
+    }
+
+    /// The results' registers. `slots` is memory for all vectors of all results, which LLVM turns into registers.
+    pub fn multiply(&self, b: &mut Builder, products: &[Product], slots: &[String]) -> Vec<Vec<Val>> {
+        let mut writer = Writer { b, mma: self.mma, name: String::new() };
         let ty = self.sum_ty();
+        let starts: Vec<Val> = products.iter().flat_map(|product| writer.starts_of(&product.c)).collect();
         for (start, slot) in starts.iter().zip(slots) {
-            let zero = writer.number().is_int().then(|| Builder::bits(ty, 0));
+            let zero = ty.is_int().then(|| Builder::bits(ty, 0));
             writer.keep(slot, zero.as_ref().unwrap_or(start));
         }
-        let at_once = writer.at_once() as usize;
         let all: Vec<usize> = (0..starts.len()).collect();
-        for vectors in all.chunks(at_once) {
+        for vectors in all.chunks(at_once(writer.b, ty)) {
             let unrolled = writer.unrolled(vectors.len() as u32);
             let places = writer.depth(Part::A) * TILE;
             writer.rolled(places, unrolled * TILE, |me, first| {
                 for step in 0..unrolled {
                     let place = me.b.bin_int("add", first, (step * TILE).into());
-                    self.step(me, [a, b], vectors, slots, &place);
+                    self.step(me, products, vectors, slots, &place);
                 }
             });
         }
@@ -117,18 +121,25 @@ impl<'m> Layout<'m> {
             let sum = writer.kept(slot, ty);
             sums.push(writer.finish(&sum, Some(start)));
         }
-        writer.registers_of(&sums)
+        sums.chunks(self.sums()).map(|sums| writer.registers_of(sums)).collect()
     }
 
-    /// Adds one step's products to some vectors of the result.
-    fn step(&self, me: &mut Writer<'_>, from: [&str; 2], vectors: &[usize], slots: &[String], place: &Val) {
-        let mut taken: HashMap<(usize, &Take), Val> = HashMap::new();
+    /// Adds one step's products to some vectors of the results.
+    fn step(
+        &self,
+        me: &mut Writer<'_>,
+        products: &[Product],
+        vectors: &[usize],
+        slots: &[String],
+        place: &Val,
+    ) {
+        let mut taken: HashMap<(&str, &Take), Val> = HashMap::new();
         for &vector in vectors {
-            let [left, right] = [Part::A, Part::B].map(|part| {
-                let take = &self.side(part).takes[vector];
-                let which = usize::from(part == Part::B);
-                let taken = taken.entry((which, take));
-                taken.or_insert_with(|| me.take(part, from[which], take, place)).clone()
+            let product = &products[vector / self.sums()];
+            let [left, right] = [(Part::A, &product.a), (Part::B, &product.b)].map(|(part, from)| {
+                let take = &self.side(part).takes[vector % self.sums()];
+                let taken = taken.entry((from, take));
+                taken.or_insert_with(|| me.take(part, from, take, place)).clone()
             });
             let slot = &slots[vector];
             let sum = me.kept(slot, left.ty);
@@ -140,6 +151,14 @@ impl<'m> Layout<'m> {
     fn side(&self, part: Part) -> &Side {
         if part == Part::A { &self.a } else { &self.b }
     }
+}
+
+/// Vectors of results that are summed at a time: they fill half of the CPU's registers.
+fn at_once(b: &Builder, ty: Type) -> usize {
+    let bits = b.vector_bits().max(128);
+    let registers = if bits >= 512 { 32 } else { 16 };
+    let each = (ty.lanes * ty.bits()).div_ceil(bits);
+    (registers / 2 / each).max(1) as usize
 }
 
 impl Side {
@@ -180,14 +199,6 @@ impl Side {
 }
 
 impl Writer<'_> {
-    /// Vectors of the result that are summed at a time: they fill half of the CPU's registers.
-    fn at_once(&self) -> u32 {
-        let bits = self.b.vector_bits().max(128);
-        let registers = if bits >= 512 { 32 } else { 16 };
-        let each = (LANES * self.number().bits()).div_ceil(bits);
-        (registers / 2 / each).max(1)
-    }
-
     /// Steps in one trip of the loop: short ones would be mostly loop.
     fn unrolled(&self, vectors: u32) -> u32 {
         let depth = self.depth(Part::A);
