@@ -210,6 +210,8 @@ const PYCUDA: Client = Client {
         ("PATH", "{nvcc}/bin:{path}"),
         ("LD_LIBRARY_PATH", "{lib}:{cuda}/lib"),
         ("XDG_CACHE_HOME", "{dir}/cache"),
+        // cuRAND's headers.
+        ("NVCC_APPEND_FLAGS", "-I{cuda}/include"),
         // Its largest tests would take all of the machine's memory.
         ("CUDAWAY_CPU_MEMORY_MB", "4000"),
     ],
