@@ -31,6 +31,9 @@ pub struct Args {
     /// Minutes that a suite may take.
     #[arg(long, default_value_t = 240)]
     limit: u64,
+    /// Go on where the time limit ended an earlier run.
+    #[arg(long)]
+    resume: bool,
     #[command(flatten)]
     setup: setup::Args,
 }
@@ -45,7 +48,8 @@ pub fn smoke(lib: &Path) -> impl Iterator<Item = (&'static str, Option<Result<()
 
 fn few(client: &Client, lib: &Path) -> Result<()> {
     let ready = prepare::prepare(client)?;
-    let extent = Extent { lib: lib.to_owned(), sample: QUICK, limit: Duration::from_secs(900) };
+    let extent =
+        Extent { lib: lib.to_owned(), sample: QUICK, limit: Duration::from_secs(900), resume: false };
     for suite in client.suites {
         let done = run::suite(client, suite, &ready, &extent)?;
         let unknown: Vec<String> = done
@@ -97,7 +101,12 @@ fn one(client: &Client, args: &Args) -> Result<usize> {
     let mut suites = Vec::new();
     for suite in client.suites {
         let sample = if args.quick { QUICK } else { args.sample.unwrap_or(suite.sample) };
-        let extent = Extent { lib: setup::lib_dir(), sample, limit: Duration::from_secs(60 * args.limit) };
+        let extent = Extent {
+            lib: setup::lib_dir(),
+            sample,
+            limit: Duration::from_secs(60 * args.limit),
+            resume: args.resume,
+        };
         let done = run::suite(client, suite, &ready, &extent)?;
         println!(
             "{}: {} passed, {} failed, {} skipped; {} launches of {} kernels; {:.1} min",

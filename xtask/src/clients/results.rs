@@ -189,6 +189,14 @@ pub fn from_script(text: &str, passed: bool, described: &str) -> Vec<Ending> {
     endings
 }
 
+/// Launches of all processes of a suite, and the most kernels that one of them launched.
+pub fn launches_of_runs(text: &str) -> (u64, usize) {
+    let lines = text.lines().filter_map(|line| line.strip_prefix("launches\t")?.split_once('\t'));
+    let numbers =
+        lines.filter_map(|(launches, kernels)| Some((launches.parse::<u64>().ok()?, kernels.parse().ok()?)));
+    numbers.fold((0, 0), |(sum, most), (launches, kernels): (u64, usize)| (sum + launches, most.max(kernels)))
+}
+
 /// Launches and kernels in what `CUDAWAY_PROFILE` printed, for all processes of the run.
 pub fn launches(stderr: &str) -> (u64, usize) {
     let rows = stderr.lines().filter_map(|line| {

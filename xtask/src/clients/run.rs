@@ -1,5 +1,6 @@
 //! Runs one suite of one client.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -19,6 +20,8 @@ pub struct Extent {
     /// At most so many tests; 0 for all.
     pub sample: usize,
     pub limit: Duration,
+    /// Goes on where the time limit ended an earlier run.
+    pub resume: bool,
 }
 
 pub fn suite(client: &Client, suite: &Suite, ready: &Ready, extent: &Extent) -> Result<results::Suite> {
@@ -70,7 +73,9 @@ fn pytest(
     counted: &mut results::Suite,
 ) -> Result<Vec<Ending>> {
     let file = ready.dir.join("results.tsv");
-    let _ = fs::remove_file(&file);
+    if !extent.resume {
+        let _ = fs::remove_file(&file);
+    }
     let until = Instant::now() + extent.limit;
     let mut before = 0;
     loop {
@@ -91,10 +96,13 @@ fn pytest(
         let ended = place(client, ready, extent, run)?.limit(left).run()?;
         fs::write(ready.dir.join("pytest.log"), format!("{}\n{}", ended.stdout, ended.stderr))?;
         let (launched, kernels) = launches(&ended.stderr);
-        counted.launches += launched;
-        counted.kernels = counted.kernels.max(kernels);
+        let mut text = fs::read_to_string(&file).unwrap_or_default();
+        if launched > 0 {
+            let _ = writeln!(text, "launches\t{launched}\t{kernels}");
+            fs::write(&file, &text)?;
+        }
+        (counted.launches, counted.kernels) = results::launches_of_runs(&text);
         counted.unfinished = ended.timed_out;
-        let text = fs::read_to_string(&file).unwrap_or_default();
         let mut endings = results::from_plugin(&text);
         if ended.timed_out {
             // We ended the one that was running.
