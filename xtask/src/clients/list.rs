@@ -265,10 +265,16 @@ const CUPY: Client = Client {
         sample: 150,
         null_passes: None,
     }],
-    reasons: &[Reason {
-        of: "cupy_backends/cuda/libs",
-        why: "needs cuBLAS, cuSOLVER or another library whose kernels are machine code only",
-    }],
+    reasons: &[
+        Reason {
+            of: "cupy_backends/cuda/libs",
+            why: "needs cuBLAS, cuSOLVER or another library whose kernels are machine code only",
+        },
+        Reason {
+            of: "Timeout (>300",
+            why: "LLVM compiles a kernel of CUB or Thrust for longer than the limit of 300 s, on a busy machine",
+        },
+    ],
     note: "With `CUPY_COMPILE_WITH_PTX=1`, without which NVRTC makes machine code.",
 };
 
