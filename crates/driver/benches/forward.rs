@@ -123,13 +123,6 @@ fn forward(criterion: &mut Criterion) {
     );
     pair(
         criterion,
-        "stream query",
-        // SAFETY: see above.
-        ("hipStreamQuery", || unsafe { hip.hipStreamQuery(null_mut()) }),
-        &[("cuStreamQuery", &|| stream::cuStreamQuery(own_stream))],
-    );
-    pair(
-        criterion,
         "stream synchronize",
         // SAFETY: see above.
         ("hipStreamSynchronize", || unsafe { hip.hipStreamSynchronize(null_mut()) }),
