@@ -494,6 +494,9 @@ fn memory_may_outlive_the_graph_that_allocated_it() {
     let by_hand = made(|g| graph::cuGraphCreate(g, 0));
     let (_, address) = allocated(by_hand);
     let auto = made(|e| graph_exec::cuGraphInstantiateWithFlags(e, by_hand, 1));
+    let mut none: CUgraphExec = core::ptr::null_mut();
+    let both = graph_exec::cuGraphInstantiateWithFlags((&mut none).into(), by_hand, 1 | 4);
+    assert!(matches!(both, Err(Error::InvalidValue(_))), "such graphs are not launched from the device");
     launch(auto, &scene);
     launch(auto, &scene);
     graph_exec::cuGraphExecDestroy(auto).unwrap();

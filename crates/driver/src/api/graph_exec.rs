@@ -20,8 +20,12 @@ use crate::{Error, Result};
 
 /// Flags about uploading and node priorities change nothing here; launches from the device are not there.
 fn check_flags(flags: u64) -> Result {
+    const AUTO_FREE_ON_LAUNCH: u64 = 1;
     const DEVICE_LAUNCH: u64 = 4;
+    const BOTH: u64 = AUTO_FREE_ON_LAUNCH | DEVICE_LAUNCH;
     match flags {
+        // CUDA: the two exclude each other.
+        flags if flags & BOTH == BOTH => Err(Error::InvalidValue("flags")),
         flags if flags & DEVICE_LAUNCH != 0 => Err(Error::NotSupported("graphs launched from the device")),
         0..=15 => Ok(()),
         _ => Err(Error::InvalidValue("flags")),
