@@ -865,6 +865,8 @@ pub struct Local {
     pub name: String,
     pub bytes: u64,
     pub align: u64,
+    /// Bytes of one of its declared type.
+    pub element: u64,
 }
 
 /// A kernel or device function.

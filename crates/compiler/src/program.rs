@@ -89,6 +89,8 @@ pub struct Global {
     pub space: GlobalSpace,
     pub bytes: u64,
     pub align: u64,
+    /// Bytes of one of its declared type.
+    pub element: u64,
     /// Initial bytes; what is missing up to `bytes` is zero.
     pub init: Vec<u8>,
     pub relocations: Vec<Relocation>,
@@ -105,6 +107,8 @@ pub struct Shared {
     pub name: String,
     pub bytes: u64,
     pub align: u64,
+    /// Bytes of one of its declared type.
+    pub element: u64,
     pub is_extern: bool,
 }
 

@@ -13,7 +13,7 @@ use ptx::ast::{
 
 use super::builder::{Builder, Var};
 use super::instruction::{Failure, Instr, Lower, fail, register_ty};
-use super::layout::{self, Shape};
+use super::layout::{self, Layout, Shape};
 use super::link::{self, Defined};
 use super::scope::{Entity, Found, ParamBuffer, Register, Scopes};
 use super::table::{self, Effect};
@@ -25,7 +25,7 @@ use crate::program::{Cause, Diagnostic, Shared};
 pub(crate) struct Lowerer<'l, 'i, 'a> {
     pub(super) module: &'l Module,
     /// The program's shared variables; the function adds its own.
-    shared: &'l mut Vec<Shared>,
+    pub(super) shared: &'l mut Vec<Shared>,
     pub(super) unit: usize,
     pub(super) b: Builder,
     pub(super) scopes: Scopes<'i, 'a>,
@@ -237,7 +237,8 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     ) -> Entity<'i, 'a> {
         let name = variable.names.first().map_or("", |name| name.name.value);
         let bytes = u64::from(shape.chunk) * u64::from(shape.count);
-        let local = self.new_local(name, bytes, shape.align);
+        let local =
+            self.new_local(name, Layout { bytes, align: shape.align, element: u64::from(shape.chunk) });
         let base = self.b.emit1(Op::LocalAddr(local), &[], Ty::B64);
         for (at, &value) in values.iter().enumerate() {
             let op = Op::Store {
@@ -252,9 +253,10 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         Entity::Local(local)
     }
 
-    pub(super) fn new_local(&mut self, name: &str, bytes: u64, align: u64) -> ir::LocalId {
+    pub(super) fn new_local(&mut self, name: &str, layout: Layout) -> ir::LocalId {
+        let Layout { bytes, align, element } = layout;
         let locals = self.b.locals();
-        locals.push(ir::Local { name: name.to_owned(), bytes, align: align.max(1) });
+        locals.push(ir::Local { name: name.to_owned(), bytes, align: align.max(1), element });
         ir::LocalId(locals.len() as u32 - 1)
     }
 
@@ -396,7 +398,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             Space::Local => {
                 for name in &variable.names {
                     let layout = layout::layout(variable, name)?;
-                    let local = self.new_local(name.name.value, layout.bytes, layout.align);
+                    let local = self.new_local(name.name.value, layout);
                     self.declare_new(name.name, Entity::Local(local));
                 }
             }

@@ -19,6 +19,8 @@ pub(crate) type Problem = (Span, String);
 pub(crate) struct Layout {
     pub(crate) bytes: u64,
     pub(crate) align: u64,
+    /// Bytes that `name[1]` is behind `name[0]`: one of the declared type, of a vector one of its parts.
+    pub(crate) element: u64,
 }
 
 /// A value for a size or count in the text.
@@ -66,7 +68,7 @@ pub(crate) fn layout(variable: &Variable<'_>, name: &Declarator<'_>) -> Result<L
     if align > 1 << 20 {
         return Err((name.span, "the alignment is too large".to_owned()));
     }
-    Ok(Layout { bytes, align })
+    Ok(Layout { bytes, align, element: scalar_bytes(variable.ty.value) })
 }
 
 /// How a parameter of a device function travels: `count` chunks of `chunk` bytes.
@@ -98,7 +100,7 @@ pub(crate) fn shape(variable: &Variable<'_>) -> Result<Shape, Problem> {
             &unnamed
         }
     };
-    let Layout { bytes, align } = layout(variable, name)?;
+    let Layout { bytes, align, .. } = layout(variable, name)?;
     let scalar = scalar_bytes(variable.ty.value);
     let is_scalar = name.dimensions.is_empty() && variable.vector.is_none();
     let (chunk, ty) = if is_scalar && scalar <= 8 {

@@ -302,6 +302,7 @@ impl<'i, 'a> Linker<'i, 'a> {
             space,
             bytes: layout.bytes,
             align: layout.align,
+            element: layout.element,
             init: vec![],
             relocations: vec![],
             opaque: None,
@@ -567,7 +568,13 @@ pub(crate) fn add_shared(
     layout: Layout,
     is_extern: bool,
 ) -> SharedId {
-    shared.push(Shared { name, bytes: layout.bytes, align: layout.align, is_extern });
+    shared.push(Shared {
+        name,
+        bytes: layout.bytes,
+        align: layout.align,
+        element: layout.element,
+        is_extern,
+    });
     SharedId(shared.len() as u32 - 1)
 }
 

@@ -61,6 +61,11 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                 let value = self.value(inner, ty)?;
                 Ok(self.b.emit1(Op::Not, &[value], Ty::Pred))
             }
+            OperandKind::Element(name, index) => {
+                let (_, base, offset) = self.element(name, index, operand.span)?;
+                let address = self.add_offset(base, offset);
+                Ok(self.resize(address, want, false))
+            }
             OperandKind::Sink => fail(operand.span, "`_` is not a source"),
             _ => fail(operand.span, "expected a register or a constant"),
         }
@@ -166,11 +171,52 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         }
     }
 
+    /// `name[index]`, an element of an array: its space, an address and what is to be added to that. As ptxas has it, an
+    /// index in a register is multiplied in its own width, and zeros fill what is missing to an address.
+    fn element(&mut self, name: &'a str, index: &Expression<'a>, span: Span) -> Lower<(Space, Value, i64)> {
+        let (space, base) = self.symbol_address(name, span)?;
+        let bytes = match self.entity(name) {
+            Some(Entity::Local(id)) => self.b.locals()[id.index()].element,
+            Some(Entity::Global(id)) => self.module.globals()[id.index()].element,
+            Some(Entity::Shared(id)) => self.shared[id.index()].element,
+            _ => match self.module.linked.symbol(self.unit, name) {
+                Some(Symbol::Global(id)) => self.module.globals()[id.index()].element,
+                Some(Symbol::Shared(id)) => self.shared[id.index()].element,
+                _ => return fail(span, format!("'{name}' is not an array")),
+            },
+        };
+        let (register, number) = split(index)?;
+        let offset = number.wrapping_mul(bytes as i64);
+        let Some(register) = register else { return Ok((space, base, offset)) };
+        let Some(Entity::Register(register)) = self.entity(register) else {
+            return fail(index.span, "an index is a register or a constant");
+        };
+        let int = match register.ty {
+            Ty::B32 => crate::ir::U32,
+            Ty::B64 => crate::ir::U64,
+            _ => return fail(index.span, "an index has 32 or 64 bits"),
+        };
+        let (ty, value) = (register.ty, self.b.read(register.vars[0]));
+        let size = self.b.constant(ty, bytes.into());
+        let scaled = self.b.emit1(Op::Int(IntBin::Mul, int), &[value, size], ty);
+        let scaled = self.resize(scaled, Ty::B64, false);
+        let base = self.b.emit1(Op::Int(IntBin::Add, crate::ir::U64), &[base, scaled], Ty::B64);
+        Ok((space, base, offset))
+    }
+
     /// `[base + offset]` of an access that says `explicit` as its space, or none.
     pub(super) fn place(&mut self, operand: &Operand<'a>, explicit: Option<Space>) -> Lower<Place> {
         let expression = match &operand.kind {
             OperandKind::Address(address) if address.more.is_empty() => &address.base,
             OperandKind::Address(_) => return fail(operand.span, "expected a plain address"),
+            OperandKind::Element(name, index) => {
+                let (space, base, offset) = self.element(name, index, operand.span)?;
+                return if agrees(explicit, space) {
+                    Ok(Place::Memory { space, base, offset })
+                } else {
+                    fail(operand.span, format!("'{name}' is not in that state space"))
+                };
+            }
             _ => return fail(operand.span, "expected an address in brackets"),
         };
         let (base, offset) = split(expression)?;
@@ -192,13 +238,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             }
             _ => {
                 let (space, base) = self.symbol_address(name, expression.span)?;
-                // A parameter that lives in local memory is still `.param` to the text.
-                let agrees = match explicit {
-                    None | Some(Space::Generic) => true,
-                    Some(Space::Param) => matches!(space, Space::Param | Space::Local),
-                    Some(explicit) => explicit == space,
-                };
-                if !agrees {
+                if !agrees(explicit, space) {
                     return fail(expression.span, format!("'{name}' is not in that state space"));
                 }
                 Ok(Place::Memory { space, base, offset })
@@ -483,6 +523,16 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
 
     pub(super) fn bitwise(&mut self, op: IntBin, ty: Ty, a: Value, b: Value) -> Value {
         self.b.emit1(Op::Int(op, Int { bits: ty.bits() as u8, signed: false }), &[a, b], ty)
+    }
+}
+
+/// Whether an access that says `explicit` may go to a symbol in `space`.
+fn agrees(explicit: Option<Space>, space: Space) -> bool {
+    match explicit {
+        None | Some(Space::Generic) => true,
+        // A parameter that lives in local memory is still `.param` to the text.
+        Some(Space::Param) => matches!(space, Space::Param | Space::Local),
+        Some(explicit) => explicit == space,
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) fn layout(name: &Declarator<'_>) -> Result<Layout, Problem> {
     let bytes =
         layout::dimensions(name)?.into_iter().try_fold(REFERENCE_BYTES, |bytes, n| bytes.checked_mul(n));
     match bytes.filter(|&bytes| bytes <= 1 << 20) {
-        Some(bytes) => Ok(Layout { bytes, align: 16 }),
+        Some(bytes) => Ok(Layout { bytes, align: 16, element: bytes }),
         None => Err((name.span, format!("'{}' is too large", name.name.value))),
     }
 }

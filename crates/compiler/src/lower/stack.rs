@@ -6,6 +6,7 @@ use ptx::ast::Type;
 use super::builder::Var;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
+use super::layout::Layout;
 use super::operand::immediate;
 use crate::ir::{Cmp, Fault, IntBin, LocalId, Op, Ty, U64, Value};
 
@@ -101,8 +102,10 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
             return stack;
         }
         // A variable that nobody wrote is zero: the stack is empty at entry.
-        let stack =
-            Stack { array: self.new_local("alloca", BYTES, MOST_ALIGN), used: self.b.new_var(Ty::B64) };
+        let stack = Stack {
+            array: self.new_local("alloca", Layout { bytes: BYTES, align: MOST_ALIGN, element: 1 }),
+            used: self.b.new_var(Ty::B64),
+        };
         self.stack = Some(stack);
         stack
     }
