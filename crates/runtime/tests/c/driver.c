@@ -77,6 +77,7 @@ int cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, 
                    void *stream, void **args, void **extra) {
     note(stream == (void *)2 ? "cuLaunchKernel(per-thread)" : "cuLaunchKernel");
     if (f != &kernel_add) return 400;
+    if (!gx || !gy || !gz || !bx || !by || !bz || gy > 65535 || bx * by * bz > 1024) return 1;
     const int *a = *(const int **)args[0], *b = *(const int **)args[1];
     int *c = *(int **)args[2], n = *(int *)args[3];
     for (unsigned i = 0; i < gx * bx && (int)i < n; i++) c[i] = a[i] + b[i];
