@@ -109,6 +109,16 @@ struct Access {
     mem: Mem,
 }
 
+impl Access {
+    /// Bits of a vector that others may read or write at the same time. PTX orders its elements in no way; on NVIDIA's devices
+    /// it is one access, and look-back scans keep a flag and its value in one.
+    fn whole(&self) -> Option<u32> {
+        let bits = self.ty.bits() * self.lanes as u32;
+        let is_one = self.lanes > 1 && self.ty.bits() >= 16 && bits <= 128;
+        (self.order != Order::Weak && is_one).then_some(bits)
+    }
+}
+
 fn access(i: &mut I<'_, '_>) -> Lower<Access> {
     let mmio = i.take("mmio");
     let order = i.order().unwrap_or_default();
@@ -159,8 +169,18 @@ pub(super) fn ld<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let element = register_ty(access.ty);
     let values = match l.place(a, access.space)? {
         Place::Memory { space, base, offset } => {
-            let op = Op::Load { space, mem: access.mem, offset, order: access.order, scope: access.scope };
-            l.b.emit(op, &[base], &vec![element; access.lanes])
+            let whole = access.whole();
+            let mem = whole.map_or(access.mem, |bits| Mem { bits: bits as u8, signed: false });
+            let op = Op::Load { space, mem, offset, order: access.order, scope: access.scope };
+            match whole {
+                Some(bits) => {
+                    let value = l.b.emit1(op, &[base], Ty::of_bits(bits));
+                    let parts = vec![Ty::of_bits(access.ty.bits()); access.lanes];
+                    let values = l.b.emit(Op::Unpack, &[value], &parts);
+                    values.into_iter().map(|value| l.resize(value, element, false)).collect()
+                }
+                None => l.b.emit(op, &[base], &vec![element; access.lanes]),
+            }
         }
         Place::Buffer { index, offset } => {
             let bytes = scalar_bytes(access.ty) as u32;
@@ -208,9 +228,17 @@ pub(super) fn st<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     }
     match l.place(a, access.space)? {
         Place::Memory { space, base, offset } => {
-            let op = Op::Store { space, mem: access.mem, offset, order: access.order, scope: access.scope };
+            let whole = access.whole();
+            let mem = whole.map_or(access.mem, |bits| Mem { bits: bits as u8, signed: false });
+            let op = Op::Store { space, mem, offset, order: access.order, scope: access.scope };
             let mut args = vec![base];
-            args.extend(values);
+            match whole {
+                Some(bits) => {
+                    let parts: Vec<Value> = values.into_iter().map(|value| l.untyped(value)).collect();
+                    args.push(l.b.emit1(Op::Pack, &parts, Ty::of_bits(bits)));
+                }
+                None => args.extend(values),
+            }
             l.b.emit(op, &args, &[]);
         }
         Place::Buffer { index, offset } => {
