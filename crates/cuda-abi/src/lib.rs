@@ -10,6 +10,7 @@
 #[expect(clippy::undocumented_unsafe_blocks, reason = "bindgen's `Default`: all-zero bytes are a value of every C struct here")]
 #[path = "generated/driver.rs"]
 mod driver;
+mod kernel_node;
 pub mod out;
 pub mod proc_address;
 pub mod runtime;

@@ -12,7 +12,7 @@ use cuda_abi::{
 
 use super::event::record_op;
 use super::execution;
-use super::graph_node::{attributes_of, batch_op, kernel_op, memcpy_op, memset_op, newer, parameters};
+use super::graph_node::{attributes_of, batch_op, kernel_op, memcpy_op, memset_op, parameters};
 use super::stream::wait_op;
 use crate::object::graph::capture::captured;
 use crate::object::graph::{Exec, Graph};
@@ -132,7 +132,7 @@ pub fn cuGraphExecKernelNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: &CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> Result {
-    cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode, &newer(nodeParams))
+    cuGraphExecKernelNodeSetParams_v2(hGraphExec, hNode, &nodeParams.into())
 }
 
 pub fn cuGraphExecMemcpyNodeSetParams(

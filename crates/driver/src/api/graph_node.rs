@@ -5,11 +5,10 @@ use std::sync::Arc;
 use cuda_abi::out::Out;
 use cuda_abi::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2, CUDA_CONDITIONAL_NODE_PARAMS,
-    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUDA_KERNEL_NODE_PARAMS_v3,
-    CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS_v2, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
-    CUDA_MEMSET_NODE_PARAMS_v2, CUcontext, CUdeviceptr, CUevent, CUgraph, CUgraphChildGraphNodeOwnership,
-    CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, CUgraphNodeType, CUkernelNodeAttrID,
-    CUkernelNodeAttrValue, CUlaunchAttribute,
+    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEM_ALLOC_NODE_PARAMS,
+    CUDA_MEM_ALLOC_NODE_PARAMS_v2, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2,
+    CUcontext, CUdeviceptr, CUevent, CUgraph, CUgraphChildGraphNodeOwnership, CUgraphEdgeData, CUgraphNode,
+    CUgraphNodeParams, CUgraphNodeType, CUkernelNodeAttrID, CUkernelNodeAttrValue, CUlaunchAttribute,
 };
 
 use super::event::record_op;
@@ -129,24 +128,6 @@ pub fn cuGraphAddKernelNode_v2(
     add(phGraphNode, hGraph, dependencies, numDependencies, |_| kernel_op(nodeParams, vec![]))
 }
 
-/// Before CUDA 12: without a CUkernel.
-pub(crate) fn newer(params: &CUDA_KERNEL_NODE_PARAMS_v1) -> CUDA_KERNEL_NODE_PARAMS {
-    CUDA_KERNEL_NODE_PARAMS {
-        func: params.func,
-        gridDimX: params.gridDimX,
-        gridDimY: params.gridDimY,
-        gridDimZ: params.gridDimZ,
-        blockDimX: params.blockDimX,
-        blockDimY: params.blockDimY,
-        blockDimZ: params.blockDimZ,
-        sharedMemBytes: params.sharedMemBytes,
-        kernelParams: params.kernelParams,
-        extra: params.extra,
-        kern: core::ptr::null_mut(),
-        ctx: core::ptr::null_mut(),
-    }
-}
-
 pub fn cuGraphAddKernelNode(
     phGraphNode: Out<'_, CUgraphNode>,
     hGraph: CUgraph,
@@ -154,7 +135,7 @@ pub fn cuGraphAddKernelNode(
     numDependencies: usize,
     nodeParams: &CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> Result {
-    cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies, &newer(nodeParams))
+    cuGraphAddKernelNode_v2(phGraphNode, hGraph, dependencies, numDependencies, &nodeParams.into())
 }
 
 pub fn cuGraphAddMemcpyNode(
@@ -339,7 +320,7 @@ pub(crate) fn parameters(node: &CUgraphNodeParams, attributes: Vec<CUlaunchAttri
     match node.type_ {
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => {
             // SAFETY: the member that belongs to the type.
-            kernel_op(&as_v2(unsafe { &body.kernel }), attributes)
+            kernel_op(&unsafe { &body.kernel }.into(), attributes)
         }
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => {
             // SAFETY: the member that belongs to the type.
@@ -390,23 +371,6 @@ pub(crate) fn parameters(node: &CUgraphNodeParams, attributes: Vec<CUlaunchAttri
             Err(Error::NotSupported("cuGraphNodeSetParams: nodes of this type"))
         }
         _ => Err(Error::InvalidValue("nodeParams.type")),
-    }
-}
-
-fn as_v2(params: &CUDA_KERNEL_NODE_PARAMS_v3) -> CUDA_KERNEL_NODE_PARAMS {
-    CUDA_KERNEL_NODE_PARAMS {
-        func: params.func,
-        gridDimX: params.gridDimX,
-        gridDimY: params.gridDimY,
-        gridDimZ: params.gridDimZ,
-        blockDimX: params.blockDimX,
-        blockDimY: params.blockDimY,
-        blockDimZ: params.blockDimZ,
-        sharedMemBytes: params.sharedMemBytes,
-        kernelParams: params.kernelParams,
-        extra: params.extra,
-        kern: params.kern,
-        ctx: params.ctx,
     }
 }
 
@@ -489,7 +453,7 @@ pub fn cuGraphKernelNodeSetParams_v2(hNode: CUgraphNode, nodeParams: &CUDA_KERNE
 }
 
 pub fn cuGraphKernelNodeSetParams(hNode: CUgraphNode, nodeParams: &CUDA_KERNEL_NODE_PARAMS_v1) -> Result {
-    cuGraphKernelNodeSetParams_v2(hNode, &newer(nodeParams))
+    cuGraphKernelNodeSetParams_v2(hNode, &nodeParams.into())
 }
 
 /// An attribute that was never set is zero.

@@ -11,9 +11,8 @@ use cuda_abi::runtime::{
     cudaMemcpy3DParms, cudaMemcpyKind, cudaPitchedPtr, cudaPos, dim3, v12, v13,
 };
 use cuda_abi::{
-    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D,
-    CUDA_MEMSET_NODE_PARAMS_v2, CUgraphChildGraphNodeOwnership, CUgraphNodeParams, CUgraphNodeType,
-    CUmemorytype,
+    CUDA_KERNEL_NODE_PARAMS, CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS_v2,
+    CUgraphChildGraphNodeOwnership, CUgraphNodeParams, CUgraphNodeType, CUmemorytype,
 };
 
 use super::execution::check_dimensions;
@@ -119,23 +118,6 @@ pub fn copy_back(driver: &Driver, copy: &CUDA_MEMCPY3D) -> Result<cudaMemcpy3DPa
     })
 }
 
-fn v3(params: &CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS_v3 {
-    CUDA_KERNEL_NODE_PARAMS_v3 {
-        func: params.func,
-        gridDimX: params.gridDimX,
-        gridDimY: params.gridDimY,
-        gridDimZ: params.gridDimZ,
-        blockDimX: params.blockDimX,
-        blockDimY: params.blockDimY,
-        blockDimZ: params.blockDimZ,
-        sharedMemBytes: params.sharedMemBytes,
-        kernelParams: params.kernelParams,
-        extra: params.extra,
-        kern: params.kern,
-        ctx: params.ctx,
-    }
-}
-
 /// The generic structure of a major, as the calls for nodes of any type take it.
 pub trait NodeParams {
     fn to_driver(&self) -> Result<CUgraphNodeParams>;
@@ -168,7 +150,7 @@ macro_rules! node_params {
                             kernelParams: $kernel.kernelParams,
                             extra: $kernel.extra,
                         })?;
-                        to.kernel = v3(&CUDA_KERNEL_NODE_PARAMS { ctx: context, ..params });
+                        to.kernel = (&CUDA_KERNEL_NODE_PARAMS { ctx: context, ..params }).into();
                     }
                     cudaGraphNodeType::cudaGraphNodeTypeMemcpy => {
                         // SAFETY: the member that belongs to the type.

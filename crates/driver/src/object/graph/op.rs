@@ -6,11 +6,11 @@ use std::sync::Arc;
 use cuda_abi::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS_v2, CUDA_CHILD_GRAPH_NODE_PARAMS, CUDA_EVENT_WAIT_NODE_PARAMS,
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUDA_HOST_NODE_PARAMS,
-    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEM_FREE_NODE_PARAMS,
-    CUDA_MEMCPY_BATCH_NODE_PARAMS, CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
-    CUDA_MEMSET_NODE_PARAMS_v2, CUcontext, CUdeviceptr, CUevent, CUexternalSemaphore,
-    CUgraphChildGraphNodeOwnership, CUgraphNodeParams, CUgraphNodeType, CUlaunchAttribute,
-    CUlaunchAttributeID, CUmemcpyAttributes, CUmemorytype, CUstream, CUstreamBatchMemOpParams,
+    CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_FREE_NODE_PARAMS, CUDA_MEMCPY_BATCH_NODE_PARAMS,
+    CUDA_MEMCPY_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, CUcontext,
+    CUdeviceptr, CUevent, CUexternalSemaphore, CUgraphChildGraphNodeOwnership, CUgraphNodeParams,
+    CUgraphNodeType, CUlaunchAttribute, CUlaunchAttributeID, CUmemcpyAttributes, CUmemorytype, CUstream,
+    CUstreamBatchMemOpParams,
 };
 
 use super::allocation::Block;
@@ -144,7 +144,7 @@ impl Params {
         let mut node = CUgraphNodeParams { type_: self.kind(), ..Default::default() };
         let body = &mut node.__bindgen_anon_1;
         match self {
-            Params::Kernel(kernel) => body.kernel = as_v3(&kernel.params),
+            Params::Kernel(kernel) => body.kernel = (&kernel.params).into(),
             Params::Memcpy { copy, context } => {
                 body.memcpy =
                     CUDA_MEMCPY_NODE_PARAMS { flags: 0, reserved: 0, copyCtx: *context, copyParams: *copy };
@@ -315,24 +315,6 @@ impl Batch {
         };
         params.__bindgen_anon_1.ctx = self.context;
         params
-    }
-}
-
-/// The newest structure; the members are the same.
-pub fn as_v3(params: &CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS_v3 {
-    CUDA_KERNEL_NODE_PARAMS_v3 {
-        func: params.func,
-        gridDimX: params.gridDimX,
-        gridDimY: params.gridDimY,
-        gridDimZ: params.gridDimZ,
-        blockDimX: params.blockDimX,
-        blockDimY: params.blockDimY,
-        blockDimZ: params.blockDimZ,
-        sharedMemBytes: params.sharedMemBytes,
-        kernelParams: params.kernelParams,
-        extra: params.extra,
-        kern: params.kern,
-        ctx: params.ctx,
     }
 }
 
