@@ -59,6 +59,31 @@ fn is_during_call(order: CUmemcpySrcAccessOrder) -> bool {
     order == CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL
 }
 
+/// What is said of the parts of a batch of `count` operations, and where each part begins.
+///
+/// # Safety
+/// Both arrays have `n` entries, unless they are NULL.
+pub(super) unsafe fn entries<'a, T>(
+    entries: *const T,
+    firsts: *const usize,
+    n: usize,
+    count: usize,
+    (arrays, indices): (&'static str, &'static str),
+) -> Result<(&'a [T], &'a [usize])> {
+    // CUDA: something is said of every operation, so there is at least one entry, and at most one for each.
+    if entries.is_null() || firsts.is_null() || n == 0 || n > count {
+        return Err(Error::InvalidValue(arrays));
+    }
+    // SAFETY: the caller's promise.
+    let (entries, firsts) =
+        unsafe { (core::slice::from_raw_parts(entries, n), core::slice::from_raw_parts(firsts, n)) };
+    // CUDA: the first entry begins with operation 0, each later one behind the one before it.
+    if firsts[0] != 0 || !firsts.is_sorted_by(|a, b| a < b) || firsts[n - 1] >= count {
+        return Err(Error::InvalidValue(indices));
+    }
+    Ok((entries, firsts))
+}
+
 /// The attributes of a batch of `count` copies: whether any source is read during the call.
 fn attributes(
     attrs: *const CUmemcpyAttributes,
@@ -66,18 +91,9 @@ fn attributes(
     n_attrs: usize,
     count: usize,
 ) -> Result<bool> {
-    // CUDA: every copy has attributes, so there is at least one entry, and at most one for each copy.
-    if attrs.is_null() || firsts.is_null() || n_attrs == 0 || n_attrs > count {
-        return Err(Error::InvalidValue("attrs, attrsIdxs or numAttrs"));
-    }
     // SAFETY: CUDA's contract: `numAttrs` entries in each array.
-    let (attrs, firsts) = unsafe {
-        (core::slice::from_raw_parts(attrs, n_attrs), core::slice::from_raw_parts(firsts, n_attrs))
-    };
-    // CUDA: the first entry begins with copy 0, each later one behind the one before it.
-    if firsts[0] != 0 || !firsts.is_sorted_by(|a, b| a < b) || firsts[n_attrs - 1] >= count {
-        return Err(Error::InvalidValue("attrsIdxs"));
-    }
+    let (attrs, _) =
+        unsafe { entries(attrs, firsts, n_attrs, count, ("attrs, attrsIdxs or numAttrs", "attrsIdxs")) }?;
     attrs.iter().try_for_each(|entry| check_order(entry.srcAccessOrder))?;
     Ok(attrs.iter().any(|entry| is_during_call(entry.srcAccessOrder)))
 }

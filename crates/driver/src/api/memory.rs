@@ -9,10 +9,11 @@ use cuda_abi::{
 };
 use hip_sys::{HipError, hipIpcMemHandle_t};
 
+use super::batch_copy::entries;
 use crate::object::graph::Block;
 use crate::object::graph::capture::{forbid_in_capture, forbid_unsafe};
 use crate::object::memory::{self, Allocation, Kind, device_pointer, raw};
-use crate::object::{Context, Device, Stream};
+use crate::object::{Context, Device, Stream, location};
 use crate::{Error, Result};
 
 /// Row alignment of `cuMemAllocPitch` where the provider cannot say: wide enough for every access.
@@ -257,14 +258,7 @@ fn hip_location(device: CUdevice) -> Result<c_int> {
 
 /// The device number of a location structure.
 fn location_device(location: &CUmemLocation) -> Result<CUdevice> {
-    match location.type_ {
-        // SAFETY: every type that has a number has it in this member.
-        CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => Ok(unsafe { location.__bindgen_anon_1.id }),
-        CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST
-        | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA
-        | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => Ok(cuda_abi::CU_DEVICE_CPU),
-        _ => Err(Error::InvalidValue("location")),
-    }
+    Ok(location::number(location, "location")?.unwrap_or(cuda_abi::CU_DEVICE_CPU))
 }
 
 /// Advice changes where pages live, never what they hold.
@@ -524,21 +518,10 @@ pub fn cuMemPrefetchBatchAsync(
     hStream: CUstream,
 ) -> Result {
     let ranges = batch(dptrs, sizes, count, flags, hStream)?;
-    if prefetchLocs.is_null() || prefetchLocIdxs.is_null() || numPrefetchLocs == 0 || numPrefetchLocs > count
-    {
-        return Err(Error::InvalidValue("prefetchLocs, prefetchLocIdxs or numPrefetchLocs"));
-    }
+    let names = ("prefetchLocs, prefetchLocIdxs or numPrefetchLocs", "prefetchLocIdxs");
     // SAFETY: CUDA's contract: `numPrefetchLocs` entries in both arrays.
-    let (locations, starts) = unsafe {
-        (
-            core::slice::from_raw_parts(prefetchLocs, numPrefetchLocs),
-            core::slice::from_raw_parts(prefetchLocIdxs, numPrefetchLocs),
-        )
-    };
-    // CUDA: the first begins at 0, and each after the one before, within the batch.
-    if starts[0] != 0 || !starts.is_sorted_by(|a, b| a < b) || starts[numPrefetchLocs - 1] >= count {
-        return Err(Error::InvalidValue("prefetchLocIdxs"));
-    }
+    let (locations, starts) =
+        unsafe { entries(prefetchLocs, prefetchLocIdxs, numPrefetchLocs, count, names) }?;
     let devices = locations.iter().map(location_device).collect::<Result<Vec<_>>>()?;
     for (index, (at, len_bytes)) in ranges.enumerate() {
         let group = starts.partition_point(|start| *start <= index) - 1;

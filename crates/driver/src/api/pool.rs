@@ -23,7 +23,7 @@ use crate::handle::Registry;
 use crate::object::graph::capture::captured_into;
 use crate::object::graph::{Block, Op, Params};
 use crate::object::memory::{self, Allocation, Kind, device_pointer, raw};
-use crate::object::{Context, Device, Shared, Stream};
+use crate::object::{Context, Device, Shared, Stream, location};
 use crate::{Error, Result};
 
 static POOLS: Registry<Arc<Pool>, CUmemoryPool> = Registry::new(9);
@@ -368,18 +368,7 @@ pub fn cuMemPoolGetAccess(
 
 /// The device a location names.
 fn device_of(location: &CUmemLocation) -> Result<&'static Device> {
-    match location.type_ {
-        CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => {
-            // SAFETY: a device location has its number in this member.
-            Device::get(unsafe { location.__bindgen_anon_1.id })
-        }
-        CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST
-        | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA
-        | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => {
-            Err(Error::NotSupported("memory pools of host memory"))
-        }
-        _ => Err(Error::InvalidValue("location")),
-    }
+    location::device(location, "location", "memory pools of host memory")
 }
 
 /// Pools hold plain device memory.

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 
 use crate::handle::Registry;
 use crate::object::memory::{self, Allocation, Kind, device_pointer, raw};
-use crate::object::{Context, Device, Shared, Stream};
+use crate::object::{Context, Device, Shared, Stream, location};
 use crate::process::driver;
 use crate::{Error, Result};
 
@@ -62,19 +62,8 @@ impl Physical {
 
 /// The device of a location; memory of the host's has no HIP counterpart.
 fn device_of(location: &CUmemLocation, parameter: &'static str) -> Result<&'static Device> {
-    match location.type_ {
-        // SAFETY: a device location has its number in this member.
-        CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => {
-            Device::get(unsafe { location.__bindgen_anon_1.id })
-        }
-        CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST
-        | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA
-        | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => {
-            // HIP differs: physical memory is a device's, and access is granted to devices.
-            Err(Error::NotSupported("virtual memory management: locations of the host"))
-        }
-        _ => Err(Error::InvalidValue(parameter)),
-    }
+    // HIP differs: physical memory is a device's, and access is granted to devices.
+    location::device(location, parameter, "virtual memory management: locations of the host")
 }
 
 fn hip_location(device: &Device) -> hipMemLocation {

@@ -7,6 +7,7 @@ pub mod event;
 pub mod graph;
 pub mod green;
 pub mod library;
+pub mod location;
 pub mod log;
 pub mod memory;
 pub mod module;
