@@ -9,6 +9,8 @@ use super::rows::Row;
 
 /// How many times the speed of one thread two threads should have.
 const GOAL: f64 = 1.9;
+/// Rounds at least: two quiet cores at once are rarer than one.
+const LEAST_ROUNDS: u32 = 6;
 
 /// Microseconds of the clock on the wall with one thread and with two, the smallest of all rounds.
 #[derive(Clone, Copy)]
@@ -32,7 +34,7 @@ pub fn measure(programs: &[Program], wanted: &[&'static Row], rounds: u32, secon
     let rows = wanted.iter().filter(|row| row.computes());
     rows.map(|&row| {
         let mut scaled = Scaled { row, ours: None, native: None };
-        for _ in 0..rounds {
+        for _ in 0..rounds.max(LEAST_ROUNDS) {
             for program in programs {
                 let kept = match program.peer {
                     Peer::Ours => &mut scaled.ours,
