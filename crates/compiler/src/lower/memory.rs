@@ -110,12 +110,12 @@ struct Access {
 }
 
 impl Access {
-    /// Bits of a vector that others may read or write at the same time. PTX orders its elements in no way; on NVIDIA's devices
+    /// The one access that a vector is which others may read or write at the same time. PTX orders its elements in no way; on NVIDIA's devices
     /// it is one access, and look-back scans keep a flag and its value in one.
-    fn whole(&self) -> Option<u32> {
+    fn whole(&self) -> Option<Mem> {
         let bits = self.ty.bits() * self.lanes as u32;
         let is_one = self.lanes > 1 && self.ty.bits() >= 16 && bits <= 128;
-        (self.order != Order::Weak && is_one).then_some(bits)
+        (self.order != Order::Weak && is_one).then_some(Mem { bits: bits as u8, signed: false })
     }
 }
 
@@ -170,11 +170,11 @@ pub(super) fn ld<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let values = match l.place(a, access.space)? {
         Place::Memory { space, base, offset } => {
             let whole = access.whole();
-            let mem = whole.map_or(access.mem, |bits| Mem { bits: bits as u8, signed: false });
+            let mem = whole.unwrap_or(access.mem);
             let op = Op::Load { space, mem, offset, order: access.order, scope: access.scope };
             match whole {
-                Some(bits) => {
-                    let value = l.b.emit1(op, &[base], Ty::of_bits(bits));
+                Some(mem) => {
+                    let value = l.b.emit1(op, &[base], Ty::of_bits(mem.bits.into()));
                     let parts = vec![Ty::of_bits(access.ty.bits()); access.lanes];
                     let values = l.b.emit(Op::Unpack, &[value], &parts);
                     values.into_iter().map(|value| l.resize(value, element, false)).collect()
@@ -229,13 +229,13 @@ pub(super) fn st<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     match l.place(a, access.space)? {
         Place::Memory { space, base, offset } => {
             let whole = access.whole();
-            let mem = whole.map_or(access.mem, |bits| Mem { bits: bits as u8, signed: false });
+            let mem = whole.unwrap_or(access.mem);
             let op = Op::Store { space, mem, offset, order: access.order, scope: access.scope };
             let mut args = vec![base];
             match whole {
-                Some(bits) => {
+                Some(mem) => {
                     let parts: Vec<Value> = values.into_iter().map(|value| l.untyped(value)).collect();
-                    args.push(l.b.emit1(Op::Pack, &parts, Ty::of_bits(bits)));
+                    args.push(l.b.emit1(Op::Pack, &parts, Ty::of_bits(mem.bits.into())));
                 }
                 None => args.extend(values),
             }

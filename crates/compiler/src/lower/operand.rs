@@ -138,7 +138,13 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
 
     /// The space of a symbol and its address in that space.
     pub(super) fn symbol_address(&mut self, name: &str, span: Span) -> Lower<(Space, Value)> {
-        let (space, op) = match self.entity(name) {
+        let (space, op) = self.symbol(name, span)?;
+        Ok((space, self.b.emit1(op, &[], Ty::B64)))
+    }
+
+    /// The space of a symbol, and what gives its address there.
+    fn symbol(&mut self, name: &str, span: Span) -> Lower<(Space, Op)> {
+        Ok(match self.entity(name) {
             Some(Entity::KernelParam(offset)) => (Space::Param, Op::ParamAddr(offset)),
             Some(Entity::Local(id)) => (Space::Local, Op::LocalAddr(id)),
             Some(Entity::Global(id)) => (self.global_space(id), Op::GlobalAddr(id)),
@@ -155,13 +161,11 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                     return Err(Failure::Undefined(span, name.to_owned()));
                 }
                 Some(Symbol::Kernel(index)) => {
-                    let number = u128::from(super::indirect::kernel_address(index));
-                    return Ok((Space::Generic, self.b.emit1(Op::Const(number), &[], Ty::B64)));
+                    (Space::Generic, Op::Const(super::indirect::kernel_address(index).into()))
                 }
                 None => return fail(span, format!("'{name}' is not declared")),
             },
-        };
-        Ok((space, self.b.emit1(op, &[], Ty::B64)))
+        })
     }
 
     fn global_space(&self, id: GlobalId) -> Space {
@@ -174,17 +178,14 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     /// `name[index]`, an element of an array: its space, an address and what is to be added to that. As ptxas has it, an
     /// index in a register is multiplied in its own width, and zeros fill what is missing to an address.
     fn element(&mut self, name: &'a str, index: &Expression<'a>, span: Span) -> Lower<(Space, Value, i64)> {
-        let (space, base) = self.symbol_address(name, span)?;
-        let bytes = match self.entity(name) {
-            Some(Entity::Local(id)) => self.b.locals()[id.index()].element,
-            Some(Entity::Global(id)) => self.module.globals()[id.index()].element,
-            Some(Entity::Shared(id)) => self.shared[id.index()].element,
-            _ => match self.module.linked.symbol(self.unit, name) {
-                Some(Symbol::Global(id)) => self.module.globals()[id.index()].element,
-                Some(Symbol::Shared(id)) => self.shared[id.index()].element,
-                _ => return fail(span, format!("'{name}' is not an array")),
-            },
+        let (space, address) = self.symbol(name, span)?;
+        let bytes = match address {
+            Op::LocalAddr(id) => self.b.locals()[id.index()].element,
+            Op::GlobalAddr(id) => self.module.globals()[id.index()].element,
+            Op::SharedAddr(id) => self.shared[id.index()].element,
+            _ => return fail(span, format!("'{name}' is not an array")),
         };
+        let base = self.b.emit1(address, &[], Ty::B64);
         let (register, number) = split(index)?;
         let offset = number.wrapping_mul(bytes as i64);
         let Some(register) = register else { return Ok((space, base, offset)) };
@@ -210,12 +211,8 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             OperandKind::Address(address) if address.more.is_empty() => &address.base,
             OperandKind::Address(_) => return fail(operand.span, "expected a plain address"),
             OperandKind::Element(name, index) => {
-                let (space, base, offset) = self.element(name, index, operand.span)?;
-                return if agrees(explicit, space) {
-                    Ok(Place::Memory { space, base, offset })
-                } else {
-                    fail(operand.span, format!("'{name}' is not in that state space"))
-                };
+                let element = self.element(name, index, operand.span)?;
+                return in_space(explicit, name, element, operand.span);
             }
             _ => return fail(operand.span, "expected an address in brackets"),
         };
@@ -238,10 +235,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             }
             _ => {
                 let (space, base) = self.symbol_address(name, expression.span)?;
-                if !agrees(explicit, space) {
-                    return fail(expression.span, format!("'{name}' is not in that state space"));
-                }
-                Ok(Place::Memory { space, base, offset })
+                in_space(explicit, name, (space, base, offset), expression.span)
             }
         }
     }
@@ -524,6 +518,19 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     pub(super) fn bitwise(&mut self, op: IntBin, ty: Ty, a: Value, b: Value) -> Value {
         self.b.emit1(Op::Int(op, Int { bits: ty.bits() as u8, signed: false }), &[a, b], ty)
     }
+}
+
+/// What `name` is to an access that says `explicit` as its space, or none.
+fn in_space(
+    explicit: Option<Space>,
+    name: &str,
+    (space, base, offset): (Space, Value, i64),
+    span: Span,
+) -> Lower<Place> {
+    if !agrees(explicit, space) {
+        return fail(span, format!("'{name}' is not in that state space"));
+    }
+    Ok(Place::Memory { space, base, offset })
 }
 
 /// Whether an access that says `explicit` may go to a symbol in `space`.
