@@ -18,6 +18,7 @@ pub mod program;
 pub mod tensor_map;
 pub mod texture;
 
+pub use back::gcn;
 pub use module::Module;
 pub use program::{Cause, Diagnostic, Program, Source};
 

@@ -105,14 +105,16 @@ impl Code<'_> {
 
     fn perform(&mut self, inst: &Inst, at: &Val, args: &[Val], results: &[Type]) -> Result<Vec<Val>> {
         Ok(match &inst.op {
-            Op::Load { mem, order, .. } => memory::load(&mut self.b, at, *mem, *order, results),
-            Op::Store { mem, order, .. } => {
-                memory::store(&mut self.b, at, *mem, *order, &args[1..]);
+            Op::Load { mem, order, scope, .. } => {
+                memory::load(&mut self.b, at, *mem, (*order, *scope), results)
+            }
+            Op::Store { mem, order, scope, .. } => {
+                memory::store(&mut self.b, at, *mem, (*order, *scope), &args[1..]);
                 vec![]
             }
-            Op::Atomic { op, ty, order, .. } => {
+            Op::Atomic { op, ty, order, scope, .. } => {
                 let to = results.first().copied().unwrap_or(args[1].ty);
-                let old = memory::atomic(&mut self.b, at, *op, *ty, *order, &args[1..], to)?;
+                let old = memory::atomic(&mut self.b, at, *op, *ty, (*order, *scope), &args[1..], to)?;
                 results.first().map(|_| old).into_iter().collect()
             }
             _ => vec![],

@@ -4,6 +4,7 @@
 //! `nsw`-like flag is ever written, so an instruction is poison only where LLVM says so for plain operands.
 
 use super::ty::{Scalar, Type};
+use crate::ir::Scope;
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
 
@@ -34,7 +35,22 @@ pub struct Builder {
     text: String,
     names: u32,
     block: String,
-    vector_bits: u32,
+    machine: Machine,
+}
+
+/// What the code is for: where machines or their LLVM differ, the code asks.
+#[derive(Clone, Copy, Debug)]
+enum Machine {
+    /// The widest vector register in bits. LLVM 19 is ours.
+    Cpu { vector_bits: u32 },
+    /// LLVM is ROCm's, 15 or later.
+    Amdgcn,
+}
+
+impl Default for Machine {
+    fn default() -> Machine {
+        Machine::Cpu { vector_bits: 0 }
+    }
 }
 
 impl Builder {
@@ -44,11 +60,32 @@ impl Builder {
 
     /// For a CPU whose widest vector register has so many bits. Code made by [`Builder::new`] runs on any.
     pub fn for_vectors(vector_bits: u32) -> Builder {
-        Builder { vector_bits, ..Builder::default() }
+        Builder { machine: Machine::Cpu { vector_bits }, ..Builder::default() }
+    }
+
+    /// For AMD GPUs.
+    pub fn for_amdgcn() -> Builder {
+        Builder { machine: Machine::Amdgcn, ..Builder::default() }
+    }
+
+    pub fn is_amdgcn(&self) -> bool {
+        matches!(self.machine, Machine::Amdgcn)
     }
 
     pub fn vector_bits(&self) -> u32 {
-        self.vector_bits
+        match self.machine {
+            Machine::Cpu { vector_bits } => vector_bits,
+            Machine::Amdgcn => 0,
+        }
+    }
+
+    /// `syncscope("…") ` of an atomic access or a fence. On a CPU a narrower scope is the whole process.
+    pub fn sync_scope(&self, scope: Scope) -> &'static str {
+        match (self.machine, scope) {
+            (Machine::Amdgcn, Scope::Cta) => "syncscope(\"workgroup\") ",
+            (Machine::Amdgcn, Scope::Cluster | Scope::Gpu) => "syncscope(\"agent\") ",
+            _ => "",
+        }
     }
 
     // ---- the text ----
@@ -68,6 +105,15 @@ impl Builder {
     /// One line as it is.
     pub fn line(&mut self, line: impl Display) {
         let _ = writeln!(self.text, "{line}");
+    }
+
+    /// Puts others in the place of lines that were written as marks.
+    pub fn replace_lines(&mut self, marks: &[(String, String)]) {
+        let marks: BTreeMap<&str, &str> = marks.iter().map(|(mark, line)| (&**mark, &**line)).collect();
+        let old = std::mem::take(&mut self.text);
+        for line in old.lines() {
+            self.line(marks.get(line).unwrap_or(&line));
+        }
     }
 
     /// One instruction without a result.
@@ -117,7 +163,7 @@ impl Builder {
         if self.declarations.contains_key(name) {
             return Ok(());
         }
-        let mut inner = Builder::for_vectors(self.vector_bits);
+        let mut inner = Builder { machine: self.machine, ..Builder::default() };
         write(&mut inner)?;
         for (name, declaration) in inner.declarations {
             self.declare(&name, declaration);
@@ -173,7 +219,7 @@ impl Builder {
                 }
                 format!("0x{:016X}", f64::from(value).to_bits())
             }
-            Scalar::Ptr => "null".to_owned(),
+            Scalar::Ptr | Scalar::Space(_) => "null".to_owned(),
         };
         if ty.lanes == 1 {
             Val::new(ty, scalar)
@@ -319,6 +365,13 @@ impl Builder {
         self.assign(ret, format_args!("call {ret} @{full}({})", args.join(", ")))
     }
 
+    /// Calls an intrinsic without a result; `params` is how its declaration lists them.
+    pub fn call_void(&mut self, name: &str, params: &str, args: &[&Val]) {
+        self.declare(name, format!("declare void @{name}({params})"));
+        let args: Vec<String> = args.iter().map(|arg| arg.typed()).collect();
+        self.inst(format_args!("call void @{name}({})", args.join(", ")));
+    }
+
     /// An intrinsic overloaded on the type all operands and the result have.
     pub fn same(&mut self, name: &str, args: &[&Val]) -> Val {
         let ty = args[0].ty;
@@ -333,6 +386,12 @@ impl Builder {
 
     pub fn fma(&mut self, a: &Val, b: &Val, c: &Val) -> Val {
         self.same("fma", &[a, b, c])
+    }
+
+    /// To the nearest integer, ties to even.
+    pub fn round_even(&mut self, a: &Val) -> Val {
+        // LLVM 15 cannot select `roundeven` there; `rint` rounds so while nobody changes the mode, and nobody does.
+        self.same(if self.is_amdgcn() { "rint" } else { "roundeven" }, &[a])
     }
 
     pub fn fabs(&mut self, a: &Val) -> Val {

@@ -1,7 +1,8 @@
 //! One lane's memory accesses at an LLVM pointer: loads, stores, atomics, fences.
 //!
 //! Relaxed, volatile, acquire and release accesses are LLVM atomics of the same order (PTX demands natural alignment);
-//! ordinary ones are plain. A scope narrower than the process matters for fences only: a block runs on one OS thread.
+//! ordinary ones are plain. On a CPU a scope narrower than the process matters for fences only: a block runs on one OS
+//! thread.
 
 use super::builder::{Builder, Val};
 use super::inst::{Unsupported, emit_pure};
@@ -13,11 +14,17 @@ pub fn offset_pointer(b: &mut Builder, base: &Val, offset: i64) -> Val {
     if offset == 0 {
         return base.clone();
     }
-    b.assign(Type::ptr(), format_args!("getelementptr i8, {}, i64 {offset}", base.typed()))
+    b.assign(base.ty, format_args!("getelementptr i8, {}, i64 {offset}", base.typed()))
 }
 
 /// Loads as many elements as there are `results`.
-pub fn load(b: &mut Builder, pointer: &Val, mem: Mem, order: Order, results: &[Type]) -> Vec<Val> {
+pub fn load(
+    b: &mut Builder,
+    pointer: &Val,
+    mem: Mem,
+    (order, scope): (Order, Scope),
+    results: &[Type],
+) -> Vec<Val> {
     let bits = u32::from(mem.bits);
     let bytes = i64::from(mem.bits / 8);
     let element = Type::int(bits, 1);
@@ -28,7 +35,7 @@ pub fn load(b: &mut Builder, pointer: &Val, mem: Mem, order: Order, results: &[T
         let value = match order {
             Order::Weak => b.assign(element, format_args!("load {element}, {}, align {bytes}", at.typed())),
             _ => {
-                let llvm = load_order(order);
+                let llvm = format!("{}{}", b.sync_scope(scope), load_order(order));
                 b.assign(
                     element,
                     format_args!("load atomic {volatile}{element}, {} {llvm}, align {bytes}", at.typed()),
@@ -42,7 +49,7 @@ pub fn load(b: &mut Builder, pointer: &Val, mem: Mem, order: Order, results: &[T
 }
 
 /// Stores the elements one after the other.
-pub fn store(b: &mut Builder, pointer: &Val, mem: Mem, order: Order, elements: &[Val]) {
+pub fn store(b: &mut Builder, pointer: &Val, mem: Mem, (order, scope): (Order, Scope), elements: &[Val]) {
     let bytes = i64::from(mem.bits / 8);
     for (i, element) in elements.iter().enumerate() {
         let at = offset_pointer(b, pointer, bytes * i as i64);
@@ -52,7 +59,7 @@ pub fn store(b: &mut Builder, pointer: &Val, mem: Mem, order: Order, elements: &
         match order {
             Order::Weak => b.inst(format_args!("store {}, {}, align {bytes}", value.typed(), at.typed())),
             _ => {
-                let llvm = store_order(order);
+                let llvm = format!("{}{}", b.sync_scope(scope), store_order(order));
                 b.inst(format_args!(
                     "store atomic {volatile}{}, {} {llvm}, align {bytes}",
                     value.typed(),
@@ -96,7 +103,10 @@ pub fn fence(b: &mut Builder, order: Order, scope: Scope) {
         Order::AcqRel => "acq_rel",
         _ => "seq_cst",
     };
-    let within = if scope == Scope::Cta { "syncscope(\"singlethread\") " } else { "" };
+    let within = match scope {
+        Scope::Cta if !b.is_amdgcn() => "syncscope(\"singlethread\") ",
+        _ => b.sync_scope(scope),
+    };
     b.inst(format_args!("fence {within}{llvm}"));
 }
 
@@ -106,7 +116,7 @@ pub fn atomic(
     pointer: &Val,
     op: AtomOp,
     ty: AtomTy,
-    order: Order,
+    (order, scope): (Order, Scope),
     args: &[Val],
     to: Type,
 ) -> Result<Val, Unsupported> {
@@ -122,15 +132,15 @@ pub fn atomic(
         operands.push(b.resize(&raw, bits, false));
     }
     let old = match (op, ty) {
-        (AtomOp::Cas, _) => compare_exchange(b, pointer, order, &operands[0], &operands[1]),
+        (AtomOp::Cas, _) => compare_exchange(b, pointer, (order, scope), &operands[0], &operands[1]),
         (AtomOp::Exch, AtomTy::B128) => {
             let new = operands[0].clone();
-            update_loop(b, pointer, order, int, |_, _| Ok(new.clone()))?
+            update_loop(b, pointer, (order, scope), int, |_, _| Ok(new.clone()))?
         }
         (AtomOp::Add, AtomTy::Float(float @ (Float::F32 | Float::F64))) => {
             let scalar = if float == Float::F32 { Scalar::Float } else { Scalar::Double };
             let value = b.bitcast(&operands[0], Type::new(scalar, 1));
-            let old = read_modify_write(b, "fadd", pointer, order, &value);
+            let old = read_modify_write(b, "fadd", pointer, (order, scope), &value);
             b.to_bits(&old)
         }
         (AtomOp::Add | AtomOp::Min | AtomOp::Max, AtomTy::Float(float)) => {
@@ -143,12 +153,17 @@ pub fn atomic(
             let register = Ty::of_bits(bits);
             let result = float.ty();
             let addend = operands[0].clone();
-            update_loop(b, pointer, order, int, |b, old| {
+            update_loop(b, pointer, (order, scope), int, |b, old| {
                 let names =
                     emit_pure(b, &pure, &[&old.text, &addend.text], &[register, register], &[result], 1)?;
                 let value = Val::new(Type::of(result, 1), names[0].clone());
                 Ok(b.to_bits(&value))
             })?
+        }
+        // LLVM 15 does not have these two.
+        (AtomOp::Inc | AtomOp::Dec, AtomTy::Int(_)) if b.is_amdgcn() => {
+            let limit = operands[0].clone();
+            update_loop(b, pointer, (order, scope), int, |b, old| Ok(wrapped(b, op, old, &limit)))?
         }
         (_, AtomTy::Int(integer)) => {
             let name = match (op, integer.signed) {
@@ -164,18 +179,38 @@ pub fn atomic(
                 (AtomOp::Dec, _) => "udec_wrap",
                 _ => "xchg",
             };
-            read_modify_write(b, name, pointer, order, &operands[0])
+            read_modify_write(b, name, pointer, (order, scope), &operands[0])
         }
-        (AtomOp::Exch, _) => read_modify_write(b, "xchg", pointer, order, &operands[0]),
+        (AtomOp::Exch, _) => read_modify_write(b, "xchg", pointer, (order, scope), &operands[0]),
         _ => return Err(Unsupported(format!("atomic {op:?} of {ty:?}"))),
     };
     let sized = b.resize(&old, to.bits(), matches!(ty, AtomTy::Int(int) if int.signed));
     Ok(b.bitcast(&sized, to))
 }
 
-fn read_modify_write(b: &mut Builder, op: &str, pointer: &Val, order: Order, value: &Val) -> Val {
+/// What `inc` and `dec` leave behind.
+fn wrapped(b: &mut Builder, op: AtomOp, old: &Val, limit: &Val) -> Val {
+    if op == AtomOp::Inc {
+        let next = b.bin_int("add", old, 1);
+        let is_last = b.icmp("uge", old, limit);
+        return b.select(&is_last, &Builder::int(old.ty, 0), &next);
+    }
+    let next = b.bin_int("sub", old, 1);
+    let is_first = b.icmp_int("eq", old, 0);
+    let is_beyond = b.icmp("ugt", old, limit);
+    let starts = b.or(&is_first, &is_beyond);
+    b.select(&starts, limit, &next)
+}
+
+fn read_modify_write(
+    b: &mut Builder,
+    op: &str,
+    pointer: &Val,
+    (order, scope): (Order, Scope),
+    value: &Val,
+) -> Val {
     let bytes = value.ty.bits() / 8;
-    let llvm = update_order(order);
+    let llvm = format!("{}{}", b.sync_scope(scope), update_order(order));
     b.assign(
         value.ty,
         format_args!("atomicrmw {op} {}, {} {llvm}, align {bytes}", pointer.typed(), value.typed()),
@@ -183,16 +218,22 @@ fn read_modify_write(b: &mut Builder, op: &str, pointer: &Val, order: Order, val
 }
 
 /// The old value; it was replaced if it equals `compare`.
-fn compare_exchange(b: &mut Builder, pointer: &Val, order: Order, compare: &Val, new: &Val) -> Val {
-    let pair = compare_exchange_pair(b, pointer, order, compare, new);
+fn compare_exchange(b: &mut Builder, pointer: &Val, how: (Order, Scope), compare: &Val, new: &Val) -> Val {
+    let pair = compare_exchange_pair(b, pointer, how, compare, new);
     let ty = compare.ty;
     b.assign(ty, format_args!("extractvalue {{ {ty}, i1 }} {pair}, 0"))
 }
 
-fn compare_exchange_pair(b: &mut Builder, pointer: &Val, order: Order, compare: &Val, new: &Val) -> String {
+fn compare_exchange_pair(
+    b: &mut Builder,
+    pointer: &Val,
+    (order, scope): (Order, Scope),
+    compare: &Val,
+    new: &Val,
+) -> String {
     let failure = load_order(order);
     let bytes = compare.ty.bits() / 8;
-    let llvm = update_order(order);
+    let llvm = format!("{}{}", b.sync_scope(scope), update_order(order));
     b.assign(
         compare.ty,
         format_args!(
@@ -209,7 +250,7 @@ fn compare_exchange_pair(b: &mut Builder, pointer: &Val, order: Order, compare: 
 fn update_loop(
     b: &mut Builder,
     pointer: &Val,
-    order: Order,
+    how: (Order, Scope),
     ty: Type,
     mut next: impl FnMut(&mut Builder, &Val) -> Result<Val, Unsupported>,
 ) -> Result<Val, Unsupported> {
@@ -225,7 +266,7 @@ fn update_loop(
     b.inst(format_args!("{old_name} = phi {ty} [ {}, %{before} ], [ {seen_name}, %{again} ]", first.text));
     let old = Val::new(ty, old_name);
     let new = next(b, &old)?;
-    let pair = compare_exchange_pair(b, pointer, order, &old, &new);
+    let pair = compare_exchange_pair(b, pointer, how, &old, &new);
     b.inst(format_args!("{seen_name} = extractvalue {{ {ty}, i1 }} {pair}, 0"));
     let won = b.assign(Type::int(1, 1), format_args!("extractvalue {{ {ty}, i1 }} {pair}, 1"));
     b.cond_br(&won, &done, &again);

@@ -9,7 +9,10 @@ pub enum Scalar {
     Half,
     Float,
     Double,
+    /// A pointer of the default address space.
     Ptr,
+    /// A pointer of another address space, as the AMD GPUs number them.
+    Space(u32),
 }
 
 /// A first-class LLVM type; one lane is the scalar itself.
@@ -42,6 +45,11 @@ impl Type {
         Type { scalar: Scalar::Ptr, lanes: 1 }
     }
 
+    /// A pointer of address space `number`.
+    pub fn space(number: u32) -> Type {
+        Type { scalar: Scalar::Space(number), lanes: 1 }
+    }
+
     /// Another scalar, as many lanes.
     pub fn with(self, scalar: Scalar) -> Type {
         Type { scalar, ..self }
@@ -71,6 +79,14 @@ impl Type {
             Scalar::Half => 16,
             Scalar::Float => 32,
             Scalar::Double | Scalar::Ptr => 64,
+            // LDS and scratch.
+            Scalar::Space(number) => {
+                if matches!(number, 3 | 5) {
+                    32
+                } else {
+                    64
+                }
+            }
         }
     }
 
@@ -86,6 +102,7 @@ impl Type {
             Scalar::Float => "f32".to_owned(),
             Scalar::Double => "f64".to_owned(),
             Scalar::Ptr => "p0".to_owned(),
+            Scalar::Space(number) => format!("p{number}"),
         };
         if self.lanes == 1 { scalar } else { format!("v{}{scalar}", self.lanes) }
     }
@@ -99,6 +116,7 @@ impl fmt::Display for Scalar {
             Scalar::Float => f.write_str("float"),
             Scalar::Double => f.write_str("double"),
             Scalar::Ptr => f.write_str("ptr"),
+            Scalar::Space(number) => write!(f, "ptr addrspace({number})"),
         }
     }
 }

@@ -4,7 +4,7 @@
 use super::Emitter;
 use super::memory::Lanes;
 use crate::back::llvm::{Builder, Scalar, Type, Val, memory};
-use crate::ir::{AtomOp, AtomTy, Float, Inst, Op, Order, Space};
+use crate::ir::{AtomOp, AtomTy, Float, Inst, Op, Order, Scope, Space};
 use std::cell::RefCell;
 
 impl Emitter<'_> {
@@ -70,7 +70,7 @@ impl Emitter<'_> {
             let items: Vec<Val> =
                 buffers.iter().zip(&args).map(|(buffer, arg)| me.item(buffer, arg.ty, lane)).collect();
             let old = if one_by_one {
-                match memory::atomic(&mut me.b, &at, op, ty, order, &items, scalar) {
+                match memory::atomic(&mut me.b, &at, op, ty, (order, Scope::Sys), &items, scalar) {
                     Ok(old) => old,
                     Err(reason) => {
                         missing.replace(Some(reason.to_string()));

@@ -119,7 +119,7 @@ pub fn sin_cos(b: &mut Builder, x: &Val, is_cosine: bool) -> Val {
     let x_sign = b.bin_int("and", &x_bits, 0x8000_0000);
     let x = &b.fabs(x);
     let turns = b.fmul(x, &constant(x, FRAC_2_PI));
-    let n = b.same("roundeven", &[&turns]);
+    let n = b.round_even(&turns);
     let minus = b.fneg(&n);
     let mut r = x.clone();
     for part in HALF_PI {

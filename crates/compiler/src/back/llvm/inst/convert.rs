@@ -156,7 +156,7 @@ fn saturate(b: &mut Builder, to: Int, x: &Val) -> Val {
 
 fn to_integral(b: &mut Builder, rounding: Round, x: &Val) -> Val {
     match rounding {
-        Round::Nearest => b.same("roundeven", &[x]),
+        Round::Nearest => b.round_even(x),
         Round::Zero => b.same("trunc", &[x]),
         Round::Down => b.same("floor", &[x]),
         Round::Up => b.same("ceil", &[x]),

@@ -5,7 +5,7 @@
 
 use super::super::builder::{Builder, Val};
 use super::super::ty::Scalar;
-use super::{Result, Unsupported, approx, round, wide};
+use super::{Result, Unsupported, approx, round, sqrt, wide};
 use crate::ir::{Float, FloatBin, FloatMode, FloatUn, Round};
 
 /// A half as an f32; f32 and f64 as floats whatever the register's type.
@@ -255,16 +255,16 @@ fn unary_core(b: &mut Builder, op: FloatUn, mode: FloatMode, x: &Val) -> Result<
     Ok(match op {
         FloatUn::Neg => b.fneg(x),
         FloatUn::Abs => b.fabs(x),
-        FloatUn::Sqrt if mode.round == Round::Nearest => b.same("sqrt", &[x]),
+        FloatUn::Sqrt if mode.round == Round::Nearest => sqrt::nearest(b, x),
         FloatUn::Sqrt if is_f64 => wide::sqrt(b, mode.round, x),
         FloatUn::Sqrt => round::sqrt(b, mode.round, x),
         FloatUn::Rcp => return core(b, FloatBin::Div, mode.round, &one, x),
-        FloatUn::SqrtApprox => b.same("sqrt", &[x]),
+        FloatUn::SqrtApprox => sqrt::nearest(b, x),
         FloatUn::RcpApprox => b.bin("fdiv", &one, x),
         FloatUn::RsqrtApprox if !is_f64 && b.vector_bits() >= 512 => approx::rsqrt(b, x),
         // Two roundings: 2^-23.4, the manual allows 2^-22.9.
         FloatUn::RsqrtApprox => {
-            let root = b.same("sqrt", &[x]);
+            let root = sqrt::nearest(b, x);
             b.bin("fdiv", &one, &root)
         }
         FloatUn::RcpApproxFtz64 | FloatUn::RsqrtApproxFtz64 if !is_f64 => {
@@ -276,7 +276,7 @@ fn unary_core(b: &mut Builder, op: FloatUn, mode: FloatMode, x: &Val) -> Result<
         }),
         FloatUn::RsqrtApproxFtz64 => approx::seed64(b, x, |b, x| {
             let one = Builder::fp(x.ty, 1.0);
-            let root = b.same("sqrt", &[x]);
+            let root = sqrt::nearest(b, x);
             b.bin("fdiv", &one, &root)
         }),
         _ if is_f64 => return Err(Unsupported(format!("{op:?} of {}", x.ty))),

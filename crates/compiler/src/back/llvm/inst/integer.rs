@@ -101,6 +101,11 @@ fn is_harmless_constant(y: &Val) -> bool {
 
 /// x / y, which neither traps nor overflows.
 fn quotient(b: &mut Builder, signed: bool, x: &Val, y: &Val) -> Val {
+    if b.is_amdgcn() && x.ty.bits() == 64 {
+        // LLVM up to 19 divides wrongly where it sees that the operands were extended from 32 bits.
+        let (x, y) = (opaque(b, x), opaque(b, y));
+        return b.bin(if signed { "sdiv" } else { "udiv" }, &x, &y);
+    }
     if x.ty.lanes == 1 || x.ty.bits() > 32 || Builder::is_constant(y) {
         return b.bin(if signed { "sdiv" } else { "udiv" }, x, y);
     }
@@ -110,6 +115,14 @@ fn quotient(b: &mut Builder, signed: bool, x: &Val, y: &Val) -> Val {
     let (xf, yf) = (b.cast(to, x, double), b.cast(to, y, double));
     let quotient = b.bin("fdiv", &xf, &yf);
     b.cast(from, &quotient, x.ty)
+}
+
+/// The same value, whose history LLVM does not see.
+fn opaque(b: &mut Builder, x: &Val) -> Val {
+    if Builder::is_constant(x) {
+        return x.clone();
+    }
+    b.assign(x.ty, format_args!("call {} asm \"\", \"=v,0\"({})", x.ty, x.typed()))
 }
 
 /// PTX differs: dividing by zero gives all ones and `MIN / -1` gives `MIN`. LLVM would be undefined, x86 would trap.

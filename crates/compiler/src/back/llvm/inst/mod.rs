@@ -13,6 +13,7 @@ mod minifloat;
 mod pack;
 mod part;
 mod round;
+mod sqrt;
 mod wide;
 
 use super::builder::{Builder, Val};
@@ -26,7 +27,7 @@ pub struct Unsupported(pub String);
 
 impl fmt::Display for Unsupported {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the CPU target does not have {}", self.0)
+        write!(f, "this target does not have {}", self.0)
     }
 }
 

@@ -9,6 +9,7 @@
 use super::super::builder::{Builder, Val};
 use super::super::ty::Scalar;
 use super::part::in_parts;
+use super::sqrt;
 use crate::ir::{Float, Round};
 
 /// `add`, `mul`, `div`, `sqrt` or `vfmadd` as one instruction of CPUs that can, f32 or f64.
@@ -229,7 +230,7 @@ pub fn sqrt(b: &mut Builder, rounding: Round, x: &Val) -> Val {
         return val;
     }
     let x = double(b, x);
-    let root = b.same("sqrt", &[&x]);
+    let root = sqrt::nearest(b, &x);
     let minus = b.fneg(&root);
     let error = b.fma(&minus, &root, &x);
     let root = to_odd(b, &root, &error);

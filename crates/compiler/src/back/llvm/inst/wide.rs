@@ -6,6 +6,7 @@
 
 use super::super::builder::{Builder, Val};
 use super::round::native;
+use super::sqrt;
 use crate::ir::Round;
 
 const MANTISSA: i128 = (1 << 52) - 1;
@@ -258,7 +259,7 @@ pub fn sqrt(b: &mut Builder, rounding: Round, x: &Val) -> Val {
     let doubled = b.fadd(&unit, &unit);
     let unit = b.select(&is_even, &unit, &doubled);
     let half = b.bin_int("ashr", &exponent, 1);
-    let root = b.same("sqrt", &[&unit]);
+    let root = sqrt::nearest(b, &unit);
     let minus = b.fneg(&root);
     let remainder = b.fma(&minus, &root, &unit);
     let (mantissa, exponent) = sticky_mantissa(b, &root, &remainder);
@@ -266,6 +267,6 @@ pub fn sqrt(b: &mut Builder, rounding: Round, x: &Val) -> Val {
     let exact = round_pack(b, rounding, &p.negative, &mantissa, &exponent);
     let positive = b.fcmp("ogt", x, &Builder::fp(x.ty, 0.0));
     let usual = b.and(&p.finite, &positive);
-    let native = b.same("sqrt", &[x]);
+    let native = sqrt::nearest(b, x);
     b.select(&usual, &exact, &native)
 }

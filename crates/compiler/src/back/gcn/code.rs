@@ -1,0 +1,359 @@
+//! The kernel as an LLVM function, and the device functions that call themselves.
+//!
+//! Blocks are blocks and block parameters are phis; what lanes that part do is LLVM's affair.
+
+use super::Target;
+use super::barrier::SharedMemory;
+use super::launch::Kernarg;
+use super::variables::Variables;
+use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory};
+use crate::ir::{BlockId, Edge, FuncId, Function, Inst, Op, Space, Term, Value};
+use crate::program::{Diagnostic, Kernel, Program};
+
+pub type Result<T = ()> = std::result::Result<T, Unsupported>;
+
+/// What all functions of a code object share.
+pub struct Unit<'a> {
+    pub program: &'a Program,
+    pub kernel: &'a Kernel,
+    pub target: &'a Target,
+    pub shared: SharedMemory,
+    pub variables: &'a Variables,
+}
+
+pub struct Code<'a> {
+    pub b: Builder,
+    pub unit: &'a Unit<'a>,
+    pub function: &'a Function,
+    device_function: Option<FuncId>,
+    /// Where each local variable lies in the function's part of scratch.
+    locals: Vec<u64>,
+    /// The operand of each value.
+    names: Vec<Option<String>>,
+    /// By block: label of the block that an edge comes from, and the operands it brings.
+    edges: Vec<Vec<(String, Vec<Val>)>>,
+}
+
+/// Writes a function; gives what of it the target does not have.
+pub fn write(b: &mut Builder, unit: &Unit<'_>, function: &Function, id: Option<FuncId>) -> Vec<Diagnostic> {
+    let mut code = Code {
+        b: std::mem::replace(b, Builder::for_amdgcn()),
+        unit,
+        function,
+        device_function: id,
+        locals: vec![],
+        names: vec![None; function.values.len()],
+        edges: vec![vec![]; function.blocks.len()],
+    };
+    let diagnostics = code.whole();
+    *b = code.b;
+    diagnostics
+}
+
+/// The finished module.
+pub fn module_text(b: Builder, unit: &Unit<'_>) -> String {
+    let threads = unit.kernel.max_ntid.or(unit.kernel.req_ntid);
+    let most = threads.map_or(1024, |n| n.iter().map(|&n| u64::from(n)).product()).clamp(1, 1024);
+    let mut text = String::from("target triple = \"amdgcn-amd-amdhsa\"\n");
+    text += &unit.shared.declaration();
+    text += &b.finish();
+    let attributes = format!(
+        "nounwind \"amdgpu-flat-work-group-size\"=\"1,{most}\" \"uniform-work-group-size\"=\"true\" {ATTRIBUTES}"
+    );
+    text += &format!("attributes #0 = {{ {attributes} }}\n");
+    text += &format!("attributes #1 = {{ nounwind noinline {ATTRIBUTES} }}\n");
+    text += "!llvm.module.flags = !{!0}\n!0 = !{i32 1, !\"amdgpu_code_object_version\", i32 400}\n";
+    text
+}
+
+/// Subnormals are kept (`.ftz` is code), and nothing hidden is read, so LLVM need not provide it.
+const ATTRIBUTES: &str = "\"denormal-fp-math\"=\"ieee,ieee\" \"denormal-fp-math-f32\"=\"ieee,ieee\" \
+    \"amdgpu-no-implicitarg-ptr\" \"amdgpu-implicitarg-num-bytes\"=\"0\" \"amdgpu-no-dispatch-ptr\" \
+    \"amdgpu-no-dispatch-id\" \"amdgpu-no-queue-ptr\" \"amdgpu-no-hostcall-ptr\" \"amdgpu-no-heap-ptr\" \
+    \"amdgpu-no-multigrid-sync-arg\" \"amdgpu-no-default-queue\" \"amdgpu-no-completion-action\" \
+    \"amdgpu-no-lds-kernel-id\"";
+
+impl Code<'_> {
+    fn whole(&mut self) -> Vec<Diagnostic> {
+        self.header();
+        self.b.start_block("entry");
+        self.scratch();
+        if self.device_function.is_none() {
+            self.claim_shared();
+        }
+        self.b.br(&block_label(BlockId(0)));
+        let mut diagnostics = vec![];
+        for id in self.function.reverse_post_order() {
+            self.block(id, &mut diagnostics);
+        }
+        self.b.line("}");
+        let phis = self.phis();
+        self.b.replace_lines(&phis);
+        diagnostics
+    }
+
+    /// The kernel's one argument is its kernarg segment. A device function gets that, the kernel's part of scratch, from
+    /// which local addresses count, and its arguments.
+    fn header(&mut self) {
+        let function = self.function;
+        let Some(id) = self.device_function else {
+            let kernarg = Kernarg::of(self.unit.kernel);
+            self.b.line(format_args!(
+                "define amdgpu_kernel void @\"{}\"(ptr addrspace(4) byref([{} x i8]) align 16 %kernarg) #0 {{",
+                self.unit.kernel.name, kernarg.bytes
+            ));
+            return;
+        };
+        let mut params = String::new();
+        for param in &function.block(BlockId(0)).params {
+            let arg = Val::new(Type::of(function.ty(*param), 1), self.b.fresh());
+            params += &format!(", {}", arg.typed());
+            self.names[param.index()] = Some(arg.text);
+        }
+        let results = result_type(&function.results.iter().map(|ty| Type::of(*ty, 1)).collect::<Vec<_>>());
+        self.b.line(format_args!(
+            "define internal {results} @f{}(ptr addrspace(4) %kernarg, ptr addrspace(5) %window{params}) #1 {{",
+            id.0
+        ));
+    }
+
+    /// Room for the local variables.
+    fn scratch(&mut self) {
+        let mut bytes = 0u64;
+        for local in &self.function.locals {
+            bytes = bytes.next_multiple_of(local.align.max(1));
+            self.locals.push(bytes);
+            bytes += local.bytes;
+        }
+        let insts = || self.function.blocks.iter().flat_map(|block| &block.insts);
+        let is_local = |inst: &Inst| match inst.op {
+            Op::Load { space, .. }
+            | Op::Store { space, .. }
+            | Op::Atomic { space, .. }
+            | Op::Cvta { space, .. } => space == Space::Local,
+            Op::LocalAddr(_) | Op::Call(_) => true,
+            _ => false,
+        };
+        if insts().any(is_local) {
+            let name = if self.device_function.is_some() { "%frame" } else { "%window" };
+            let bytes = bytes.next_multiple_of(16).max(16);
+            self.b.inst(format_args!("{name} = alloca [{bytes} x i8], align 16, addrspace(5)"));
+        }
+    }
+
+    // ---- values ----
+
+    fn get(&mut self, value: Value) -> Val {
+        let ty = Type::of(self.function.ty(value), 1);
+        // What has no operand has a diagnostic.
+        Val::new(ty, self.names[value.index()].clone().unwrap_or_else(|| "poison".to_owned()))
+    }
+
+    /// A field of the kernarg segment.
+    pub fn kernarg(&mut self, offset: u32, ty: Type) -> Val {
+        let at = memory::offset_pointer(&mut self.b, &kernarg(), i64::from(offset));
+        let bytes = ty.bits() / 8;
+        self.b.assign(ty, format_args!("load {ty}, {}, align {bytes}", at.typed()))
+    }
+
+    /// A field of [`super::Launch`].
+    pub fn launch(&mut self, field: u32, ty: Type) -> Val {
+        self.kernarg(Kernarg::of(self.unit.kernel).launch + field, ty)
+    }
+
+    // ---- control flow ----
+
+    fn block(&mut self, id: BlockId, diagnostics: &mut Vec<Diagnostic>) {
+        let block = self.function.block(id);
+        self.b.start_block(&block_label(id));
+        // The entry block's parameters are a device function's arguments.
+        if id != BlockId(0) {
+            for param in &block.params {
+                self.names[param.index()] = Some(format!("%p{}", param.0));
+                self.b.line(phi_marker(*param));
+            }
+        }
+        for inst in &block.insts {
+            if let Err(why) = self.inst(inst) {
+                let lines = &self.unit.program.lines;
+                diagnostics.push(super::diagnostic(lines, inst, self.unit.kernel, self.unit.target, &why));
+            }
+        }
+        match &block.term {
+            Term::Jump(edge) => {
+                self.leave_by(edge);
+                self.b.br(&block_label(edge.block));
+            }
+            Term::Branch { cond, then, otherwise } => {
+                let cond = self.get(*cond);
+                let labels = [self.b.label("then"), self.b.label("else")];
+                self.b.cond_br(&cond, &labels[0], &labels[1]);
+                self.edge_blocks(&labels, &[then, otherwise]);
+            }
+            Term::Switch { index, targets } => self.switch(*index, targets),
+            Term::Return(values) => self.returns(values),
+            Term::Exit => self.exit(),
+        }
+    }
+
+    /// A block for each edge, so that every phi has one entry for each.
+    fn edge_blocks(&mut self, labels: &[String], edges: &[&Edge]) {
+        for (label, edge) in labels.iter().zip(edges) {
+            self.b.start_block(label);
+            self.leave_by(edge);
+            self.b.br(&block_label(edge.block));
+        }
+    }
+
+    fn leave_by(&mut self, edge: &Edge) {
+        let args = edge.args.iter().map(|arg| self.get(*arg)).collect();
+        let from = self.b.current_block().to_owned();
+        self.edges[edge.block.index()].push((from, args));
+    }
+
+    fn switch(&mut self, index: Value, targets: &[Edge]) {
+        let index = self.get(index);
+        let labels: Vec<String> = targets.iter().map(|_| self.b.label("case")).collect();
+        let Some(last) = labels.last() else {
+            self.b.inst("unreachable");
+            return;
+        };
+        let case = |(number, label): (usize, &String)| format!(" {} {number}, label %{label}", index.ty);
+        let cases: String = labels.iter().enumerate().map(case).collect();
+        self.b.inst(format_args!("switch {}, label %{last} [{cases} ]", index.typed()));
+        self.edge_blocks(&labels, &targets.iter().collect::<Vec<_>>());
+    }
+
+    fn returns(&mut self, values: &[Value]) {
+        if self.device_function.is_none() {
+            return self.exit();
+        }
+        let values: Vec<Val> = values.iter().map(|value| self.get(*value)).collect();
+        let ty = result_type(&values.iter().map(|value| value.ty).collect::<Vec<_>>());
+        let mut all = "poison".to_owned();
+        for (place, value) in values.iter().enumerate() {
+            let inserted = format!("insertvalue {ty} {all}, {}, {place}", value.typed());
+            all = self.b.assign(value.ty, inserted).text;
+        }
+        match values.is_empty() {
+            true => self.b.inst("ret void"),
+            false => self.b.inst(format_args!("ret {ty} {all}")),
+        }
+    }
+
+    fn exit(&mut self) {
+        // A function that `exit`s is refused where it does ([`Code::inst`] sees no terminators): see `call`.
+        self.b.inst(if self.device_function.is_some() { "unreachable" } else { "ret void" });
+    }
+
+    /// The phi of every block parameter, by its marker.
+    fn phis(&self) -> Vec<(String, String)> {
+        let mut phis = vec![];
+        for (block, edges) in self.function.blocks.iter().zip(&self.edges).skip(1) {
+            for (place, param) in block.params.iter().enumerate() {
+                let ty = Type::of(self.function.ty(*param), 1);
+                let incoming: Vec<String> =
+                    edges.iter().map(|(from, args)| format!("[ {}, %{from} ]", args[place].text)).collect();
+                let phi = format!("  %p{} = phi {ty} {}", param.0, incoming.join(", "));
+                phis.push((phi_marker(*param), phi));
+            }
+        }
+        phis
+    }
+
+    // ---- instructions ----
+
+    fn inst(&mut self, inst: &Inst) -> Result {
+        let args: Vec<Val> = inst.args.iter().map(|arg| self.get(*arg)).collect();
+        let results: Vec<Type> =
+            inst.results.iter().map(|value| Type::of(self.function.ty(*value), 1)).collect();
+        let values = match &inst.op {
+            Op::Special(special) => vec![self.special(*special, results[0])?],
+            Op::GlobalAddr(_) | Op::SharedAddr(_) | Op::LocalAddr(_) | Op::ParamAddr(_) => {
+                vec![self.address_of(&inst.op, results[0])?]
+            }
+            Op::Cvta { space, to_generic } => {
+                vec![self.convert_address(*space, *to_generic, &args[0], results[0])]
+            }
+            Op::IsSpace(space) => vec![self.is_space(*space, &args[0])],
+            Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } => self.access(inst, &args, &results)?,
+            Op::Fence { order, scope } => {
+                memory::fence(&mut self.b, *order, *scope);
+                vec![]
+            }
+            Op::Barrier { kind, .. } => self.barrier(*kind, inst, &args)?,
+            Op::ClusterBarrier { wait } => {
+                self.cluster_barrier(*wait);
+                vec![]
+            }
+            op if op.is_warp_collective() => self.collective(op, &args)?,
+            Op::NanoSleep => {
+                // PTX lets the sleep end at any time.
+                let nap = Builder::int(Type::int(32, 1), 1);
+                self.b.call_void("llvm.amdgcn.s.sleep", "i32 immarg", &[&nap]);
+                vec![]
+            }
+            Op::Fault(fault) => return Err(Unsupported(format!("{fault:?}"))),
+            Op::Trap | Op::Breakpoint => return Err(Unsupported("traps".to_owned())),
+            Op::Syscall(syscall) => return Err(Unsupported(format!("{syscall:?}"))),
+            Op::Call(id) => self.call(*id, &args, &results)?,
+            op => {
+                let names: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
+                let arg_tys: Vec<_> = inst.args.iter().map(|arg| self.function.ty(*arg)).collect();
+                let result_tys: Vec<_> = inst.results.iter().map(|value| self.function.ty(*value)).collect();
+                let values = emit_pure(&mut self.b, op, &names, &arg_tys, &result_tys, 1)?;
+                values.into_iter().zip(&results).map(|(name, ty)| Val::new(*ty, name)).collect()
+            }
+        };
+        for (result, value) in inst.results.iter().zip(values) {
+            self.names[result.index()] = Some(value.text);
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, id: FuncId, args: &[Val], results: &[Type]) -> Result<Vec<Val>> {
+        let callee = self.unit.program.functions.get(id.index());
+        let callee = callee.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
+        if callee.blocks.iter().any(|block| matches!(block.term, Term::Exit)) {
+            return Err(Unsupported(format!("exit in {}, which calls itself", callee.name)));
+        }
+        let arguments: String = args.iter().map(|arg| format!(", {}", arg.typed())).collect();
+        let ty = result_type(results);
+        let call =
+            format!("call {ty} @f{}({}, ptr addrspace(5) %window{arguments})", id.0, kernarg().typed());
+        if results.is_empty() {
+            self.b.inst(call);
+            return Ok(vec![]);
+        }
+        let all = self.b.assign(results[0], call).text;
+        let part = |(place, to): (usize, &Type)| {
+            self.b.assign(*to, format_args!("extractvalue {ty} {all}, {place}"))
+        };
+        Ok(results.iter().enumerate().map(part).collect())
+    }
+
+    /// Offset of a local variable in its function's part of scratch, and the name of that part.
+    pub fn local(&self, index: usize) -> (&'static str, u64) {
+        (if self.device_function.is_some() { "%frame" } else { "%window" }, self.locals[index])
+    }
+}
+
+pub fn kernarg() -> Val {
+    Val::new(Type::space(4), "%kernarg")
+}
+
+fn result_type(results: &[Type]) -> String {
+    if results.is_empty() {
+        return "void".to_owned();
+    }
+    let types: Vec<String> = results.iter().map(Type::to_string).collect();
+    format!("{{ {} }}", types.join(", "))
+}
+
+fn block_label(id: BlockId) -> String {
+    format!("bb{}", id.0)
+}
+
+fn phi_marker(param: Value) -> String {
+    format!("  ; phi {}", param.0)
+}

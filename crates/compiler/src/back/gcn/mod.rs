@@ -1,0 +1,121 @@
+//! AMD GPUs: LLVM IR text for one kernel, for ROCm's `libamd_comgr` or LLVM 15 to 21.
+//!
+//! A warp of CUDA is a wave where waves have 32 lanes, and half of one where they have 64. Branches are the hardware's
+//! own: lanes that part meet again where the program's structure says so. One code object has one kernel, so a kernel
+//! that cannot be made fails alone; variables at module scope lie in a block that the launcher allocates
+//! ([`Variables`]), and what the code must know of a launch stands behind the parameters ([`Launch`]). The text reads
+//! no hidden arguments and needs no device library. docs/architecture.md has the seam.
+
+mod access;
+mod address;
+mod barrier;
+mod code;
+mod launch;
+mod special;
+mod target;
+mod variables;
+mod warp;
+
+use crate::ir::{FuncId, Function, Op};
+use crate::lines::Lines;
+use crate::module::Module;
+use crate::program::{Cause, Diagnostic, Kernel, Program};
+
+use super::llvm::{Builder, Unsupported, nan};
+
+pub use launch::{Kernarg, Launch};
+pub use target::{Family, Target, UnknownTarget};
+pub use variables::Variables;
+
+/// LLVM IR of one kernel and what its launcher must know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// LLVM IR text with the one kernel. To be compiled with `-mcode-object-version=4`.
+    pub text: String,
+    /// Name of the kernel in the code object; its descriptor is `symbol.kd`.
+    pub symbol: String,
+    pub kernarg: Kernarg,
+    /// Bytes of LDS that the code object itself asks for: static shared memory and what the code needs besides.
+    /// Dynamic shared memory begins right behind; the launch gives its bytes.
+    pub shared_bytes: u32,
+}
+
+/// Makes the module's kernel of this index. `Err` says which instructions cannot be.
+pub fn compile(module: &Module, kernel: usize, target: &Target) -> Result<Code, Vec<Diagnostic>> {
+    let program = module.lower(kernel);
+    let Some(kernel) = program.kernels.first() else { return Err(program.diagnostics) };
+    emit(&program, kernel, target)
+}
+
+/// Makes a kernel that was lowered.
+pub fn emit(program: &Program, kernel: &Kernel, target: &Target) -> Result<Code, Vec<Diagnostic>> {
+    let body = kernel.body.as_ref().map_err(Clone::clone)?;
+    let body = &nan::canonical(body);
+    let functions = called(program, body);
+    let all = || std::iter::once(body).chain(functions.iter().map(|(_, function)| function));
+    let shared = barrier::SharedMemory::of(&kernel.shared, all());
+    let variables = Variables::of(&program.globals);
+    let unit = code::Unit { program, kernel, target, shared, variables: &variables };
+
+    let mut b = Builder::for_amdgcn();
+    let mut diagnostics = vec![];
+    for (id, function) in &functions {
+        diagnostics.extend(code::write(&mut b, &unit, function, Some(*id)));
+    }
+    diagnostics.extend(code::write(&mut b, &unit, body, None));
+    if !diagnostics.is_empty() {
+        return Err(diagnostics);
+    }
+    Ok(Code {
+        text: code::module_text(b, &unit),
+        symbol: kernel.name.clone(),
+        kernarg: Kernarg::of(kernel),
+        shared_bytes: shared.bytes(),
+    })
+}
+
+/// The device functions reached by calls that are still there: those that call themselves.
+fn called(program: &Program, body: &Function) -> Vec<(FuncId, Function)> {
+    let mut found: Vec<(FuncId, Function)> = vec![];
+    let mut work = vec![body];
+    while let Some(function) = work.pop() {
+        for inst in function.blocks.iter().flat_map(|block| &block.insts) {
+            if let Op::Call(id) = inst.op
+                && !found.iter().any(|(known, _)| *known == id)
+                && let Some(callee) = program.functions.get(id.index())
+            {
+                found.push((id, nan::canonical(callee)));
+                work.push(callee);
+            }
+        }
+    }
+    found
+}
+
+/// What is said of an instruction that the target does not have.
+fn diagnostic(
+    lines: &Lines,
+    inst: &crate::ir::Inst,
+    kernel: &Kernel,
+    target: &Target,
+    why: &Unsupported,
+) -> Diagnostic {
+    let source = inst.pos.source as usize;
+    let text =
+        lines.sources().get(source).and_then(|it| it.text.get(inst.pos.offset as usize..)).unwrap_or("");
+    // The instruction as it stands there, without its guard and operands.
+    let words = text.split(|c: char| c.is_whitespace() || c == ';');
+    let opcode = words.take(2).find(|word| !word.starts_with('@')).unwrap_or("");
+    let position = lines
+        .sources()
+        .get(source)
+        .map(|_| lines.position(source, ptx::Span::new(inst.pos.offset, inst.pos.offset)));
+    Diagnostic {
+        source: lines.sources().get(source).map(|it| it.name.clone()).unwrap_or_default(),
+        line: position.map_or(0, |it| it.line),
+        column: position.map_or(0, |it| it.column),
+        function: Some(kernel.name.clone()),
+        message: format!("{opcode} is not supported on {}: {}", target.processor(), why.0),
+        cause: Cause::Code,
+    }
+}

@@ -1,0 +1,129 @@
+//! Special registers.
+
+use super::code::{Code, Result};
+use super::launch::field;
+use super::target::Family;
+use crate::back::llvm::{Builder, Type, Unsupported, Val};
+use crate::ir::Special;
+
+const AXES: [&str; 3] = ["x", "y", "z"];
+
+impl Code<'_> {
+    pub fn special(&mut self, special: Special, to: Type) -> Result<Val> {
+        let word = Type::int(32, 1);
+        let wide = Type::int(64, 1);
+        let number = |value: u64| Builder::int(word, i128::from(value));
+        let value = match special {
+            // The fourth component of every vector register is 0.
+            Special::Tid(3..)
+            | Special::Ntid(3..)
+            | Special::Ctaid(3..)
+            | Special::Nctaid(3..)
+            | Special::ClusterId(3..)
+            | Special::NClusterId(3..)
+            | Special::ClusterCtaid(_)
+            | Special::ClusterNctaid(3..) => number(0),
+            Special::Tid(axis) => self.hardware("workitem", axis),
+            // A block is a cluster of its own: launches of larger ones are refused.
+            Special::Ctaid(axis) | Special::ClusterId(axis) => self.hardware("workgroup", axis),
+            Special::Ntid(axis) => self.launch(field::BLOCK + 4 * u32::from(axis), word),
+            Special::Nctaid(axis) | Special::NClusterId(axis) => {
+                self.launch(field::GRID + 4 * u32::from(axis), word)
+            }
+            Special::ClusterNctaid(_) | Special::ClusterNctaRank => number(1),
+            Special::ClusterCtaRank | Special::IsExplicitCluster => number(0),
+            Special::EnvReg(1) => self.launch(field::WORKSPACE + 4, word),
+            Special::EnvReg(2) => self.launch(field::WORKSPACE, word),
+            Special::EnvReg(_) => number(0),
+            Special::LaneId => self.lane(),
+            Special::WarpId => {
+                let linear = self.linear_thread();
+                self.b.bin_int("lshr", &linear, 5)
+            }
+            Special::NWarpId => {
+                let threads = self.block_threads();
+                let rounded = self.b.bin_int("add", &threads, 31);
+                self.b.bin_int("lshr", &rounded, 5)
+            }
+            Special::NSmId => self.launch(field::MULTIPROCESSORS, word),
+            Special::SmId => return Err(Unsupported("%smid".to_owned())),
+            Special::GridId => self.launch(field::GRID_ID, wide),
+            Special::LaneMaskEq
+            | Special::LaneMaskLe
+            | Special::LaneMaskLt
+            | Special::LaneMaskGe
+            | Special::LaneMaskGt => self.lane_mask(special),
+            Special::DynamicSmemSize => self.launch(field::DYNAMIC_SHARED, word),
+            Special::TotalSmemSize | Special::AggrSmemSize => {
+                let dynamic = self.launch(field::DYNAMIC_SHARED, word);
+                self.b.bin_int("add", &dynamic, i128::from(self.unit.shared.bytes()))
+            }
+            Special::Clock | Special::Clock64 => self.b.intrinsic("readcyclecounter", &[], wide, &[]),
+            Special::ClockHi => {
+                let ticks = self.b.intrinsic("readcyclecounter", &[], wide, &[]);
+                self.b.bin_int("lshr", &ticks, 32)
+            }
+            Special::GlobalTimer | Special::GlobalTimerLo => self.nanoseconds(),
+            Special::GlobalTimerHi => {
+                let time = self.nanoseconds();
+                self.b.bin_int("lshr", &time, 32)
+            }
+        };
+        Ok(self.b.resize(&value, to.bits(), false))
+    }
+
+    fn hardware(&mut self, of: &str, axis: u8) -> Val {
+        let name = format!("amdgcn.{of}.id.{}", AXES[usize::from(axis)]);
+        self.b.intrinsic(&name, &[], Type::int(32, 1), &[])
+    }
+
+    /// The thread's number in its block, x fastest: lanes and warps count by it.
+    pub fn linear_thread(&mut self) -> Val {
+        let [x, y, z] = [0, 1, 2].map(|axis| self.hardware("workitem", axis));
+        let [nx, ny] = [0, 4].map(|axis| self.launch(field::BLOCK + axis, Type::int(32, 1)));
+        let rows = self.b.mul(&z, &ny);
+        let row = self.b.add(&rows, &y);
+        let first = self.b.mul(&row, &nx);
+        self.b.add(&first, &x)
+    }
+
+    fn block_threads(&mut self) -> Val {
+        let [x, y, z] = [0, 4, 8].map(|axis| self.launch(field::BLOCK + axis, Type::int(32, 1)));
+        let layer = self.b.mul(&x, &y);
+        self.b.mul(&layer, &z)
+    }
+
+    fn lane_mask(&mut self, special: Special) -> Val {
+        let lane = self.lane();
+        let one = Builder::int(lane.ty, 1);
+        let equal = self.b.bin("shl", &one, &lane);
+        let less = self.b.bin_int("sub", &equal, 1);
+        match special {
+            Special::LaneMaskEq => equal,
+            Special::LaneMaskLt => less,
+            Special::LaneMaskLe => self.b.or(&less, &equal),
+            Special::LaneMaskGe => self.b.not(&less),
+            _ => {
+                let or_equal = self.b.or(&less, &equal);
+                self.b.not(&or_equal)
+            }
+        }
+    }
+
+    /// The constant clock in nanoseconds.
+    fn nanoseconds(&mut self) -> Val {
+        let wide = Type::int(64, 1);
+        let ticks = if self.unit.target.family() >= Family::Gfx11 {
+            // MSG_RTN_GET_REALTIME
+            let message = Builder::int(Type::int(32, 1), 131);
+            self.b.intrinsic("amdgcn.s.sendmsg.rtn", &[wide], wide, &[&message])
+        } else {
+            self.b.intrinsic("amdgcn.s.memrealtime", &[], wide, &[])
+        };
+        let tick = self.launch(field::TICK, wide);
+        let (ticks, tick) = (self.b.resize(&ticks, 128, false), self.b.resize(&tick, 128, false));
+        let time = self.b.mul(&ticks, &tick);
+        let time = self.b.bin_int("lshr", &time, 32);
+        self.b.resize(&time, 64, false)
+    }
+}
