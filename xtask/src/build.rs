@@ -73,11 +73,25 @@ pub const OBJECTS: [Object; 6] = [
     Object { package: "libcudaway-cpu", name: "libcudaway_cpu.so", version_script: None, links: &[] },
 ];
 
+/// A shipped program.
+pub struct Program {
+    pub package: &'static str,
+    pub name: &'static str,
+    /// Beside our objects' folder `lib`.
+    pub folder: &'static str,
+}
+
+pub const PROGRAMS: [Program; 1] =
+    // Started by our libraries, which look for it beside themselves.
+    [Program { package: "comgr", name: "cudaway-comgr", folder: "lib" }];
+
 pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();
     setup::build_packages()?;
     for name in &args.only {
-        ensure!(OBJECTS.iter().any(|object| object.name == name), "there is no object {name}");
+        let is_known = OBJECTS.iter().any(|object| object.name == name)
+            || PROGRAMS.iter().any(|program| program.name == name);
+        ensure!(is_known, "there is no object {name}");
     }
     // A body that was just written goes live with the build; `cargo xtask test` checks instead of writing.
     crate::codegen::refresh()?;
@@ -91,11 +105,11 @@ pub fn shipped() -> Result<()> {
 }
 
 fn lay_out(only: &[String], debug: bool, out: &Path) -> Result<()> {
-    let wanted = |object: &&Object| only.is_empty() || only.iter().any(|name| name == object.name);
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| wanted == name);
     std::fs::create_dir_all(out).with_context(|| format!("could not make {}", out.display()))?;
 
     let mut findings = Vec::new();
-    for object in OBJECTS.iter().filter(wanted) {
+    for object in OBJECTS.iter().filter(|object| wanted(object.name)) {
         let built = link(object, debug)?;
         place(&built, &out.join(object.name))?;
         for link in object.links {
@@ -103,9 +117,37 @@ fn lay_out(only: &[String], debug: bool, out: &Path) -> Result<()> {
         }
         findings.extend(gate::check(object, &out.join(object.name))?);
     }
+    for program in PROGRAMS.iter().filter(|program| wanted(program.name)) {
+        let at = if program.folder == "lib" { out.to_path_buf() } else { out.with_file_name(program.folder) };
+        std::fs::create_dir_all(&at).with_context(|| format!("could not make {}", at.display()))?;
+        let at = at.join(program.name);
+        place(&link_program(program, debug)?, &at)?;
+        findings.extend(gate::check_program(program, &at)?);
+    }
     ensure!(findings.is_empty(), "the objects are not fit to ship:\n  {}", findings.join("\n  "));
     eprintln!("build: {}", out.display());
     Ok(())
+}
+
+fn link_program(program: &Program, debug: bool) -> Result<PathBuf> {
+    eprintln!("build: {}", program.name);
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()).args(["rustc", "--quiet", "--package", program.package]);
+    command.args(["--bin", program.name]);
+    if !debug {
+        command.arg("--release");
+    }
+    command.args(["--message-format", "json-render-diagnostics", "--", "-C", "strip=debuginfo"]);
+    command.args(["-C", "link-arg=-Wl,-z,relro,-z,now"]);
+    let output = command.stderr(std::process::Stdio::inherit()).output();
+    let output = output.with_context(|| format!("could not start {command:?}"))?;
+    ensure!(output.status.success(), "{} did not build: {command:?}", program.name);
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let executable = messages.lines().rev().find_map(|line| {
+        let message: serde_json::Value = serde_json::from_str(line).ok()?;
+        message["executable"].as_str().map(PathBuf::from)
+    });
+    executable.with_context(|| format!("cargo named no program of {}", program.package))
 }
 
 /// Compiles one shell to a cdylib with the arguments its place asks for.

@@ -14,7 +14,7 @@ const LINES: &[&[&str]] = &[
     &["testkit"],
     &["libcuda", "libcudart", "libcudart-11", "libcudart-12", "libcudart-13", "libcudaway-cpu"],
     &["driver", "runtime", "hip-cpu", "interpose"],
-    &["compiler"],
+    &["compiler", "comgr"],
     &["ptx", "fatbin", "cache"],
     &["hip-sys"],
     // The tests' second opinion knows none of us.

@@ -32,6 +32,8 @@ const BUILD: &[Package] = &[
 /// Needed by tests alone.
 const TEST: &[Package] = &[
     ("clang-19", "compiles the translator's output on its own, as a second opinion"),
+    ("lld-19", "links AMD code objects where there is no comgr"),
+    ("libamd-comgr2", "AMD's compiler of ROCm 5.2, the strictest reader of our LLVM IR"),
     ("libgmp-dev", "MPFR's integers"),
     (
         "libmpfr-dev",

@@ -7,7 +7,8 @@
 
 pub mod logging;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// One entry of `CUDAWAY_DEVICE`.
@@ -37,6 +38,18 @@ pub enum CpuSetting {
     Simd,
 }
 
+/// `CUDAWAY_GFX_COMPILER`: what makes AMD code of LLVM IR.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum GfxCompiler {
+    /// ROCm's `libamd_comgr` where it is and knows the GPU, else `clang` and `ld.lld`.
+    #[default]
+    Auto,
+    /// `clang` (or `llc`) and `ld.lld`.
+    Tools,
+    /// This `libamd_comgr`.
+    Library(PathBuf),
+}
+
 /// What the environment asks for.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -60,6 +73,9 @@ pub struct Config {
     pub dump_dir: Option<PathBuf>,
     /// The CPU device checks every memory access of a kernel (docs/sanitizer.md).
     pub sanitize: bool,
+    /// The program `cudaway-comgr`; `None` is the one that lies beside our libraries.
+    pub comgr_helper: Option<PathBuf>,
+    pub gfx_compiler: GfxCompiler,
     /// The CPU device says on stderr, when the process ends, what every kernel took.
     pub profile: bool,
     /// The CPU device says on stderr, when the process ends, what the program did not free.
@@ -80,6 +96,7 @@ pub const DEFAULT_CACHE_MAX_BYTES: u64 = 1 << 30;
 pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_CACHE_DIR", "where compiled kernels are kept"),
     ("CUDAWAY_CACHE_MAX_MB", "bound of that directory in MiB; 0 keeps nothing"),
+    ("CUDAWAY_COMGR_HELPER", "the program cudaway-comgr, which compiles for AMD GPUs"),
     ("CUDAWAY_COMPUTE_CAPABILITY", "compute capability reported to programs, as X.Y"),
     ("CUDAWAY_CPU_MEMORY_MB", "memory of the CPU device in MiB"),
     ("CUDAWAY_CPU_SETTING", "auto, L (lanes), P (warps) or S (blocks of vector lanes)"),
@@ -88,6 +105,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_DEVICE", "auto, hip, cpu or a library's path; a list gives one device list in order"),
     ("CUDAWAY_DRIVER_VERSION", "driver version reported to programs, as X.Y"),
     ("CUDAWAY_DUMP_DIR", "directory that receives PTX and LLVM IR of every kernel compiled"),
+    ("CUDAWAY_GFX_COMPILER", "auto, tools (clang and ld.lld) or libamd_comgr's path"),
     ("CUDAWAY_LEAKS", "1 prints at the end what was never freed on the CPU device"),
     ("CUDAWAY_LOG", "off, error, warn, info, debug, trace, or area=level,…"),
     ("CUDAWAY_LOG_FILE", "log file instead of stderr"),
@@ -181,6 +199,8 @@ impl Config {
             cpu_memory_bytes: cpu_memory_mb.map(|mb| mb << 20),
             dump_dir: var("CUDAWAY_DUMP_DIR").map(PathBuf::from),
             sanitize: sanitize.unwrap_or(false),
+            comgr_helper: var("CUDAWAY_COMGR_HELPER").map(PathBuf::from),
+            gfx_compiler: gfx_compiler(var("CUDAWAY_GFX_COMPILER").as_deref().unwrap_or("auto")),
             profile: profile.unwrap_or(false),
             leaks: leaks.unwrap_or(false),
             log: var("CUDAWAY_LOG"),
@@ -189,6 +209,28 @@ impl Config {
         }
     }
 }
+
+fn gfx_compiler(text: &str) -> GfxCompiler {
+    match text.trim() {
+        "auto" => GfxCompiler::Auto,
+        "tools" => GfxCompiler::Tools,
+        path => GfxCompiler::Library(PathBuf::from(path)),
+    }
+}
+
+/// Where ROCm may be, in order: the directory the user names (`CUDAWAY_ROCM_ROOT`), else what ROCm's own variables say,
+/// then `/opt/rocm`. A directory that is named is the only one: a second ROCm must not win over the user's word.
+#[must_use]
+pub fn rocm_roots(named: Option<&Path>, var: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    if let Some(root) = named {
+        return vec![root.to_path_buf()];
+    }
+    let set = ["HIP_PATH", "ROCM_PATH"].into_iter().filter_map(var).filter(|value| !value.is_empty());
+    set.map(PathBuf::from).chain([PathBuf::from("/opt/rocm")]).collect()
+}
+
+/// The folders below ROCm's directory in which its libraries are.
+pub const ROCM_LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
 
 fn devices(list: &str) -> Vec<DeviceChoice> {
     list.split(',')
@@ -259,6 +301,21 @@ mod tests {
             config.devices,
             [DeviceChoice::Hip, DeviceChoice::Cpu, DeviceChoice::Path("/opt/x/libhip.so".into())]
         );
+    }
+
+    #[test]
+    fn the_compiler_for_amd_is_a_word_or_a_library() {
+        assert_eq!(read(&[]).gfx_compiler, GfxCompiler::Auto);
+        assert_eq!(read(&[("CUDAWAY_GFX_COMPILER", "tools")]).gfx_compiler, GfxCompiler::Tools);
+        let path = "/opt/rocm/lib/libamd_comgr.so.3";
+        assert_eq!(read(&[("CUDAWAY_GFX_COMPILER", path)]).gfx_compiler, GfxCompiler::Library(path.into()));
+    }
+
+    #[test]
+    fn rocm_is_looked_for_where_the_user_says_else_where_rocm_says() {
+        let var = |name: &str| (name == "ROCM_PATH").then(|| OsString::from("/r"));
+        assert_eq!(rocm_roots(Some(Path::new("/u")), var), [PathBuf::from("/u")]);
+        assert_eq!(rocm_roots(None, var), [PathBuf::from("/r"), PathBuf::from("/opt/rocm")]);
     }
 
     #[test]

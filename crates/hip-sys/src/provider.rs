@@ -117,22 +117,10 @@ const ROCM_NAMES: [&str; 4] = ["libamdhip64.so", "libamdhip64.so.7", "libamdhip6
 /// Every place where ROCm's library may be, in order: the configured root, the usual variables, `/opt/rocm`, then
 /// the loader's own search.
 fn rocm_candidates(root: Option<&Path>, var: impl Fn(&str) -> Option<OsString>) -> Vec<OsString> {
-    let mut roots: Vec<PathBuf> = Vec::new();
-    roots.extend(root.map(Path::to_path_buf));
-    // A configured root that is given is the only root: a second ROCm must not win over the user's word.
-    if roots.is_empty() {
-        roots.extend(
-            ["HIP_PATH", "ROCM_PATH"]
-                .into_iter()
-                .filter_map(&var)
-                .filter(|v| !v.is_empty())
-                .map(PathBuf::from),
-        );
-        roots.push("/opt/rocm".into());
-    }
+    let roots = config::rocm_roots(root, var);
     let mut candidates = Vec::new();
     for root in &roots {
-        for folder in ["lib", "lib64", "lib/x86_64-linux-gnu"] {
+        for folder in config::ROCM_LIBRARY_FOLDERS {
             for name in ROCM_NAMES {
                 let path = root.join(folder).join(name);
                 if path.exists() {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::Object;
+use super::{Object, Program};
 use crate::codegen::facts;
 
 /// Everything an object of ours may need to start.
@@ -31,6 +31,17 @@ pub fn check(object: &Object, path: &Path) -> Result<Vec<String>> {
     let mut findings = loader_findings(object.name, &dynamic, &segments);
     findings.extend(export_findings(object.name, &exports, &versions)?);
     Ok(findings.into_iter().map(|finding| format!("{}: {finding}", object.name)).collect())
+}
+
+/// As [`check`], of a program: it starts everywhere, and exports nothing.
+pub fn check_program(program: &Program, path: &Path) -> Result<Vec<String>> {
+    let dynamic = readelf("-d", path)?;
+    let segments = readelf("-l", path)?;
+    let mut findings = common_findings(&dynamic, &segments);
+    if !dynamic.contains("PIE") {
+        findings.push("is not position-independent".to_owned());
+    }
+    Ok(findings.into_iter().map(|finding| format!("{}: {finding}", program.name)).collect())
 }
 
 fn readelf(option: &str, path: &Path) -> Result<String> {
@@ -59,20 +70,27 @@ fn bracketed<'t>(dynamic: &'t str, tag: &str) -> Vec<&'t str> {
 }
 
 fn loader_findings(name: &str, dynamic: &str, segments: &str) -> Vec<String> {
-    let mut findings = Vec::new();
+    let mut findings = common_findings(dynamic, segments);
     let soname = bracketed(dynamic, "SONAME");
     if soname != [name] {
         findings.push(format!("SONAME is {soname:?}"));
     }
+    if !dynamic.contains("NODELETE") {
+        findings.push("not linked with -z nodelete".to_owned());
+    }
+    findings
+}
+
+/// What objects and programs keep to alike.
+fn common_findings(dynamic: &str, segments: &str) -> Vec<String> {
+    let mut findings = Vec::new();
     for needed in bracketed(dynamic, "NEEDED") {
         if !ALLOWED.contains(&needed) {
             findings.push(format!("needs {needed}"));
         }
     }
-    for (flag, why) in [("BIND_NOW", "not linked with -z now"), ("NODELETE", "not linked with -z nodelete")] {
-        if !dynamic.contains(flag) {
-            findings.push(why.to_owned());
-        }
+    if !dynamic.contains("BIND_NOW") {
+        findings.push("not linked with -z now".to_owned());
     }
     for tag in ["RPATH", "RUNPATH"] {
         if dynamic.contains(&format!("({tag})")) {
