@@ -171,6 +171,46 @@ impl Extra {
     }
 }
 
+/// Copies a launch's arguments to their places in the parameter buffer.
+///
+/// # Safety
+/// `kernel_params` or `extra` are what a launch of a kernel with these parameters would take.
+unsafe fn gather(
+    params: &[(usize, usize)],
+    kernel_params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+    to: &mut [u8],
+) -> Result {
+    let packed = if extra.is_null() {
+        None
+    } else {
+        // SAFETY: the caller's promise.
+        let Extra([_, from, _, size, _]) = unsafe { Extra::read(extra) }?;
+        // SAFETY: CUDA's contract: the size belongs to the buffer.
+        Some((from.cast::<u8>(), unsafe { *size.cast::<usize>() }))
+    };
+    if packed.is_none() && kernel_params.is_null() && !params.is_empty() {
+        return Err(Error::InvalidValue("kernelParams"));
+    }
+    for (index, &(offset, len)) in params.iter().enumerate() {
+        let from = match packed {
+            Some((_, size)) if offset + len > size => return Err(Error::InvalidValue("extra")),
+            // SAFETY: inside the program's buffer.
+            Some((from, _)) => unsafe { from.add(offset) },
+            // SAFETY: CUDA's contract: one pointer per parameter.
+            None => unsafe { *kernel_params.add(index) }.cast::<u8>(),
+        };
+        // SAFETY: CUDA's contract: `len` bytes of an argument.
+        to[offset..offset + len].copy_from_slice(unsafe { core::slice::from_raw_parts(from, len) });
+    }
+    Ok(())
+}
+
+/// Bytes that a kernel's parameters take.
+fn params_bytes(params: &[(usize, usize)]) -> usize {
+    params.iter().map(|(offset, len)| offset + len).max().unwrap_or(0)
+}
+
 impl Arguments {
     /// # Safety
     /// `kernel_params` or `extra` are what a launch of a kernel with these parameters would take.
@@ -179,34 +219,15 @@ impl Arguments {
         kernel_params: *mut *mut c_void,
         extra: *mut *mut c_void,
     ) -> Result<Arguments> {
-        let len_bytes = params.iter().map(|(offset, len)| offset + len).max().unwrap_or(0);
+        let len_bytes = params_bytes(params);
         let mut buffer = vec![0u128; len_bytes.div_ceil(16)];
         let start = buffer.as_mut_ptr().cast::<u8>();
-        let packed = if extra.is_null() {
-            None
-        } else {
-            // SAFETY: the caller's promise.
-            let Extra([_, from, _, size, _]) = unsafe { Extra::read(extra) }?;
-            // SAFETY: CUDA's contract: the size belongs to the buffer.
-            Some((from.cast::<u8>(), unsafe { *size.cast::<usize>() }))
-        };
-        if packed.is_none() && kernel_params.is_null() && !params.is_empty() {
-            return Err(Error::InvalidValue("kernelParams"));
-        }
-        let mut pointers = Vec::with_capacity(params.len());
-        for (index, &(offset, len)) in params.iter().enumerate() {
-            let from = match packed {
-                Some((_, size)) if offset + len > size => return Err(Error::InvalidValue("extra")),
-                // SAFETY: inside the program's buffer.
-                Some((from, _)) => unsafe { from.add(offset) },
-                // SAFETY: CUDA's contract: one pointer per parameter.
-                None => unsafe { *kernel_params.add(index) }.cast::<u8>(),
-            };
-            // SAFETY: `len` bytes of an argument, into the buffer that was made to hold them.
-            unsafe { core::ptr::copy_nonoverlapping(from, start.add(offset), len) };
-            // SAFETY: inside the buffer.
-            pointers.push(unsafe { start.add(offset) }.cast());
-        }
+        // SAFETY: the buffer is at least as long.
+        let bytes = unsafe { core::slice::from_raw_parts_mut(start, len_bytes) };
+        // SAFETY: the caller's promise.
+        unsafe { gather(params, kernel_params, extra, bytes) }?;
+        // SAFETY: inside the buffer.
+        let pointers = params.iter().map(|&(offset, _)| unsafe { start.add(offset) }.cast()).collect();
         Ok(Arguments { buffer, pointers })
     }
 }
@@ -303,6 +324,17 @@ fn launch(
     let manner = Manner { cluster: manner.cluster.or(function.cluster), ..manner };
     let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
     let hip = function.context.hip();
+    if let Some(kernel) = &function.gfx {
+        // CUDA: parameters come in one of the two ways.
+        if !extra.is_null() && !kernel_params.is_null() {
+            return Err(Error::InvalidValue("kernelParams and extra"));
+        }
+        let params = &Function::from_handle(f)?.info.params;
+        let mut bytes = vec![0; params_bytes(params)];
+        // SAFETY: CUDA's contract for a launch's parameters.
+        unsafe { gather(params, kernel_params, extra, &mut bytes) }?;
+        return gfx::launch(&function, kernel, shape, &stream, &bytes, manner);
+    }
     if manner.cluster.is_some() || (manner.is_cooperative && !extra.is_null()) {
         return launch_with_attributes(&function, shape, &stream, kernel_params, extra, manner);
     }
@@ -363,6 +395,113 @@ fn launch(
             extra.0.as_mut_ptr(),
         )
     }?)
+}
+
+/// Launches on AMD GPUs: the kernarg segment is made here, whole, since the code object's metadata calls it one argument.
+mod gfx {
+    use super::*;
+    use crate::object::{gfx, memory};
+
+    pub fn launch(
+        function: &Launchable,
+        kernel: &gfx::Kernel,
+        shape: Shape,
+        stream: &Stream,
+        params: &[u8],
+        manner: Manner,
+    ) -> Result {
+        if manner.cluster.is_some_and(|size| size != [1; 3]) {
+            return Err(Error::NotSupported("clusters of blocks on AMD GPUs"));
+        }
+        let Shape { grid, block, shared_bytes } = shape;
+        let mut told = gfx::Shape { grid, block, dynamic_shared: shared_bytes, workspace: 0 };
+        if !manner.is_cooperative {
+            return plain(function, shape, stream, &mut kernel.segment(params, &told));
+        }
+        let workspace = Workspace::new(stream)?;
+        told.workspace = memory::device_pointer(workspace.at);
+        cooperative(function, shape, stream, &mut kernel.segment(params, &told))
+    }
+
+    fn plain(function: &Launchable, shape: Shape, stream: &Stream, segment: &mut [u8]) -> Result {
+        let mut len_bytes = segment.len();
+        let mut extra = [
+            HIP_LAUNCH_PARAM_BUFFER_POINTER,
+            segment.as_mut_ptr().cast(),
+            HIP_LAUNCH_PARAM_BUFFER_SIZE,
+            (&raw mut len_bytes).cast(),
+            HIP_LAUNCH_PARAM_END,
+        ];
+        let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
+        // SAFETY: function and stream are alive; HIP copies the segment during the call.
+        Ok(unsafe {
+            function.context.hip().hipModuleLaunchKernel(
+                function.hip.0,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                shared_bytes,
+                stream.hip.0,
+                core::ptr::null_mut(),
+                extra.as_mut_ptr(),
+            )
+        }?)
+    }
+
+    /// HIP differs: a cooperative launch takes a list of arguments only; the segment is the one argument.
+    fn cooperative(function: &Launchable, shape: Shape, stream: &Stream, segment: &mut [u8]) -> Result {
+        let mut list: [*mut c_void; 1] = [segment.as_mut_ptr().cast()];
+        let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
+        // SAFETY: as above.
+        Ok(unsafe {
+            function.context.hip().hipModuleLaunchCooperativeKernel(
+                function.hip.0,
+                gx,
+                gy,
+                gz,
+                bx,
+                by,
+                bz,
+                shared_bytes,
+                stream.hip.0,
+                list.as_mut_ptr(),
+            )
+        }?)
+    }
+
+    /// Where the blocks of a cooperative grid meet: its bytes, and a word that begins as 0 (docs/architecture.md). It comes
+    /// and goes in the stream's order.
+    struct Workspace<'s> {
+        stream: &'s Stream,
+        at: *mut c_void,
+    }
+
+    impl<'s> Workspace<'s> {
+        const BYTES: u32 = 8;
+
+        fn new(stream: &'s Stream) -> Result<Workspace<'s>> {
+            let mut at = core::ptr::null_mut();
+            // SAFETY: `at` is writable, the stream is alive.
+            unsafe { stream.hip().hipMallocAsync(&mut at, Self::BYTES as usize, stream.hip.0) }?;
+            let workspace = Workspace { stream, at };
+            for (word, value) in [Self::BYTES, 0].into_iter().enumerate() {
+                let to = at.wrapping_byte_add(4 * word);
+                // SAFETY: one of the two words that were just allocated.
+                unsafe { stream.hip().hipMemsetD32Async(to, value.cast_signed(), 1, stream.hip.0) }?;
+            }
+            Ok(workspace)
+        }
+    }
+
+    impl Drop for Workspace<'_> {
+        fn drop(&mut self) {
+            // SAFETY: the stream frees it when the launch is done. There is nobody to tell if it does not.
+            let _ = unsafe { self.stream.hip().hipFreeAsync(self.at, self.stream.hip.0) };
+        }
+    }
 }
 
 /// A launch that only HIP's extended call can describe.

@@ -142,7 +142,9 @@ pub fn cuModuleEnumerateFunctions(
     let usable = module.linked.kernels.iter().filter_map(|kernel| {
         let function = module.function(mod_, &kernel.name);
         // What cannot be translated is left out.
-        if function.is_err() && module.linked.failure(kernel).is_some() { None } else { Some(function) }
+        let is_broken = function == Err(Error::InvalidPtx)
+            || function.is_err() && module.linked.failure(kernel).is_some();
+        if is_broken { None } else { Some(function) }
     });
     for (index, function) in usable.take(numFunctions as usize).enumerate() {
         // SAFETY: CUDA's contract: room for `numFunctions` handles.

@@ -4,6 +4,7 @@ pub mod array;
 pub mod context;
 pub mod device;
 pub mod event;
+pub mod gfx;
 pub mod graph;
 pub mod green;
 pub mod library;

@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use cache::{Cache, Key, KeyBuilder};
+use compiler::ir::GlobalId;
 use compiler::texture::Opaque;
-use compiler::{Cause, Source};
+use compiler::{Cause, Source, gcn};
 use cuda_abi::{CUdeviceptr, CUfunction, CUfunction_attribute, CUmodule};
 use hip_sys::{hipFunction_t, hipModule_t, textureReference};
 use parking_lot::Mutex;
 
 use super::device::Target;
 use super::memory::{self, Allocation};
-use super::{Context, Shared, texture};
+use super::{Context, Shared, gfx, texture};
 use crate::handle::Registry;
 use crate::image::{self, Failure, Image, MachineCode};
 use crate::{Error, Result};
@@ -47,6 +48,8 @@ pub struct KernelInfo {
 /// A variable the host can ask for.
 pub struct GlobalInfo {
     pub name: String,
+    /// Among all of the module's.
+    id: GlobalId,
     pub len_bytes: usize,
     pub is_managed: bool,
 }
@@ -160,6 +163,20 @@ impl Linked {
         self.module.sources()
     }
 
+    /// All variables, by [`GlobalId`].
+    pub fn globals_of_code(&self) -> &[compiler::program::Global] {
+        self.module.globals()
+    }
+
+    /// LLVM IR of a kernel for an AMD GPU, or what of it cannot be translated.
+    pub fn gfx_code(
+        &self,
+        info: &KernelInfo,
+        target: &gcn::Target,
+    ) -> core::result::Result<gcn::Code, Failure> {
+        gcn::compile(&self.module, info.index, target).map_err(|diagnostics| failure(&diagnostics))
+    }
+
     /// Reads and links names only.
     pub fn check_names(sources: &[Source]) -> core::result::Result<(), Failure> {
         compiler::Module::link(sources.to_vec()).map(drop).map_err(|diagnostics| failure(&diagnostics))
@@ -249,12 +266,14 @@ impl KernelInfo {
 /// leaves `.visible` out altogether when it compiles a whole program.
 fn variables(globals: &[compiler::program::Global]) -> Vec<GlobalInfo> {
     // Named textures, samplers and surfaces are no variables of the host's.
-    let named = |visible| globals.iter().filter(move |it| it.opaque.is_none() && it.visible == visible);
+    let all = || globals.iter().enumerate();
+    let named = |visible| all().filter(move |(_, it)| it.opaque.is_none() && it.visible == visible);
     let mut seen = HashSet::new();
-    let first = named(true).chain(named(false)).filter(|global| seen.insert(&*global.name));
+    let first = named(true).chain(named(false)).filter(|(_, global)| seen.insert(&*global.name));
     first
-        .map(|global| GlobalInfo {
+        .map(|(index, global)| GlobalInfo {
             name: global.name.clone(),
+            id: GlobalId(index as u32),
             len_bytes: global.bytes as usize,
             is_managed: global.managed,
         })
@@ -304,17 +323,27 @@ pub struct Module {
     pub linked: Arc<Linked>,
     pub context: &'static Context,
     context_id: u64,
-    hip: Shared<hipModule_t>,
+    code: Code,
     /// Handles given out, by kernel name.
     functions: Mutex<HashMap<CString, Shared<CUfunction>>>,
     /// Bases of the variables that were entered as memory.
     globals: Mutex<Vec<u64>>,
 }
 
+/// Where a module's kernels and variables are.
+enum Code {
+    /// In a module of the provider's, which has the texts.
+    Provider(Shared<hipModule_t>),
+    /// In code objects that are made here.
+    Gfx(gfx::Code),
+}
+
 /// A kernel of a module, ready to launch.
 #[derive(Clone)]
 pub struct Function {
     pub hip: Shared<hipFunction_t>,
+    /// On an AMD GPU: what a launch of it needs besides.
+    pub gfx: Option<gfx::Kernel>,
     pub context: &'static Context,
     pub module: Shared<CUmodule>,
     pub info: Arc<KernelInfo>,
@@ -382,6 +411,7 @@ impl Function {
 #[derive(Clone, Copy)]
 pub struct Launchable {
     pub hip: Shared<hipFunction_t>,
+    pub gfx: Option<gfx::Kernel>,
     pub context: &'static Context,
     pub max_threads: u32,
     pub dynamic_shared: u32,
@@ -393,23 +423,15 @@ pub struct Launchable {
 impl Module {
     /// Loads a checked program into a context.
     pub fn load(linked: &Arc<Linked>, context: &'static Context) -> Result<(CUmodule, Arc<Module>)> {
-        let device = context.device;
-        if device.target == Target::Amdgcn {
-            tracing::error!(
-                target: "cudaway::driver",
-                "{}: translation to {} is not there yet, only the CPU device runs kernels", device.name, device.arch
-            );
-            return Err(Error::NotSupported("translation of PTX to AMD code"));
-        }
-        let image = compiler::image::encode(linked.sources());
-        let mut hip: hipModule_t = core::ptr::null_mut();
-        // SAFETY: `hip` is a writable handle; `image` is whole and lives through the call.
-        unsafe { context.hip().hipModuleLoadData(&mut hip, image.as_ptr().cast()) }?;
+        let code = match context.device.target {
+            Target::Cpu => Code::Provider(load_texts(linked, context)?),
+            Target::Amdgcn => Code::Gfx(gfx::Code::load(linked, context)?),
+        };
         let module = Arc::new(Module {
             linked: Arc::clone(linked),
             context,
             context_id: context.id(),
-            hip: Shared(hip),
+            code,
             functions: Mutex::new(HashMap::new()),
             globals: Mutex::new(Vec::new()),
         });
@@ -439,8 +461,35 @@ impl Module {
         for base in self.globals.lock().drain(..) {
             memory::take(base, |range| matches!(range.kind, memory::Kind::Global { .. }));
         }
-        // SAFETY: the module just left the registry, so this is its only unload.
-        Ok(unsafe { self.context.hip().hipModuleUnload(self.hip.0) }?)
+        match &self.code {
+            // SAFETY: the module just left the registry, so this is its only unload.
+            Code::Provider(module) => Ok(unsafe { self.context.hip().hipModuleUnload(module.0) }?),
+            Code::Gfx(code) => code.dispose(self.context),
+        }
+    }
+
+    /// The provider's module, for what only that knows.
+    fn provider_module(&self, what: &'static str) -> Result<hipModule_t> {
+        match &self.code {
+            Code::Provider(module) => Ok(module.0),
+            Code::Gfx(_) => Err(Error::NotSupported(what)),
+        }
+    }
+
+    /// The kernel as the device has it.
+    fn entry(&self, info: &KernelInfo) -> Result<(Shared<hipFunction_t>, Option<gfx::Kernel>)> {
+        let module = match &self.code {
+            Code::Provider(module) => module.0,
+            Code::Gfx(code) => {
+                let (function, kernel) = code.function(&self.linked, info, self.context)?;
+                return Ok((function, Some(kernel)));
+            }
+        };
+        let mut hip: hipFunction_t = core::ptr::null_mut();
+        // SAFETY: `hip` is a writable handle, the module is alive, the name is a C string.
+        unsafe { self.context.hip().hipModuleGetFunction(&mut hip, module, info.name.as_ptr()) }
+            .map_err(|error| self.linked.refused(info, error.into()))?;
+        Ok((Shared(hip), None))
     }
 
     /// The handle of a kernel; the same one every time.
@@ -449,12 +498,10 @@ impl Module {
             return Ok(known.0);
         }
         let info = self.linked.kernel(name)?;
-        let mut hip: hipFunction_t = core::ptr::null_mut();
-        // SAFETY: `hip` is a writable handle, the module is alive, the name is a C string.
-        unsafe { self.context.hip().hipModuleGetFunction(&mut hip, self.hip.0, name.as_ptr()) }
-            .map_err(|error| self.linked.refused(info, error.into()))?;
+        let (hip, gfx) = self.entry(info)?;
         let mut function = Function {
-            hip: Shared(hip),
+            hip,
+            gfx,
             context: self.context,
             module: Shared(handle),
             info: Arc::clone(info),
@@ -475,9 +522,10 @@ impl Module {
 
     /// The provider's `.texref` of that name.
     pub fn texture_reference(&self, name: &CStr) -> Result<*mut textureReference> {
+        let module = self.provider_module("texture references on AMD GPUs")?;
         let mut reference = core::ptr::null_mut();
         // SAFETY: a writable pointer, a live module, a C string.
-        unsafe { self.context.hip().hipModuleGetTexRef(&mut reference, self.hip.0, name.as_ptr()) }?;
+        unsafe { self.context.hip().hipModuleGetTexRef(&mut reference, module, name.as_ptr()) }?;
         Ok(reference)
     }
 
@@ -486,21 +534,21 @@ impl Module {
         if !self.linked.surface_references.iter().any(|it| it.as_bytes() == name.to_bytes()) {
             return Err(Error::NotFound);
         }
+        let module = self.provider_module("surface references on AMD GPUs")?;
         let mut at = core::ptr::null_mut();
         let mut len_bytes = 0;
         // SAFETY: both are writable, the module is alive, the name is a C string.
-        unsafe { self.context.hip().hipModuleGetGlobal(&mut at, &mut len_bytes, self.hip.0, name.as_ptr()) }?;
+        unsafe { self.context.hip().hipModuleGetGlobal(&mut at, &mut len_bytes, module, name.as_ptr()) }?;
         Ok(memory::device_pointer(at))
     }
 
     /// Address and size of a variable.
     pub fn global(&self, name: &CStr) -> Result<(CUdeviceptr, usize)> {
-        let mut at = core::ptr::null_mut();
-        let mut len_bytes = 0;
         let info = self.linked.global(name)?;
-        // SAFETY: both are writable, the module is alive, the name is a C string.
-        unsafe { self.context.hip().hipModuleGetGlobal(&mut at, &mut len_bytes, self.hip.0, name.as_ptr()) }?;
-        let base = memory::device_pointer(at);
+        let (base, len_bytes) = match &self.code {
+            Code::Provider(module) => self.variable(*module, name)?,
+            Code::Gfx(code) => (code.variable(info.id), info.len_bytes),
+        };
         let mut globals = self.globals.lock();
         if !globals.contains(&base) {
             globals.push(base);
@@ -509,6 +557,23 @@ impl Module {
         }
         Ok((base, len_bytes))
     }
+
+    fn variable(&self, module: Shared<hipModule_t>, name: &CStr) -> Result<(CUdeviceptr, usize)> {
+        let mut at = core::ptr::null_mut();
+        let mut len_bytes = 0;
+        // SAFETY: both are writable, the module is alive, the name is a C string.
+        unsafe { self.context.hip().hipModuleGetGlobal(&mut at, &mut len_bytes, module.0, name.as_ptr()) }?;
+        Ok((memory::device_pointer(at), len_bytes))
+    }
+}
+
+/// Hands the texts to a provider that translates them itself.
+fn load_texts(linked: &Linked, context: &'static Context) -> Result<Shared<hipModule_t>> {
+    let image = compiler::image::encode(linked.sources());
+    let mut hip: hipModule_t = core::ptr::null_mut();
+    // SAFETY: `hip` is a writable handle; `image` is whole and lives through the call.
+    unsafe { context.hip().hipModuleLoadData(&mut hip, image.as_ptr().cast()) }?;
+    Ok(Shared(hip))
 }
 
 impl Function {
@@ -526,6 +591,7 @@ impl Function {
     pub fn launchable(handle: CUfunction) -> Result<Launchable> {
         let seen = |function: &Function| Launchable {
             hip: function.hip,
+            gfx: function.gfx,
             context: function.context,
             max_threads: function.info.max_threads.unwrap_or(u32::MAX),
             dynamic_shared: function.settings.dynamic_shared.load(Ordering::Relaxed),
@@ -545,6 +611,9 @@ impl Function {
     }
 
     pub fn attribute(&self, attribute: c_uint) -> Result<c_int> {
+        if let Some(value) = self.gfx.and_then(|kernel| kernel.attribute(CUfunction_attribute(attribute))) {
+            return Ok(value);
+        }
         let mut value = 0;
         let attribute = c_int::try_from(attribute).map_err(|_| Error::InvalidValue("attrib"))?;
         // SAFETY: `value` is a writable int; the function is alive.

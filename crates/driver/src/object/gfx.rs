@@ -1,0 +1,286 @@
+//! What a module is on an AMD GPU: a block of memory with its variables, and a code object for each kernel that was asked for.
+//!
+//! Rule: no lock is held while the compiler runs. Two threads may both make the same kernel; both get one that works.
+
+use core::ffi::{c_int, c_void};
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use comgr::Compiler;
+use compiler::gcn::{Kernarg, Launch, Target, Variables};
+use compiler::ir::GlobalId;
+use cuda_abi::CUfunction_attribute;
+use hip_sys::{self as hip, hipFunction_t, hipModule_t};
+use parking_lot::Mutex;
+
+use super::module::{KernelInfo, Linked};
+use super::{Context, Device, Shared, memory};
+use crate::image::Failure;
+use crate::{Error, Result};
+
+/// A module's code in one context.
+pub struct Code {
+    target: Target,
+    variables: Variables,
+    /// Where they lie; 0 when there are none.
+    base: u64,
+    device: &'static Device,
+    /// One for each kernel that was asked for.
+    loaded: Mutex<Vec<Shared<hipModule_t>>>,
+    /// Kernels that cannot be had, and CUDA's answer.
+    refused: Mutex<HashMap<CString, Error>>,
+}
+
+/// What the driver knows of a kernel that was compiled.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel {
+    kernarg: Kernarg,
+    variables: u64,
+    multiprocessors: u32,
+    tick: u64,
+    registers: u32,
+    lds_bytes: u32,
+    scratch_bytes: u32,
+    max_threads: u32,
+}
+
+/// What a launch says besides its parameters.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub dynamic_shared: u32,
+    /// Address; of a cooperative grid, else 0.
+    pub workspace: u64,
+}
+
+impl Code {
+    /// Puts the module's variables into the device's memory. Kernels come later, one by one.
+    pub fn load(linked: &Linked, context: &'static Context) -> Result<Code> {
+        let target = target(context.device)?;
+        let globals = linked.globals_of_code();
+        let variables = Variables::of(globals);
+        let base = allocate(context, variables.bytes(), globals.iter().any(|global| global.managed))?;
+        let code = Code {
+            target,
+            base,
+            device: context.device,
+            loaded: Mutex::default(),
+            refused: Mutex::default(),
+            variables,
+        };
+        if base != 0 {
+            let written = code.initialise(globals, context);
+            if let Err(error) = written {
+                let _ = free(context, base);
+                return Err(error);
+            }
+        }
+        Ok(code)
+    }
+
+    fn initialise(&self, globals: &[compiler::program::Global], context: &Context) -> Result {
+        let bytes = usize::try_from(self.variables.bytes()).map_err(|_| Error::OutOfMemory)?;
+        let hip = context.hip();
+        // SAFETY: the block was just allocated with so many bytes; no stream in particular is asked for.
+        unsafe { hip.hipMemsetD8Async(memory::raw(self.base), 0, bytes, core::ptr::null_mut()) }?;
+        // SAFETY: a plain call.
+        unsafe { hip.hipDeviceSynchronize() }?;
+        for (offset, piece) in self.variables.initial(globals, self.base) {
+            let to = memory::raw(self.base + offset);
+            // SAFETY: a variable's bytes into its place in the block.
+            unsafe { hip.hipMemcpy(to, piece.as_ptr().cast(), piece.len(), hip::hipMemcpyHostToDevice) }?;
+        }
+        Ok(())
+    }
+
+    /// Where a variable lies.
+    pub fn variable(&self, id: GlobalId) -> u64 {
+        self.base + self.variables.offset(id)
+    }
+
+    /// The kernel, compiled and loaded.
+    pub fn function(
+        &self,
+        linked: &Linked,
+        info: &KernelInfo,
+        context: &'static Context,
+    ) -> Result<(Shared<hipFunction_t>, Kernel)> {
+        if let Some(&error) = self.refused.lock().get(&info.name) {
+            return Err(error);
+        }
+        let made = self.compile(linked, info);
+        let (object, symbol, kernel) = made.map_err(|Failure { error, message }| {
+            let name = info.name.to_string_lossy();
+            tracing::error!(
+                target: "cudaway::driver", "kernel {name} cannot be had for {}: {message}", self.target
+            );
+            // Another compiler may be there the next time; what a compiler refused it refuses again.
+            if error != Error::JitCompilerNotFound {
+                self.refused.lock().insert(info.name.clone(), error);
+            }
+            error
+        })?;
+        let mut module: hipModule_t = core::ptr::null_mut();
+        // SAFETY: a writable handle; the object is whole and lives through the call.
+        unsafe { context.hip().hipModuleLoadData(&mut module, object.as_ptr().cast()) }?;
+        self.loaded.lock().push(Shared(module));
+        let mut function: hipFunction_t = core::ptr::null_mut();
+        // SAFETY: a writable handle, a live module, a C string.
+        unsafe { context.hip().hipModuleGetFunction(&mut function, module, symbol.as_ptr()) }?;
+        Ok((Shared(function), kernel))
+    }
+
+    /// The kernel's code object, its name in there, and what it says of itself.
+    fn compile(
+        &self,
+        linked: &Linked,
+        info: &KernelInfo,
+    ) -> core::result::Result<(Vec<u8>, CString, Kernel), Failure> {
+        let code = linked.gfx_code(info, &self.target)?;
+        let name = info.name.to_string_lossy();
+        dump(&name, self.target.processor(), "ll", code.text.as_bytes());
+        let request = comgr::Request {
+            name: &name,
+            target: self.target.name(),
+            text: &code.text,
+            translator: compiler::TRANSLATOR,
+        };
+        let object = Compiler::global().compile(&request).map_err(|error| failure(&error))?;
+        dump(&name, self.target.processor(), "co", &object.bytes);
+        let damaged = |message: &str| Failure { error: Error::InvalidPtx, message: message.to_owned() };
+        let facts = object.kernel(&code.symbol).ok_or_else(|| damaged("the code object lacks it"))?;
+        // HIP reads as many bytes from a launch as the code object says.
+        if facts.kernarg_bytes != code.kernarg.bytes {
+            return Err(damaged("the code object takes other arguments"));
+        }
+        let symbol = CString::new(code.symbol).map_err(|_| damaged("its name has a zero in it"))?;
+        let kernel = Kernel {
+            kernarg: code.kernarg,
+            variables: self.base,
+            multiprocessors: multiprocessors(self.device),
+            tick: tick(self.device),
+            registers: facts.vgprs + facts.agprs,
+            lds_bytes: facts.lds_bytes,
+            scratch_bytes: facts.scratch_bytes,
+            max_threads: facts.max_threads,
+        };
+        Ok((object.bytes, symbol, kernel))
+    }
+
+    /// Gives everything back; the first error is the answer.
+    pub fn dispose(&self, context: &Context) -> Result {
+        let mut answer = Ok(());
+        for module in self.loaded.lock().drain(..) {
+            // SAFETY: its only unload.
+            let unloaded = unsafe { context.hip().hipModuleUnload(module.0) };
+            answer = answer.and(unloaded.map_err(Error::from));
+        }
+        if self.base != 0 {
+            answer = answer.and(free(context, self.base));
+        }
+        answer
+    }
+}
+
+fn target(device: &Device) -> Result<Target> {
+    device.arch.parse().map_err(|error| {
+        tracing::error!(target: "cudaway::driver", "{}: {error}", device.name);
+        Error::NoBinaryForGpu
+    })
+}
+
+/// CUDA's answer to what the compiler said.
+fn failure(error: &comgr::Error) -> Failure {
+    let answer = match error {
+        comgr::Error::NoHelper(_) | comgr::Error::NoCompiler { .. } => Error::JitCompilerNotFound,
+        comgr::Error::Refused { .. }
+        | comgr::Error::Crashed { .. }
+        | comgr::Error::TimedOut { .. }
+        | comgr::Error::Undefined(_)
+        | comgr::Error::Damaged(_) => Error::InvalidPtx,
+    };
+    Failure { error: answer, message: error.to_string() }
+}
+
+/// A module with a managed variable has all of them in managed memory.
+fn allocate(context: &Context, bytes: u64, is_managed: bool) -> Result<u64> {
+    let bytes = usize::try_from(bytes).map_err(|_| Error::OutOfMemory)?;
+    if bytes == 0 {
+        return Ok(0);
+    }
+    let mut at: *mut c_void = core::ptr::null_mut();
+    if is_managed {
+        // SAFETY: `at` is writable.
+        unsafe { context.hip().hipMallocManaged(&mut at, bytes, hip::hipMemAttachGlobal) }?;
+    } else {
+        // SAFETY: `at` is writable.
+        unsafe { context.hip().hipMalloc(&mut at, bytes) }?;
+    }
+    Ok(memory::device_pointer(at))
+}
+
+fn free(context: &Context, base: u64) -> Result {
+    // SAFETY: `allocate` got it, and this is its only release.
+    Ok(unsafe { context.hip().hipFree(memory::raw(base)) }?)
+}
+
+/// `CUDAWAY_DUMP_DIR` receives the LLVM IR and the code object.
+fn dump(name: &str, processor: &str, extension: &str, bytes: &[u8]) {
+    let Some(folder) = &config::get().dump_dir else { return };
+    let short: String = name.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(100).collect();
+    let path = folder.join(format!("{short}.{processor}.{extension}"));
+    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, bytes));
+    if let Err(error) = written {
+        tracing::warn!(target: "cudaway::driver", "{}: {error}", path.display());
+    }
+}
+
+impl Kernel {
+    /// What the code object says, by CUDA's number; `None` is for HIP to say.
+    pub fn attribute(&self, attribute: CUfunction_attribute) -> Option<c_int> {
+        let value = match attribute {
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => self.max_threads,
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => self.lds_bytes,
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => self.scratch_bytes,
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS => self.registers,
+            // Constant variables are the module's, not in its code objects.
+            CUfunction_attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => 0,
+            _ => return None,
+        };
+        Some(c_int::try_from(value).unwrap_or(c_int::MAX))
+    }
+
+    /// The whole kernarg segment, for parameters that lie in `params` as PTX lays them out.
+    pub fn segment(&self, params: &[u8], shape: &Shape) -> Vec<u8> {
+        static GRIDS: AtomicU64 = AtomicU64::new(1);
+        let launch = Launch {
+            variables: self.variables,
+            services: 0,
+            workspace: shape.workspace,
+            grid_id: GRIDS.fetch_add(1, Ordering::Relaxed),
+            tick: self.tick,
+            grid: shape.grid,
+            block: shape.block,
+            dynamic_shared: shape.dynamic_shared,
+            multiprocessors: self.multiprocessors,
+        };
+        self.kernarg.fill(params, &launch)
+    }
+}
+
+fn multiprocessors(device: &Device) -> u32 {
+    let asked = device.hip_attribute(hip::hipDeviceAttributeMultiprocessorCount);
+    asked.and_then(|n| u32::try_from(n).ok()).unwrap_or(1)
+}
+
+/// Nanoseconds of a tick of the GPU's constant clock, times 2^32.
+fn tick(device: &Device) -> u64 {
+    // HIP differs: providers before 5.3 do not tell the clock's rate, which is 100 MHz on most GPUs and 25 MHz on the others.
+    let slow = ["gfx900", "gfx902", "gfx904", "gfx906", "gfx908", "gfx909", "gfx90a", "gfx90c"];
+    let usual = if slow.iter().any(|name| device.arch.starts_with(name)) { 25_000 } else { 100_000 };
+    let asked = device.hip_attribute(hip::hipDeviceAttributeWallClockRate);
+    let khz = asked.and_then(|khz| u64::try_from(khz).ok()).filter(|&khz| khz > 0).unwrap_or(usual);
+    (1_000_000 << 32) / khz
+}
