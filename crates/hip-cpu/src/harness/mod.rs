@@ -54,6 +54,13 @@ pub struct How {
     pub vector_bits: Option<u32>,
 }
 
+impl From<rows::Shape> for How {
+    fn from(shape: rows::Shape) -> How {
+        let rows::Shape { grid, block, cluster, cooperative, dynamic_shared } = shape;
+        How { grid, block, cluster, cooperative, dynamic_shared, ..How::new(1, 1) }
+    }
+}
+
 impl How {
     pub fn new(grid: u32, block: u32) -> How {
         How {

@@ -8,6 +8,7 @@ impl Code<'_> {
     pub fn access(&mut self, inst: &Inst, args: &[Val], results: &[Type]) -> Result<Vec<Val>> {
         Ok(match &inst.op {
             Op::Load { space, mem, offset, order, scope } => {
+                whole(*mem, *order)?;
                 let at = self.pointer(*space, &args[0], *offset);
                 match order {
                     Order::Weak if results.len() > 1 => self.load_vector(&at, *mem, results),
@@ -16,6 +17,7 @@ impl Code<'_> {
             }
             Op::Store { space, mem, offset, order, scope } => {
                 writable(*space)?;
+                whole(*mem, *order)?;
                 let at = self.pointer(*space, &args[0], *offset);
                 match order {
                     Order::Weak if args.len() > 2 => self.store_vector(&at, *mem, &args[1..]),
@@ -63,6 +65,15 @@ impl Code<'_> {
             all = self.b.assign(vector, inserted);
         }
         self.b.inst(format_args!("store {}, {}, align {bytes}", all.typed(), at.typed()));
+    }
+}
+
+/// No instruction is known to move 128 bits at once.
+fn whole(mem: Mem, order: Order) -> Result {
+    match order {
+        Order::Weak => Ok(()),
+        _ if mem.bits > 64 => Err(Unsupported("an access of 128 bits at once".to_owned())),
+        _ => Ok(()),
     }
 }
 

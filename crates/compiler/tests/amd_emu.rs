@@ -1,0 +1,246 @@
+//! The rows of `crates/hip-cpu/tests/run` on an instruction emulator of AMD GPUs (tools/amd-emu): gfx1100 has waves of 32
+//! lanes, gfx942 of 64. Runs where `TINYGRAD` names a checkout of tinygrad and says that it was skipped otherwise.
+//! `GCN=gfx942` runs one target, `ROWS=name` the files whose path contains it.
+
+#[expect(dead_code, reason = "hip-cpu uses more of it")]
+#[path = "../../hip-cpu/src/harness/rows/form.rs"]
+mod form;
+mod gcn_batch;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use compiler::gcn::{Code, Launch, Target, Variables, compile};
+use compiler::{Module, Source};
+use form::Row;
+use gcn_batch::{code_object, merged, ptx_files};
+
+const TARGETS: [&str; 2] = ["gfx1100", "gfx942"];
+
+/// Where things lie in the emulator's memory, which is the runner's.
+const RESULTS: u64 = 0x1100_0000_0000;
+const VARIABLES: u64 = 0x1000_0000_0000;
+const WORKSPACE: u64 = 0x1200_0000_0000;
+/// Bytes around the results that nobody may write.
+const GUARD: usize = 256;
+
+/// A row and the launch that runs it.
+struct Case {
+    name: String,
+    row: Row,
+    launch: String,
+}
+
+#[test]
+fn rows_give_their_results_on_the_emulator() {
+    let Some(tinygrad) = std::env::var_os("TINYGRAD") else {
+        println!("skipped: TINYGRAD does not name a checkout of tinygrad");
+        return;
+    };
+    let wanted = std::env::var("GCN").unwrap_or_default();
+    let mut failures = vec![];
+    for name in TARGETS.iter().filter(|name| name.contains(&wanted)) {
+        failures.extend(run(name, Path::new(&tinygrad)));
+    }
+    let known = known();
+    let is_known = |failure: &&String| known.iter().any(|known| failure.contains(known.as_str()));
+    let (expected, unexpected): (Vec<&String>, Vec<&String>) = failures.iter().partition(is_known);
+    println!("{} failures are the emulator's own", expected.len());
+    assert!(
+        unexpected.is_empty(),
+        "{} rows fail:\n{}",
+        unexpected.len(),
+        unexpected.iter().map(|it| format!("{it}\n")).collect::<String>()
+    );
+}
+
+/// Rows that fail because of the emulator: tools/amd-emu/known.txt says why.
+fn known() -> Vec<String> {
+    let text = include_str!("../../../tools/amd-emu/known.txt");
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    lines.map(|line| line.split("  ").next().unwrap_or(line).to_owned()).collect()
+}
+
+fn run(name: &str, tinygrad: &Path) -> Vec<String> {
+    let target: Target = name.parse().unwrap();
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("emu-{name}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (cases, refused) = cases(&target, &folder);
+    // Two runners: what they take longest for is compiling each form of an instruction once.
+    let parts: Vec<Vec<&Case>> = (0..2).map(|part| cases.iter().skip(part).step_by(2).collect()).collect();
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let running: Vec<_> = parts
+            .iter()
+            .enumerate()
+            .map(|(part, cases)| {
+                let list = folder.join(format!("rows{part}.json"));
+                scope.spawn(move || run_part(name, tinygrad, &list, cases))
+            })
+            .collect();
+        running.into_iter().flat_map(|it| it.join().unwrap()).collect()
+    });
+    println!(
+        "{name}: {} of {} rows pass; {refused} are of kernels that this target does not have",
+        cases.len() - failures.len(),
+        cases.len()
+    );
+    failures
+}
+
+/// All rows of kernels that can be made, with their code objects in `folder`, and how many cannot.
+fn cases(target: &Target, folder: &Path) -> (Vec<Case>, usize) {
+    let (mut cases, mut codes, mut refused) = (vec![], vec![], 0);
+    let rows = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hip-cpu/tests/run");
+    let wanted = std::env::var("ROWS").unwrap_or_default();
+    let object = folder.join("all.hsaco");
+    for file in ptx_files(&rows) {
+        let name = file.strip_prefix(&rows).unwrap().to_string_lossy().into_owned();
+        if !name.contains(&wanted) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&file).unwrap();
+        let module = Module::link(vec![Source { name: name.clone(), text: text.clone() }]).unwrap();
+        let mut made: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+        for row in form::parse(&text).unwrap() {
+            let kernel =
+                module.kernels().iter().position(|it| it.name == row.kernel).expect("the row's kernel");
+            let number = *made.entry(kernel).or_insert_with(|| {
+                codes.push(compile(&module, kernel, target).ok()?);
+                Some(codes.len() - 1)
+            });
+            let Some(number) = number.filter(|_| row.how.cluster == [1; 3]) else {
+                refused += 1;
+                continue;
+            };
+            let launch = launch(&module, kernel, &codes[number], number, &row, &object);
+            cases.push(Case {
+                name: format!("{name}:{}: {}({})", row.line, row.kernel, row.arguments.join(", ")),
+                row,
+                launch,
+            });
+        }
+    }
+    code_object(folder, "all", &merged(&codes.iter().collect::<Vec<_>>()), target.processor());
+    (cases, refused)
+}
+
+/// The launch as tools/amd-emu/run_rows.py reads it.
+fn launch(module: &Module, kernel: usize, code: &Code, number: usize, row: &Row, object: &Path) -> String {
+    let header = &module.kernels()[kernel];
+    let mut params = vec![0; header.params_bytes as usize];
+    params[..8].copy_from_slice(&(RESULTS + GUARD as u64).to_le_bytes());
+    for (text, param) in row.arguments.iter().zip(&header.params[1..]) {
+        let value = form::argument(text, param.bytes as usize).expect("an argument");
+        params[param.offset as usize..][..value.len()].copy_from_slice(&value);
+    }
+    let variables = Variables::of(module.globals());
+    let launch = Launch {
+        variables: VARIABLES,
+        services: 0,
+        workspace: if row.how.cooperative { WORKSPACE } else { 0 },
+        grid_id: 1,
+        tick: 10 << 32,
+        grid: row.how.grid,
+        block: row.how.block,
+        dynamic_shared: row.how.dynamic_shared,
+        multiprocessors: 4,
+    };
+    let size: usize = row.results.iter().map(|it| it.bytes()).sum::<usize>() + 2 * GUARD;
+    let mut memory = vec![block(RESULTS, size as u64, &[(0, vec![0xa5; size])])];
+    if variables.bytes() > 0 {
+        memory.push(block(VARIABLES, variables.bytes(), &variables.initial(module.globals(), VARIABLES)));
+    }
+    if row.how.cooperative {
+        memory.push(block(WORKSPACE, 8, &[(0, vec![8, 0, 0, 0])]));
+    }
+    format!(
+        "{{\"object\": {:?}, \"kernel\": \"k{number}\", \"grid\": {:?}, \"block\": {:?}, \"shared\": {}, \"kernarg\": \"{}\", \
+         \"memory\": [{}], \"read\": [{RESULTS}, {size}]}}",
+        object.to_str().unwrap(),
+        row.how.grid,
+        row.how.block,
+        row.how.dynamic_shared,
+        hex(&code.kernarg.fill(&params, &launch)),
+        memory.join(", ")
+    )
+}
+
+fn block(address: u64, bytes: u64, pieces: &[(u64, Vec<u8>)]) -> String {
+    let pieces: Vec<String> =
+        pieces.iter().map(|(offset, content)| format!("[{offset}, \"{}\"]", hex(content))).collect();
+    format!("{{\"address\": {address}, \"bytes\": {bytes}, \"pieces\": [{}]}}", pieces.join(", "))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Runs the rows; the runner is started again behind a row that ends it.
+fn run_part(target: &str, tinygrad: &Path, list: &Path, cases: &[&Case]) -> Vec<String> {
+    std::fs::write(list, cases.iter().map(|case| format!("{}\n", case.launch)).collect::<String>()).unwrap();
+    let runner = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/amd-emu/run_rows.py");
+    let mut failures = vec![];
+    let mut next = 0;
+    while next < cases.len() {
+        let mut child = Command::new("python3")
+            .arg(&runner)
+            .arg(list)
+            .arg(next.to_string())
+            .env("TINYGRAD", tinygrad)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python3 starts");
+        let mut begun = None;
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            let Some((number, rest)) = line.split_once(' ') else { continue };
+            if number == "begin" {
+                begun = rest.parse::<usize>().ok();
+                continue;
+            }
+            let Some(number) = number.parse::<usize>().ok().filter(|it| Some(*it) == begun) else { continue };
+            begun = None;
+            next = number + 1;
+            if let Err(why) = answer(&cases[number].row, rest) {
+                failures.push(format!("{target} {}: {why}", cases[number].name));
+            }
+        }
+        let status = child.wait().unwrap();
+        match begun {
+            Some(number) => {
+                failures.push(format!("{target} {}: the emulator ended: {status}", cases[number].name));
+                next = number + 1;
+            }
+            None if next < cases.len() => {
+                failures.push(format!("{target}: the runner does not start: {status}"));
+                break;
+            }
+            None => {}
+        }
+    }
+    failures
+}
+
+fn answer(row: &Row, text: &str) -> Result<(), String> {
+    let bytes: Option<Vec<u8>> =
+        (0..text.len() / 2).map(|at| u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()).collect();
+    let bytes = bytes.filter(|_| !text.starts_with("error")).ok_or_else(|| text.to_owned())?;
+    let mut at = GUARD;
+    for (index, expected) in row.results.iter().enumerate() {
+        let got = &bytes[at..at + expected.bytes()];
+        if !expected.matches(got) {
+            return Err(format!("result {index} is {}, expected {expected:?}", expected.show(got)));
+        }
+        at += expected.bytes();
+    }
+    match bytes[..GUARD].iter().chain(&bytes[at..]).all(|byte| *byte == 0xa5) {
+        true => Ok(()),
+        false => Err("the kernel wrote outside its results".to_owned()),
+    }
+}

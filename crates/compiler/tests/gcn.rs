@@ -1,0 +1,86 @@
+//! Every kernel of `crates/hip-cpu/tests/run` becomes a code object for each family of AMD GPUs, by Debian's LLVM 19, and
+//! the code object says of itself what the launcher is told.
+
+mod gcn_batch;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use compiler::gcn::{Code, Target, compile};
+use compiler::{Module, Source};
+use gcn_batch::{code_object, merged, path, ptx_files, tool};
+
+const TARGETS: [&str; 6] = ["gfx900", "gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"];
+
+/// The kernels that can be made, and what is said of the others.
+fn all(target: &Target) -> (Vec<Code>, Vec<String>) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hip-cpu/tests/run");
+    let (mut codes, mut refused) = (vec![], vec![]);
+    for file in ptx_files(&folder) {
+        let name = file.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let module = Module::link(vec![Source { name, text }]).unwrap();
+        for kernel in 0..module.kernels().len() {
+            match compile(&module, kernel, target) {
+                Ok(code) => codes.push(code),
+                Err(diagnostics) => refused.extend(diagnostics.iter().map(ToString::to_string)),
+            }
+        }
+    }
+    (codes, refused)
+}
+
+/// `.name: value` of each kernel in the notes of a code object.
+fn metadata(notes: &str) -> BTreeMap<String, BTreeMap<String, String>> {
+    let mut kernels: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for part in notes.split("\n  - .").skip(1) {
+        let fields: BTreeMap<String, String> = part
+            .lines()
+            .filter_map(|line| line.strip_prefix("    .")?.split_once(':'))
+            .map(|(name, value)| (name.to_owned(), value.trim().to_owned()))
+            .collect();
+        kernels.insert(fields["name"].clone(), fields);
+    }
+    kernels
+}
+
+#[test]
+fn every_kernel_becomes_a_code_object_for_every_family() {
+    let wanted = std::env::var("GCN").unwrap_or_default();
+    for name in TARGETS.iter().filter(|name| name.contains(&wanted)) {
+        let target: Target = name.parse().unwrap();
+        let (codes, refused) = all(&target);
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::create_dir_all(&folder).unwrap();
+        println!("{name}: {} kernels, {} refused", codes.len(), refused.len());
+        std::fs::write(folder.join("refused.txt"), refused.join("\n")).unwrap();
+        // Two at a time.
+        let parts: Vec<Vec<&Code>> =
+            (0..2).map(|part| codes.iter().skip(part).step_by(2).collect()).collect();
+        std::thread::scope(|scope| {
+            for (part, codes) in parts.iter().enumerate() {
+                let folder = &folder;
+                scope.spawn(move || check(folder, &format!("part{part}"), codes, name));
+            }
+        });
+    }
+}
+
+fn check(folder: &Path, part: &str, codes: &[&Code], name: &str) {
+    let text = merged(codes);
+    let file = code_object(folder, part, &text, name);
+    tool("opt-19", &["-passes=verify", "-disable-output", &path(&folder.join(format!("{part}.ll")))]);
+    let notes = tool("llvm-readelf-19", &["--notes", &path(&file)]);
+    let kernels = metadata(&notes);
+    assert_eq!(kernels.len(), codes.len(), "{name}");
+    let wave = name.parse::<Target>().unwrap().wave();
+    for (n, code) in codes.iter().enumerate() {
+        let fields = &kernels[&format!("k{n}")];
+        let is = |field: &str, value: u32| {
+            assert_eq!(fields[field], value.to_string(), "{name} {}: {field}", code.symbol)
+        };
+        is("kernarg_segment_size", code.kernarg.bytes);
+        is("group_segment_fixed_size", code.shared_bytes);
+        is("wavefront_size", wave);
+    }
+}
