@@ -66,7 +66,9 @@ fn known() -> Vec<String> {
 
 fn run(name: &str, tinygrad: &Path) -> Vec<String> {
     let target: Target = name.parse().unwrap();
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("emu-{name}"));
+    // Runs of different rows at the same time do not meet.
+    let rows = std::env::var("ROWS").unwrap_or_default().replace('/', "-");
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("emu-{name}-{rows}"));
     std::fs::create_dir_all(&folder).unwrap();
     let (cases, refused) = cases(&target, &folder);
     // Two runners: what they take longest for is compiling each form of an instruction once.

@@ -11,24 +11,40 @@ pub struct SharedMemory {
     first: u64,
     /// Where dynamic shared memory begins.
     bytes: u64,
+    /// Barriers, by number, that a part of the block meets at somewhere in the kernel.
+    partial: u32,
 }
 
 /// Where the threads of a block count at a barrier that reduces.
 const COUNT: u64 = 0;
+/// Of each barrier that a part of the block meets at: u32 threads that have come, u32 times that all had.
+const STATES: u64 = 16;
+const BARRIERS: u64 = 16;
 
 impl SharedMemory {
     pub fn of<'a>(layout: &SharedLayout, functions: impl Iterator<Item = &'a Function>) -> SharedMemory {
-        let reduces = |op: &Op| {
-            matches!(
-                op,
-                Op::Barrier { kind: BarrierKind::RedPopc | BarrierKind::RedAnd | BarrierKind::RedOr, .. }
-            )
+        let (mut partial, mut reduces) = (0, false);
+        for function in functions {
+            let constants = constants(function);
+            for inst in function.blocks.iter().flat_map(|block| &block.insts) {
+                let Op::Barrier { kind, .. } = inst.op else { continue };
+                reduces |= is_reduction(kind);
+                if is_partial(kind, inst) {
+                    partial |= match constants[inst.args[0].index()] {
+                        Some(id) => 1 << (id & 15),
+                        None => u32::MAX,
+                    };
+                }
+            }
+        }
+        let own = match (partial, reduces) {
+            (0, false) => 0,
+            (0, true) => STATES,
+            _ => STATES + 8 * BARRIERS,
         };
-        let mut insts = functions.flat_map(|it| &it.blocks).flat_map(|block| &block.insts);
-        let own = if insts.any(|inst| reduces(&inst.op)) { 4 } else { 0 };
         let align = layout.align.max(16);
         let first = u64::next_multiple_of(own, align);
-        SharedMemory { first, bytes: (first + layout.bytes).next_multiple_of(align) }
+        SharedMemory { first, bytes: (first + layout.bytes).next_multiple_of(align), partial }
     }
 
     pub fn first(&self) -> u64 {
@@ -60,17 +76,132 @@ impl Code<'_> {
     }
 
     pub fn barrier(&mut self, kind: BarrierKind, inst: &Inst, args: &[Val]) -> Result<Vec<Val>> {
-        let reduces = !matches!(kind, BarrierKind::Sync | BarrierKind::Arrive);
-        if kind == BarrierKind::Arrive || inst.args.len() > 1 + usize::from(reduces) {
-            return Err(Unsupported("a barrier for a part of the block".to_owned()));
+        let id = inst.args.first().and_then(|id| self.constant(*id));
+        let is_shared_with_parts =
+            id.map_or(self.unit.shared.partial, |id| self.unit.shared.partial >> (id & 15) & 1) != 0;
+        if is_reduction(kind) {
+            if is_partial(kind, inst) || is_shared_with_parts {
+                return Err(Unsupported("a reduction at a barrier for a part of the block".to_owned()));
+            }
+            let predicate = args.last().cloned().unwrap_or_else(|| Builder::int(Type::int(1, 1), 0));
+            return Ok(vec![self.reduce(kind, &predicate)]);
         }
-        // Every thread of the block comes to this one, whatever its number is.
-        if !reduces {
+        if !is_shared_with_parts {
+            // Every thread of the block comes to this one, whatever its number is.
             self.meet();
-            return Ok(vec![]);
+        } else if self.unit.target.wave() == 64 {
+            // While one warp waits, the other one of its wave stands still.
+            return Err(Unsupported(
+                "a barrier for a part of the block where two warps share a wave".to_owned(),
+            ));
+        } else {
+            let count = match args.get(1) {
+                Some(count) => count.clone(),
+                None => {
+                    let threads = self.block_threads();
+                    let rounded = self.b.bin_int("add", &threads, 31);
+                    self.b.bin_int("and", &rounded, !31)
+                }
+            };
+            self.meet_some(&args[0], &count, kind == BarrierKind::Sync);
         }
-        let predicate = args.last().cloned().unwrap_or_else(|| Builder::int(Type::int(1, 1), 0));
-        Ok(vec![self.reduce(kind, &predicate)])
+        Ok(vec![])
+    }
+
+    /// LDS holds anything when a block starts.
+    pub fn clear_barriers(&mut self) {
+        if self.unit.shared.partial == 0 {
+            return;
+        }
+        // All threads write the same.
+        for id in 0..BARRIERS {
+            let at = self.barrier_state(&Builder::int(Type::int(32, 1), i128::from(id)));
+            let line =
+                format!("store atomic i64 0, {} syncscope(\"workgroup\") monotonic, align 8", at.typed());
+            self.b.inst(line);
+        }
+        self.meet();
+    }
+
+    fn barrier_state(&mut self, id: &Val) -> Val {
+        let id = self.b.bin_int("and", id, 15);
+        let offset = self.b.bin_int("shl", &id, 3);
+        let at = self.b.bin_int("add", &offset, i128::from(STATES));
+        self.b.cast("inttoptr", &at, Type::space(3))
+    }
+
+    /// The warp's active lanes arrive together; who comes last opens the barrier for all.
+    fn meet_some(&mut self, id: &Val, count: &Val, waits: bool) {
+        let (word, wide) = (Type::int(32, 1), Type::int(64, 1));
+        let at = self.barrier_state(id);
+        let active = self.active();
+        let lane = self.lane();
+        let leader = self.b.same_defined("cttz", &active);
+        let is_leader = self.b.icmp("eq", &lane, &leader);
+        let comers = self.b.same("ctpop", &[&active]);
+        self.b.inst("fence syncscope(\"workgroup\") release");
+        let [arrive, again, arrived, joined] =
+            ["arrive", "again", "arrived", "joined"].map(|hint| self.b.label(hint));
+        let before = self.b.current_block().to_owned();
+        self.b.cond_br(&is_leader, &arrive, &joined);
+
+        self.b.start_block(&arrive);
+        let load = format!("load atomic i64, {} syncscope(\"workgroup\") monotonic, align 8", at.typed());
+        let first = self.b.assign(wide, &load);
+        self.b.br(&again);
+        self.b.start_block(&again);
+        let [old, seen] = std::array::from_fn(|_| self.b.fresh());
+        self.b.inst(format_args!("{old} = phi i64 [ {}, %{arrive} ], [ {seen}, %{again} ]", first.text));
+        let old = Val::new(wide, old);
+        let there = self.b.resize(&old, 32, false);
+        let there = self.b.add(&there, &comers);
+        let is_full = self.b.icmp("uge", &there, count);
+        let more = self.b.resize(&comers, 64, false);
+        let more = self.b.add(&old, &more);
+        let turns = self.b.bin_int("lshr", &old, 32);
+        let turns_on = self.b.bin_int("add", &turns, 1);
+        let opened = self.b.bin_int("shl", &turns_on, 32);
+        let new = self.b.select(&is_full, &opened, &more);
+        let pair = format!(
+            "cmpxchg {}, {}, {} syncscope(\"workgroup\") acq_rel monotonic, align 8",
+            at.typed(),
+            old.typed(),
+            new.typed()
+        );
+        let pair = self.b.assign(wide, pair).text;
+        self.b.inst(format_args!("{seen} = extractvalue {{ i64, i1 }} {pair}, 0"));
+        let is_done = self.b.assign(Type::int(1, 1), format_args!("extractvalue {{ i64, i1 }} {pair}, 1"));
+        self.b.cond_br(&is_done, &arrived, &again);
+
+        self.b.start_block(&arrived);
+        let turn = self.b.resize(&turns, 32, false);
+        self.b.br(&joined);
+        self.b.start_block(&joined);
+        let turn =
+            self.b.assign(word, format_args!("phi i32 [ 0, %{before} ], [ {}, %{arrived} ]", turn.text));
+        if !waits {
+            return;
+        }
+        let turn = self.read_lane(&turn, &leader);
+        let [wait, nap, open] = ["wait", "nap", "open"].map(|hint| self.b.label(hint));
+        self.b.br(&wait);
+        self.b.start_block(&wait);
+        let now = self.b.assign(wide, &load);
+        let now = self.b.bin_int("lshr", &now, 32);
+        let now = self.b.resize(&now, 32, false);
+        let is_same = self.b.icmp("eq", &now, &turn);
+        self.b.cond_br(&is_same, &nap, &open);
+        self.b.start_block(&nap);
+        self.nap();
+        self.b.br(&wait);
+        self.b.start_block(&open);
+        self.b.inst("fence syncscope(\"workgroup\") acquire");
+    }
+
+    /// Lets other waves run.
+    pub fn nap(&mut self) {
+        let shortest = Builder::int(Type::int(32, 1), 1);
+        self.b.call_void("llvm.amdgcn.s.sleep", "i32 immarg", &[&shortest]);
     }
 
     /// A block is a cluster of its own: who has arrived waits here.
@@ -118,4 +249,24 @@ impl Code<'_> {
             _ => self.b.icmp_int("ne", &count, 0),
         }
     }
+}
+
+fn is_reduction(kind: BarrierKind) -> bool {
+    !matches!(kind, BarrierKind::Sync | BarrierKind::Arrive)
+}
+
+/// It has a number of threads, which may be fewer than the block has.
+fn is_partial(kind: BarrierKind, inst: &Inst) -> bool {
+    inst.args.len() > 1 + usize::from(is_reduction(kind))
+}
+
+/// Bits of the values that are constants.
+pub fn constants(function: &Function) -> Vec<Option<u128>> {
+    let mut constants = vec![None; function.values.len()];
+    for inst in function.blocks.iter().flat_map(|block| &block.insts) {
+        if let (Op::Const(bits), Some(result)) = (&inst.op, inst.results.first()) {
+            constants[result.index()] = Some(*bits);
+        }
+    }
+    constants
 }

@@ -2,12 +2,12 @@
 //!
 //! Blocks are blocks and block parameters are phis; what lanes that part do is LLVM's affair.
 
-use super::Target;
 use super::barrier::SharedMemory;
 use super::launch::Kernarg;
 use super::variables::Variables;
+use super::{Target, services};
 use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory};
-use crate::ir::{BlockId, Edge, FuncId, Function, Inst, Op, Space, Term, Value};
+use crate::ir::{BlockId, Edge, Fault, FuncId, Function, Inst, Op, Space, Term, Value};
 use crate::program::{Diagnostic, Kernel, Program};
 
 pub type Result<T = ()> = std::result::Result<T, Unsupported>;
@@ -28,6 +28,7 @@ pub struct Code<'a> {
     device_function: Option<FuncId>,
     /// Where each local variable lies in the function's part of scratch.
     locals: Vec<u64>,
+    constants: Vec<Option<u128>>,
     /// The operand of each value.
     names: Vec<Option<String>>,
     /// By block: label of the block that an edge comes from, and the operands it brings.
@@ -42,6 +43,7 @@ pub fn write(b: &mut Builder, unit: &Unit<'_>, function: &Function, id: Option<F
         function,
         device_function: id,
         locals: vec![],
+        constants: super::barrier::constants(function),
         names: vec![None; function.values.len()],
         edges: vec![vec![]; function.blocks.len()],
     };
@@ -80,6 +82,7 @@ impl Code<'_> {
         self.scratch();
         if self.device_function.is_none() {
             self.claim_shared();
+            self.clear_barriers();
         }
         self.b.br(&block_label(BlockId(0)));
         let mut diagnostics = vec![];
@@ -147,6 +150,11 @@ impl Code<'_> {
         let ty = Type::of(self.function.ty(value), 1);
         // What has no operand has a diagnostic.
         Val::new(ty, self.names[value.index()].clone().unwrap_or_else(|| "poison".to_owned()))
+    }
+
+    /// Bits of a value that is a constant.
+    pub fn constant(&self, value: Value) -> Option<u128> {
+        self.constants[value.index()]
     }
 
     /// A field of the kernarg segment.
@@ -241,9 +249,17 @@ impl Code<'_> {
         }
     }
 
+    /// A function that `exit`s is refused where it is called.
     fn exit(&mut self) {
-        // A function that `exit`s is refused where it does ([`Code::inst`] sees no terminators): see `call`.
         self.b.inst(if self.device_function.is_some() { "unreachable" } else { "ret void" });
+    }
+
+    /// After a fault. A wave cannot leave a function for some of its lanes only.
+    pub fn end_thread(&mut self) {
+        if self.device_function.is_some() {
+            self.b.call_void("llvm.trap", "", &[]);
+        }
+        self.exit();
     }
 
     /// The phi of every block parameter, by its marker.
@@ -289,13 +305,21 @@ impl Code<'_> {
             op if op.is_warp_collective() => self.collective(op, &args)?,
             Op::NanoSleep => {
                 // PTX lets the sleep end at any time.
-                let nap = Builder::int(Type::int(32, 1), 1);
-                self.b.call_void("llvm.amdgcn.s.sleep", "i32 immarg", &[&nap]);
+                self.nap();
                 vec![]
             }
-            Op::Fault(fault) => return Err(Unsupported(format!("{fault:?}"))),
-            Op::Trap | Op::Breakpoint => return Err(Unsupported("traps".to_owned())),
-            Op::Syscall(syscall) => return Err(Unsupported(format!("{syscall:?}"))),
+            Op::Fault(fault) => {
+                self.fault(match fault {
+                    Fault::InvalidPc => services::Fault::InvalidPc,
+                    Fault::Stack => services::Fault::Stack,
+                });
+                vec![]
+            }
+            Op::Trap | Op::Breakpoint => {
+                self.fault(services::Fault::Trap);
+                vec![]
+            }
+            Op::Syscall(syscall) => self.syscall(*syscall, &args)?,
             Op::Call(id) => self.call(*id, &args, &results)?,
             op => {
                 let names: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();

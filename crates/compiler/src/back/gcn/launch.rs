@@ -29,6 +29,7 @@ pub struct Launch {
 /// Offsets in it.
 pub(crate) mod field {
     pub const VARIABLES: u32 = 0;
+    pub const SERVICES: u32 = 8;
     pub const WORKSPACE: u32 = 16;
     pub const GRID_ID: u32 = 24;
     pub const TICK: u32 = 32;
@@ -93,6 +94,7 @@ mod tests {
         assert_eq!(size_of::<Launch>(), Launch::BYTES as usize);
         let offsets = [
             (offset_of!(Launch, variables), field::VARIABLES),
+            (offset_of!(Launch, services), field::SERVICES),
             (offset_of!(Launch, workspace), field::WORKSPACE),
             (offset_of!(Launch, grid_id), field::GRID_ID),
             (offset_of!(Launch, tick), field::TICK),

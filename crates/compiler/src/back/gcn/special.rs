@@ -87,7 +87,7 @@ impl Code<'_> {
         self.b.add(&first, &x)
     }
 
-    fn block_threads(&mut self) -> Val {
+    pub fn block_threads(&mut self) -> Val {
         let [x, y, z] = [0, 4, 8].map(|axis| self.launch(field::BLOCK + axis, Type::int(32, 1)));
         let layer = self.b.mul(&x, &y);
         self.b.mul(&layer, &z)

@@ -73,7 +73,7 @@ impl Code<'_> {
     }
 
     /// The 32-bit `value` that lane `from` of the warp has.
-    fn read_lane(&mut self, value: &Val, from: &Val) -> Val {
+    pub fn read_lane(&mut self, value: &Val, from: &Val) -> Val {
         let mut lane = from.clone();
         if self.is_wide() {
             let first = self.first();
