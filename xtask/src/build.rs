@@ -81,9 +81,11 @@ pub struct Program {
     pub folder: &'static str,
 }
 
-pub const PROGRAMS: [Program; 1] =
+pub const PROGRAMS: [Program; 2] = [
     // Started by our libraries, which look for it beside themselves.
-    [Program { package: "comgr", name: "cudaway-comgr", folder: "lib" }];
+    Program { package: "comgr", name: "cudaway-comgr", folder: "lib" },
+    Program { package: "cli", name: "cudaway", folder: "bin" },
+];
 
 pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();

@@ -39,10 +39,9 @@ pub struct Kernel {
     pub scratch_bytes: u32,
     #[serde(rename = ".sgpr_count")]
     pub sgprs: u32,
+    /// All that a lane takes: accumulation registers, where they are of the same file, are among them.
     #[serde(rename = ".vgpr_count")]
     pub vgprs: u32,
-    #[serde(rename = ".agpr_count", default)]
-    pub agprs: u32,
     #[serde(rename = ".wavefront_size")]
     pub wave: u32,
     #[serde(rename = ".max_flat_workgroup_size")]

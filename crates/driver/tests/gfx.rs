@@ -316,7 +316,7 @@ fn hip_gets_code_objects_and_kernarg_segments() {
         module::cuFuncGetAttribute((&mut value).into(), number, scale).unwrap();
         value.unsigned_abs()
     };
-    assert_eq!(attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS), kernel.vgprs + kernel.agprs);
+    assert_eq!(attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS), kernel.vgprs);
     assert_eq!(attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES), 256);
     assert_eq!(attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES), 0);
     assert_eq!(attribute(CUfunction_attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES), 8);

@@ -79,22 +79,35 @@ pub fn defined_names(cubin: &[u8]) -> Vec<String> {
 
 /// The containers that nvcc put into a host object: one per translation unit.
 pub fn containers(object: &[u8]) -> Vec<&[u8]> {
+    units(object).into_iter().flatten().collect()
+}
+
+/// The same, those together that are one program: with `-rdc` all translation units are, else each is one by itself.
+pub fn units(object: &[u8]) -> Vec<Vec<&[u8]>> {
+    let sections = sections(object);
+    let of = |name: &[u8]| -> Vec<&[u8]> {
+        sections.iter().filter(|section| section.name == name).flat_map(|section| row(section.data)).collect()
+    };
+    let linked = of(b"__nv_relfatbin");
+    let mut units: Vec<_> = of(b".nv_fatbin").into_iter().map(|container| vec![container]).collect();
+    if !linked.is_empty() {
+        units.push(linked);
+    }
+    units
+}
+
+/// Containers that lie in a row.
+fn row(mut rest: &[u8]) -> Vec<&[u8]> {
     let mut found = Vec::new();
-    for section in sections(object) {
-        if section.name != b".nv_fatbin" && section.name != b"__nv_relfatbin" {
-            continue;
-        }
-        let mut rest = section.data;
-        while let Some(header) = rest.first_chunk::<CONTAINER_HEADER_BYTES>() {
-            // Containers are aligned to eight bytes; what lies between them is zero.
-            let total = container_bytes(header).unwrap_or(0);
-            match rest.get(..total) {
-                Some(container) if total > 0 => {
-                    found.push(container);
-                    rest = &rest[total..];
-                }
-                _ => rest = &rest[8..],
+    while let Some(header) = rest.first_chunk::<CONTAINER_HEADER_BYTES>() {
+        // Containers are aligned to eight bytes; what lies between them is zero.
+        let total = container_bytes(header).unwrap_or(0);
+        match rest.get(..total) {
+            Some(container) if total > 0 => {
+                found.push(container);
+                rest = &rest[total..];
             }
+            _ => rest = &rest[8..],
         }
     }
     found

@@ -161,7 +161,7 @@ impl Code {
             variables: self.base,
             multiprocessors: multiprocessors(self.device),
             tick: tick(self.device),
-            registers: facts.vgprs + facts.agprs,
+            registers: facts.vgprs,
             lds_bytes: facts.lds_bytes,
             scratch_bytes: facts.scratch_bytes,
             max_threads: facts.max_threads,

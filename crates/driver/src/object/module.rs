@@ -477,7 +477,7 @@ impl Module {
     }
 
     /// The kernel as the device has it.
-    fn entry(&self, info: &KernelInfo) -> Result<(Shared<hipFunction_t>, Option<gfx::Kernel>)> {
+    fn device_kernel(&self, info: &KernelInfo) -> Result<(Shared<hipFunction_t>, Option<gfx::Kernel>)> {
         let module = match &self.code {
             Code::Provider(module) => module.0,
             Code::Gfx(code) => {
@@ -498,7 +498,7 @@ impl Module {
             return Ok(known.0);
         }
         let info = self.linked.kernel(name)?;
-        let (hip, gfx) = self.entry(info)?;
+        let (hip, gfx) = self.device_kernel(info)?;
         let mut function = Function {
             hip,
             gfx,
