@@ -6,14 +6,18 @@ mod page;
 mod prepare;
 mod results;
 mod run;
+mod takeover;
 
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::setup;
-use list::{CLIENTS, Client};
+pub use list::{CLIENTS, Client};
+use list::{Suite, Tests};
+pub use prepare::{Ready, at_hand, prepare};
 use results::Results;
 use run::Extent;
 
@@ -41,27 +45,18 @@ pub struct Args {
 /// Tests of a suite that a quick run takes.
 const QUICK: usize = 20;
 
-/// A few tests of each client that an earlier `cargo xtask clients` has installed; `None` for the others.
-pub fn smoke(lib: &Path) -> impl Iterator<Item = (&'static str, Option<Result<()>>)> {
-    CLIENTS.iter().map(|client| (client.title, prepare::at_hand(client).then(|| few(client, lib))))
-}
-
-fn few(client: &Client, lib: &Path) -> Result<()> {
-    let ready = prepare::prepare(client)?;
+/// A small check of one client: our script that uses it, or a few of its own tests.
+pub fn smoke(client: &Client, ready: &Ready, lib: &Path) -> Result<()> {
     let extent =
         Extent { lib: lib.to_owned(), sample: QUICK, limit: Duration::from_secs(900), resume: false };
-    for suite in client.suites {
-        let done = run::suite(client, suite, &ready, &extent)?;
-        let unknown: Vec<String> = done
-            .failures
-            .iter()
-            .filter(|it| !it.known)
-            .map(|it| format!("{}: {}", it.example, it.why))
-            .collect();
-        ensure!(unknown.is_empty(), "{}: {}", suite.name, unknown.join("; "));
-        ensure!(done.launches > 0, "{}: no kernel was launched", suite.name);
-    }
-    Ok(())
+    let is_script = |suite: &&Suite| matches!(suite.tests, Tests::Script(_));
+    let suite = client.suites.iter().find(is_script).or(client.suites.first()).context("no suite")?;
+    let done = run::suite(client, suite, ready, &extent)?;
+    let unknown: Vec<String> =
+        done.failures.iter().filter(|it| !it.known).map(|it| format!("{}: {}", it.example, it.why)).collect();
+    ensure!(unknown.is_empty(), "{}: {}", suite.name, unknown.join("; "));
+    ensure!(done.launches > 0, "{}: no kernel was launched", suite.name);
+    takeover::check(client, &fs::read_to_string(ready.dir.join(run::LOG)).context("the log file")?)
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -97,7 +92,7 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Runs all suites of one client; the number of tests that fail without a reason in the list.
 fn one(client: &Client, args: &Args) -> Result<usize> {
-    let ready = prepare::prepare(client)?;
+    let ready = prepare(client, &setup::root().join("target/clients").join(client.name))?;
     let mut suites = Vec::new();
     for suite in client.suites {
         let sample = if args.quick { QUICK } else { args.sample.unwrap_or(suite.sample) };

@@ -172,6 +172,15 @@ pub fn wheels(wanted: &[&str]) -> Result<()> {
     .context("pip install")
 }
 
+/// Where the packages of a Python lie.
+pub fn packages_of(python: &Path) -> Result<PathBuf> {
+    let purelib = Command::new(python)
+        .args(["-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"])
+        .output()
+        .context("asking Python for its package directory")?;
+    Ok(PathBuf::from(String::from_utf8(purelib.stdout)?.trim()))
+}
+
 /// Whether dpkg calls this package installed.
 pub fn installed(package: &str) -> bool {
     Command::new("dpkg-query").args(["-W", "-f", "${db:Status-Status}\n", package]).output().is_ok_and(

@@ -100,12 +100,7 @@ impl Toolchain {
 /// nvcc 13.5: the wheels already have a toolkit's layout, less the development links.
 fn from_wheels() -> Result<Toolchain> {
     setup::wheels(WHEELS_13_5).context("nvcc 13.5 from Python wheels")?;
-    let site = setup::venv()?;
-    let purelib = Command::new(&site)
-        .args(["-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"])
-        .output()
-        .context("asking Python for its package directory")?;
-    let dir = Path::new(String::from_utf8(purelib.stdout)?.trim()).join("nvidia/cu13");
+    let dir = setup::packages_of(&setup::venv()?)?.join("nvidia/cu13");
     link("libcudart.so.13", &dir.join("lib/libcudart.so"))?;
     link("lib", &dir.join("lib64"))?;
     finish(Release::V13_5, dir)

@@ -2,17 +2,20 @@
 
 CUDAWAY_RESULTS=FILE  gets `collected <tab> number`, `begun <tab> test` and `outcome <tab> test <tab> reason`, each at once:
                       a test may take the process down. Tests that stand in the file already are not run again
-CUDAWAY_SAMPLE=N      only N tests, drawn by a fixed seed
+CUDAWAY_MINUTES=N     the test that is running after so many is the last
+CUDAWAY_SAMPLE=N      only the first N tests, in an order drawn by a fixed seed
 """
 
 import os
 import random
+import time
 
 import pytest
 
 SEED = 5
 RANK = {"passed": 0, "skipped": 1, "failed": 2}
 PATH = os.environ["CUDAWAY_RESULTS"]
+END = time.monotonic() + 60 * float(os.environ.get("CUDAWAY_MINUTES", "inf"))
 endings = {}
 
 
@@ -38,11 +41,17 @@ def initialize_from_pytest_config():
 def pytest_collection_modifyitems(items):
     write("collected", str(len(items)))
     wanted = int(os.environ.get("CUDAWAY_SAMPLE", "0"))
-    if 0 < wanted < len(items):
+    if wanted:
         # In any order, so that what a time limit leaves of it is a sample too.
-        items[:] = random.Random(SEED).sample(items, wanted)
+        random.Random(SEED).shuffle(items)
+        del items[wanted:]
     before = begun()
     items[:] = [item for item in items if item.nodeid not in before]
+
+
+def pytest_runtest_call(item):
+    if time.monotonic() > END:
+        item.session.shouldstop = "its time is over"
 
 
 def pytest_runtest_logstart(nodeid):

@@ -11,13 +11,15 @@ use crate::setup;
 
 const HEAD: &str = "# Real programs on our libraries
 
-Written by `cargo xtask clients`: programs from PyPI and crates.io, unmodified, in environments of their own under
-`target/clients`, with their own test suites, on the CPU device. `--only NAME` runs one of them, `--quick` a small sample without
-writing this page. What is installed and run is listed in `xtask/src/clients/list.rs`; results are kept in `tools/data/clients`.
+Written by `cargo xtask clients`: programs from PyPI and crates.io, unmodified, each in an environment of its own below
+`~/.cache/cudaway-toolchains/clients`, with their own test suites, on the CPU device. `--only NAME` runs one of them, `--quick` a
+small sample without writing this page. What is installed and run is listed in `xtask/src/clients/list.rs`; results are kept in
+`tools/data/clients`. Suites whose names end in `_check.py` are our scripts in `examples/clients`, which use the client and
+compare results with NumPy's.
 
 A test that passes although no kernel ran proves nothing. *Null passes* is how many of the whole suite pass on a driver that does
 everything but run kernels, where that was measured; *launches* counts the kernels that the run launched here, and how many different
-ones. *Drawn from* says that a random sample was run, with a fixed seed. *Share* is passed of passed and failed.
+ones. *N of M run* says that a part was run, in an order drawn by a fixed seed. *Share* is passed of passed and failed.
 
 | client | suite | passed | failed | skipped | share | null passes | launches (kernels) | minutes |
 |---|---|--:|--:|--:|--:|--:|--:|--:|
@@ -46,7 +48,7 @@ pub fn write() -> Result<()> {
 fn row(table: &mut String, results: &Results, suite: &Suite) {
     let name = match suite.drawn_from {
         Some(all) => {
-            format!("{}: {} drawn from {all}", suite.name, suite.passed + suite.failed + suite.skipped)
+            format!("{}: {} of {all} run", suite.name, suite.passed + suite.failed + suite.skipped)
         }
         None => suite.name.clone(),
     };

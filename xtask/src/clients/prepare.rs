@@ -1,4 +1,5 @@
-//! A client's folder below target/clients: an environment with its wheels, and its sources where the tests are there.
+//! A client, installed once for all checkouts, below the download cache: an environment with its wheels, and its sources
+//! where the tests are there. What a run writes goes to a folder of its own.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -16,64 +17,71 @@ const PYTEST: &[&str] = &["pytest==9.2.0", "pytest-timeout==2.4.0"];
 
 /// A client that is ready to run.
 pub struct Ready {
-    pub dir: PathBuf,
+    /// Where it is installed.
+    pub home: PathBuf,
     pub python: PathBuf,
     /// Where its tests are run.
     pub tests: PathBuf,
+    /// Where its wheels lie.
+    pub wheels: PathBuf,
+    /// What this run writes.
+    pub dir: PathBuf,
+}
+
+impl Ready {
     /// NVIDIA's wheels: headers and libraries.
-    pub cuda: PathBuf,
+    pub fn cuda(&self) -> PathBuf {
+        self.wheels.join("nvidia/cu13")
+    }
 }
 
-pub fn root() -> PathBuf {
-    setup::root().join("target/clients")
-}
-
-pub fn prepare(client: &Client) -> Result<Ready> {
-    let dir = root().join(client.name);
-    fs::create_dir_all(&dir)?;
-    let venv = dir.join("venv");
-    let python = environment(&venv, client.wheels)?;
-    let library = Command::new(&python)
-        .args(["-c", "import sysconfig; print(sysconfig.get_paths()['purelib'])"])
-        .output()
-        .context("asking Python for its package directory")?;
-    let cuda = Path::new(String::from_utf8(library.stdout)?.trim()).join("nvidia/cu13");
-    let mut ready = Ready { tests: dir.clone(), python, cuda, dir };
-    match client.source {
-        Source::Wheels => import_path(&ready)?,
-        Source::Script(_) => {}
-        Source::Sdist(pin) => ready.tests = sdist(&ready, pin)?,
-        Source::PyCuda(pin) => ready.tests = pycuda(&ready, pin)?,
-        Source::Crate { name, version, .. } => ready.tests = source_of_crate(&ready.dir, name, version)?,
+/// Installs the client where an earlier run has not, and readies it for one that writes below `dir`.
+pub fn prepare(client: &Client, dir: &Path) -> Result<Ready> {
+    fs::create_dir_all(dir)?;
+    let home = home(client)?;
+    let here = at_hand(client);
+    if !here {
+        println!("setup: {} to install into {}: {}", client.title, home.display(), pins(client));
+        ensure!(!setup::offline(), "--offline");
+        let _ = fs::remove_dir_all(&home);
+        environment(&home.join("venv"), &[client.wheels, PYTEST].concat())?;
+    }
+    let python = home.join("venv/bin/python");
+    let wheels = setup::packages_of(&python)?;
+    let tests = match client.source {
+        Source::Wheels | Source::Numba => home.clone(),
+        Source::Sdist(pin) | Source::PyCuda(pin) => home.join(pin.replace("==", "-")),
+        Source::Crate { name, version } => home.join(format!("{name}-{version}")),
+    };
+    let ready = Ready { home, python, tests, wheels, dir: dir.to_owned() };
+    if !here {
+        sources(client, &ready)?;
+        fs::write(ready.home.join(STAMP), pins(client))?;
     }
     Ok(ready)
 }
 
-/// Whether an earlier run has installed it, so that nothing is downloaded now.
+/// Written when all is there: what was installed.
+const STAMP: &str = "installed";
+
+/// Whether an earlier run has installed it as it stands in the list, so that nothing is downloaded now.
 pub fn at_hand(client: &Client) -> bool {
-    root().join(client.name).join("venv/wheels").exists()
+    home(client).and_then(|home| Ok(fs::read_to_string(home.join(STAMP))?)).is_ok_and(|it| it == pins(client))
 }
 
-/// The Python of an environment that holds the wheels.
-pub fn environment(dir: &Path, wheels: &[&str]) -> Result<PathBuf> {
-    let (python, stamp) = (dir.join("bin/python"), dir.join("wheels"));
-    let wheels = [wheels, PYTEST].concat();
-    let wanted = wheels.join("\n");
-    if fs::read_to_string(&stamp).is_ok_and(|have| have == wanted) {
-        return Ok(python);
-    }
-    println!("setup: Python wheels to install into {}: {}", dir.display(), wheels.join(" "));
-    ensure!(!setup::offline(), "--offline");
-    setup::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(dir))?;
-    pip(&python, &["install"])
-        .args(&wheels)
-        .status()
-        .context("pip")?
-        .success()
-        .then_some(())
-        .context("pip install")?;
-    fs::write(stamp, wanted)?;
-    Ok(python)
+fn home(client: &Client) -> Result<PathBuf> {
+    Ok(setup::download_cache()?.join("clients").join(client.name))
+}
+
+fn pins(client: &Client) -> String {
+    format!("{} {} and {:?}", client.wheels.join(" "), PYTEST.join(" "), client.source)
+}
+
+/// An environment that holds the wheels.
+fn environment(dir: &Path, wheels: &[&str]) -> Result<()> {
+    setup::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(dir))
+        .context("python3 -m venv")?;
+    setup::run(pip(&dir.join("bin/python"), &["install"]).args(wheels)).context("pip install")
 }
 
 fn pip(python: &Path, words: &[&str]) -> Command {
@@ -82,21 +90,32 @@ fn pip(python: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// The tests of Numba's wheel are imported by pytest as `cuda.tests`, and so must be found by processes they start.
-fn import_path(ready: &Ready) -> Result<()> {
-    let tests = ready.cuda.join("../../numba_cuda/numba/cuda/tests");
-    fs::create_dir_all(ready.dir.join("import/cuda"))?;
-    link(&tests, &ready.dir.join("import/cuda/tests"))
+/// Gets what its tests need besides the wheels.
+fn sources(client: &Client, ready: &Ready) -> Result<()> {
+    match client.source {
+        Source::Wheels => Ok(()),
+        // pytest imports them as `cuda.tests`, and processes that they start must find them as that.
+        Source::Numba => {
+            fs::create_dir_all(ready.home.join("import/cuda"))?;
+            let tests = ready.wheels.join("numba_cuda/numba/cuda/tests");
+            link(&tests, &ready.home.join("import/cuda/tests"))
+        }
+        Source::Sdist(pin) => {
+            sdist(ready, pin)?;
+            // Python would take its packages for the installed ones.
+            for package in ["tinygrad", "cupy", "cupyx", "cupy_backends"] {
+                let _ = fs::remove_dir_all(ready.tests.join(package));
+            }
+            Ok(())
+        }
+        Source::PyCuda(pin) => pycuda(ready, pin),
+        Source::Crate { name, version } => source_of_crate(ready, name, version),
+    }
 }
 
-/// Unpacks a source distribution; only its tests are kept where Python could take its packages for the installed ones.
-fn sdist(ready: &Ready, pin: &str) -> Result<PathBuf> {
-    let at = ready.dir.join(pin.replace("==", "-"));
-    if at.join("complete").exists() {
-        return Ok(at);
-    }
-    ensure!(!setup::offline(), "--offline, and the sources of {pin} are missing");
-    let archives = ready.dir.join("archives");
+/// Unpacks a source distribution.
+fn sdist(ready: &Ready, pin: &str) -> Result<()> {
+    let archives = ready.home.join("archives");
     setup::run(
         // pip asks an sdist about itself; CuPy's looks for a toolkit then, unless only its manual is made.
         pip(&ready.python, &["download", "--no-deps", "--no-build-isolation", "--no-binary", ":all:", pin])
@@ -105,80 +124,59 @@ fn sdist(ready: &Ready, pin: &str) -> Result<PathBuf> {
             .env("READTHEDOCS", "True"),
     )?;
     let archive = archives.join(format!("{}.tar.gz", pin.replace("==", "-")));
-    let _ = fs::remove_dir_all(&at);
-    setup::run(Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&ready.dir))?;
-    if !matches!(pin.split("==").next(), Some("pycuda")) {
-        for package in ["tinygrad", "cupy", "cupyx", "cupy_backends"] {
-            let _ = fs::remove_dir_all(at.join(package));
-        }
-    }
-    fs::write(at.join("complete"), "")?;
-    Ok(at)
+    setup::run(Command::new("tar").arg("-xf").arg(&archive).arg("-C").arg(&ready.home))
 }
 
 /// Builds PyCUDA as its manual says, on our libcuda.so.1 and libcudart, with NVIDIA's headers.
-fn pycuda(ready: &Ready, pin: &str) -> Result<PathBuf> {
-    // Belongs to the environment: a new one needs it built anew, from sources that are whole.
-    let built = ready.dir.join("venv/built");
-    if !built.exists() {
-        let _ = fs::remove_dir_all(ready.dir.join(pin.replace("==", "-")));
-    }
-    let at = sdist(ready, pin)?;
-    if built.exists() {
-        return Ok(at);
-    }
-    let (toolkit, libraries) = (nvcc()?, ready.dir.join("lib"));
+fn pycuda(ready: &Ready, pin: &str) -> Result<()> {
+    sdist(ready, pin)?;
+    let (tools, libraries) = (tools(ready)?, ready.dir.join("lib"));
     fs::create_dir_all(&libraries)?;
     link(&setup::lib_dir().join("libcuda.so.1"), &libraries.join("libcuda.so"))?;
     link(&setup::lib_dir().join("libcudart.so.13"), &libraries.join("libcudart.so"))?;
-    link(&ready.cuda.join("lib/libcurand.so.10"), &libraries.join("libcurand.so"))?;
+    link(&ready.cuda().join("lib/libcurand.so.10"), &libraries.join("libcurand.so"))?;
     let libraries = libraries.display();
     let include = |dir: &Path| dir.join("include").display().to_string();
     setup::run(
         Command::new(&ready.python)
-            .current_dir(&at)
+            .current_dir(&ready.tests)
             .arg("configure.py")
-            .arg(format!("--cuda-root={}", toolkit.display()))
-            .arg(format!("--cuda-inc-dir={},{}", include(&toolkit), include(&ready.cuda)))
+            .arg(format!("--cuda-root={}", tools.display()))
+            .arg(format!("--cuda-inc-dir={},{}", include(&tools), include(&ready.cuda())))
             .args(["cudadrv", "cudart", "curand"].map(|it| format!("--{it}-lib-dir={libraries}"))),
     )?;
-    let path = format!("{}/bin:{}", toolkit.display(), std::env::var("PATH").unwrap_or_default());
+    let path = format!("{}/bin:{}", tools.display(), std::env::var("PATH").unwrap_or_default());
     setup::run(
         pip(&ready.python, &["install", "--no-build-isolation", "--no-deps", "."])
-            .current_dir(&at)
+            .current_dir(&ready.tests)
             .env("PATH", path),
     )?;
     // The sources would be imported instead of what was built.
-    fs::remove_dir_all(at.join("pycuda"))?;
-    fs::write(built, "")?;
-    Ok(at)
+    fs::remove_dir_all(ready.tests.join("pycuda")).context("PyCUDA's sources")
 }
 
-/// A toolkit whose nvcc makes PTX where machine code is asked for.
-pub fn nvcc() -> Result<PathBuf> {
+/// A toolkit whose nvcc and ptxas make PTX where machine code is asked for.
+pub fn tools(ready: &Ready) -> Result<PathBuf> {
     let real = Release::V13_5.get()?.dir;
-    let dir = root().join("nvcc");
+    let dir = ready.dir.join("tools");
     fs::create_dir_all(dir.join("bin"))?;
     for (target, name) in
         [(real.clone(), "toolkit"), (real.join("include"), "include"), (real.join("lib"), "lib64")]
     {
         link(&target, &dir.join(name))?;
     }
-    let program = dir.join("bin/nvcc");
-    fs::write(&program, include_str!("nvcc"))?;
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    for (name, text) in [("nvcc", include_str!("nvcc")), ("ptxas", include_str!("ptxas"))] {
+        let program = dir.join("bin").join(name);
+        fs::write(&program, text)?;
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    }
     Ok(dir)
 }
 
 /// A copy of a crate's source that cargo takes for a workspace of its own.
-fn source_of_crate(dir: &Path, name: &str, version: &str) -> Result<PathBuf> {
-    let at = dir.join(format!("{name}-{version}"));
-    if at.join("complete").exists() {
-        return Ok(at);
-    }
+fn source_of_crate(ready: &Ready, name: &str, version: &str) -> Result<()> {
     // cargo has no command that downloads a crate, but one that needs it does.
-    let user = dir.join("user");
-    let _ = fs::remove_dir_all(&user);
+    let user = ready.home.join("user");
     fs::create_dir_all(user.join("src"))?;
     fs::write(user.join("src/lib.rs"), "")?;
     fs::write(
@@ -188,16 +186,11 @@ fn source_of_crate(dir: &Path, name: &str, version: &str) -> Result<PathBuf> {
              default-features = false }}\n\n[workspace]\n"
         ),
     )?;
-    setup::run(
-        setup::stay_offline(&mut Command::new("cargo")).args(["vendor", "--quiet"]).current_dir(&user),
-    )?;
-    let _ = fs::remove_dir_all(&at);
-    fs::rename(user.join("vendor").join(name), &at)?;
-    let manifest = at.join("Cargo.toml");
+    setup::run(Command::new("cargo").args(["vendor", "--quiet"]).current_dir(&user))?;
+    fs::rename(user.join("vendor").join(name), &ready.tests)?;
+    let manifest = ready.tests.join("Cargo.toml");
     let text = fs::read_to_string(&manifest)?;
-    fs::write(manifest, text + "\n[workspace]\n")?;
-    fs::write(at.join("complete"), "")?;
-    Ok(at)
+    fs::write(manifest, text + "\n[workspace]\n").context("its manifest")
 }
 
 /// Makes a symbolic link anew.

@@ -179,8 +179,10 @@ pub fn from_script(text: &str, passed: bool, described: &str) -> Vec<Ending> {
         (name, "FAILED") => Some((name, How::Failed)),
         _ => None,
     });
+    let because: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("FAILED: ")).collect();
+    let said = |how| if how == How::Passed { String::new() } else { because.join("; ") };
     let mut endings: Vec<Ending> =
-        checks.map(|(name, how)| Ending { how, test: name.to_owned(), said: String::new() }).collect();
+        checks.map(|(name, how)| Ending { how, test: name.to_owned(), said: said(how) }).collect();
     if endings.is_empty() || (!passed && endings.iter().all(|ending| ending.how == How::Passed)) {
         let how = if passed { How::Passed } else { How::Failed };
         let said = if passed { "" } else { described };
