@@ -151,6 +151,7 @@ PROMISE(one_context_may_be_current_to_many_threads_at_once)
     CUfunction add = kernel("add");
     CUdeviceptr sum = allocate(4);
     OK(cuMemsetD32(sum, 0, 1));
+    OK(cuCtxSynchronize());
     std::vector<std::thread> threads;
     for (int i = 0; i < 8; i++)
         threads.emplace_back([&] {

@@ -23,6 +23,44 @@ PROMISE(an_event_is_not_ready_before_the_work_in_front_of_it_ended)
     OK(cuEventQuery(event));
 }
 
+PROMISE(a_stream_is_ready_when_what_waited_for_its_last_event_is)
+{
+    start();
+    CUstream last = create_stream(), streams[4];
+    CUevent events[4], end = create_event();
+    CUdeviceptr word = allocate(4);
+    for (int i = 0; i < 4; i++) {
+        streams[i] = create_stream();
+        events[i] = create_event();
+    }
+    for (int round = 0; round < 500; round++) {
+        for (int i = 0; i < 4; i++) {
+            OK(cuMemsetD32Async(word, i, 1, streams[i]));
+            OK(cuEventRecord(events[i], streams[i]));
+            OK(cuStreamWaitEvent(last, events[i], CU_EVENT_WAIT_DEFAULT));
+        }
+        OK(cuEventRecord(end, last));
+        while (cuEventQuery(end) == CUDA_ERROR_NOT_READY) {
+        }
+        OK(cuStreamQuery(last));
+        for (CUstream stream : streams)
+            OK(cuStreamQuery(stream));
+    }
+}
+
+PROMISE(an_event_is_ready_when_its_stream_is)
+{
+    start();
+    CUstream stream = create_stream();
+    CUevent event = create_event();
+    for (int round = 0; round < 500; round++) {
+        OK(cuEventRecord(event, stream));
+        while (cuStreamQuery(stream) == CUDA_ERROR_NOT_READY) {
+        }
+        OK(cuEventQuery(event));
+    }
+}
+
 PROMISE(recording_again_replaces_what_was_recorded)
 {
     start();

@@ -67,7 +67,9 @@ PROMISE(one_stream_releases_another)
     CUstream waiting = create_stream(), writing = create_stream();
     CUfunction store = kernel("store");
     CUdeviceptr words = allocate(8);
+    // Fills are asynchronous, and these streams do not wait for the legacy stream.
     OK(cuMemsetD32(words, 0, 2));
+    OK(cuCtxSynchronize());
     OK(cuStreamWaitValue32(waiting, words, 1, CU_STREAM_WAIT_VALUE_EQ));
     launch(store, words + 4, 9, waiting);
     OK(cuStreamWriteValue32(writing, words, 1, 0));

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use hip_sys::*;
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use crate::device;
 use crate::error::Result;
@@ -441,7 +441,10 @@ impl Stream {
 
     /// Everything queued so far has ended.
     pub fn query(&self) -> bool {
-        self.is_idle()
+        self.is_idle() || {
+            let inner = self.inner.lock();
+            inner.completed >= inner.submitted
+        }
     }
 
     /// Waits for everything queued so far; the legacy stream stands for the blocking ones too.
@@ -478,10 +481,7 @@ impl Stream {
                     let Some(queued) = inner.queue.pop_front_if(|queued| !queued.op.is_foreign()) else {
                         break;
                     };
-                    drop(inner);
-                    self.execute(queued);
-                    inner = self.inner.lock();
-                    self.complete(&mut inner);
+                    self.run_next(&mut inner, queued);
                 }
                 inner.draining = false;
                 if !inner.queue.is_empty() {
@@ -496,6 +496,17 @@ impl Stream {
                 inner.n_waiting -= 1;
             }
         }
+    }
+
+    /// Runs an operation, without the lock, and counts it.
+    fn run_next(&self, inner: &mut MutexGuard<'_, Inner>, queued: Queued) {
+        if matches!(queued.op, Op::Record(..)) {
+            // Who has seen the event finds the stream past it, and the other way round: both change under the lock.
+            self.execute(queued);
+        } else {
+            MutexGuard::unlocked(inner, || self.execute(queued));
+        }
+        self.complete(inner);
     }
 
     fn complete(&self, inner: &mut Inner) {
@@ -513,10 +524,7 @@ impl Stream {
             if !inner.draining && !inner.queue.is_empty() {
                 inner.draining = true;
                 while let Some(queued) = inner.queue.pop_front() {
-                    drop(inner);
-                    self.execute(queued);
-                    inner = self.inner.lock();
-                    self.complete(&mut inner);
+                    self.run_next(&mut inner, queued);
                 }
                 inner.draining = false;
                 drop(inner);
