@@ -10,10 +10,11 @@ use cuda_abi::{
 };
 use hip_sys::{
     HIP_LAUNCH_CONFIG, HIP_LAUNCH_PARAM_BUFFER_POINTER, HIP_LAUNCH_PARAM_BUFFER_SIZE, HIP_LAUNCH_PARAM_END,
-    hipLaunchAttribute, hipLaunchAttributeClusterDimension, hipLaunchAttributeCooperative,
-    hipLaunchAttributeValue,
+    HipError, hipError_t, hipLaunchAttribute, hipLaunchAttributeClusterDimension,
+    hipLaunchAttributeCooperative, hipLaunchAttributeValue, hipStream_t, hipSuccess,
 };
 
+use super::stream::call_back;
 use crate::object::graph::capture::{captured, captured_event_record};
 use crate::object::graph::{Arguments, Kernel, Op, Params};
 use crate::object::module::Launchable;
@@ -693,7 +694,24 @@ pub fn cuLaunchHostFunc(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void)
     }
     let stream = Stream::from_handle(hStream)?;
     // SAFETY: the stream is alive; both ABIs have the same function type.
-    Ok(unsafe { stream.hip().hipLaunchHostFunc(stream.hip.0, fn_, userData) }?)
+    match unsafe { stream.hip().hipLaunchHostFunc(stream.hip.0, fn_, userData) } {
+        // HIP differs: ROCm before 5.3 has callbacks only, which are called after an error too.
+        Err(HipError::Missing(_)) => {
+            call_back(&stream, run_host_function, Box::new(CUDA_HOST_NODE_PARAMS { fn_, userData }))
+        }
+        answer => Ok(answer?),
+    }
+}
+
+unsafe extern "C" fn run_host_function(_stream: hipStream_t, status: hipError_t, data: *mut c_void) {
+    // SAFETY: `data` is the box that `call_back` leaked; HIP calls back once.
+    let host = unsafe { Box::from_raw(data.cast::<CUDA_HOST_NODE_PARAMS>()) };
+    if status == hipSuccess
+        && let Some(function) = host.fn_
+    {
+        // SAFETY: the program's function, with the argument it asked for.
+        unsafe { function(host.userData) };
+    }
 }
 
 /// `syncMode` says how the stream waits for the function; there is one way.

@@ -90,7 +90,7 @@ struct Callback {
 }
 
 unsafe extern "C" fn run_callback(_stream: hipStream_t, status: hipError_t, data: *mut c_void) {
-    // SAFETY: `data` is the box that `cuStreamAddCallback` leaked; HIP calls back once.
+    // SAFETY: `data` is the box that `call_back` leaked; HIP calls back once.
     let callback = unsafe { Box::from_raw(data.cast::<Callback>()) };
     let result = if status == hip_sys::hipSuccess {
         CUresult::CUDA_SUCCESS
@@ -114,10 +114,18 @@ pub fn cuStreamAddCallback(
         return Err(Error::InvalidValue("flags"));
     }
     let function = callback.ok_or(Error::InvalidValue("callback"))?;
-    let data = Box::into_raw(Box::new(Callback { function, stream: hStream, user_data: userData }));
-    // SAFETY: the stream is alive; `data` lives until the one call of `run_callback`.
-    let added =
-        unsafe { stream.hip().hipStreamAddCallback(stream.hip.0, Some(run_callback), data.cast(), 0) };
+    call_back(&stream, run_callback, Box::new(Callback { function, stream: hStream, user_data: userData }))
+}
+
+/// Lets HIP call `run`, once, with `data`, which is `run`'s to drop.
+pub(super) fn call_back<T>(
+    stream: &Stream,
+    run: unsafe extern "C" fn(hipStream_t, hipError_t, *mut c_void),
+    data: Box<T>,
+) -> Result {
+    let data = Box::into_raw(data);
+    // SAFETY: the stream is alive; `data` lives until the one call of `run`.
+    let added = unsafe { stream.hip().hipStreamAddCallback(stream.hip.0, Some(run), data.cast(), 0) };
     if let Err(error) = added {
         // SAFETY: HIP did not take the callback, so the box is still ours.
         drop(unsafe { Box::from_raw(data) });
