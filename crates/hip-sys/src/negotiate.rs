@@ -44,10 +44,10 @@ const R0600: Offsets = Offsets { name: 0, uuid: Some(256), total_global_mem: 288
 const R0000: Offsets = Offsets { name: 0, uuid: None, total_global_mem: 256, arch: 396 };
 
 impl Layout {
-    /// From `hipRuntimeGetVersion`: 10,000,000 × major + 100,000 × minor + patch (60443484 is 6.4).
+    /// ROCm 6 came with the new layouts and with this name; unlike a version number, a name is there or is not.
     #[must_use]
-    pub fn of_version(version: c_int) -> Layout {
-        if version >= 60_000_000 { Layout::Rocm6 } else { Layout::Rocm5 }
+    pub fn of(hip: &Hip) -> Layout {
+        if hip.has("hipGetDevicePropertiesR0600") { Layout::Rocm6 } else { Layout::Rocm5 }
     }
 
     /// All properties of one device; `None` where only the old layout can be had.
@@ -251,11 +251,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_give_the_layout_measured_on_the_libraries() {
-        assert_eq!(Layout::of_version(50_221_153), Layout::Rocm5);
-        assert_eq!(Layout::of_version(50_731_921), Layout::Rocm5);
-        assert_eq!(Layout::of_version(60_443_484), Layout::Rocm6);
-        assert_eq!(Layout::of_version(70_100_000), Layout::Rocm6);
+    fn exports_give_the_layout_measured_on_the_libraries() {
+        for (exports, layout) in [
+            (include_str!("../../../tools/data/hip/hip_exports_5.2.txt"), Layout::Rocm5),
+            (include_str!("../../../tools/data/hip/hip_exports_5.7.txt"), Layout::Rocm5),
+            (include_str!("../../../tools/data/hip/hip_exports_6.4.txt"), Layout::Rocm6),
+        ] {
+            let has = |name: &CStr| exports.split_whitespace().any(|word| word.as_bytes() == name.to_bytes());
+            let address = |name: &CStr| core::ptr::without_provenance_mut(usize::from(has(name)));
+            // SAFETY: nothing of the table is called.
+            let hip = unsafe { Hip::from_lookup(address) };
+            assert_eq!(Layout::of(&hip), layout);
+        }
     }
 
     #[test]

@@ -75,15 +75,7 @@ impl Provider {
             tracing::debug!(target: "cudaway::hip", "{}: {error}", path.display());
         }
         let (n_devices, refusal) = count_devices(&hip);
-        Provider {
-            layout: Layout::of_version(version),
-            hip,
-            path,
-            version,
-            n_devices,
-            refusal,
-            _library: library,
-        }
+        Provider { layout: Layout::of(&hip), hip, path, version, n_devices, refusal, _library: library }
     }
 }
 
