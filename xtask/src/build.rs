@@ -168,44 +168,64 @@ fn link(object: &Object, debug: bool) -> Result<PathBuf> {
         arguments
             .push(format!("-Wl,--version-script={}", root().join("cmake/exports").join(script).display()));
     }
+    rustc(object.package, Kind::Cdylib, debug, &arguments)
+}
+
+/// A package of the tests' as a static library, for who links it with a version script of his own.
+pub fn static_library(package: &str) -> Result<PathBuf> {
+    rustc(package, Kind::Staticlib, false, &[])
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Cdylib,
+    Staticlib,
+}
+
+/// Compiles one package's library; the path of its file.
+fn rustc(package: &str, kind: Kind, debug: bool, link_arguments: &[String]) -> Result<PathBuf> {
+    let (name, suffix) = match kind {
+        Kind::Cdylib => ("cdylib", ".so"),
+        Kind::Staticlib => ("staticlib", ".a"),
+    };
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()).args([
         "rustc",
         "--quiet",
         "--lib",
         "--crate-type",
-        "cdylib",
+        name,
         "--package",
-        object.package,
+        package,
     ]);
     if !debug {
         command.arg("--release");
     }
     command.args(["--message-format", "json-render-diagnostics", "--", "-C", "strip=debuginfo"]);
-    for argument in &arguments {
+    for argument in link_arguments {
         command.arg("-C").arg(format!("link-arg={argument}"));
     }
     let output = command
         .stderr(std::process::Stdio::inherit())
         .output()
         .with_context(|| format!("could not start {command:?}"))?;
-    ensure!(output.status.success(), "{} did not build: {command:?}", object.name);
-    last_cdylib(&String::from_utf8_lossy(&output.stdout))
-        .with_context(|| format!("cargo named no cdylib of {}", object.package))
+    ensure!(output.status.success(), "{package} did not build: {command:?}");
+    last_artifact(&String::from_utf8_lossy(&output.stdout), name, suffix)
+        .with_context(|| format!("cargo named no {name} of {package}"))
 }
 
-/// The path of the cdylib that cargo reported last: the package's own comes after all that it uses.
-fn last_cdylib(messages: &str) -> Option<PathBuf> {
+/// The file of this kind that cargo reported last: the package's own comes after all that it uses.
+fn last_artifact(messages: &str, kind: &str, suffix: &str) -> Option<PathBuf> {
     let files = messages.lines().rev().find_map(|line| {
         let message: serde_json::Value = serde_json::from_str(line).ok()?;
         let kinds = message["target"]["crate_types"].as_array()?;
-        kinds.iter().any(|kind| kind == "cdylib").then(|| message["filenames"].clone())
+        kinds.iter().any(|found| found == kind).then(|| message["filenames"].clone())
     })?;
     files
         .as_array()?
         .iter()
         .filter_map(|file| file.as_str())
-        .find(|file| file.ends_with(".so"))
+        .find(|file| file.ends_with(suffix))
         .map(PathBuf::from)
 }
 

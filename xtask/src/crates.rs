@@ -11,7 +11,7 @@ use crate::setup::root;
 /// docs/architecture.md's map, top to bottom; crates of one line that use each other stand on lines of their own.
 const LINES: &[&[&str]] = &[
     &["xtask"],
-    &["testkit", "cli"],
+    &["testkit", "hip-recorder", "cli"],
     &["libcuda", "libcudart", "libcudart-11", "libcudart-12", "libcudart-13", "libcudaway-cpu"],
     &["driver", "runtime", "hip-cpu", "interpose"],
     &["compiler", "comgr"],

@@ -10,6 +10,7 @@ mod gates;
 mod instances;
 mod providers;
 mod report;
+mod rocm;
 mod sanitizer;
 mod threads;
 mod unit;
@@ -60,6 +61,7 @@ const PARTS: &[&str] = &[
     "gates",
     "examples",
     "conformance",
+    "rocm",
     "corpus",
     "instances",
     "cache",
@@ -101,6 +103,7 @@ pub fn run(args: &Args) -> Result<()> {
             "gates" => gates::run(&installed, &mut report),
             "examples" => run_examples(args, &installed, &mut report),
             "conformance" => conformance::run(&installed, &args.chapter, &mut report),
+            "rocm" => rocm::run(&installed, &args.chapter, &mut report),
             "corpus" => corpus::run(args.all, &installed, &mut report),
             "instances" => instances::run(&installed, &mut report),
             "cache" => faults::cache(&installed, &mut report),

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, ensure};
 use testkit::{Installed, Run};
@@ -20,39 +20,60 @@ pub fn run(installed: &Installed, wanted: &[String], report: &mut Report) {
 }
 
 fn all(installed: &Installed, wanted: &[String], report: &mut Report) -> Result<()> {
-    let toolchain = Release::V13_5.get()?;
-    let out = setup::root().join("target/conformance");
-    fs::create_dir_all(&out)?;
-    for chapter in chapters()? {
-        let name = chapter.name();
-        if !wanted.is_empty() && !wanted.iter().any(|part| name.contains(part.as_str())) {
-            continue;
-        }
-        let program = match chapter.build(&toolchain, installed, &out) {
-            Ok(program) => program,
-            Err(error) => {
-                report.note(&format!("conformance {name}"), Outcome::Failed(format!("{error:#}")));
-                continue;
+    for (name, program) in programs(installed, wanted)? {
+        match program {
+            Ok(program) => {
+                note(&name, installed.found(&program), report);
+                if Path::new("/proc/driver/nvidia/version").exists() {
+                    note(&format!("{name}, NVIDIA's driver"), Run::new(&program), report);
+                }
             }
-        };
-        note(&name, installed.found(&program), report);
-        if Path::new("/proc/driver/nvidia/version").exists() {
-            note(&format!("{name}, NVIDIA's driver"), Run::new(&program), report);
+            Err(error) => report.note(&format!("conformance {name}"), Outcome::Failed(format!("{error:#}"))),
         }
     }
     Ok(())
 }
 
+/// The chapters whose name has a part of `wanted`, or all: each one's name, and its program or why there is none.
+pub fn programs(installed: &Installed, wanted: &[String]) -> Result<Vec<(String, Result<PathBuf>)>> {
+    let toolchain = Release::V13_5.get()?;
+    let out = setup::root().join("target/conformance");
+    fs::create_dir_all(&out)?;
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
+    let newest = newest(&setup::root().join("conformance"))?;
+    let chapters = chapters()?.into_iter().filter(|chapter| is_wanted(&chapter.name()));
+    Ok(chapters.map(|chapter| (chapter.name(), chapter.built(newest, &toolchain, installed, &out))).collect())
+}
+
+/// When a file of the folder was changed last.
+fn newest(folder: &Path) -> Result<SystemTime> {
+    let mut newest = SystemTime::UNIX_EPOCH;
+    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        newest = newest.max(fs::metadata(&path)?.modified()?);
+        if path.is_dir() {
+            newest = newest.max(self::newest(&path)?);
+        }
+    }
+    Ok(newest)
+}
+
 /// Each promise's line becomes a line of the report.
 fn note(name: &str, run: Run, report: &mut Report) {
-    let ended = match run.limit(Duration::from_secs(600)).run() {
-        Ok(ended) => ended,
-        Err(error) => {
-            return report.note(&format!("conformance {name}"), Outcome::Failed(format!("{error:#}")));
+    match promises(run) {
+        Ok(promises) => {
+            for (promise, outcome) in promises {
+                report.note(&format!("conformance {name}: {promise}"), outcome);
+            }
         }
-    };
-    let mut promises = 0;
-    for line in ended.stdout.lines() {
+        Err(error) => report.note(&format!("conformance {name}"), Outcome::Failed(format!("{error:#}"))),
+    }
+}
+
+/// What a chapter's program says of each promise.
+pub fn promises(run: Run) -> Result<Vec<(String, Outcome)>> {
+    let ended = run.limit(Duration::from_secs(600)).run()?;
+    let promise = |line: &str| {
         let (outcome, rest) = line.split_once(' ').unwrap_or((line, ""));
         let (promise, why) = rest.split_once(": ").unwrap_or((rest, ""));
         let outcome = match outcome {
@@ -60,12 +81,11 @@ fn note(name: &str, run: Run, report: &mut Report) {
             "skipped" => Outcome::Skipped(why.to_owned()),
             _ => Outcome::Failed(why.to_owned()),
         };
-        report.note(&format!("conformance {name}: {}", promise.replace('_', " ")), outcome);
-        promises += 1;
-    }
-    if promises == 0 {
-        report.note(&format!("conformance {name}"), Outcome::Failed(ended.describe()));
-    }
+        (promise.replace('_', " "), outcome)
+    };
+    let promises: Vec<_> = ended.stdout.lines().map(promise).collect();
+    ensure!(!promises.is_empty(), "{}", ended.describe());
+    Ok(promises)
 }
 
 /// One file of conformance/.
@@ -95,9 +115,24 @@ impl Chapter {
         format!("{}/{chapter}", self.api)
     }
 
-    /// Linked with the driver by its SONAME, and with the runtime as a shared object: whichever is found answers.
-    fn build(&self, toolchain: &Toolchain, installed: &Installed, out: &Path) -> Result<PathBuf> {
+    /// Its program, made anew unless it is younger than everything in conformance/.
+    fn built(
+        &self,
+        newest: SystemTime,
+        toolchain: &Toolchain,
+        installed: &Installed,
+        out: &Path,
+    ) -> Result<PathBuf> {
         let program = out.join(self.name().replace('/', "-"));
+        let made = fs::metadata(&program).and_then(|program| program.modified());
+        if !made.is_ok_and(|made| made > newest) {
+            self.build(toolchain, installed, &program)?;
+        }
+        Ok(program)
+    }
+
+    /// Linked with the driver by its SONAME, and with the runtime as a shared object: whichever is found answers.
+    fn build(&self, toolchain: &Toolchain, installed: &Installed, program: &Path) -> Result<()> {
         let mut command = if self.api == "runtime" {
             let mut nvcc = toolchain.nvcc();
             nvcc.args(["-w", "-cudart", "shared", "-arch=compute_80"]);
@@ -110,14 +145,13 @@ impl Chapter {
         };
         command
             .args(["-std=c++17", "-O0", "-o"])
-            .arg(&program)
+            .arg(program)
             .arg(&self.source)
             .arg("-L")
             .arg(installed.lib())
             .arg("-lcuda")
             .arg("-lpthread");
-        setup::run(&mut command)?;
-        Ok(program)
+        setup::run(&mut command)
     }
 }
 

@@ -1,0 +1,137 @@
+//! The host side on ROCm 5.2, 5.7, 6.4 and 7.2 without the hardware: the manual's promises through a HIP library that has
+//! a release's exports and layouts and looks at every argument (crates/hip-recorder), and calls of it that fail.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use testkit::{Installed, Run};
+
+use super::conformance;
+use super::examples::{self, Form};
+use super::report::{Outcome, Report};
+use crate::toolchain::Release;
+use crate::{build, setup};
+
+const RELEASES: [&str; 4] = ["5.2", "5.7", "6.4", "7.2"];
+
+pub fn run(installed: &Installed, chapters: &[String], report: &mut Report) {
+    if let Err(error) = all(installed, chapters, report) {
+        report.note("ROCm's faces", Outcome::Failed(format!("{error:#}")));
+    }
+}
+
+fn all(installed: &Installed, chapters: &[String], report: &mut Report) -> Result<()> {
+    let archive = build::static_library("hip-recorder")?;
+    for release in RELEASES {
+        let recorder = Recorder::link(release, &archive, installed)?;
+        recorder.keeps_promises(installed, chapters, report)?;
+        if release == "6.4" && chapters.is_empty() {
+            for program in ["saxpy_streams", "graphs", "textures"] {
+                let name =
+                    format!("{program}: whichever HIP call fails, it gets an error and ends by itself");
+                report.note(&name, recorder.survives_failures(program, installed));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The names that a release of ROCm exports.
+fn exports(release: &str) -> Result<BTreeSet<String>> {
+    let read = |file: &str| -> Result<BTreeSet<String>> {
+        let path = setup::root().join("tools/data/hip").join(file);
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        Ok(text.split_whitespace().step_by(2).map(str::to_owned).collect())
+    };
+    match release {
+        "7.2" => Ok(&read("hip_exports_6.4.txt")? | &read("hip_added_7.2.txt")?),
+        release => read(&format!("hip_exports_{release}.txt")),
+    }
+}
+
+/// crates/hip-recorder with one release's face.
+struct Recorder {
+    release: &'static str,
+    path: PathBuf,
+    body: PathBuf,
+}
+
+impl Recorder {
+    /// A version script keeps inside what the release lacks.
+    fn link(release: &'static str, archive: &PathBuf, installed: &Installed) -> Result<Recorder> {
+        let out = setup::root().join("target/rocm");
+        fs::create_dir_all(&out)?;
+        let script = out.join(format!("{release}.version"));
+        let global: String = exports(release)?.iter().map(|name| format!("    {name};\n")).collect();
+        fs::write(&script, format!("{{\n  global:\n{global}  local: *;\n}};\n"))?;
+        let path = out.join(format!("libhip_recorder-{release}.so"));
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-o"]).arg(&path);
+        cc.arg(format!("-Wl,--version-script={}", script.display()));
+        cc.arg("-Wl,--whole-archive").arg(archive).arg("-Wl,--no-whole-archive,--gc-sections");
+        setup::run(cc.args(["-lgcc_s", "-lm", "-ldl", "-lpthread"]))?;
+        Ok(Recorder { release, path, body: installed.lib().join("libcudaway_cpu.so") })
+    }
+
+    fn on(&self, run: Run) -> Run {
+        run.env("CUDAWAY_DEVICE", &self.path).env("HIP_RECORDER_BODY", &self.body)
+    }
+
+    /// A promise is kept, or refused in the manual's words because the release lacks what it takes.
+    fn keeps_promises(&self, installed: &Installed, chapters: &[String], report: &mut Report) -> Result<()> {
+        let (mut n_kept, mut n_refused) = (0, 0);
+        for (chapter, program) in conformance::programs(installed, chapters)? {
+            for (promise, outcome) in conformance::promises(self.on(installed.found(&program?)))? {
+                match outcome {
+                    Outcome::Passed => n_kept += 1,
+                    Outcome::Skipped(_) => {}
+                    Outcome::Failed(why) if is_refusal(&why) => n_refused += 1,
+                    Outcome::Failed(_) => {
+                        report.note(&format!("ROCm {}'s face: {chapter}: {promise}", self.release), outcome);
+                    }
+                }
+            }
+        }
+        let name = format!(
+            "ROCm {}'s face: {n_kept} promises kept, {n_refused} refused as not supported",
+            self.release
+        );
+        let none = || Outcome::Failed("no promise was kept".to_owned());
+        report.note(&name, if n_kept > 0 { Outcome::Passed } else { none() });
+        Ok(())
+    }
+
+    /// Each HIP call that a program makes fails once: never a crash, a hang, or a result that is not there.
+    fn survives_failures(&self, program: &str, installed: &Installed) -> Result<()> {
+        let program = examples::build(&Release::V13_5.get()?, Form::Shared, program, installed)?;
+        let dir = testkit::temporary()?;
+        let run = || {
+            let run = self.on(installed.preloaded(&program));
+            run.env("CUDAWAY_CACHE_DIR", dir.path().join("images"))
+        };
+        let log = dir.path().join("calls");
+        let whole = run().env("HIP_RECORDER_LOG", &log).run()?;
+        ensure!(whole.passed(), "{}", whole.describe());
+        let calls = fs::read_to_string(&log).context("the recorder's log")?;
+        let calls: BTreeSet<&str> = calls.lines().filter_map(|line| line.split(' ').next()).collect();
+        let mut n_failed = 0;
+        for call in &calls {
+            // hipErrorOutOfMemory where there is something to run out of, else hipErrorUnknown.
+            let code = if call.contains("Malloc") { 2 } else { 999 };
+            let ended = run().env("HIP_RECORDER_SCRIPT", format!("{call}@1={code}")).run()?;
+            ensure!(ended.status.code().is_some(), "{call} fails: {}", ended.describe());
+            ensure!(ended.passed() || ended.stdout.contains("FAILED"), "{call} fails: {}", ended.describe());
+            n_failed += usize::from(!ended.passed());
+        }
+        ensure!(n_failed >= 8, "only {n_failed} of {} calls were missed: {calls:?}", calls.len());
+        Ok(())
+    }
+}
+
+/// CUDA's code for what a device cannot do.
+fn is_refusal(why: &str) -> bool {
+    why.contains("NOT_SUPPORTED (801), not") || why.contains("NotSupported (801), not")
+}
