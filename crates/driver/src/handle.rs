@@ -3,10 +3,13 @@
 //! A handle is never an address. It holds a tag for its type, a slot number and the slot's generation, so a foreign
 //! pointer, a handle of another type and a handle of something destroyed are all told apart from a live one
 //! without touching memory behind it.
+//!
+//! Objects that every launch or copy asks for show a few numbers of theirs beside the lock ([`Shown`]); these are read
+//! without writing anything that other threads read.
 
 use core::marker::PhantomData;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use parking_lot::{Mutex, RwLock};
 
@@ -20,14 +23,81 @@ const TAG_SHIFT: u32 = GENERATION_SHIFT + 16;
 const FIRST: usize = 64;
 const CHUNKS: usize = 18;
 
-struct Slot<T> {
-    inner: RwLock<(u16, Option<T>)>,
+/// Values that atomics can hold (`shown.rs`).
+pub trait Numbers: Copy {
+    type Cells: Default;
+    fn write_numbers(self, cells: &Self::Cells);
+    /// The fields may be of two values, stored one after the other.
+    ///
+    /// # Safety
+    /// One was stored there before.
+    unsafe fn read_numbers(cells: &Self::Cells) -> Self;
 }
 
-/// The live objects of one C handle type.
-pub struct Registry<T, H> {
+/// The part of a `T` that is read without its slot's lock.
+pub trait Shown<T>: Numbers {
+    fn of(object: &T) -> Self;
+}
+
+impl Numbers for () {
+    type Cells = ();
+    fn write_numbers(self, (): &()) {}
+    unsafe fn read_numbers((): &()) {}
+}
+
+/// Nothing is shown.
+impl<T> Shown<T> for () {
+    fn of(_: &T) {}
+}
+
+struct Slot<T, P: Shown<T>> {
+    inner: RwLock<(u16, Option<T>)>,
+    /// Whether `cells` are those of a live object, and of which generation; changed with `inner` locked for writing.
+    version: AtomicU64,
+    cells: P::Cells,
+}
+
+/// Layout of a version, from bit 0: 16 bits of generation, 1 when the cells are good, the number of changes.
+const GOOD: u64 = 1 << 16;
+const CHANGES: u64 = 1 << 17;
+
+impl<T, P: Shown<T>> Slot<T, P> {
+    fn new() -> Self {
+        Slot { inner: RwLock::new((0, None)), version: AtomicU64::new(0), cells: P::Cells::default() }
+    }
+
+    /// From here on no reader believes the cells.
+    fn hide(&self) {
+        let changes = self.version.load(Ordering::Relaxed) & !(CHANGES - 1);
+        self.version.store(changes.wrapping_add(CHANGES), Ordering::Relaxed);
+        // Who sees a cell's next value sees the version above as well.
+        fence(Ordering::Release);
+    }
+
+    fn show(&self, generation: u16, object: &T) {
+        P::of(object).write_numbers(&self.cells);
+        let changes = self.version.load(Ordering::Relaxed) & !(CHANGES - 1);
+        self.version.store(changes | GOOD | u64::from(generation), Ordering::Release);
+    }
+
+    /// What the cells say, if they are that generation's and nobody changed them meanwhile.
+    #[inline]
+    fn shown(&self, generation: u16) -> Option<P> {
+        let version = self.version.load(Ordering::Acquire);
+        if version & (CHANGES - 1) != GOOD | u64::from(generation) {
+            return None;
+        }
+        // SAFETY: a version with GOOD is written behind the store of the cells.
+        let part = unsafe { P::read_numbers(&self.cells) };
+        fence(Ordering::Acquire);
+        (self.version.load(Ordering::Relaxed) == version).then_some(part)
+    }
+}
+
+/// The live objects of one C handle type, and `P`, what they show of themselves.
+pub struct Registry<T, H, P: Shown<T> = ()> {
     tag: u64,
-    chunks: [OnceLock<Box<[Slot<T>]>>; CHUNKS],
+    chunks: [OnceLock<Box<[Slot<T, P>]>>; CHUNKS],
     free: Mutex<Vec<u32>>,
     n_slots: AtomicU32,
     handle: PhantomData<fn() -> H>,
@@ -58,7 +128,7 @@ impl Handle for u64 {
     }
 }
 
-impl<T, H: Handle> Registry<T, H> {
+impl<T, H: Handle, P: Shown<T>> Registry<T, H, P> {
     /// `tag` is 1 to 31, one per handle type.
     #[must_use]
     pub const fn new(tag: u8) -> Self {
@@ -72,19 +142,17 @@ impl<T, H: Handle> Registry<T, H> {
         }
     }
 
-    fn slot(&self, index: u32) -> Option<&Slot<T>> {
+    fn slot(&self, index: u32) -> Option<&Slot<T, P>> {
         let shifted = index as usize + FIRST;
         let chunk = (shifted.ilog2() - FIRST.ilog2()) as usize;
         self.chunks.get(chunk)?.get()?.get(shifted - (FIRST << chunk))
     }
 
-    fn make_slot(&self, index: u32) -> Option<&Slot<T>> {
+    fn make_slot(&self, index: u32) -> Option<&Slot<T, P>> {
         let shifted = index as usize + FIRST;
         let chunk = (shifted.ilog2() - FIRST.ilog2()) as usize;
-        let slots = self
-            .chunks
-            .get(chunk)?
-            .get_or_init(|| (0..FIRST << chunk).map(|_| Slot { inner: RwLock::new((0, None)) }).collect());
+        let slots =
+            self.chunks.get(chunk)?.get_or_init(|| (0..FIRST << chunk).map(|_| Slot::new()).collect());
         slots.get(shifted - (FIRST << chunk))
     }
 
@@ -95,10 +163,11 @@ impl<T, H: Handle> Registry<T, H> {
         if index >> SLOT_BITS != 0 {
             return None;
         }
-        let mut slot = self.make_slot(index)?.inner.write();
-        slot.0 = slot.0.wrapping_add(1);
-        let handle = self.name(index, slot.0);
-        slot.1 = Some(make(handle));
+        let slot = self.make_slot(index)?;
+        let mut inner = slot.inner.write();
+        inner.0 = inner.0.wrapping_add(1);
+        let handle = self.name(index, inner.0);
+        slot.show(inner.0, inner.1.insert(make(handle)));
         Some(handle)
     }
 
@@ -106,7 +175,7 @@ impl<T, H: Handle> Registry<T, H> {
         self.insert_with(|_| object)
     }
 
-    fn find(&self, handle: H) -> Option<(u32, u16, &Slot<T>)> {
+    fn find(&self, handle: H) -> Option<(u32, u16, &Slot<T, P>)> {
         let bits = handle.bits();
         if bits >> TAG_SHIFT != self.tag || bits & ((1 << SLOT_SHIFT) - 1) != 0 {
             return None;
@@ -132,6 +201,26 @@ impl<T, H: Handle> Registry<T, H> {
         let (_, generation, slot) = self.find(handle)?;
         let slot = slot.inner.read();
         if slot.0 == generation { slot.1.as_ref().map(look) } else { None }
+    }
+
+    /// What the live object shows, or `None`.
+    #[inline]
+    pub fn peek(&self, handle: H) -> Option<P> {
+        let (_, generation, slot) = self.find(handle)?;
+        // Somebody may be changing it just now.
+        slot.shown(generation).or_else(|| self.with(handle, P::of))
+    }
+
+    /// Has the live object show what it has become.
+    pub fn renew(&self, handle: H) {
+        let Some((_, generation, slot)) = self.find(handle) else { return };
+        let inner = slot.inner.write();
+        if inner.0 == generation
+            && let Some(object) = inner.1.as_ref()
+        {
+            slot.hide();
+            slot.show(generation, object);
+        }
     }
 
     /// Calls `visit` for every live object, one after the other.
@@ -163,12 +252,13 @@ impl<T, H: Handle> Registry<T, H> {
     /// Takes the object out: from here on its handle is dead.
     pub fn remove(&self, handle: H) -> Option<T> {
         let (index, generation, slot) = self.find(handle)?;
-        let mut slot = slot.inner.write();
-        if slot.0 != generation {
+        let mut inner = slot.inner.write();
+        if inner.0 != generation {
             return None;
         }
-        let object = slot.1.take()?;
-        drop(slot);
+        let object = inner.1.take()?;
+        slot.hide();
+        drop(inner);
         self.free.lock().push(index);
         Some(object)
     }
@@ -178,11 +268,12 @@ impl<T, H: Handle> Registry<T, H> {
         let mut removed = Vec::new();
         for index in 0..self.n_slots.load(Ordering::Relaxed) {
             let Some(slot) = self.slot(index) else { continue };
-            let mut slot = slot.inner.write();
-            if slot.1.as_ref().is_some_and(&doomed)
-                && let Some(object) = slot.1.take()
+            let mut inner = slot.inner.write();
+            if inner.1.as_ref().is_some_and(&doomed)
+                && let Some(object) = inner.1.take()
             {
-                drop(slot);
+                slot.hide();
+                drop(inner);
                 removed.push(object);
                 self.free.lock().push(index);
             }
@@ -222,6 +313,82 @@ mod tests {
             assert_eq!(registry.get(foreign), None);
         }
         assert_eq!(other.get(a), None);
+    }
+
+    /// A number and its negation, so that a mixture of two objects is seen.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Twice {
+        number: u64,
+        negated: u64,
+    }
+    crate::shown::shown!(Twice in TwiceCells { number: u64, negated: u64 });
+
+    impl Shown<u64> for Twice {
+        fn of(&number: &u64) -> Self {
+            Twice { number, negated: !number }
+        }
+    }
+
+    impl Shown<AtomicU64> for Twice {
+        fn of(object: &AtomicU64) -> Self {
+            Twice::of(&object.load(Ordering::Relaxed))
+        }
+    }
+
+    #[test]
+    fn a_dead_object_shows_nothing() {
+        let registry = Registry::<u64, H, Twice>::new(1);
+        let a = registry.insert(7).unwrap();
+        assert_eq!(registry.peek(a), Some(Twice::of(&7)));
+        registry.remove(a);
+        assert_eq!(registry.peek(a), None);
+        let b = registry.insert(8).unwrap();
+        assert_eq!((registry.peek(a), registry.peek(b)), (None, Some(Twice::of(&8))));
+        registry.remove_where(|_| true);
+        assert_eq!(registry.peek(b), None);
+    }
+
+    #[test]
+    fn what_an_object_has_become_is_shown_when_it_is_renewed() {
+        let registry = Registry::<AtomicU64, H, Twice>::new(1);
+        let a = registry.insert(AtomicU64::new(1)).unwrap();
+        registry.with(a, |counter| counter.store(2, Ordering::Relaxed));
+        registry.renew(a);
+        assert_eq!(registry.peek(a), Some(Twice::of(&2)));
+        registry.remove(a);
+        registry.renew(a);
+        assert_eq!(registry.peek(a), None);
+    }
+
+    /// Readers of a handle see its object or none, whatever becomes of the slot.
+    #[test]
+    fn nobody_sees_parts_of_two_objects() {
+        let registry = Registry::<u64, H, Twice>::new(1);
+        let current = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 1..200_000 {
+                    let handle = registry.insert(number).unwrap();
+                    current.store(handle.bits(), Ordering::Release);
+                    registry.remove(handle);
+                }
+                current.store(u64::MAX, Ordering::Release);
+            });
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    loop {
+                        match current.load(Ordering::Acquire) {
+                            u64::MAX => break,
+                            bits => {
+                                if let Some(seen) = registry.peek(H::from_bits(bits)) {
+                                    assert_eq!(seen.number, !seen.negated);
+                                }
+                            }
+                        }
+                    }
+                });
+            }
+        });
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod image;
 mod jit;
 pub mod object;
 pub mod process;
+mod shown;
 
 pub use entry::{entry, entry_per_thread, missing, on_news};
 pub use error::{Error, Result, describe};

@@ -111,8 +111,7 @@ pub fn cuMemcpyDtoD_v2(dstDevice: CUdeviceptr, srcDevice: CUdeviceptr, ByteCount
     if is_empty(ByteCount)? {
         return Ok(());
     }
-    check(dstDevice, ByteCount, "dstDevice")?;
-    check(srcDevice, ByteCount, "srcDevice")?;
+    check_two(dstDevice, srcDevice, ByteCount)?;
     copy_now(raw(dstDevice), raw(srcDevice), ByteCount, hipMemcpyDeviceToDevice)
 }
 
@@ -121,23 +120,34 @@ pub fn cuMemcpy(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize) -> Result 
     if is_empty(ByteCount)? {
         return Ok(());
     }
-    check_unified(dst, ByteCount, "dst")?;
-    check_unified(src, ByteCount, "src")?;
-    copy_now(raw(dst), raw(src), ByteCount, kind_of(dst, src))
+    copy_now(raw(dst), raw(src), ByteCount, unified(dst, src, ByteCount)?)
 }
 
 /// A known range is checked for its end; an unknown address is the program's own memory.
 fn check_unified(pointer: CUdeviceptr, len_bytes: usize, parameter: &'static str) -> Result {
     not_null(raw(pointer), parameter)?;
-    if memory::find(pointer).is_some() { check(pointer, len_bytes, parameter) } else { Ok(()) }
+    memory::known([(pointer, parameter)], len_bytes).map(|_| ())
 }
 
-/// The direction of a copy between unified addresses.
+/// The direction of a copy between unified addresses, which are checked as [`check_unified`] does.
 ///
 /// HIP differs: `hipMemcpyDefault` with two unregistered host addresses is an error in some versions.
-fn kind_of(target: CUdeviceptr, source: CUdeviceptr) -> hipMemcpyKind {
-    let is_host = |pointer| memory::find(pointer).is_none();
-    if is_host(target) && is_host(source) { hipMemcpyHostToHost } else { hipMemcpyDefault }
+fn unified(target: CUdeviceptr, source: CUdeviceptr, len_bytes: usize) -> Result<hipMemcpyKind> {
+    not_null(raw(target), "dst")?;
+    not_null(raw(source), "src")?;
+    Ok(match memory::known([(target, "dst"), (source, "src")], len_bytes)? {
+        [false, false] => hipMemcpyHostToHost,
+        _ => hipMemcpyDefault,
+    })
+}
+
+/// Both ranges are the device's.
+fn check_two(target: CUdeviceptr, source: CUdeviceptr, len_bytes: usize) -> Result {
+    match memory::known([(target, "dstDevice"), (source, "srcDevice")], len_bytes)? {
+        [true, true] => Ok(()),
+        [false, _] => Err(Error::InvalidValue("dstDevice")),
+        [true, false] => Err(Error::InvalidValue("srcDevice")),
+    }
 }
 
 pub fn cuMemcpyHtoDAsync_v2(
@@ -177,8 +187,7 @@ pub fn cuMemcpyDtoDAsync_v2(
     if is_empty(ByteCount)? {
         return Stream::from_handle(hStream).map(|_| ());
     }
-    check(dstDevice, ByteCount, "dstDevice")?;
-    check(srcDevice, ByteCount, "srcDevice")?;
+    check_two(dstDevice, srcDevice, ByteCount)?;
     copy_on(hStream, raw(dstDevice), raw(srcDevice), ByteCount, hipMemcpyDeviceToDevice)
 }
 
@@ -186,9 +195,7 @@ pub fn cuMemcpyAsync(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize, hStre
     if is_empty(ByteCount)? {
         return Stream::from_handle(hStream).map(|_| ());
     }
-    check_unified(dst, ByteCount, "dst")?;
-    check_unified(src, ByteCount, "src")?;
-    copy_on(hStream, raw(dst), raw(src), ByteCount, kind_of(dst, src))
+    copy_on(hStream, raw(dst), raw(src), ByteCount, unified(dst, src, ByteCount)?)
 }
 
 pub fn cuMemcpyPeer(
@@ -389,16 +396,17 @@ impl Block {
         })
     }
 
-    fn kind(&self) -> hipMemcpyKind {
+    fn kind(&self) -> Result<hipMemcpyKind> {
         if self.source.is_unified || self.target.is_unified {
-            return kind_of(self.target.base, self.source.base);
+            // Each side's range was checked where it was read.
+            return unified(self.target.base, self.source.base, 0);
         }
-        match (self.source.is_device, self.target.is_device) {
+        Ok(match (self.source.is_device, self.target.is_device) {
             (false, false) => hipMemcpyHostToHost,
             (false, true) => hipMemcpyHostToDevice,
             (true, false) => hipMemcpyDeviceToHost,
             (true, true) => hipMemcpyDeviceToDevice,
-        }
+        })
     }
 
     /// Queues the copy, slice by slice; a slice without gaps is one row.
@@ -407,7 +415,7 @@ impl Block {
             return self.enqueue_with_array(stream);
         }
         let Block { ref target, ref source, width_bytes, height, depth } = *self;
-        let kind = self.kind();
+        let kind = self.kind()?;
         let hip = stream.hip();
         for slice in 0..depth as u64 {
             let to = raw(target.base + slice * (target.pitch * target.height) as u64);

@@ -90,11 +90,11 @@ impl Manner {
     /// What CUDA says of clusters before a launch.
     #[inline]
     fn check(&self, grid: [c_uint; 3], function: &Launchable) -> Result {
-        let Some(cluster) = self.cluster.or(function.cluster) else {
+        let Some(cluster) = self.cluster.or(function.cluster()) else {
             return if function.must_have_cluster { Err(Error::InvalidClusterSize) } else { Ok(()) };
         };
         // CUDA: a kernel compiled for one cluster size is launched with no other.
-        let is_other = function.cluster.is_some_and(|own| own != cluster);
+        let is_other = function.cluster().is_some_and(|own| own != cluster);
         let divides = grid.iter().zip(cluster).all(|(&blocks, size)| size > 0 && blocks % size == 0);
         let n_blocks = cluster.iter().fold(1, |n: c_uint, &size| n.saturating_mul(size));
         if is_other || !divides || n_blocks > function.most_in_cluster {
@@ -114,18 +114,21 @@ impl Manner {
         attributes
     }
 
-    fn attributes(&self) -> Vec<hipLaunchAttribute> {
-        let attribute = |id, value| hipLaunchAttribute { id, pad: 0, value };
-        let mut attributes = Vec::with_capacity(2);
+    /// As HIP takes it, and how many of the places are used.
+    fn attributes(&self) -> ([hipLaunchAttribute; 2], usize) {
+        let unused = hipLaunchAttribute { id: 0, pad: 0, value: hipLaunchAttributeValue { cooperative: 0 } };
+        let (mut attributes, mut n) = ([unused; 2], 0);
+        let mut push = |id, value| {
+            attributes[n] = hipLaunchAttribute { id, pad: 0, value };
+            n += 1;
+        };
         if self.is_cooperative {
-            let value = hipLaunchAttributeValue { cooperative: 1 };
-            attributes.push(attribute(hipLaunchAttributeCooperative, value));
+            push(hipLaunchAttributeCooperative, hipLaunchAttributeValue { cooperative: 1 });
         }
-        if let Some(size) = self.cluster {
-            let value = hipLaunchAttributeValue { clusterDim: size };
-            attributes.push(attribute(hipLaunchAttributeClusterDimension, value));
+        if let Some(clusterDim) = self.cluster {
+            push(hipLaunchAttributeClusterDimension, hipLaunchAttributeValue { clusterDim });
         }
-        attributes
+        (attributes, n)
     }
 }
 
@@ -322,15 +325,17 @@ fn launch(
     }
     shape.check(&function)?;
     manner.check(shape.grid, &function)?;
-    let manner = Manner { cluster: manner.cluster.or(function.cluster), ..manner };
+    let manner = Manner { cluster: manner.cluster.or(function.cluster()), ..manner };
     let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
     let hip = function.context.hip();
-    if let Some(kernel) = &function.gfx {
+    if function.is_gfx {
         // CUDA: parameters come in one of the two ways.
         if !extra.is_null() && !kernel_params.is_null() {
             return Err(Error::InvalidValue("kernelParams and extra"));
         }
-        let params = &Function::from_handle(f)?.info.params;
+        let whole = Function::from_handle(f)?;
+        let kernel = whole.gfx.as_ref().ok_or(Error::InvalidHandle("f"))?;
+        let params = &whole.info.params;
         let mut bytes = vec![0; params_bytes(params)];
         // SAFETY: CUDA's contract for a launch's parameters.
         unsafe { gather(params, kernel_params, extra, &mut bytes) }?;
@@ -514,7 +519,7 @@ fn launch_with_attributes(
     extra: *mut *mut c_void,
     manner: Manner,
 ) -> Result {
-    let mut attributes = manner.attributes();
+    let (mut attributes, n_attributes) = manner.attributes();
     let config = HIP_LAUNCH_CONFIG {
         gridDimX: shape.grid[0],
         gridDimY: shape.grid[1],
@@ -525,7 +530,7 @@ fn launch_with_attributes(
         sharedMemBytes: shape.shared_bytes,
         hStream: stream.hip.0,
         attrs: attributes.as_mut_ptr(),
-        numAttrs: attributes.len() as c_uint,
+        numAttrs: n_attributes as c_uint,
     };
     let mut packed = if extra.is_null() {
         None

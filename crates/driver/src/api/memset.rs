@@ -3,13 +3,11 @@
 use core::ffi::{c_int, c_uchar, c_uint, c_ushort};
 use std::sync::Arc;
 
-use cuda_abi::{
-    CU_STREAM_PER_THREAD, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUdeviceptr, CUstream, CUstreamCaptureStatus,
-};
+use cuda_abi::{CU_STREAM_PER_THREAD, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUdeviceptr, CUstream};
 
-use crate::object::graph::capture::{captured, info};
+use crate::object::graph::capture::captured;
 use crate::object::graph::{Op, Params};
-use crate::object::memory::{self, check, raw};
+use crate::object::memory::{Allocation, check_and, raw};
 use crate::object::stream::null_is_per_thread;
 use crate::object::{Context, Stream};
 use crate::{Error, Result};
@@ -66,31 +64,28 @@ fn row(stream: &Stream, at: CUdeviceptr, fill: Fill, n: usize) -> Result {
     Ok(())
 }
 
-fn linear(at: CUdeviceptr, fill: Fill, n: usize, stream: CUstream) -> Result {
+/// The stream, if a fill was queued on it that a synchronous spelling waits for. One that was captured happens later.
+type Waited = Option<Stream>;
+
+fn linear(at: CUdeviceptr, fill: Fill, n: usize, stream: CUstream) -> Result<Waited> {
     if captured(stream, || fill.later(at, 0, n, 1))? {
-        return Ok(());
+        return Ok(None);
     }
     let stream = Stream::from_handle(stream)?;
     if n == 0 {
-        return Ok(());
+        return Ok(None);
     }
     aligned(at, fill)?;
     let len_bytes = n.checked_mul(fill.len_bytes()).ok_or(Error::InvalidValue("N"))?;
-    check(at, len_bytes, "dstDevice")?;
-    row(&stream, at, fill, n)
+    let is_waited_for = check_and(at, len_bytes, "dstDevice", Allocation::is_waited_for)?;
+    row(&stream, at, fill, n)?;
+    Ok(is_waited_for.then_some(stream))
 }
 
 /// A synchronous spelling. CUDA: the host waits for the fill of memory that it sees itself, pinned or managed, and of memory
 /// that was asked to be so (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
-fn now(at: CUdeviceptr, fill: impl FnOnce(CUstream) -> Result) -> Result {
-    let stream = default_stream();
-    fill(stream)?;
-    let is_seen = memory::find(at).is_some_and(|it| it.is_host() || it.is_managed() || it.is_synchronous);
-    // A fill that was captured happens later.
-    if is_seen && info(stream)?.status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
-        return Stream::from_handle(stream)?.synchronize();
-    }
-    Ok(())
+fn now(fill: impl FnOnce(CUstream) -> Result<Waited>) -> Result {
+    fill(default_stream())?.map_or(Ok(()), |stream| stream.synchronize())
 }
 
 /// CUDA: an address that is no multiple of the element's size is an invalid value.
@@ -109,16 +104,23 @@ pub(crate) fn node_op(node: &CUDA_MEMSET_NODE_PARAMS, context: CUcontext) -> Res
     };
     aligned(dst, fill)?;
     let params = Params::Memset { fill: *node, context };
-    Ok(Op::new(params, move |_, stream| rows(dst, pitch, fill, width, height, stream)))
+    Ok(Op::new(params, move |_, stream| rows(dst, pitch, fill, width, height, stream).map(|_| ())))
 }
 
-fn rows(at: CUdeviceptr, pitch: usize, fill: Fill, width: usize, height: usize, stream: CUstream) -> Result {
+fn rows(
+    at: CUdeviceptr,
+    pitch: usize,
+    fill: Fill,
+    width: usize,
+    height: usize,
+    stream: CUstream,
+) -> Result<Waited> {
     if captured(stream, || fill.later(at, pitch, width, height))? {
-        return Ok(());
+        return Ok(None);
     }
     let stream = Stream::from_handle(stream)?;
     if width == 0 || height == 0 {
-        return Ok(());
+        return Ok(None);
     }
     aligned(at, fill)?;
     let row_bytes = width.checked_mul(fill.len_bytes()).ok_or(Error::InvalidValue("Width"))?;
@@ -130,48 +132,51 @@ fn rows(at: CUdeviceptr, pitch: usize, fill: Fill, width: usize, height: usize, 
         .checked_mul(pitch)
         .and_then(|bytes| bytes.checked_add(row_bytes))
         .ok_or(Error::InvalidValue("Height"))?;
-    check(at, len_bytes, "dstDevice")?;
+    let is_waited_for = check_and(at, len_bytes, "dstDevice", Allocation::is_waited_for)?;
+    let waited = is_waited_for.then_some(stream);
     if height == 1 || pitch == row_bytes {
-        return row(&stream, at, fill, width * height);
+        row(&stream, at, fill, width * height)?;
+        return Ok(waited);
     }
     if let Fill::Byte(value) = fill {
         // SAFETY: the range was checked; the stream is alive.
-        return Ok(unsafe {
+        unsafe {
             stream.hip().hipMemset2DAsync(raw(at), pitch, c_int::from(value), width, height, stream.hip.0)
-        }?);
+        }?;
+        return Ok(waited);
     }
     // HIP differs: two-dimensional fills of wider elements came with ROCm 7.1 only.
     for y in 0..height {
         row(&stream, at + (y * pitch) as u64, fill, width)?;
     }
-    Ok(())
+    Ok(waited)
 }
 
 pub fn cuMemsetD8_v2(dstDevice: CUdeviceptr, uc: c_uchar, N: usize) -> Result {
     Context::current()?;
-    now(dstDevice, |stream| linear(dstDevice, Fill::Byte(uc), N, stream))
+    now(|stream| linear(dstDevice, Fill::Byte(uc), N, stream))
 }
 
 pub fn cuMemsetD16_v2(dstDevice: CUdeviceptr, us: c_ushort, N: usize) -> Result {
     Context::current()?;
-    now(dstDevice, |stream| linear(dstDevice, Fill::Half(us), N, stream))
+    now(|stream| linear(dstDevice, Fill::Half(us), N, stream))
 }
 
 pub fn cuMemsetD32_v2(dstDevice: CUdeviceptr, ui: c_uint, N: usize) -> Result {
     Context::current()?;
-    now(dstDevice, |stream| linear(dstDevice, Fill::Word(ui), N, stream))
+    now(|stream| linear(dstDevice, Fill::Word(ui), N, stream))
 }
 
 pub fn cuMemsetD8Async(dstDevice: CUdeviceptr, uc: c_uchar, N: usize, hStream: CUstream) -> Result {
-    linear(dstDevice, Fill::Byte(uc), N, hStream)
+    linear(dstDevice, Fill::Byte(uc), N, hStream).map(|_| ())
 }
 
 pub fn cuMemsetD16Async(dstDevice: CUdeviceptr, us: c_ushort, N: usize, hStream: CUstream) -> Result {
-    linear(dstDevice, Fill::Half(us), N, hStream)
+    linear(dstDevice, Fill::Half(us), N, hStream).map(|_| ())
 }
 
 pub fn cuMemsetD32Async(dstDevice: CUdeviceptr, ui: c_uint, N: usize, hStream: CUstream) -> Result {
-    linear(dstDevice, Fill::Word(ui), N, hStream)
+    linear(dstDevice, Fill::Word(ui), N, hStream).map(|_| ())
 }
 
 pub fn cuMemsetD2D8_v2(
@@ -181,7 +186,7 @@ pub fn cuMemsetD2D8_v2(
     Width: usize,
     Height: usize,
 ) -> Result {
-    now(dstDevice, |stream| rows(dstDevice, dstPitch, Fill::Byte(uc), Width, Height, stream))
+    now(|stream| rows(dstDevice, dstPitch, Fill::Byte(uc), Width, Height, stream))
 }
 
 pub fn cuMemsetD2D16_v2(
@@ -191,7 +196,7 @@ pub fn cuMemsetD2D16_v2(
     Width: usize,
     Height: usize,
 ) -> Result {
-    now(dstDevice, |stream| rows(dstDevice, dstPitch, Fill::Half(us), Width, Height, stream))
+    now(|stream| rows(dstDevice, dstPitch, Fill::Half(us), Width, Height, stream))
 }
 
 pub fn cuMemsetD2D32_v2(
@@ -201,7 +206,7 @@ pub fn cuMemsetD2D32_v2(
     Width: usize,
     Height: usize,
 ) -> Result {
-    now(dstDevice, |stream| rows(dstDevice, dstPitch, Fill::Word(ui), Width, Height, stream))
+    now(|stream| rows(dstDevice, dstPitch, Fill::Word(ui), Width, Height, stream))
 }
 
 pub fn cuMemsetD2D8Async(
@@ -212,7 +217,7 @@ pub fn cuMemsetD2D8Async(
     Height: usize,
     hStream: CUstream,
 ) -> Result {
-    rows(dstDevice, dstPitch, Fill::Byte(uc), Width, Height, hStream)
+    rows(dstDevice, dstPitch, Fill::Byte(uc), Width, Height, hStream).map(|_| ())
 }
 
 pub fn cuMemsetD2D16Async(
@@ -223,7 +228,7 @@ pub fn cuMemsetD2D16Async(
     Height: usize,
     hStream: CUstream,
 ) -> Result {
-    rows(dstDevice, dstPitch, Fill::Half(us), Width, Height, hStream)
+    rows(dstDevice, dstPitch, Fill::Half(us), Width, Height, hStream).map(|_| ())
 }
 
 pub fn cuMemsetD2D32Async(
@@ -234,5 +239,5 @@ pub fn cuMemsetD2D32Async(
     Height: usize,
     hStream: CUstream,
 ) -> Result {
-    rows(dstDevice, dstPitch, Fill::Word(ui), Width, Height, hStream)
+    rows(dstDevice, dstPitch, Fill::Word(ui), Width, Height, hStream).map(|_| ())
 }

@@ -276,6 +276,7 @@ pub(crate) fn set_attribute(function: &Function, attrib: CUfunction_attribute, v
             }
             set_in_provider(function, attrib, value)?;
             function.settings.dynamic_shared.store(value.unsigned_abs(), Ordering::Relaxed);
+            function.settings_changed();
             Ok(())
         }
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
@@ -288,6 +289,7 @@ pub(crate) fn set_attribute(function: &Function, attrib: CUfunction_attribute, v
         }
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
             function.settings.clusters.allows_non_portable.store(value != 0, Ordering::Relaxed);
+            function.settings_changed();
             Ok(())
         }
         // How clusters are spread over the device: a hint.
@@ -302,6 +304,7 @@ pub(crate) fn set_attribute(function: &Function, attrib: CUfunction_attribute, v
             let axis = attrib.0 - CUfunction_attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH.0;
             let size = u32::try_from(value).map_err(|_| Error::InvalidValue("value"))?;
             function.settings.clusters.required[axis as usize].store(size, Ordering::Relaxed);
+            function.settings_changed();
             Ok(())
         }
         _ => Err(Error::InvalidValue("attrib")),

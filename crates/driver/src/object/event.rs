@@ -6,10 +6,11 @@ use cuda_abi::{CUevent, CUevent_flags};
 use hip_sys::{Hip, hipEvent_t};
 
 use super::{Context, Shared};
-use crate::handle::Registry;
+use crate::handle::{Registry, Shown};
+use crate::shown::shown;
 use crate::{Error, Result};
 
-static EVENTS: Registry<Event, CUevent> = Registry::new(3);
+static EVENTS: Registry<Event, CUevent, Event> = Registry::new(3);
 
 #[derive(Clone, Copy)]
 pub struct Event {
@@ -17,6 +18,19 @@ pub struct Event {
     pub context: &'static Context,
     context_id: u64,
     pub flags: c_uint,
+}
+
+shown!(Event in Cells {
+    hip: Shared<hipEvent_t>,
+    context: &'static Context,
+    context_id: u64,
+    flags: c_uint,
+});
+
+impl Shown<Event> for Event {
+    fn of(event: &Event) -> Event {
+        *event
+    }
 }
 
 impl Event {
@@ -47,7 +61,7 @@ impl Event {
     #[inline]
     pub fn from_handle(handle: CUevent) -> Result<Event> {
         crate::process::driver()?;
-        let event = EVENTS.get(handle).ok_or(Error::InvalidHandle("hEvent"))?;
+        let event = EVENTS.peek(handle).ok_or(Error::InvalidHandle("hEvent"))?;
         event.context.bind()?;
         Ok(event)
     }

@@ -8,11 +8,12 @@ use parking_lot::{Mutex, RwLock};
 
 use super::module::{KernelInfo, Linked, Module};
 use super::{Context, Shared};
-use crate::handle::{Handle, Registry};
+use crate::handle::{Handle, Registry, Shown};
+use crate::shown::shown;
 use crate::{Error, Result};
 
 static LIBRARIES: Registry<Arc<Library>, CUlibrary> = Registry::new(6);
-static KERNELS: Registry<Arc<Kernel>, CUkernel> = Registry::new(7);
+static KERNELS: Registry<Arc<Kernel>, CUkernel, InContexts> = Registry::new(7);
 
 pub struct Library {
     pub linked: Arc<Linked>,
@@ -26,11 +27,39 @@ pub struct Library {
 type InContext = (u64, Shared<CUmodule>, Arc<Module>);
 
 pub struct Kernel {
+    handle: Shared<CUkernel>,
     library: Weak<Library>,
     pub library_handle: Shared<CUlibrary>,
     pub info: Arc<KernelInfo>,
     /// The function in each context, by the context's id; entries of contexts that ended are dropped.
     functions: RwLock<Vec<(u64, Shared<CUfunction>)>>,
+}
+
+/// The kernel's functions in the first contexts that asked; 0 is no context's id.
+#[derive(Clone, Copy)]
+struct InContexts {
+    contexts: [u64; 4],
+    functions: [Shared<CUfunction>; 4],
+}
+
+shown!(InContexts in Cells { contexts: [u64; 4], functions: [Shared<CUfunction>; 4] });
+
+impl Shown<Arc<Kernel>> for InContexts {
+    fn of(kernel: &Arc<Kernel>) -> InContexts {
+        let mut shown = InContexts { contexts: [0; 4], functions: [Shared(core::ptr::null_mut()); 4] };
+        for (at, &(context, function)) in kernel.functions.read().iter().take(4).enumerate() {
+            (shown.contexts[at], shown.functions[at]) = (context, function);
+        }
+        shown
+    }
+}
+
+impl InContexts {
+    #[inline]
+    fn function(&self, context_id: u64) -> Option<CUfunction> {
+        let at = self.contexts.iter().position(|&id| id == context_id)?;
+        self.functions.get(at).map(|function| function.0)
+    }
 }
 
 impl Library {
@@ -98,13 +127,17 @@ impl Library {
         if let Some((_, handle)) = kernels.iter().find(|(known, _)| Arc::ptr_eq(known, info)) {
             return Ok(handle.0);
         }
-        let kernel = Arc::new(Kernel {
-            library: Arc::downgrade(self),
-            library_handle: self.handle,
-            info: Arc::clone(info),
-            functions: RwLock::new(Vec::new()),
-        });
-        let handle = KERNELS.insert(kernel).ok_or(Error::OutOfMemory)?;
+        let handle = KERNELS
+            .insert_with(|handle| {
+                Arc::new(Kernel {
+                    handle: Shared(handle),
+                    library: Arc::downgrade(self),
+                    library_handle: self.handle,
+                    info: Arc::clone(info),
+                    functions: RwLock::new(Vec::new()),
+                })
+            })
+            .ok_or(Error::OutOfMemory)?;
         kernels.push((Arc::clone(info), Shared(handle)));
         Ok(handle)
     }
@@ -132,11 +165,16 @@ impl Kernel {
         let library = self.library.upgrade().ok_or(Error::InvalidHandle("kernel"))?;
         let (handle, module) = library.module(context)?;
         let function = module.function(handle, &self.info.name)?;
-        let mut functions = self.functions.write();
-        if !functions.iter().any(|entry| entry.0 == id) {
-            functions.push((id, Shared(function)));
-        }
+        self.remember(id, function);
+        KERNELS.renew(self.handle.0);
         Ok(function)
+    }
+
+    fn remember(&self, context_id: u64, function: CUfunction) {
+        let mut functions = self.functions.write();
+        if !functions.iter().any(|entry| entry.0 == context_id) {
+            functions.push((context_id, Shared(function)));
+        }
     }
 }
 
@@ -144,13 +182,9 @@ impl Kernel {
 #[inline]
 pub fn function_of(handle: CUfunction) -> Result<Option<CUfunction>> {
     let handle = CUkernel::from_bits(handle.bits());
-    let Some(()) = KERNELS.with(handle, |_| ()) else { return Ok(None) };
+    let Some(known) = KERNELS.peek(handle) else { return Ok(None) };
     let context = Context::current()?;
-    let id = context.id();
-    let known = KERNELS.with(handle, |kernel| {
-        kernel.functions.read().iter().find(|entry| entry.0 == id).map(|entry| entry.1.0)
-    });
-    match known.flatten() {
+    match known.function(context.id()) {
         Some(function) => Ok(Some(function)),
         None => Kernel::from_handle(handle)?.function(context).map(Some),
     }

@@ -6,6 +6,7 @@ pub mod low;
 
 use core::ffi::{c_uint, c_void};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cuda_abi::{CUdeviceptr, CUmemoryPool};
@@ -14,7 +15,9 @@ use parking_lot::RwLock;
 use super::{Context, Shared};
 use crate::{Error, Result};
 
-static MEMORY: RwLock<BTreeMap<u64, Allocation>> = RwLock::new(BTreeMap::new());
+type Ranges = BTreeMap<u64, Allocation>;
+
+static MEMORY: RwLock<Ranges> = RwLock::new(BTreeMap::new());
 
 /// How a range came to be, which is how it goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +93,12 @@ impl Allocation {
         matches!(self.kind, Kind::Host | Kind::Registered)
     }
 
+    /// Whether the host waits for a copy or a fill that names no stream: memory that it sees itself, and memory that was
+    /// asked to be so.
+    pub fn is_waited_for(&self) -> bool {
+        self.is_host() || self.is_managed() || self.is_synchronous
+    }
+
     pub fn is_managed(&self) -> bool {
         matches!(self.kind, Kind::Managed | Kind::Global { managed: true })
     }
@@ -113,9 +122,24 @@ pub fn enter(allocation: Allocation) {
 
 /// The range that holds `address`.
 pub fn find(address: u64) -> Option<Allocation> {
-    let memory = MEMORY.read();
-    let (_, allocation) = memory.range(..=address).next_back()?;
-    (address - allocation.base < allocation.len_bytes.max(1) as u64).then_some(*allocation)
+    holding(&MEMORY.read(), address).copied()
+}
+
+fn holding(memory: &Ranges, address: u64) -> Option<&Allocation> {
+    let (_, range) = memory.range(..=address).next_back()?;
+    (address - range.base < range.len_bytes.max(1) as u64).then_some(range)
+}
+
+/// Whether `range` goes on for `len_bytes` from `address` on, which is in it.
+fn reaches(memory: &Ranges, range: &Allocation, address: u64, len_bytes: usize) -> bool {
+    let left = range.len_bytes - (address - range.base) as usize;
+    if len_bytes <= left {
+        return true;
+    }
+    // Views that lie side by side are one range; whether it may be accessed the provider knows.
+    let end = address + left as u64;
+    let next = memory.get(&end).filter(|next| range.kind == Kind::Mapped && next.kind == Kind::Mapped);
+    next.is_some_and(|next| reaches(memory, next, end, len_bytes - left))
 }
 
 /// Changes the range that holds `address`; false when there is none.
@@ -127,11 +151,10 @@ pub fn change(address: u64, change: impl FnOnce(&mut Allocation)) -> bool {
 
 /// Takes the range that begins at `base` out, if `wanted` agrees.
 pub fn take(base: u64, wanted: impl Fn(&Allocation) -> bool) -> Option<Allocation> {
-    let mut memory = MEMORY.write();
-    if !memory.get(&base).is_some_and(wanted) {
-        return None;
+    match MEMORY.write().entry(base) {
+        Entry::Occupied(range) if wanted(range.get()) => Some(range.remove()),
+        _ => None,
     }
-    memory.remove(&base)
 }
 
 /// Checks that `len_bytes` from `pointer` on are CUDA's: device, managed or page-locked host memory.
@@ -140,21 +163,40 @@ pub fn take(base: u64, wanted: impl Fn(&Allocation) -> bool) -> Option<Allocatio
 /// `CUDA_ERROR_INVALID_VALUE`.
 #[inline]
 pub fn check(pointer: CUdeviceptr, len_bytes: usize, parameter: &'static str) -> Result {
-    let allocation = find(pointer).ok_or(Error::InvalidValue(parameter))?;
-    let left = allocation.len_bytes - (pointer - allocation.base) as usize;
-    if len_bytes <= left {
-        return Ok(());
-    }
-    // Views that lie side by side are one range; whether it may be accessed the provider knows.
-    if allocation.kind == Kind::Mapped && take_up(pointer + left as u64).is_some() {
-        return check(pointer + left as u64, len_bytes - left, parameter);
-    }
-    Err(Error::InvalidValue(parameter))
+    check_and(pointer, len_bytes, parameter, |_| ())
 }
 
-/// The view that begins at an address.
-fn take_up(base: u64) -> Option<Allocation> {
-    MEMORY.read().get(&base).filter(|range| range.kind == Kind::Mapped).copied()
+/// As [`check`], with a look at the range that `pointer` lies in.
+#[inline]
+pub fn check_and<R>(
+    pointer: CUdeviceptr,
+    len_bytes: usize,
+    parameter: &'static str,
+    look: impl FnOnce(&Allocation) -> R,
+) -> Result<R> {
+    let memory = MEMORY.read();
+    match holding(&memory, pointer) {
+        Some(range) if reaches(&memory, range, pointer, len_bytes) => Ok(look(range)),
+        _ => Err(Error::InvalidValue(parameter)),
+    }
+}
+
+/// Which of some ranges of `len_bytes` are CUDA's; each of those is checked for its end.
+#[inline]
+pub fn known<const N: usize>(
+    ranges: [(CUdeviceptr, &'static str); N],
+    len_bytes: usize,
+) -> Result<[bool; N]> {
+    let memory = MEMORY.read();
+    let mut known = [false; N];
+    for (known, (pointer, parameter)) in known.iter_mut().zip(ranges) {
+        let Some(range) = holding(&memory, pointer) else { continue };
+        if !reaches(&memory, range, pointer, len_bytes) {
+            return Err(Error::InvalidValue(parameter));
+        }
+        *known = true;
+    }
+    Ok(known)
 }
 
 /// Gives back what a context that ends still holds.

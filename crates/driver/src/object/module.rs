@@ -17,12 +17,13 @@ use parking_lot::Mutex;
 use super::device::Target;
 use super::memory::{self, Allocation};
 use super::{Context, Shared, gfx, texture};
-use crate::handle::Registry;
+use crate::handle::{Registry, Shown};
 use crate::image::{self, Failure, Image, MachineCode};
+use crate::shown::shown;
 use crate::{Error, Result};
 
 static MODULES: Registry<Arc<Module>, CUmodule> = Registry::new(4);
-static FUNCTIONS: Registry<Function, CUfunction> = Registry::new(5);
+static FUNCTIONS: Registry<Function, CUfunction, Launchable> = Registry::new(5);
 
 /// What is known of a kernel before any device saw it.
 pub struct KernelInfo {
@@ -341,6 +342,7 @@ enum Code {
 /// A kernel of a module, ready to launch.
 #[derive(Clone)]
 pub struct Function {
+    handle: Shared<CUfunction>,
     pub hip: Shared<hipFunction_t>,
     /// On an AMD GPU: what a launch of it needs besides.
     pub gfx: Option<gfx::Kernel>,
@@ -407,17 +409,53 @@ impl Function {
     }
 }
 
-/// The part of a function that a launch needs; no reference is counted for it.
+/// The part of a function that a launch needs.
 #[derive(Clone, Copy)]
 pub struct Launchable {
     pub hip: Shared<hipFunction_t>,
-    pub gfx: Option<gfx::Kernel>,
+    /// It runs on an AMD GPU, which takes more than this.
+    pub is_gfx: bool,
     pub context: &'static Context,
     pub max_threads: u32,
     pub dynamic_shared: u32,
-    pub cluster: Option<[u32; 3]>,
+    /// The cluster it has to be launched with, or zeros.
+    own_cluster: [u32; 3],
     pub must_have_cluster: bool,
     pub most_in_cluster: u32,
+}
+
+shown!(Launchable in Cells {
+    hip: Shared<hipFunction_t>,
+    is_gfx: bool,
+    context: &'static Context,
+    max_threads: u32,
+    dynamic_shared: u32,
+    own_cluster: [u32; 3],
+    must_have_cluster: bool,
+    most_in_cluster: u32,
+});
+
+impl Shown<Function> for Launchable {
+    fn of(function: &Function) -> Launchable {
+        Launchable {
+            hip: function.hip,
+            is_gfx: function.gfx.is_some(),
+            context: function.context,
+            max_threads: function.info.max_threads.unwrap_or(u32::MAX),
+            dynamic_shared: function.settings.dynamic_shared.load(Ordering::Relaxed),
+            own_cluster: function.cluster().unwrap_or_default(),
+            must_have_cluster: function.info.must_have_cluster,
+            most_in_cluster: function.most_in_cluster(),
+        }
+    }
+}
+
+impl Launchable {
+    /// The cluster it has to be launched with: compiled into it, or set by the program.
+    #[inline]
+    pub fn cluster(&self) -> Option<[u32; 3]> {
+        Some(self.own_cluster).filter(|size| *size != [0; 3])
+    }
 }
 
 impl Module {
@@ -500,6 +538,7 @@ impl Module {
         let info = self.linked.kernel(name)?;
         let (hip, gfx) = self.device_kernel(info)?;
         let mut function = Function {
+            handle: Shared(core::ptr::null_mut()),
             hip,
             gfx,
             context: self.context,
@@ -515,7 +554,9 @@ impl Module {
         if let Some(&known) = functions.get(name) {
             return Ok(known.0);
         }
-        let handle = FUNCTIONS.insert(function).ok_or(Error::OutOfMemory)?;
+        let handle = FUNCTIONS
+            .insert_with(|handle| Function { handle: Shared(handle), ..function })
+            .ok_or(Error::OutOfMemory)?;
         functions.insert(info.name.clone(), Shared(handle));
         Ok(handle)
     }
@@ -589,25 +630,20 @@ impl Function {
     /// What a launch needs of the function, with this thread bound to its device.
     #[inline]
     pub fn launchable(handle: CUfunction) -> Result<Launchable> {
-        let seen = |function: &Function| Launchable {
-            hip: function.hip,
-            gfx: function.gfx,
-            context: function.context,
-            max_threads: function.info.max_threads.unwrap_or(u32::MAX),
-            dynamic_shared: function.settings.dynamic_shared.load(Ordering::Relaxed),
-            cluster: function.cluster(),
-            must_have_cluster: function.info.must_have_cluster,
-            most_in_cluster: function.most_in_cluster(),
-        };
-        if let Some(launchable) = FUNCTIONS.with(handle, seen) {
+        if let Some(launchable) = FUNCTIONS.peek(handle) {
             launchable.context.bind()?;
             return Ok(launchable);
         }
         crate::process::driver()?;
         let handle = super::library::function_of(handle)?.ok_or(Error::InvalidHandle("f"))?;
-        let launchable = FUNCTIONS.with(handle, seen).ok_or(Error::InvalidHandle("f"))?;
+        let launchable = FUNCTIONS.peek(handle).ok_or(Error::InvalidHandle("f"))?;
         launchable.context.bind()?;
         Ok(launchable)
+    }
+
+    /// Has launches see the settings as they are now.
+    pub fn settings_changed(&self) {
+        FUNCTIONS.renew(self.handle.0);
     }
 
     pub fn attribute(&self, attribute: c_uint) -> Result<c_int> {

@@ -8,10 +8,11 @@ use cuda_abi::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUgreenCtx, CUstream};
 use hip_sys::{Hip, hipStream_t, hipStreamPerThread};
 
 use super::{Context, Shared};
-use crate::handle::Registry;
+use crate::handle::{Registry, Shown};
+use crate::shown::shown;
 use crate::{Error, Result};
 
-static STREAMS: Registry<Stream, CUstream> = Registry::new(2);
+static STREAMS: Registry<Stream, CUstream, Stream> = Registry::new(2);
 
 #[derive(Clone, Copy)]
 pub struct Stream {
@@ -24,6 +25,22 @@ pub struct Stream {
     pub id: u64,
     /// The green context that made it, or NULL.
     pub green: Shared<CUgreenCtx>,
+}
+
+shown!(Stream in Cells {
+    hip: Shared<hipStream_t>,
+    context: &'static Context,
+    context_id: u64,
+    flags: c_uint,
+    priority: c_int,
+    id: u64,
+    green: Shared<CUgreenCtx>,
+});
+
+impl Shown<Stream> for Stream {
+    fn of(stream: &Stream) -> Stream {
+        *stream
+    }
 }
 
 thread_local! {
@@ -121,10 +138,11 @@ impl Stream {
         Ok(stream)
     }
 
+    #[inline]
     fn created(handle: CUstream) -> Result<Stream> {
         crate::process::driver()?;
         // CUDA: a destroyed or foreign handle is CUDA_ERROR_INVALID_HANDLE (newer drivers: CONTEXT_IS_DESTROYED).
-        STREAMS.get(handle).ok_or(Error::InvalidHandle("hStream"))
+        STREAMS.peek(handle).ok_or(Error::InvalidHandle("hStream"))
     }
 
     pub fn default_of(context: &'static Context, per_thread: bool) -> Stream {
