@@ -33,6 +33,11 @@ pub fn add(low: usize, high: usize) {
     }
 }
 
+/// The start of the object that was taken over first; `None` when none was.
+pub fn any() -> Option<usize> {
+    RANGES.get(..N.load(Ordering::Acquire))?.first().map(|range| range.low.load(Ordering::Acquire))
+}
+
 /// The start of the taken-over object that holds `address`; `None` for code that uses a shared runtime.
 pub fn of(address: usize) -> Option<usize> {
     let ranges = RANGES.get(..N.load(Ordering::Acquire))?;
@@ -48,7 +53,9 @@ mod tests {
 
     #[test]
     fn an_address_belongs_to_the_object_that_holds_it_now() {
+        assert_eq!(any(), None);
         add(0x1000, 0x2000);
+        assert_eq!(any(), Some(0x1000));
         add(0x8000, 0x9000);
         assert_eq!(
             (of(0x1000), of(0x1fff), of(0x2000), of(0x8800)),

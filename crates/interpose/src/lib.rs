@@ -21,7 +21,7 @@ mod slots;
 mod takeover;
 mod watch;
 
-pub use instance::of as instance_of;
+pub use instance::{any as any_instance, of as instance_of};
 pub use record::{Outcome, Record, news, records};
 
 use core::ffi::{CStr, c_char, c_int, c_void};

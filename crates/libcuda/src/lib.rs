@@ -57,8 +57,11 @@ pub extern "C" fn cudaway_get_config() -> *const CudawayConfig {
 }
 
 /// The taken-over static runtime whose code holds `address`, as the address its object is mapped at; NULL for any other.
+/// For NULL one of those that there are, or NULL.
 /// Our runtime keeps the last error of each apart, as CUDA does.
 #[unsafe(no_mangle)]
 pub extern "C" fn cudaway_runtime_instance(address: *const c_void) -> *const c_void {
-    interpose::instance_of(address.addr()).map_or(core::ptr::null(), core::ptr::without_provenance)
+    let found =
+        if address.is_null() { interpose::any_instance() } else { interpose::instance_of(address.addr()) };
+    found.map_or(core::ptr::null(), core::ptr::without_provenance)
 }

@@ -66,6 +66,12 @@ fn is_empty(kept: &[Kept; CAPACITY]) -> bool {
 /// The instance of the first caller outside this library.
 fn calling_instance() -> usize {
     let Some(instance_of) = driver::instance_of() else { return 0 };
+    // Where nothing was taken over, everybody uses the shared runtime, and programs that ask a stream over and over need not
+    // pay for the walk.
+    // SAFETY: the function accepts any address, NULL too.
+    if unsafe { instance_of(core::ptr::null()) }.is_null() {
+        return 0;
+    }
     let mut walk = Walk { own: object_of(calling_instance as *const c_void), outside: core::ptr::null() };
     // SAFETY: the callback takes what is passed here and does not unwind.
     unsafe { _Unwind_Backtrace(step, (&raw mut walk).cast()) };
