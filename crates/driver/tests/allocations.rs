@@ -7,7 +7,9 @@ use core::ffi::c_void;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use driver::api::{context, copy, event, execution, library, memory, memset, module, stream};
+use driver::api::{
+    capture, context, copy, event, execution, graph_exec, library, memory, memset, module, stream,
+};
 use driver::{entry, entry_per_thread};
 
 struct Counting;
@@ -65,6 +67,8 @@ fn hot_calls_allocate_nothing_after_the_first() {
     event::cuEventCreate((&mut own_event).into(), 0).unwrap();
     let mut dptr = 0;
     memory::cuMemAlloc_v2((&mut dptr).into(), 256).unwrap();
+    let mut managed = 0;
+    memory::cuMemAllocManaged((&mut managed).into(), 256, 1).unwrap();
     let mut host = [0u8; 64];
     let at = host.as_mut_ptr().cast::<c_void>();
     let mut argument = dptr;
@@ -87,7 +91,54 @@ fn hot_calls_allocate_nothing_after_the_first() {
         ..Default::default()
     };
 
-    let calls: [(&str, &dyn Fn() -> driver::Result); 14] = [
+    let mut cluster = [cuda_abi::CUlaunchAttribute::default(); 2];
+    cluster[0].id = cuda_abi::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster[0].value.clusterDim = cuda_abi::CUlaunchAttributeValue_union__bindgen_ty_1 { x: 2, y: 1, z: 1 };
+    cluster[1].id = cuda_abi::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    cluster[1].value.cooperative = 1;
+    let clustered = cuda_abi::CUlaunchConfig { gridDimX: 2, attrs: cluster.as_mut_ptr(), ..config };
+
+    let mut captured: cuda_abi::CUgraph = core::ptr::null_mut();
+    let mut exec: cuda_abi::CUgraphExec = core::ptr::null_mut();
+    let mode = cuda_abi::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    capture::cuStreamBeginCapture_v2(own_stream, mode).unwrap();
+    execution::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters, none).unwrap();
+    capture::cuStreamEndCapture(own_stream, (&mut captured).into()).unwrap();
+    graph_exec::cuGraphInstantiateWithFlags((&mut exec).into(), captured, 0).unwrap();
+
+    let default = core::ptr::null_mut();
+    let host_address = at.expose_provenance() as cuda_abi::CUdeviceptr;
+    let calls: &[(&str, &dyn Fn() -> driver::Result)] = &[
+        ("cuLaunchKernelEx, a cooperative cluster", &|| {
+            execution::cuLaunchKernelEx(&clustered, function, parameters, none)
+        }),
+        ("cuLaunchKernelEx of a CUkernel, a cooperative cluster", &|| {
+            execution::cuLaunchKernelEx(&clustered, kernel.cast(), parameters, none)
+        }),
+        ("cuLaunchCooperativeKernel", &|| {
+            execution::cuLaunchCooperativeKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters)
+        }),
+        ("cuGraphLaunch", &|| graph_exec::cuGraphLaunch(exec, own_stream)),
+        ("cuMemcpyAsync, host to device", &|| copy::cuMemcpyAsync(dptr, host_address, 64, own_stream)),
+        ("cuMemcpyDtoDAsync_v2", &|| copy::cuMemcpyDtoDAsync_v2(dptr, dptr + 64, 64, own_stream)),
+        ("cuMemcpyHtoD_v2", &|| copy::cuMemcpyHtoD_v2(dptr, at, 64)),
+        ("cuMemcpyDtoH_v2", &|| copy::cuMemcpyDtoH_v2(at, dptr, 64)),
+        ("cuMemcpyDtoD_v2", &|| copy::cuMemcpyDtoD_v2(dptr, dptr + 64, 64)),
+        ("cuMemcpy", &|| copy::cuMemcpy(dptr, host_address, 64)),
+        ("cuMemcpyHtoDAsync_v2, default stream", &|| copy::cuMemcpyHtoDAsync_v2(dptr, at, 64, default)),
+        ("cuMemsetD8_v2", &|| memset::cuMemsetD8_v2(dptr, 5, 16)),
+        ("cuMemsetD8_v2 of managed memory", &|| memset::cuMemsetD8_v2(managed, 5, 16)),
+        ("cuMemsetD8Async", &|| memset::cuMemsetD8Async(dptr, 5, 16, own_stream)),
+        ("cuMemsetD16Async", &|| memset::cuMemsetD16Async(dptr, 5, 16, own_stream)),
+        ("cuMemsetD2D8Async", &|| memset::cuMemsetD2D8Async(dptr, 16, 5, 16, 4, own_stream)),
+        ("cuEventRecord, default stream", &|| event::cuEventRecord(own_event, default)),
+        ("cuEventSynchronize", &|| event::cuEventSynchronize(own_event)),
+        ("cuEventElapsedTime_v2", &|| {
+            let mut ms = 0.0;
+            event::cuEventElapsedTime_v2((&mut ms).into(), own_event, own_event)
+        }),
+        ("cuStreamWaitEvent, default stream", &|| stream::cuStreamWaitEvent(default, own_event, 0)),
+        ("cuStreamSynchronize, default stream", &|| stream::cuStreamSynchronize(default)),
         ("cuLaunchKernel", &|| {
             execution::cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, own_stream, parameters, none)
         }),
@@ -126,7 +177,7 @@ fn hot_calls_allocate_nothing_after_the_first() {
         ("cuStreamSynchronize", &|| stream::cuStreamSynchronize(own_stream)),
         ("cuCtxSynchronize", &|| context::cuCtxSynchronize()),
     ];
-    for (name, call) in calls {
+    for &(name, call) in calls {
         // The first entry gave panics to the log; here they are for whoever reads the test.
         let _ = std::panic::take_hook();
         assert_eq!(call(), Ok(()), "{name}");

@@ -2,6 +2,8 @@
 //! One process has one driver, so what depends on the process's first call runs in a process of its own.
 
 use core::ffi::{CStr, c_char, c_int, c_void};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::path::Path;
 use std::process::Command;
 use std::ptr;
@@ -11,12 +13,35 @@ use cuda_abi::out::Out;
 use cuda_abi::runtime::{
     cudaError_t, cudaGraph_t, cudaGraphEdgeData, cudaGraphExecUpdateResult, cudaGraphExecUpdateResultInfo,
     cudaGraphNodeType, cudaKernel_t, cudaKernelNodeParams, cudaMemcpy3DParms, cudaMemcpyKind,
-    cudaStreamCaptureMode, cudaStreamCaptureStatus, dim3, v12,
+    cudaStreamCaptureMode, cudaStreamCaptureStatus, dim3, v12, v13,
 };
 use runtime::api::{
-    capture, device, error, execution, graph, graph_node, memory, registration, stream, symbol,
+    capture, device, error, event, execution, graph, graph_node, memory, registration, stream, symbol,
 };
 use runtime::{entry, entry_per_thread};
+
+/// Counts what each thread allocates.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: passes everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// The driver's test functions. Tests take turns: the driver's notes are one text.
 struct Driver {
@@ -526,4 +551,90 @@ fn captures_use_the_threads_stream_and_fail_without_a_graph() {
     let ended = capture::cudaStreamEndCapture(null, Out::from(&mut captured));
     assert_eq!(ended.unwrap_err().code(), cudaError_t::cudaErrorStreamCaptureUnjoined);
     assert!(captured.is_null());
+}
+
+/// CUDA: the host waits for the fill of memory that it sees itself, in the per-thread spelling too; the driver knows which
+/// memory that is.
+#[test]
+fn a_fill_of_the_per_thread_spelling_is_the_drivers_own() {
+    let driver = Driver::get();
+    let at = malloc(64);
+    driver.calls();
+    let fill = || memory::cudaMemset(at, 7, 64);
+    assert_eq!(entry_per_thread("cudaMemset_ptds", fill), cudaError_t::cudaSuccess);
+    assert_eq!(entry("cudaMemset", fill), cudaError_t::cudaSuccess);
+    let rows = || memory::cudaMemset2D(at, 8, 9, 4, 2);
+    assert_eq!(entry_per_thread("cudaMemset2D_ptds", rows), cudaError_t::cudaSuccess);
+    assert_eq!(driver.calls(), ["cuMemsetD8_v2_ptds", "cuMemsetD8_v2", "cuMemsetD2D8_v2_ptds"]);
+}
+
+/// What the runtime adds to the driver's calls; what those allocate crates/driver/tests/allocations.rs counts.
+#[test]
+fn hot_calls_allocate_nothing_after_the_first() {
+    let _driver = Driver::get();
+    let program = Program::register();
+    let (device, null) = (malloc(64), ptr::null_mut());
+    let mut bytes = [0u8; 64];
+    let host = bytes.as_mut_ptr().cast::<c_void>();
+    let mut values = [device, device, device];
+    let mut n = 4i32;
+    let [a, b, c] = values.each_mut().map(|value| ptr::from_mut(value).cast::<c_void>());
+    let mut args = [a, b, c, (&raw mut n).cast()];
+    let args = args.as_mut_ptr();
+    let stream: cuda_abi::runtime::cudaStream_t = ptr::without_provenance_mut(0x1230);
+    let mark: cuda_abi::runtime::cudaEvent_t = ptr::without_provenance_mut(0x4560);
+    let mut attributes = [v13::cudaLaunchAttribute::default()];
+    let plain = v13::cudaLaunchConfig_t { gridDim: dim(1), blockDim: dim(4), stream, ..Default::default() };
+    let with_attributes = v13::cudaLaunchConfig_t { attrs: attributes.as_mut_ptr(), numAttrs: 1, ..plain };
+    let copy = |to, from, kind| memory::cudaMemcpyAsync(to, from, 16, kind, stream);
+    let kernel = program.kernel();
+
+    let calls: &[(&str, &dyn Fn() -> runtime::Result)] = &[
+        ("cudaLaunchKernel", &|| execution::cudaLaunchKernel(kernel, dim(1), dim(4), args, 0, stream)),
+        ("cudaLaunchKernel, default stream", &|| {
+            execution::cudaLaunchKernel(kernel, dim(1), dim(4), args, 0, null)
+        }),
+        ("cudaLaunchKernelExC", &|| execution::cudaLaunchKernelExC_v13(&plain, kernel, args)),
+        ("cudaLaunchKernelExC, an attribute", &|| {
+            execution::cudaLaunchKernelExC_v13(&with_attributes, kernel, args)
+        }),
+        ("<<<>>>", &|| {
+            registration::__cudaPushCallConfiguration(dim(1), dim(4), 0, stream);
+            let (mut grid, mut block, mut shared, mut on) = (dim(0), dim(0), 0, null);
+            let (grid_at, block_at, shared_at) = (Some(&mut grid), Some(&mut block), Some(&mut shared));
+            registration::__cudaPopCallConfiguration(
+                grid_at.into(),
+                block_at.into(),
+                shared_at.into(),
+                (&raw mut on).cast(),
+            )?;
+            execution::cudaLaunchKernel(kernel, grid, block, args, shared, on)
+        }),
+        ("cudaGraphLaunch", &|| graph::cudaGraphLaunch(ptr::without_provenance_mut(8), stream)),
+        ("cudaMemcpyAsync, host to device", &|| copy(device, host, cudaMemcpyKind::cudaMemcpyHostToDevice)),
+        ("cudaMemcpyAsync, device to host", &|| copy(host, device, cudaMemcpyKind::cudaMemcpyDeviceToHost)),
+        ("cudaMemcpyAsync, device to device", &|| {
+            copy(device, device, cudaMemcpyKind::cudaMemcpyDeviceToDevice)
+        }),
+        ("cudaMemcpyAsync, default", &|| copy(device, host, cudaMemcpyKind::cudaMemcpyDefault)),
+        ("cudaMemcpy", &|| memory::cudaMemcpy(device, host, 16, cudaMemcpyKind::cudaMemcpyHostToDevice)),
+        ("cudaMemset", &|| memory::cudaMemset(device, 1, 16)),
+        ("cudaMemsetAsync", &|| memory::cudaMemsetAsync(device, 1, 16, stream)),
+        ("cudaEventRecord", &|| event::cudaEventRecord(mark, stream)),
+        ("cudaEventQuery", &|| event::cudaEventQuery(mark)),
+        ("cudaEventSynchronize", &|| event::cudaEventSynchronize(mark)),
+        ("cudaStreamWaitEvent", &|| stream::cudaStreamWaitEvent(stream, mark, 0)),
+        ("cudaStreamSynchronize", &|| stream::cudaStreamSynchronize(stream)),
+        ("cudaDeviceSynchronize", &|| device::cudaDeviceSynchronize()),
+    ];
+    for &(name, call) in calls {
+        assert_eq!(call(), Ok(()), "{name}");
+        assert_eq!(entry(name, call), cudaError_t::cudaSuccess, "{name}");
+        let before = ALLOCATIONS.get();
+        for _ in 0..10 {
+            entry(name, call);
+            entry_per_thread(name, call);
+        }
+        assert_eq!(ALLOCATIONS.get() - before, 0, "{name} allocates");
+    }
 }

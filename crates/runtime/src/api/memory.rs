@@ -353,10 +353,12 @@ pub fn cudaMemset(devPtr: *mut c_void, value: c_int, count: usize) -> Result {
     if count == 0 {
         return Ok(());
     }
-    if !stream::default().is_null() {
-        return driver.cuMemsetD8Async(address(devPtr), low_byte(value), count, stream::default());
+    // The driver knows whether the host waits for it.
+    if stream::default().is_null() {
+        driver.cuMemsetD8_v2(address(devPtr), low_byte(value), count)
+    } else {
+        driver.cuMemsetD8_v2_ptds(address(devPtr), low_byte(value), count)
     }
-    driver.cuMemsetD8_v2(address(devPtr), low_byte(value), count)
 }
 
 pub fn cudaMemsetAsync(devPtr: *mut c_void, value: c_int, count: usize, stream: cudaStream_t) -> Result {
@@ -373,17 +375,11 @@ pub fn cudaMemset2D(devPtr: *mut c_void, pitch: usize, value: c_int, width: usiz
     if width == 0 || height == 0 {
         return Ok(());
     }
-    if !stream::default().is_null() {
-        return driver.cuMemsetD2D8Async(
-            address(devPtr),
-            pitch,
-            low_byte(value),
-            width,
-            height,
-            stream::default(),
-        );
+    if stream::default().is_null() {
+        driver.cuMemsetD2D8_v2(address(devPtr), pitch, low_byte(value), width, height)
+    } else {
+        driver.cuMemsetD2D8_v2_ptds(address(devPtr), pitch, low_byte(value), width, height)
     }
-    driver.cuMemsetD2D8_v2(address(devPtr), pitch, low_byte(value), width, height)
 }
 
 pub fn cudaMemset2DAsync(

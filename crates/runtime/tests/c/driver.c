@@ -57,6 +57,22 @@ int cuMemcpy(ptr_t d, ptr_t s, size_t n) { NOTE(); memcpy((void *)d, (void *)s, 
 int cuMemcpyHtoDAsync_v2(ptr_t d, const void *s, size_t n, void *stream) {
     note(stream == (void *)2 ? "cuMemcpyHtoDAsync_v2(per-thread)" : "cuMemcpyHtoDAsync_v2"); memcpy((void *)d, s, n); return 0;
 }
+int cuMemcpyDtoHAsync_v2(void *d, ptr_t s, size_t n, void *stream) { NOTE(); memcpy(d, (void *)s, n); return 0; }
+int cuMemcpyDtoDAsync_v2(ptr_t d, ptr_t s, size_t n, void *stream) { NOTE(); memmove((void *)d, (void *)s, n); return 0; }
+int cuMemcpyAsync(ptr_t d, ptr_t s, size_t n, void *stream) { NOTE(); memmove((void *)d, (void *)s, n); return 0; }
+int cuMemsetD8_v2(ptr_t d, unsigned char c, size_t n) { NOTE(); memset((void *)d, c, n); return 0; }
+int cuMemsetD8_v2_ptds(ptr_t d, unsigned char c, size_t n) { NOTE(); memset((void *)d, c, n); return 0; }
+int cuMemsetD8Async(ptr_t d, unsigned char c, size_t n, void *stream) { NOTE(); memset((void *)d, c, n); return 0; }
+int cuMemsetD2D8_v2_ptds(ptr_t d, size_t pitch, unsigned char c, size_t w, size_t h) {
+    NOTE(); for (size_t y = 0; y < h; y++) memset((char *)d + y * pitch, c, w); return 0;
+}
+int cuEventRecord(void *e, void *stream) { NOTE(); return 0; }
+int cuEventQuery(void *e) { NOTE(); return 0; }
+int cuEventSynchronize(void *e) { NOTE(); return 0; }
+int cuEventElapsedTime(float *ms, void *a, void *b) { NOTE(); *ms = 1; return 0; }
+int cuStreamWaitEvent(void *stream, void *e, unsigned flags) { NOTE(); return 0; }
+int cuGraphLaunch(void *exec, void *stream) { NOTE(); return 0; }
+int cuLaunchKernelEx(const void *config, void *f, void **args, void **extra) { NOTE(); return 0; }
 int cuStreamSynchronize(void *stream) { NOTE(); return 0; }
 int cuStreamQuery(void *stream) { NOTE(); return 600; }
 int cuLibraryLoadData(void **l, const void *code, void *a, void *b, unsigned c, void *d, void *e, unsigned f) {
