@@ -19,6 +19,8 @@ pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> CUresult {
     let _inside = span.enter();
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,
+        // An answer, not a failure.
+        Ok(Err(Error::NotReady)) => Error::NotReady.result(),
         Ok(Err(error)) => failed(name, error),
         Err(_) => {
             tracing::error!(target: "cudaway::driver", "{name}: internal error, answering CUDA_ERROR_UNKNOWN");
@@ -52,12 +54,8 @@ fn tell_news() {
 fn failed(name: &'static str, error: Error) -> CUresult {
     tell_news();
     Context::note(error);
-    if error != Error::NotReady {
-        log::note(name, error);
-    }
+    log::note(name, error);
     match error {
-        // An answer, not a failure.
-        Error::NotReady => {}
         // What a program needed and did not get: `cudaway trace` lists these.
         Error::NotSupported(what) => {
             tracing::warn!(target: "cudaway::driver", "{name}: not supported: {what}")

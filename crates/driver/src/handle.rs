@@ -157,7 +157,7 @@ impl<T, H: Handle, P: Shown<T>> Registry<T, H, P> {
     }
 
     /// Enters an object made with its own handle; `None` when 16 million are alive.
-    pub fn insert_with(&self, make: impl FnOnce(H) -> T) -> Option<H> {
+    pub fn insert_with(&self, object_of: impl FnOnce(H) -> T) -> Option<H> {
         let reused = self.free.lock().pop();
         let index = reused.unwrap_or_else(|| self.n_slots.fetch_add(1, Ordering::Relaxed));
         if index >> SLOT_BITS != 0 {
@@ -167,7 +167,7 @@ impl<T, H: Handle, P: Shown<T>> Registry<T, H, P> {
         let mut inner = slot.inner.write();
         inner.0 = inner.0.wrapping_add(1);
         let handle = self.name(index, inner.0);
-        slot.show(inner.0, inner.1.insert(make(handle)));
+        slot.show(inner.0, inner.1.insert(object_of(handle)));
         Some(handle)
     }
 

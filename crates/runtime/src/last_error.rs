@@ -22,45 +22,54 @@ struct Kept {
     code: cudaError_t,
 }
 
+impl Kept {
+    fn is_error(&self) -> bool {
+        self.code != cudaError_t::cudaSuccess
+    }
+}
+
 const NONE: Kept = Kept { instance: 0, code: cudaError_t::cudaSuccess };
 
 thread_local! {
-    static KEPT: Cell<[Kept; CAPACITY]> = const { Cell::new([NONE; CAPACITY]) };
+    static KEPT: [Cell<Kept>; CAPACITY] = const { [const { Cell::new(NONE) }; CAPACITY] };
 }
 
 /// Keeps `code` for the instance that called; `cudaSuccess` forgets what it had.
 pub fn set_last_error(code: cudaError_t) {
-    let mut kept = KEPT.get();
-    if code == cudaError_t::cudaSuccess && is_empty(&kept) {
-        return;
-    }
-    let instance = calling_instance();
-    let own = kept.iter().position(|one| one.instance == instance && one.code != cudaError_t::cudaSuccess);
-    let free = || kept.iter().position(|one| one.code == cudaError_t::cudaSuccess);
-    let at = own.or_else(free).unwrap_or_else(|| {
-        kept.rotate_left(1);
-        CAPACITY - 1
+    KEPT.with(|kept| {
+        if code == cudaError_t::cudaSuccess && is_empty(kept) {
+            return;
+        }
+        let instance = calling_instance();
+        let of_instance = |one: &&Cell<Kept>| one.get().instance == instance && one.get().is_error();
+        let own = kept.iter().find(of_instance);
+        let free = || kept.iter().find(|one| !one.get().is_error());
+        let at = own.or_else(free).or_else(|| {
+            for pair in kept.windows(2) {
+                pair[0].set(pair[1].get());
+            }
+            kept.last()
+        });
+        if let Some(place) = at {
+            place.set(Kept { instance, code });
+        }
     });
-    if let Some(place) = kept.get_mut(at) {
-        *place = Kept { instance, code };
-    }
-    KEPT.set(kept);
 }
 
 /// The error kept for the instance that called.
 pub fn last_error() -> cudaError_t {
-    let kept = KEPT.get();
-    if is_empty(&kept) {
-        return cudaError_t::cudaSuccess;
-    }
-    let instance = calling_instance();
-    kept.iter()
-        .find(|one| one.instance == instance && one.code != cudaError_t::cudaSuccess)
-        .map_or(cudaError_t::cudaSuccess, |one| one.code)
+    KEPT.with(|kept| {
+        if is_empty(kept) {
+            return cudaError_t::cudaSuccess;
+        }
+        let instance = calling_instance();
+        let own = kept.iter().map(Cell::get).find(|one| one.instance == instance && one.is_error());
+        own.map_or(cudaError_t::cudaSuccess, |one| one.code)
+    })
 }
 
-fn is_empty(kept: &[Kept; CAPACITY]) -> bool {
-    kept.iter().all(|one| one.code == cudaError_t::cudaSuccess)
+fn is_empty(kept: &[Cell<Kept>]) -> bool {
+    !kept.iter().any(|one| one.get().is_error())
 }
 
 /// The instance of the first caller outside this library.

@@ -109,14 +109,21 @@ impl Default for Primary {
     }
 }
 
+/// What every call reads of its thread: one variable, since looking one up costs, and without a destructor.
+struct Thread {
+    /// The current context.
+    current: Cell<Option<&'static Context>>,
+    /// The provider (by address) and device that the thread's HIP calls go to.
+    bound: Cell<(usize, c_int)>,
+    /// The context that they are made for, which is of that device.
+    bound_for: Cell<Option<&'static Context>>,
+}
+
 thread_local! {
-    /// The current context; apart from the stack because every call reads it and it needs no destructor.
-    static CURRENT: Cell<Option<&'static Context>> = const { Cell::new(None) };
+    static THREAD: Thread =
+        const { Thread { current: Cell::new(None), bound: Cell::new((0, -1)), bound_for: Cell::new(None) } };
     /// The contexts below the current one.
     static BELOW: RefCell<Vec<&'static Context>> = const { RefCell::new(Vec::new()) };
-    /// The provider (by address) and device this thread's HIP calls go to, and the context that they are made for.
-    static BOUND: Cell<(usize, c_int)> = const { Cell::new((0, -1)) };
-    static BOUND_FOR: Cell<Option<&'static Context>> = const { Cell::new(None) };
 }
 
 pub fn next_id() -> u64 {
@@ -211,7 +218,7 @@ impl Context {
             return Err(Error::InvalidContext);
         }
         CONTEXTS.remove(self.handle()).ok_or(Error::InvalidContext)?;
-        if CURRENT.get().is_some_and(|current| core::ptr::eq(current, self)) {
+        if THREAD.with(|thread| thread.current.get()).is_some_and(|current| core::ptr::eq(current, self)) {
             pop();
         }
         self.empty();
@@ -260,18 +267,21 @@ impl Context {
     /// The calling thread's current context, with HIP's calls of this thread going to its device.
     #[inline]
     pub fn current() -> Result<&'static Context> {
-        let Some(context) = CURRENT.get() else {
-            return Err(driver().err().unwrap_or(Error::InvalidContext));
-        };
-        not_gone()?;
-        context.bind()?;
-        Ok(context)
+        THREAD.with(|thread| {
+            let Some(context) = thread.current.get() else {
+                return Err(driver().err().unwrap_or(Error::InvalidContext));
+            };
+            not_gone()?;
+            context.bind_in(thread)?;
+            context.check_fault()?;
+            Ok(context)
+        })
     }
 
     /// The calling thread's current context whatever state it is in.
     pub fn current_raw() -> Result<Option<&'static Context>> {
         driver()?;
-        Ok(CURRENT.get())
+        Ok(THREAD.with(|thread| thread.current.get()))
     }
 
     /// Points this thread's HIP calls at the context's device. A context whose kernel failed answers with that error.
@@ -283,33 +293,44 @@ impl Context {
 
     #[inline]
     fn bind_device(&'static self) -> Result {
+        THREAD.with(|thread| self.bind_in(thread))
+    }
+
+    #[inline]
+    fn bind_in(&'static self, thread: &Thread) -> Result {
         if !self.alive.load(Ordering::Acquire) {
             return Err(Error::ContextIsDestroyed);
         }
+        if thread.bound_for.get().is_some_and(|bound| core::ptr::eq(bound, self)) {
+            return Ok(());
+        }
+        self.bind_anew(thread)
+    }
+
+    #[cold]
+    fn bind_anew(&'static self, thread: &Thread) -> Result {
         let device = self.device;
         let wanted = (core::ptr::from_ref(device.provider).addr(), device.hip_ordinal);
-        if BOUND.get() != wanted {
+        if thread.bound.get() != wanted {
+            thread.bound_for.set(None);
             // SAFETY: a plain call with a number the provider counted.
             unsafe { device.hip().hipSetDevice(device.hip_ordinal) }?;
-            BOUND.set(wanted);
-            BOUND_FOR.set(None);
+            thread.bound.set(wanted);
         }
-        if !BOUND_FOR.get().is_some_and(|bound| core::ptr::eq(bound, self)) {
-            if device.target == Target::Cpu {
-                let number = core::ptr::without_provenance_mut(self.number());
-                // SAFETY: the CPU provider takes any number as a context. Another one of that kind may not have the call;
-                // then its contexts share their errors.
-                let _ = unsafe { self.hip().hipCtxSetCurrent(number) };
-            }
-            BOUND_FOR.set(Some(self));
+        if device.target == Target::Cpu {
+            let number = core::ptr::without_provenance_mut(self.number());
+            // SAFETY: the CPU provider takes any number as a context. Another one of that kind may not have the call; then
+            // its contexts share their errors.
+            let _ = unsafe { self.hip().hipCtxSetCurrent(number) };
         }
+        thread.bound_for.set(Some(self));
         Ok(())
     }
 
     /// What the call that just failed leaves behind: after a kernel's fault the context answers every call with it.
     pub fn note(error: Error) {
         if error.is_sticky()
-            && let Some(context) = BOUND_FOR.get()
+            && let Some(context) = THREAD.with(|thread| thread.bound_for.get())
             && context.is_alive()
         {
             context.fault.lock().get_or_insert(error);
@@ -393,7 +414,7 @@ impl Context {
 
     /// Puts the context on top of this thread's stack.
     pub fn push(&'static self) {
-        if let Some(below) = CURRENT.replace(Some(self)) {
+        if let Some(below) = THREAD.with(|thread| thread.current.replace(Some(self))) {
             BELOW.with_borrow_mut(|stack| stack.push(below));
         }
     }
@@ -434,13 +455,13 @@ pub fn check_flags(flags: c_uint) -> Result {
 /// Takes the current context off this thread's stack.
 pub fn pop() -> Option<&'static Context> {
     let below = BELOW.with_borrow_mut(Vec::pop);
-    CURRENT.replace(below)
+    THREAD.with(|thread| thread.current.replace(below))
 }
 
 /// `cuCtxSetCurrent`: replaces the top of the stack; `None` takes it off.
 pub fn set_current(context: Option<&'static Context>) {
     match context {
-        Some(context) => CURRENT.set(Some(context)),
+        Some(context) => THREAD.with(|thread| thread.current.set(Some(context))),
         None => {
             pop();
         }
