@@ -1,6 +1,7 @@
 //! `cargo xtask test`: sets up, builds, and runs every check there is; ends with a plain total.
 //! A part that cannot be had here is reported as skipped with its reason; nothing is left out silently.
 
+mod amd;
 mod clients;
 mod conformance;
 mod corpus;
@@ -31,7 +32,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, corpus, instances, cache, faults, sanitizer, threads, providers, clients.
+    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, corpus, instances, cache, faults, sanitizer, threads, providers, amd, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -69,6 +70,7 @@ const PARTS: &[&str] = &[
     "sanitizer",
     "threads",
     "providers",
+    "amd",
     "clients",
 ];
 
@@ -111,6 +113,7 @@ pub fn run(args: &Args) -> Result<()> {
             "sanitizer" => sanitizer::run(&installed, &mut report),
             "threads" => threads::run(&installed, args.seconds, &mut report),
             "providers" => providers::run(&installed, &mut report),
+            "amd" => amd::run(&installed, &mut report),
             // Asked for by name, --all is not needed.
             _ => clients::run(&installed, args.all || !args.only.is_empty(), &mut report),
         }
