@@ -56,7 +56,8 @@ def launch(emulator, code, name, grid, block, kernarg, dynamic_shared):
 def patch(E):
     """Gaps of the emulator: 1 one scratch buffer for all waves of a block; 2 cache control; 3 reads of the program counter and
     jumps through registers; 4 flat addresses of LDS and scratch; 5 LDS loads of inactive lanes; 6 results of atomics; 7 FLAT
-    without saddr; 8 s_getreg of the apertures; 9 waves that sleep let others run, and a barrier waits for all."""
+    without saddr; 8 s_getreg of the apertures; 9 waves that sleep let others run, and a barrier waits for all;
+    10 ds_bpermute and lanes that are not active; 11 64-bit compare and swap."""
     import ctypes
     import inspect
 
@@ -107,6 +108,14 @@ def patch(E):
       ("is_atomic, glc = 'ATOMIC' in op_name, _iattr(inst, 'glc')",
        "is_atomic, glc = 'ATOMIC' in op_name, _iattr(inst, 'glc') | _iattr(inst, 'sc0') | (_iattr(inst, 'th') & 1)"),
       ("irc.DS, ir4.VSCRATCH)) and", "irc.DS, ir4.VSCRATCH, ir4.VFLAT)) and"),
+      # 11: 64-bit compare and swap
+      ("  pcode = get_pcode(inst.op)\n", "  pcode = get_pcode(inst.op).replace('DATA[127 : 64]', 'DATA2')\n"),
+      ("if data_bits_mem == 64 else ctx.rvgpr_dyn(vdata_reg, lane)\n      return {'ADDR': addr, 'DATA': atomic_data,",
+       "if data_bits_mem >= 64 else ctx.rvgpr_dyn(vdata_reg, lane)\n      return {'ADDR': addr, 'DATA': atomic_data,"
+       " 'DATA2': _u64(ctx.rvgpr_dyn(vdata_reg + _c(2), lane), ctx.rvgpr_dyn(vdata_reg + _c(3), lane)),"),
+      # 10: ds_bpermute writes lanes that are not active
+      ("ctx.vgpr.index(val[0]).store(val[1].cast(dtypes.uint32))",
+       "ctx.vgpr.index(val[0]).store(_lane_active(exec_mask, (val[0] & _c(ctx.wave_size - 1)).cast(dtypes.int)).where(val[1].cast(dtypes.uint32), ctx.vgpr.index(val[0]).load()))"),
       # 5: LDS loads of inactive lanes use whatever their address register holds -> out of bounds host read
       ("      addr = ctx.rvgpr_dyn(addr_reg, lane)\n", "      addr = _lane_active(exec_mask, lane).where(ctx.rvgpr_dyn(addr_reg, lane), _c(0))\n"),
       ("'vgpr_a': ctx.rvgpr_dyn(addr_reg, lane),", "'vgpr_a': _lane_active(exec_mask, lane).where(ctx.rvgpr_dyn(addr_reg, lane), _c(0)),"))

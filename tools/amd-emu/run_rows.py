@@ -11,7 +11,7 @@ import sys
 from code_object import CodeObject, Memory, align
 from emulator import launch, load
 
-SECONDS = 120
+SECONDS = 60
 MAP_FIXED_NOREPLACE, MAP_PRIVATE, MAP_ANONYMOUS = 0x100000, 2, 0x20
 
 libc = ctypes.CDLL(None, use_errno=True)

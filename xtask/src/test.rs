@@ -32,7 +32,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, corpus, instances, cache, faults, sanitizer, threads, providers, amd, clients.
+    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, corpus, instances, cache, faults, sanitizer, threads, providers, amd, amd-emu, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -71,6 +71,7 @@ const PARTS: &[&str] = &[
     "threads",
     "providers",
     "amd",
+    "amd-emu",
     "clients",
 ];
 
@@ -114,6 +115,7 @@ pub fn run(args: &Args) -> Result<()> {
             "threads" => threads::run(&installed, args.seconds, &mut report),
             "providers" => providers::run(&installed, &mut report),
             "amd" => amd::run(&installed, &mut report),
+            "amd-emu" => unit::amd_emulator(&mut report),
             // Asked for by name, --all is not needed.
             _ => clients::run(&installed, args.all || !args.only.is_empty(), &mut report),
         }

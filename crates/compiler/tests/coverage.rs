@@ -10,6 +10,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use compiler::back::cpu::{Options, Setting, emit};
+use compiler::gcn::{self, Target};
 use compiler::lower::verify::verify;
 use compiler::{Program, Source};
 use evidence::Evidence;
@@ -45,6 +46,18 @@ fn load(example: &str) -> Program {
     );
     let sources = [Source { name: "example.ptx".to_owned(), text }];
     Program::load(&sources).unwrap_or_else(|diagnostics| panic!("{example}: {diagnostics:?}"))
+}
+
+/// AMD GPUs with waves of 32 and of 64 lanes; what else differs between generations, code does not ask for yet.
+const GPUS: [&str; 2] = ["gfx1100", "gfx942"];
+
+/// On which of them the example can be made.
+fn on_gpus(example: &str) -> [bool; 2] {
+    let program = load(example);
+    GPUS.map(|name| {
+        let target: Target = name.parse().expect("a target");
+        program.kernels[0].body.is_ok() && gcn::emit(&program, &program.kernels[0], &target).is_ok()
+    })
 }
 
 /// How far the example comes.
@@ -90,16 +103,18 @@ fn the_list_of_instructions_is_what_the_lowering_does() {
         "<!-- Written by `BLESS=1 cargo test -p compiler --test coverage` from tools/data/ptx/opcodes.tsv. -->\n\
          # PTX instructions\n\n\
          Every example is lowered to IR and emitted in setting L by the test that writes this page: yes, no, or how many of\n\
-         the alternatives. The last column names the tests that run the form and look at what it gives, in\n\
+         the alternatives. wave32 and wave64: LLVM IR is made for AMD GPUs (gfx10 and later; gfx9); `crates/compiler/tests/gcn.rs`\n\
+         has LLVM compile the kernels of `run/`, and `cargo xtask test --only amd-emu` runs their rows. The last column names the tests that run the form and look at what it gives, in\n\
          `crates/hip-cpu/tests`: `oracle::…` sweeps it against exact arithmetic, `run/…` has rows with expected values.\n\
          What is a no makes the kernel that uses it fail alone, with file, line and column in the JIT log. Features of targets\n\
          such as sm_90a, which PTX for another target cannot use, are listed but not counted.\n",
     );
     let (mut chapter, mut all, mut good, mut unshown) = ("", 0, 0, vec![]);
+    let mut on_all_gpus = [0; 2];
     for row in &rows {
         if row.chapter != chapter {
             chapter = &row.chapter;
-            write!(page, "\n## {chapter}\n\n| instruction | from | works | test |\n|---|---|---|---|\n")
+            write!(page, "\n## {chapter}\n\n| instruction | from | works | wave32 | wave64 | test |\n|---|---|---|---|---|---|\n")
                 .unwrap();
         }
         let examples = expand(&row.example);
@@ -119,6 +134,18 @@ fn the_list_of_instructions_is_what_the_lowering_does() {
             (n, _) if n == examples.len() => "yes".to_owned(),
             (n, _) => format!("{n} of {}", examples.len()),
         };
+        let mut gpus = [0; 2];
+        for (example, _) in examples.iter().zip(&reached).filter(|(_, reach)| **reach != Reach::Nothing) {
+            for (count, made) in gpus.iter_mut().zip(on_gpus(example)) {
+                *count += usize::from(made);
+            }
+        }
+        let [wave32, wave64] = gpus.map(|count| match count {
+            0 => "no".to_owned(),
+            n if n == examples.len() => "yes".to_owned(),
+            n => format!("{n} of {}", examples.len()),
+        });
+        on_all_gpus = [on_all_gpus[0] + gpus[0], on_all_gpus[1] + gpus[1]];
         let mut tests = BTreeSet::new();
         let mut without = vec![];
         for (example, _) in examples.iter().zip(&reached).filter(|(_, reach)| **reach != Reach::Nothing) {
@@ -135,9 +162,17 @@ fn the_list_of_instructions_is_what_the_lowering_does() {
         }
         unshown.extend(without);
         let example = row.example.replace('|', "\\|");
-        writeln!(page, "| `{example}` | {} | {state} | {} |", row.target, shown.join(", ")).unwrap();
+        let shown = shown.join(", ");
+        writeln!(page, "| `{example}` | {} | {state} | {wave32} | {wave64} | {shown} |", row.target).unwrap();
     }
-    write!(page, "\n{good} of {all} forms work. No test shows {} of them.\n", unshown.len()).unwrap();
+    let [wave32, wave64] = on_all_gpus;
+    write!(
+        page,
+        "\n{good} of {all} forms work on the CPU, {wave32} are made for GPUs with waves of 32 lanes, {wave64} for waves of 64. \
+         No test shows {} of them.\n",
+        unshown.len()
+    )
+    .unwrap();
     let golden = root.join("docs/ptx.md");
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&golden, &page).unwrap();

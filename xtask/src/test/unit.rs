@@ -21,6 +21,8 @@ pub fn xtask(args: &[&str]) -> Outcome {
 pub fn cargo_test(report: &mut Report) {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(setup::root());
+    // The emulator is a part of its own.
+    command.env_remove("TINYGRAD");
     command.env("CUDAWAY_TEST_LIB", setup::lib_dir()).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,
@@ -57,6 +59,19 @@ pub fn rows(installed: &Installed, report: &mut Report) {
         setup::run(setup::stay_offline(&mut command))
     };
     report.note("every value row has its results by cuLaunchKernelEx", run());
+}
+
+/// The value rows on an instruction emulator of AMD GPUs.
+pub fn amd_emulator(report: &mut Report) {
+    let name = "value rows on the emulator of gfx1100 and gfx942";
+    if std::env::var_os("TINYGRAD").is_none() {
+        let why = "TINYGRAD does not name a checkout of github.com/tinygrad/tinygrad".to_owned();
+        return report.note(name, Outcome::Skipped(why));
+    }
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["test", "--package", "compiler", "--test", "amd_emu", "rows", "--", "--nocapture"]);
+    let ran = setup::run(setup::stay_offline(&mut command).current_dir(setup::root()));
+    report.note(name, ran.map_err(Into::into));
 }
 
 /// The sums over all `test result:` lines, and the names of failed tests.

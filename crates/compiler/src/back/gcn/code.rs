@@ -8,6 +8,9 @@ use super::variables::Variables;
 use super::{Target, services};
 use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory};
 use crate::ir::{BlockId, Edge, Fault, FuncId, Function, Inst, Op, Space, Term, Value};
+use crate::pass::dominators::{Dominators, successors};
+use crate::pass::loops::Loops;
+use crate::pass::spins;
 use crate::program::{Diagnostic, Kernel, Program};
 
 pub type Result<T = ()> = std::result::Result<T, Unsupported>;
@@ -31,6 +34,10 @@ pub struct Code<'a> {
     constants: Vec<Option<u128>>,
     /// The operand of each value.
     names: Vec<Option<String>>,
+    /// Edges, by block, on which a loop goes round that waits for other threads.
+    waiting: Vec<(usize, usize)>,
+    /// The block that is being written.
+    at: usize,
     /// By block: label of the block that an edge comes from, and the operands it brings.
     edges: Vec<Vec<(String, Vec<Val>)>>,
 }
@@ -45,6 +52,8 @@ pub fn write(b: &mut Builder, unit: &Unit<'_>, function: &Function, id: Option<F
         locals: vec![],
         constants: super::barrier::constants(function),
         names: vec![None; function.values.len()],
+        waiting: waiting(function),
+        at: 0,
         edges: vec![vec![]; function.blocks.len()],
     };
     let diagnostics = code.whole();
@@ -174,6 +183,7 @@ impl Code<'_> {
     fn block(&mut self, id: BlockId, diagnostics: &mut Vec<Diagnostic>) {
         let block = self.function.block(id);
         self.b.start_block(&block_label(id));
+        self.at = id.index();
         // The entry block's parameters are a device function's arguments.
         if id != BlockId(0) {
             for param in &block.params {
@@ -214,6 +224,10 @@ impl Code<'_> {
     }
 
     fn leave_by(&mut self, edge: &Edge) {
+        // Other waves are to come to what this one waits for.
+        if self.waiting.contains(&(self.at, edge.block.index())) {
+            self.nap();
+        }
         let args = edge.args.iter().map(|arg| self.get(*arg)).collect();
         let from = self.b.current_block().to_owned();
         self.edges[edge.block.index()].push((from, args));
@@ -360,6 +374,19 @@ impl Code<'_> {
     pub fn local(&self, index: usize) -> (&'static str, u64) {
         (if self.device_function.is_some() { "%frame" } else { "%window" }, self.locals[index])
     }
+}
+
+fn waiting(function: &Function) -> Vec<(usize, usize)> {
+    let graph = successors(function);
+    let dominators = Dominators::of(function);
+    let Some(loops) = Loops::of_graph(&graph, &dominators) else { return vec![] };
+    let mut edges = vec![];
+    for index in spins::waiting(function, &graph, &dominators, &loops) {
+        let header = loops.all[index].header;
+        let latches = loops.all[index].blocks.iter().filter(|&&from| graph[from].contains(&header));
+        edges.extend(latches.map(|&from| (from, header)));
+    }
+    edges
 }
 
 pub fn kernarg() -> Val {
