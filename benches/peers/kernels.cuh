@@ -303,6 +303,7 @@ __global__ void spmv(const int *starts, const int *columns, const float *values,
     y[row] = sum;
 }
 
+#ifndef __HIP__  // its instruction is NVIDIA's
 // Pairs of halves as words: `a` by rows, `b` by columns. Four warps, 64x64 elements; a warp has 32x32 of them.
 __global__ void hgemm_mma(const uint32_t *a, const uint32_t *b, float *c, int n)
 {
@@ -341,3 +342,4 @@ __global__ void hgemm_mma(const uint32_t *a, const uint32_t *b, float *c, int n)
             c[(r + 8) * n + s + 1] = sum[i][j][3];
         }
 }
+#endif

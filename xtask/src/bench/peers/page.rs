@@ -1,18 +1,16 @@
-//! docs/performance.md: the measured part between two marks is ours to write; what a person wrote around it stays.
+//! What `cargo xtask bench peers` writes into docs/performance.md.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use super::programs::{Peer, Program};
 use super::rows::LATENCY_GOAL_US;
 use super::{Line, Reading, plot};
+use crate::bench::section;
 use crate::setup;
-
-const START: &str = "<!-- measured: written by `cargo xtask bench peers` -->";
-const END: &str = "<!-- end of measured -->";
 
 const PEERS: [Peer; 4] = [Peer::Ours, Peer::Native, Peer::Pocl, Peer::Intel];
 
@@ -138,16 +136,8 @@ fn mean(
 
 /// Writes the page's measured part and the plot beside it.
 pub fn write(programs: &[Program], lines: &[Line], table: &str, load_before: &str) -> Result<()> {
-    let docs = setup::root().join("docs");
-    fs::write(docs.join("performance.svg"), plot::svg(lines))?;
-    let path = docs.join("performance.md");
-    let page = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let (head, rest) = page.split_once(START).context("docs/performance.md has lost its first mark")?;
-    let (_, tail) = rest.split_once(END).context("docs/performance.md has lost its second mark")?;
-    let measured = measured(programs, lines, table, load_before);
-    fs::write(&path, format!("{head}{START}\n{measured}\n{END}{tail}"))?;
-    println!("written: docs/performance.md, docs/performance.svg");
-    Ok(())
+    fs::write(setup::root().join("docs/performance.svg"), plot::svg(lines))?;
+    section::write("peers", &measured(programs, lines, table, load_before))
 }
 
 fn measured(programs: &[Program], lines: &[Line], table: &str, load_before: &str) -> String {
