@@ -11,6 +11,7 @@ mod address;
 mod barrier;
 mod code;
 mod launch;
+mod matrix;
 pub mod services;
 mod special;
 mod target;

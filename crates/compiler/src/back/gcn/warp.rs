@@ -27,6 +27,7 @@ impl Code<'_> {
                 self.b.call_void("llvm.amdgcn.wave.barrier", "", &[]);
                 vec![]
             }
+            Op::Mma(mma) => self.mma(mma, args)?,
             op => return Err(Unsupported(format!("{op:?}"))),
         })
     }
