@@ -19,7 +19,7 @@ const LINES: &[&[&str]] = &[
     &["hip-sys"],
     // The tests' second opinion knows none of us.
     &["oracle"],
-    &["cuda-abi", "config", "beside"],
+    &["cuda-abi", "config", "beside", "printf"],
 ];
 
 /// Arrows that point down and are wrong all the same, over however many crates, with the reason.

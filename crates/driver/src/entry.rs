@@ -7,6 +7,7 @@ use std::sync::{Once, OnceLock};
 use cuda_abi::CUresult;
 use parking_lot::Mutex;
 
+use crate::object::gfx::services;
 use crate::object::stream::with_per_thread_default;
 use crate::object::{Context, log};
 use crate::{Error, Result};
@@ -17,7 +18,8 @@ pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> CUresult {
     start();
     let span = tracing::trace_span!(target: "cudaway::driver", "cu", call = name);
     let _inside = span.enter();
-    match catch_unwind(AssertUnwindSafe(body)) {
+    // What kernels said is shown by the call after which it can be; their fault is that call's answer.
+    match catch_unwind(AssertUnwindSafe(|| body().and_then(|()| services::settle()))) {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,
         // An answer, not a failure.
         Ok(Err(Error::NotReady)) => Error::NotReady.result(),

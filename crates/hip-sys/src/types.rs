@@ -138,7 +138,7 @@ constants! {
     c_uint:
         hipStreamDefault = 0, hipStreamNonBlocking = 1,
         hipEventDefault = 0, hipEventBlockingSync = 1, hipEventDisableTiming = 2, hipEventInterprocess = 4,
-        hipHostMallocDefault = 0, hipHostMallocPortable = 1, hipHostMallocMapped = 2, hipHostMallocWriteCombined = 4,
+        hipHostMallocDefault = 0, hipHostMallocPortable = 1, hipHostMallocMapped = 2, hipHostMallocWriteCombined = 4, hipHostMallocCoherent = 0x4000_0000,
         hipHostRegisterDefault = 0, hipHostRegisterPortable = 1, hipHostRegisterMapped = 2,
         hipHostRegisterIoMemory = 4, hipHostRegisterReadOnly = 8,
         hipMemAttachGlobal = 1, hipMemAttachHost = 2, hipMemAttachSingle = 4,

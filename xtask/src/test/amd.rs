@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use testkit::Installed;
+use testkit::{Installed, Run};
 
 use super::examples::{self, Form};
 use super::report::{Outcome, Report};
@@ -18,6 +18,24 @@ use crate::toolchain::Release;
 /// lanes, the others of 64.
 const RUNS: &[(&str, &str)] =
     &[("vector_add", "gfx90a"), ("vector_add", "gfx942"), ("vector_add", "gfx1100")];
+
+/// What kernel_says.cu prints on any GPU; blocks print in any order, threads of a warp in theirs.
+const SAID: &str = "\
+kernel: block 0 thread  0 half 0.0 and so on
+kernel: block 0 thread  1 half 0.5 and so on
+kernel: block 0 thread  2 half 1.0 and so on
+kernel: block 1 thread  0 half 0.0 and so on
+kernel: block 1 thread  1 half 0.5 and so on
+kernel: block 1 thread  2 half 1.0 and so on
+says: cudaSuccess
+holds: cudaSuccess
+fails: ERROR
+again: ERROR
+reset: cudaSuccess
+after: cudaSuccess
+";
+const ASSERTION: &str =
+    "void check(int): block: [0,0,0], thread: [7,0,0] Assertion `(int)threadIdx.x < n` failed.\n";
 
 pub fn run(installed: &Installed, report: &mut Report) {
     report.note("cudaway compile: a code object for every kernel of vector_add", compile(installed));
@@ -35,6 +53,10 @@ pub fn run(installed: &Installed, report: &mut Report) {
     };
     for (name, gpu) in RUNS {
         report.note(&format!("{name} on {gpu}"), emulated(installed, &library, &tinygrad, name, gpu));
+    }
+    for gpu in ["gfx942", "gfx1100"] {
+        let said = says(installed, &library, &tinygrad, gpu);
+        report.note(&format!("printf, assert and trap on {gpu}"), said);
     }
 }
 
@@ -65,15 +87,39 @@ fn build_library(folder: &Path) -> Result<PathBuf> {
     Ok(library)
 }
 
+/// `program` on an emulated GPU, with a cache of its own in `folder`.
+fn on(run: Run, library: &Path, tinygrad: &Path, gpu: &str, folder: &Path) -> Run {
+    let run = run.env("CUDAWAY_DEVICE", library).env("CUDAWAY_CACHE_DIR", folder.join("cache"));
+    let run = run.env("HIP_EMULATED_SERVER", setup::root().join("tools/amd-emu/serve.py"));
+    run.env("HIP_EMULATED_GPU", gpu).env("TINYGRAD", tinygrad).limit(Duration::from_secs(600))
+}
+
+fn says(installed: &Installed, library: &Path, tinygrad: &Path, gpu: &str) -> Result<()> {
+    let folder = testkit::temporary()?;
+    let source = setup::root().join("crates/testkit/programs/kernel_says.cu");
+    let program = folder.path().join("kernel_says");
+    setup::run(Release::V13_5.get()?.nvcc().arg("-w").arg("-o").arg(&program).arg(source))?;
+    for (argument, error, words) in
+        [(None, "cudaErrorAssert", ASSERTION), (Some("trap"), "cudaErrorLaunchFailure", "")]
+    {
+        let run = on(installed.preloaded(&program), library, tinygrad, gpu, folder.path());
+        let ended = argument.into_iter().fold(run, Run::arg).run()?;
+        ensure!(ended.stdout == SAID.replace("ERROR", error), "{}", ended.describe());
+        ensure!(
+            ended.stderr.ends_with(words) && ended.stderr.is_empty() == words.is_empty(),
+            "{}",
+            ended.describe()
+        );
+    }
+    Ok(())
+}
+
 fn emulated(installed: &Installed, library: &Path, tinygrad: &Path, name: &str, gpu: &str) -> Result<()> {
     let program = examples::build(&Release::V13_5.get()?, Form::Static, name, installed)?;
     let folder = testkit::temporary()?;
     let record = folder.path().join("record");
-    let run = installed.preloaded(&program).env("CUDAWAY_DEVICE", library);
-    let run = run.env("CUDAWAY_CACHE_DIR", folder.path().join("cache")).env("TINYGRAD", tinygrad);
-    let run = run.env("HIP_EMULATED_SERVER", setup::root().join("tools/amd-emu/serve.py"));
-    let run = run.env("HIP_EMULATED_GPU", gpu).env("HIP_EMULATED_RECORD", &record);
-    let ended = run.limit(Duration::from_secs(600)).run()?;
+    let run = on(installed.preloaded(&program), library, tinygrad, gpu, folder.path());
+    let ended = run.env("HIP_EMULATED_RECORD", &record).run()?;
     ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
     // Nothing but the emulator can have run it.
     let record = fs::read_to_string(&record).context("the record of launches")?;

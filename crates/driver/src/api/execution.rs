@@ -406,6 +406,7 @@ fn launch(
 /// Launches on AMD GPUs: the kernarg segment is made here, whole, since the code object's metadata calls it one argument.
 mod gfx {
     use super::*;
+    use crate::object::gfx::services::Buffer;
     use crate::object::{gfx, memory};
 
     pub fn launch(
@@ -420,13 +421,25 @@ mod gfx {
             return Err(Error::NotSupported("clusters of blocks on AMD GPUs"));
         }
         let Shape { grid, block, shared_bytes } = shape;
-        let mut told = gfx::Shape { grid, block, dynamic_shared: shared_bytes, workspace: 0 };
-        if !manner.is_cooperative {
-            return plain(function, shape, stream, &mut kernel.segment(params, &told));
+        let services = kernel.uses_services.then(|| Buffer::take(function.context)).transpose()?;
+        let address = services.as_ref().map_or(0, Buffer::address);
+        let told = gfx::Shape { grid, block, dynamic_shared: shared_bytes, workspace: 0, services: address };
+        let launched = if manner.is_cooperative {
+            Workspace::new(stream).and_then(|workspace| {
+                let told = gfx::Shape { workspace: memory::device_pointer(workspace.at), ..told };
+                cooperative(function, shape, stream, &mut kernel.segment(params, &told))
+            })
+        } else {
+            plain(function, shape, stream, &mut kernel.segment(params, &told))
+        };
+        match services {
+            Some(buffer) if launched.is_ok() => buffer.follow(stream),
+            Some(buffer) => {
+                buffer.put_back();
+                launched
+            }
+            None => launched,
         }
-        let workspace = Workspace::new(stream)?;
-        told.workspace = memory::device_pointer(workspace.at);
-        cooperative(function, shape, stream, &mut kernel.segment(params, &told))
     }
 
     fn plain(function: &Launchable, shape: Shape, stream: &Stream, segment: &mut [u8]) -> Result {

@@ -13,7 +13,7 @@ use hip_sys::Hip;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::device::Target;
-use super::{Device, array, event, graph, library, memory, module, stream, texture};
+use super::{Device, array, event, gfx, graph, library, memory, module, stream, texture};
 use crate::handle::Registry;
 use crate::process::{driver, not_gone};
 use crate::{Error, Result};
@@ -241,6 +241,7 @@ impl Context {
                 let _ = unsafe { self.hip().hipDeviceReset() };
             }
         }
+        gfx::services::forget_context(id);
         self.is_faulty.store(false, Ordering::Release);
         *self.fault.lock() = None;
         graph::capture::forget_context(id);
@@ -338,6 +339,14 @@ impl Context {
         }
     }
 
+    /// A kernel of this context failed with `error`: every call answers with it from now on.
+    pub fn fail(&self, error: Error) {
+        if self.is_alive() {
+            self.fault.lock().get_or_insert(error);
+            self.is_faulty.store(true, Ordering::Release);
+        }
+    }
+
     /// Tells it from others; never 0.
     fn number(&self) -> usize {
         core::ptr::from_ref(self).addr()
@@ -345,7 +354,7 @@ impl Context {
 
     /// Whether the context is as good as new, else the fault of its kernel.
     #[inline]
-    fn check_fault(&self) -> Result {
+    pub fn check_fault(&self) -> Result {
         if !self.is_faulty.load(Ordering::Acquire) {
             return Ok(());
         }

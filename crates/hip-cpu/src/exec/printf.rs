@@ -2,7 +2,7 @@
 //!
 //! The text goes through C's `stdout`, so it keeps its order with the program's own `printf`.
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
@@ -49,7 +49,7 @@ pub fn queue_assertion(line: &str) {
 pub unsafe fn print(format: &CStr, arguments: *const u8) -> c_int {
     let mut text = Vec::with_capacity(128);
     // SAFETY: the caller's promise.
-    let n = unsafe { self::format(format.to_bytes(), arguments, &mut text) };
+    let n = unsafe { printf::format(format.to_bytes(), arguments, &mut string, &mut text) };
     let full = {
         let mut out = OUT.lock();
         out.extend(&text);
@@ -62,182 +62,7 @@ pub unsafe fn print(format: &CStr, arguments: *const u8) -> c_int {
     n
 }
 
-struct Arguments {
-    at: *const u8,
-    offset: usize,
-    taken: c_int,
-}
-
-impl Arguments {
-    /// The next argument of type `T`.
-    ///
-    /// # Safety
-    /// The buffer has one more argument, of that type.
-    unsafe fn next<T: Copy>(&mut self) -> T {
-        self.offset = self.offset.next_multiple_of(size_of::<T>());
-        // SAFETY: the caller's promise.
-        let value = unsafe { self.at.add(self.offset).cast::<T>().read_unaligned() };
-        self.offset += size_of::<T>();
-        self.taken += 1;
-        value
-    }
-}
-
-/// Formats into `out`; answers how many arguments were used.
-///
-/// # Safety
-/// As for [`print`].
-unsafe fn format(format: &[u8], arguments: *const u8, out: &mut Vec<u8>) -> c_int {
-    let mut arguments = Arguments { at: arguments, offset: 0, taken: 0 };
-    let mut rest = format;
-    while let Some(at) = rest.iter().position(|&b| b == b'%') {
-        out.extend(&rest[..at]);
-        let start = &rest[at..];
-        // SAFETY: the caller's promise about the arguments.
-        match unsafe { conversion(start, &mut arguments, out) } {
-            Some(length) => rest = &start[length..],
-            // CUDA shows what it does not know as it stands.
-            None => {
-                out.push(b'%');
-                rest = &start[1..];
-            }
-        }
-    }
-    out.extend(rest);
-    arguments.taken
-}
-
-/// One `%…`: appends its text and gives its length, or `None` when it is no conversion.
-unsafe fn conversion(start: &[u8], arguments: &mut Arguments, out: &mut Vec<u8>) -> Option<usize> {
-    let mut i = 1;
-    let mut spec = String::from("%");
-    while let Some(&flag @ (b'-' | b'+' | b' ' | b'#' | b'0')) = start.get(i) {
-        spec.push(char::from(flag));
-        i += 1;
-    }
-    let number = |i: &mut usize, spec: &mut String, arguments: &mut Arguments| {
-        if start.get(*i) == Some(&b'*') {
-            *i += 1;
-            // SAFETY: `*` stands for one `int` argument.
-            spec.push_str(&unsafe { arguments.next::<i32>() }.to_string());
-        }
-        while let Some(&digit @ b'0'..=b'9') = start.get(*i) {
-            spec.push(char::from(digit));
-            *i += 1;
-        }
-    };
-    number(&mut i, &mut spec, arguments);
-    if start.get(i) == Some(&b'.') {
-        i += 1;
-        let mut precision = String::new();
-        number(&mut i, &mut precision, arguments);
-        // A negative precision counts as none.
-        if !precision.starts_with('-') {
-            spec.push('.');
-            spec.push_str(&precision);
-        }
-    }
-    let mut size = "";
-    for name in ["hh", "h", "ll", "l", "z", "j", "t"] {
-        if start[i..].starts_with(name.as_bytes()) {
-            (size, i) = (name, i + name.len());
-            break;
-        }
-    }
-    let kind = *start.get(i)?;
-    let length = i + 1;
-    let long = matches!(size, "ll" | "l" | "z" | "j" | "t");
-    // SAFETY: (all) the format's conversion names the argument's type; `c_format` gets a matching one.
-    unsafe {
-        match kind {
-            b'%' if length == 2 => out.push(b'%'),
-            b'd' | b'i' | b'o' | b'u' | b'x' | b'X' if long => {
-                let value = arguments.next::<i64>();
-                c_format(&format!("{spec}ll{}", char::from(kind)), out, |b, n, f| {
-                    libc::snprintf(b, n, f, value)
-                });
-            }
-            b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'c' => {
-                let value = arguments.next::<i32>();
-                c_format(&format!("{spec}{size}{}", char::from(kind)), out, |b, n, f| {
-                    libc::snprintf(b, n, f, value)
-                });
-            }
-            b'e' | b'E' | b'f' | b'F' | b'g' | b'G' | b'a' | b'A' => {
-                let value = arguments.next::<f64>();
-                c_format(&format!("{spec}{}", char::from(kind)), out, |b, n, f| {
-                    libc::snprintf(b, n, f, value)
-                });
-            }
-            b'p' => {
-                let value = arguments.next::<usize>() as *const libc::c_void;
-                c_format(&format!("{spec}p"), out, |b, n, f| libc::snprintf(b, n, f, value));
-            }
-            b's' => {
-                let value = arguments.next::<usize>() as *const c_char;
-                let value = if value.is_null() { c"(null)".as_ptr() } else { value };
-                c_format(&format!("{spec}s"), out, |b, n, f| libc::snprintf(b, n, f, value));
-            }
-            _ => return None,
-        }
-    }
-    Some(length)
-}
-
-/// Runs C's formatter with room for whatever it needs.
-fn c_format(spec: &str, out: &mut Vec<u8>, snprintf: impl Fn(*mut c_char, usize, *const c_char) -> c_int) {
-    let Ok(spec) = CString::new(spec) else { return };
-    let mut small = [0u8; 128];
-    let needed = snprintf(small.as_mut_ptr().cast(), small.len(), spec.as_ptr());
-    let Ok(needed) = usize::try_from(needed) else { return };
-    if needed < small.len() {
-        out.extend(&small[..needed]);
-        return;
-    }
-    let mut large = vec![0u8; needed + 1];
-    snprintf(large.as_mut_ptr().cast(), large.len(), spec.as_ptr());
-    out.extend(&large[..needed]);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn formatted(text: &str, arguments: &[u8]) -> (String, c_int) {
-        let mut out = vec![];
-        // SAFETY: the tests below pack what they name.
-        let n = unsafe { format(text.as_bytes(), arguments.as_ptr(), &mut out) };
-        (String::from_utf8(out).unwrap(), n)
-    }
-
-    #[test]
-    fn arguments_are_read_at_their_own_alignment() {
-        let mut buffer = vec![];
-        buffer.extend(7i32.to_le_bytes());
-        buffer.extend([0; 4]);
-        buffer.extend(2.5f64.to_le_bytes());
-        buffer.extend((-1i32).to_le_bytes());
-        buffer.extend([0; 4]);
-        buffer.extend((1i64 << 40).to_le_bytes());
-        assert_eq!(
-            formatted("%d %.2f %u %lld%%\n", &buffer),
-            ("7 2.50 4294967295 1099511627776%\n".to_owned(), 4)
-        );
-    }
-
-    #[test]
-    fn widths_may_be_arguments_and_strings_are_read() {
-        let text = c"abc";
-        let mut buffer = vec![];
-        buffer.extend(6i32.to_le_bytes());
-        buffer.extend([0; 4]);
-        buffer.extend((text.as_ptr() as usize).to_le_bytes());
-        assert_eq!(formatted("[%*s]", &buffer), ("[   abc]".to_owned(), 2));
-    }
-
-    #[test]
-    fn what_is_no_conversion_stays() {
-        assert_eq!(formatted("100%y", &[0; 8]).0, "100%y");
-        assert_eq!(formatted("%", &[]).0, "%");
-    }
+/// Device memory is the process's.
+fn string(address: usize) -> *const c_char {
+    core::ptr::with_exposed_provenance(address)
 }

@@ -2,6 +2,8 @@
 //!
 //! Blocks are blocks and block parameters are phis; what lanes that part do is LLVM's affair.
 
+use std::cell::Cell;
+
 use super::barrier::SharedMemory;
 use super::launch::Kernarg;
 use super::variables::Variables;
@@ -22,6 +24,8 @@ pub struct Unit<'a> {
     pub target: &'a Target,
     pub shared: SharedMemory,
     pub variables: &'a Variables,
+    /// Some code reads or writes the services buffer.
+    pub uses_services: Cell<bool>,
 }
 
 pub struct Code<'a> {

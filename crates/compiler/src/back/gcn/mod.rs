@@ -18,6 +18,8 @@ mod target;
 mod variables;
 mod warp;
 
+use std::cell::Cell;
+
 use crate::ir::{FuncId, Function, Op};
 use crate::lines::Lines;
 use crate::module::Module;
@@ -40,6 +42,8 @@ pub struct Code {
     /// Bytes of LDS that the code object itself asks for: static shared memory and what the code needs besides.
     /// Dynamic shared memory begins right behind; the launch gives its bytes.
     pub shared_bytes: u32,
+    /// A launch without a services buffer loses what the kernel prints, and ends the queue at a fault.
+    pub uses_services: bool,
 }
 
 /// Makes the module's kernel of this index. `Err` says which instructions cannot be.
@@ -57,7 +61,14 @@ pub fn emit(program: &Program, kernel: &Kernel, target: &Target) -> Result<Code,
     let all = || std::iter::once(body).chain(functions.iter().map(|(_, function)| function));
     let shared = barrier::SharedMemory::of(&kernel.shared, all());
     let variables = Variables::of(&program.globals);
-    let unit = code::Unit { program, kernel, target, shared, variables: &variables };
+    let unit = code::Unit {
+        program,
+        kernel,
+        target,
+        shared,
+        variables: &variables,
+        uses_services: Cell::new(false),
+    };
 
     let mut b = Builder::for_amdgcn();
     let mut diagnostics = vec![];
@@ -72,7 +83,8 @@ pub fn emit(program: &Program, kernel: &Kernel, target: &Target) -> Result<Code,
         text: code::module_text(b, &unit),
         symbol: kernel.name.clone(),
         kernarg: Kernarg::of(kernel),
-        shared_bytes: shared.bytes(),
+        shared_bytes: unit.shared.bytes(),
+        uses_services: unit.uses_services.get(),
     })
 }
 

@@ -50,6 +50,7 @@ const ASSERTION_BYTES: u64 = 8 + 24 + 32;
 
 impl Code<'_> {
     fn services(&mut self) -> Val {
+        self.unit.uses_services.set(true);
         let address = self.launch(field::SERVICES, Type::int(64, 1));
         self.b.cast("inttoptr", &address, Type::space(1))
     }

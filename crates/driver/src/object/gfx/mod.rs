@@ -2,6 +2,8 @@
 //!
 //! Rule: no lock is held while the compiler runs. Two threads may both make the same kernel; both get one that works.
 
+pub mod services;
+
 use core::ffi::{c_int, c_void};
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -14,9 +16,9 @@ use cuda_abi::CUfunction_attribute;
 use hip_sys::{self as hip, hipFunction_t, hipModule_t};
 use parking_lot::Mutex;
 
-use super::module::{KernelInfo, Linked};
-use super::{Context, Device, Shared, memory};
 use crate::image::Failure;
+use crate::object::module::{KernelInfo, Linked};
+use crate::object::{Context, Device, Shared, memory};
 use crate::{Error, Result};
 
 /// A module's code in one context.
@@ -39,6 +41,8 @@ pub struct Kernel {
     variables: u64,
     multiprocessors: u32,
     tick: u64,
+    /// It may fail, assert or print: a launch needs a buffer for that.
+    pub uses_services: bool,
     registers: u32,
     lds_bytes: u32,
     scratch_bytes: u32,
@@ -53,6 +57,8 @@ pub struct Shape {
     pub dynamic_shared: u32,
     /// Address; of a cooperative grid, else 0.
     pub workspace: u64,
+    /// Address of the services buffer, or 0.
+    pub services: u64,
 }
 
 impl Code {
@@ -161,6 +167,7 @@ impl Code {
             variables: self.base,
             multiprocessors: multiprocessors(self.device),
             tick: tick(self.device),
+            uses_services: code.uses_services,
             registers: facts.vgprs,
             lds_bytes: facts.lds_bytes,
             scratch_bytes: facts.scratch_bytes,
@@ -171,6 +178,12 @@ impl Code {
 
     /// Gives everything back; the first error is the answer.
     pub fn dispose(&self, context: &Context) -> Result {
+        if services::has_waiting(context.id()) {
+            // What its kernels said is in its memory.
+            // SAFETY: a plain call. Whatever it says, nothing of this module can be used any more.
+            let _ = unsafe { context.hip().hipDeviceSynchronize() };
+            services::read_all();
+        }
         let mut answer = Ok(());
         for module in self.loaded.lock().drain(..) {
             // SAFETY: its only unload.
@@ -257,7 +270,7 @@ impl Kernel {
         static GRIDS: AtomicU64 = AtomicU64::new(1);
         let launch = Launch {
             variables: self.variables,
-            services: 0,
+            services: shape.services,
             workspace: shape.workspace,
             grid_id: GRIDS.fetch_add(1, Ordering::Relaxed),
             tick: self.tick,
