@@ -15,7 +15,7 @@ const LINES: &[&[&str]] = &[
     &["libcuda", "libcudart", "libcudart-11", "libcudart-12", "libcudart-13", "libcudaway-cpu"],
     &["driver", "runtime", "hip-cpu", "interpose"],
     &["compiler", "comgr"],
-    &["ptx", "fatbin", "cache"],
+    &["ptx", "fatbin", "cache", "hip-null"],
     &["hip-sys"],
     // The tests' second opinion knows none of us.
     &["oracle"],
