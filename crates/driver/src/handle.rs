@@ -70,11 +70,11 @@ impl<T, P: Shown<T>> Slot<T, P> {
     fn hide(&self) {
         let changes = self.version.load(Ordering::Relaxed) & !(CHANGES - 1);
         self.version.store(changes.wrapping_add(CHANGES), Ordering::Relaxed);
-        // Who sees a cell's next value sees the version above as well.
-        fence(Ordering::Release);
     }
 
     fn show(&self, generation: u16, object: &T) {
+        // Who sees a number written here sees what `hide` wrote as well.
+        fence(Ordering::Release);
         P::of(object).write_numbers(&self.cells);
         let changes = self.version.load(Ordering::Relaxed) & !(CHANGES - 1);
         self.version.store(changes | GOOD | u64::from(generation), Ordering::Release);

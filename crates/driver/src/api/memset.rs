@@ -64,28 +64,32 @@ fn row(stream: &Stream, at: CUdeviceptr, fill: Fill, n: usize) -> Result {
     Ok(())
 }
 
-/// The stream, if a fill was queued on it that a synchronous spelling waits for. One that was captured happens later.
-type Waited = Option<Stream>;
+/// Whether a fill was queued that a synchronous spelling waits for. One that was captured happens later.
+type IsWaitedFor = bool;
 
-fn linear(at: CUdeviceptr, fill: Fill, n: usize, stream: CUstream) -> Result<Waited> {
+fn linear(at: CUdeviceptr, fill: Fill, n: usize, stream: CUstream) -> Result<IsWaitedFor> {
     if captured(stream, || fill.later(at, 0, n, 1))? {
-        return Ok(None);
+        return Ok(false);
     }
     let stream = Stream::from_handle(stream)?;
     if n == 0 {
-        return Ok(None);
+        return Ok(false);
     }
     aligned(at, fill)?;
     let len_bytes = n.checked_mul(fill.len_bytes()).ok_or(Error::InvalidValue("N"))?;
     let is_waited_for = check_and(at, len_bytes, "dstDevice", Allocation::is_waited_for)?;
     row(&stream, at, fill, n)?;
-    Ok(is_waited_for.then_some(stream))
+    Ok(is_waited_for)
 }
 
 /// A synchronous spelling. CUDA: the host waits for the fill of memory that it sees itself, pinned or managed, and of memory
 /// that was asked to be so (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
-fn now(fill: impl FnOnce(CUstream) -> Result<Waited>) -> Result {
-    fill(default_stream())?.map_or(Ok(()), |stream| stream.synchronize())
+fn now(fill: impl FnOnce(CUstream) -> Result<IsWaitedFor>) -> Result {
+    let stream = default_stream();
+    if fill(stream)? {
+        return Stream::from_handle(stream)?.synchronize();
+    }
+    Ok(())
 }
 
 /// CUDA: an address that is no multiple of the element's size is an invalid value.
@@ -114,13 +118,13 @@ fn rows(
     width: usize,
     height: usize,
     stream: CUstream,
-) -> Result<Waited> {
+) -> Result<IsWaitedFor> {
     if captured(stream, || fill.later(at, pitch, width, height))? {
-        return Ok(None);
+        return Ok(false);
     }
     let stream = Stream::from_handle(stream)?;
     if width == 0 || height == 0 {
-        return Ok(None);
+        return Ok(false);
     }
     aligned(at, fill)?;
     let row_bytes = width.checked_mul(fill.len_bytes()).ok_or(Error::InvalidValue("Width"))?;
@@ -133,23 +137,22 @@ fn rows(
         .and_then(|bytes| bytes.checked_add(row_bytes))
         .ok_or(Error::InvalidValue("Height"))?;
     let is_waited_for = check_and(at, len_bytes, "dstDevice", Allocation::is_waited_for)?;
-    let waited = is_waited_for.then_some(stream);
     if height == 1 || pitch == row_bytes {
         row(&stream, at, fill, width * height)?;
-        return Ok(waited);
+        return Ok(is_waited_for);
     }
     if let Fill::Byte(value) = fill {
         // SAFETY: the range was checked; the stream is alive.
         unsafe {
             stream.hip().hipMemset2DAsync(raw(at), pitch, c_int::from(value), width, height, stream.hip.0)
         }?;
-        return Ok(waited);
+        return Ok(is_waited_for);
     }
     // HIP differs: two-dimensional fills of wider elements came with ROCm 7.1 only.
     for y in 0..height {
         row(&stream, at + (y * pitch) as u64, fill, width)?;
     }
-    Ok(waited)
+    Ok(is_waited_for)
 }
 
 pub fn cuMemsetD8_v2(dstDevice: CUdeviceptr, uc: c_uchar, N: usize) -> Result {

@@ -434,6 +434,7 @@ mod attributes {
     //! Hints of streams, by stream id. Few streams have any, and they go with their stream.
 
     use std::collections::HashMap;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use cuda_abi::{CUstreamAttrID, CUstreamAttrValue};
     use parking_lot::Mutex;
@@ -449,6 +450,8 @@ mod attributes {
     unsafe impl Send for Hint {}
 
     static HINTS: Mutex<Option<HashMap<Key, Hint>>> = Mutex::new(None);
+    /// Whether any stream ever got one; most programs' streams never do.
+    static ARE_ANY: AtomicBool = AtomicBool::new(false);
 
     fn key(stream: &Stream, attribute: u32) -> Key {
         (stream.context.id(), stream.id, attribute)
@@ -459,6 +462,7 @@ mod attributes {
     }
 
     pub fn set(stream: &Stream, attribute: CUstreamAttrID, value: CUstreamAttrValue) {
+        ARE_ANY.store(true, Ordering::Relaxed);
         HINTS.lock().get_or_insert_default().insert(key(stream, attribute.0), Hint(value));
     }
 
@@ -477,6 +481,9 @@ mod attributes {
     }
 
     pub fn forget(stream: &Stream) {
+        if !ARE_ANY.load(Ordering::Relaxed) {
+            return;
+        }
         if let Some(hints) = HINTS.lock().as_mut() {
             let (context, id, _) = key(stream, 0);
             hints.retain(|(of, stream, _), _| (*of, *stream) != (context, id));

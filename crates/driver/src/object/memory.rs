@@ -54,7 +54,7 @@ pub struct Allocation {
     pub kind: Kind,
     pub context: &'static Context,
     context_id: u64,
-    /// `CU_POINTER_ATTRIBUTE_BUFFER_ID`.
+    /// `CU_POINTER_ATTRIBUTE_BUFFER_ID`, once it is entered.
     pub id: u64,
     /// Flags the program gave when it allocated or registered.
     pub flags: c_uint,
@@ -68,14 +68,13 @@ pub struct Allocation {
 impl Allocation {
     #[must_use]
     pub fn new(base: u64, len_bytes: usize, kind: Kind, context: &'static Context) -> Allocation {
-        static NEXT_ID: AtomicU64 = AtomicU64::new(1);
         Allocation {
             base,
             len_bytes,
             kind,
             context,
             context_id: context.id(),
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            id: 0,
             flags: 0,
             is_synchronous: false,
             device_base: base,
@@ -116,8 +115,13 @@ pub fn device_pointer<T>(pointer: *mut T) -> CUdeviceptr {
     pointer.expose_provenance() as CUdeviceptr
 }
 
-pub fn enter(allocation: Allocation) {
-    MEMORY.write().insert(allocation.base, allocation);
+pub fn enter(mut allocation: Allocation) {
+    static LAST_ID: AtomicU64 = AtomicU64::new(0);
+    let mut memory = MEMORY.write();
+    // Nobody else is here.
+    allocation.id = LAST_ID.load(Ordering::Relaxed) + 1;
+    LAST_ID.store(allocation.id, Ordering::Relaxed);
+    memory.insert(allocation.base, allocation);
 }
 
 /// The range that holds `address`.
@@ -152,7 +156,12 @@ pub fn change(address: u64, change: impl FnOnce(&mut Allocation)) -> bool {
 /// Takes the range that begins at `base` out, if `wanted` agrees.
 pub fn take(base: u64, wanted: impl Fn(&Allocation) -> bool) -> Option<Allocation> {
     match MEMORY.write().entry(base) {
-        Entry::Occupied(range) if wanted(range.get()) => Some(range.remove()),
+        Entry::Occupied(range) if wanted(range.get()) => {
+            // Copied where it lies: what `remove` gives was moved just now, and to read that at once stalls.
+            let taken = *range.get();
+            range.remove();
+            Some(taken)
+        }
         _ => None,
     }
 }

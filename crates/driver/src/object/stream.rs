@@ -87,7 +87,13 @@ impl Stream {
         if flags > 1 {
             return Err(Error::InvalidValue("flags"));
         }
-        let priority = priority.clamp(priority_range(context).1, priority_range(context).0);
+        // CUDA: 0 is in every device's range.
+        let priority = if priority == 0 {
+            0
+        } else {
+            let (least, greatest) = priority_range(context);
+            priority.clamp(greatest, least)
+        };
         let mut stream: hipStream_t = core::ptr::null_mut();
         // SAFETY: `stream` is a writable handle.
         let made = unsafe { context.hip().hipStreamCreateWithPriority(&mut stream, flags, priority) };
