@@ -5,6 +5,7 @@ mod amd;
 mod clients;
 mod conformance;
 mod corpus;
+mod debian;
 pub mod examples;
 mod faults;
 mod gates;
@@ -32,7 +33,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, corpus, instances, cache, faults, sanitizer, threads, providers, amd, amd-emu, clients.
+    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, rocm, corpus, instances, cache, faults, sanitizer, threads, providers, amd, amd-emu, debian, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -72,6 +73,7 @@ const PARTS: &[&str] = &[
     "providers",
     "amd",
     "amd-emu",
+    "debian",
     "clients",
 ];
 
@@ -116,6 +118,11 @@ pub fn run(args: &Args) -> Result<()> {
             "providers" => providers::run(&installed, &mut report),
             "amd" => amd::run(&installed, &mut report),
             "amd-emu" => unit::amd_emulator(&mut report),
+            "debian" if args.only.is_empty() => report.note(
+                "ROCm 5.7 and 6.4 of newer Debians",
+                Outcome::Skipped("asked for with --only debian (root, 2 GB)".to_owned()),
+            ),
+            "debian" => debian::run(&installed, &mut report),
             // Asked for by name, --all is not needed.
             _ => clients::run(&installed, args.all || !args.only.is_empty(), &mut report),
         }
