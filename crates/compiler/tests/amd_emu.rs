@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use compiler::gcn::services::{CAPACITY, Fault, Kind, RECORDS, TAKEN};
 use compiler::gcn::{Code, Launch, Target, Variables, compile};
 use compiler::{Module, Source};
 use form::Row;
@@ -24,6 +25,7 @@ const TARGETS: [&str; 2] = ["gfx1100", "gfx942"];
 const RESULTS: u64 = 0x1100_0000_0000;
 const VARIABLES: u64 = 0x1000_0000_0000;
 const WORKSPACE: u64 = 0x1200_0000_0000;
+const SERVICES: u64 = 0x1300_0000_0000;
 /// Bytes around the results that nobody may write.
 const GUARD: usize = 256;
 
@@ -55,6 +57,124 @@ fn rows_give_their_results_on_the_emulator() {
         unexpected.len(),
         unexpected.iter().map(|it| format!("{it}\n")).collect::<String>()
     );
+}
+
+const SPEAKS: &str = r#".version 8.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b32 r) vprintf (.param .b64 f, .param .b64 a);
+.extern .func __assertfail (.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);
+.global .align 1 .b8 format[] = {37, 100, 32, 37, 102, 0};
+.global .align 1 .b8 message[] = {120, 0};
+.visible .entry speaks() {
+    .local .align 8 .b8 depot[16];
+    .reg .b64 %rd<6>;
+    .reg .b32 %r<6>;
+    .reg .pred %p;
+    mov.u32 %r1, %tid.x;
+    mov.u64 %rd1, depot;
+    cvta.local.u64 %rd2, %rd1;
+    st.local.u32 [depot], %r1;
+    st.local.f64 [depot+8], 0d3FF8000000000000;
+    mov.u64 %rd3, format;
+    cvta.global.u64 %rd3, %rd3;
+    { .param .b64 a; .param .b64 b; .param .b32 c;
+      st.param.b64 [a], %rd3; st.param.b64 [b], %rd2;
+      call.uni (c), vprintf, (a, b); ld.param.b32 %r2, [c]; }
+    setp.ne.u32 %p, %r1, 1;
+    @%p bra OUT;
+    mov.u64 %rd4, message;
+    cvta.global.u64 %rd4, %rd4;
+    mov.u64 %rd5, 1;
+    mov.u32 %r3, 77;
+    { .param .b64 a; .param .b64 b; .param .b32 c; .param .b64 d; .param .b64 e;
+      st.param.b64 [a], %rd4; st.param.b64 [b], %rd4; st.param.b32 [c], %r3; st.param.b64 [d], %rd4; st.param.b64 [e], %rd5;
+      call.uni __assertfail, (a, b, c, d, e); }
+OUT:
+    setp.ne.u32 %p, %r1, 2;
+    @%p ret;
+    trap;
+}
+"#;
+
+/// `printf`, an assertion and a trap of three lanes: what the launcher finds in the services buffer.
+#[test]
+fn what_a_kernel_says_stands_in_the_services_buffer() {
+    let Some(tinygrad) = std::env::var_os("TINYGRAD") else { return };
+    for name in TARGETS {
+        let target: Target = name.parse().unwrap();
+        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("services-{name}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let source = Source { name: "speaks".to_owned(), text: SPEAKS.to_owned() };
+        let module = Module::link(vec![source]).unwrap();
+        let code = compile(&module, 0, &target).unwrap();
+        let object = code_object(&folder, "speaks", &merged(&[&code]), target.processor());
+        let variables = Variables::of(module.globals());
+        let launch = Launch {
+            variables: VARIABLES,
+            services: SERVICES,
+            grid: [1; 3],
+            block: [3, 1, 1],
+            ..Launch::default()
+        };
+        let capacity = (CAPACITY, 1024u64.to_le_bytes().to_vec());
+        let memory = [
+            block(SERVICES, 4096, &[capacity]),
+            block(VARIABLES, variables.bytes(), &variables.initial(module.globals(), VARIABLES)),
+        ];
+        let line = format!(
+            "{{\"object\": {:?}, \"kernel\": \"k0\", \"grid\": [1, 1, 1], \"block\": [3, 1, 1], \"shared\": 0, \
+             \"kernarg\": \"{}\", \"memory\": [{}], \"read\": [{SERVICES}, 1024]}}\n",
+            object.to_str().unwrap(),
+            hex(&code.kernarg.fill(&[], &launch)),
+            memory.join(", ")
+        );
+        let list = folder.join("list.json");
+        std::fs::write(&list, line).unwrap();
+        let runner = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/amd-emu/run_rows.py");
+        let ran = Command::new("python3")
+            .arg(runner)
+            .arg(&list)
+            .arg("0")
+            .env("TINYGRAD", &tinygrad)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let text = said.lines().find_map(|line| line.strip_prefix("0 ")).unwrap_or_else(|| panic!("{said}"));
+        let bytes: Vec<u8> = (0..text.len() / 2)
+            .map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).expect(text))
+            .collect();
+        let word = |at: u64| u32::from_le_bytes(bytes[at as usize..][..4].try_into().unwrap());
+        let wide = |at: u64| u64::from_le_bytes(bytes[at as usize..][..8].try_into().unwrap());
+        assert!(
+            [Fault::Assertion as u32, Fault::Trap as u32].contains(&word(0)),
+            "{name}: fault {}",
+            word(0)
+        );
+        let address = |variable: &str| VARIABLES + variables.offset(module.global(variable).unwrap().0);
+        let (mut at, mut printed, mut n_assertions) = (RECORDS, vec![], 0);
+        while at < RECORDS + wide(TAKEN) {
+            match word(at + 4) {
+                kind if kind == Kind::Printf as u32 => {
+                    assert_eq!((word(at), wide(at + 8)), (32, address("format")), "{name}");
+                    printed.push((word(at + 16), f64::from_bits(wide(at + 24))));
+                }
+                kind => {
+                    assert_eq!((kind, word(at)), (Kind::Assertion as u32, 64), "{name}");
+                    assert_eq!((wide(at + 8), word(at + 32)), (address("message"), 77), "{name}");
+                    assert_eq!(
+                        [36, 40, 44, 48, 52, 56].map(|field| word(at + field)),
+                        [0, 0, 0, 1, 0, 0],
+                        "{name}"
+                    );
+                    n_assertions += 1;
+                }
+            }
+            at += u64::from(word(at));
+        }
+        printed.sort_by_key(|(thread, _)| *thread);
+        assert_eq!((printed, n_assertions), (vec![(0, 1.5), (1, 1.5), (2, 1.5)], 1), "{name}");
+    }
 }
 
 /// Rows that fail because of the emulator: tools/amd-emu/known.txt says why.

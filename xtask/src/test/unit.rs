@@ -69,7 +69,7 @@ pub fn amd_emulator(report: &mut Report) {
         return report.note(name, Outcome::Skipped(why));
     }
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["test", "--package", "compiler", "--test", "amd_emu", "rows", "--", "--nocapture"]);
+    command.args(["test", "--package", "compiler", "--test", "amd_emu", "--", "--nocapture"]);
     let ran = setup::run(setup::stay_offline(&mut command).current_dir(setup::root()));
     report.note(name, ran.map_err(Into::into));
 }

@@ -10,7 +10,7 @@ use super::code::{Code, Result};
 use crate::back::llvm::inst::{float, minifloat, round, wide};
 use crate::back::llvm::{Builder, Type, Unsupported, Val};
 use crate::ir::{Float, FloatMode, Num, Round};
-use crate::matrix::{BitProduct, Element, LANES, Mma, Part};
+use crate::matrix::{BitProduct, Element, LANES, Metadata, Mma, Part};
 
 /// Lanes that an element is read from, one for each lane, and where it is in them.
 struct Source {
@@ -26,14 +26,14 @@ struct Product<'m> {
     held: HashMap<(bool, u32, u32, u32), (u32, u32, u32)>,
     /// Registers of other lanes that were read.
     read: HashMap<(bool, u32, Vec<u32>), Val>,
+    /// Metadata of other lanes that was read.
+    metadata: HashMap<Vec<u32>, Val>,
 }
 
 impl Code<'_> {
     pub fn mma(&mut self, mma: &Mma, args: &[Val]) -> Result<Vec<Val>> {
-        if mma.selector.is_some() {
-            return Err(Unsupported("a product with a sparse matrix".to_owned()));
-        }
-        let mut product = Product { mma, args, held: HashMap::new(), read: HashMap::new() };
+        let mut product =
+            Product { mma, args, held: HashMap::new(), read: HashMap::new(), metadata: HashMap::new() };
         for part in [Part::A, Part::B] {
             for lane in 0..LANES {
                 for register in 0..mma.registers(part) {
@@ -67,10 +67,13 @@ impl Code<'_> {
         let c_register = &product.args[(n_a + index / per_c) as usize];
         let c = self.number(mma.c, c_register, index % per_c);
         let mut sum = if mma.c == Element::S32 { Builder::int(c.ty, 0) } else { c.clone() };
-        let depth = mma.k / if mma.a == Element::B1 { 32 } else { 1 };
+        let depth = mma.size(Part::A).1 / if mma.a == Element::B1 { 32 } else { 1 };
         for k in 0..depth {
             let a = self.factor(product, Part::A, (register, nth), k)?;
-            let b = self.factor(product, Part::B, (register, nth), k)?;
+            let b = match mma.selector {
+                None => self.factor(product, Part::B, (register, nth), k)?,
+                Some(_) => self.chosen(product, (register, nth), k)?,
+            };
             sum = self.add_product(mma, &sum, &a, &b);
         }
         Ok(match mma.d {
@@ -115,6 +118,39 @@ impl Code<'_> {
             }
         };
         Ok(self.number(mma.element(part), &word, source.nth))
+    }
+
+    /// The element of B that a sparse A's `k`-th of the row meets: the metadata says which of several.
+    fn chosen(&mut self, product: &mut Product<'_>, d: (u32, u32), k: u32) -> Result<Val> {
+        let mma = product.mma;
+        let rows = (0..LANES).map(|lane| mma.position(Part::D, lane, d.0, d.1).row);
+        let cells: Option<Vec<Metadata>> = rows.map(|row| mma.metadata(row, k)).collect();
+        let cells = cells.filter(|cells| {
+            cells.iter().all(|it| Metadata { lane: 0, ..*it } == Metadata { lane: 0, ..cells[0] })
+        });
+        let cells =
+            cells.ok_or_else(|| Unsupported("a product whose lanes hold different metadata".to_owned()))?;
+        let n_before = [Part::A, Part::B, Part::C].map(|part| mma.registers(part)).iter().sum::<u32>();
+        let lanes: Vec<u32> = cells.iter().map(|cell| cell.lane).collect();
+        let word = match product.metadata.get(&lanes) {
+            Some(word) => word.clone(),
+            None => {
+                let from = self.lane_of(&lanes)?;
+                let word = self.read_lane(&product.args[n_before as usize], &from);
+                product.metadata.insert(lanes, word.clone());
+                word
+            }
+        };
+        let cell = cells[0];
+        let bits = self.b.bin_int("lshr", &word, i128::from(cell.shift));
+        let bits = self.b.bin_int("and", &bits, i128::from(cell.mask));
+        let mut value = self.factor(product, Part::B, d, cell.base)?;
+        for choice in 1..=cell.mask {
+            let other = self.factor(product, Part::B, d, cell.base + cell.scale * choice)?;
+            let is_it = self.b.icmp_int("eq", &bits, i128::from(choice));
+            value = self.b.select(&is_it, &other, &value);
+        }
+        Ok(value)
     }
 
     /// A function of the own lane: every bit of it is a bit of the lane or a constant.
