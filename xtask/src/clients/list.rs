@@ -184,10 +184,8 @@ const NUMBA: Client = Client {
             of: "test_device_arch_specific",
             why: "`tensormap.replace` is of sm_90a only, which is not translated",
         },
-        Reason {
-            of: "test_signatures_match_overloaded_api",
-            why: "finds its module under another name than its own, since the wheel lacks what pytest needs to see it in place",
-        },
+        Reason { of: "test_signatures_match_overloaded_api", why: OTHER_NAME },
+        Reason { of: "TestIntrinsic::test_docstring", why: OTHER_NAME },
         Reason {
             of: "CUDAAndCPUCachingTest",
             why: "its index of cached code and that of Numba's CPU half take each other for out of date; no driver is asked",
@@ -197,6 +195,8 @@ const NUMBA: Client = Client {
     ],
     note: "Without `nvidia-nvjitlink`, with which Numba makes machine code.",
 };
+
+const OTHER_NAME: &str = "finds its module under another name than its own, since the wheel lacks what pytest needs to see it in place";
 
 const CUDA_CORE: Client = Client {
     name: "cuda-core",
@@ -297,17 +297,17 @@ const CUPY: Client = Client {
         script("cupy_check.py"),
     ],
     reasons: &[
-        Reason {
-            of: "cupy_backends/cuda/libs",
-            why: "needs cuBLAS, cuSOLVER or another library whose kernels are machine code only",
-        },
+        Reason { of: "cupy_backends/cuda/libs", why: MACHINE_CODE },
+        Reason { of: "libcurand", why: MACHINE_CODE },
         Reason {
             of: "Timeout (>300",
-            why: "LLVM compiles a kernel of CUB or Thrust for longer than the limit of 300 s, on a busy machine",
+            why: "on a busy machine it compiles for longer than the limit of 300 s: hundreds of kernels, or a long one of CUB or Thrust",
         },
     ],
     note: "With `CUPY_COMPILE_WITH_PTX=1`, without which NVRTC makes machine code.",
 };
+
+const MACHINE_CODE: &str = "needs cuBLAS, cuRAND or another library whose kernels are machine code only";
 
 const TRITON: Client = Client {
     name: "triton",
