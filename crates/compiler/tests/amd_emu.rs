@@ -50,7 +50,7 @@ fn rows_give_their_results_on_the_emulator() {
     let known = known();
     let is_known = |failure: &&String| known.iter().any(|known| failure.contains(known.as_str()));
     let (expected, unexpected): (Vec<&String>, Vec<&String>) = failures.iter().partition(is_known);
-    println!("{} failures are the emulator's own", expected.len());
+    println!("{} failures are known: tools/amd-emu/known.txt", expected.len());
     assert!(
         unexpected.is_empty(),
         "{} rows fail:\n{}",
@@ -177,7 +177,7 @@ fn what_a_kernel_says_stands_in_the_services_buffer() {
     }
 }
 
-/// Rows that fail because of the emulator: tools/amd-emu/known.txt says why.
+/// Rows that are known to fail: tools/amd-emu/known.txt says why.
 fn known() -> Vec<String> {
     let text = include_str!("../../../tools/amd-emu/known.txt");
     let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());

@@ -22,8 +22,8 @@ struct Source {
 struct Product<'m> {
     mma: &'m Mma,
     args: &'m [Val],
-    /// Where the elements of A (row, column, product) and B are held.
-    held: HashMap<(bool, u32, u32, u32), (u32, u32, u32)>,
+    /// Where the elements of A and of B are held, by [`place`].
+    held: [Vec<Option<(u32, u32, u32)>>; 2],
     /// Registers of other lanes that were read.
     read: HashMap<(bool, u32, Vec<u32>), Val>,
     /// Metadata of other lanes that was read.
@@ -33,15 +33,17 @@ struct Product<'m> {
 impl Code<'_> {
     pub fn mma(&mut self, mma: &Mma, args: &[Val]) -> Result<Vec<Val>> {
         let mut product =
-            Product { mma, args, held: HashMap::new(), read: HashMap::new(), metadata: HashMap::new() };
+            Product { mma, args, held: [vec![], vec![]], read: HashMap::new(), metadata: HashMap::new() };
         for part in [Part::A, Part::B] {
+            let held = &mut product.held[usize::from(part == Part::B)];
+            held.resize((mma.products() * mma.size(part).0 * mma.size(part).1) as usize, None);
             for lane in 0..LANES {
                 for register in 0..mma.registers(part) {
                     for nth in 0..steps_of(mma.element(part)) {
                         let at = mma.position(part, lane, register, nth);
                         let column = column(mma.element(part), at.column);
-                        let place = (part == Part::A, at.product, at.row, column);
-                        product.held.entry(place).or_insert((lane, register, nth));
+                        let cell = &mut held[place(mma, part, at.product, at.row, column)];
+                        cell.get_or_insert((lane, register, nth));
                     }
                 }
             }
@@ -291,6 +293,12 @@ fn column(element: Element, column: u32) -> u32 {
     if element == Element::B1 { column / 32 } else { column }
 }
 
+/// Number of an element of A or B.
+fn place(mma: &Mma, part: Part, product: u32, row: u32, column: u32) -> usize {
+    let (rows, columns) = mma.size(part);
+    ((product * rows + row) * columns + column) as usize
+}
+
 /// `None` where lanes find it in different registers.
 fn source(product: &Product<'_>, part: Part, (register, nth): (u32, u32), k: u32) -> Option<Source> {
     let mut lanes = vec![];
@@ -298,7 +306,8 @@ fn source(product: &Product<'_>, part: Part, (register, nth): (u32, u32), k: u32
     for lane in 0..LANES {
         let d = product.mma.position(Part::D, lane, register, nth);
         let row = if part == Part::A { d.row } else { d.column };
-        let &(from, register, nth) = product.held.get(&(part == Part::A, d.product, row, k))?;
+        let held = &product.held[usize::from(part == Part::B)];
+        let (from, register, nth) = (*held.get(self::place(product.mma, part, d.product, row, k))?)?;
         if *place.get_or_insert((register, nth)) != (register, nth) {
             return None;
         }
