@@ -16,8 +16,14 @@ use crate::toolchain::Release;
 
 /// An example and the GPUs it runs on: gfx90a's code is Debian's comgr's, which does not know the others; gfx1100 has waves of 32
 /// lanes, the others of 64.
-const RUNS: &[(&str, &str)] =
-    &[("vector_add", "gfx90a"), ("vector_add", "gfx942"), ("vector_add", "gfx1100")];
+const RUNS: &[(&str, &str)] = &[
+    ("vector_add", "gfx90a"),
+    ("vector_add", "gfx942"),
+    ("vector_add", "gfx1100"),
+    ("constant_and_globals", "gfx1100"),
+    ("matmul_tiled", "gfx1100"),
+    ("histogram", "gfx942"),
+];
 
 /// What kernel_says.cu prints on any GPU; blocks print in any order, threads of a warp in theirs.
 const SAID: &str = "\
