@@ -326,8 +326,6 @@ fn launch(
     shape.check(&function)?;
     manner.check(shape.grid, &function)?;
     let manner = Manner { cluster: manner.cluster.or(function.cluster()), ..manner };
-    let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
-    let hip = function.context.hip();
     if function.is_gfx {
         // CUDA: parameters come in one of the two ways.
         if !extra.is_null() && !kernel_params.is_null() {
@@ -345,39 +343,10 @@ fn launch(
         return launch_with_attributes(&function, shape, &stream, kernel_params, extra, manner);
     }
     if manner.is_cooperative {
-        // SAFETY: function and stream are alive; CUDA's contract for the parameters is HIP's.
-        return Ok(unsafe {
-            hip.hipModuleLaunchCooperativeKernel(
-                function.hip.0,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                shared_bytes,
-                stream.hip.0,
-                kernel_params,
-            )
-        }?);
+        return cooperative(&function, shape, &stream, kernel_params);
     }
     if extra.is_null() {
-        // SAFETY: as above.
-        return Ok(unsafe {
-            hip.hipModuleLaunchKernel(
-                function.hip.0,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                shared_bytes,
-                stream.hip.0,
-                kernel_params,
-                core::ptr::null_mut(),
-            )
-        }?);
+        return plain(&function, shape, &stream, kernel_params, core::ptr::null_mut());
     }
     // CUDA: parameters come in one of the two ways.
     if !kernel_params.is_null() {
@@ -385,9 +354,22 @@ fn launch(
     }
     // SAFETY: CUDA's contract for the list.
     let mut extra = unsafe { Extra::read(extra) }?;
-    // SAFETY: as above.
+    plain(&function, shape, &stream, kernel_params, extra.0.as_mut_ptr())
+}
+
+/// The parameters come as HIP asks for them, in one of the two ways.
+#[inline]
+fn plain(
+    function: &Launchable,
+    shape: Shape,
+    stream: &Stream,
+    kernel_params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> Result {
+    let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
+    // SAFETY: function and stream are alive; CUDA's contract for the parameters is HIP's.
     Ok(unsafe {
-        hip.hipModuleLaunchKernel(
+        function.context.hip().hipModuleLaunchKernel(
             function.hip.0,
             gx,
             gy,
@@ -398,7 +380,32 @@ fn launch(
             shared_bytes,
             stream.hip.0,
             kernel_params,
-            extra.0.as_mut_ptr(),
+            extra,
+        )
+    }?)
+}
+
+/// HIP differs: a cooperative launch takes a list of parameters only.
+fn cooperative(
+    function: &Launchable,
+    shape: Shape,
+    stream: &Stream,
+    kernel_params: *mut *mut c_void,
+) -> Result {
+    let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
+    // SAFETY: as above.
+    Ok(unsafe {
+        function.context.hip().hipModuleLaunchCooperativeKernel(
+            function.hip.0,
+            gx,
+            gy,
+            gz,
+            bx,
+            by,
+            bz,
+            shared_bytes,
+            stream.hip.0,
+            kernel_params,
         )
     }?)
 }
@@ -427,10 +434,12 @@ mod gfx {
         let launched = if manner.is_cooperative {
             Workspace::new(stream).and_then(|workspace| {
                 let told = gfx::Shape { workspace: memory::device_pointer(workspace.at), ..told };
-                cooperative(function, shape, stream, &mut kernel.segment(params, &told))
+                // The segment is the one parameter.
+                let mut segment = kernel.segment(params, &told);
+                cooperative(function, shape, stream, [segment.as_mut_ptr().cast()].as_mut_ptr())
             })
         } else {
-            plain(function, shape, stream, &mut kernel.segment(params, &told))
+            with_segment(function, shape, stream, &mut kernel.segment(params, &told))
         };
         match services {
             Some(buffer) if launched.is_ok() => buffer.follow(stream),
@@ -442,7 +451,7 @@ mod gfx {
         }
     }
 
-    fn plain(function: &Launchable, shape: Shape, stream: &Stream, segment: &mut [u8]) -> Result {
+    fn with_segment(function: &Launchable, shape: Shape, stream: &Stream, segment: &mut [u8]) -> Result {
         let mut len_bytes = segment.len();
         let mut extra = [
             HIP_LAUNCH_PARAM_BUFFER_POINTER,
@@ -451,44 +460,7 @@ mod gfx {
             (&raw mut len_bytes).cast(),
             HIP_LAUNCH_PARAM_END,
         ];
-        let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
-        // SAFETY: function and stream are alive; HIP copies the segment during the call.
-        Ok(unsafe {
-            function.context.hip().hipModuleLaunchKernel(
-                function.hip.0,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                shared_bytes,
-                stream.hip.0,
-                core::ptr::null_mut(),
-                extra.as_mut_ptr(),
-            )
-        }?)
-    }
-
-    /// HIP differs: a cooperative launch takes a list of arguments only; the segment is the one argument.
-    fn cooperative(function: &Launchable, shape: Shape, stream: &Stream, segment: &mut [u8]) -> Result {
-        let mut list: [*mut c_void; 1] = [segment.as_mut_ptr().cast()];
-        let Shape { grid: [gx, gy, gz], block: [bx, by, bz], shared_bytes } = shape;
-        // SAFETY: as above.
-        Ok(unsafe {
-            function.context.hip().hipModuleLaunchCooperativeKernel(
-                function.hip.0,
-                gx,
-                gy,
-                gz,
-                bx,
-                by,
-                bz,
-                shared_bytes,
-                stream.hip.0,
-                list.as_mut_ptr(),
-            )
-        }?)
+        plain(function, shape, stream, core::ptr::null_mut(), extra.as_mut_ptr())
     }
 
     /// Where the blocks of a cooperative grid meet: its bytes, and a word that begins as 0 (docs/architecture.md). It comes
