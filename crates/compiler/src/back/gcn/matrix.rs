@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::code::{Code, Result};
-use crate::back::llvm::inst::{float, minifloat, round, wide};
+use crate::back::llvm::inst::{float, matrix, minifloat, round, wide};
 use crate::back::llvm::{Builder, Type, Unsupported, Val};
 use crate::ir::{Float, FloatMode, Num, Round};
 use crate::matrix::{BitProduct, Element, LANES, Metadata, Mma, Part};
@@ -269,18 +269,8 @@ impl Code<'_> {
         }
     }
 
-    /// `.satfinite` of a float's bits: an infinity becomes the greatest number, NaN zero.
     fn finite(&mut self, mma: &Mma, bits: &Val, sign: i128, infinity: i128) -> Val {
-        if !mma.saturates {
-            return bits.clone();
-        }
-        let b = &mut self.b;
-        let magnitude = b.bin_int("and", bits, sign - 1);
-        let is_nan = b.icmp_int("ugt", &magnitude, infinity);
-        let is_infinite = b.icmp_int("eq", &magnitude, infinity);
-        let greatest = b.bin_int("sub", bits, 1);
-        let bits = b.select(&is_infinite, &greatest, bits);
-        b.select(&is_nan, &Builder::int(bits.ty, 0), &bits)
+        if mma.saturates { matrix::finite(&mut self.b, bits, sign, infinity) } else { bits.clone() }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::code::{Code, Result};
 use super::launch::field;
 use super::target::Family;
-use crate::back::llvm::{Builder, Type, Unsupported, Val};
+use crate::back::llvm::{self, Builder, Type, Unsupported, Val};
 use crate::ir::Special;
 
 const AXES: [&str; 3] = ["x", "y", "z"];
@@ -52,7 +52,10 @@ impl Code<'_> {
             | Special::LaneMaskLe
             | Special::LaneMaskLt
             | Special::LaneMaskGe
-            | Special::LaneMaskGt => self.lane_mask(special),
+            | Special::LaneMaskGt => {
+                let lane = self.lane();
+                llvm::lane::mask(&mut self.b, special, &lane)
+            }
             Special::DynamicSmemSize => self.launch(field::DYNAMIC_SHARED, word),
             Special::TotalSmemSize | Special::AggrSmemSize => {
                 let dynamic = self.launch(field::DYNAMIC_SHARED, word);
@@ -91,23 +94,6 @@ impl Code<'_> {
         let [x, y, z] = [0, 4, 8].map(|axis| self.launch(field::BLOCK + axis, Type::int(32, 1)));
         let layer = self.b.mul(&x, &y);
         self.b.mul(&layer, &z)
-    }
-
-    fn lane_mask(&mut self, special: Special) -> Val {
-        let lane = self.lane();
-        let one = Builder::int(lane.ty, 1);
-        let equal = self.b.bin("shl", &one, &lane);
-        let less = self.b.bin_int("sub", &equal, 1);
-        match special {
-            Special::LaneMaskEq => equal,
-            Special::LaneMaskLt => less,
-            Special::LaneMaskLe => self.b.or(&less, &equal),
-            Special::LaneMaskGe => self.b.not(&less),
-            _ => {
-                let or_equal = self.b.or(&less, &equal);
-                self.b.not(&or_equal)
-            }
-        }
     }
 
     /// The constant clock in nanoseconds.

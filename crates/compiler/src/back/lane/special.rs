@@ -2,7 +2,7 @@
 
 use super::code::Code;
 use super::layout::{launch, service, thread, worker};
-use crate::back::llvm::{Builder, Type, Val};
+use crate::back::llvm::{self, Builder, Type, Val};
 use crate::ir::Special;
 
 /// A register that never changes while the thread lives.
@@ -49,7 +49,10 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         | Special::LaneMaskLe
         | Special::LaneMaskLt
         | Special::LaneMaskGe
-        | Special::LaneMaskGt => lane_mask(code, special),
+        | Special::LaneMaskGt => {
+            let lane = lane(code);
+            llvm::lane::mask(&mut code.b, special, &lane)
+        }
         Special::DynamicSmemSize => code.load_field("%launch", launch::DYNAMIC_SHARED, word),
         Special::TotalSmemSize | Special::AggrSmemSize => {
             code.load_field("%worker", worker::SHARED_BYTES, word)
@@ -99,23 +102,6 @@ fn cluster(code: &mut Code<'_>, special: Special) -> Val {
 fn lane(code: &mut Code<'_>) -> Val {
     let linear = code.load_field("%thread", thread::LINEAR, Type::int(32, 1));
     code.b.bin_int("and", &linear, 31)
-}
-
-fn lane_mask(code: &mut Code<'_>, special: Special) -> Val {
-    let lane = lane(code);
-    let one = Builder::int(lane.ty, 1);
-    let equal = code.b.bin("shl", &one, &lane);
-    let less = code.b.bin_int("sub", &equal, 1);
-    match special {
-        Special::LaneMaskEq => equal,
-        Special::LaneMaskLt => less,
-        Special::LaneMaskLe => code.b.or(&less, &equal),
-        Special::LaneMaskGe => code.b.not(&less),
-        _ => {
-            let or_equal = code.b.or(&less, &equal);
-            code.b.not(&or_equal)
-        }
-    }
 }
 
 /// A register that is different each time.

@@ -5,6 +5,7 @@
 
 mod builder;
 pub mod inst;
+pub mod lane;
 pub mod memory;
 pub mod nan;
 pub mod texture;

@@ -2,7 +2,7 @@
 
 use super::Emitter;
 use crate::back::lane::layout::launch;
-use crate::back::llvm::{Builder, Type, Val};
+use crate::back::llvm::{self, Builder, Type, Val};
 use crate::ir::{CLUSTER_SHIFT, Inst, Op, Space, Special};
 use crate::pass::shape::Shape;
 
@@ -313,19 +313,7 @@ impl Emitter<'_> {
             | Special::LaneMaskGe
             | Special::LaneMaskGt => {
                 let lane = lane(self);
-                let one = Builder::int(lane.ty, 1);
-                let bit = self.b.bin("shl", &one, &lane);
-                let below = self.b.bin_int("sub", &bit, 1);
-                match register {
-                    Special::LaneMaskEq => bit,
-                    Special::LaneMaskLt => below,
-                    Special::LaneMaskLe => self.b.or(&bit, &below),
-                    Special::LaneMaskGe => self.b.not(&below),
-                    _ => {
-                        let up_to = self.b.or(&bit, &below);
-                        self.b.not(&up_to)
-                    }
-                }
+                llvm::lane::mask(&mut self.b, register, &lane)
             }
             Special::Clock | Special::ClockHi | Special::Clock64 => {
                 let now = self.b.intrinsic("readcyclecounter", &[], Type::int(64, 1), &[]);

@@ -355,18 +355,8 @@ impl Writer<'_> {
         })
     }
 
-    /// `.satfinite` of a float's bits: an infinity becomes the greatest number, NaN zero.
     fn finite(&mut self, bits: &Val, sign: i128, infinity: i128) -> Val {
-        if !self.mma.saturates {
-            return bits.clone();
-        }
-        let b = &mut *self.b;
-        let magnitude = b.bin_int("and", bits, sign - 1);
-        let is_nan = b.icmp_int("ugt", &magnitude, infinity);
-        let is_infinite = b.icmp_int("eq", &magnitude, infinity);
-        let greatest = b.bin_int("sub", bits, 1);
-        let bits = b.select(&is_infinite, &greatest, bits);
-        b.select(&is_nan, &Builder::int(bits.ty, 0), &bits)
+        if self.mma.saturates { finite(self.b, bits, sign, infinity) } else { bits.clone() }
     }
 
     // ---- a sparse A ----
@@ -527,4 +517,14 @@ fn matrix(part: Part) -> &'static str {
         // The result takes C's place.
         Part::C | Part::D => "%c",
     }
+}
+
+/// `.satfinite` of a float's bits: an infinity becomes the greatest number, NaN zero.
+pub fn finite(b: &mut Builder, bits: &Val, sign: i128, infinity: i128) -> Val {
+    let magnitude = b.bin_int("and", bits, sign - 1);
+    let is_nan = b.icmp_int("ugt", &magnitude, infinity);
+    let is_infinite = b.icmp_int("eq", &magnitude, infinity);
+    let greatest = b.bin_int("sub", bits, 1);
+    let bits = b.select(&is_infinite, &greatest, bits);
+    b.select(&is_nan, &Builder::int(bits.ty, 0), &bits)
 }
