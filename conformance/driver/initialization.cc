@@ -30,3 +30,18 @@ PROMISE(the_version_is_known_before_init_and_counts_1000_major_10_minor)
     SAME(version % 10, 0);
     IS(cuDriverGetVersion(nullptr), CUDA_ERROR_INVALID_VALUE);
 }
+
+PROMISE(no_device_is_visible_when_the_variable_says_so)
+{
+    setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+    IS(cuInit(0), CUDA_ERROR_NO_DEVICE);
+}
+
+PROMISE(the_first_device_is_visible_by_its_number_and_what_follows_a_wrong_one_is_not)
+{
+    setenv("CUDA_VISIBLE_DEVICES", "0,99,1", 1);
+    OK(cuInit(0));
+    int count = 0;
+    OK(cuDeviceGetCount(&count));
+    SAME(count, 1);
+}

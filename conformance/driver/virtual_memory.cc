@@ -70,6 +70,41 @@ PROMISE(no_context_is_needed)
     OK(cuMemAddressFree(at, size));
 }
 
+PROMISE(memory_of_the_host_is_mapped_too_where_the_device_says_so)
+{
+    start();
+    int supported = 0;
+    OK(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0));
+    if (!supported)
+        SKIP("the device maps no memory of the host");
+    CUmemAllocationProp asked = properties();
+    asked.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    asked.location.id = 0;
+    size_t size = 0;
+    OK(cuMemGetAllocationGranularity(&size, &asked, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    CUdeviceptr at = 0;
+    CUmemGenericAllocationHandle memory;
+    OK(cuMemAddressReserve(&at, size, 0, 0, 0));
+    OK(cuMemCreate(&memory, size, &asked, 0));
+    OK(cuMemMap(at, size, 0, memory, 0));
+    CUmemAccessDesc access[2] = {};
+    access[0].location = properties().location;
+    access[1].location = asked.location;
+    access[0].flags = access[1].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    OK(cuMemSetAccess(at, size, access, 2));
+    OK(cuMemsetD32(at, 0x01020304, size / 4));
+    OK(cuCtxSynchronize());
+    const unsigned *words = reinterpret_cast<const unsigned *>(at);
+    SAME(words[0], 0x01020304u);
+    SAME(words[size / 4 - 1], 0x01020304u);
+    CUmemAllocationProp got = {};
+    OK(cuMemGetAllocationPropertiesFromHandle(&got, memory));
+    SAME(static_cast<int>(got.location.type), static_cast<int>(CU_MEM_LOCATION_TYPE_HOST_NUMA));
+    OK(cuMemUnmap(at, size));
+    OK(cuMemRelease(memory));
+    OK(cuMemAddressFree(at, size));
+}
+
 PROMISE(sizes_are_multiples_of_the_granularity_and_flags_are_zero)
 {
     start();

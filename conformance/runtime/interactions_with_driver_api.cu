@@ -54,6 +54,32 @@ PROMISE(a_launch_makes_the_context)
     cudaDeviceSynchronize();
 }
 
+PROMISE(a_thread_whose_context_was_taken_away_gets_the_primary_one_again)
+{
+    int *memory = nullptr;
+    cudaStream_t stream = nullptr;
+    int got = 0;
+    OK(cudaMalloc(&memory, sizeof(int)));
+    OK(cuCtxSetCurrent(nullptr));
+    store<<<1, 1>>>(memory, 7);
+    OK(cudaGetLastError());
+    SAME(current(), primary());
+    OK(cuCtxSetCurrent(nullptr));
+    OK(cudaMemcpy(&got, memory, sizeof(int), cudaMemcpyDeviceToHost));
+    SAME(current(), primary());
+    SAME(got, 7);
+    OK(cuCtxSetCurrent(nullptr));
+    OK(cudaStreamCreate(&stream));
+    SAME(current(), primary());
+    OK(cuCtxSetCurrent(nullptr));
+    OK(cudaMemsetAsync(memory, 0, sizeof(int)));
+    SAME(current(), primary());
+    OK(cuCtxSetCurrent(nullptr));
+    void *more = nullptr;
+    OK(cudaMalloc(&more, 16));
+    SAME(current(), primary());
+}
+
 PROMISE(a_context_made_current_by_the_driver_is_used)
 {
     OK(cuInit(0));

@@ -1,9 +1,11 @@
-"""cuda.core and cuda.bindings as they come from PyPI: PTX by NVRTC, memory, streams, events, graphs and launches, with results
-compared to NumPy's. `compile("ptx")` is the form that leaves machine code to the driver."""
+"""cuda.core and cuda.bindings as they come from PyPI: PTX by NVRTC, memory, streams, events, graphs, launches and links, with
+results compared to NumPy's. `compile("ptx")` is the form that leaves machine code to the driver."""
 
 import numpy as np
-from cuda.bindings import driver
-from cuda.core import Device, LaunchConfig, LegacyPinnedMemoryResource, Program, ProgramOptions, launch
+from cuda.bindings import driver, nvjitlink
+from cuda.core import (
+    Device, LaunchConfig, LegacyPinnedMemoryResource, Linker, LinkerOptions, ObjectCode, Program, ProgramOptions, launch,
+)
 
 SOURCE = r"""
 extern "C" __global__ void saxpy(float a, const float* x, const float* y, float* out, size_t n) {
@@ -128,7 +130,42 @@ def bindings():
     checked(driver.cuModuleUnload(module))
 
 
-for check in (kernels, templates, copies, events, graphs, bindings):
+def parts():
+    """PTX of two sources, one of which calls the other."""
+    sources = (
+        'extern __device__ int twice(int x); extern "C" __global__ void all_twice(int* v) { v[threadIdx.x] = twice(v[threadIdx.x]); }',
+        "__device__ int twice(int x) { return x + x; }",
+    )
+    options = ProgramOptions(arch=architecture, relocatable_device_code=True)
+    return [Program(source, code_type="c++", options=options).compile("ptx") for source in sources]
+
+
+def run_linked(name, linked):
+    buffer, values = host(4 * 32, np.int32)
+    values[:] = np.arange(32)
+    launch(stream, LaunchConfig(grid=1, block=32), linked.get_kernel("all_twice"), buffer)
+    stream.sync()
+    same(name, values, 2 * np.arange(32, dtype=np.int32))
+
+
+def linker():
+    run_linked("Linker", Linker(*parts(), options=LinkerOptions(arch=architecture)).link("cubin"))
+
+
+def jit_linker():
+    """nvJitLink itself, which the Linker passes by where it is older than 12.3, as ours says it is."""
+    link = nvjitlink.create(1, [f"-arch={architecture}"])
+    for number, part in enumerate(parts()):
+        text = bytes(part.code)
+        nvjitlink.add_data(link, nvjitlink.InputType.PTX, text, len(text), f"part{number}")
+    nvjitlink.complete(link)
+    cubin = bytearray(nvjitlink.get_linked_cubin_size(link))
+    nvjitlink.get_linked_cubin(link, cubin)
+    nvjitlink.destroy(link)
+    run_linked("nvJitLink", ObjectCode.from_cubin(bytes(cubin)))
+
+
+for check in (kernels, templates, copies, events, graphs, bindings, linker, jit_linker):
     before = len(FAILED)
     try:
         check()

@@ -1,5 +1,5 @@
 """Triton as it comes from PyPI, without PyTorch: its compiler and its own launcher, for several generations of GPUs, with
-results compared to NumPy's. A `ptxas` that hands the PTX on must be set (TRITON_PTXAS_PATH): else it makes machine code."""
+results compared to NumPy's. `cudaway run` gives it a `ptxas` that hands the PTX on: its own makes machine code."""
 
 import ctypes
 import math

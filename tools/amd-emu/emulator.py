@@ -9,6 +9,8 @@ import shutil
 import struct
 import sys
 
+import cores
+import images
 from code_object import Memory, align
 
 ARCHITECTURES = {"gfx11": "rdna3", "gfx12": "rdna4", "gfx9": "cdna"}
@@ -24,6 +26,7 @@ def load():
     # The code keeps subnormals; upstream always flushes them.
     emulator._get_ftz_lib = lambda: (None, 0)
     patch(emulator)
+    cores.patch(emulator)
     return emulator
 
 
@@ -57,7 +60,7 @@ def patch(E):
     """Gaps of the emulator: 1 one scratch buffer for all waves of a block; 2 cache control; 3 reads of the program counter and
     jumps through registers; 4 flat addresses of LDS and scratch; 5 LDS loads of inactive lanes; 6 results of atomics; 7 FLAT
     without saddr; 8 s_getreg of the apertures; 9 waves that sleep let others run, and a barrier waits for all;
-    10 ds_bpermute and lanes that are not active; 11 64-bit compare and swap."""
+    10 ds_bpermute and lanes that are not active; 11 64-bit compare and swap. cores.py has products, images.py image instructions."""
     import ctypes
     import inspect
 
@@ -162,5 +165,6 @@ def patch(E):
         if (arch == "rdna3" and w & 0xfffc0000 in (0xe0ac0000, 0xe0b00000)) or \
            (arch == "cdna" and w & 0xfffc0000 in (0xe0f80000, 0xe0fc0000, 0xe0a40000, 0xe0a00000)):
             ctypes.c_uint32.from_address(pc).value = 0xbf800000; ctypes.c_uint32.from_address(pc + 4).value = 0xbf800000
-        return orig_dec(pc, arch)
+        image = images.decode(pc) if arch == "rdna3" else None
+        return image.decoded() if image else orig_dec(pc, arch)
     E._decode_at = dec

@@ -1,7 +1,9 @@
 //! `cargo xtask bench`: measurements that end in a page of docs/.
 
 mod amd_isa;
+mod blas;
 mod peers;
+mod preload;
 mod section;
 
 use anyhow::Result;
@@ -13,11 +15,17 @@ pub enum Bench {
     Peers(peers::Args),
     /// Our code for AMD GPUs beside AMD's own compiler's: instructions, registers, scratch, LDS; docs/performance.md.
     AmdIsa(amd_isa::Args),
+    /// Products through cuBLAS on the CPU device beside OpenBLAS called directly; docs/performance.md.
+    Blas(blas::Args),
+    /// What our objects cost the start of a program that never asks for CUDA; docs/performance.md.
+    Preload(preload::Args),
 }
 
 pub fn run(bench: &Bench) -> Result<()> {
     match bench {
         Bench::Peers(args) => peers::run(args),
         Bench::AmdIsa(args) => amd_isa::run(args),
+        Bench::Blas(args) => blas::run(args),
+        Bench::Preload(args) => preload::run(args),
     }
 }

@@ -7,13 +7,15 @@
 //! named one beside it. rust-lld, the default linker of our toolchain, takes both.
 
 pub mod gate;
+pub mod note;
+pub mod recipe;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::setup::{self, root};
+use crate::setup;
+pub use recipe::Recipe;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -44,7 +46,7 @@ pub struct Object {
     pub links: &'static [&'static str],
 }
 
-pub const OBJECTS: [Object; 6] = [
+pub const OBJECTS: [Object; 19] = [
     Object {
         package: "libcuda",
         name: "libcuda.so.1",
@@ -70,7 +72,65 @@ pub const OBJECTS: [Object; 6] = [
         links: &[],
     },
     Object { package: "libcudart", name: "libcudaway_cudart.so", version_script: None, links: &[] },
+    Object {
+        package: "libnvml",
+        name: "libnvidia-ml.so.1",
+        version_script: None,
+        links: &["libnvidia-ml.so"],
+    },
+    Object {
+        package: "libcublas-11",
+        name: "libcublas.so.11",
+        version_script: Some("libcublas.11.version"),
+        links: &[],
+    },
+    Object {
+        package: "libcublas-12",
+        name: "libcublas.so.12",
+        version_script: Some("libcublas.12.version"),
+        links: &[],
+    },
+    Object {
+        package: "libcublas-13",
+        name: "libcublas.so.13",
+        version_script: Some("libcublas.13.version"),
+        links: &["libcublas.so"],
+    },
+    Object {
+        package: "libcublaslt-11",
+        name: "libcublasLt.so.11",
+        version_script: Some("libcublasLt.11.version"),
+        links: &[],
+    },
+    Object {
+        package: "libcublaslt-12",
+        name: "libcublasLt.so.12",
+        version_script: Some("libcublasLt.12.version"),
+        links: &[],
+    },
+    Object {
+        package: "libcublaslt-13",
+        name: "libcublasLt.so.13",
+        version_script: Some("libcublasLt.13.version"),
+        links: &["libcublasLt.so"],
+    },
+    Object { package: "libcublas", name: "libcudaway_blas.so", version_script: None, links: &[] },
+    Object {
+        package: "libnvjitlink-12",
+        name: "libnvJitLink.so.12",
+        version_script: Some("libnvJitLink.12.version"),
+        links: &[],
+    },
+    Object {
+        package: "libnvjitlink-13",
+        name: "libnvJitLink.so.13",
+        version_script: Some("libnvJitLink.13.version"),
+        links: &[],
+    },
+    Object { package: "libnvjitlink", name: "libcudaway_nvjitlink.so", version_script: None, links: &[] },
     Object { package: "libcudaway-cpu", name: "libcudaway_cpu.so", version_script: None, links: &[] },
+    Object { package: "libcudaway-hooks", name: "libcudaway_hooks.so", version_script: None, links: &[] },
+    Object { package: "libcudaway-audit", name: "libcudaway_audit.so", version_script: None, links: &[] },
 ];
 
 /// A shipped program.
@@ -79,12 +139,24 @@ pub struct Program {
     pub name: &'static str,
     /// Beside our objects' folder `lib`.
     pub folder: &'static str,
+    /// Links to it, beside that folder, and what stands in them.
+    pub links: &'static [(&'static str, &'static str)],
 }
 
 pub const PROGRAMS: [Program; 2] = [
     // Started by our libraries, which look for it beside themselves.
-    Program { package: "comgr", name: "cudaway-comgr", folder: "lib" },
-    Program { package: "cli", name: "cudaway", folder: "bin" },
+    Program { package: "comgr", name: "cudaway-comgr", folder: "lib", links: &[] },
+    Program {
+        package: "cli",
+        name: "cudaway",
+        folder: "bin",
+        // The tools that it is too: crates/cli/src/tools.rs.
+        links: &[
+            ("tools/ptxas", "../bin/cudaway"),
+            ("tools/nvidia-smi", "../bin/cudaway"),
+            ("tools/nvcc/nvcc", "../../bin/cudaway"),
+        ],
+    },
 ];
 
 pub fn run(args: &Args) -> Result<()> {
@@ -98,21 +170,22 @@ pub fn run(args: &Args) -> Result<()> {
     // A body that was just written goes live with the build; `cargo xtask test` checks instead of writing.
     crate::codegen::refresh()?;
     let out = args.out.clone().unwrap_or_else(setup::lib_dir);
-    lay_out(&args.only, args.debug, &out)
+    lay_out(&args.only, &Recipe::of_tests(args.debug), &out)
 }
 
 /// Builds all objects, optimised, into target/cudaway/lib; for `demo` and `test`, which did the set-up.
 pub fn shipped() -> Result<()> {
-    lay_out(&[], false, &setup::lib_dir())
+    lay_out(&[], &Recipe::of_tests(false), &setup::lib_dir())
 }
 
-fn lay_out(only: &[String], debug: bool, out: &Path) -> Result<()> {
+/// Builds the wanted objects and programs (all, if none is named) into `out` and the folders beside it.
+pub fn lay_out(only: &[String], recipe: &Recipe, out: &Path) -> Result<()> {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|wanted| wanted == name);
     std::fs::create_dir_all(out).with_context(|| format!("could not make {}", out.display()))?;
 
     let mut findings = Vec::new();
     for object in OBJECTS.iter().filter(|object| wanted(object.name)) {
-        let built = link(object, debug)?;
+        let built = link(object, recipe)?;
         place(&built, &out.join(object.name))?;
         for link in object.links {
             symlink(object.name, &out.join(link))?;
@@ -123,7 +196,12 @@ fn lay_out(only: &[String], debug: bool, out: &Path) -> Result<()> {
         let at = if program.folder == "lib" { out.to_path_buf() } else { out.with_file_name(program.folder) };
         std::fs::create_dir_all(&at).with_context(|| format!("could not make {}", at.display()))?;
         let at = at.join(program.name);
-        place(&link_program(program, debug)?, &at)?;
+        place(&link_program(program, recipe)?, &at)?;
+        for (name, target) in program.links {
+            let link = out.with_file_name(name);
+            std::fs::create_dir_all(link.parent().context("a folder")?)?;
+            symlink(target, &link)?;
+        }
         findings.extend(gate::check_program(program, &at)?);
     }
     ensure!(findings.is_empty(), "the objects are not fit to ship:\n  {}", findings.join("\n  "));
@@ -131,16 +209,15 @@ fn lay_out(only: &[String], debug: bool, out: &Path) -> Result<()> {
     Ok(())
 }
 
-fn link_program(program: &Program, debug: bool) -> Result<PathBuf> {
+fn link_program(program: &Program, recipe: &Recipe) -> Result<PathBuf> {
     eprintln!("build: {}", program.name);
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root()).args(["rustc", "--quiet", "--package", program.package]);
-    command.args(["--bin", program.name]);
-    if !debug {
-        command.arg("--release");
-    }
+    let mut command = recipe.cargo_rustc();
+    command.args(["--package", program.package, "--bin", program.name]);
     command.args(["--message-format", "json-render-diagnostics", "--", "-C", "strip=debuginfo"]);
     command.args(["-C", "link-arg=-Wl,-z,relro,-z,now"]);
+    for argument in recipe.link_arguments(program.name)? {
+        command.arg("-C").arg(argument);
+    }
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.with_context(|| format!("could not start {command:?}"))?;
     ensure!(output.status.success(), "{} did not build: {command:?}", program.name);
@@ -153,27 +230,31 @@ fn link_program(program: &Program, debug: bool) -> Result<PathBuf> {
 }
 
 /// Compiles one shell to a cdylib with the arguments its place asks for.
-fn link(object: &Object, debug: bool) -> Result<PathBuf> {
+fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
     eprintln!("build: {}", object.name);
     let mut arguments = vec![
-        format!("-Wl,-soname,{}", object.name),
+        format!("link-arg=-Wl,-soname,{}", object.name),
         // Every symbol resolved, tables read-only after start, never unmapped: code of ours may run until the end.
-        "-Wl,-z,defs,-z,relro,-z,now,-z,nodelete".to_owned(),
+        "link-arg=-Wl,-z,defs,-z,relro,-z,now,-z,nodelete".to_owned(),
     ];
     if object.name == "libcuda.so.1" {
         // Its constructor comes before those of the program's libraries, which may carry a static runtime to take over.
-        arguments.push("-Wl,-z,initfirst".to_owned());
+        arguments.push("link-arg=-Wl,-z,initfirst".to_owned());
+        // What the driver means by its own names is its own functions, whoever else has one: cuGetProcAddress tells of the
+        // driver's. It also spares every process 729 lookups.
+        arguments.push("link-arg=-Wl,-Bsymbolic".to_owned());
     }
     if let Some(script) = object.version_script {
-        arguments
-            .push(format!("-Wl,--version-script={}", root().join("cmake/exports").join(script).display()));
+        // Below the checkout, where rustc runs: arguments are part of the names in the object.
+        arguments.push(format!("link-arg=-Wl,--version-script=cmake/exports/{script}"));
     }
-    rustc(object.package, Kind::Cdylib, debug, &arguments)
+    arguments.extend(recipe.link_arguments(object.name)?);
+    rustc(object.package, Kind::Cdylib, recipe, &arguments)
 }
 
 /// A package of the tests' as a static library, for who links it with a version script of his own.
 pub fn static_library(package: &str) -> Result<PathBuf> {
-    rustc(package, Kind::Staticlib, false, &[])
+    rustc(package, Kind::Staticlib, &Recipe::of_tests(false), &[])
 }
 
 #[derive(Clone, Copy)]
@@ -183,27 +264,16 @@ enum Kind {
 }
 
 /// Compiles one package's library; the path of its file.
-fn rustc(package: &str, kind: Kind, debug: bool, link_arguments: &[String]) -> Result<PathBuf> {
+fn rustc(package: &str, kind: Kind, recipe: &Recipe, link_arguments: &[String]) -> Result<PathBuf> {
     let (name, suffix) = match kind {
         Kind::Cdylib => ("cdylib", ".so"),
         Kind::Staticlib => ("staticlib", ".a"),
     };
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root()).args([
-        "rustc",
-        "--quiet",
-        "--lib",
-        "--crate-type",
-        name,
-        "--package",
-        package,
-    ]);
-    if !debug {
-        command.arg("--release");
-    }
+    let mut command = recipe.cargo_rustc();
+    command.args(["--lib", "--crate-type", name, "--package", package]);
     command.args(["--message-format", "json-render-diagnostics", "--", "-C", "strip=debuginfo"]);
     for argument in link_arguments {
-        command.arg("-C").arg(format!("link-arg={argument}"));
+        command.arg("-C").arg(argument);
     }
     let output = command
         .stderr(std::process::Stdio::inherit())

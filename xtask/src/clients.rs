@@ -23,7 +23,7 @@ use run::Extent;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only these, comma separated: tinygrad, cudarc, taichi, numba, cuda-core, pycuda, cupy, triton.
+    /// Only these, comma separated: tinygrad, cudarc, taichi, numba, cuda-core, pycuda, cupy, triton, nvml.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// A small sample of each suite; writes nothing.

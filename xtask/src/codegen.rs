@@ -2,6 +2,7 @@
 //!
 //! Rule: nothing here knows a CUDA name by heart; a wrong output is a wrong fact or a wrong rule.
 
+pub mod blas;
 mod bodies;
 mod calls;
 mod coverage;
@@ -9,7 +10,11 @@ mod differences;
 pub mod facts;
 #[cfg(feature = "headers")]
 mod headers;
+mod hip_blas;
+mod hooks;
+mod libraries;
 mod mapper;
+pub mod nvjitlink;
 mod shells;
 
 use anyhow::{Context as _, Result, bail};
@@ -60,9 +65,16 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     let runtime = facts::runtime()?;
     let driver_bodies = bodies::scan("crates/driver")?;
     let mut runtime_bodies = bodies::scan("crates/runtime")?;
+    let nvml = facts::nvml()?;
+    let nvml_bodies = bodies::scan("crates/nvml")?;
+    let blas = facts::blas()?;
+    let (blas_bodies, blas_routines) = (bodies::scan("crates/blas")?, blas::routines()?);
+    let on_hip = hip_blas::OnHip::read(&blas)?;
     pass_refusals_on(&driver_bodies, &mut runtime_bodies)?;
     let mut unused = shells::unused_driver_bodies(&driver_bodies, &driver);
     unused.extend(shells::unused_runtime_bodies(&runtime_bodies, &runtime));
+    unused.extend(shells::unused_nvml_bodies(&nvml_bodies, &nvml));
+    unused.extend(blas::unused(&blas_bodies, &blas_routines, &blas));
     if !unused.is_empty() {
         bail!("no export has this name, so nobody could call it: {}", unused.join(", "));
     }
@@ -73,6 +85,14 @@ pub fn generate() -> Result<Vec<(String, String)>> {
             shells::driver_exports(&driver, &driver_bodies)?,
         ),
         ("crates/driver/src/generated/proc_address.rs".to_owned(), shells::proc_address(&driver)?),
+        ("crates/libnvml/src/generated/exports.rs".to_owned(), shells::nvml_exports(&nvml, &nvml_bodies)?),
+        (
+            "crates/libcublas/src/generated/exports.rs".to_owned(),
+            blas::exports(&blas, &blas_bodies, &blas_routines, &on_hip)?,
+        ),
+        ("docs/libraries.md".to_owned(), libraries::markdown(&blas, &blas_bodies, &blas_routines, &on_hip)?),
+        ("crates/blas/src/generated/hip_calls.rs".to_owned(), on_hip.calls),
+        ("crates/libcudaway-hooks/src/generated/names.rs".to_owned(), hooks::names(&nvml)?),
         ("cmake/exports/libcuda.version".to_owned(), shells::driver_version_script()),
     ];
     for (major, node) in NODES {
@@ -90,13 +110,15 @@ pub fn generate() -> Result<Vec<(String, String)>> {
             shells::runtime_version_script(major, node)?,
         ));
     }
+    files.extend(blas::shells(&blas)?);
+    files.extend(nvjitlink::files()?);
     files.push((
         "tools/data/cuda-mapper.json".to_owned(),
         mapper::json(&driver, &runtime, &driver_bodies, &runtime_bodies)?,
     ));
     files.push((
         "docs/coverage.md".to_owned(),
-        coverage::markdown(&driver, &runtime, &driver_bodies, &runtime_bodies)?,
+        coverage::markdown(&driver, &runtime, &driver_bodies, &runtime_bodies, &nvml, &nvml_bodies)?,
     ));
     files.push(("docs/differences.md".to_owned(), differences::markdown()?));
     Ok(files)

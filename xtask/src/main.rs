@@ -8,7 +8,10 @@ mod codegen;
 #[cfg(test)]
 mod crates;
 mod demo;
+mod dist;
+mod reach;
 mod setup;
+mod symbols;
 mod test;
 mod toolchain;
 
@@ -32,8 +35,14 @@ enum Command {
     Bench(bench::Bench),
     /// Run clients from PyPI and crates.io with their own test suites; writes docs/clients.md.
     Clients(clients::Args),
+    /// Build the archives that users install, into target/dist.
+    Dist(dist::Args),
     /// Set up, build and run two unmodified nvcc binaries with no GPU.
     Demo(demo::Args),
+    /// Try which kinds of programs get our driver by which method (docs/reach.md), in a mount namespace.
+    Reach(reach::Args),
+    /// Compare the exports, nodes, SONAMEs and needs of built objects with the committed lists.
+    Symbols(symbols::Args),
     /// Set up, build and run every check; `--all` adds the CUDA 11.8 and 12.4 toolchains.
     Test(test::Args),
 }
@@ -44,7 +53,10 @@ fn main() -> anyhow::Result<()> {
         Command::Build(args) => build::run(&args),
         Command::Bench(bench) => bench::run(&bench),
         Command::Clients(args) => clients::run(&args),
+        Command::Dist(args) => dist::run(&args),
         Command::Demo(args) => demo::run(&args),
+        Command::Reach(args) => reach::run(&args),
+        Command::Symbols(args) => symbols::run(&args),
         Command::Test(args) => test::run(&args),
     }
 }

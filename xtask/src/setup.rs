@@ -31,6 +31,7 @@ const BUILD: &[Package] = &[
 
 /// Needed by tests alone.
 const TEST: &[Package] = &[
+    ("zstd", "packs what `cudaway doctor --bundle` writes"),
     ("clang-19", "compiles the translator's output on its own, as a second opinion"),
     ("lld-19", "links AMD code objects where there is no comgr"),
     ("libamd-comgr2", "AMD's compiler of ROCm 5.2, the strictest reader of our LLVM IR"),
@@ -172,6 +173,41 @@ pub fn wheels(wanted: &[&str]) -> Result<()> {
     .context("pip install")
 }
 
+/// What reads single files of a wheel over HTTP, and what it stands on.
+const REMOTEZIP: &[&str] = &[
+    "remotezip==0.12.6",
+    "requests==2.34.2",
+    "certifi==2026.10.18",
+    "charset-normalizer==3.5.2",
+    "idna==3.20",
+    "urllib3==2.8.0",
+];
+
+/// Unpacks the files of a wheel whose path has `part` into `to`, flat, without loading the rest of it: a library's headers
+/// are 1 part in 1,000 of its wheel.
+pub fn files_of_wheel(pin: &str, part: &str, to: &Path) -> Result<()> {
+    const SCRIPT: &str = "\
+import json, os, subprocess, sys
+from remotezip import RemoteZip
+pin, part, to = sys.argv[1:]
+ask = [sys.executable, '-m', 'pip', 'install', '--dry-run', '--quiet', '--report', '-', '--no-deps',
+       '--only-binary=:all:', '--ignore-installed', pin]
+report = json.loads(subprocess.run(ask, check=True, stdout=subprocess.PIPE).stdout)
+os.makedirs(to, exist_ok=True)
+with RemoteZip(report['install'][0]['download_info']['url']) as wheel:
+    for name in wheel.namelist():
+        if part in name:
+            with open(os.path.join(to, os.path.basename(name)), 'wb') as file:
+                file.write(wheel.read(name))
+";
+    println!("setup: files of {pin} with {part:?} in their path, to {}", to.display());
+    if offline() {
+        bail!("--offline, and files of {pin} are missing in {}", to.display());
+    }
+    wheels(REMOTEZIP)?;
+    run(Command::new(venv()?).args(["-c", SCRIPT, pin, part]).arg(to)).with_context(|| pin.to_owned())
+}
+
 /// Where the packages of a Python lie.
 pub fn packages_of(python: &Path) -> Result<PathBuf> {
     let purelib = Command::new(python)
@@ -194,6 +230,15 @@ pub fn installed(package: &str) -> bool {
 /// The first executable of this name in `PATH`.
 pub fn which(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(name)).find(|path| path.is_file())
+}
+
+/// What a command says on its standard output, without the spaces around it; anything but success is an error that names it.
+pub fn said(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
+    if !output.status.success() {
+        bail!("{}: {command:?}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 
 /// Runs a command with our own output streams; anything but success is an error that names the command.

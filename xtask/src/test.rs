@@ -2,19 +2,27 @@
 //! A part that cannot be had here is reported as skipped with its reason; nothing is left out silently.
 
 mod amd;
+mod amd_rows;
+mod blas;
 mod clients;
 mod conformance;
 mod corpus;
 mod debian;
+mod dist;
+mod doctor;
 pub mod examples;
 mod faults;
 mod gates;
+pub mod harmless;
 mod instances;
+mod nvml;
 mod providers;
+mod reach;
 mod report;
 mod rocm;
 mod sanitizer;
 mod threads;
+mod tools;
 mod unit;
 
 use std::path::PathBuf;
@@ -33,7 +41,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, rocm, corpus, instances, cache, faults, sanitizer, threads, providers, amd, amd-emu, debian, clients.
+    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, rocm, corpus, instances, cache, faults, sanitizer, threads, tools, blas, providers, reach, harmless, amd, amd-emu, debian, dist, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -70,10 +78,15 @@ const PARTS: &[&str] = &[
     "faults",
     "sanitizer",
     "threads",
+    "tools",
+    "blas",
     "providers",
+    "reach",
+    "harmless",
     "amd",
     "amd-emu",
     "debian",
+    "dist",
     "clients",
 ];
 
@@ -115,7 +128,11 @@ pub fn run(args: &Args) -> Result<()> {
             "faults" => faults::run(&installed, &mut report),
             "sanitizer" => sanitizer::run(&installed, &mut report),
             "threads" => threads::run(&installed, args.seconds, &mut report),
+            "tools" => tools::run(&installed, &mut report),
+            "blas" => blas::run(&installed, &mut report),
             "providers" => providers::run(&installed, &mut report),
+            "reach" => reach::run(&installed, args.all || !args.only.is_empty(), &mut report),
+            "harmless" => harmless::run(&installed, &mut report),
             "amd" => amd::run(&installed, &mut report),
             "amd-emu" => unit::amd_emulator(&mut report),
             "debian" if args.only.is_empty() => report.note(
@@ -123,6 +140,11 @@ pub fn run(args: &Args) -> Result<()> {
                 Outcome::Skipped("asked for with --only debian (root, 2 GB)".to_owned()),
             ),
             "debian" => debian::run(&installed, &mut report),
+            "dist" if args.only.is_empty() => report.note(
+                "the archives, on three Debians",
+                Outcome::Skipped("asked for with --only dist (root, 3 GB, a second build)".to_owned()),
+            ),
+            "dist" => dist::run(&mut report),
             // Asked for by name, --all is not needed.
             _ => clients::run(&installed, args.all || !args.only.is_empty(), &mut report),
         }

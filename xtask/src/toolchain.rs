@@ -20,6 +20,9 @@ const WHEELS_13_5: &[&str] = &[
     "nvidia-cuda-cccl==13.3.5.0.6",
 ];
 
+/// cuBLAS for CUDA 13.5; its headers are all that is used of it.
+const CUBLAS_13_5: &str = "nvidia-cublas==13.10.0.20";
+
 /// A CUDA release that the tests build with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
@@ -90,6 +93,15 @@ impl Toolchain {
             command.arg("-ccbin").arg(host);
         }
         command
+    }
+
+    /// Has cuBLAS's headers in the toolkit: Debian's packages bring them.
+    pub fn with_cublas(&self) -> Result<()> {
+        let include = self.dir.join("include");
+        if include.join("cublasLt.h").exists() {
+            return Ok(());
+        }
+        setup::files_of_wheel(CUBLAS_13_5, "include/cublas", &include)
     }
 
     pub fn tool(&self, name: &str) -> Command {

@@ -54,10 +54,14 @@ fn program_directory(path: &mut [c_char; PATH_BYTES]) -> Option<usize> {
     target.iter().rposition(|&byte| byte == b'/'.cast_signed())
 }
 
+/// The path by which the object that holds `address` was loaded.
+pub fn path(address: *const c_void) -> Option<&'static CStr> {
+    object(address).map(|(path, _)| path)
+}
+
 /// The name by which the object that holds `address` was loaded, without its directory.
 pub fn file_name(address: *const c_void) -> Option<&'static CStr> {
-    let (name, _) = object(address)?;
-    let bytes = name.to_bytes_with_nul();
+    let bytes = path(address)?.to_bytes_with_nul();
     let start = bytes.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
     CStr::from_bytes_with_nul(bytes.get(start..)?).ok()
 }

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 pub const VERSION: &str = concat!("cudaway-comgr 1 ", env!("CARGO_PKG_VERSION"));
 /// The helper's only argument.
 pub const ARGUMENT: &str = "--serve";
-/// Seconds a request may take before the helper ends itself.
-pub const LIMIT_S: u64 = 300;
+/// Seconds a request may take before the helper ends itself, if the client does not want less.
+pub const LIMIT_S: u32 = 300;
 /// Seconds without a request after which a helper ends itself.
 pub const IDLE_S: u64 = 30;
 /// Longest frame that is believed.
@@ -31,6 +31,8 @@ pub struct Request {
     pub compiler: Compiler,
     pub target: String,
     pub text: String,
+    /// Seconds that it may take.
+    pub limit_s: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +115,7 @@ impl Request {
             second,
             self.target.as_bytes(),
             self.text.as_bytes(),
+            &self.limit_s.to_le_bytes(),
         ])
     }
 
@@ -132,7 +135,9 @@ impl Request {
             "tools" => Compiler::Tools { compiler: first, linker: second },
             _ => return Err(Error::Form("a compiler of no kind")),
         };
-        Ok(Request { compiler, target: fields.text()?.to_owned(), text: fields.text()?.to_owned() })
+        let (target, text) = (fields.text()?.to_owned(), fields.text()?.to_owned());
+        let limit = fields.bytes()?.try_into().map_err(|_| Error::Form("a limit that is no number"))?;
+        Ok(Request { compiler, target, text, limit_s: u32::from_le_bytes(limit) })
     }
 }
 
@@ -171,6 +176,7 @@ mod tests {
             compiler: Compiler::Tools { compiler: "/bin/clang".into(), linker: "/bin/ld.lld".into() },
             target: "gfx90a:xnack-".into(),
             text: "define void @f() { ret void }\n".into(),
+            limit_s: 300,
         }
     }
 

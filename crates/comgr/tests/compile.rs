@@ -2,7 +2,11 @@
 
 mod support;
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use comgr::{Compiler, Error, Setup};
+use config::Config;
 use support::{FATAL, Rig, library, request, store, tools};
 
 /// Offsets and sizes by AMD's ABI: a pointer, an integer behind it, and the segment's end a multiple of 4.
@@ -48,8 +52,7 @@ fn a_target_that_one_does_not_know_is_the_next_ones() {
     let code = rig.compiler(both()).compile(&request("gfx1100", &store(3))).unwrap();
     check_store(&code, "gfx1100", 32);
     // Known to the cache: another process asks neither.
-    let setup =
-        Setup { helper: Err("not this time".to_owned()), backends: both(), cache: rig.cache, n_helpers: 1 };
+    let setup = Setup { helper: Err("not this time".to_owned()), ..rig.setup(both()) };
     check_store(&Compiler::new(setup).compile(&request("gfx1100", &store(3))).unwrap(), "gfx1100", 32);
     let error = rig.compiler(both()).compile(&request("gfx9999", &store(3))).unwrap_err();
     let Error::NoCompiler { target, tried } = error else { panic!("{error}") };
@@ -61,8 +64,7 @@ fn a_target_that_one_does_not_know_is_the_next_ones() {
 fn another_text_target_or_translator_is_another_entry() {
     let rig = Rig::new();
     rig.compiler(library()).compile(&request("gfx90a", &store(4))).unwrap();
-    let setup =
-        || Setup { helper: Err("none".to_owned()), backends: library(), cache: rig.cache, n_helpers: 1 };
+    let setup = || Setup { helper: Err("none".to_owned()), ..rig.setup(library()) };
     let ask = |target, text: &str, translator| {
         let request = comgr::Request { translator, ..request(target, text) };
         Compiler::new(setup()).compile(&request).map(drop)
@@ -135,17 +137,46 @@ fn without_compilers_or_helper_the_error_says_what_was_looked_for() {
     let rig = Rig::new();
     let error = rig.compiler(vec![]).compile(&request("gfx90a", &store(1))).unwrap_err();
     assert_eq!(error.to_string(), "nothing here compiles for gfx90a: no libamd_comgr, no clang with ld.lld");
-    let setup = Setup {
-        helper: Ok("/nowhere/cudaway-comgr".into()),
-        backends: library(),
-        cache: rig.cache,
-        n_helpers: 1,
-    };
+    let setup = Setup { helper: Ok("/nowhere/cudaway-comgr".into()), ..rig.setup(library()) };
     let error = Compiler::new(setup).compile(&request("gfx90a", &store(1))).unwrap_err();
     let Error::NoHelper(why) = error else { panic!("{error}") };
     assert!(why.contains("/nowhere/cudaway-comgr: No such file"), "{why}");
     // A program that is no helper says nothing that could be a reply.
-    let setup = Setup { helper: Ok("/bin/true".into()), backends: library(), cache: rig.cache, n_helpers: 1 };
+    let setup = Setup { helper: Ok("/bin/true".into()), ..rig.setup(library()) };
     let error = Compiler::new(setup).compile(&request("gfx90a", &store(1))).unwrap_err();
     assert!(matches!(error, Error::Crashed { .. }), "{error}");
+}
+
+/// Neither the helper nor the compiler that it started are there any more, and the next kernel has a new one.
+#[test]
+fn a_compiler_that_never_returns_is_ended() {
+    let rig = Rig::new();
+    let root = tempfile::tempdir().unwrap();
+    let bin = root.path().join("llvm/bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    let place = root.path().join("process");
+    let never = format!("#!/bin/sh\necho $$ > {}\nexec sleep 1000\n", place.display());
+    for (name, text) in [("llc", never.as_str()), ("ld.lld", "#!/bin/sh\nexit 1\n")] {
+        let path = bin.join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let config = Config::read(|name| match name {
+        "CUDAWAY_ROCM_ROOT" => Some(root.path().display().to_string()),
+        "CUDAWAY_GFX_COMPILER" => Some("tools".into()),
+        _ => None,
+    });
+    let setup = Setup { limit_s: 1, ..rig.setup(comgr::backends(&config)) };
+    let error = Compiler::new(setup).compile(&request("gfx90a", &store(1))).unwrap_err();
+    let compiler = bin.join("llc").display().to_string();
+    assert!(matches!(&error, Error::TimedOut { compiler: it, seconds: 1 } if *it == compiler), "{error}");
+    let process = std::fs::read_to_string(&place).unwrap();
+    let at = Path::new("/proc").join(process.trim());
+    let is_there = || std::fs::read_to_string(at.join("stat")).is_ok_and(|it| !it.contains(") Z "));
+    let begun = std::time::Instant::now();
+    while is_there() {
+        assert!(begun.elapsed().as_secs() < 20, "the compiler goes on");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(rig.processes().is_empty());
 }

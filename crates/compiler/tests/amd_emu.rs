@@ -14,18 +14,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use compiler::gcn::services::{CAPACITY, Fault, Kind, RECORDS, TAKEN};
-use compiler::gcn::{Code, Launch, Target, Variables, compile};
+use compiler::gcn::{Code, Launch, Target, Variables, compile, heap};
 use compiler::{Module, Source};
 use form::Row;
 use gcn_batch::{code_object, merged, ptx_files};
 
-const TARGETS: [&str; 2] = ["gfx1100", "gfx942"];
+/// The GPUs, and the rows that run there: all, or those of a folder where a generation is different.
+const TARGETS: [(&str, &str); 3] = [("gfx1100", ""), ("gfx942", ""), ("gfx1201", "matrix/")];
 
 /// Where things lie in the emulator's memory, which is the runner's.
 const RESULTS: u64 = 0x1100_0000_0000;
 const VARIABLES: u64 = 0x1000_0000_0000;
 const WORKSPACE: u64 = 0x1200_0000_0000;
 const SERVICES: u64 = 0x1300_0000_0000;
+const HEAP: u64 = 0x1400_0000_0000;
+/// As CUDA's.
+const HEAP_BYTES: u64 = 8 << 20;
 /// Bytes around the results that nobody may write.
 const GUARD: usize = 256;
 
@@ -44,13 +48,14 @@ fn rows_give_their_results_on_the_emulator() {
     };
     let wanted = std::env::var("GCN").unwrap_or_default();
     let mut failures = vec![];
-    for name in TARGETS.iter().filter(|name| name.contains(&wanted)) {
-        failures.extend(run(name, Path::new(&tinygrad)));
+    for (name, rows) in TARGETS.iter().filter(|(name, _)| name.contains(&wanted)) {
+        failures.extend(run(name, rows, Path::new(&tinygrad)));
     }
     let known = known();
     let is_known = |failure: &&String| known.iter().any(|known| failure.contains(known.as_str()));
     let (expected, unexpected): (Vec<&String>, Vec<&String>) = failures.iter().partition(is_known);
     println!("{} failures are known: tools/amd-emu/known.txt", expected.len());
+    expected.iter().for_each(|failure| println!("  {failure}"));
     assert!(
         unexpected.is_empty(),
         "{} rows fail:\n{}",
@@ -101,7 +106,7 @@ OUT:
 #[test]
 fn what_a_kernel_says_stands_in_the_services_buffer() {
     let Some(tinygrad) = std::env::var_os("TINYGRAD") else { return };
-    for name in TARGETS {
+    for (name, _) in TARGETS {
         let target: Target = name.parse().unwrap();
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("services-{name}"));
         std::fs::create_dir_all(&folder).unwrap();
@@ -184,13 +189,13 @@ fn known() -> Vec<String> {
     lines.map(|line| line.split("  ").next().unwrap_or(line).to_owned()).collect()
 }
 
-fn run(name: &str, tinygrad: &Path) -> Vec<String> {
+fn run(name: &str, part: &str, tinygrad: &Path) -> Vec<String> {
     let target: Target = name.parse().unwrap();
     // Runs of different rows at the same time do not meet.
     let rows = std::env::var("ROWS").unwrap_or_default().replace('/', "-");
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("emu-{name}-{rows}"));
     std::fs::create_dir_all(&folder).unwrap();
-    let (cases, refused) = cases(&target, &folder);
+    let (cases, refused) = cases(&target, part, &folder);
     // Two runners: what they take longest for is compiling each form of an instruction once.
     let parts: Vec<Vec<&Case>> = (0..2).map(|part| cases.iter().skip(part).step_by(2).collect()).collect();
     let failures: Vec<String> = std::thread::scope(|scope| {
@@ -213,14 +218,14 @@ fn run(name: &str, tinygrad: &Path) -> Vec<String> {
 }
 
 /// All rows of kernels that can be made, with their code objects in `folder`, and how many cannot.
-fn cases(target: &Target, folder: &Path) -> (Vec<Case>, usize) {
+fn cases(target: &Target, part: &str, folder: &Path) -> (Vec<Case>, usize) {
     let (mut cases, mut codes, mut refused) = (vec![], vec![], 0);
     let rows = Path::new(env!("CARGO_MANIFEST_DIR")).join("../hip-cpu/tests/run");
     let wanted = std::env::var("ROWS").unwrap_or_default();
     let object = folder.join("all.hsaco");
     for file in ptx_files(&rows) {
         let name = file.strip_prefix(&rows).unwrap().to_string_lossy().into_owned();
-        if !name.contains(&wanted) {
+        if !name.contains(&wanted) || !name.contains(part) {
             continue;
         }
         let text = std::fs::read_to_string(&file).unwrap();
@@ -269,11 +274,15 @@ fn launch(module: &Module, kernel: usize, code: &Code, number: usize, row: &Row,
         block: row.how.block,
         dynamic_shared: row.how.dynamic_shared,
         multiprocessors: 4,
+        heap: if code.uses_heap { HEAP } else { 0 },
     };
     let size: usize = row.results.iter().map(|it| it.bytes()).sum::<usize>() + 2 * GUARD;
     let mut memory = vec![block(RESULTS, size as u64, &[(0, vec![0xa5; size])])];
     if variables.bytes() > 0 {
         memory.push(block(VARIABLES, variables.bytes(), &variables.initial(module.globals(), VARIABLES)));
+    }
+    if code.uses_heap {
+        memory.push(block(HEAP, HEAP_BYTES, &[(0, heap::header(HEAP_BYTES))]));
     }
     if row.how.cooperative {
         memory.push(block(WORKSPACE, 8, &[(0, vec![8, 0, 0, 0])]));
@@ -283,7 +292,7 @@ fn launch(module: &Module, kernel: usize, code: &Code, number: usize, row: &Row,
          \"memory\": [{}], \"read\": [{RESULTS}, {size}]}}",
         object.to_str().unwrap(),
         row.how.grid,
-        row.how.block,
+        code.packing.block(row.how.block),
         row.how.dynamic_shared,
         hex(&code.kernarg.fill(&params, &launch)),
         memory.join(", ")

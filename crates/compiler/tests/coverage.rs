@@ -56,7 +56,8 @@ fn on_gpus(example: &str) -> [bool; 2] {
     let program = load(example);
     GPUS.map(|name| {
         let target: Target = name.parse().expect("a target");
-        program.kernels[0].body.is_ok() && gcn::emit(&program, &program.kernels[0], &target).is_ok()
+        program.kernels[0].body.is_ok()
+            && gcn::emit(&program, &program.kernels[0], &target, gcn::Blocks::Declared).is_ok()
     })
 }
 
@@ -104,7 +105,8 @@ fn the_list_of_instructions_is_what_the_lowering_does() {
          # PTX instructions\n\n\
          Every example is lowered to IR and emitted in setting L by the test that writes this page: yes, no, or how many of\n\
          the alternatives. wave32 and wave64: LLVM IR is made for AMD GPUs (gfx10 and later; gfx9); `crates/compiler/tests/gcn.rs`\n\
-         has LLVM compile the kernels of `run/`, and `cargo xtask test --only amd-emu` runs their rows. The last column names the tests that run the form and look at what it gives, in\n\
+         has LLVM compile the kernels of `run/`, and `cargo xtask test --only amd-emu` runs their rows. gfx9 is gfx942 here, which has no textures; gfx900 to gfx90c\n\
+         have those of the wave32 column. The last column names the tests that run the form and look at what it gives, in\n\
          `crates/hip-cpu/tests`: `oracle::…` sweeps it against exact arithmetic, `run/…` has rows with expected values.\n\
          What is a no makes the kernel that uses it fail alone, with file, line and column in the JIT log. Features of targets\n\
          such as sm_90a, which PTX for another target cannot use, are listed but not counted.\n",

@@ -84,3 +84,17 @@ fn check(folder: &Path, part: &str, codes: &[&Code], name: &str) {
         is("wavefront_size", wave);
     }
 }
+
+/// The instruction, its place, and words: nothing of how the compiler writes it down for itself.
+#[test]
+fn an_instruction_that_is_not_there_is_named_as_it_stands() {
+    let text = ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry k(.param .u64 p)\n{\n\
+                .reg .b32 %r<9>; .reg .b64 %rd<3>;\n.shared .align 128 .b8 tile[128];\nld.param.u64 %rd1, [p];\n\
+                mov.u32 %r1, tile;\nmov.u32 %r2, 0;\n\
+                cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd1, {%r2}], [%r1];\nret;\n}\n";
+    let module = Module::link(vec![Source { name: "x.ptx".to_owned(), text: text.to_owned() }]).unwrap();
+    let errors = compiler::gcn::compile(&module, 0, &"gfx1100".parse().unwrap()).unwrap_err();
+    let said = errors[0].to_string();
+    let expected = "x.ptx:11:1: error: instruction 'cp.async.bulk.tensor.1d.global.shared::cta.bulk_group' is not supported on gfx1100";
+    assert_eq!(said, expected);
+}

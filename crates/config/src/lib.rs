@@ -24,6 +24,17 @@ pub enum DeviceChoice {
     Path(PathBuf),
 }
 
+/// One entry of `CUDAWAY_BLAS`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlasChoice {
+    /// hipBLAS for AMD GPUs, the CPU's own for the CPU device.
+    Auto,
+    Hip,
+    Cpu,
+    /// A library: with names of cuBLAS, in front of ours; with hipBLAS's; or with CBLAS's.
+    Path(PathBuf),
+}
+
 /// `CUDAWAY_CPU_SETTING`: how the CPU device runs a block (docs/architecture.md, "Settings").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CpuSetting {
@@ -54,6 +65,7 @@ pub enum GfxCompiler {
 #[derive(Clone, Debug)]
 pub struct Config {
     pub devices: Vec<DeviceChoice>,
+    pub blas: Vec<BlasChoice>,
     pub rocm_root: Option<PathBuf>,
     /// Reported compute capability (major, minor).
     pub compute_capability: (u32, u32),
@@ -82,6 +94,8 @@ pub struct Config {
     pub leaks: bool,
     pub log: Option<String>,
     pub log_file: Option<PathBuf>,
+    /// Every call is written to `PREFIX.PID` (crates/trace).
+    pub trace: Option<PathBuf>,
     /// Values that were not understood, one sentence each.
     pub complaints: Vec<String>,
 }
@@ -92,8 +106,10 @@ pub const DEFAULT_COMPUTE_CAPABILITY: (u32, u32) = (9, 0);
 pub const DEFAULT_DRIVER_VERSION: u32 = 13050;
 pub const DEFAULT_CACHE_MAX_BYTES: u64 = 1 << 30;
 
-/// The variables, for docs and tests: name and meaning. `CUDAWAY_TAKEOVER` is read by `interpose` before `main`.
+/// The variables, for docs and tests: name and meaning. `CUDAWAY_TAKEOVER` is read by `interpose` before `main`,
+/// `CUDAWAY_HOOKS` by the hooks object, `CUDAWAY_NVJITLINK` by libnvJitLink.so.N.
 pub const VARIABLES: &[(&str, &str)] = &[
+    ("CUDAWAY_BLAS", "who computes for cuBLAS: auto, hip, cpu or a library's path; a list combines them"),
     ("CUDAWAY_CACHE_DIR", "where compiled kernels are kept"),
     ("CUDAWAY_CACHE_MAX_MB", "bound of that directory in MiB; 0 keeps nothing"),
     ("CUDAWAY_COMGR_HELPER", "the program cudaway-comgr, which compiles for AMD GPUs"),
@@ -106,13 +122,19 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_DRIVER_VERSION", "driver version reported to programs, as X.Y"),
     ("CUDAWAY_DUMP_DIR", "directory that receives PTX and LLVM IR of every kernel compiled"),
     ("CUDAWAY_GFX_COMPILER", "auto, tools (clang and ld.lld) or libamd_comgr's path"),
+    ("CUDAWAY_HOOKS", "dlsym, dlopen, log: what libcudaway_hooks.so does"),
     ("CUDAWAY_LEAKS", "1 prints at the end what was never freed on the CPU device"),
     ("CUDAWAY_LOG", "off, error, warn, info, debug, trace, or area=level,…"),
     ("CUDAWAY_LOG_FILE", "log file instead of stderr"),
+    ("CUDAWAY_NVJITLINK", "path of a libnvJitLink that goes in front of ours"),
     ("CUDAWAY_PROFILE", "1 prints at the end what every kernel took on the CPU device"),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
+    (
+        "CUDAWAY_TRACE",
+        "prefix of the files that get every call, a line of JSON each; cudaway trace reads them",
+    ),
 ];
 
 /// The process's configuration; the environment is read on the first call.
@@ -187,6 +209,7 @@ impl Config {
 
         Config {
             devices: devices(var("CUDAWAY_DEVICE").as_deref().unwrap_or("auto")),
+            blas: blas(var("CUDAWAY_BLAS").as_deref().unwrap_or("auto")),
             rocm_root: var("CUDAWAY_ROCM_ROOT").map(PathBuf::from),
             compute_capability: compute_capability.unwrap_or(DEFAULT_COMPUTE_CAPABILITY),
             driver_version: driver_version
@@ -205,6 +228,7 @@ impl Config {
             leaks: leaks.unwrap_or(false),
             log: var("CUDAWAY_LOG"),
             log_file: var("CUDAWAY_LOG_FILE").map(PathBuf::from),
+            trace: var("CUDAWAY_TRACE").map(PathBuf::from),
             complaints,
         }
     }
@@ -231,6 +255,18 @@ pub fn rocm_roots(named: Option<&Path>, var: impl Fn(&str) -> Option<OsString>) 
 
 /// The folders below ROCm's directory in which its libraries are.
 pub const ROCM_LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
+
+fn blas(list: &str) -> Vec<BlasChoice> {
+    let choices = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+    choices
+        .map(|entry| match entry {
+            "auto" => BlasChoice::Auto,
+            "hip" => BlasChoice::Hip,
+            "cpu" => BlasChoice::Cpu,
+            path => BlasChoice::Path(PathBuf::from(path)),
+        })
+        .collect()
+}
 
 fn devices(list: &str) -> Vec<DeviceChoice> {
     list.split(',')

@@ -11,10 +11,12 @@
 #[path = "generated/driver.rs"]
 mod driver;
 mod kernel_node;
+mod known;
 pub mod out;
 pub mod proc_address;
 pub mod runtime;
 mod special;
 
 pub use driver::*;
+pub use known::CudawayDevice;
 pub use special::*;

@@ -23,6 +23,7 @@ mod jit;
 pub mod object;
 pub mod process;
 mod shown;
+mod visible;
 
 pub use entry::{entry, entry_per_thread, missing, on_news};
 pub use error::{Error, Result, describe};

@@ -10,10 +10,15 @@ use hip_sys::Provider;
 use parking_lot::Mutex;
 
 use crate::object::Device;
+use crate::object::device::Target;
+use crate::object::gfx::timing;
 use crate::{Error, Result};
 
 pub struct Driver {
+    /// Those that the process sees: by their CUDA numbers.
     pub devices: Vec<Device>,
+    /// What `CUDA_VISIBLE_DEVICES` hides.
+    hidden: Vec<Device>,
     pub providers: Vec<&'static Provider>,
 }
 
@@ -47,7 +52,10 @@ pub fn not_gone() -> Result {
 /// `cuInit`: opens the providers and lists their devices. Every later call gives the first one's answer.
 pub fn initialize() -> Result<&'static Driver> {
     not_gone()?;
-    let driver = DRIVER.get_or_init(open_devices).as_ref().map_err(|error| *error)?;
+    let driver = opened()?;
+    if driver.devices.is_empty() {
+        return Err(Error::NoDevice);
+    }
     if PHASE.compare_exchange(NEW, READY, Ordering::AcqRel, Ordering::Acquire).is_ok() {
         // SAFETY: `leave` is a C function that lives as long as this library, which is never unloaded while the
         // process ends: the C library runs a library's own handlers before it goes.
@@ -56,8 +64,22 @@ pub fn initialize() -> Result<&'static Driver> {
     Ok(driver)
 }
 
+fn opened() -> Result<&'static Driver> {
+    DRIVER.get_or_init(open_devices).as_ref().map_err(|error| *error)
+}
+
+/// All devices, also those that the process does not see, in the order of their providers. It is no `cuInit`.
+pub fn all_devices() -> Result<Vec<&'static Device>> {
+    not_gone()?;
+    let driver = opened()?;
+    let mut all: Vec<&Device> = driver.devices.iter().chain(&driver.hidden).collect();
+    all.sort_by_key(|device| device.place);
+    Ok(all)
+}
+
 /// From here on every call answers `CUDA_ERROR_DEINITIALIZED`, as NVIDIA's driver does during exit.
 extern "C" fn leave() {
+    timing::collect();
     PHASE.store(GONE, Ordering::Release);
 }
 
@@ -98,13 +120,34 @@ fn open_devices() -> Result<Driver> {
         tracing::error!(target: "cudaway::driver", "cuInit: no provider has a device");
         return Err(Error::NoDevice);
     }
+    let (devices, hidden) = visible(devices);
+    if devices.is_empty() {
+        tracing::error!(target: "cudaway::driver", "cuInit: CUDA_VISIBLE_DEVICES shows none of the {} devices", hidden.len());
+    }
     for device in &devices {
         tracing::info!(
             target: "cudaway::driver",
             "device {}: {} ({}, {} MiB)", device.ordinal, device.name, device.arch, device.total_memory >> 20
         );
     }
-    Ok(Driver { devices, providers })
+    Ok(Driver { devices, hidden, providers })
+}
+
+/// The devices that `CUDA_VISIBLE_DEVICES` names, in its order; and the others.
+fn visible(all: Vec<Device>) -> (Vec<Device>, Vec<Device>) {
+    let Some(list) = std::env::var_os("CUDA_VISIBLE_DEVICES") else { return (all, Vec::new()) };
+    // ROCm heeds the variable itself: its GPUs are hidden and numbered already.
+    if all.iter().any(|device| device.target != Target::Cpu) {
+        return (all, Vec::new());
+    }
+    let uuids: Vec<[u8; 16]> = all.iter().map(|device| device.uuid).collect();
+    let mut all: Vec<Option<Device>> = all.into_iter().map(Some).collect();
+    let places = crate::visible::places(&list.to_string_lossy(), &uuids);
+    let mut shown: Vec<Device> = places.into_iter().filter_map(|place| all[place].take()).collect();
+    for (ordinal, device) in (0..).zip(&mut shown) {
+        device.ordinal = ordinal;
+    }
+    (shown, all.into_iter().flatten().collect())
 }
 
 /// Providers stay open for the process's life: their code may run in any thread at any time.

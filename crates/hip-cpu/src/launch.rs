@@ -235,7 +235,7 @@ impl Launched {
             shared_bytes: self.shared_bytes,
             sanitizer: watched.as_ref(),
         };
-        let start = config::get().profile.then(Instant::now);
+        let start = profile::is_wanted().then(Instant::now);
         let fault = exec::run(&grid).err();
         if let Some(start) = start {
             profile::ran(&function.header().name, self.shape.block, code.best(), start.elapsed());

@@ -21,6 +21,7 @@ mod leaks;
 pub mod memory;
 pub mod module;
 mod pending;
+mod presence;
 mod profile;
 pub mod stream;
 pub mod texture;

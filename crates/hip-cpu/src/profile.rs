@@ -1,4 +1,4 @@
-//! `CUDAWAY_PROFILE=1`: what every kernel took, printed when the process ends.
+//! `CUDAWAY_PROFILE=1`: what every kernel took, printed when the process ends. `CUDAWAY_TRACE` gets every launch as it ends.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
@@ -54,8 +54,19 @@ pub fn made(name: &str, block: [u32; 3], kernel: &Kernel, took: Duration) {
     }
 }
 
+/// Whether launches are to be timed.
+pub fn is_wanted() -> bool {
+    config::get().profile || trace::is_on()
+}
+
 /// A launch ran on the device for so long, from its first block to its last.
 pub fn ran(name: &str, block: [u32; 3], kernel: &Kernel, took: Duration) {
+    if trace::is_on() {
+        trace::kernel(name, &at_exit::demangled(name), took);
+    }
+    if !config::get().profile {
+        return;
+    }
     note(name, block, kernel, |taken| {
         taken.shortest = if taken.launches == 0 { took } else { taken.shortest.min(took) };
         taken.longest = taken.longest.max(took);

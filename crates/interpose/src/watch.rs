@@ -141,7 +141,9 @@ fn consider(object: &LinkMap, is_program: bool, startup: bool) {
     let mut found = None;
     if !is_program {
         loaded.runs = false;
-        if !name.is_empty() {
+        // Ours is by far the largest file that most programs then have, with many names like a runtime's.
+        let is_own = crate::own_info().is_some_and(|own| own.dli_fbase.addr() == object.bias);
+        if !name.is_empty() && !is_own {
             found = takeover::consider(loaded);
         }
     } else if startup {

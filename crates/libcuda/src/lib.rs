@@ -1,9 +1,11 @@
-//! `libcuda.so.1`: the 729 generated exports, CUDAway's own three, and the constructor that takes static runtimes over.
+//! `libcuda.so.1`: the 729 generated exports, CUDAway's own five, and the constructor that takes static runtimes over.
 //! Nothing else: what calls mean is in `driver`.
 
 use core::ffi::{c_char, c_int, c_void};
 
-use driver::api::cudaway::{CudawayConfig, config_now, forward};
+use cuda_abi::out::Out;
+use cuda_abi::{CUresult, CUstream, CudawayDevice};
+use driver::api::cudaway::{CudawayConfig, CudawayHipStream, config_now, devices, forward, hip_stream};
 
 mod generated {
     //! Made by `cargo xtask codegen`.
@@ -64,4 +66,38 @@ pub extern "C" fn cudaway_runtime_instance(address: *const c_void) -> *const c_v
     let found =
         if address.is_null() { interpose::any_instance() } else { interpose::instance_of(address.addr()) };
     found.map_or(core::ptr::null(), core::ptr::without_provenance)
+}
+
+/// Who all devices are, also hidden ones; see `driver::api::cudaway::devices`.
+///
+/// # Safety
+/// `list` is NULL or has room for `room` elements of `size_bytes`; `count` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaway_devices(
+    size_bytes: usize,
+    list: *mut CudawayDevice,
+    room: c_int,
+    count: *mut c_int,
+) -> CUresult {
+    driver::entry("cudaway_devices", || {
+        // SAFETY: the caller's promise.
+        unsafe { devices(size_bytes, list, room, Out::new(count, "count")?) }
+    })
+}
+
+/// The HIP stream behind a CUDA stream and the provider's number of its device, to which the thread is bound then. With
+/// `enqueues` a capture of the stream ends, as what the caller enqueues can be in no graph.
+///
+/// # Safety
+/// `answer` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaway_hip_stream(
+    stream: CUstream,
+    enqueues: c_int,
+    answer: *mut CudawayHipStream,
+) -> CUresult {
+    driver::entry("cudaway_hip_stream", || {
+        // SAFETY: the caller's promise.
+        hip_stream(stream, enqueues != 0, unsafe { Out::new(answer, "answer") }?)
+    })
 }

@@ -15,6 +15,8 @@ use crate::{Error, Result, registry};
 thread_local! {
     /// What the last cudaSetDevice of this thread chose.
     static CHOSEN: Cell<c_int> = const { Cell::new(0) };
+    /// Whether the thread has had a context by [`attach`].
+    static HAS_ATTACHED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// One device of the driver's list, and what never changes about it.
@@ -132,7 +134,22 @@ pub fn attach() -> Result<&'static Driver> {
     } else if !registry::managed_variables_are_loaded() {
         registry::load_managed_variables()?;
     }
+    HAS_ATTACHED.set(true);
     Ok(driver)
+}
+
+/// As [`attach`], for calls that programs make in numbers: a thread that has attached before asks the driver for a context
+/// only where the call finds none.
+#[inline]
+pub fn with_context(mut call: impl FnMut(&'static Driver) -> Result) -> Result {
+    const NO_CONTEXT: Result = Err(Error::Driver(CUresult::CUDA_ERROR_INVALID_CONTEXT));
+    if HAS_ATTACHED.get() && registry::managed_variables_are_loaded() {
+        match call(driver::get()?) {
+            NO_CONTEXT => {}
+            answer => return answer,
+        }
+    }
+    call(attach()?)
 }
 
 /// The device of this thread's next call.

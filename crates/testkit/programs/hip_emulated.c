@@ -144,6 +144,7 @@ status hipDeviceGetAttribute(int *value, int attribute, int device)
     case 63: *value = 4; return SUCCESS;                               // multiprocessors
     case 10: case 24: case 85: *value = 1; return SUCCESS;             // cooperative, managed, unified addresses
     case 74: case 75: case 76: *value = 65536; return SUCCESS;         // shared memory
+    case 81: case 82: *value = 256; return SUCCESS;                    // beginnings of textures, and of their rows
     case 87: *value = strncmp(gpu(), "gfx9", 4) ? 32 : 64; return SUCCESS;
     case 10017: *value = 100000; return SUCCESS;                       // constant clock, kHz
     default: return INVALID_VALUE;
@@ -337,3 +338,146 @@ status hipModuleLaunchKernel(struct function *function, unsigned gx, unsigned gy
         return INVALID_VALUE;
     return launch(function, (unsigned[]){gx, gy, gz, bx, by, bz}, shared, extra[1], *(size_t *)extra[3]);
 }
+
+// Arrays, textures and surfaces: descriptors of gfx11 by AMD's ISA document, with rows one behind the other.
+struct array_description { size_t width, height, depth; int format; unsigned channels, flags; };
+struct array { char *data; size_t size[3], element, pitch; int format; unsigned channels, is_layered; };
+enum { LAYERED = 1, ARRAY = 0, MIPMAPPED = 1, LINEAR = 2, PITCHED = 3, AS_INTEGER = 1, NORMALIZED = 2, SRGB = 0x10 };
+
+static size_t element_bytes(int format, unsigned channels)
+{
+    return channels * (format == 0x01 || format == 0x08 ? 1 : format == 0x02 || format == 0x09 || format == 0x10 ? 2 : 4);
+}
+
+status hipArray3DCreate(struct array **to, const struct array_description *of)
+{
+    // As HIP: no cubemaps.
+    if (of->flags & ~(LAYERED | 2u | 8u) || of->width == 0)
+        return INVALID_VALUE;
+    struct array *array = calloc(1, sizeof *array);
+    *array = (struct array){NULL, {of->width, of->height, of->depth}, element_bytes(of->format, of->channels), 0, of->format, of->channels, of->flags & LAYERED};
+    array->pitch = (of->width * array->element + 255) / 256 * 256;
+    size_t rows = (of->height ? of->height : 1) * (of->depth ? of->depth : 1);
+    *to = array;
+    return hipMalloc((void **)&array->data, array->pitch * rows);
+}
+
+status hipArrayDestroy(struct array *array)
+{
+    status answer = hipFree(array->data);
+    free(array);
+    return answer;
+}
+
+struct copy_end { size_t x, y, z, level; int type; char *host, *device; struct array *array; size_t pitch, height; };
+struct copy_3d { struct copy_end from, to; size_t width, height, depth; };
+
+// ROCm 6: host memory is 1, the device's 2, an array 10.
+static char *row(const struct copy_end *it, size_t y, size_t z)
+{
+    if (it->type == 10) {
+        size_t height = it->array->size[1] ? it->array->size[1] : 1;
+        return it->array->data + ((it->z + z) * height + it->y + y) * it->array->pitch + it->x;
+    }
+    return (it->type == 1 ? it->host : it->device) + ((it->z + z) * it->height + it->y + y) * it->pitch + it->x;
+}
+
+status hipDrvMemcpy3D(const struct copy_3d *copy)
+{
+    for (size_t z = 0; z < copy->depth; z++)
+        for (size_t y = 0; y < copy->height; y++)
+            memmove(row(&copy->to, y, z), row(&copy->from, y, z), copy->width);
+    return SUCCESS;
+}
+status hipDrvMemcpy3DAsync(const struct copy_3d *copy, void *stream) { return hipDrvMemcpy3D(copy); }
+
+// The image format's number: fractions and elements without and with a sign, floats; of 1, 2 and 4 channels.
+static unsigned format_number(int format, unsigned channels, unsigned flags)
+{
+    static const unsigned char of_8[4][3] = {{1, 14, 42}, {2, 15, 43}, {5, 18, 46}, {6, 19, 47}};
+    static const unsigned char of_16[5][3] = {{7, 23, 51}, {8, 24, 52}, {11, 27, 55}, {12, 28, 56}, {13, 29, 57}};
+    static const unsigned char of_32[3][3] = {{20, 48, 61}, {21, 49, 62}, {22, 50, 63}};
+    unsigned nth = channels == 4 ? 2 : channels - 1, is_element = flags & AS_INTEGER ? 2 : 0;
+    switch (format) {
+    case 0x01: return flags & SRGB ? 66 : of_8[is_element][nth];
+    case 0x08: return of_8[is_element + 1][nth];
+    case 0x02: return of_16[is_element][nth];
+    case 0x09: return of_16[is_element + 1][nth];
+    case 0x10: return of_16[4][nth];
+    case 0x03: return of_32[0][nth];
+    case 0x0a: return of_32[1][nth];
+    default: return of_32[2][nth];
+    }
+}
+
+// The descriptors behind a handle; `kind` 0 is linear memory.
+static status object(uint32_t **to, char *data, const size_t *size, size_t pitch, int format, unsigned channels, unsigned flags, unsigned kind)
+{
+    status answer = hipMalloc((void **)to, 256);
+    if (answer != SUCCESS)
+        return answer;
+    uint32_t *words = *to, number = format_number(format, channels, flags), width = size[0] - 1;
+    size_t bytes = element_bytes(format, channels);
+    uint32_t order = channels == 1 ? 4 | 1 << 9 : channels == 2 ? 4 | 5 << 3 | 1 << 9 : 4 | 5 << 3 | 6 << 6 | 7 << 9;
+    memset(words, 0, 256);
+    if (kind == 0) {
+        words[0] = (uint64_t)data;
+        words[1] = (uint64_t)data >> 32 | bytes << 16;
+        words[2] = size[0] * bytes;
+        words[3] = order | number << 12;
+    } else {
+        words[0] = (uint64_t)data >> 8;
+        words[1] = (uint64_t)data >> 40 | number << 20 | (width & 3) << 30;
+        words[2] = width >> 2 | (size[1] ? size[1] - 1 : 0) << 14;
+        words[3] = order | kind << 28;
+        words[4] = kind == 8 || kind == 9 ? pitch / bytes - 1 : size[2] - 1;
+    }
+    words[10] = size[0];
+    return SUCCESS;
+}
+
+static unsigned kind_of(const struct array *array)
+{
+    if (array->is_layered)
+        return array->size[1] ? 13 : 12;
+    return array->size[2] ? 10 : array->size[1] ? 9 : 8;
+}
+
+struct resource { int type; union { struct array *array; struct { char *at; int format; unsigned channels; size_t width, height, pitch; } memory; int room[32]; } of; unsigned flags; };
+struct sampler { int modes[3], filter; unsigned flags, anisotropy; int level_filter; float bias, least, most, border[4]; int room[12]; };
+
+status hipTexObjectCreate(uint32_t **to, const struct resource *of, const struct sampler *sampler, const void *view)
+{
+    // As HIP: what only levels need is not there.
+    if (of->type == MIPMAPPED || sampler->anisotropy || sampler->bias != 0 || sampler->least != 0 || sampler->most != 0)
+        return 801;
+    status answer;
+    if (of->type == ARRAY) {
+        const struct array *it = of->of.array;
+        answer = object(to, it->data, it->size, it->pitch, it->format, it->channels, sampler->flags, kind_of(it));
+    } else if (of->type == LINEAR) {
+        // What is a width elsewhere is bytes here.
+        size_t size[3] = {of->of.memory.width / element_bytes(of->of.memory.format, of->of.memory.channels)};
+        answer = object(to, of->of.memory.at, size, 0, of->of.memory.format, of->of.memory.channels, sampler->flags, 0);
+    } else {
+        size_t size[3] = {of->of.memory.width, of->of.memory.height};
+        answer = object(to, of->of.memory.at, size, of->of.memory.pitch, of->of.memory.format, of->of.memory.channels, sampler->flags, 9);
+    }
+    if (answer != SUCCESS)
+        return answer;
+    // As HIP: the first axis' mode for all; what counts elements is not repeated.
+    static const unsigned numbers[4] = {0, 2, 1, 6};
+    int is_normalized = (sampler->flags & NORMALIZED) != 0;
+    unsigned mode = is_normalized || sampler->modes[0] == 3 ? numbers[sampler->modes[0]] : 2;
+    (*to)[12] = mode * 0111 | !is_normalized << 15;
+    (*to)[14] = sampler->filter << 20 | sampler->filter << 22;
+    return SUCCESS;
+}
+status hipTexObjectDestroy(void *at) { return hipFree(at); }
+
+status hipCreateSurfaceObject(uint32_t **to, const struct resource *of)
+{
+    const struct array *it = of->of.array;
+    return object(to, it->data, it->size, it->pitch, it->format, it->channels, AS_INTEGER, kind_of(it));
+}
+status hipDestroySurfaceObject(void *at) { return hipFree(at); }

@@ -9,6 +9,7 @@
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <vector>
 
 static void check(bool holds, const char *what, int line)
@@ -180,6 +181,14 @@ static void sticks(int code)
     works();
 }
 
+// No number will do: the system moves the stack about, and lets it grow down to whatever address is touched.
+static int *unreadable(size_t bytes)
+{
+    void *at = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(at != MAP_FAILED);
+    return static_cast<int *>(at);
+}
+
 static void fails(int code)
 {
     OK(cudaGetLastError());
@@ -343,7 +352,7 @@ int main(int argc, char **argv)
         store_to<<<1, 32>>>(nullptr);
         fails(700);
     } else if (is("wild")) {
-        sum_from<<<4, 32>>>(reinterpret_cast<int *>(0x7fff00000000ull), device_data);
+        sum_from<<<4, 32>>>(unreadable(32 * 4096), device_data);
         fails(700);
     } else if (is("noncanonical")) {
         sum_from<<<1, 32>>>(reinterpret_cast<int *>(0xdeadbeefdeadbee0ull), device_data);

@@ -27,7 +27,7 @@ impl Installed {
         &self.lib
     }
 
-    /// `program` started as the README says, whatever runtime it was built with, and with nothing of this process's
+    /// `program` started as docs/LD_PRELOAD.md says by hand, whatever runtime it was built with, and with nothing of this process's
     /// `CUDAWAY_*`.
     pub fn preloaded(&self, program: impl AsRef<Path>) -> Run {
         let preload = format!("{0}/libcuda.so.1:{0}/libcudart.so.13", self.lib.display());

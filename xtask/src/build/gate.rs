@@ -7,11 +7,25 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{Object, Program};
-use crate::codegen::facts;
+use crate::codegen::{blas, facts, nvjitlink};
 
 /// Everything an object of ours may need to start.
-const ALLOWED: &[&str] =
-    &["libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libgcc_s.so.1", "ld-linux-x86-64.so.2"];
+const ALLOWED: &[&str] = &[
+    "libc.so.6",
+    "libm.so.6",
+    "libdl.so.2",
+    "libpthread.so.0",
+    "librt.so.1",
+    "libgcc_s.so.1",
+    "ld-linux-x86-64.so.2",
+];
+
+/// Objects with a few names of their own, and no other. The hooks alone have names of libc's.
+const EXACT: &[(&str, &[&str])] = &[
+    ("libcudaway_cudart.so", &["cudaway_runtime_table"]),
+    ("libcudaway_hooks.so", &["dlopen", "dlsym"]),
+    ("libcudaway_audit.so", &["la_objsearch", "la_version"]),
+];
 
 /// One dynamic symbol that the object defines.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,6 +45,24 @@ pub fn check(object: &Object, path: &Path) -> Result<Vec<String>> {
     let mut findings = loader_findings(object.name, &dynamic, &segments);
     findings.extend(export_findings(object.name, &exports, &versions)?);
     Ok(findings.into_iter().map(|finding| format!("{}: {finding}", object.name)).collect())
+}
+
+/// Symbols of glibc that the object at `path` asks for and that `oldest` (`2.17`) does not have.
+pub fn glibc_symbols_after(path: &Path, oldest: &str) -> Result<Vec<String>> {
+    let limit = release(oldest).context("a release of glibc")?;
+    let is_newer = |symbol: &&str| {
+        let needed = symbol.split_once("@GLIBC_").and_then(|(_, node)| release(node));
+        needed.is_some_and(|needed| needed > limit)
+    };
+    let symbols = readelf("--dyn-syms", path)?;
+    let undefined = symbols.lines().filter(|line| line.contains(" UND "));
+    let names = undefined.filter_map(|line| line.split_whitespace().nth(7));
+    Ok(names.filter(is_newer).map(str::to_owned).collect())
+}
+
+/// `2.17`, with or without a third number, as numbers.
+fn release(text: &str) -> Option<Vec<u32>> {
+    text.split('.').map(|number| number.parse().ok()).collect()
 }
 
 /// As [`check`], of a program: it starts everywhere, and exports nothing.
@@ -162,8 +194,26 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
         if let Some(export) = exports.iter().find(|export| export.node.as_deref() != Some(node)) {
             findings.push(format!("{} is on {:?}, not on {node}", export.name, export.node));
         }
-    } else if object == "libcudaway_cudart.so" {
-        must(&BTreeSet::from(["cudaway_runtime_table".to_owned()]), &|_| false);
+    } else if let Some((names, node)) = blas::shell(object)?.or(nvjitlink::shell(object)?) {
+        must(&names.into_iter().collect(), &|name| name.starts_with("cudaway_"));
+        let is_elsewhere = |export: &&Export| match export.name.starts_with("cudaway_") {
+            true => export.node.is_some(),
+            false => export.node.as_deref() != Some(&node),
+        };
+        if let Some(export) = exports.iter().find(is_elsewhere) {
+            findings.push(format!("{} is on {:?}, not on {node}", export.name, export.node));
+        }
+    } else if object == "libcudaway_blas.so" {
+        must(&blas::names()?, &|_| false);
+    } else if object == "libcudaway_nvjitlink.so" {
+        must(&nvjitlink::names()?, &|_| false);
+    } else if object == "libnvidia-ml.so.1" {
+        must(&facts::nvml()?.into_keys().collect(), &|_| false);
+        if let Some(export) = exports.iter().find(|export| export.node.is_some()) {
+            findings.push(format!("{} is on node {:?}, not on the base version", export.name, export.node));
+        }
+    } else if let Some((_, wanted)) = EXACT.iter().find(|(name, _)| *name == object) {
+        must(&wanted.iter().map(|name| (*name).to_owned()).collect(), &|_| false);
     } else {
         must(&BTreeSet::new(), &|name| {
             name.trim_start_matches('_').starts_with("hip") || name.starts_with("cudaway_")

@@ -8,8 +8,10 @@ pub struct Client {
     /// Exact pins; pip adds what they need.
     pub wheels: &'static [&'static str],
     pub source: Source,
-    /// `{lib}`: our objects, `{wheels}`: where its wheels lie, `{cuda}`: NVIDIA's among them, `{tools}`: compilers that make
-    /// PTX where machine code is asked for, `{dir}`: a folder of this run's own.
+    /// Started by `cudaway run`, which sets what the client needs to find us and to be content with PTX.
+    pub by_run: bool,
+    /// `{lib}`: our objects, `{wheels}`: where its wheels lie, `{cuda}`: NVIDIA's among them, `{toolkit}`: NVIDIA's compiler,
+    /// `{dir}`: a folder of this run's own.
     pub environment: &'static [(&'static str, &'static str)],
     /// Modules of its wheels with a static runtime, which must be taken over.
     pub taken_over: &'static [&'static str],
@@ -66,7 +68,8 @@ pub struct Reason {
     pub why: &'static str,
 }
 
-pub const CLIENTS: &[Client] = &[TINYGRAD, CUDARC, TAICHI, NUMBA, CUDA_CORE, PYCUDA, CUPY, TRITON];
+pub const CLIENTS: &[Client] =
+    &[TINYGRAD, CUDARC, TAICHI, NUMBA, CUDA_CORE, PYCUDA, CUPY, TRITON, NVML, EXTENSIONS, CTRANSFORMERS];
 
 const TINYGRAD: Client = Client {
     name: "tinygrad",
@@ -81,6 +84,7 @@ const TINYGRAD: Client = Client {
         "wheel==0.48.0",
     ],
     source: Source::Sdist("tinygrad==0.14.0"),
+    by_run: false,
     environment: &[
         ("DEV", "CUDA"),
         ("CUDA", "1"),
@@ -107,6 +111,7 @@ const CUDARC: Client = Client {
     // It opens NVRTC.
     wheels: &["nvidia-cuda-nvrtc==13.5.37"],
     source: Source::Crate { name: "cudarc", version: "0.19.10" },
+    by_run: false,
     environment: &[("LD_LIBRARY_PATH", "{lib}:{cuda}/lib")],
     taken_over: &[],
     suites: &[Suite {
@@ -137,6 +142,7 @@ const TAICHI: Client = Client {
     title: "Taichi 1.7.4",
     wheels: &["taichi==1.7.4", "numpy==2.4.6"],
     source: Source::Wheels,
+    by_run: false,
     environment: &[("LD_LIBRARY_PATH", "{lib}"), ("TI_OFFLINE_CACHE", "0"), ("TI_LOG_LEVEL", "warn")],
     taken_over: &[],
     suites: &[script("taichi_check.py")],
@@ -147,13 +153,14 @@ const TAICHI: Client = Client {
 const NUMBA: Client = Client {
     name: "numba",
     title: "Numba (numba-cuda 0.30.4)",
-    // Without nvidia-nvjitlink, which writes machine code.
     wheels: &[
         "numba-cuda==0.30.4",
         // What its tests of IPC read of a handle is gone from 13.4.
         "cuda-bindings==13.1.1",
         "numpy==2.4.6",
         "nvidia-nvvm==13.5.37",
+        // In front of which ours stands: NVIDIA's writes machine code.
+        "nvidia-nvjitlink==13.5.37",
         "nvidia-cuda-nvrtc==13.5.37",
         "nvidia-cuda-runtime==13.5.37",
         "nvidia-cuda-cccl==13.3.5.0.6",
@@ -163,7 +170,8 @@ const NUMBA: Client = Client {
         "ml_dtypes",
     ],
     source: Source::Numba,
-    environment: &[("LD_LIBRARY_PATH", "{lib}"), ("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")],
+    by_run: true,
+    environment: &[("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")],
     taken_over: &[],
     suites: &[
         Suite {
@@ -193,7 +201,7 @@ const NUMBA: Client = Client {
         Reason { of: "test_set_registers", why: "compares numbers of registers, which no CPU code has" },
         Reason { of: "regs_per_thread", why: "compares numbers of registers, which no CPU code has" },
     ],
-    note: "Without `nvidia-nvjitlink`, with which Numba makes machine code.",
+    note: "With `nvidia-nvjitlink`, in front of which `cudaway run` puts ours: Numba then makes PTX.",
 };
 
 const OTHER_NAME: &str = "finds its module under another name than its own, since the wheel lacks what pytest needs to see it in place";
@@ -206,11 +214,12 @@ const CUDA_CORE: Client = Client {
         "cuda-bindings==13.5.0",
         "nvidia-cuda-nvrtc==13.5.37",
         "nvidia-cuda-runtime==13.5.37",
+        "nvidia-nvjitlink==13.5.37",
         "numpy==2.4.6",
     ],
     source: Source::Wheels,
-    // cuda.bindings.runtime has a static runtime.
-    environment: &[("LD_PRELOAD", "{lib}/libcuda.so.1"), ("LD_LIBRARY_PATH", "{lib}")],
+    by_run: true,
+    environment: &[],
     taken_over: &[],
     suites: &[script("cuda_core_check.py")],
     reasons: &[],
@@ -231,9 +240,10 @@ const PYCUDA: Client = Client {
         "platformdirs==4.14.7",
     ],
     source: Source::PyCuda("pycuda==2026.1"),
+    by_run: true,
     environment: &[
-        ("PATH", "{tools}/bin:{path}"),
-        ("LD_LIBRARY_PATH", "{lib}:{cuda}/lib"),
+        ("PATH", "{toolkit}/bin:{path}"),
+        ("LD_LIBRARY_PATH", "{cuda}/lib"),
         ("XDG_CACHE_HOME", "{dir}/cache"),
         // cuRAND's headers.
         ("NVCC_APPEND_FLAGS", "-I{cuda}/include"),
@@ -251,7 +261,7 @@ const PYCUDA: Client = Client {
         of: "Dynamic Parallelism",
         why: "links what launches kernels from a kernel, which is not there yet",
     }],
-    note: "Built here on our `libcuda.so.1`; its `nvcc` makes PTX where PyCUDA asks for machine code.",
+    note: "Built here on our `libcuda.so.1`. The `nvcc` of `cudaway run` has NVIDIA's make PTX where PyCUDA asks for machine code.",
 };
 
 const CUPY: Client = Client {
@@ -268,15 +278,8 @@ const CUPY: Client = Client {
         "Cython==3.1.6",
     ],
     source: Source::Sdist("cupy==14.2.0"),
-    environment: &[
-        // Else it has NVRTC write machine code for one GPU, without PTX.
-        ("CUPY_COMPILE_WITH_PTX", "1"),
-        ("CUPY_CACHE_DIR", "{dir}/cache"),
-        ("NVCC", "{tools}/bin/nvcc"),
-        ("CUDA_PATH", "{tools}"),
-        ("LD_PRELOAD", "{lib}/libcuda.so.1"),
-        ("LD_LIBRARY_PATH", "{lib}"),
-    ],
+    by_run: true,
+    environment: &[("CUPY_CACHE_DIR", "{dir}/cache"), ("PATH", "{toolkit}/bin:{path}")],
     taken_over: &["cupy_backends/cuda/api/runtime.", "cupy/cuda/cub.", "cupy/cuda/thrust."],
     suites: &[
         Suite {
@@ -304,7 +307,7 @@ const CUPY: Client = Client {
             why: "on a busy machine it compiles for longer than the limit of 300 s: hundreds of kernels, or a long one of CUB or Thrust",
         },
     ],
-    note: "With `CUPY_COMPILE_WITH_PTX=1`, without which NVRTC makes machine code. Two tests that ran into the limit of 300 s on a \
+    note: "Two tests that ran into the limit of 300 s on a \
            busy machine passed when they were run again alone, and are counted so.",
 };
 
@@ -316,18 +319,57 @@ const TRITON: Client = Client {
     // Without PyTorch, whose wheels have no PTX: 3.9 launches kernels by itself.
     wheels: &["triton==3.9.0", "numpy==2.4.6", "setuptools==84.2.1"],
     source: Source::Wheels,
-    environment: &[
-        ("LD_LIBRARY_PATH", "{lib}"),
-        ("TRITON_CACHE_DIR", "{dir}/cache"),
-        // By themselves they make machine code.
-        ("TRITON_PTXAS_PATH", "{tools}/bin/ptxas"),
-        ("TRITON_PTXAS_BLACKWELL_PATH", "{tools}/bin/ptxas"),
-        ("PTXAS", "{wheels}/triton/backends/nvidia/bin/ptxas"),
-    ],
+    by_run: true,
+    environment: &[("TRITON_CACHE_DIR", "{dir}/cache")],
     taken_over: &[],
     suites: &[script("triton_check.py")],
     reasons: &[Reason { of: "9.0:products", why: WGMMA }, Reason { of: "9.0:attention", why: WGMMA }],
-    note: "Its own tests make their arrays with PyTorch. A `ptxas` that hands the PTX on takes the place of its own.",
+    note: "Its own tests make their arrays with PyTorch. The `ptxas` of `cudaway run`, which hands the PTX on, takes the place of its own.",
+};
+
+const NVML: Client = Client {
+    name: "nvml",
+    title: "nvidia-ml-py 13.615.71, nvitop 1.7.2, gpustat 1.1.1",
+    wheels: &["nvidia-ml-py==13.615.71", "nvitop==1.7.2", "gpustat==1.1.1"],
+    source: Source::Wheels,
+    by_run: false,
+    environment: &[("LD_LIBRARY_PATH", "{lib}")],
+    taken_over: &[],
+    suites: &[script("nvml_check.py")],
+    reasons: &[],
+    note: "The monitors have no tests of their own that need a device.",
+};
+
+const EXTENSIONS: Client = Client {
+    name: "extensions",
+    title: "XGBoost 3.2.0, CatBoost 1.2.10, CTranslate2 4.8.5",
+    wheels: &["xgboost==3.2.0", "catboost==1.2.10", "ctranslate2==4.8.5", "numpy==2.4.6"],
+    source: Source::Wheels,
+    by_run: true,
+    environment: &[],
+    taken_over: &["xgboost/lib/libxgboost.", "catboost/_catboost.", "ctranslate2.libs/libctranslate2-"],
+    suites: &[Suite {
+        name: "extensions_check.py",
+        tests: Tests::Script("extensions_check.py"),
+        sample: 0,
+        // CatBoost and CTranslate2 are asked for the device only.
+        null_passes: Some(2),
+    }],
+    reasons: &[],
+    note: "Modules that carry a static runtime and are opened by `dlopen`. XGBoost trains, and its trees are those of its CPU code.",
+};
+
+const CTRANSFORMERS: Client = Client {
+    name: "ctransformers",
+    title: "ctransformers 0.2.27",
+    wheels: &["ctransformers==0.2.27", "gguf==0.19.0", "numpy==2.4.6"],
+    source: Source::Wheels,
+    by_run: true,
+    environment: &[],
+    taken_over: &[],
+    suites: &[script("ctransformers_check.py")],
+    reasons: &[],
+    note: "llama.cpp as a wheel of 2023, linked to `libcudart.so.12` and `libcublas.so.12`: a model with random weights gives the tokens of its CPU library.",
 };
 
 const WGMMA: &str = "for 9.0 Triton multiplies by `wgmma`, which is of sm_90a only and is not translated; `CUDAWAY_COMPUTE_CAPABILITY=8.9` makes it use `mma`";

@@ -2,7 +2,7 @@
 //! where the tests are there. What a run writes goes to a folder of its own.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -130,7 +130,7 @@ fn sdist(ready: &Ready, pin: &str) -> Result<()> {
 /// Builds PyCUDA as its manual says, on our libcuda.so.1 and libcudart, with NVIDIA's headers.
 fn pycuda(ready: &Ready, pin: &str) -> Result<()> {
     sdist(ready, pin)?;
-    let (tools, libraries) = (tools(ready)?, ready.dir.join("lib"));
+    let (toolkit, libraries) = (toolkit(ready)?, ready.dir.join("lib"));
     fs::create_dir_all(&libraries)?;
     link(&setup::lib_dir().join("libcuda.so.1"), &libraries.join("libcuda.so"))?;
     link(&setup::lib_dir().join("libcudart.so.13"), &libraries.join("libcudart.so"))?;
@@ -141,11 +141,11 @@ fn pycuda(ready: &Ready, pin: &str) -> Result<()> {
         Command::new(&ready.python)
             .current_dir(&ready.tests)
             .arg("configure.py")
-            .arg(format!("--cuda-root={}", tools.display()))
-            .arg(format!("--cuda-inc-dir={},{}", include(&tools), include(&ready.cuda())))
+            .arg(format!("--cuda-root={}", toolkit.display()))
+            .arg(format!("--cuda-inc-dir={},{}", include(&toolkit), include(&ready.cuda())))
             .args(["cudadrv", "cudart", "curand"].map(|it| format!("--{it}-lib-dir={libraries}"))),
     )?;
-    let path = format!("{}/bin:{}", tools.display(), std::env::var("PATH").unwrap_or_default());
+    let path = format!("{}/bin:{}", toolkit.display(), std::env::var("PATH").unwrap_or_default());
     setup::run(
         pip(&ready.python, &["install", "--no-build-isolation", "--no-deps", "."])
             .current_dir(&ready.tests)
@@ -155,20 +155,13 @@ fn pycuda(ready: &Ready, pin: &str) -> Result<()> {
     fs::remove_dir_all(ready.tests.join("pycuda")).context("PyCUDA's sources")
 }
 
-/// A toolkit whose nvcc and ptxas make PTX where machine code is asked for.
-pub fn tools(ready: &Ready) -> Result<PathBuf> {
+/// NVIDIA's compiler, headers and libraries, laid out as an installed toolkit.
+fn toolkit(ready: &Ready) -> Result<PathBuf> {
     let real = Release::V13_5.get()?.dir;
-    let dir = ready.dir.join("tools");
-    fs::create_dir_all(dir.join("bin"))?;
-    for (target, name) in
-        [(real.clone(), "toolkit"), (real.join("include"), "include"), (real.join("lib"), "lib64")]
-    {
-        link(&target, &dir.join(name))?;
-    }
-    for (name, text) in [("nvcc", include_str!("nvcc")), ("ptxas", include_str!("ptxas"))] {
-        let program = dir.join("bin").join(name);
-        fs::write(&program, text)?;
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    let dir = ready.dir.join("toolkit");
+    fs::create_dir_all(&dir)?;
+    for (name, place) in [("bin", "bin"), ("include", "include"), ("lib", "lib64")] {
+        link(&real.join(name), &dir.join(place))?;
     }
     Ok(dir)
 }

@@ -9,9 +9,10 @@ use anyhow::{Context as _, Result, ensure};
 use testkit::{Ended, Run};
 
 use super::list::{Client, Suite, Tests};
-use super::prepare::{self, Ready};
+use super::prepare::Ready;
 use super::results::{self, Ending, launches};
 use crate::setup;
+use crate::toolchain::Release;
 
 /// How much of a suite is run, and on what.
 pub struct Extent {
@@ -34,7 +35,7 @@ pub fn suite(client: &Client, suite: &Suite, ready: &Ready, extent: &Extent) -> 
     let endings = match suite.tests {
         Tests::Script(script) => {
             let path = setup::root().join("examples/clients").join(script);
-            let run = Run::new(&ready.python).arg(path);
+            let run = python(client, ready, extent).arg(path);
             let ended = once(client, ready, extent, run, &mut counted)?;
             results::from_script(&ended.stdout, ended.passed(), &ended.describe())
         }
@@ -89,7 +90,7 @@ fn pytest(
     let mut before = 0;
     loop {
         let left = until.duration_since(SystemTime::now()).unwrap_or_default();
-        let run = Run::new(&ready.python)
+        let run = python(client, ready, extent)
             .arg("-m")
             .arg("pytest")
             .arg("-q")
@@ -126,10 +127,19 @@ fn pytest(
     }
 }
 
+/// Its Python, before the arguments.
+fn python(client: &Client, ready: &Ready, extent: &Extent) -> Run {
+    if !client.by_run {
+        return Run::new(&ready.python);
+    }
+    let cudaway = extent.lib.with_file_name("bin").join("cudaway");
+    Run::new(cudaway).arg("run").arg("--").arg(&ready.python)
+}
+
 /// Where it runs, and with what: the client's own variables, our libraries, a count of the kernels, a log.
 fn place(client: &Client, ready: &Ready, extent: &Extent, run: Run) -> Result<Run> {
     let uses = |what| client.environment.iter().any(|(_, value)| value.contains(what));
-    let tools = if uses("{tools}") { prepare::tools(ready)? } else { PathBuf::new() };
+    let toolkit = if uses("{toolkit}") { Release::V13_5.get()?.dir } else { PathBuf::new() };
     let plugin = setup::root().join("xtask/src/clients");
     let run = run
         .dir(&ready.tests)
@@ -145,7 +155,7 @@ fn place(client: &Client, ready: &Ready, extent: &Extent, run: Run) -> Result<Ru
         ("{wheels}", ready.wheels.display().to_string()),
         ("{cuda}", ready.cuda().display().to_string()),
         ("{dir}", ready.dir.display().to_string()),
-        ("{tools}", tools.display().to_string()),
+        ("{toolkit}", toolkit.display().to_string()),
         ("{path}", path),
     ];
     let fill = |value: &str| places.iter().fold(value.to_owned(), |text, (name, it)| text.replace(name, it));

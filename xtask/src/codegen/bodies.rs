@@ -116,10 +116,10 @@ fn is_public(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// `cuInit`, `cudaMalloc`, `__cudaRegisterVar`; not `cudaway_forward`.
+/// `cuInit`, `cudaMalloc`, `__cudaRegisterVar`, `nvmlInit`, `cublasLtCreate`; not `cudaway_forward`.
 fn is_cuda(name: &str) -> bool {
     let name = name.strip_prefix("__").unwrap_or(name);
-    let rest = name.strip_prefix("cuda").or_else(|| name.strip_prefix("cu"));
+    let rest = ["cublas", "cuda", "cu", "nvml"].into_iter().find_map(|prefix| name.strip_prefix(prefix));
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 

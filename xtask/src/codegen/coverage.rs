@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use anyhow::Result;
 
 use super::bodies::Bodies;
-use super::facts::{DriverExport, MAJORS, RuntimeExport, runtime_names, without_flavour};
+use super::facts::{DriverExport, MAJORS, RuntimeExport, Signatures, runtime_names, without_flavour};
 use super::shells::{has_body, refuses};
 
 const HEAD: &str = "\
@@ -27,6 +27,8 @@ pub fn markdown(
     runtime: &BTreeMap<String, RuntimeExport>,
     driver_bodies: &Bodies,
     runtime_bodies: &Bodies,
+    nvml: &Signatures,
+    nvml_bodies: &Bodies,
 ) -> Result<String> {
     let mut text = HEAD.to_owned();
     text.push_str(
@@ -52,6 +54,11 @@ pub fn markdown(
             .collect();
         total(&mut text, node, &rows)?;
     }
+    let nvml: Vec<Row<'_>> = nvml
+        .keys()
+        .map(|name| Row { name, note: String::new(), state: State::of(nvml_bodies, name, None, true) })
+        .collect();
+    total(&mut text, "libnvidia-ml.so.1", &nvml)?;
 
     text.push_str("\n## Driver API\n");
     chapters(&mut text, rows)?;
@@ -74,6 +81,9 @@ pub fn markdown(
     });
     text.push_str("\n## Runtime API\n");
     chapters(&mut text, rows.collect())?;
+    text.push_str("\n## NVML\n\nThe rest of nvml.h answers `NVML_ERROR_NOT_SUPPORTED` (3), once `nvmlInit` has been called.\n\n");
+    let done = nvml.iter().filter(|row| row.state == State::Implemented).collect();
+    writeln!(text, "Implemented: {}", spellings(done).join(", "))?;
     Ok(text)
 }
 

@@ -15,6 +15,8 @@ use super::root;
 pub const DRIVER_LIST: &str = "tools/data/cuda_driver_exports.txt";
 pub const DRIVER: &str = "tools/data/cuda/driver.json";
 pub const RUNTIME: &str = "tools/data/cuda/runtime.json";
+pub const NVML: &str = "tools/data/nvml/nvml.json";
+pub const BLAS: &str = "tools/data/blas/blas.json";
 #[cfg(feature = "headers")]
 const FLOWS: &str = "tools/data/cuda/flows.json";
 pub const MAJORS: [&str; 3] = ["11", "12", "13"];
@@ -66,7 +68,6 @@ pub struct Signature {
     pub returns: String,
 }
 
-#[cfg(feature = "headers")]
 pub type Signatures = BTreeMap<String, Signature>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -124,6 +125,22 @@ pub fn driver() -> Result<BTreeMap<String, DriverExport>> {
 
 pub fn runtime() -> Result<BTreeMap<String, RuntimeExport>> {
     read_json(RUNTIME)
+}
+
+/// Every name of NVML's header.
+pub fn nvml() -> Result<Signatures> {
+    read_json(NVML)
+}
+
+/// Every name of the headers of cuBLAS, its first API, cuBLASLt and cuBLASXt.
+pub fn blas() -> Result<Signatures> {
+    read_json(BLAS)
+}
+
+/// What a library (`cublas`, `cublaslt`) of one major exports, in the order that its slots have.
+pub fn blas_names(library: &str, major: &str) -> Result<Vec<String>> {
+    let text = read(&format!("tools/data/blas/{library}_exports_{major}.txt"))?;
+    Ok(text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect())
 }
 
 pub fn read_json<T: serde::de::DeserializeOwned>(path: &str) -> Result<T> {
@@ -215,6 +232,16 @@ pub fn write_runtime_signatures(headers: &BTreeMap<String, Signatures>) -> Resul
         }
     }
     write_lines(RUNTIME, &exports)
+}
+
+#[cfg(feature = "headers")]
+pub fn write_nvml_signatures(headers: &Signatures) -> Result<()> {
+    write_lines(NVML, headers)
+}
+
+#[cfg(feature = "headers")]
+pub fn write_blas_signatures(headers: &Signatures) -> Result<()> {
+    write_lines(BLAS, headers)
 }
 
 #[cfg(feature = "headers")]

@@ -22,10 +22,18 @@ const WHEELS: &[(&str, &str)] = &[
     ("nvidia-cuda-profiler-api==13.5.*", "13"),
     ("nvidia-cuda-runtime-cu12==12.9.*", "12"),
     ("nvidia-cuda-runtime-cu11==11.8.*", "11"),
+    ("nvidia-nvml-dev==13.4.*", "nvml"),
+    // 444 MB, nearly all of it the library, which is not looked at.
+    ("nvidia-cublas==13.10.*", "13"),
 ];
 
-/// Types the GL, EGL and VDPAU interop headers take from other projects: only their widths matter here.
+/// What CUDA's headers take from other projects' headers: of the types of GL, EGL and VDPAU only the widths matter here.
 const FOREIGN_HEADERS: &[(&str, &str)] = &[
+    // CCCL's, asked for by cuda_fp16.h for bodies that nobody reads here.
+    (
+        "nv/target",
+        "#define NV_IF_TARGET(...)\n#define NV_IF_ELSE_TARGET(...)\n#define NV_DISPATCH_TARGET(...)\n",
+    ),
     ("GL/gl.h", "typedef unsigned int GLuint; typedef unsigned int GLenum;\n"),
     (
         "EGL/egl.h",
@@ -48,6 +56,7 @@ pub fn run() -> Result<()> {
     let include = fetch_headers()?;
 
     let driver = parse(&bind(
+        Language::C,
         "#define __CUDA_API_VERSION_INTERNAL\n#include <cuda.h>\n#include <cudaProfiler.h>\n#include <cudaGL.h>\n\
          #include <cudaEGL.h>\n#include <vdpau/vdpau.h>\n#include <cudaVDPAU.h>\n",
         &include["13"],
@@ -62,6 +71,46 @@ pub fn run() -> Result<()> {
         &driver.items,
     )?;
 
+    // With this macro the header declares the first spelling of each call beside the later ones.
+    let nvml = parse(&bind(
+        Language::C,
+        "#define NVML_NO_UNVERSIONED_FUNC_DEFS\n#include <nvml.h>\n",
+        &include["nvml"],
+        &["nvml.*", "NVML.*"],
+        &[],
+    )?)?;
+    super::facts::write_nvml_signatures(&nvml.signatures)?;
+    write_module("crates/nvml/src/generated/types.rs", "NVML types of nvml.h 13.4.", "", &nvml.items)?;
+
+    // cublas.h has the names of the first API; cublasXt.h would bring the second API's macros, which cublas.h refuses.
+    let blas = parse(&bind(
+        Language::Cpp,
+        "#include <cublas.h>\n#include <cublasLt.h>\n#define CUBLAS_V2_H_\n#include <cublasXt.h>\n",
+        &include["13"],
+        &["cublas.*", "CUBLAS.*"],
+        &[
+            "cudaStream_t",
+            "CUstream_st",
+            "cudaDataType.*",
+            "cublasDataType_t",
+            "float2",
+            "double2",
+            "cu.*Complex",
+            "__half",
+            "__nv_bfloat16",
+            "FILE",
+            "_IO_.*",
+            "__off.*",
+        ],
+    )?)?;
+    super::facts::write_blas_signatures(&blas.signatures)?;
+    write_module(
+        "crates/blas/src/generated/types.rs",
+        "cuBLAS and cuBLASLt types of 13.10.",
+        "",
+        &blas.items,
+    )?;
+
     // A runtime stream is a driver stream: what both headers name is the driver's.
     let driver_names: Vec<&str> = driver.items.iter().map(|(name, _)| name.as_str()).collect();
     let mut majors = BTreeMap::new();
@@ -69,6 +118,7 @@ pub fn run() -> Result<()> {
         let header = "#define __CUDA_API_VERSION_INTERNAL\n#include <cuda_runtime_api.h>\n#include <cuda_profiler_api.h>\n\
              #include <cuda_gl_interop.h>\n#include <cuda_egl_interop.h>\n#include <cuda_vdpau_interop.h>\n";
         let bound = bind(
+            Language::C,
             header,
             &include[major],
             &["cuda.*", "CUDA.*", "CUDART.*", "dim3", "u?int[1-4]", "texture.*", "surface.*"],
@@ -161,7 +211,20 @@ impl ParseCallbacks for Callbacks {
     }
 }
 
-fn bind(header: &str, include: &[PathBuf], allow: &[&str], block: &[&str]) -> Result<String> {
+/// Functions that take half precision are declared for C++ only.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Language {
+    C,
+    Cpp,
+}
+
+fn bind(
+    language: Language,
+    header: &str,
+    include: &[PathBuf],
+    allow: &[&str],
+    block: &[&str],
+) -> Result<String> {
     if std::env::var_os("LIBCLANG_PATH").is_none() {
         // SAFETY: xtask has one thread, and nothing read the environment through libc yet.
         unsafe { std::env::set_var("LIBCLANG_PATH", "/usr/lib/llvm-19/lib") };
@@ -177,6 +240,9 @@ fn bind(header: &str, include: &[PathBuf], allow: &[&str], block: &[&str]) -> Re
         .formatter(bindgen::Formatter::None)
         .allowlist_recursively(true)
         .parse_callbacks(Box::new(Callbacks));
+    if language == Language::Cpp {
+        builder = builder.clang_args(["-xc++", "-Wno-return-type"]);
+    }
     for folder in include {
         builder = builder.clang_arg(format!("-I{}", folder.display()));
     }

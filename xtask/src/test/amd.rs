@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use testkit::{Installed, Run};
 
+use super::amd_rows;
 use super::examples::{self, Form};
 use super::report::{Outcome, Report};
 use crate::setup;
@@ -45,6 +46,7 @@ const ASSERTION: &str =
 
 pub fn run(installed: &Installed, report: &mut Report) {
     report.note("cudaway compile: a code object for every kernel of vector_add", compile(installed));
+    amd_rows::run(installed, report);
     let Some(tinygrad) = std::env::var_os("TINYGRAD").map(PathBuf::from) else {
         let why = "TINYGRAD does not name a checkout of tinygrad".to_owned();
         return report.note("programs on an emulated GPU", Outcome::Skipped(why));
@@ -60,6 +62,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
     for (name, gpu) in RUNS {
         report.note(&format!("{name} on {gpu}"), emulated(installed, &library, &tinygrad, name, gpu));
     }
+    report.note("textures and a surface on gfx1100", textures(installed, &library, &tinygrad));
     for gpu in ["gfx942", "gfx1100"] {
         let said = says(installed, &library, &tinygrad, gpu);
         report.note(&format!("printf, assert and trap on {gpu}"), said);
@@ -117,6 +120,17 @@ fn says(installed: &Installed, library: &Path, tinygrad: &Path, gpu: &str) -> Re
             ended.describe()
         );
     }
+    Ok(())
+}
+
+/// textures.cu, which compares what it gets with what it computes itself.
+fn textures(installed: &Installed, library: &Path, tinygrad: &Path) -> Result<()> {
+    let folder = testkit::temporary()?;
+    let source = setup::root().join("crates/testkit/programs/textures.cu");
+    let program = folder.path().join("textures");
+    setup::run(Release::V13_5.get()?.nvcc().arg("-w").arg("-o").arg(&program).arg(source))?;
+    let ended = on(installed.preloaded(&program), library, tinygrad, "gfx1100", folder.path()).run()?;
+    ensure!(ended.passed() && ended.stdout == "PASSED\n" && ended.stderr.is_empty(), "{}", ended.describe());
     Ok(())
 }
 

@@ -56,28 +56,36 @@ pub fn run(installed: &Installed, report: &mut Report) {
     }
 }
 
+/// A minimal Debian in target/debian/`name`, made if it is not there; `finish` adds to a new one.
+pub fn bootstrapped(suite: &str, name: &str, finish: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+    setup::packages(&[("debootstrap", "makes another Debian in a folder")])?;
+    let root = setup::root().join("target/debian").join(name);
+    if !root.join("installed").exists() {
+        let _ = fs::remove_dir_all(&root);
+        fs::create_dir_all(&root)?;
+        setup::run(Command::new("debootstrap").args(["--variant=minbase", suite]).arg(&root))?;
+        finish(&root)?;
+        fs::write(root.join("installed"), "")?;
+    }
+    Ok(root)
+}
+
 impl Debian {
     /// The folder, with ROCm and our objects in it.
     fn root(&self, installed: &Installed) -> Result<PathBuf> {
-        setup::packages(&[("debootstrap", "makes another Debian in a folder")])?;
-        let root = setup::root().join("target/debian").join(self.suite);
-        if !root.join("installed").exists() {
-            let _ = fs::remove_dir_all(&root);
-            fs::create_dir_all(&root)?;
-            setup::run(Command::new("debootstrap").args(["--variant=minbase", self.suite]).arg(&root))?;
+        let root = bootstrapped(self.suite, self.suite, |root| {
             // Snapshots of sid may be older than their files allow.
             let mut update = Command::new("chroot");
-            setup::run(update.arg(&root).args([
+            setup::run(update.arg(root).args([
                 "apt-get",
                 "-o",
                 "Acquire::Check-Valid-Until=false",
                 "update",
             ]))?;
             let mut install = Command::new("chroot");
-            install.arg(&root).args(["apt-get", "install", "--yes", "--no-install-recommends"]);
-            setup::run(install.args(self.packages))?;
-            fs::write(root.join("installed"), "")?;
-        }
+            install.arg(root).args(["apt-get", "install", "--yes", "--no-install-recommends"]);
+            setup::run(install.args(self.packages))
+        })?;
         let program = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add", installed)?;
         let ours = root.join("cudaway");
         let _ = fs::remove_dir_all(&ours);

@@ -39,6 +39,9 @@ pub const NAMES: &[&str] = &[
     "graphs",
     "mixed_units",
     "dynamic_parallelism",
+    "cublas_sgemm",
+    "cublas_lt",
+    "cublas_first_api",
 ];
 
 /// How a program is built and reaches CUDA.
@@ -76,6 +79,8 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
             | "tensor_maps" | "linking" | "virtual_memory" | "between_processes" | "graphs",
             Form::Dlopen,
         ) => false,
+        // No device code of its own: how that is linked makes no difference.
+        ("cublas_sgemm" | "cublas_lt" | "cublas_first_api", Form::Rdc | Form::Dlopen) => false,
         // CUDA 12 took them away.
         ("texture_references", _) => release == Release::V11_8,
         // cooperative_groups.h needs libcu++, which Debian's CUDA 11.8 does not bring.
@@ -312,6 +317,11 @@ impl Build<'_> {
             }
             "linking" | "textures_driver" | "virtual_memory" => {
                 libraries = vec!["-L".to_owned(), self.stub()?.display().to_string(), "-lcuda".to_owned()];
+            }
+            "cublas_sgemm" | "cublas_lt" | "cublas_first_api" => {
+                self.toolchain.with_cublas()?;
+                libraries = vec!["-L".to_owned(), self.stub()?.display().to_string(), "-lcublas".to_owned()];
+                libraries.push("-lcublasLt".to_owned());
             }
             "mixed_units" => inputs.push(self.machine_code_unit()?),
             "error_paths" => {

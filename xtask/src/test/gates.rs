@@ -30,9 +30,15 @@ pub fn run(installed: &Installed, report: &mut Report) {
             runtime_names(&path, cudart),
         );
     }
-    for object in
-        ["libcuda.so.1", "libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13", "libcudaway_cudart.so"]
-    {
+    for object in [
+        "libcuda.so.1",
+        "libcudart.so.11.0",
+        "libcudart.so.12",
+        "libcudart.so.13",
+        "libcudaway_cudart.so",
+        "libcudaway_hooks.so",
+        "libcudaway_audit.so",
+    ] {
         let path = lib.join(object);
         report.note(&format!("{object} needs only the C library's family"), needed(&path));
         report.note(&format!("{object} is hardened: relro, now, no undefined name"), hardened(&path));

@@ -29,6 +29,10 @@ fn all(installed: &Installed, chapters: &[String], report: &mut Report) -> Resul
         let recorder = Recorder::link(release, &archive, installed)?;
         recorder.keeps_promises(installed, chapters, report)?;
         if release == "6.4" && chapters.is_empty() {
+            report.note(
+                "cuBLAS reaches hipBLAS on its stream and in its modes",
+                recorder.reaches_hipblas(installed),
+            );
             for program in ["saxpy_streams", "graphs", "textures"] {
                 let name =
                     format!("{program}: whichever HIP call fails, it gets an error and ends by itself");
@@ -101,6 +105,38 @@ impl Recorder {
         );
         let none = || Outcome::Failed("no promise was kept".to_owned());
         report.note(&name, if n_kept > 0 { Outcome::Passed } else { none() });
+        Ok(())
+    }
+
+    /// cuBLAS on a device that is not the CPU's, with a hipBLAS that writes down its calls.
+    fn reaches_hipblas(&self, installed: &Installed) -> Result<()> {
+        let (source, dir) = (setup::root().join("xtask/src/test/hipblas"), testkit::temporary()?);
+        let (library, program) = (dir.path().join("libhipblas.so"), dir.path().join("program"));
+        setup::run(
+            Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source.join("hipblas.c")),
+        )?;
+        let mut cc = Command::new("cc");
+        cc.arg("-o").arg(&program).arg(source.join("program.c"));
+        cc.args(["libcublas.so.13", "libcuda.so.1"].map(|name| installed.lib().join(name)));
+        setup::run(&mut cc)?;
+        let log = dir.path().join("calls");
+        let run = self.on(installed.found(&program)).env("CUDAWAY_BLAS", &library).env("HIPBLAS_LOG", &log);
+        let ended = run.run()?;
+        ensure!(ended.passed(), "{}", ended.describe());
+        // The handle is 7; the stream is NULL at first, which a new handle has. Modes are told once, and when they change.
+        let wanted = [
+            "hipblasCreate 0 0 0",
+            "hipblasSetPointerMode 7 0 0",
+            "hipblasSetAtomicsMode 7 0 0",
+            "hipblasSdot 1 2 3",
+            "hipblasSetStream 7 1 0",
+            "hipblasSetPointerMode 7 1 0",
+            "hipblasSdot 4 5 6",
+            "hipblasSdot 7 8 9",
+            "hipblasDestroy 7 0 0",
+        ];
+        let calls = fs::read_to_string(&log).context("the library's log")?;
+        ensure!(calls.lines().eq(wanted), "hipBLAS was called so:\n{calls}");
         Ok(())
     }
 

@@ -63,13 +63,23 @@ pub fn rows(installed: &Installed, report: &mut Report) {
 
 /// The value rows on an instruction emulator of AMD GPUs.
 pub fn amd_emulator(report: &mut Report) {
-    let name = "value rows on the emulator of gfx1100 and gfx942";
+    let name = "value rows on the emulator of gfx1100 and gfx942, textures on gfx1100";
     if std::env::var_os("TINYGRAD").is_none() {
         let why = "TINYGRAD does not name a checkout of github.com/tinygrad/tinygrad".to_owned();
         return report.note(name, Outcome::Skipped(why));
     }
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["test", "--package", "compiler", "--test", "amd_emu", "--", "--nocapture"]);
+    command.args([
+        "test",
+        "--package",
+        "compiler",
+        "--test",
+        "amd_emu",
+        "--test",
+        "gcn_texture",
+        "--",
+        "--nocapture",
+    ]);
     let ran = setup::run(setup::stay_offline(&mut command).current_dir(setup::root()));
     report.note(name, ran.map_err(Into::into));
 }

@@ -114,7 +114,7 @@ fn sockets() -> io::Result<(OwnedFd, OwnedFd)> {
     // SAFETY: both were just opened.
     let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(pair[0]), OwnedFd::from_raw_fd(pair[1])) };
     // Longer than the helper's own limit: when it is stopped it cannot end itself.
-    let limit = libc::timeval { tv_sec: LIMIT_S as libc::time_t + 10, tv_usec: 0 };
+    let limit = libc::timeval { tv_sec: libc::time_t::from(LIMIT_S) + 10, tv_usec: 0 };
     for option in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
         let (at, len) = ((&raw const limit).cast(), size_of::<libc::timeval>() as libc::socklen_t);
         // SAFETY: the structure that the option takes.
@@ -125,8 +125,10 @@ fn sockets() -> io::Result<(OwnedFd, OwnedFd)> {
 
 /// An unnamed file that is always appended to.
 fn memory() -> io::Result<OwnedFd> {
-    // SAFETY: a C string.
-    let file = checked(unsafe { libc::memfd_create(c"cudaway-comgr".as_ptr(), libc::MFD_CLOEXEC) })?;
+    // SAFETY: a C string. glibc has a function for it since 2.27 only.
+    let file = unsafe { libc::syscall(libc::SYS_memfd_create, c"cudaway-comgr".as_ptr(), libc::MFD_CLOEXEC) };
+    // Descriptors are ints.
+    let file = checked(file as libc::c_int)?;
     // SAFETY: it was just opened.
     let file = unsafe { OwnedFd::from_raw_fd(file) };
     // SAFETY: a plain call.

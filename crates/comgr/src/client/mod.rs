@@ -29,6 +29,8 @@ pub struct Setup {
     pub cache: &'static Cache,
     /// Helpers that may run at once.
     pub n_helpers: usize,
+    /// Seconds that a kernel's compilation may take.
+    pub limit_s: u32,
 }
 
 /// Compiles for AMD GPUs, from any number of threads.
@@ -49,7 +51,13 @@ impl Setup {
             None => beside_us(),
         };
         let n_helpers = std::thread::available_parallelism().map_or(1, usize::from);
-        Setup { helper, backends: backends(config), cache: Cache::global(), n_helpers }
+        Setup {
+            helper,
+            backends: backends(config),
+            cache: Cache::global(),
+            n_helpers,
+            limit_s: protocol::LIMIT_S,
+        }
     }
 }
 
@@ -136,6 +144,7 @@ impl Compiler {
             compiler: backend.compiler.clone(),
             target: request.target.to_owned(),
             text: request.text.to_owned(),
+            limit_s: self.setup.limit_s,
         };
         let sent = sent.encode().map_err(|error| Error::Damaged(error.to_string()))?;
         let pool = self.pools.own();
@@ -154,9 +163,9 @@ impl Compiler {
                 Err(End::Gone) if was_used && begun.elapsed().as_secs() < 1 && helper.words().is_empty() => {}
                 Err(End::Gone | End::Late) => {
                     let compiler = backend.to_string();
-                    let seconds = begun.elapsed().as_secs();
-                    if seconds >= protocol::LIMIT_S {
-                        return Err(Error::TimedOut { compiler, seconds: protocol::LIMIT_S });
+                    let limit = self.setup.limit_s;
+                    if begun.elapsed().as_secs() >= u64::from(limit) {
+                        return Err(Error::TimedOut { compiler, seconds: limit.into() });
                     }
                     let words = helper.words();
                     let words = if words.is_empty() { "it ended without a word".to_owned() } else { words };

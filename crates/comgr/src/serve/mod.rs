@@ -10,7 +10,7 @@ use std::os::fd::FromRawFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use comgr::protocol::{Compiler, IDLE_S, LIMIT_S, Reply, Request};
+use comgr::protocol::{Compiler, IDLE_S, Reply, Request};
 
 /// What the two ways to compile need to know.
 pub struct Job<'a> {
@@ -62,7 +62,7 @@ pub fn run() -> ExitCode {
         // The client went away.
         let Ok(request) = Request::read(&mut *socket) else { break };
         // SAFETY: a plain call; without a handler the alarm ends the process.
-        unsafe { libc::alarm(LIMIT_S as libc::c_uint) };
+        unsafe { libc::alarm(request.limit_s) };
         let reply = answer(&mut libraries, &request);
         // SAFETY: as above.
         unsafe { libc::alarm(0) };
@@ -83,7 +83,7 @@ fn is_asked() -> bool {
 /// Opened once; why not, where they could not be.
 type Libraries = HashMap<PathBuf, Result<library::Library, String>>;
 
-fn answer(libraries: &mut Libraries, Request { compiler, target, text }: &Request) -> Reply {
+fn answer(libraries: &mut Libraries, Request { compiler, target, text, .. }: &Request) -> Reply {
     let job = Job { target, text };
     match compiler {
         Compiler::Library(path) => {

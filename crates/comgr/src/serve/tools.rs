@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -63,8 +64,19 @@ fn feature(text: &str) -> Option<String> {
     matches!(sign, "+" | "-").then(|| format!("{sign}{name}"))
 }
 
+/// A compiler that does not come to an end is not to outlive the helper, which the time limit ends.
+fn end_with_parent() -> std::io::Result<()> {
+    // SAFETY: a plain system call on this process.
+    match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// Runs one of them with the text as its input; gives what it printed.
 fn run(command: &mut Command, job: &Job) -> Result<String, Failure> {
+    // SAFETY: between fork and exec only system calls.
+    unsafe { command.pre_exec(end_with_parent) };
     let start = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
     let name = command.get_program().to_string_lossy().into_owned();
     let mut child = start.map_err(|error| Failure::Unavailable(format!("{name}: {error}")))?;

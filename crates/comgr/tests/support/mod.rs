@@ -31,8 +31,13 @@ impl Rig {
         self.folder.path().join("cudaway-comgr")
     }
 
+    pub fn setup(&self, backends: Vec<Backend>) -> Setup {
+        let (helper, cache) = (Ok(self.helper()), self.cache);
+        Setup { helper, backends, cache, n_helpers: 2, limit_s: comgr::protocol::LIMIT_S }
+    }
+
     pub fn compiler(&self, backends: Vec<Backend>) -> Compiler {
-        Compiler::new(Setup { helper: Ok(self.helper()), backends, cache: self.cache, n_helpers: 2 })
+        Compiler::new(self.setup(backends))
     }
 
     /// The helpers that run now.

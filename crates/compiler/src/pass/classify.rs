@@ -95,7 +95,7 @@ fn whole_barrier(op: &Op, arguments: usize) -> Result<(), String> {
 }
 
 /// Blocks from which a block that `wanted` holds for can be reached.
-fn leading_to(graph: &[Vec<usize>], wanted: impl Fn(usize) -> bool) -> Vec<bool> {
+pub fn leading_to(graph: &[Vec<usize>], wanted: impl Fn(usize) -> bool) -> Vec<bool> {
     let reversed = super::dominators::reversed(graph);
     let mut leads = vec![false; graph.len()];
     let mut work: Vec<usize> = (0..graph.len()).filter(|&block| wanted(block)).collect();

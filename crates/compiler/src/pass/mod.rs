@@ -3,7 +3,7 @@
 //! `fold` decides what the block's shape decides · `common` does each pure thing once · `cfg` cleans the graph, splits at
 //! barriers and gives loops one back edge and exits of their own · `invariant` finds what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
 //! ranges and divisors) · `classify` decides whether lockstep is allowed · `spins`
-//! finds loops that wait · `regions` cuts at barriers · `places` finds what passes through a region.
+//! finds loops that wait · `release` has them take in what others wait for and `waves` says which kernels cannot have two warps in a wave (AMD GPUs) · `regions` cuts at barriers · `places` finds what passes through a region.
 //! `offsets` finds values whose lanes lie at constant distances · `known` tabulates what follows from the thread index · `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
 
 pub mod bits;
@@ -22,9 +22,11 @@ pub mod number;
 pub mod offsets;
 pub mod places;
 pub mod regions;
+pub mod release;
 pub mod shape;
 pub mod spins;
 pub mod ssa;
 #[cfg(test)]
 pub mod testing;
 pub mod visit;
+pub mod waves;

@@ -1,11 +1,11 @@
 //! Loops in which a thread may wait for another one, and whether lanes of its own warp could be who it waits for.
 
 use super::bits::BitSet;
-use super::dominators::Dominators;
+use super::dominators::{Dominators, post_dominators};
 use super::known::Known;
 use super::layout::Layout;
 use super::loops::Loops;
-use super::shape::Spread;
+use super::shape::{Among, Spread};
 use super::visit::{Definition, definitions};
 use crate::ir::*;
 use crate::texture::Access;
@@ -235,7 +235,7 @@ impl View<'_> {
     }
 }
 
-/// A region between barriers, when warps run by themselves.
+/// A region between barriers when warps run by themselves, or a whole function.
 pub struct Parts<'a> {
     pub function: &'a Function,
     pub graph: &'a [Vec<usize>],
@@ -265,6 +265,30 @@ pub fn of_warps(parts: &Parts<'_>) -> Result<Vec<usize>, String> {
         headers.push(parts.loops.all[index].header);
     }
     Ok(headers)
+}
+
+/// Whether some threads of a wave may wait in a loop for others of it, which stand still meanwhile: lanes of a warp, or
+/// the warps of a block, two of which share a wave. `parts` has what parts those threads, and which branches do not.
+///
+/// In what order a wave runs the sides of a branch is the compiler's affair, and they meet where all ways lead.
+pub fn may_hang(parts: &Parts<'_>, whom: Among, agrees: impl Fn(usize) -> bool) -> bool {
+    let waiting = waiting(parts.function, parts.graph, parts.dominators, parts.loops);
+    let meeting = post_dominators(parts.graph);
+    let branches: Vec<(usize, BitSet)> = (0..parts.graph.len())
+        .filter(|&at| parts.divergent[at] && parts.dominators.is_reachable(at) && !agrees(at))
+        .map(|at| (at, parts.until(at, |block| block != at && meeting.dominates(block, at))))
+        .collect();
+    let hangs = |index: usize| {
+        let header = parts.loops.all[index].header;
+        branches.iter().filter(|(_, apart)| apart.contains(header)).any(|(at, apart)| {
+            let held = match parts.loops.contains(index, *at) {
+                true => parts.behind(index),
+                false => parts.beside(index, *at, apart),
+            };
+            parts.shows(held, apart, Some(index), whom)
+        })
+    };
+    waiting.into_iter().any(hangs)
 }
 
 /// Headers of the loops in which a block has to let other blocks run. `Err`: its threads may wait for each other.
@@ -315,7 +339,8 @@ impl Parts<'_> {
     fn holds_back_effects(&self, index: usize, spreads: &[(usize, Spread)]) -> bool {
         let header = self.loops.all[index].header;
         spreads.iter().any(|(at, spread)| {
-            spread.apart.contains(header) && self.shows(self.held(index, *at, spread), spread)
+            spread.apart.contains(header)
+                && self.shows(self.held(index, *at, spread), &spread.apart, None, Among::Group)
         })
     }
 
@@ -324,17 +349,10 @@ impl Parts<'_> {
     fn held(&self, index: usize, at: usize, spread: &Spread) -> Vec<usize> {
         let inside = |block: usize| self.loops.contains(index, block);
         if inside(at) {
-            let blocks = self.loops.all[index].blocks.iter();
-            return blocks.flat_map(|&from| &self.graph[from]).copied().filter(|&to| !inside(to)).collect();
+            return self.behind(index);
         }
-        // Lanes that went the loop's way are all in it, as far as this branch goes.
-        let header = self.loops.all[index].header;
-        let sides = &self.graph[at];
-        let enters: Vec<bool> = sides.iter().map(|&side| self.reaches(side, header, &spread.apart)).collect();
-        let others = |nth: usize| (0..sides.len()).any(|other| other != nth && enters[other]);
-        let mut work: Vec<usize> =
-            (0..sides.len()).filter(|&nth| others(nth)).map(|nth| sides[nth]).collect();
-        let head = self.layout.position[header];
+        let mut work = self.beside(index, at, &spread.apart);
+        let head = self.layout.position[self.loops.all[index].header];
         let mut seen = vec![false; self.graph.len()];
         let mut found = vec![];
         while let Some(block) = work.pop() {
@@ -348,6 +366,35 @@ impl Parts<'_> {
             }
         }
         found
+    }
+
+    /// Where the loop is left to.
+    fn behind(&self, index: usize) -> Vec<usize> {
+        let blocks = self.loops.all[index].blocks.iter();
+        let next = blocks.flat_map(|&from| &self.graph[from]).copied();
+        next.filter(|&to| !self.loops.contains(index, to)).collect()
+    }
+
+    /// Blocks behind the branch of block `at`, up to those that `ends` holds for.
+    fn until(&self, at: usize, ends: impl Fn(usize) -> bool) -> BitSet {
+        let mut found = BitSet::new(self.graph.len());
+        let mut work = self.graph[at].clone();
+        while let Some(block) = work.pop() {
+            if !ends(block) && found.insert(block) {
+                work.extend(&self.graph[block]);
+            }
+        }
+        found
+    }
+
+    /// The sides of the branch of block `at` whose lanes may miss those that went another way, into loop `index`. Lanes
+    /// that went the loop's way are all in it, as far as this branch goes.
+    fn beside(&self, index: usize, at: usize, apart: &BitSet) -> Vec<usize> {
+        let header = self.loops.all[index].header;
+        let sides = &self.graph[at];
+        let enters: Vec<bool> = sides.iter().map(|&side| self.reaches(side, header, apart)).collect();
+        let others = |nth: usize| (0..sides.len()).any(|other| other != nth && enters[other]);
+        (0..sides.len()).filter(|&nth| others(nth)).map(|nth| sides[nth]).collect()
     }
 
     /// Whether there is a way from one block to another through blocks of `within`.
@@ -365,15 +412,17 @@ impl Parts<'_> {
         false
     }
 
-    /// Whether from one of `starts` on something can be seen before the warp's lanes meet.
-    fn shows(&self, starts: Vec<usize>, spread: &Spread) -> bool {
+    /// Whether from one of `starts` on, but for the loop `except`, something can be seen before those of `whom` meet.
+    fn shows(&self, starts: Vec<usize>, apart: &BitSet, except: Option<usize>, whom: Among) -> bool {
         let mut seen = vec![false; self.graph.len()];
         let mut work = starts;
         while let Some(block) = work.pop() {
-            if std::mem::replace(&mut seen[block], true) {
+            if except.is_some_and(|index| self.loops.contains(index, block))
+                || std::mem::replace(&mut seen[block], true)
+            {
                 continue;
             }
-            match self.first_event(block, !spread.apart.contains(block)) {
+            match self.first_event(block, !apart.contains(block), whom) {
                 Some(Event::Effect) => return true,
                 Some(Event::Meeting) => {}
                 None => work.extend(&self.graph[block]),
@@ -382,10 +431,10 @@ impl Parts<'_> {
         false
     }
 
-    fn first_event(&self, block: usize, together: bool) -> Option<Event> {
+    fn first_event(&self, block: usize, together: bool, whom: Among) -> Option<Event> {
         self.function.blocks[block].insts.iter().find_map(|inst| match &inst.op {
             Op::ActiveMask => None,
-            op if op.is_warp_collective() => together.then_some(Event::Meeting),
+            op if op.is_warp_collective() => (together && whom == Among::Group).then_some(Event::Meeting),
             Op::Barrier { kind: BarrierKind::Arrive, .. } | Op::ClusterBarrier { wait: false } => {
                 Some(Event::Effect)
             }
@@ -400,7 +449,7 @@ impl Parts<'_> {
 enum Event {
     /// Threads outside the warp, or its other lanes, could see it.
     Effect,
-    /// All lanes of the warp have to be here.
+    /// All lanes of the warp have to be here, or all threads of the block.
     Meeting,
 }
 

@@ -18,6 +18,9 @@ pub fn merged(codes: &[&Code]) -> String {
             let line = line.replace(&format!("@\"{}\"", code.symbol), &format!("@k{n}"));
             let line = line.replace("@cudaway_shared", &format!("@k{n}_shared"));
             let line = line.replace("@f", &format!("@k{n}_f"));
+            let line = line.replace("@cudaway_malloc", &format!("@k{n}_malloc"));
+            let line = line.replace("@cudaway_wide", &format!("@k{n}_wide"));
+            let line = line.replace("@cudaway_free", &format!("@k{n}_free"));
             let line = renumbered(&line, n);
             if line.starts_with("declare") {
                 declarations.insert(line);
@@ -35,6 +38,7 @@ pub fn merged(codes: &[&Code]) -> String {
 }
 
 /// The PTX files of a folder and of those below it, in order.
+#[allow(dead_code, reason = "the textures' test has no files")]
 pub fn ptx_files(folder: &Path) -> Vec<PathBuf> {
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> = paths
@@ -47,7 +51,7 @@ pub fn ptx_files(folder: &Path) -> Vec<PathBuf> {
 
 /// Attribute groups have numbers.
 fn renumbered(line: &str, n: usize) -> String {
-    let group = |old: usize| format!("#{}", 2 * n + old);
+    let group = |old: usize| format!("#{}", 3 * n + old);
     if let Some(rest) = line.strip_prefix("attributes #") {
         let (old, rest) = rest.split_once(' ').expect("a group is defined");
         return format!("attributes {} {rest}", group(old.parse().expect("a number")));

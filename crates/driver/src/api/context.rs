@@ -10,7 +10,7 @@ use cuda_abi::{
 use hip_sys as hip;
 
 use crate::object::graph::capture::forbid_in_context;
-use crate::object::{Context, Device, context, stream};
+use crate::object::{Context, Device, context, gfx, stream};
 use crate::{Error, Result};
 
 pub fn cuCtxCreate_v2(pctx: Out<'_, CUcontext>, flags: c_uint, dev: CUdevice) -> Result {
@@ -197,13 +197,20 @@ pub fn cuCtxSetSharedMemConfig(config: CUsharedconfig) -> Result {
 }
 
 pub fn cuCtxGetLimit(pvalue: Out<'_, usize>, limit: CUlimit) -> Result {
-    let context = Context::current()?;
-    let value = match context.limit(limit.0) {
-        Some(value) => value,
-        None => default_limit(context, limit)?,
-    };
-    pvalue.write(value);
+    pvalue.write(limit_of(Context::current()?, limit)?);
     Ok(())
+}
+
+fn limit_of(context: &'static Context, limit: CUlimit) -> Result<usize> {
+    match context.limit(limit.0) {
+        Some(value) => Ok(value),
+        None => default_limit(context, limit),
+    }
+}
+
+/// What all `malloc`s of kernels together may hold.
+pub(crate) fn malloc_heap_bytes(context: &'static Context) -> Result<usize> {
+    limit_of(context, CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE)
 }
 
 /// The provider's limit where HIP has the same one, else CUDA's default.
@@ -229,6 +236,10 @@ pub fn cuCtxSetLimit(limit: CUlimit, value: usize) -> Result {
     let context = Context::current()?;
     // CUDA: the same limits can be set that can be read.
     default_limit(context, limit)?;
+    // CUDA: the heap keeps the size that it had when a kernel with malloc was launched for the first time.
+    if limit == CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE && gfx::heap::known(context).is_some() {
+        return Err(Error::InvalidValue("limit: the heap is in use"));
+    }
     let number = match limit {
         CUlimit::CU_LIMIT_STACK_SIZE => Some(hip::hipLimitStackSize),
         CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => Some(hip::hipLimitPrintfFifoSize),

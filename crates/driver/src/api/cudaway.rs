@@ -1,15 +1,22 @@
-//! CUDAway's own two exports, after libblastrampoline's `lbt_forward` and `lbt_get_config`: look at the choice of
-//! providers and change it by API, before the first `cuInit` that succeeds.
+//! CUDAway's own exports: after libblastrampoline's `lbt_forward` and `lbt_get_config`, those that show the choice of
+//! providers and change it before the first `cuInit` that succeeds; and the HIP stream behind a CUDA stream.
 
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::catch_unwind;
 
+use cuda_abi::out::Out;
+use cuda_abi::{CUdevice_attribute, CUstream, CudawayDevice};
 use hip_sys::Provider;
 use parking_lot::Mutex;
 
-use crate::process;
+use super::device::attribute as attribute_of;
+use crate::object::Device;
+use crate::object::device::Target;
+use crate::object::graph::capture;
+use crate::object::stream::Stream;
+use crate::{Error, Result, process};
 
 /// One provider.
 #[repr(C)]
@@ -99,4 +106,83 @@ pub fn config_now() -> *const CudawayConfig {
     let at = &raw const *config;
     given.0.push((key, config));
     at
+}
+
+/// Who all devices are, also those that `CUDA_VISIBLE_DEVICES` hides: NVML lists these as well. `count` gets how many there are;
+/// what has no `room` in the list is not written.
+///
+/// # Safety
+/// `list` is NULL or has room for `room` elements.
+pub unsafe fn devices(
+    size_bytes: usize,
+    list: *mut CudawayDevice,
+    room: c_int,
+    count: Out<'_, c_int>,
+) -> Result {
+    if size_bytes != size_of::<CudawayDevice>() {
+        return Err(Error::InvalidValue("size_bytes"));
+    }
+    let all = process::all_devices()?;
+    count.write(c_int::try_from(all.len()).unwrap_or(c_int::MAX));
+    let room = if list.is_null() { 0 } else { usize::try_from(room).unwrap_or(0) };
+    for (at, device) in all.into_iter().take(room).enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { list.add(at).write(known(device)) };
+    }
+    Ok(())
+}
+
+fn known(device: &Device) -> CudawayDevice {
+    use CUdevice_attribute as Of;
+    let number = |attribute| attribute_of(device, attribute).unwrap_or(0);
+    let mut known = CudawayDevice {
+        uuid: device.uuid,
+        total_memory: device.total_memory as u64,
+        compute_capability: [
+            number(Of::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+            number(Of::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        ],
+        pci: [
+            number(Of::CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID),
+            number(Of::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID),
+            number(Of::CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID),
+        ],
+        memory_bus_bits: number(Of::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH),
+        has_ecc: number(Of::CU_DEVICE_ATTRIBUTE_ECC_ENABLED),
+        compute_mode: number(Of::CU_DEVICE_ATTRIBUTE_COMPUTE_MODE),
+        is_cpu: c_int::from(device.target == Target::Cpu),
+        ..CudawayDevice::default()
+    };
+    for (to, from) in known.name.iter_mut().take(255).zip(device.name.bytes()) {
+        *to = from.cast_signed();
+    }
+    known
+}
+
+/// Where a stream's work goes, in the provider's terms.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CudawayHipStream {
+    pub stream: *mut c_void,
+    /// The provider's own number of the device.
+    pub device: c_int,
+    /// 1: the CPU device, which has the streams of HIP but none of ROCm's libraries.
+    pub is_cpu: c_int,
+}
+
+/// The HIP stream behind `stream`, with this thread bound to its device: what a library of ROCm needs to work in its order.
+/// With `enqueues` the caller is about to hand it work that no graph of ours can hold: a capture of the stream ends, and
+/// the answer is `CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED`.
+pub fn hip_stream(stream: CUstream, enqueues: bool, answer: Out<'_, CudawayHipStream>) -> Result {
+    if enqueues {
+        capture::forbid_in_capture(stream)?;
+    }
+    let stream = Stream::from_handle(stream)?;
+    let device = stream.context.device;
+    answer.write(CudawayHipStream {
+        stream: stream.hip.0.cast(),
+        device: device.hip_ordinal,
+        is_cpu: c_int::from(device.target == Target::Cpu),
+    });
+    Ok(())
 }

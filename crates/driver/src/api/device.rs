@@ -282,6 +282,11 @@ pub(crate) fn attribute(device: &Device, attrib: CUdevice_attribute) -> Option<c
             yes(provider.has("hipIpcGetEventHandle"))
         }
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED => Is(1),
+        // On the CPU the host's memory is the device's.
+        CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+        | CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED => {
+            yes(device.target == Target::Cpu)
+        }
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID => Is(-1),
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_NUMA_ID => Is(-1),
         CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT

@@ -15,6 +15,7 @@ use hip_sys::{
 };
 
 use super::stream::call_back;
+use crate::object::gfx::timing::timed;
 use crate::object::graph::capture::{captured, captured_event_record};
 use crate::object::graph::{Arguments, Kernel, Op, Params};
 use crate::object::module::Launchable;
@@ -337,7 +338,28 @@ fn launch(
         let mut bytes = vec![0; params_bytes(params)];
         // SAFETY: CUDA's contract for a launch's parameters.
         unsafe { gather(params, kernel_params, extra, &mut bytes) }?;
-        return gfx::launch(&function, kernel, shape, &stream, &bytes, manner);
+        if kernel.launched_block(shape.block).is_some() {
+            return timed(&whole.info.name, &stream, || {
+                gfx::launch(&function, kernel, shape, &stream, &bytes, manner)
+            });
+        }
+        // CUDA: a kernel that needs too much of something for so many threads.
+        let n_threads = shape.block.iter().product::<c_uint>();
+        if n_threads > kernel.max_threads {
+            tracing::error!(
+                target: "cudaway::driver",
+                "{} cannot be launched in blocks of more than {} threads on this GPU: each of its warps takes a wave of 64 \
+                 lanes, because they meet at barriers for a part of the block",
+                whole.info.name.to_string_lossy(), kernel.max_threads
+            );
+            return Err(Error::LaunchOutOfResources);
+        }
+        let (hip, kernel) = whole.for_large_blocks()?;
+        let mut large = function;
+        large.hip = hip;
+        return timed(&whole.info.name, &stream, || {
+            gfx::launch(&large, &kernel, shape, &stream, &bytes, manner)
+        });
     }
     if manner.cluster.is_some() || (manner.is_cooperative && !extra.is_null()) {
         return launch_with_attributes(&function, shape, &stream, kernel_params, extra, manner);
@@ -413,6 +435,8 @@ fn cooperative(
 /// Launches on AMD GPUs: the kernarg segment is made here, whole, since the code object's metadata calls it one argument.
 mod gfx {
     use super::*;
+    use crate::api::context::malloc_heap_bytes;
+    use crate::object::gfx::heap;
     use crate::object::gfx::services::Buffer;
     use crate::object::{gfx, memory};
 
@@ -428,9 +452,15 @@ mod gfx {
             return Err(Error::NotSupported("clusters of blocks on AMD GPUs"));
         }
         let Shape { grid, block, shared_bytes } = shape;
+        let shape = Shape { block: kernel.launched_block(block).unwrap_or(block), ..shape };
+        let heap = match kernel.uses_heap {
+            true => heap::of(function.context, || malloc_heap_bytes(function.context))?,
+            false => 0,
+        };
         let services = kernel.uses_services.then(|| Buffer::take(function.context)).transpose()?;
         let address = services.as_ref().map_or(0, Buffer::address);
-        let told = gfx::Shape { grid, block, dynamic_shared: shared_bytes, workspace: 0, services: address };
+        let told =
+            gfx::Shape { grid, block, dynamic_shared: shared_bytes, workspace: 0, services: address, heap };
         let launched = if manner.is_cooperative {
             Workspace::new(stream).and_then(|workspace| {
                 let told = gfx::Shape { workspace: memory::device_pointer(workspace.at), ..told };

@@ -56,7 +56,18 @@ fn load(module: Out<'_, CUmodule>, image: *const c_void, options: &jit::Options)
     }
     // SAFETY: CUDA's contract: an image that stays as it is during the call.
     let linked = check(unsafe { image::read(image, capability()) }, options)?;
-    let (handle, _) = Module::load(&Arc::new(linked), context)?;
+    let (handle, made) = Module::load(&Arc::new(linked), context)?;
+    if options.has_error_log() {
+        let said = made.make_all(handle);
+        let (Ok(message) | Err(Failure { message, .. })) = &said;
+        if !message.is_empty() {
+            options.finish(message, "");
+        }
+        if let Err(Failure { error, .. }) = said {
+            Module::unload(handle)?;
+            return Err(error);
+        }
+    }
     module.write(handle);
     Ok(())
 }
@@ -225,7 +236,7 @@ pub(crate) fn attribute(function: &Function, attrib: CUfunction_attribute) -> Re
         }),
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => {
             let bound = function.attribute(attrib.0)?;
-            let asked = function.info.max_threads.and_then(|n| c_int::try_from(n).ok()).unwrap_or(c_int::MAX);
+            let asked = function.most_threads().and_then(|n| c_int::try_from(n).ok()).unwrap_or(c_int::MAX);
             Ok(bound.min(asked))
         }
         CUfunction_attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => {

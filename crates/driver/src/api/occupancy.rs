@@ -44,6 +44,13 @@ fn active_blocks(function: &Function, block_size: c_int, shared_bytes: usize) ->
     if shared_bytes > most_shared(function)? {
         return Ok(0);
     }
+    let block_size = match &function.gfx {
+        Some(kernel) => match kernel.launched_threads(block_size.unsigned_abs()) {
+            Some(threads) => threads.cast_signed(),
+            None => return Ok(0),
+        },
+        None => block_size,
+    };
     let mut n = 0;
     // SAFETY: `n` is writable; the function is alive.
     unsafe {
@@ -85,7 +92,7 @@ pub fn cuOccupancyMaxPotentialBlockSize(
     let device = function.context.device;
     let most = c_int::try_from(device.bounds.threads_per_block).unwrap_or(c_int::MAX);
     let most =
-        function.info.max_threads.and_then(|n| c_int::try_from(n).ok()).map_or(most, |own| own.min(most));
+        function.most_threads().and_then(|n| c_int::try_from(n).ok()).map_or(most, |own| own.min(most));
     // CUDA: 0 means no limit of the caller's.
     let limit = if blockSizeLimit > 0 { blockSizeLimit.min(most) } else { most };
     let mut best = (0, 0, 0);

@@ -128,7 +128,8 @@ fn set(
             tell(texref.context.hip(), texref.hip.0)?;
         }
         keep(texref);
-        Ok(())
+        // HIP differs: its references are variables of its own code objects. On an AMD GPU they are ours.
+        texref.renew()
     })
 }
 
@@ -182,7 +183,7 @@ pub fn cuTexRefSetAddress_v2(
     bytes: usize,
 ) -> Result {
     memory::check(dptr, bytes, "dptr")?;
-    let mut offset = 0;
+    let (mut offset, mut on_gfx) = (0, 0);
     set(
         hTexRef,
         // SAFETY: the reference is alive and the range was checked.
@@ -190,9 +191,12 @@ pub fn cuTexRefSetAddress_v2(
         |texref| {
             let n_channels = texref.n_channels.unsigned_abs();
             let format = texref.format;
-            texref.bound = Some(Resource::Linear { at: dptr, format, n_channels, len_bytes: bytes });
+            let (at, before) = if texref.is_on_gfx() { texref.aligned(dptr) } else { (dptr, 0) };
+            on_gfx = before;
+            texref.bound = Some(Resource::Linear { at, format, n_channels, len_bytes: bytes + before });
         },
     )?;
+    offset += on_gfx;
     ByteOffset.write(offset);
     Ok(())
 }

@@ -21,6 +21,7 @@ use hip_sys::{
 use parking_lot::Mutex;
 
 use crate::handle::Registry;
+use crate::object::device::Target;
 use crate::object::memory::{self, Allocation, Kind, device_pointer, raw};
 use crate::object::{Context, Device, Shared, Stream, location};
 use crate::process::driver;
@@ -60,10 +61,15 @@ impl Physical {
     }
 }
 
-/// The device of a location; memory of the host's has no HIP counterpart.
+/// The device of a location. The host's memory, of whatever node, is the CPU device's too.
 fn device_of(location: &CUmemLocation, parameter: &'static str) -> Result<&'static Device> {
+    if let Some(number) = location::number(location, parameter)? {
+        return Device::get(number);
+    }
     // HIP differs: physical memory is a device's, and access is granted to devices.
-    location::device(location, parameter, "virtual memory management: locations of the host")
+    let device = device_of_the_thread()?;
+    let is_cpu = device.target == Target::Cpu;
+    is_cpu.then_some(device).ok_or(Error::NotSupported("virtual memory management: locations of the host"))
 }
 
 fn hip_location(device: &Device) -> hipMemLocation {

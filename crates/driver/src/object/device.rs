@@ -34,6 +34,8 @@ pub struct LaunchBounds {
 
 pub struct Device {
     pub ordinal: CUdevice,
+    /// The device's number among all, of which `CUDA_VISIBLE_DEVICES` may hide some.
+    pub place: CUdevice,
     pub provider: &'static Provider,
     /// The device's number inside its provider.
     pub hip_ordinal: c_int,
@@ -82,6 +84,7 @@ impl Device {
         let uuid = identity.uuid.unwrap_or_else(|| derived_uuid(provider, hip_ordinal, &identity.name));
         Ok(Device {
             ordinal,
+            place: ordinal,
             provider,
             hip_ordinal,
             name: identity.name,

@@ -99,7 +99,6 @@ impl Linked {
     /// looked into when its function is asked for, or by its first launch.
     pub fn check(image: Image, bodies: Bodies) -> core::result::Result<Linked, Failure> {
         let Image { sources, machine_code } = image;
-        let n_bytes: usize = sources.iter().map(|source| source.text.len()).sum();
         let module = compiler::Module::link(sources).map_err(|diagnostics| failure(&diagnostics))?;
         let headers = module.kernels().iter().enumerate();
         let kernels: Vec<_> = headers.filter_map(|(index, header)| KernelInfo::new(index, header)).collect();
@@ -120,11 +119,17 @@ impl Linked {
             undefined: vec![],
             module,
         };
+        let n_bytes = linked.n_bytes();
         if bodies == Bodies::All || n_bytes <= SHORT_BYTES {
             let key = (n_bytes >= REMEMBERED_BYTES).then(|| linked.key());
             linked.look_into_all(key.as_ref())?;
         }
         Ok(linked)
+    }
+
+    /// Length of all texts.
+    fn n_bytes(&self) -> usize {
+        self.sources().iter().map(|source| source.text.len()).sum()
     }
 
     /// What the cache finds a text by that has nothing wrong in it.
@@ -174,8 +179,10 @@ impl Linked {
         &self,
         info: &KernelInfo,
         target: &gcn::Target,
+        blocks: gcn::Blocks,
     ) -> core::result::Result<gcn::Code, Failure> {
-        gcn::compile(&self.module, info.index, target).map_err(|diagnostics| failure(&diagnostics))
+        gcn::compile_for(&self.module, info.index, target, blocks)
+            .map_err(|diagnostics| failure(&diagnostics))
     }
 
     /// Reads and links names only.
@@ -336,7 +343,7 @@ enum Code {
     /// In a module of the provider's, which has the texts.
     Provider(Shared<hipModule_t>),
     /// In code objects that are made here.
-    Gfx(gfx::Code),
+    Gfx(Box<gfx::Code>),
 }
 
 /// A kernel of a module, ready to launch.
@@ -403,6 +410,21 @@ impl Function {
         self.info.max_cluster_rank.min(if is_free { LARGEST_CLUSTER } else { PORTABLE_CLUSTER })
     }
 
+    /// Threads that a block of it may have at most; `None`: as many as the device allows.
+    pub fn most_threads(&self) -> Option<u32> {
+        let own = self.gfx.map(|kernel| kernel.max_threads);
+        self.info.max_threads.into_iter().chain(own).min()
+    }
+
+    /// On an AMD GPU: the kernel for blocks that its usual code has no room for.
+    pub fn for_large_blocks(&self) -> Result<(Shared<hipFunction_t>, gfx::Kernel)> {
+        let module = Module::from_handle(self.module.0)?;
+        match &module.code {
+            Code::Gfx(code) => code.for_large_blocks(&module.linked, &self.info, self.context),
+            Code::Provider(_) => Err(Error::InvalidHandle("f")),
+        }
+    }
+
     /// What its module keeps in constant memory; which kernel uses which variable is not told apart.
     pub fn const_bytes(&self) -> usize {
         MODULES.with(self.module.0, |module| module.linked.const_bytes).unwrap_or(0)
@@ -463,7 +485,7 @@ impl Module {
     pub fn load(linked: &Arc<Linked>, context: &'static Context) -> Result<(CUmodule, Arc<Module>)> {
         let code = match context.device.target {
             Target::Cpu => Code::Provider(load_texts(linked, context)?),
-            Target::Amdgcn => Code::Gfx(gfx::Code::load(linked, context)?),
+            Target::Amdgcn => Code::Gfx(Box::new(gfx::Code::load(linked, context)?)),
         };
         let module = Arc::new(Module {
             linked: Arc::clone(linked),
@@ -507,10 +529,10 @@ impl Module {
     }
 
     /// The provider's module, for what only that knows.
-    fn provider_module(&self, what: &'static str) -> Result<hipModule_t> {
+    fn provider_module(&self) -> Result<hipModule_t> {
         match &self.code {
             Code::Provider(module) => Ok(module.0),
-            Code::Gfx(_) => Err(Error::NotSupported(what)),
+            Code::Gfx(_) => Err(Error::NotFound),
         }
     }
 
@@ -561,13 +583,46 @@ impl Module {
         Ok(handle)
     }
 
+    /// On an AMD GPU: makes the kernels of a short text, and says what the compiler has against those that cannot be had. If
+    /// none can that is an error.
+    pub fn make_all(&self, handle: CUmodule) -> core::result::Result<String, Failure> {
+        let Code::Gfx(code) = &self.code else { return Ok(String::new()) };
+        if self.linked.n_bytes() > SHORT_BYTES {
+            return Ok(String::new());
+        }
+        let mut message = self.linked.complaints.clone();
+        let mut errors = vec![];
+        for info in &self.linked.kernels {
+            let Err(error) = self.function(handle, &info.name) else { continue };
+            errors.push(error);
+            if let Some(why) = code.refusal(&info.name) {
+                let line_end = if message.is_empty() { "" } else { "\n" };
+                message += &format!("{line_end}{}: error: {why}", info.name.to_string_lossy());
+            }
+        }
+        match errors.first() {
+            Some(&error) if errors.len() == self.linked.kernels.len() => Err(Failure { error, message }),
+            _ => Ok(message),
+        }
+    }
+
     /// The provider's `.texref` of that name.
     pub fn texture_reference(&self, name: &CStr) -> Result<*mut textureReference> {
-        let module = self.provider_module("texture references on AMD GPUs")?;
+        let module = self.provider_module()?;
         let mut reference = core::ptr::null_mut();
         // SAFETY: a writable pointer, a live module, a C string.
         unsafe { self.context.hip().hipModuleGetTexRef(&mut reference, module, name.as_ptr()) }?;
         Ok(reference)
+    }
+
+    /// On an AMD GPU: where the reference of that name lies.
+    pub fn gfx_reference(&self, opaque: Opaque, name: &CStr) -> Result<Option<CUdeviceptr>> {
+        let Code::Gfx(code) = &self.code else { return Ok(None) };
+        let is_it = |it: &compiler::program::Global| {
+            it.opaque == Some(opaque) && it.name.as_bytes() == name.to_bytes()
+        };
+        let index = self.linked.globals_of_code().iter().position(is_it).ok_or(Error::NotFound)?;
+        Ok(Some(code.variable(GlobalId(u32::try_from(index).map_err(|_| Error::NotFound)?))))
     }
 
     /// Where the `.surfref` of that name lies.
@@ -575,7 +630,10 @@ impl Module {
         if !self.linked.surface_references.iter().any(|it| it.as_bytes() == name.to_bytes()) {
             return Err(Error::NotFound);
         }
-        let module = self.provider_module("surface references on AMD GPUs")?;
+        if let Some(at) = self.gfx_reference(Opaque::Surface, name)? {
+            return Ok(at);
+        }
+        let module = self.provider_module()?;
         let mut at = core::ptr::null_mut();
         let mut len_bytes = 0;
         // SAFETY: both are writable, the module is alive, the name is a C string.

@@ -7,11 +7,13 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use compiler::texture::Opaque;
 use cuda_abi::{
     CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION, CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_READ_AS_INTEGER,
-    CU_TRSF_SEAMLESS_CUBEMAP, CU_TRSF_SRGB, CUDA_ARRAY3D_SURFACE_LDST, CUDA_RESOURCE_DESC,
-    CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUaddress_mode, CUarray, CUarray_format, CUdevice_attribute,
-    CUdeviceptr, CUfilter_mode, CUmipmappedArray, CUmodule, CUresourcetype, CUsurfref, CUtexref,
+    CU_TRSF_SEAMLESS_CUBEMAP, CU_TRSF_SRGB, CUDA_ARRAY3D_DESCRIPTOR, CUDA_ARRAY3D_LAYERED,
+    CUDA_ARRAY3D_SURFACE_LDST, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC,
+    CUaddress_mode, CUarray, CUarray_format, CUdevice_attribute, CUdeviceptr, CUfilter_mode,
+    CUmipmappedArray, CUmodule, CUresourcetype, CUsurfref, CUtexref,
 };
 use hip_sys::{
     HIP_RESOURCE_DESC, HIP_RESOURCE_LINEAR, HIP_RESOURCE_PITCH2D, HIP_RESOURCE_UNION, HIP_RESOURCE_VIEW_DESC,
@@ -22,6 +24,8 @@ use hip_sys::{
 use parking_lot::Mutex;
 
 use super::array::{Array, Mipmap, element_bytes};
+use super::device::Target;
+use super::gfx::sampler::{Sampler, Texels};
 use super::memory::{self, raw};
 use super::{Context, Module, Shared};
 use crate::api::device::attribute;
@@ -114,6 +118,25 @@ impl Resource {
             Resource::Mipmap(mipmap) => Mipmap::from_handle(mipmap.0)?.descriptor.Format,
             Resource::Linear { format, .. } | Resource::Pitch2D { format, .. } => format,
         })
+    }
+
+    fn texels(self, gives_integers: bool) -> Result<Texels> {
+        let layers =
+            |of: &CUDA_ARRAY3D_DESCRIPTOR| if of.Flags & CUDA_ARRAY3D_LAYERED != 0 { of.Depth } else { 0 };
+        let (is_mipmapped, n_channels, n_layers) = match self {
+            Resource::Array(array) => {
+                let of = Array::from_handle(array.0)?.descriptor;
+                (false, of.NumChannels, layers(&of))
+            }
+            Resource::Mipmap(mipmap) => {
+                let of = Mipmap::from_handle(mipmap.0)?.descriptor;
+                (true, of.NumChannels, layers(&of))
+            }
+            Resource::Linear { n_channels, .. } | Resource::Pitch2D { n_channels, .. } => {
+                (false, n_channels, 0)
+            }
+        };
+        Ok(Texels { is_mipmapped, gives_integers, n_channels, n_layers })
     }
 
     /// The same for the provider, after CUDA's checks.
@@ -265,18 +288,39 @@ impl Texture {
         texture: &CUDA_TEXTURE_DESC,
         view: Option<&CUDA_RESOURCE_VIEW_DESC>,
     ) -> Result<u64> {
-        let context = Context::current()?;
+        Texture::create_in(Context::current()?, resource, texture, view)
+    }
+
+    fn create_in(
+        context: &'static Context,
+        resource: Resource,
+        texture: &CUDA_TEXTURE_DESC,
+        view: Option<&CUDA_RESOURCE_VIEW_DESC>,
+    ) -> Result<u64> {
         let hip_resource = resource.to_hip(context)?;
-        let hip_texture = sampler(texture, resource.format()?)?;
+        let format = resource.format()?;
+        let hip_texture = sampler(texture, format)?;
         // CUDA: only arrays can be seen in another way.
         if view.is_some() && !matches!(resource, Resource::Array(_) | Resource::Mipmap(_)) {
             return Err(Error::InvalidValue("pResViewDesc"));
         }
+        let gfx = match context.device.target {
+            Target::Amdgcn => {
+                let texels = resource.texels(gives_integers(format, texture.flags))?;
+                Some(Sampler::of(&hip_texture, &texels, view)?)
+            }
+            Target::Cpu => None,
+        };
+        let told = gfx.as_ref().map_or(&hip_texture, |sampler| &sampler.told);
         let hip_view = view.map(view_of);
         let hip_view = hip_view.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
         let mut object: hipTextureObject_t = core::ptr::null_mut();
         // SAFETY: a writable handle and readable descriptions of things that are alive.
-        unsafe { context.hip().hipTexObjectCreate(&mut object, &hip_resource, &hip_texture, hip_view) }?;
+        unsafe { context.hip().hipTexObjectCreate(&mut object, &hip_resource, told, hip_view) }?;
+        if let Some(sampler) = gfx {
+            // SAFETY: HIP just made it for an AMD GPU.
+            unsafe { sampler.complete(object) };
+        }
         let entry =
             Texture { context, context_id: context.id(), resource, texture: *texture, view: view.copied() };
         TEXTURES.lock().insert(bits(object), entry);
@@ -357,6 +401,10 @@ pub struct TexRef {
     pub context: &'static Context,
     /// The address of its module's object; 0 for one that belongs to no module.
     module: usize,
+    /// On an AMD GPU: where kernels read the handle of the texture object that is bound.
+    variable: Option<CUdeviceptr>,
+    /// That object, or 0.
+    object: u64,
     pub bound: Option<Resource>,
     pub format: CUarray_format,
     pub n_channels: c_int,
@@ -368,6 +416,14 @@ impl TexRef {
     /// `cuModuleGetTexRef`: the same handle every time.
     pub fn of_module(handle: CUmodule, name: &CStr) -> Result<CUtexref> {
         let module = Module::from_handle(handle)?;
+        if let Some(at) = module.gfx_reference(Opaque::Texture, name)? {
+            let texref = || {
+                let texref = TexRef::new(core::ptr::null_mut(), module.context, address_of(&module));
+                TexRef { variable: Some(at), ..texref }
+            };
+            TEXREFS.lock().entry(at as usize).or_insert_with(texref);
+            return Ok(core::ptr::with_exposed_provenance_mut(at as usize));
+        }
         let hip = module.texture_reference(name)?;
         let texref = || TexRef::new(hip, module.context, address_of(&module));
         TEXREFS.lock().entry(hip.addr()).or_insert_with(texref);
@@ -379,6 +435,8 @@ impl TexRef {
             hip: Shared(hip),
             context,
             module,
+            variable: None,
+            object: 0,
             bound: None,
             format: CUarray_format::CU_AD_FORMAT_FLOAT,
             n_channels: 1,
@@ -404,6 +462,41 @@ impl TexRef {
         })?;
         TEXREFS.lock().remove(&handle.addr());
         Ok(())
+    }
+
+    /// Where a linear texture begins that is bound at `dptr`, and how many bytes before it: addresses are rounded down.
+    pub fn aligned(&self, dptr: CUdeviceptr) -> (CUdeviceptr, usize) {
+        let attrib = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT;
+        let alignment = limit(self.context, attrib).unwrap_or(1) as u64;
+        (dptr - dptr % alignment, (dptr % alignment) as usize)
+    }
+
+    pub fn is_on_gfx(&self) -> bool {
+        self.variable.is_some()
+    }
+
+    /// On an AMD GPU: makes a texture object of what is bound now, and gives it to the kernels to come.
+    pub fn renew(&mut self) -> Result {
+        let (Some(at), Some(mut bound)) = (self.variable, self.bound) else { return Ok(()) };
+        if let Resource::Linear { format, n_channels, .. } = &mut bound {
+            (*format, *n_channels) = (self.format, self.n_channels.unsigned_abs());
+        }
+        // Settings come one by one: between two of them they may be none that a texture can have.
+        let object = match Texture::create_in(self.context, bound, &self.texture, None) {
+            Err(Error::InvalidValue(why)) => {
+                tracing::info!(target: "cudaway::driver", "the texture reference at {at:#x} has no texture: {why}");
+                0
+            }
+            made => made?,
+        };
+        let place = raw(at + compiler::texture::REFERENCE_OBJECT);
+        let word = (&raw const object).cast();
+        // SAFETY: the reference is a variable of a live module and has room for the handle there.
+        unsafe { self.context.hip().hipMemcpy(place, word, size_of::<u64>(), hipMemcpyHostToDevice) }?;
+        match core::mem::replace(&mut self.object, object) {
+            0 => Ok(()),
+            before => Texture::destroy(before),
+        }
     }
 
     /// Reads or changes a live reference. The change is kept if the provider took it.
@@ -478,7 +571,11 @@ fn address_of(module: &Module) -> usize {
 /// The references of a module that goes.
 pub fn forget_module(module: &Module) {
     let module = address_of(module);
-    TEXREFS.lock().retain(|_, reference| reference.module != module);
+    let gone: Vec<_> = TEXREFS.lock().extract_if(|_, reference| reference.module == module).collect();
+    for (_, reference) in gone.iter().filter(|(_, reference)| reference.object != 0) {
+        // The module goes whatever HIP says.
+        let _ = Texture::destroy(reference.object);
+    }
     let gone: Vec<_> = SURFREFS.lock().extract_if(|_, reference| reference.module == module).collect();
     for (_, reference) in gone {
         // The module goes whatever HIP says.

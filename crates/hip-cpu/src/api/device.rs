@@ -8,7 +8,7 @@ use hip_sys::*;
 use crate::device::{self, check, get};
 use crate::error::{self, Result, out};
 use crate::exec::{printf, services};
-use crate::{leaks, stream};
+use crate::{leaks, presence, stream};
 
 pub fn hipInit(flags: c_uint) -> Result {
     if flags != 0 {
@@ -179,6 +179,7 @@ pub fn hipDeviceSynchronize() -> Result {
 /// default streams, and what waits for what.
 // HIP differs: its contexts are made by hipCtxCreate; the driver above us makes ours.
 pub fn hipCtxSetCurrent(ctx: hipCtx_t) -> Result {
+    presence::announce();
     device::enter(ctx as usize);
     Ok(())
 }

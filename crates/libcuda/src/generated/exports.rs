@@ -16,11 +16,13 @@ pub unsafe extern "C" fn cuArray3DCreate(
     pHandle: *mut CUarray,
     pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR_v1,
 ) -> CUresult {
-    ::driver::entry("cuArray3DCreate", || {
-        ::driver::api::old::cuArray3DCreate(
-            unsafe { Out::new(pHandle, "pHandle") }?,
-            unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
-        )
+    ::trace::call!("cuArray3DCreate", (out pHandle, value pAllocateArray), {
+        ::driver::entry("cuArray3DCreate", || {
+            ::driver::api::old::cuArray3DCreate(
+                unsafe { Out::new(pHandle, "pHandle") }?,
+                unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
+            )
+        })
     })
 }
 
@@ -29,11 +31,13 @@ pub unsafe extern "C" fn cuArray3DCreate_v2(
     pHandle: *mut CUarray,
     pAllocateArray: *const CUDA_ARRAY3D_DESCRIPTOR,
 ) -> CUresult {
-    ::driver::entry("cuArray3DCreate_v2", || {
-        ::driver::api::array::cuArray3DCreate_v2(
-            unsafe { Out::new(pHandle, "pHandle") }?,
-            unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
-        )
+    ::trace::call!("cuArray3DCreate_v2", (out pHandle, value pAllocateArray), {
+        ::driver::entry("cuArray3DCreate_v2", || {
+            ::driver::api::array::cuArray3DCreate_v2(
+                unsafe { Out::new(pHandle, "pHandle") }?,
+                unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
+            )
+        })
     })
 }
 
@@ -42,11 +46,13 @@ pub unsafe extern "C" fn cuArray3DGetDescriptor(
     pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR_v1,
     hArray: CUarray,
 ) -> CUresult {
-    ::driver::entry("cuArray3DGetDescriptor", || {
-        ::driver::api::old::cuArray3DGetDescriptor(
-            unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
-            hArray,
-        )
+    ::trace::call!("cuArray3DGetDescriptor", (out pArrayDescriptor, value hArray), {
+        ::driver::entry("cuArray3DGetDescriptor", || {
+            ::driver::api::old::cuArray3DGetDescriptor(
+                unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
+                hArray,
+            )
+        })
     })
 }
 
@@ -55,11 +61,13 @@ pub unsafe extern "C" fn cuArray3DGetDescriptor_v2(
     pArrayDescriptor: *mut CUDA_ARRAY3D_DESCRIPTOR,
     hArray: CUarray,
 ) -> CUresult {
-    ::driver::entry("cuArray3DGetDescriptor_v2", || {
-        ::driver::api::array::cuArray3DGetDescriptor_v2(
-            unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
-            hArray,
-        )
+    ::trace::call!("cuArray3DGetDescriptor_v2", (out pArrayDescriptor, value hArray), {
+        ::driver::entry("cuArray3DGetDescriptor_v2", || {
+            ::driver::api::array::cuArray3DGetDescriptor_v2(
+                unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
+                hArray,
+            )
+        })
     })
 }
 
@@ -68,11 +76,13 @@ pub unsafe extern "C" fn cuArrayCreate(
     pHandle: *mut CUarray,
     pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR_v1,
 ) -> CUresult {
-    ::driver::entry("cuArrayCreate", || {
-        ::driver::api::old::cuArrayCreate(
-            unsafe { Out::new(pHandle, "pHandle") }?,
-            unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
-        )
+    ::trace::call!("cuArrayCreate", (out pHandle, value pAllocateArray), {
+        ::driver::entry("cuArrayCreate", || {
+            ::driver::api::old::cuArrayCreate(
+                unsafe { Out::new(pHandle, "pHandle") }?,
+                unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
+            )
+        })
     })
 }
 
@@ -81,17 +91,21 @@ pub unsafe extern "C" fn cuArrayCreate_v2(
     pHandle: *mut CUarray,
     pAllocateArray: *const CUDA_ARRAY_DESCRIPTOR,
 ) -> CUresult {
-    ::driver::entry("cuArrayCreate_v2", || {
-        ::driver::api::array::cuArrayCreate_v2(
-            unsafe { Out::new(pHandle, "pHandle") }?,
-            unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
-        )
+    ::trace::call!("cuArrayCreate_v2", (out pHandle, value pAllocateArray), {
+        ::driver::entry("cuArrayCreate_v2", || {
+            ::driver::api::array::cuArrayCreate_v2(
+                unsafe { Out::new(pHandle, "pHandle") }?,
+                unsafe { borrow(pAllocateArray, "pAllocateArray") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuArrayDestroy(hArray: CUarray) -> CUresult {
-    ::driver::entry("cuArrayDestroy", || ::driver::api::array::cuArrayDestroy(hArray))
+    ::trace::call!("cuArrayDestroy", (value hArray), {
+        ::driver::entry("cuArrayDestroy", || ::driver::api::array::cuArrayDestroy(hArray))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -99,11 +113,13 @@ pub unsafe extern "C" fn cuArrayGetDescriptor(
     pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR_v1,
     hArray: CUarray,
 ) -> CUresult {
-    ::driver::entry("cuArrayGetDescriptor", || {
-        ::driver::api::old::cuArrayGetDescriptor(
-            unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
-            hArray,
-        )
+    ::trace::call!("cuArrayGetDescriptor", (out pArrayDescriptor, value hArray), {
+        ::driver::entry("cuArrayGetDescriptor", || {
+            ::driver::api::old::cuArrayGetDescriptor(
+                unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
+                hArray,
+            )
+        })
     })
 }
 
@@ -112,11 +128,13 @@ pub unsafe extern "C" fn cuArrayGetDescriptor_v2(
     pArrayDescriptor: *mut CUDA_ARRAY_DESCRIPTOR,
     hArray: CUarray,
 ) -> CUresult {
-    ::driver::entry("cuArrayGetDescriptor_v2", || {
-        ::driver::api::array::cuArrayGetDescriptor_v2(
-            unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
-            hArray,
-        )
+    ::trace::call!("cuArrayGetDescriptor_v2", (out pArrayDescriptor, value hArray), {
+        ::driver::entry("cuArrayGetDescriptor_v2", || {
+            ::driver::api::array::cuArrayGetDescriptor_v2(
+                unsafe { Out::new(pArrayDescriptor, "pArrayDescriptor") }?,
+                hArray,
+            )
+        })
     })
 }
 
@@ -126,12 +144,14 @@ pub unsafe extern "C" fn cuArrayGetMemoryRequirements(
     array: CUarray,
     device: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuArrayGetMemoryRequirements", || {
-        ::driver::api::array::cuArrayGetMemoryRequirements(
-            unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
-            array,
-            device,
-        )
+    ::trace::call!("cuArrayGetMemoryRequirements", (out memoryRequirements, value array, value device), {
+        ::driver::entry("cuArrayGetMemoryRequirements", || {
+            ::driver::api::array::cuArrayGetMemoryRequirements(
+                unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
+                array,
+                device,
+            )
+        })
     })
 }
 
@@ -141,12 +161,14 @@ pub unsafe extern "C" fn cuArrayGetPlane(
     hArray: CUarray,
     planeIdx: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuArrayGetPlane", || {
-        ::driver::api::array::cuArrayGetPlane(
-            unsafe { Out::new(pPlaneArray, "pPlaneArray") }?,
-            hArray,
-            planeIdx,
-        )
+    ::trace::call!("cuArrayGetPlane", (out pPlaneArray, value hArray, value planeIdx), {
+        ::driver::entry("cuArrayGetPlane", || {
+            ::driver::api::array::cuArrayGetPlane(
+                unsafe { Out::new(pPlaneArray, "pPlaneArray") }?,
+                hArray,
+                planeIdx,
+            )
+        })
     })
 }
 
@@ -155,18 +177,22 @@ pub unsafe extern "C" fn cuArrayGetSparseProperties(
     sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES,
     array: CUarray,
 ) -> CUresult {
-    ::driver::entry("cuArrayGetSparseProperties", || {
-        ::driver::api::array::cuArrayGetSparseProperties(
-            unsafe { Out::new(sparseProperties, "sparseProperties") }?,
-            array,
-        )
+    ::trace::call!("cuArrayGetSparseProperties", (out sparseProperties, value array), {
+        ::driver::entry("cuArrayGetSparseProperties", || {
+            ::driver::api::array::cuArrayGetSparseProperties(
+                unsafe { Out::new(sparseProperties, "sparseProperties") }?,
+                array,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointOperationComplete(handle: CUcheckpointOperationHandle) -> CUresult {
-    ::driver::entry("cuCheckpointOperationComplete", || {
-        ::driver::api::checkpoint::cuCheckpointOperationComplete(handle)
+    ::trace::call!("cuCheckpointOperationComplete", (value handle), {
+        ::driver::entry("cuCheckpointOperationComplete", || {
+            ::driver::api::checkpoint::cuCheckpointOperationComplete(handle)
+        })
     })
 }
 
@@ -175,32 +201,40 @@ pub unsafe extern "C" fn cuCheckpointProcessCheckpoint(
     pid: c_int,
     args: *mut CUcheckpointCheckpointArgs,
 ) -> CUresult {
-    ::driver::entry("cuCheckpointProcessCheckpoint", || {
-        ::driver::api::checkpoint::cuCheckpointProcessCheckpoint(pid, args)
+    ::trace::call!("cuCheckpointProcessCheckpoint", (value pid, value args), {
+        ::driver::entry("cuCheckpointProcessCheckpoint", || {
+            ::driver::api::checkpoint::cuCheckpointProcessCheckpoint(pid, args)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessGetRestoreThreadId(pid: c_int, tid: *mut c_int) -> CUresult {
-    ::driver::entry("cuCheckpointProcessGetRestoreThreadId", || {
-        ::driver::api::checkpoint::cuCheckpointProcessGetRestoreThreadId(
-            pid,
-            unsafe { Out::new(tid, "tid") }?,
-        )
+    ::trace::call!("cuCheckpointProcessGetRestoreThreadId", (value pid, out tid), {
+        ::driver::entry("cuCheckpointProcessGetRestoreThreadId", || {
+            ::driver::api::checkpoint::cuCheckpointProcessGetRestoreThreadId(
+                pid,
+                unsafe { Out::new(tid, "tid") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessGetState(pid: c_int, state: *mut CUprocessState) -> CUresult {
-    ::driver::entry("cuCheckpointProcessGetState", || {
-        ::driver::api::checkpoint::cuCheckpointProcessGetState(pid, unsafe { Out::new(state, "state") }?)
+    ::trace::call!("cuCheckpointProcessGetState", (value pid, out state), {
+        ::driver::entry("cuCheckpointProcessGetState", || {
+            ::driver::api::checkpoint::cuCheckpointProcessGetState(pid, unsafe { Out::new(state, "state") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCheckpointProcessLock(pid: c_int, args: *mut CUcheckpointLockArgs) -> CUresult {
-    ::driver::entry("cuCheckpointProcessLock", || {
-        ::driver::api::checkpoint::cuCheckpointProcessLock(pid, args)
+    ::trace::call!("cuCheckpointProcessLock", (value pid, value args), {
+        ::driver::entry("cuCheckpointProcessLock", || {
+            ::driver::api::checkpoint::cuCheckpointProcessLock(pid, args)
+        })
     })
 }
 
@@ -209,8 +243,10 @@ pub unsafe extern "C" fn cuCheckpointProcessRestore(
     pid: c_int,
     args: *mut CUcheckpointRestoreArgs,
 ) -> CUresult {
-    ::driver::entry("cuCheckpointProcessRestore", || {
-        ::driver::api::checkpoint::cuCheckpointProcessRestore(pid, args)
+    ::trace::call!("cuCheckpointProcessRestore", (value pid, value args), {
+        ::driver::entry("cuCheckpointProcessRestore", || {
+            ::driver::api::checkpoint::cuCheckpointProcessRestore(pid, args)
+        })
     })
 }
 
@@ -219,8 +255,10 @@ pub unsafe extern "C" fn cuCheckpointProcessUnlock(
     pid: c_int,
     args: *mut CUcheckpointUnlockArgs,
 ) -> CUresult {
-    ::driver::entry("cuCheckpointProcessUnlock", || {
-        ::driver::api::checkpoint::cuCheckpointProcessUnlock(pid, args)
+    ::trace::call!("cuCheckpointProcessUnlock", (value pid, value args), {
+        ::driver::entry("cuCheckpointProcessUnlock", || {
+            ::driver::api::checkpoint::cuCheckpointProcessUnlock(pid, args)
+        })
     })
 }
 
@@ -228,15 +266,19 @@ pub unsafe extern "C" fn cuCheckpointProcessUnlock(
 pub unsafe extern "C" fn cuCoredumpDeregisterCompleteCallback(
     callback: CUcoredumpCallbackHandle,
 ) -> CUresult {
-    ::driver::entry("cuCoredumpDeregisterCompleteCallback", || {
-        ::driver::api::coredump::cuCoredumpDeregisterCompleteCallback(callback)
+    ::trace::call!("cuCoredumpDeregisterCompleteCallback", (value callback), {
+        ::driver::entry("cuCoredumpDeregisterCompleteCallback", || {
+            ::driver::api::coredump::cuCoredumpDeregisterCompleteCallback(callback)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCoredumpDeregisterStartCallback(callback: CUcoredumpCallbackHandle) -> CUresult {
-    ::driver::entry("cuCoredumpDeregisterStartCallback", || {
-        ::driver::api::coredump::cuCoredumpDeregisterStartCallback(callback)
+    ::trace::call!("cuCoredumpDeregisterStartCallback", (value callback), {
+        ::driver::entry("cuCoredumpDeregisterStartCallback", || {
+            ::driver::api::coredump::cuCoredumpDeregisterStartCallback(callback)
+        })
     })
 }
 
@@ -246,8 +288,10 @@ pub unsafe extern "C" fn cuCoredumpGetAttribute(
     value: *mut c_void,
     size: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuCoredumpGetAttribute", || {
-        ::driver::api::coredump::cuCoredumpGetAttribute(attrib, value, size)
+    ::trace::call!("cuCoredumpGetAttribute", (value attrib, value value, value size), {
+        ::driver::entry("cuCoredumpGetAttribute", || {
+            ::driver::api::coredump::cuCoredumpGetAttribute(attrib, value, size)
+        })
     })
 }
 
@@ -257,8 +301,10 @@ pub unsafe extern "C" fn cuCoredumpGetAttributeGlobal(
     value: *mut c_void,
     size: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuCoredumpGetAttributeGlobal", || {
-        ::driver::api::coredump::cuCoredumpGetAttributeGlobal(attrib, value, size)
+    ::trace::call!("cuCoredumpGetAttributeGlobal", (value attrib, value value, value size), {
+        ::driver::entry("cuCoredumpGetAttributeGlobal", || {
+            ::driver::api::coredump::cuCoredumpGetAttributeGlobal(attrib, value, size)
+        })
     })
 }
 
@@ -268,12 +314,14 @@ pub unsafe extern "C" fn cuCoredumpRegisterCompleteCallback(
     userData: *mut c_void,
     callbackOut: *mut CUcoredumpCallbackHandle,
 ) -> CUresult {
-    ::driver::entry("cuCoredumpRegisterCompleteCallback", || {
-        ::driver::api::coredump::cuCoredumpRegisterCompleteCallback(
-            callback,
-            userData,
-            unsafe { Out::new(callbackOut, "callbackOut") }?,
-        )
+    ::trace::call!("cuCoredumpRegisterCompleteCallback", (value callback, value userData, out callbackOut), {
+        ::driver::entry("cuCoredumpRegisterCompleteCallback", || {
+            ::driver::api::coredump::cuCoredumpRegisterCompleteCallback(
+                callback,
+                userData,
+                unsafe { Out::new(callbackOut, "callbackOut") }?,
+            )
+        })
     })
 }
 
@@ -283,12 +331,14 @@ pub unsafe extern "C" fn cuCoredumpRegisterStartCallback(
     userData: *mut c_void,
     callbackOut: *mut CUcoredumpCallbackHandle,
 ) -> CUresult {
-    ::driver::entry("cuCoredumpRegisterStartCallback", || {
-        ::driver::api::coredump::cuCoredumpRegisterStartCallback(
-            callback,
-            userData,
-            unsafe { Out::new(callbackOut, "callbackOut") }?,
-        )
+    ::trace::call!("cuCoredumpRegisterStartCallback", (value callback, value userData, out callbackOut), {
+        ::driver::entry("cuCoredumpRegisterStartCallback", || {
+            ::driver::api::coredump::cuCoredumpRegisterStartCallback(
+                callback,
+                userData,
+                unsafe { Out::new(callbackOut, "callbackOut") }?,
+            )
+        })
     })
 }
 
@@ -298,8 +348,10 @@ pub unsafe extern "C" fn cuCoredumpSetAttribute(
     value: *mut c_void,
     size: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuCoredumpSetAttribute", || {
-        ::driver::api::coredump::cuCoredumpSetAttribute(attrib, value, size)
+    ::trace::call!("cuCoredumpSetAttribute", (value attrib, value value, value size), {
+        ::driver::entry("cuCoredumpSetAttribute", || {
+            ::driver::api::coredump::cuCoredumpSetAttribute(attrib, value, size)
+        })
     })
 }
 
@@ -309,29 +361,37 @@ pub unsafe extern "C" fn cuCoredumpSetAttributeGlobal(
     value: *mut c_void,
     size: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuCoredumpSetAttributeGlobal", || {
-        ::driver::api::coredump::cuCoredumpSetAttributeGlobal(attrib, value, size)
+    ::trace::call!("cuCoredumpSetAttributeGlobal", (value attrib, value value, value size), {
+        ::driver::entry("cuCoredumpSetAttributeGlobal", || {
+            ::driver::api::coredump::cuCoredumpSetAttributeGlobal(attrib, value, size)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxAttach(pctx: *mut CUcontext, flags: c_uint) -> CUresult {
-    ::driver::entry("cuCtxAttach", || {
-        ::driver::api::context::cuCtxAttach(unsafe { Out::new(pctx, "pctx") }?, flags)
+    ::trace::call!("cuCtxAttach", (out pctx, value flags), {
+        ::driver::entry("cuCtxAttach", || {
+            ::driver::api::context::cuCtxAttach(unsafe { Out::new(pctx, "pctx") }?, flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuCtxCreate", || {
-        ::driver::api::context::cuCtxCreate(unsafe { Out::new(pctx, "pctx") }?, flags, dev)
+    ::trace::call!("cuCtxCreate", (out pctx, value flags, value dev), {
+        ::driver::entry("cuCtxCreate", || {
+            ::driver::api::context::cuCtxCreate(unsafe { Out::new(pctx, "pctx") }?, flags, dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxCreate_v2(pctx: *mut CUcontext, flags: c_uint, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuCtxCreate_v2", || {
-        ::driver::api::context::cuCtxCreate_v2(unsafe { Out::new(pctx, "pctx") }?, flags, dev)
+    ::trace::call!("cuCtxCreate_v2", (out pctx, value flags, value dev), {
+        ::driver::entry("cuCtxCreate_v2", || {
+            ::driver::api::context::cuCtxCreate_v2(unsafe { Out::new(pctx, "pctx") }?, flags, dev)
+        })
     })
 }
 
@@ -343,14 +403,16 @@ pub unsafe extern "C" fn cuCtxCreate_v3(
     flags: c_uint,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuCtxCreate_v3", || {
-        ::driver::api::context::cuCtxCreate_v3(
-            unsafe { Out::new(pctx, "pctx") }?,
-            paramsArray,
-            numParams,
-            flags,
-            dev,
-        )
+    ::trace::call!("cuCtxCreate_v3", (out pctx, value paramsArray, value numParams, value flags, value dev), {
+        ::driver::entry("cuCtxCreate_v3", || {
+            ::driver::api::context::cuCtxCreate_v3(
+                unsafe { Out::new(pctx, "pctx") }?,
+                paramsArray,
+                numParams,
+                flags,
+                dev,
+            )
+        })
     })
 }
 
@@ -361,68 +423,88 @@ pub unsafe extern "C" fn cuCtxCreate_v4(
     flags: c_uint,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuCtxCreate_v4", || {
-        ::driver::api::context::cuCtxCreate_v4(
-            unsafe { Out::new(pctx, "pctx") }?,
-            ctxCreateParams,
-            flags,
-            dev,
-        )
+    ::trace::call!("cuCtxCreate_v4", (out pctx, value ctxCreateParams, value flags, value dev), {
+        ::driver::entry("cuCtxCreate_v4", || {
+            ::driver::api::context::cuCtxCreate_v4(
+                unsafe { Out::new(pctx, "pctx") }?,
+                ctxCreateParams,
+                flags,
+                dev,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxDestroy(ctx: CUcontext) -> CUresult {
-    ::driver::entry("cuCtxDestroy", || ::driver::api::context::cuCtxDestroy(ctx))
+    ::trace::call!("cuCtxDestroy", (value ctx), {
+        ::driver::entry("cuCtxDestroy", || ::driver::api::context::cuCtxDestroy(ctx))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxDestroy_v2(ctx: CUcontext) -> CUresult {
-    ::driver::entry("cuCtxDestroy_v2", || ::driver::api::context::cuCtxDestroy_v2(ctx))
+    ::trace::call!("cuCtxDestroy_v2", (value ctx), {
+        ::driver::entry("cuCtxDestroy_v2", || ::driver::api::context::cuCtxDestroy_v2(ctx))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxDetach(ctx: CUcontext) -> CUresult {
-    ::driver::entry("cuCtxDetach", || ::driver::api::context::cuCtxDetach(ctx))
+    ::trace::call!("cuCtxDetach", (value ctx), {
+        ::driver::entry("cuCtxDetach", || ::driver::api::context::cuCtxDetach(ctx))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxDisablePeerAccess(peerContext: CUcontext) -> CUresult {
-    ::driver::entry("cuCtxDisablePeerAccess", || ::driver::api::context::cuCtxDisablePeerAccess(peerContext))
+    ::trace::call!("cuCtxDisablePeerAccess", (value peerContext), {
+        ::driver::entry("cuCtxDisablePeerAccess", || ::driver::api::context::cuCtxDisablePeerAccess(peerContext))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxEnablePeerAccess(peerContext: CUcontext, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuCtxEnablePeerAccess", || {
-        ::driver::api::context::cuCtxEnablePeerAccess(peerContext, Flags)
+    ::trace::call!("cuCtxEnablePeerAccess", (value peerContext, value Flags), {
+        ::driver::entry("cuCtxEnablePeerAccess", || {
+            ::driver::api::context::cuCtxEnablePeerAccess(peerContext, Flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxFromGreenCtx(pContext: *mut CUcontext, hCtx: CUgreenCtx) -> CUresult {
-    ::driver::entry("cuCtxFromGreenCtx", || {
-        ::driver::api::green::cuCtxFromGreenCtx(unsafe { Out::new(pContext, "pContext") }?, hCtx)
+    ::trace::call!("cuCtxFromGreenCtx", (out pContext, value hCtx), {
+        ::driver::entry("cuCtxFromGreenCtx", || {
+            ::driver::api::green::cuCtxFromGreenCtx(unsafe { Out::new(pContext, "pContext") }?, hCtx)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetApiVersion(ctx: CUcontext, version: *mut c_uint) -> CUresult {
-    ::driver::entry("cuCtxGetApiVersion", || {
-        ::driver::api::context::cuCtxGetApiVersion(ctx, unsafe { Out::new(version, "version") }?)
+    ::trace::call!("cuCtxGetApiVersion", (value ctx, out version), {
+        ::driver::entry("cuCtxGetApiVersion", || {
+            ::driver::api::context::cuCtxGetApiVersion(ctx, unsafe { Out::new(version, "version") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetCacheConfig(pconfig: *mut CUfunc_cache) -> CUresult {
-    ::driver::entry("cuCtxGetCacheConfig", || {
-        ::driver::api::context::cuCtxGetCacheConfig(unsafe { Out::new(pconfig, "pconfig") }?)
+    ::trace::call!("cuCtxGetCacheConfig", (out pconfig), {
+        ::driver::entry("cuCtxGetCacheConfig", || {
+            ::driver::api::context::cuCtxGetCacheConfig(unsafe { Out::new(pconfig, "pconfig") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetCurrent(pctx: *mut CUcontext) -> CUresult {
-    ::driver::entry("cuCtxGetCurrent", || {
-        ::driver::api::context::cuCtxGetCurrent(unsafe { Out::new(pctx, "pctx") }?)
+    ::trace::call!("cuCtxGetCurrent", (out pctx), {
+        ::driver::entry("cuCtxGetCurrent", || {
+            ::driver::api::context::cuCtxGetCurrent(unsafe { Out::new(pctx, "pctx") }?)
+        })
     })
 }
 
@@ -432,22 +514,28 @@ pub unsafe extern "C" fn cuCtxGetDevResource(
     resource: *mut CUdevResource,
     type_: CUdevResourceType,
 ) -> CUresult {
-    ::driver::entry("cuCtxGetDevResource", || {
-        ::driver::api::green::cuCtxGetDevResource(hCtx, unsafe { Out::new(resource, "resource") }?, type_)
+    ::trace::call!("cuCtxGetDevResource", (value hCtx, value resource), {
+        ::driver::entry("cuCtxGetDevResource", || {
+            ::driver::api::green::cuCtxGetDevResource(hCtx, unsafe { Out::new(resource, "resource") }?, type_)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetDevice(device: *mut CUdevice) -> CUresult {
-    ::driver::entry("cuCtxGetDevice", || {
-        ::driver::api::context::cuCtxGetDevice(unsafe { Out::new(device, "device") }?)
+    ::trace::call!("cuCtxGetDevice", (out device), {
+        ::driver::entry("cuCtxGetDevice", || {
+            ::driver::api::context::cuCtxGetDevice(unsafe { Out::new(device, "device") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetDevice_v2(device: *mut CUdevice, ctx: CUcontext) -> CUresult {
-    ::driver::entry("cuCtxGetDevice_v2", || {
-        ::driver::api::context::cuCtxGetDevice_v2(unsafe { Out::new(device, "device") }?, ctx)
+    ::trace::call!("cuCtxGetDevice_v2", (out device, value ctx), {
+        ::driver::entry("cuCtxGetDevice_v2", || {
+            ::driver::api::context::cuCtxGetDevice_v2(unsafe { Out::new(device, "device") }?, ctx)
+        })
     })
 }
 
@@ -456,39 +544,49 @@ pub unsafe extern "C" fn cuCtxGetExecAffinity(
     pExecAffinity: *mut CUexecAffinityParam,
     type_: CUexecAffinityType,
 ) -> CUresult {
-    ::driver::entry("cuCtxGetExecAffinity", || {
-        ::driver::api::context::cuCtxGetExecAffinity(
-            unsafe { Out::new(pExecAffinity, "pExecAffinity") }?,
-            type_,
-        )
+    ::trace::call!("cuCtxGetExecAffinity", (value pExecAffinity, value type_), {
+        ::driver::entry("cuCtxGetExecAffinity", || {
+            ::driver::api::context::cuCtxGetExecAffinity(
+                unsafe { Out::new(pExecAffinity, "pExecAffinity") }?,
+                type_,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetFlags(flags: *mut c_uint) -> CUresult {
-    ::driver::entry("cuCtxGetFlags", || {
-        ::driver::api::context::cuCtxGetFlags(unsafe { Out::new(flags, "flags") }?)
+    ::trace::call!("cuCtxGetFlags", (out flags), {
+        ::driver::entry("cuCtxGetFlags", || {
+            ::driver::api::context::cuCtxGetFlags(unsafe { Out::new(flags, "flags") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetId(ctx: CUcontext, ctxId: *mut c_ulonglong) -> CUresult {
-    ::driver::entry("cuCtxGetId", || {
-        ::driver::api::context::cuCtxGetId(ctx, unsafe { Out::new(ctxId, "ctxId") }?)
+    ::trace::call!("cuCtxGetId", (value ctx, out ctxId), {
+        ::driver::entry("cuCtxGetId", || {
+            ::driver::api::context::cuCtxGetId(ctx, unsafe { Out::new(ctxId, "ctxId") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetLimit(pvalue: *mut usize, limit: CUlimit) -> CUresult {
-    ::driver::entry("cuCtxGetLimit", || {
-        ::driver::api::context::cuCtxGetLimit(unsafe { Out::new(pvalue, "pvalue") }?, limit)
+    ::trace::call!("cuCtxGetLimit", (out pvalue, value limit), {
+        ::driver::entry("cuCtxGetLimit", || {
+            ::driver::api::context::cuCtxGetLimit(unsafe { Out::new(pvalue, "pvalue") }?, limit)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxGetSharedMemConfig(pConfig: *mut CUsharedconfig) -> CUresult {
-    ::driver::entry("cuCtxGetSharedMemConfig", || {
-        ::driver::api::context::cuCtxGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?)
+    ::trace::call!("cuCtxGetSharedMemConfig", (out pConfig), {
+        ::driver::entry("cuCtxGetSharedMemConfig", || {
+            ::driver::api::context::cuCtxGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?)
+        })
     })
 }
 
@@ -497,97 +595,131 @@ pub unsafe extern "C" fn cuCtxGetStreamPriorityRange(
     leastPriority: *mut c_int,
     greatestPriority: *mut c_int,
 ) -> CUresult {
-    ::driver::entry("cuCtxGetStreamPriorityRange", || {
-        ::driver::api::context::cuCtxGetStreamPriorityRange(
-            unsafe { OptOut::new(leastPriority) },
-            unsafe { OptOut::new(greatestPriority) },
-        )
+    ::trace::call!("cuCtxGetStreamPriorityRange", (out leastPriority, out greatestPriority), {
+        ::driver::entry("cuCtxGetStreamPriorityRange", || {
+            ::driver::api::context::cuCtxGetStreamPriorityRange(
+                unsafe { OptOut::new(leastPriority) },
+                unsafe { OptOut::new(greatestPriority) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPopCurrent(pctx: *mut CUcontext) -> CUresult {
-    ::driver::entry("cuCtxPopCurrent", || {
-        ::driver::api::context::cuCtxPopCurrent(unsafe { OptOut::new(pctx) })
+    ::trace::call!("cuCtxPopCurrent", (out pctx), {
+        ::driver::entry("cuCtxPopCurrent", || {
+            ::driver::api::context::cuCtxPopCurrent(unsafe { OptOut::new(pctx) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPopCurrent_v2(pctx: *mut CUcontext) -> CUresult {
-    ::driver::entry("cuCtxPopCurrent_v2", || {
-        ::driver::api::context::cuCtxPopCurrent_v2(unsafe { OptOut::new(pctx) })
+    ::trace::call!("cuCtxPopCurrent_v2", (out pctx), {
+        ::driver::entry("cuCtxPopCurrent_v2", || {
+            ::driver::api::context::cuCtxPopCurrent_v2(unsafe { OptOut::new(pctx) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPushCurrent(ctx: CUcontext) -> CUresult {
-    ::driver::entry("cuCtxPushCurrent", || ::driver::api::context::cuCtxPushCurrent(ctx))
+    ::trace::call!("cuCtxPushCurrent", (value ctx), {
+        ::driver::entry("cuCtxPushCurrent", || ::driver::api::context::cuCtxPushCurrent(ctx))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxPushCurrent_v2(ctx: CUcontext) -> CUresult {
-    ::driver::entry("cuCtxPushCurrent_v2", || ::driver::api::context::cuCtxPushCurrent_v2(ctx))
+    ::trace::call!("cuCtxPushCurrent_v2", (value ctx), {
+        ::driver::entry("cuCtxPushCurrent_v2", || ::driver::api::context::cuCtxPushCurrent_v2(ctx))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxRecordEvent(hCtx: CUcontext, hEvent: CUevent) -> CUresult {
-    ::driver::entry("cuCtxRecordEvent", || ::driver::api::green::cuCtxRecordEvent(hCtx, hEvent))
+    ::trace::call!("cuCtxRecordEvent", (value hCtx, value hEvent), {
+        ::driver::entry("cuCtxRecordEvent", || ::driver::api::green::cuCtxRecordEvent(hCtx, hEvent))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxResetPersistingL2Cache() -> CUresult {
-    ::driver::entry("cuCtxResetPersistingL2Cache", ::driver::api::context::cuCtxResetPersistingL2Cache)
+    ::trace::call!("cuCtxResetPersistingL2Cache", (), {
+        ::driver::entry("cuCtxResetPersistingL2Cache", ::driver::api::context::cuCtxResetPersistingL2Cache)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSetCacheConfig(config: CUfunc_cache) -> CUresult {
-    ::driver::entry("cuCtxSetCacheConfig", || ::driver::api::context::cuCtxSetCacheConfig(config))
+    ::trace::call!("cuCtxSetCacheConfig", (value config), {
+        ::driver::entry("cuCtxSetCacheConfig", || ::driver::api::context::cuCtxSetCacheConfig(config))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSetCurrent(ctx: CUcontext) -> CUresult {
-    ::driver::entry("cuCtxSetCurrent", || ::driver::api::context::cuCtxSetCurrent(ctx))
+    ::trace::call!("cuCtxSetCurrent", (value ctx), {
+        ::driver::entry("cuCtxSetCurrent", || ::driver::api::context::cuCtxSetCurrent(ctx))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSetFlags(flags: c_uint) -> CUresult {
-    ::driver::entry("cuCtxSetFlags", || ::driver::api::context::cuCtxSetFlags(flags))
+    ::trace::call!("cuCtxSetFlags", (value flags), {
+        ::driver::entry("cuCtxSetFlags", || ::driver::api::context::cuCtxSetFlags(flags))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSetLimit(limit: CUlimit, value: usize) -> CUresult {
-    ::driver::entry("cuCtxSetLimit", || ::driver::api::context::cuCtxSetLimit(limit, value))
+    ::trace::call!("cuCtxSetLimit", (value limit, value value), {
+        ::driver::entry("cuCtxSetLimit", || ::driver::api::context::cuCtxSetLimit(limit, value))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSetSharedMemConfig(config: CUsharedconfig) -> CUresult {
-    ::driver::entry("cuCtxSetSharedMemConfig", || ::driver::api::context::cuCtxSetSharedMemConfig(config))
+    ::trace::call!("cuCtxSetSharedMemConfig", (value config), {
+        ::driver::entry("cuCtxSetSharedMemConfig", || ::driver::api::context::cuCtxSetSharedMemConfig(config))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSynchronize() -> CUresult {
-    ::driver::entry("cuCtxSynchronize", ::driver::api::context::cuCtxSynchronize)
+    ::trace::call!("cuCtxSynchronize", (), {
+        ::driver::entry("cuCtxSynchronize", ::driver::api::context::cuCtxSynchronize)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxSynchronize_v2(ctx: CUcontext) -> CUresult {
-    ::driver::entry("cuCtxSynchronize_v2", || ::driver::api::context::cuCtxSynchronize_v2(ctx))
+    ::trace::call!("cuCtxSynchronize_v2", (value ctx), {
+        ::driver::entry("cuCtxSynchronize_v2", || ::driver::api::context::cuCtxSynchronize_v2(ctx))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuCtxWaitEvent(hCtx: CUcontext, hEvent: CUevent) -> CUresult {
-    ::driver::entry("cuCtxWaitEvent", || ::driver::api::green::cuCtxWaitEvent(hCtx, hEvent))
+    ::trace::call!("cuCtxWaitEvent", (value hCtx, value hEvent), {
+        ::driver::entry("cuCtxWaitEvent", || ::driver::api::green::cuCtxWaitEvent(hCtx, hEvent))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDestroyExternalMemory(extMem: CUexternalMemory) -> CUresult {
-    ::driver::entry("cuDestroyExternalMemory", || ::driver::api::external::cuDestroyExternalMemory(extMem))
+    ::trace::call!("cuDestroyExternalMemory", (value extMem), {
+        ::driver::entry("cuDestroyExternalMemory", || ::driver::api::external::cuDestroyExternalMemory(extMem))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDestroyExternalSemaphore(extSem: CUexternalSemaphore) -> CUresult {
-    ::driver::entry("cuDestroyExternalSemaphore", || {
-        ::driver::api::external::cuDestroyExternalSemaphore(extSem)
+    ::trace::call!("cuDestroyExternalSemaphore", (value extSem), {
+        ::driver::entry("cuDestroyExternalSemaphore", || {
+            ::driver::api::external::cuDestroyExternalSemaphore(extSem)
+        })
     })
 }
 
@@ -597,12 +729,14 @@ pub unsafe extern "C" fn cuDevResourceGenerateDesc(
     resources: *mut CUdevResource,
     nbResources: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuDevResourceGenerateDesc", || {
-        ::driver::api::green::cuDevResourceGenerateDesc(
-            unsafe { Out::new(phDesc, "phDesc") }?,
-            resources,
-            nbResources,
-        )
+    ::trace::call!("cuDevResourceGenerateDesc", (value phDesc, value resources, value nbResources), {
+        ::driver::entry("cuDevResourceGenerateDesc", || {
+            ::driver::api::green::cuDevResourceGenerateDesc(
+                unsafe { Out::new(phDesc, "phDesc") }?,
+                resources,
+                nbResources,
+            )
+        })
     })
 }
 
@@ -615,15 +749,19 @@ pub unsafe extern "C" fn cuDevSmResourceSplit(
     flags: c_uint,
     groupParams: *mut CU_DEV_SM_RESOURCE_GROUP_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuDevSmResourceSplit", || {
-        ::driver::api::green::cuDevSmResourceSplit(
-            result,
-            nbGroups,
-            unsafe { borrow(input, "input") }?,
-            unsafe { OptOut::new(remainder) },
-            flags,
-            groupParams,
-        )
+    ::trace::call!("cuDevSmResourceSplit", (
+        value result, value nbGroups, value input, value remainder, value flags, value groupParams
+    ), {
+        ::driver::entry("cuDevSmResourceSplit", || {
+            ::driver::api::green::cuDevSmResourceSplit(
+                result,
+                nbGroups,
+                unsafe { borrow(input, "input") }?,
+                unsafe { OptOut::new(remainder) },
+                flags,
+                groupParams,
+            )
+        })
     })
 }
 
@@ -636,15 +774,19 @@ pub unsafe extern "C" fn cuDevSmResourceSplitByCount(
     flags: c_uint,
     minCount: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuDevSmResourceSplitByCount", || {
-        ::driver::api::green::cuDevSmResourceSplitByCount(
-            result,
-            nbGroups,
-            unsafe { borrow(input, "input") }?,
-            unsafe { OptOut::new(remainder) },
-            flags,
-            minCount,
-        )
+    ::trace::call!("cuDevSmResourceSplitByCount", (
+        value result, value nbGroups, value input, value remainder, value flags, value minCount
+    ), {
+        ::driver::entry("cuDevSmResourceSplitByCount", || {
+            ::driver::api::green::cuDevSmResourceSplitByCount(
+                result,
+                nbGroups,
+                unsafe { borrow(input, "input") }?,
+                unsafe { OptOut::new(remainder) },
+                flags,
+                minCount,
+            )
+        })
     })
 }
 
@@ -654,12 +796,14 @@ pub unsafe extern "C" fn cuDeviceCanAccessPeer(
     dev: CUdevice,
     peerDev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuDeviceCanAccessPeer", || {
-        ::driver::api::device::cuDeviceCanAccessPeer(
-            unsafe { Out::new(canAccessPeer, "canAccessPeer") }?,
-            dev,
-            peerDev,
-        )
+    ::trace::call!("cuDeviceCanAccessPeer", (out canAccessPeer, value dev, value peerDev), {
+        ::driver::entry("cuDeviceCanAccessPeer", || {
+            ::driver::api::device::cuDeviceCanAccessPeer(
+                unsafe { Out::new(canAccessPeer, "canAccessPeer") }?,
+                dev,
+                peerDev,
+            )
+        })
     })
 }
 
@@ -669,19 +813,23 @@ pub unsafe extern "C" fn cuDeviceComputeCapability(
     minor: *mut c_int,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuDeviceComputeCapability", || {
-        ::driver::api::device::cuDeviceComputeCapability(
-            unsafe { Out::new(major, "major") }?,
-            unsafe { Out::new(minor, "minor") }?,
-            dev,
-        )
+    ::trace::call!("cuDeviceComputeCapability", (out major, out minor, value dev), {
+        ::driver::entry("cuDeviceComputeCapability", || {
+            ::driver::api::device::cuDeviceComputeCapability(
+                unsafe { Out::new(major, "major") }?,
+                unsafe { Out::new(minor, "minor") }?,
+                dev,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGet(device: *mut CUdevice, ordinal: c_int) -> CUresult {
-    ::driver::entry("cuDeviceGet", || {
-        ::driver::api::device::cuDeviceGet(unsafe { Out::new(device, "device") }?, ordinal)
+    ::trace::call!("cuDeviceGet", (out device, value ordinal), {
+        ::driver::entry("cuDeviceGet", || {
+            ::driver::api::device::cuDeviceGet(unsafe { Out::new(device, "device") }?, ordinal)
+        })
     })
 }
 
@@ -691,22 +839,28 @@ pub unsafe extern "C" fn cuDeviceGetAttribute(
     attrib: CUdevice_attribute,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuDeviceGetAttribute", || {
-        ::driver::api::device::cuDeviceGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, dev)
+    ::trace::call!("cuDeviceGetAttribute", (out pi, value attrib, value dev), {
+        ::driver::entry("cuDeviceGetAttribute", || {
+            ::driver::api::device::cuDeviceGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetByPCIBusId(dev: *mut CUdevice, pciBusId: *const c_char) -> CUresult {
-    ::driver::entry("cuDeviceGetByPCIBusId", || {
-        ::driver::api::device::cuDeviceGetByPCIBusId(unsafe { Out::new(dev, "dev") }?, pciBusId)
+    ::trace::call!("cuDeviceGetByPCIBusId", (out dev, text pciBusId), {
+        ::driver::entry("cuDeviceGetByPCIBusId", || {
+            ::driver::api::device::cuDeviceGetByPCIBusId(unsafe { Out::new(dev, "dev") }?, pciBusId)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetCliqueCount(count: *mut usize, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetCliqueCount", || {
-        ::driver::api::fabric::cuDeviceGetCliqueCount(unsafe { Out::new(count, "count") }?, dev)
+    ::trace::call!("cuDeviceGetCliqueCount", (out count, value dev), {
+        ::driver::entry("cuDeviceGetCliqueCount", || {
+            ::driver::api::fabric::cuDeviceGetCliqueCount(unsafe { Out::new(count, "count") }?, dev)
+        })
     })
 }
 
@@ -716,26 +870,32 @@ pub unsafe extern "C" fn cuDeviceGetCliqueInfo(
     count: *mut usize,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuDeviceGetCliqueInfo", || {
-        ::driver::api::fabric::cuDeviceGetCliqueInfo(
-            unsafe { Out::new(cliqueInfo, "cliqueInfo") }?,
-            count,
-            dev,
-        )
+    ::trace::call!("cuDeviceGetCliqueInfo", (out cliqueInfo, value count, value dev), {
+        ::driver::entry("cuDeviceGetCliqueInfo", || {
+            ::driver::api::fabric::cuDeviceGetCliqueInfo(
+                unsafe { Out::new(cliqueInfo, "cliqueInfo") }?,
+                count,
+                dev,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetCount(count: *mut c_int) -> CUresult {
-    ::driver::entry("cuDeviceGetCount", || {
-        ::driver::api::device::cuDeviceGetCount(unsafe { Out::new(count, "count") }?)
+    ::trace::call!("cuDeviceGetCount", (out count), {
+        ::driver::entry("cuDeviceGetCount", || {
+            ::driver::api::device::cuDeviceGetCount(unsafe { Out::new(count, "count") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetDefaultMemPool(pool_out: *mut CUmemoryPool, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetDefaultMemPool", || {
-        ::driver::api::pool::cuDeviceGetDefaultMemPool(unsafe { Out::new(pool_out, "pool_out") }?, dev)
+    ::trace::call!("cuDeviceGetDefaultMemPool", (out pool_out, value dev), {
+        ::driver::entry("cuDeviceGetDefaultMemPool", || {
+            ::driver::api::pool::cuDeviceGetDefaultMemPool(unsafe { Out::new(pool_out, "pool_out") }?, dev)
+        })
     })
 }
 
@@ -745,12 +905,14 @@ pub unsafe extern "C" fn cuDeviceGetDevResource(
     resource: *mut CUdevResource,
     type_: CUdevResourceType,
 ) -> CUresult {
-    ::driver::entry("cuDeviceGetDevResource", || {
-        ::driver::api::green::cuDeviceGetDevResource(
-            device,
-            unsafe { Out::new(resource, "resource") }?,
-            type_,
-        )
+    ::trace::call!("cuDeviceGetDevResource", (value device, value resource), {
+        ::driver::entry("cuDeviceGetDevResource", || {
+            ::driver::api::green::cuDeviceGetDevResource(
+                device,
+                unsafe { Out::new(resource, "resource") }?,
+                type_,
+            )
+        })
     })
 }
 
@@ -760,15 +922,19 @@ pub unsafe extern "C" fn cuDeviceGetExecAffinitySupport(
     type_: CUexecAffinityType,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuDeviceGetExecAffinitySupport", || {
-        ::driver::api::device::cuDeviceGetExecAffinitySupport(unsafe { Out::new(pi, "pi") }?, type_, dev)
+    ::trace::call!("cuDeviceGetExecAffinitySupport", (out pi, value type_, value dev), {
+        ::driver::entry("cuDeviceGetExecAffinitySupport", || {
+            ::driver::api::device::cuDeviceGetExecAffinitySupport(unsafe { Out::new(pi, "pi") }?, type_, dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetFabricClusterUuid(uuid: *mut CUuuid, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetFabricClusterUuid", || {
-        ::driver::api::fabric::cuDeviceGetFabricClusterUuid(unsafe { Out::new(uuid, "uuid") }?, dev)
+    ::trace::call!("cuDeviceGetFabricClusterUuid", (out uuid, value dev), {
+        ::driver::entry("cuDeviceGetFabricClusterUuid", || {
+            ::driver::api::fabric::cuDeviceGetFabricClusterUuid(unsafe { Out::new(uuid, "uuid") }?, dev)
+        })
     })
 }
 
@@ -778,8 +944,10 @@ pub unsafe extern "C" fn cuDeviceGetGraphMemAttribute(
     attr: CUgraphMem_attribute,
     value: *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuDeviceGetGraphMemAttribute", || {
-        ::driver::api::graph::cuDeviceGetGraphMemAttribute(device, attr, value)
+    ::trace::call!("cuDeviceGetGraphMemAttribute", (value device, value attr, value value), {
+        ::driver::entry("cuDeviceGetGraphMemAttribute", || {
+            ::driver::api::graph::cuDeviceGetGraphMemAttribute(device, attr, value)
+        })
     })
 }
 
@@ -790,8 +958,10 @@ pub unsafe extern "C" fn cuDeviceGetHostAtomicCapabilities(
     count: c_uint,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuDeviceGetHostAtomicCapabilities", || {
-        ::driver::api::device::cuDeviceGetHostAtomicCapabilities(capabilities, operations, count, dev)
+    ::trace::call!("cuDeviceGetHostAtomicCapabilities", (value capabilities, value operations, value count, value dev), {
+        ::driver::entry("cuDeviceGetHostAtomicCapabilities", || {
+            ::driver::api::device::cuDeviceGetHostAtomicCapabilities(capabilities, operations, count, dev)
+        })
     })
 }
 
@@ -801,21 +971,27 @@ pub unsafe extern "C" fn cuDeviceGetLuid(
     deviceNodeMask: *mut c_uint,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuDeviceGetLuid", || {
-        ::driver::api::device::cuDeviceGetLuid(luid, unsafe { OptOut::new(deviceNodeMask) }, dev)
+    ::trace::call!("cuDeviceGetLuid", (value luid, out deviceNodeMask, value dev), {
+        ::driver::entry("cuDeviceGetLuid", || {
+            ::driver::api::device::cuDeviceGetLuid(luid, unsafe { OptOut::new(deviceNodeMask) }, dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetMemPool(pool: *mut CUmemoryPool, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetMemPool", || {
-        ::driver::api::pool::cuDeviceGetMemPool(unsafe { Out::new(pool, "pool") }?, dev)
+    ::trace::call!("cuDeviceGetMemPool", (out pool, value dev), {
+        ::driver::entry("cuDeviceGetMemPool", || {
+            ::driver::api::pool::cuDeviceGetMemPool(unsafe { Out::new(pool, "pool") }?, dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, len: c_int, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetName", || ::driver::api::device::cuDeviceGetName(name, len, dev))
+    ::trace::call!("cuDeviceGetName", (value name, value len, value dev), {
+        ::driver::entry("cuDeviceGetName", || ::driver::api::device::cuDeviceGetName(name, len, dev))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -824,8 +1000,10 @@ pub unsafe extern "C" fn cuDeviceGetNvSciSyncAttributes(
     dev: CUdevice,
     flags: c_int,
 ) -> CUresult {
-    ::driver::entry("cuDeviceGetNvSciSyncAttributes", || {
-        ::driver::api::graphics::cuDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, dev, flags)
+    ::trace::call!("cuDeviceGetNvSciSyncAttributes", (value nvSciSyncAttrList, value dev, value flags), {
+        ::driver::entry("cuDeviceGetNvSciSyncAttributes", || {
+            ::driver::api::graphics::cuDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, dev, flags)
+        })
     })
 }
 
@@ -837,14 +1015,18 @@ pub unsafe extern "C" fn cuDeviceGetP2PAtomicCapabilities(
     srcDevice: CUdevice,
     dstDevice: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuDeviceGetP2PAtomicCapabilities", || {
-        ::driver::api::device::cuDeviceGetP2PAtomicCapabilities(
-            capabilities,
-            operations,
-            count,
-            srcDevice,
-            dstDevice,
-        )
+    ::trace::call!("cuDeviceGetP2PAtomicCapabilities", (
+        value capabilities, value operations, value count, value srcDevice, value dstDevice
+    ), {
+        ::driver::entry("cuDeviceGetP2PAtomicCapabilities", || {
+            ::driver::api::device::cuDeviceGetP2PAtomicCapabilities(
+                capabilities,
+                operations,
+                count,
+                srcDevice,
+                dstDevice,
+            )
+        })
     })
 }
 
@@ -855,25 +1037,31 @@ pub unsafe extern "C" fn cuDeviceGetP2PAttribute(
     srcDevice: CUdevice,
     dstDevice: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuDeviceGetP2PAttribute", || {
-        ::driver::api::device::cuDeviceGetP2PAttribute(
-            unsafe { Out::new(value, "value") }?,
-            attrib,
-            srcDevice,
-            dstDevice,
-        )
+    ::trace::call!("cuDeviceGetP2PAttribute", (out value, value attrib, value srcDevice, value dstDevice), {
+        ::driver::entry("cuDeviceGetP2PAttribute", || {
+            ::driver::api::device::cuDeviceGetP2PAttribute(
+                unsafe { Out::new(value, "value") }?,
+                attrib,
+                srcDevice,
+                dstDevice,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetPCIBusId", || ::driver::api::device::cuDeviceGetPCIBusId(pciBusId, len, dev))
+    ::trace::call!("cuDeviceGetPCIBusId", (value pciBusId, value len, value dev), {
+        ::driver::entry("cuDeviceGetPCIBusId", || ::driver::api::device::cuDeviceGetPCIBusId(pciBusId, len, dev))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetProperties(prop: *mut CUdevprop, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetProperties", || {
-        ::driver::api::device::cuDeviceGetProperties(unsafe { Out::new(prop, "prop") }?, dev)
+    ::trace::call!("cuDeviceGetProperties", (out prop, value dev), {
+        ::driver::entry("cuDeviceGetProperties", || {
+            ::driver::api::device::cuDeviceGetProperties(unsafe { Out::new(prop, "prop") }?, dev)
+        })
     })
 }
 
@@ -884,33 +1072,41 @@ pub unsafe extern "C" fn cuDeviceGetTexture1DLinearMaxWidth(
     numChannels: c_uint,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuDeviceGetTexture1DLinearMaxWidth", || {
-        ::driver::api::texture::cuDeviceGetTexture1DLinearMaxWidth(
-            unsafe { Out::new(maxWidthInElements, "maxWidthInElements") }?,
-            format,
-            numChannels,
-            dev,
-        )
+    ::trace::call!("cuDeviceGetTexture1DLinearMaxWidth", (out maxWidthInElements, value format, value numChannels, value dev), {
+        ::driver::entry("cuDeviceGetTexture1DLinearMaxWidth", || {
+            ::driver::api::texture::cuDeviceGetTexture1DLinearMaxWidth(
+                unsafe { Out::new(maxWidthInElements, "maxWidthInElements") }?,
+                format,
+                numChannels,
+                dev,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid(uuid: *mut CUuuid, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetUuid", || {
-        ::driver::api::device::cuDeviceGetUuid(unsafe { Out::new(uuid, "uuid") }?, dev)
+    ::trace::call!("cuDeviceGetUuid", (out uuid, value dev), {
+        ::driver::entry("cuDeviceGetUuid", || {
+            ::driver::api::device::cuDeviceGetUuid(unsafe { Out::new(uuid, "uuid") }?, dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGetUuid_v2(uuid: *mut CUuuid, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGetUuid_v2", || {
-        ::driver::api::device::cuDeviceGetUuid_v2(unsafe { Out::new(uuid, "uuid") }?, dev)
+    ::trace::call!("cuDeviceGetUuid_v2", (out uuid, value dev), {
+        ::driver::entry("cuDeviceGetUuid_v2", || {
+            ::driver::api::device::cuDeviceGetUuid_v2(unsafe { Out::new(uuid, "uuid") }?, dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceGraphMemTrim(device: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceGraphMemTrim", || ::driver::api::graph::cuDeviceGraphMemTrim(device))
+    ::trace::call!("cuDeviceGraphMemTrim", (value device), {
+        ::driver::entry("cuDeviceGraphMemTrim", || ::driver::api::graph::cuDeviceGraphMemTrim(device))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -919,55 +1115,71 @@ pub unsafe extern "C" fn cuDevicePrimaryCtxGetState(
     flags: *mut c_uint,
     active: *mut c_int,
 ) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxGetState", || {
-        ::driver::api::device::cuDevicePrimaryCtxGetState(
-            dev,
-            unsafe { Out::new(flags, "flags") }?,
-            unsafe { Out::new(active, "active") }?,
-        )
+    ::trace::call!("cuDevicePrimaryCtxGetState", (value dev, out flags, out active), {
+        ::driver::entry("cuDevicePrimaryCtxGetState", || {
+            ::driver::api::device::cuDevicePrimaryCtxGetState(
+                dev,
+                unsafe { Out::new(flags, "flags") }?,
+                unsafe { Out::new(active, "active") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxRelease(dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxRelease", || ::driver::api::device::cuDevicePrimaryCtxRelease(dev))
+    ::trace::call!("cuDevicePrimaryCtxRelease", (value dev), {
+        ::driver::entry("cuDevicePrimaryCtxRelease", || ::driver::api::device::cuDevicePrimaryCtxRelease(dev))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxRelease_v2(dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxRelease_v2", || {
-        ::driver::api::device::cuDevicePrimaryCtxRelease_v2(dev)
+    ::trace::call!("cuDevicePrimaryCtxRelease_v2", (value dev), {
+        ::driver::entry("cuDevicePrimaryCtxRelease_v2", || {
+            ::driver::api::device::cuDevicePrimaryCtxRelease_v2(dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxReset(dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxReset", || ::driver::api::device::cuDevicePrimaryCtxReset(dev))
+    ::trace::call!("cuDevicePrimaryCtxReset", (value dev), {
+        ::driver::entry("cuDevicePrimaryCtxReset", || ::driver::api::device::cuDevicePrimaryCtxReset(dev))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxReset_v2(dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxReset_v2", || ::driver::api::device::cuDevicePrimaryCtxReset_v2(dev))
+    ::trace::call!("cuDevicePrimaryCtxReset_v2", (value dev), {
+        ::driver::entry("cuDevicePrimaryCtxReset_v2", || ::driver::api::device::cuDevicePrimaryCtxReset_v2(dev))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxRetain", || {
-        ::driver::api::device::cuDevicePrimaryCtxRetain(unsafe { Out::new(pctx, "pctx") }?, dev)
+    ::trace::call!("cuDevicePrimaryCtxRetain", (out pctx, value dev), {
+        ::driver::entry("cuDevicePrimaryCtxRetain", || {
+            ::driver::api::device::cuDevicePrimaryCtxRetain(unsafe { Out::new(pctx, "pctx") }?, dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags(dev: CUdevice, flags: c_uint) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxSetFlags", || {
-        ::driver::api::device::cuDevicePrimaryCtxSetFlags(dev, flags)
+    ::trace::call!("cuDevicePrimaryCtxSetFlags", (value dev, value flags), {
+        ::driver::entry("cuDevicePrimaryCtxSetFlags", || {
+            ::driver::api::device::cuDevicePrimaryCtxSetFlags(dev, flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDevicePrimaryCtxSetFlags_v2(dev: CUdevice, flags: c_uint) -> CUresult {
-    ::driver::entry("cuDevicePrimaryCtxSetFlags_v2", || {
-        ::driver::api::device::cuDevicePrimaryCtxSetFlags_v2(dev, flags)
+    ::trace::call!("cuDevicePrimaryCtxSetFlags_v2", (value dev, value flags), {
+        ::driver::entry("cuDevicePrimaryCtxSetFlags_v2", || {
+            ::driver::api::device::cuDevicePrimaryCtxSetFlags_v2(dev, flags)
+        })
     })
 }
 
@@ -978,13 +1190,15 @@ pub unsafe extern "C" fn cuDeviceRegisterAsyncNotification(
     userData: *mut c_void,
     callback: *mut CUasyncCallbackHandle,
 ) -> CUresult {
-    ::driver::entry("cuDeviceRegisterAsyncNotification", || {
-        ::driver::api::notification::cuDeviceRegisterAsyncNotification(
-            device,
-            callbackFunc,
-            userData,
-            unsafe { Out::new(callback, "callback") }?,
-        )
+    ::trace::call!("cuDeviceRegisterAsyncNotification", (value device, value callbackFunc, value userData, out callback), {
+        ::driver::entry("cuDeviceRegisterAsyncNotification", || {
+            ::driver::api::notification::cuDeviceRegisterAsyncNotification(
+                device,
+                callbackFunc,
+                userData,
+                unsafe { Out::new(callback, "callback") }?,
+            )
+        })
     })
 }
 
@@ -994,27 +1208,35 @@ pub unsafe extern "C" fn cuDeviceSetGraphMemAttribute(
     attr: CUgraphMem_attribute,
     value: *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuDeviceSetGraphMemAttribute", || {
-        ::driver::api::graph::cuDeviceSetGraphMemAttribute(device, attr, value)
+    ::trace::call!("cuDeviceSetGraphMemAttribute", (value device, value attr, value value), {
+        ::driver::entry("cuDeviceSetGraphMemAttribute", || {
+            ::driver::api::graph::cuDeviceSetGraphMemAttribute(device, attr, value)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool) -> CUresult {
-    ::driver::entry("cuDeviceSetMemPool", || ::driver::api::pool::cuDeviceSetMemPool(dev, pool))
+    ::trace::call!("cuDeviceSetMemPool", (value dev, value pool), {
+        ::driver::entry("cuDeviceSetMemPool", || ::driver::api::pool::cuDeviceSetMemPool(dev, pool))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceTotalMem(bytes: *mut c_uint, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceTotalMem", || {
-        ::driver::api::device::cuDeviceTotalMem(unsafe { Out::new(bytes, "bytes") }?, dev)
+    ::trace::call!("cuDeviceTotalMem", (out bytes, value dev), {
+        ::driver::entry("cuDeviceTotalMem", || {
+            ::driver::api::device::cuDeviceTotalMem(unsafe { Out::new(bytes, "bytes") }?, dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDeviceTotalMem_v2(bytes: *mut usize, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuDeviceTotalMem_v2", || {
-        ::driver::api::device::cuDeviceTotalMem_v2(unsafe { Out::new(bytes, "bytes") }?, dev)
+    ::trace::call!("cuDeviceTotalMem_v2", (out bytes, value dev), {
+        ::driver::entry("cuDeviceTotalMem_v2", || {
+            ::driver::api::device::cuDeviceTotalMem_v2(unsafe { Out::new(bytes, "bytes") }?, dev)
+        })
     })
 }
 
@@ -1023,26 +1245,34 @@ pub unsafe extern "C" fn cuDeviceUnregisterAsyncNotification(
     device: CUdevice,
     callback: CUasyncCallbackHandle,
 ) -> CUresult {
-    ::driver::entry("cuDeviceUnregisterAsyncNotification", || {
-        ::driver::api::notification::cuDeviceUnregisterAsyncNotification(device, callback)
+    ::trace::call!("cuDeviceUnregisterAsyncNotification", (value device, value callback), {
+        ::driver::entry("cuDeviceUnregisterAsyncNotification", || {
+            ::driver::api::notification::cuDeviceUnregisterAsyncNotification(device, callback)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDriverGetGpuCodeIsaVersion() -> CUresult {
-    ::driver::missing("cuDriverGetGpuCodeIsaVersion")
+    ::trace::call!("cuDriverGetGpuCodeIsaVersion", (), {
+        ::driver::missing("cuDriverGetGpuCodeIsaVersion")
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuDriverGetVersion(driverVersion: *mut c_int) -> CUresult {
-    ::driver::entry("cuDriverGetVersion", || {
-        ::driver::api::init::cuDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?)
+    ::trace::call!("cuDriverGetVersion", (out driverVersion), {
+        ::driver::entry("cuDriverGetVersion", || {
+            ::driver::api::init::cuDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLApiInit() -> CUresult {
-    ::driver::missing("cuEGLApiInit")
+    ::trace::call!("cuEGLApiInit", (), {
+        ::driver::missing("cuEGLApiInit")
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1052,13 +1282,15 @@ pub unsafe extern "C" fn cuEGLStreamConsumerAcquireFrame(
     pStream: *mut CUstream,
     timeout: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuEGLStreamConsumerAcquireFrame", || {
-        ::driver::api::graphics::cuEGLStreamConsumerAcquireFrame(
-            conn,
-            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-            pStream,
-            timeout,
-        )
+    ::trace::call!("cuEGLStreamConsumerAcquireFrame", (value conn, value pCudaResource, value pStream, value timeout), {
+        ::driver::entry("cuEGLStreamConsumerAcquireFrame", || {
+            ::driver::api::graphics::cuEGLStreamConsumerAcquireFrame(
+                conn,
+                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+                pStream,
+                timeout,
+            )
+        })
     })
 }
 
@@ -1067,8 +1299,10 @@ pub unsafe extern "C" fn cuEGLStreamConsumerConnect(
     conn: *mut CUeglStreamConnection,
     stream: EGLStreamKHR,
 ) -> CUresult {
-    ::driver::entry("cuEGLStreamConsumerConnect", || {
-        ::driver::api::graphics::cuEGLStreamConsumerConnect(conn, stream)
+    ::trace::call!("cuEGLStreamConsumerConnect", (value conn, value stream), {
+        ::driver::entry("cuEGLStreamConsumerConnect", || {
+            ::driver::api::graphics::cuEGLStreamConsumerConnect(conn, stream)
+        })
     })
 }
 
@@ -1078,15 +1312,19 @@ pub unsafe extern "C" fn cuEGLStreamConsumerConnectWithFlags(
     stream: EGLStreamKHR,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuEGLStreamConsumerConnectWithFlags", || {
-        ::driver::api::graphics::cuEGLStreamConsumerConnectWithFlags(conn, stream, flags)
+    ::trace::call!("cuEGLStreamConsumerConnectWithFlags", (value conn, value stream, value flags), {
+        ::driver::entry("cuEGLStreamConsumerConnectWithFlags", || {
+            ::driver::api::graphics::cuEGLStreamConsumerConnectWithFlags(conn, stream, flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamConsumerDisconnect(conn: *mut CUeglStreamConnection) -> CUresult {
-    ::driver::entry("cuEGLStreamConsumerDisconnect", || {
-        ::driver::api::graphics::cuEGLStreamConsumerDisconnect(conn)
+    ::trace::call!("cuEGLStreamConsumerDisconnect", (value conn), {
+        ::driver::entry("cuEGLStreamConsumerDisconnect", || {
+            ::driver::api::graphics::cuEGLStreamConsumerDisconnect(conn)
+        })
     })
 }
 
@@ -1096,8 +1334,10 @@ pub unsafe extern "C" fn cuEGLStreamConsumerReleaseFrame(
     pCudaResource: CUgraphicsResource,
     pStream: *mut CUstream,
 ) -> CUresult {
-    ::driver::entry("cuEGLStreamConsumerReleaseFrame", || {
-        ::driver::api::graphics::cuEGLStreamConsumerReleaseFrame(conn, pCudaResource, pStream)
+    ::trace::call!("cuEGLStreamConsumerReleaseFrame", (value conn, value pStream), {
+        ::driver::entry("cuEGLStreamConsumerReleaseFrame", || {
+            ::driver::api::graphics::cuEGLStreamConsumerReleaseFrame(conn, pCudaResource, pStream)
+        })
     })
 }
 
@@ -1108,15 +1348,19 @@ pub unsafe extern "C" fn cuEGLStreamProducerConnect(
     width: EGLint,
     height: EGLint,
 ) -> CUresult {
-    ::driver::entry("cuEGLStreamProducerConnect", || {
-        ::driver::api::graphics::cuEGLStreamProducerConnect(conn, stream, width, height)
+    ::trace::call!("cuEGLStreamProducerConnect", (value conn, value stream, value width, value height), {
+        ::driver::entry("cuEGLStreamProducerConnect", || {
+            ::driver::api::graphics::cuEGLStreamProducerConnect(conn, stream, width, height)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEGLStreamProducerDisconnect(conn: *mut CUeglStreamConnection) -> CUresult {
-    ::driver::entry("cuEGLStreamProducerDisconnect", || {
-        ::driver::api::graphics::cuEGLStreamProducerDisconnect(conn)
+    ::trace::call!("cuEGLStreamProducerDisconnect", (value conn), {
+        ::driver::entry("cuEGLStreamProducerDisconnect", || {
+            ::driver::api::graphics::cuEGLStreamProducerDisconnect(conn)
+        })
     })
 }
 
@@ -1126,8 +1370,10 @@ pub unsafe extern "C" fn cuEGLStreamProducerPresentFrame(
     eglframe: CUeglFrame,
     pStream: *mut CUstream,
 ) -> CUresult {
-    ::driver::entry("cuEGLStreamProducerPresentFrame", || {
-        ::driver::api::graphics::cuEGLStreamProducerPresentFrame(conn, eglframe, pStream)
+    ::trace::call!("cuEGLStreamProducerPresentFrame", (value conn, value pStream), {
+        ::driver::entry("cuEGLStreamProducerPresentFrame", || {
+            ::driver::api::graphics::cuEGLStreamProducerPresentFrame(conn, eglframe, pStream)
+        })
     })
 }
 
@@ -1137,26 +1383,34 @@ pub unsafe extern "C" fn cuEGLStreamProducerReturnFrame(
     eglframe: *mut CUeglFrame,
     pStream: *mut CUstream,
 ) -> CUresult {
-    ::driver::entry("cuEGLStreamProducerReturnFrame", || {
-        ::driver::api::graphics::cuEGLStreamProducerReturnFrame(conn, eglframe, pStream)
+    ::trace::call!("cuEGLStreamProducerReturnFrame", (value conn, value eglframe, value pStream), {
+        ::driver::entry("cuEGLStreamProducerReturnFrame", || {
+            ::driver::api::graphics::cuEGLStreamProducerReturnFrame(conn, eglframe, pStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventCreate(phEvent: *mut CUevent, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuEventCreate", || {
-        ::driver::api::event::cuEventCreate(unsafe { Out::new(phEvent, "phEvent") }?, Flags)
+    ::trace::call!("cuEventCreate", (out phEvent, value Flags), {
+        ::driver::entry("cuEventCreate", || {
+            ::driver::api::event::cuEventCreate(unsafe { Out::new(phEvent, "phEvent") }?, Flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventDestroy(hEvent: CUevent) -> CUresult {
-    ::driver::entry("cuEventDestroy", || ::driver::api::event::cuEventDestroy(hEvent))
+    ::trace::call!("cuEventDestroy", (value hEvent), {
+        ::driver::entry("cuEventDestroy", || ::driver::api::event::cuEventDestroy(hEvent))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventDestroy_v2(hEvent: CUevent) -> CUresult {
-    ::driver::entry("cuEventDestroy_v2", || ::driver::api::event::cuEventDestroy_v2(hEvent))
+    ::trace::call!("cuEventDestroy_v2", (value hEvent), {
+        ::driver::entry("cuEventDestroy_v2", || ::driver::api::event::cuEventDestroy_v2(hEvent))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1165,12 +1419,14 @@ pub unsafe extern "C" fn cuEventElapsedTime(
     hStart: CUevent,
     hEnd: CUevent,
 ) -> CUresult {
-    ::driver::entry("cuEventElapsedTime", || {
-        ::driver::api::event::cuEventElapsedTime(
-            unsafe { Out::new(pMilliseconds, "pMilliseconds") }?,
-            hStart,
-            hEnd,
-        )
+    ::trace::call!("cuEventElapsedTime", (out pMilliseconds, value hStart, value hEnd), {
+        ::driver::entry("cuEventElapsedTime", || {
+            ::driver::api::event::cuEventElapsedTime(
+                unsafe { Out::new(pMilliseconds, "pMilliseconds") }?,
+                hStart,
+                hEnd,
+            )
+        })
     })
 }
 
@@ -1180,23 +1436,29 @@ pub unsafe extern "C" fn cuEventElapsedTime_v2(
     hStart: CUevent,
     hEnd: CUevent,
 ) -> CUresult {
-    ::driver::entry("cuEventElapsedTime_v2", || {
-        ::driver::api::event::cuEventElapsedTime_v2(
-            unsafe { Out::new(pMilliseconds, "pMilliseconds") }?,
-            hStart,
-            hEnd,
-        )
+    ::trace::call!("cuEventElapsedTime_v2", (out pMilliseconds, value hStart, value hEnd), {
+        ::driver::entry("cuEventElapsedTime_v2", || {
+            ::driver::api::event::cuEventElapsedTime_v2(
+                unsafe { Out::new(pMilliseconds, "pMilliseconds") }?,
+                hStart,
+                hEnd,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventQuery(hEvent: CUevent) -> CUresult {
-    ::driver::entry("cuEventQuery", || ::driver::api::event::cuEventQuery(hEvent))
+    ::trace::call!("cuEventQuery", (value hEvent), {
+        ::driver::entry("cuEventQuery", || ::driver::api::event::cuEventQuery(hEvent))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventRecord(hEvent: CUevent, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuEventRecord", || ::driver::api::event::cuEventRecord(hEvent, hStream))
+    ::trace::call!("cuEventRecord", (value hEvent, value hStream), {
+        ::driver::entry("cuEventRecord", || ::driver::api::event::cuEventRecord(hEvent, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1205,8 +1467,10 @@ pub unsafe extern "C" fn cuEventRecordWithFlags(
     hStream: CUstream,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuEventRecordWithFlags", || {
-        ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags)
+    ::trace::call!("cuEventRecordWithFlags", (value hEvent, value hStream, value flags), {
+        ::driver::entry("cuEventRecordWithFlags", || {
+            ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags)
+        })
     })
 }
 
@@ -1216,19 +1480,25 @@ pub unsafe extern "C" fn cuEventRecordWithFlags_ptsz(
     hStream: CUstream,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuEventRecordWithFlags_ptsz", || {
-        ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags)
+    ::trace::call!("cuEventRecordWithFlags_ptsz", (value hEvent, value hStream, value flags), {
+        ::driver::entry_per_thread("cuEventRecordWithFlags_ptsz", || {
+            ::driver::api::event::cuEventRecordWithFlags(hEvent, hStream, flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventRecord_ptsz(hEvent: CUevent, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuEventRecord_ptsz", || ::driver::api::event::cuEventRecord(hEvent, hStream))
+    ::trace::call!("cuEventRecord_ptsz", (value hEvent, value hStream), {
+        ::driver::entry_per_thread("cuEventRecord_ptsz", || ::driver::api::event::cuEventRecord(hEvent, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuEventSynchronize(hEvent: CUevent) -> CUresult {
-    ::driver::entry("cuEventSynchronize", || ::driver::api::event::cuEventSynchronize(hEvent))
+    ::trace::call!("cuEventSynchronize", (value hEvent), {
+        ::driver::entry("cuEventSynchronize", || ::driver::api::event::cuEventSynchronize(hEvent))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1237,12 +1507,14 @@ pub unsafe extern "C" fn cuExternalMemoryGetMappedBuffer(
     extMem: CUexternalMemory,
     bufferDesc: *const CUDA_EXTERNAL_MEMORY_BUFFER_DESC,
 ) -> CUresult {
-    ::driver::entry("cuExternalMemoryGetMappedBuffer", || {
-        ::driver::api::external::cuExternalMemoryGetMappedBuffer(
-            unsafe { Out::new(devPtr, "devPtr") }?,
-            extMem,
-            unsafe { borrow(bufferDesc, "bufferDesc") }?,
-        )
+    ::trace::call!("cuExternalMemoryGetMappedBuffer", (out devPtr, value extMem, value bufferDesc), {
+        ::driver::entry("cuExternalMemoryGetMappedBuffer", || {
+            ::driver::api::external::cuExternalMemoryGetMappedBuffer(
+                unsafe { Out::new(devPtr, "devPtr") }?,
+                extMem,
+                unsafe { borrow(bufferDesc, "bufferDesc") }?,
+            )
+        })
     })
 }
 
@@ -1252,12 +1524,14 @@ pub unsafe extern "C" fn cuExternalMemoryGetMappedMipmappedArray(
     extMem: CUexternalMemory,
     mipmapDesc: *const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC,
 ) -> CUresult {
-    ::driver::entry("cuExternalMemoryGetMappedMipmappedArray", || {
-        ::driver::api::external::cuExternalMemoryGetMappedMipmappedArray(
-            unsafe { Out::new(mipmap, "mipmap") }?,
-            extMem,
-            unsafe { borrow(mipmapDesc, "mipmapDesc") }?,
-        )
+    ::trace::call!("cuExternalMemoryGetMappedMipmappedArray", (out mipmap, value extMem, value mipmapDesc), {
+        ::driver::entry("cuExternalMemoryGetMappedMipmappedArray", || {
+            ::driver::api::external::cuExternalMemoryGetMappedMipmappedArray(
+                unsafe { Out::new(mipmap, "mipmap") }?,
+                extMem,
+                unsafe { borrow(mipmapDesc, "mipmapDesc") }?,
+            )
+        })
     })
 }
 
@@ -1268,8 +1542,10 @@ pub unsafe extern "C" fn cuFabricCpyBatchAsync(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuFabricCpyBatchAsync", || {
-        ::driver::api::fabric::cuFabricCpyBatchAsync(numOps, opList, flags, hStream)
+    ::trace::call!("cuFabricCpyBatchAsync", (value numOps, value opList, value flags, value hStream), {
+        ::driver::entry("cuFabricCpyBatchAsync", || {
+            ::driver::api::fabric::cuFabricCpyBatchAsync(numOps, opList, flags, hStream)
+        })
     })
 }
 
@@ -1280,8 +1556,10 @@ pub unsafe extern "C" fn cuFabricCpyBatchAsync_ptsz(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuFabricCpyBatchAsync_ptsz", || {
-        ::driver::api::fabric::cuFabricCpyBatchAsync(numOps, opList, flags, hStream)
+    ::trace::call!("cuFabricCpyBatchAsync_ptsz", (value numOps, value opList, value flags, value hStream), {
+        ::driver::entry_per_thread("cuFabricCpyBatchAsync_ptsz", || {
+            ::driver::api::fabric::cuFabricCpyBatchAsync(numOps, opList, flags, hStream)
+        })
     })
 }
 
@@ -1290,8 +1568,10 @@ pub unsafe extern "C" fn cuFlushGPUDirectRDMAWrites(
     target: CUflushGPUDirectRDMAWritesTarget,
     scope: CUflushGPUDirectRDMAWritesScope,
 ) -> CUresult {
-    ::driver::entry("cuFlushGPUDirectRDMAWrites", || {
-        ::driver::api::memory::cuFlushGPUDirectRDMAWrites(target, scope)
+    ::trace::call!("cuFlushGPUDirectRDMAWrites", (value target, value scope), {
+        ::driver::entry("cuFlushGPUDirectRDMAWrites", || {
+            ::driver::api::memory::cuFlushGPUDirectRDMAWrites(target, scope)
+        })
     })
 }
 
@@ -1301,29 +1581,37 @@ pub unsafe extern "C" fn cuFuncGetAttribute(
     attrib: CUfunction_attribute,
     hfunc: CUfunction,
 ) -> CUresult {
-    ::driver::entry("cuFuncGetAttribute", || {
-        ::driver::api::module::cuFuncGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, hfunc)
+    ::trace::call!("cuFuncGetAttribute", (out pi, value attrib, value hfunc), {
+        ::driver::entry("cuFuncGetAttribute", || {
+            ::driver::api::module::cuFuncGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, hfunc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetModule(hmod: *mut CUmodule, hfunc: CUfunction) -> CUresult {
-    ::driver::entry("cuFuncGetModule", || {
-        ::driver::api::module::cuFuncGetModule(unsafe { Out::new(hmod, "hmod") }?, hfunc)
+    ::trace::call!("cuFuncGetModule", (out hmod, value hfunc), {
+        ::driver::entry("cuFuncGetModule", || {
+            ::driver::api::module::cuFuncGetModule(unsafe { Out::new(hmod, "hmod") }?, hfunc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetName(name: *mut *const c_char, hfunc: CUfunction) -> CUresult {
-    ::driver::entry("cuFuncGetName", || {
-        ::driver::api::module::cuFuncGetName(unsafe { OptOut::new(name) }, hfunc)
+    ::trace::call!("cuFuncGetName", (out name, value hfunc), {
+        ::driver::entry("cuFuncGetName", || {
+            ::driver::api::module::cuFuncGetName(unsafe { OptOut::new(name) }, hfunc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncGetParamCount(func: CUfunction, paramCount: *mut usize) -> CUresult {
-    ::driver::entry("cuFuncGetParamCount", || {
-        ::driver::api::module::cuFuncGetParamCount(func, unsafe { Out::new(paramCount, "paramCount") }?)
+    ::trace::call!("cuFuncGetParamCount", (value func, out paramCount), {
+        ::driver::entry("cuFuncGetParamCount", || {
+            ::driver::api::module::cuFuncGetParamCount(func, unsafe { Out::new(paramCount, "paramCount") }?)
+        })
     })
 }
 
@@ -1334,13 +1622,15 @@ pub unsafe extern "C" fn cuFuncGetParamInfo(
     paramOffset: *mut usize,
     paramSize: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuFuncGetParamInfo", || {
-        ::driver::api::module::cuFuncGetParamInfo(
-            func,
-            paramIndex,
-            unsafe { Out::new(paramOffset, "paramOffset") }?,
-            unsafe { OptOut::new(paramSize) },
-        )
+    ::trace::call!("cuFuncGetParamInfo", (value func, value paramIndex, out paramOffset, out paramSize), {
+        ::driver::entry("cuFuncGetParamInfo", || {
+            ::driver::api::module::cuFuncGetParamInfo(
+                func,
+                paramIndex,
+                unsafe { Out::new(paramOffset, "paramOffset") }?,
+                unsafe { OptOut::new(paramSize) },
+            )
+        })
     })
 }
 
@@ -1349,14 +1639,18 @@ pub unsafe extern "C" fn cuFuncIsLoaded(
     state: *mut CUfunctionLoadingState,
     function: CUfunction,
 ) -> CUresult {
-    ::driver::entry("cuFuncIsLoaded", || {
-        ::driver::api::module::cuFuncIsLoaded(unsafe { Out::new(state, "state") }?, function)
+    ::trace::call!("cuFuncIsLoaded", (out state, value function), {
+        ::driver::entry("cuFuncIsLoaded", || {
+            ::driver::api::module::cuFuncIsLoaded(unsafe { Out::new(state, "state") }?, function)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncLoad(function: CUfunction) -> CUresult {
-    ::driver::entry("cuFuncLoad", || ::driver::api::module::cuFuncLoad(function))
+    ::trace::call!("cuFuncLoad", (value function), {
+        ::driver::entry("cuFuncLoad", || ::driver::api::module::cuFuncLoad(function))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1365,42 +1659,56 @@ pub unsafe extern "C" fn cuFuncSetAttribute(
     attrib: CUfunction_attribute,
     value: c_int,
 ) -> CUresult {
-    ::driver::entry("cuFuncSetAttribute", || ::driver::api::module::cuFuncSetAttribute(hfunc, attrib, value))
+    ::trace::call!("cuFuncSetAttribute", (value hfunc, value attrib, value value), {
+        ::driver::entry("cuFuncSetAttribute", || ::driver::api::module::cuFuncSetAttribute(hfunc, attrib, value))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetBlockShape(hfunc: CUfunction, x: c_int, y: c_int, z: c_int) -> CUresult {
-    ::driver::entry("cuFuncSetBlockShape", || ::driver::api::execution::cuFuncSetBlockShape(hfunc, x, y, z))
+    ::trace::call!("cuFuncSetBlockShape", (value hfunc, value x, value y, value z), {
+        ::driver::entry("cuFuncSetBlockShape", || ::driver::api::execution::cuFuncSetBlockShape(hfunc, x, y, z))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetCacheConfig(hfunc: CUfunction, config: CUfunc_cache) -> CUresult {
-    ::driver::entry("cuFuncSetCacheConfig", || ::driver::api::module::cuFuncSetCacheConfig(hfunc, config))
+    ::trace::call!("cuFuncSetCacheConfig", (value hfunc, value config), {
+        ::driver::entry("cuFuncSetCacheConfig", || ::driver::api::module::cuFuncSetCacheConfig(hfunc, config))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetSharedMemConfig(hfunc: CUfunction, config: CUsharedconfig) -> CUresult {
-    ::driver::entry("cuFuncSetSharedMemConfig", || {
-        ::driver::api::module::cuFuncSetSharedMemConfig(hfunc, config)
+    ::trace::call!("cuFuncSetSharedMemConfig", (value hfunc, value config), {
+        ::driver::entry("cuFuncSetSharedMemConfig", || {
+            ::driver::api::module::cuFuncSetSharedMemConfig(hfunc, config)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuFuncSetSharedSize(hfunc: CUfunction, bytes: c_uint) -> CUresult {
-    ::driver::entry("cuFuncSetSharedSize", || ::driver::api::execution::cuFuncSetSharedSize(hfunc, bytes))
+    ::trace::call!("cuFuncSetSharedSize", (value hfunc, value bytes), {
+        ::driver::entry("cuFuncSetSharedSize", || ::driver::api::execution::cuFuncSetSharedSize(hfunc, bytes))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLCtxCreate(pCtx: *mut CUcontext, Flags: c_uint, device: CUdevice) -> CUresult {
-    ::driver::entry("cuGLCtxCreate", || {
-        ::driver::api::graphics::cuGLCtxCreate(unsafe { Out::new(pCtx, "pCtx") }?, Flags, device)
+    ::trace::call!("cuGLCtxCreate", (out pCtx, value Flags, value device), {
+        ::driver::entry("cuGLCtxCreate", || {
+            ::driver::api::graphics::cuGLCtxCreate(unsafe { Out::new(pCtx, "pCtx") }?, Flags, device)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLCtxCreate_v2(pCtx: *mut CUcontext, Flags: c_uint, device: CUdevice) -> CUresult {
-    ::driver::entry("cuGLCtxCreate_v2", || {
-        ::driver::api::graphics::cuGLCtxCreate_v2(unsafe { Out::new(pCtx, "pCtx") }?, Flags, device)
+    ::trace::call!("cuGLCtxCreate_v2", (out pCtx, value Flags, value device), {
+        ::driver::entry("cuGLCtxCreate_v2", || {
+            ::driver::api::graphics::cuGLCtxCreate_v2(unsafe { Out::new(pCtx, "pCtx") }?, Flags, device)
+        })
     })
 }
 
@@ -1411,13 +1719,17 @@ pub unsafe extern "C" fn cuGLGetDevices(
     cudaDeviceCount: c_uint,
     deviceList: CUGLDeviceList,
 ) -> CUresult {
-    ::driver::entry("cuGLGetDevices", || {
-        ::driver::api::graphics::cuGLGetDevices(
-            unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
-            unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
-            cudaDeviceCount,
-            deviceList,
-        )
+    ::trace::call!("cuGLGetDevices", (
+        out pCudaDeviceCount, out pCudaDevices, value cudaDeviceCount, value deviceList
+    ), {
+        ::driver::entry("cuGLGetDevices", || {
+            ::driver::api::graphics::cuGLGetDevices(
+                unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
+                unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
+                cudaDeviceCount,
+                deviceList,
+            )
+        })
     })
 }
 
@@ -1428,19 +1740,25 @@ pub unsafe extern "C" fn cuGLGetDevices_v2(
     cudaDeviceCount: c_uint,
     deviceList: CUGLDeviceList,
 ) -> CUresult {
-    ::driver::entry("cuGLGetDevices_v2", || {
-        ::driver::api::graphics::cuGLGetDevices_v2(
-            unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
-            unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
-            cudaDeviceCount,
-            deviceList,
-        )
+    ::trace::call!("cuGLGetDevices_v2", (
+        out pCudaDeviceCount, out pCudaDevices, value cudaDeviceCount, value deviceList
+    ), {
+        ::driver::entry("cuGLGetDevices_v2", || {
+            ::driver::api::graphics::cuGLGetDevices_v2(
+                unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
+                unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
+                cudaDeviceCount,
+                deviceList,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLInit() -> CUresult {
-    ::driver::entry("cuGLInit", ::driver::api::graphics::cuGLInit)
+    ::trace::call!("cuGLInit", (), {
+        ::driver::entry("cuGLInit", ::driver::api::graphics::cuGLInit)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -1449,12 +1767,14 @@ pub unsafe extern "C" fn cuGLMapBufferObject(
     size: *mut c_uint,
     buffer: GLuint,
 ) -> CUresult {
-    ::driver::entry("cuGLMapBufferObject", || {
-        ::driver::api::graphics::cuGLMapBufferObject(
-            unsafe { Out::new(dptr, "dptr") }?,
-            unsafe { Out::new(size, "size") }?,
-            buffer,
-        )
+    ::trace::call!("cuGLMapBufferObject", (out dptr, out size, value buffer), {
+        ::driver::entry("cuGLMapBufferObject", || {
+            ::driver::api::graphics::cuGLMapBufferObject(
+                unsafe { Out::new(dptr, "dptr") }?,
+                unsafe { Out::new(size, "size") }?,
+                buffer,
+            )
+        })
     })
 }
 
@@ -1465,13 +1785,15 @@ pub unsafe extern "C" fn cuGLMapBufferObjectAsync(
     buffer: GLuint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuGLMapBufferObjectAsync", || {
-        ::driver::api::graphics::cuGLMapBufferObjectAsync(
-            unsafe { Out::new(dptr, "dptr") }?,
-            unsafe { Out::new(size, "size") }?,
-            buffer,
-            hStream,
-        )
+    ::trace::call!("cuGLMapBufferObjectAsync", (out dptr, out size, value buffer, value hStream), {
+        ::driver::entry("cuGLMapBufferObjectAsync", || {
+            ::driver::api::graphics::cuGLMapBufferObjectAsync(
+                unsafe { Out::new(dptr, "dptr") }?,
+                unsafe { Out::new(size, "size") }?,
+                buffer,
+                hStream,
+            )
+        })
     })
 }
 
@@ -1482,13 +1804,15 @@ pub unsafe extern "C" fn cuGLMapBufferObjectAsync_v2(
     buffer: GLuint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuGLMapBufferObjectAsync_v2", || {
-        ::driver::api::graphics::cuGLMapBufferObjectAsync_v2(
-            unsafe { Out::new(dptr, "dptr") }?,
-            unsafe { Out::new(size, "size") }?,
-            buffer,
-            hStream,
-        )
+    ::trace::call!("cuGLMapBufferObjectAsync_v2", (out dptr, out size, value buffer, value hStream), {
+        ::driver::entry("cuGLMapBufferObjectAsync_v2", || {
+            ::driver::api::graphics::cuGLMapBufferObjectAsync_v2(
+                unsafe { Out::new(dptr, "dptr") }?,
+                unsafe { Out::new(size, "size") }?,
+                buffer,
+                hStream,
+            )
+        })
     })
 }
 
@@ -1499,13 +1823,15 @@ pub unsafe extern "C" fn cuGLMapBufferObjectAsync_v2_ptsz(
     buffer: GLuint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuGLMapBufferObjectAsync_v2_ptsz", || {
-        ::driver::api::graphics::cuGLMapBufferObjectAsync_v2(
-            unsafe { Out::new(dptr, "dptr") }?,
-            unsafe { Out::new(size, "size") }?,
-            buffer,
-            hStream,
-        )
+    ::trace::call!("cuGLMapBufferObjectAsync_v2_ptsz", (out dptr, out size, value buffer, value hStream), {
+        ::driver::entry_per_thread("cuGLMapBufferObjectAsync_v2_ptsz", || {
+            ::driver::api::graphics::cuGLMapBufferObjectAsync_v2(
+                unsafe { Out::new(dptr, "dptr") }?,
+                unsafe { Out::new(size, "size") }?,
+                buffer,
+                hStream,
+            )
+        })
     })
 }
 
@@ -1515,12 +1841,14 @@ pub unsafe extern "C" fn cuGLMapBufferObject_v2(
     size: *mut usize,
     buffer: GLuint,
 ) -> CUresult {
-    ::driver::entry("cuGLMapBufferObject_v2", || {
-        ::driver::api::graphics::cuGLMapBufferObject_v2(
-            unsafe { Out::new(dptr, "dptr") }?,
-            unsafe { Out::new(size, "size") }?,
-            buffer,
-        )
+    ::trace::call!("cuGLMapBufferObject_v2", (out dptr, out size, value buffer), {
+        ::driver::entry("cuGLMapBufferObject_v2", || {
+            ::driver::api::graphics::cuGLMapBufferObject_v2(
+                unsafe { Out::new(dptr, "dptr") }?,
+                unsafe { Out::new(size, "size") }?,
+                buffer,
+            )
+        })
     })
 }
 
@@ -1530,57 +1858,73 @@ pub unsafe extern "C" fn cuGLMapBufferObject_v2_ptds(
     size: *mut usize,
     buffer: GLuint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuGLMapBufferObject_v2_ptds", || {
-        ::driver::api::graphics::cuGLMapBufferObject_v2(
-            unsafe { Out::new(dptr, "dptr") }?,
-            unsafe { Out::new(size, "size") }?,
-            buffer,
-        )
+    ::trace::call!("cuGLMapBufferObject_v2_ptds", (out dptr, out size, value buffer), {
+        ::driver::entry_per_thread("cuGLMapBufferObject_v2_ptds", || {
+            ::driver::api::graphics::cuGLMapBufferObject_v2(
+                unsafe { Out::new(dptr, "dptr") }?,
+                unsafe { Out::new(size, "size") }?,
+                buffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLRegisterBufferObject(buffer: GLuint) -> CUresult {
-    ::driver::entry("cuGLRegisterBufferObject", || ::driver::api::graphics::cuGLRegisterBufferObject(buffer))
+    ::trace::call!("cuGLRegisterBufferObject", (value buffer), {
+        ::driver::entry("cuGLRegisterBufferObject", || ::driver::api::graphics::cuGLRegisterBufferObject(buffer))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLSetBufferObjectMapFlags(buffer: GLuint, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuGLSetBufferObjectMapFlags", || {
-        ::driver::api::graphics::cuGLSetBufferObjectMapFlags(buffer, Flags)
+    ::trace::call!("cuGLSetBufferObjectMapFlags", (value buffer, value Flags), {
+        ::driver::entry("cuGLSetBufferObjectMapFlags", || {
+            ::driver::api::graphics::cuGLSetBufferObjectMapFlags(buffer, Flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLUnmapBufferObject(buffer: GLuint) -> CUresult {
-    ::driver::entry("cuGLUnmapBufferObject", || ::driver::api::graphics::cuGLUnmapBufferObject(buffer))
+    ::trace::call!("cuGLUnmapBufferObject", (value buffer), {
+        ::driver::entry("cuGLUnmapBufferObject", || ::driver::api::graphics::cuGLUnmapBufferObject(buffer))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLUnmapBufferObjectAsync(buffer: GLuint, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuGLUnmapBufferObjectAsync", || {
-        ::driver::api::graphics::cuGLUnmapBufferObjectAsync(buffer, hStream)
+    ::trace::call!("cuGLUnmapBufferObjectAsync", (value buffer, value hStream), {
+        ::driver::entry("cuGLUnmapBufferObjectAsync", || {
+            ::driver::api::graphics::cuGLUnmapBufferObjectAsync(buffer, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGLUnregisterBufferObject(buffer: GLuint) -> CUresult {
-    ::driver::entry("cuGLUnregisterBufferObject", || {
-        ::driver::api::graphics::cuGLUnregisterBufferObject(buffer)
+    ::trace::call!("cuGLUnregisterBufferObject", (value buffer), {
+        ::driver::entry("cuGLUnregisterBufferObject", || {
+            ::driver::api::graphics::cuGLUnregisterBufferObject(buffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetErrorName(error: CUresult, pStr: *mut *const c_char) -> CUresult {
-    ::driver::entry("cuGetErrorName", || {
-        ::driver::api::errors::cuGetErrorName(error, unsafe { Out::new(pStr, "pStr") }?)
+    ::trace::call!("cuGetErrorName", (value error, out pStr), {
+        ::driver::entry("cuGetErrorName", || {
+            ::driver::api::errors::cuGetErrorName(error, unsafe { Out::new(pStr, "pStr") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGetErrorString(error: CUresult, pStr: *mut *const c_char) -> CUresult {
-    ::driver::entry("cuGetErrorString", || {
-        ::driver::api::errors::cuGetErrorString(error, unsafe { Out::new(pStr, "pStr") }?)
+    ::trace::call!("cuGetErrorString", (value error, out pStr), {
+        ::driver::entry("cuGetErrorString", || {
+            ::driver::api::errors::cuGetErrorString(error, unsafe { Out::new(pStr, "pStr") }?)
+        })
     })
 }
 
@@ -1590,11 +1934,13 @@ pub unsafe extern "C" fn cuGetExportTable(
     pExportTableId: *const CUuuid,
 ) -> CUresult {
     ::driver::generated::proc_address::provide(&ADDRESSES);
-    ::driver::entry("cuGetExportTable", || {
-        ::driver::api::entry_point::cuGetExportTable(
-            unsafe { Out::new(ppExportTable, "ppExportTable") }?,
-            pExportTableId,
-        )
+    ::trace::call!("cuGetExportTable", (out ppExportTable, value pExportTableId), {
+        ::driver::entry("cuGetExportTable", || {
+            ::driver::api::entry_point::cuGetExportTable(
+                unsafe { Out::new(ppExportTable, "ppExportTable") }?,
+                pExportTableId,
+            )
+        })
     })
 }
 
@@ -1606,13 +1952,15 @@ pub unsafe extern "C" fn cuGetProcAddress(
     flags: cuuint64_t,
 ) -> CUresult {
     ::driver::generated::proc_address::provide(&ADDRESSES);
-    ::driver::entry("cuGetProcAddress", || {
-        ::driver::api::entry_point::cuGetProcAddress(
-            symbol,
-            unsafe { Out::new(pfn, "pfn") }?,
-            cudaVersion,
-            flags,
-        )
+    ::trace::call!("cuGetProcAddress", (text symbol, out pfn, value cudaVersion, value flags), {
+        ::driver::entry("cuGetProcAddress", || {
+            ::driver::api::entry_point::cuGetProcAddress(
+                symbol,
+                unsafe { Out::new(pfn, "pfn") }?,
+                cudaVersion,
+                flags,
+            )
+        })
     })
 }
 
@@ -1625,14 +1973,16 @@ pub unsafe extern "C" fn cuGetProcAddress_v2(
     symbolStatus: *mut CUdriverProcAddressQueryResult,
 ) -> CUresult {
     ::driver::generated::proc_address::provide(&ADDRESSES);
-    ::driver::entry("cuGetProcAddress_v2", || {
-        ::driver::api::entry_point::cuGetProcAddress_v2(
-            symbol,
-            unsafe { Out::new(pfn, "pfn") }?,
-            cudaVersion,
-            flags,
-            unsafe { OptOut::new(symbolStatus) },
-        )
+    ::trace::call!("cuGetProcAddress_v2", (text symbol, out pfn, value cudaVersion, value flags, out symbolStatus), {
+        ::driver::entry("cuGetProcAddress_v2", || {
+            ::driver::api::entry_point::cuGetProcAddress_v2(
+                symbol,
+                unsafe { Out::new(pfn, "pfn") }?,
+                cudaVersion,
+                flags,
+                unsafe { OptOut::new(symbolStatus) },
+            )
+        })
     })
 }
 
@@ -1644,14 +1994,18 @@ pub unsafe extern "C" fn cuGraphAddBatchMemOpNode(
     numDependencies: usize,
     nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddBatchMemOpNode", || {
-        ::driver::api::graph_node::cuGraphAddBatchMemOpNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphAddBatchMemOpNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
+    ), {
+        ::driver::entry("cuGraphAddBatchMemOpNode", || {
+            ::driver::api::graph_node::cuGraphAddBatchMemOpNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1663,14 +2017,18 @@ pub unsafe extern "C" fn cuGraphAddChildGraphNode(
     numDependencies: usize,
     childGraph: CUgraph,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddChildGraphNode", || {
-        ::driver::api::graph_node::cuGraphAddChildGraphNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            childGraph,
-        )
+    ::trace::call!("cuGraphAddChildGraphNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value childGraph
+    ), {
+        ::driver::entry("cuGraphAddChildGraphNode", || {
+            ::driver::api::graph_node::cuGraphAddChildGraphNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                childGraph,
+            )
+        })
     })
 }
 
@@ -1681,8 +2039,10 @@ pub unsafe extern "C" fn cuGraphAddDependencies(
     to: *const CUgraphNode,
     numDependencies: usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddDependencies", || {
-        ::driver::api::graph::cuGraphAddDependencies(hGraph, from, to, numDependencies)
+    ::trace::call!("cuGraphAddDependencies", (value hGraph, value from, value to, value numDependencies), {
+        ::driver::entry("cuGraphAddDependencies", || {
+            ::driver::api::graph::cuGraphAddDependencies(hGraph, from, to, numDependencies)
+        })
     })
 }
 
@@ -1694,8 +2054,12 @@ pub unsafe extern "C" fn cuGraphAddDependencies_v2(
     edgeData: *const CUgraphEdgeData,
     numDependencies: usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddDependencies_v2", || {
-        ::driver::api::graph::cuGraphAddDependencies_v2(hGraph, from, to, edgeData, numDependencies)
+    ::trace::call!("cuGraphAddDependencies_v2", (
+        value hGraph, value from, value to, value edgeData, value numDependencies
+    ), {
+        ::driver::entry("cuGraphAddDependencies_v2", || {
+            ::driver::api::graph::cuGraphAddDependencies_v2(hGraph, from, to, edgeData, numDependencies)
+        })
     })
 }
 
@@ -1706,13 +2070,17 @@ pub unsafe extern "C" fn cuGraphAddEmptyNode(
     dependencies: *const CUgraphNode,
     numDependencies: usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddEmptyNode", || {
-        ::driver::api::graph_node::cuGraphAddEmptyNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-        )
+    ::trace::call!("cuGraphAddEmptyNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies
+    ), {
+        ::driver::entry("cuGraphAddEmptyNode", || {
+            ::driver::api::graph_node::cuGraphAddEmptyNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+            )
+        })
     })
 }
 
@@ -1724,14 +2092,18 @@ pub unsafe extern "C" fn cuGraphAddEventRecordNode(
     numDependencies: usize,
     event: CUevent,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddEventRecordNode", || {
-        ::driver::api::graph_node::cuGraphAddEventRecordNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            event,
-        )
+    ::trace::call!("cuGraphAddEventRecordNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value event
+    ), {
+        ::driver::entry("cuGraphAddEventRecordNode", || {
+            ::driver::api::graph_node::cuGraphAddEventRecordNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                event,
+            )
+        })
     })
 }
 
@@ -1743,14 +2115,18 @@ pub unsafe extern "C" fn cuGraphAddEventWaitNode(
     numDependencies: usize,
     event: CUevent,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddEventWaitNode", || {
-        ::driver::api::graph_node::cuGraphAddEventWaitNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            event,
-        )
+    ::trace::call!("cuGraphAddEventWaitNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value event
+    ), {
+        ::driver::entry("cuGraphAddEventWaitNode", || {
+            ::driver::api::graph_node::cuGraphAddEventWaitNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                event,
+            )
+        })
     })
 }
 
@@ -1762,14 +2138,18 @@ pub unsafe extern "C" fn cuGraphAddExternalSemaphoresSignalNode(
     numDependencies: usize,
     nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddExternalSemaphoresSignalNode", || {
-        ::driver::api::graph_semaphore::cuGraphAddExternalSemaphoresSignalNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphAddExternalSemaphoresSignalNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
+    ), {
+        ::driver::entry("cuGraphAddExternalSemaphoresSignalNode", || {
+            ::driver::api::graph_semaphore::cuGraphAddExternalSemaphoresSignalNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1781,14 +2161,18 @@ pub unsafe extern "C" fn cuGraphAddExternalSemaphoresWaitNode(
     numDependencies: usize,
     nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddExternalSemaphoresWaitNode", || {
-        ::driver::api::graph_semaphore::cuGraphAddExternalSemaphoresWaitNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphAddExternalSemaphoresWaitNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
+    ), {
+        ::driver::entry("cuGraphAddExternalSemaphoresWaitNode", || {
+            ::driver::api::graph_semaphore::cuGraphAddExternalSemaphoresWaitNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1800,14 +2184,18 @@ pub unsafe extern "C" fn cuGraphAddHostNode(
     numDependencies: usize,
     nodeParams: *const CUDA_HOST_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddHostNode", || {
-        ::driver::api::graph_node::cuGraphAddHostNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphAddHostNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
+    ), {
+        ::driver::entry("cuGraphAddHostNode", || {
+            ::driver::api::graph_node::cuGraphAddHostNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1819,14 +2207,18 @@ pub unsafe extern "C" fn cuGraphAddKernelNode(
     numDependencies: usize,
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddKernelNode", || {
-        ::driver::api::graph_node::cuGraphAddKernelNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphAddKernelNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
+    ), {
+        ::driver::entry("cuGraphAddKernelNode", || {
+            ::driver::api::graph_node::cuGraphAddKernelNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1838,14 +2230,18 @@ pub unsafe extern "C" fn cuGraphAddKernelNode_v2(
     numDependencies: usize,
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddKernelNode_v2", || {
-        ::driver::api::graph_node::cuGraphAddKernelNode_v2(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphAddKernelNode_v2", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
+    ), {
+        ::driver::entry("cuGraphAddKernelNode_v2", || {
+            ::driver::api::graph_node::cuGraphAddKernelNode_v2(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1857,14 +2253,18 @@ pub unsafe extern "C" fn cuGraphAddMemAllocNode(
     numDependencies: usize,
     nodeParams: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddMemAllocNode", || {
-        ::driver::api::graph_node::cuGraphAddMemAllocNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            nodeParams,
-        )
+    ::trace::call!("cuGraphAddMemAllocNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
+    ), {
+        ::driver::entry("cuGraphAddMemAllocNode", || {
+            ::driver::api::graph_node::cuGraphAddMemAllocNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                nodeParams,
+            )
+        })
     })
 }
 
@@ -1876,14 +2276,18 @@ pub unsafe extern "C" fn cuGraphAddMemFreeNode(
     numDependencies: usize,
     dptr: CUdeviceptr,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddMemFreeNode", || {
-        ::driver::api::graph_node::cuGraphAddMemFreeNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            dptr,
-        )
+    ::trace::call!("cuGraphAddMemFreeNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value dptr
+    ), {
+        ::driver::entry("cuGraphAddMemFreeNode", || {
+            ::driver::api::graph_node::cuGraphAddMemFreeNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                dptr,
+            )
+        })
     })
 }
 
@@ -1896,15 +2300,19 @@ pub unsafe extern "C" fn cuGraphAddMemcpyNode(
     copyParams: *const CUDA_MEMCPY3D,
     ctx: CUcontext,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddMemcpyNode", || {
-        ::driver::api::graph_node::cuGraphAddMemcpyNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            unsafe { borrow(copyParams, "copyParams") }?,
-            ctx,
-        )
+    ::trace::call!("cuGraphAddMemcpyNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value copyParams, value ctx
+    ), {
+        ::driver::entry("cuGraphAddMemcpyNode", || {
+            ::driver::api::graph_node::cuGraphAddMemcpyNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                unsafe { borrow(copyParams, "copyParams") }?,
+                ctx,
+            )
+        })
     })
 }
 
@@ -1917,15 +2325,19 @@ pub unsafe extern "C" fn cuGraphAddMemsetNode(
     memsetParams: *const CUDA_MEMSET_NODE_PARAMS,
     ctx: CUcontext,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddMemsetNode", || {
-        ::driver::api::graph_node::cuGraphAddMemsetNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            unsafe { borrow(memsetParams, "memsetParams") }?,
-            ctx,
-        )
+    ::trace::call!("cuGraphAddMemsetNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value memsetParams, value ctx
+    ), {
+        ::driver::entry("cuGraphAddMemsetNode", || {
+            ::driver::api::graph_node::cuGraphAddMemsetNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                unsafe { borrow(memsetParams, "memsetParams") }?,
+                ctx,
+            )
+        })
     })
 }
 
@@ -1937,14 +2349,18 @@ pub unsafe extern "C" fn cuGraphAddNode(
     numDependencies: usize,
     nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddNode", || {
-        ::driver::api::graph_node::cuGraphAddNode(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            numDependencies,
-            nodeParams,
-        )
+    ::trace::call!("cuGraphAddNode", (
+        out phGraphNode, value hGraph, value dependencies, value numDependencies, value nodeParams
+    ), {
+        ::driver::entry("cuGraphAddNode", || {
+            ::driver::api::graph_node::cuGraphAddNode(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                numDependencies,
+                nodeParams,
+            )
+        })
     })
 }
 
@@ -1957,15 +2373,19 @@ pub unsafe extern "C" fn cuGraphAddNode_v2(
     numDependencies: usize,
     nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddNode_v2", || {
-        ::driver::api::graph_node::cuGraphAddNode_v2(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            dependencyData,
-            numDependencies,
-            nodeParams,
-        )
+    ::trace::call!("cuGraphAddNode_v2", (
+        out phGraphNode, value hGraph, value dependencies, value dependencyData, value numDependencies, value nodeParams
+    ), {
+        ::driver::entry("cuGraphAddNode_v2", || {
+            ::driver::api::graph_node::cuGraphAddNode_v2(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                dependencyData,
+                numDependencies,
+                nodeParams,
+            )
+        })
     })
 }
 
@@ -1978,15 +2398,19 @@ pub unsafe extern "C" fn cuGraphAddNode_v3(
     numDependencies: usize,
     nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::entry("cuGraphAddNode_v3", || {
-        ::driver::api::graph_node::cuGraphAddNode_v3(
-            unsafe { Out::new(phGraphNode, "phGraphNode") }?,
-            hGraph,
-            dependencies,
-            dependencyData,
-            numDependencies,
-            nodeParams,
-        )
+    ::trace::call!("cuGraphAddNode_v3", (
+        out phGraphNode, value hGraph, value dependencies, value dependencyData, value numDependencies, value nodeParams
+    ), {
+        ::driver::entry("cuGraphAddNode_v3", || {
+            ::driver::api::graph_node::cuGraphAddNode_v3(
+                unsafe { Out::new(phGraphNode, "phGraphNode") }?,
+                hGraph,
+                dependencies,
+                dependencyData,
+                numDependencies,
+                nodeParams,
+            )
+        })
     })
 }
 
@@ -1995,11 +2419,13 @@ pub unsafe extern "C" fn cuGraphBatchMemOpNodeGetParams(
     hNode: CUgraphNode,
     nodeParams_out: *mut CUDA_BATCH_MEM_OP_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphBatchMemOpNodeGetParams", || {
-        ::driver::api::graph_node::cuGraphBatchMemOpNodeGetParams(
-            hNode,
-            unsafe { Out::new(nodeParams_out, "nodeParams_out") }?,
-        )
+    ::trace::call!("cuGraphBatchMemOpNodeGetParams", (value hNode, value nodeParams_out), {
+        ::driver::entry("cuGraphBatchMemOpNodeGetParams", || {
+            ::driver::api::graph_node::cuGraphBatchMemOpNodeGetParams(
+                hNode,
+                unsafe { Out::new(nodeParams_out, "nodeParams_out") }?,
+            )
+        })
     })
 }
 
@@ -2008,11 +2434,13 @@ pub unsafe extern "C" fn cuGraphBatchMemOpNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphBatchMemOpNodeSetParams", || {
-        ::driver::api::graph_node::cuGraphBatchMemOpNodeSetParams(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphBatchMemOpNodeSetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphBatchMemOpNodeSetParams", || {
+            ::driver::api::graph_node::cuGraphBatchMemOpNodeSetParams(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2021,18 +2449,22 @@ pub unsafe extern "C" fn cuGraphChildGraphNodeGetGraph(
     hNode: CUgraphNode,
     phGraph: *mut CUgraph,
 ) -> CUresult {
-    ::driver::entry("cuGraphChildGraphNodeGetGraph", || {
-        ::driver::api::graph_node::cuGraphChildGraphNodeGetGraph(
-            hNode,
-            unsafe { Out::new(phGraph, "phGraph") }?,
-        )
+    ::trace::call!("cuGraphChildGraphNodeGetGraph", (value hNode, out phGraph), {
+        ::driver::entry("cuGraphChildGraphNodeGetGraph", || {
+            ::driver::api::graph_node::cuGraphChildGraphNodeGetGraph(
+                hNode,
+                unsafe { Out::new(phGraph, "phGraph") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphClone(phGraphClone: *mut CUgraph, originalGraph: CUgraph) -> CUresult {
-    ::driver::entry("cuGraphClone", || {
-        ::driver::api::graph::cuGraphClone(unsafe { Out::new(phGraphClone, "phGraphClone") }?, originalGraph)
+    ::trace::call!("cuGraphClone", (out phGraphClone, value originalGraph), {
+        ::driver::entry("cuGraphClone", || {
+            ::driver::api::graph::cuGraphClone(unsafe { Out::new(phGraphClone, "phGraphClone") }?, originalGraph)
+        })
     })
 }
 
@@ -2044,21 +2476,27 @@ pub unsafe extern "C" fn cuGraphConditionalHandleCreate(
     defaultLaunchValue: c_uint,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphConditionalHandleCreate", || {
-        ::driver::api::graph::cuGraphConditionalHandleCreate(
-            unsafe { Out::new(pHandle_out, "pHandle_out") }?,
-            hGraph,
-            ctx,
-            defaultLaunchValue,
-            flags,
-        )
+    ::trace::call!("cuGraphConditionalHandleCreate", (
+        out pHandle_out, value hGraph, value ctx, value defaultLaunchValue, value flags
+    ), {
+        ::driver::entry("cuGraphConditionalHandleCreate", || {
+            ::driver::api::graph::cuGraphConditionalHandleCreate(
+                unsafe { Out::new(pHandle_out, "pHandle_out") }?,
+                hGraph,
+                ctx,
+                defaultLaunchValue,
+                flags,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphCreate(phGraph: *mut CUgraph, flags: c_uint) -> CUresult {
-    ::driver::entry("cuGraphCreate", || {
-        ::driver::api::graph::cuGraphCreate(unsafe { Out::new(phGraph, "phGraph") }?, flags)
+    ::trace::call!("cuGraphCreate", (out phGraph, value flags), {
+        ::driver::entry("cuGraphCreate", || {
+            ::driver::api::graph::cuGraphCreate(unsafe { Out::new(phGraph, "phGraph") }?, flags)
+        })
     })
 }
 
@@ -2068,19 +2506,25 @@ pub unsafe extern "C" fn cuGraphDebugDotPrint(
     path: *const c_char,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphDebugDotPrint", || {
-        ::driver::api::graph::cuGraphDebugDotPrint(hGraph, path, flags)
+    ::trace::call!("cuGraphDebugDotPrint", (value hGraph, text path, value flags), {
+        ::driver::entry("cuGraphDebugDotPrint", || {
+            ::driver::api::graph::cuGraphDebugDotPrint(hGraph, path, flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphDestroy(hGraph: CUgraph) -> CUresult {
-    ::driver::entry("cuGraphDestroy", || ::driver::api::graph::cuGraphDestroy(hGraph))
+    ::trace::call!("cuGraphDestroy", (value hGraph), {
+        ::driver::entry("cuGraphDestroy", || ::driver::api::graph::cuGraphDestroy(hGraph))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphDestroyNode(hNode: CUgraphNode) -> CUresult {
-    ::driver::entry("cuGraphDestroyNode", || ::driver::api::graph::cuGraphDestroyNode(hNode))
+    ::trace::call!("cuGraphDestroyNode", (value hNode), {
+        ::driver::entry("cuGraphDestroyNode", || ::driver::api::graph::cuGraphDestroyNode(hNode))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2088,18 +2532,22 @@ pub unsafe extern "C" fn cuGraphEventRecordNodeGetEvent(
     hNode: CUgraphNode,
     event_out: *mut CUevent,
 ) -> CUresult {
-    ::driver::entry("cuGraphEventRecordNodeGetEvent", || {
-        ::driver::api::graph_node::cuGraphEventRecordNodeGetEvent(
-            hNode,
-            unsafe { Out::new(event_out, "event_out") }?,
-        )
+    ::trace::call!("cuGraphEventRecordNodeGetEvent", (value hNode, out event_out), {
+        ::driver::entry("cuGraphEventRecordNodeGetEvent", || {
+            ::driver::api::graph_node::cuGraphEventRecordNodeGetEvent(
+                hNode,
+                unsafe { Out::new(event_out, "event_out") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphEventRecordNodeSetEvent(hNode: CUgraphNode, event: CUevent) -> CUresult {
-    ::driver::entry("cuGraphEventRecordNodeSetEvent", || {
-        ::driver::api::graph_node::cuGraphEventRecordNodeSetEvent(hNode, event)
+    ::trace::call!("cuGraphEventRecordNodeSetEvent", (value hNode, value event), {
+        ::driver::entry("cuGraphEventRecordNodeSetEvent", || {
+            ::driver::api::graph_node::cuGraphEventRecordNodeSetEvent(hNode, event)
+        })
     })
 }
 
@@ -2108,18 +2556,22 @@ pub unsafe extern "C" fn cuGraphEventWaitNodeGetEvent(
     hNode: CUgraphNode,
     event_out: *mut CUevent,
 ) -> CUresult {
-    ::driver::entry("cuGraphEventWaitNodeGetEvent", || {
-        ::driver::api::graph_node::cuGraphEventWaitNodeGetEvent(
-            hNode,
-            unsafe { Out::new(event_out, "event_out") }?,
-        )
+    ::trace::call!("cuGraphEventWaitNodeGetEvent", (value hNode, out event_out), {
+        ::driver::entry("cuGraphEventWaitNodeGetEvent", || {
+            ::driver::api::graph_node::cuGraphEventWaitNodeGetEvent(
+                hNode,
+                unsafe { Out::new(event_out, "event_out") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphEventWaitNodeSetEvent(hNode: CUgraphNode, event: CUevent) -> CUresult {
-    ::driver::entry("cuGraphEventWaitNodeSetEvent", || {
-        ::driver::api::graph_node::cuGraphEventWaitNodeSetEvent(hNode, event)
+    ::trace::call!("cuGraphEventWaitNodeSetEvent", (value hNode, value event), {
+        ::driver::entry("cuGraphEventWaitNodeSetEvent", || {
+            ::driver::api::graph_node::cuGraphEventWaitNodeSetEvent(hNode, event)
+        })
     })
 }
 
@@ -2129,12 +2581,14 @@ pub unsafe extern "C" fn cuGraphExecBatchMemOpNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_BATCH_MEM_OP_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecBatchMemOpNodeSetParams", || {
-        ::driver::api::graph_exec::cuGraphExecBatchMemOpNodeSetParams(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphExecBatchMemOpNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
+        ::driver::entry("cuGraphExecBatchMemOpNodeSetParams", || {
+            ::driver::api::graph_exec::cuGraphExecBatchMemOpNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2144,14 +2598,18 @@ pub unsafe extern "C" fn cuGraphExecChildGraphNodeSetParams(
     hNode: CUgraphNode,
     childGraph: CUgraph,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecChildGraphNodeSetParams", || {
-        ::driver::api::graph_exec::cuGraphExecChildGraphNodeSetParams(hGraphExec, hNode, childGraph)
+    ::trace::call!("cuGraphExecChildGraphNodeSetParams", (value hGraphExec, value hNode, value childGraph), {
+        ::driver::entry("cuGraphExecChildGraphNodeSetParams", || {
+            ::driver::api::graph_exec::cuGraphExecChildGraphNodeSetParams(hGraphExec, hNode, childGraph)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecDestroy(hGraphExec: CUgraphExec) -> CUresult {
-    ::driver::entry("cuGraphExecDestroy", || ::driver::api::graph_exec::cuGraphExecDestroy(hGraphExec))
+    ::trace::call!("cuGraphExecDestroy", (value hGraphExec), {
+        ::driver::entry("cuGraphExecDestroy", || ::driver::api::graph_exec::cuGraphExecDestroy(hGraphExec))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2160,8 +2618,10 @@ pub unsafe extern "C" fn cuGraphExecEventRecordNodeSetEvent(
     hNode: CUgraphNode,
     event: CUevent,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecEventRecordNodeSetEvent", || {
-        ::driver::api::graph_exec::cuGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event)
+    ::trace::call!("cuGraphExecEventRecordNodeSetEvent", (value hGraphExec, value hNode, value event), {
+        ::driver::entry("cuGraphExecEventRecordNodeSetEvent", || {
+            ::driver::api::graph_exec::cuGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event)
+        })
     })
 }
 
@@ -2171,8 +2631,10 @@ pub unsafe extern "C" fn cuGraphExecEventWaitNodeSetEvent(
     hNode: CUgraphNode,
     event: CUevent,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecEventWaitNodeSetEvent", || {
-        ::driver::api::graph_exec::cuGraphExecEventWaitNodeSetEvent(hGraphExec, hNode, event)
+    ::trace::call!("cuGraphExecEventWaitNodeSetEvent", (value hGraphExec, value hNode, value event), {
+        ::driver::entry("cuGraphExecEventWaitNodeSetEvent", || {
+            ::driver::api::graph_exec::cuGraphExecEventWaitNodeSetEvent(hGraphExec, hNode, event)
+        })
     })
 }
 
@@ -2182,12 +2644,14 @@ pub unsafe extern "C" fn cuGraphExecExternalSemaphoresSignalNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecExternalSemaphoresSignalNodeSetParams", || {
-        ::driver::api::graph_semaphore::cuGraphExecExternalSemaphoresSignalNodeSetParams(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphExecExternalSemaphoresSignalNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
+        ::driver::entry("cuGraphExecExternalSemaphoresSignalNodeSetParams", || {
+            ::driver::api::graph_semaphore::cuGraphExecExternalSemaphoresSignalNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2197,26 +2661,32 @@ pub unsafe extern "C" fn cuGraphExecExternalSemaphoresWaitNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecExternalSemaphoresWaitNodeSetParams", || {
-        ::driver::api::graph_semaphore::cuGraphExecExternalSemaphoresWaitNodeSetParams(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphExecExternalSemaphoresWaitNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
+        ::driver::entry("cuGraphExecExternalSemaphoresWaitNodeSetParams", || {
+            ::driver::api::graph_semaphore::cuGraphExecExternalSemaphoresWaitNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecGetFlags(hGraphExec: CUgraphExec, flags: *mut cuuint64_t) -> CUresult {
-    ::driver::entry("cuGraphExecGetFlags", || {
-        ::driver::api::graph_exec::cuGraphExecGetFlags(hGraphExec, unsafe { Out::new(flags, "flags") }?)
+    ::trace::call!("cuGraphExecGetFlags", (value hGraphExec, out flags), {
+        ::driver::entry("cuGraphExecGetFlags", || {
+            ::driver::api::graph_exec::cuGraphExecGetFlags(hGraphExec, unsafe { Out::new(flags, "flags") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphExecGetId(hGraphExec: CUgraphExec, graphId: *mut c_uint) -> CUresult {
-    ::driver::entry("cuGraphExecGetId", || {
-        ::driver::api::graph_exec::cuGraphExecGetId(hGraphExec, unsafe { Out::new(graphId, "graphId") }?)
+    ::trace::call!("cuGraphExecGetId", (value hGraphExec, out graphId), {
+        ::driver::entry("cuGraphExecGetId", || {
+            ::driver::api::graph_exec::cuGraphExecGetId(hGraphExec, unsafe { Out::new(graphId, "graphId") }?)
+        })
     })
 }
 
@@ -2226,12 +2696,14 @@ pub unsafe extern "C" fn cuGraphExecHostNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_HOST_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecHostNodeSetParams", || {
-        ::driver::api::graph_exec::cuGraphExecHostNodeSetParams(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphExecHostNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
+        ::driver::entry("cuGraphExecHostNodeSetParams", || {
+            ::driver::api::graph_exec::cuGraphExecHostNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2241,12 +2713,14 @@ pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecKernelNodeSetParams", || {
-        ::driver::api::graph_exec::cuGraphExecKernelNodeSetParams(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphExecKernelNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
+        ::driver::entry("cuGraphExecKernelNodeSetParams", || {
+            ::driver::api::graph_exec::cuGraphExecKernelNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2256,12 +2730,14 @@ pub unsafe extern "C" fn cuGraphExecKernelNodeSetParams_v2(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecKernelNodeSetParams_v2", || {
-        ::driver::api::graph_exec::cuGraphExecKernelNodeSetParams_v2(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphExecKernelNodeSetParams_v2", (value hGraphExec, value hNode, value nodeParams), {
+        ::driver::entry("cuGraphExecKernelNodeSetParams_v2", || {
+            ::driver::api::graph_exec::cuGraphExecKernelNodeSetParams_v2(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2272,13 +2748,15 @@ pub unsafe extern "C" fn cuGraphExecMemcpyNodeSetParams(
     copyParams: *const CUDA_MEMCPY3D,
     ctx: CUcontext,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecMemcpyNodeSetParams", || {
-        ::driver::api::graph_exec::cuGraphExecMemcpyNodeSetParams(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(copyParams, "copyParams") }?,
-            ctx,
-        )
+    ::trace::call!("cuGraphExecMemcpyNodeSetParams", (value hGraphExec, value hNode, value copyParams, value ctx), {
+        ::driver::entry("cuGraphExecMemcpyNodeSetParams", || {
+            ::driver::api::graph_exec::cuGraphExecMemcpyNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(copyParams, "copyParams") }?,
+                ctx,
+            )
+        })
     })
 }
 
@@ -2289,13 +2767,15 @@ pub unsafe extern "C" fn cuGraphExecMemsetNodeSetParams(
     memsetParams: *const CUDA_MEMSET_NODE_PARAMS,
     ctx: CUcontext,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecMemsetNodeSetParams", || {
-        ::driver::api::graph_exec::cuGraphExecMemsetNodeSetParams(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(memsetParams, "memsetParams") }?,
-            ctx,
-        )
+    ::trace::call!("cuGraphExecMemsetNodeSetParams", (value hGraphExec, value hNode, value memsetParams, value ctx), {
+        ::driver::entry("cuGraphExecMemsetNodeSetParams", || {
+            ::driver::api::graph_exec::cuGraphExecMemsetNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(memsetParams, "memsetParams") }?,
+                ctx,
+            )
+        })
     })
 }
 
@@ -2305,8 +2785,10 @@ pub unsafe extern "C" fn cuGraphExecNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecNodeSetParams", || {
-        ::driver::api::graph_exec::cuGraphExecNodeSetParams(hGraphExec, hNode, nodeParams)
+    ::trace::call!("cuGraphExecNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
+        ::driver::entry("cuGraphExecNodeSetParams", || {
+            ::driver::api::graph_exec::cuGraphExecNodeSetParams(hGraphExec, hNode, nodeParams)
+        })
     })
 }
 
@@ -2317,13 +2799,17 @@ pub unsafe extern "C" fn cuGraphExecUpdate(
     hErrorNode_out: *mut CUgraphNode,
     updateResult_out: *mut CUgraphExecUpdateResult,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecUpdate", || {
-        ::driver::api::graph_exec::cuGraphExecUpdate(
-            hGraphExec,
-            hGraph,
-            unsafe { OptOut::new(hErrorNode_out) },
-            unsafe { Out::new(updateResult_out, "updateResult_out") }?,
-        )
+    ::trace::call!("cuGraphExecUpdate", (
+        value hGraphExec, value hGraph, out hErrorNode_out, out updateResult_out
+    ), {
+        ::driver::entry("cuGraphExecUpdate", || {
+            ::driver::api::graph_exec::cuGraphExecUpdate(
+                hGraphExec,
+                hGraph,
+                unsafe { OptOut::new(hErrorNode_out) },
+                unsafe { Out::new(updateResult_out, "updateResult_out") }?,
+            )
+        })
     })
 }
 
@@ -2333,12 +2819,14 @@ pub unsafe extern "C" fn cuGraphExecUpdate_v2(
     hGraph: CUgraph,
     resultInfo: *mut CUgraphExecUpdateResultInfo,
 ) -> CUresult {
-    ::driver::entry("cuGraphExecUpdate_v2", || {
-        ::driver::api::graph_exec::cuGraphExecUpdate_v2(
-            hGraphExec,
-            hGraph,
-            unsafe { Out::new(resultInfo, "resultInfo") }?,
-        )
+    ::trace::call!("cuGraphExecUpdate_v2", (value hGraphExec, value hGraph, out resultInfo), {
+        ::driver::entry("cuGraphExecUpdate_v2", || {
+            ::driver::api::graph_exec::cuGraphExecUpdate_v2(
+                hGraphExec,
+                hGraph,
+                unsafe { Out::new(resultInfo, "resultInfo") }?,
+            )
+        })
     })
 }
 
@@ -2347,11 +2835,13 @@ pub unsafe extern "C" fn cuGraphExternalSemaphoresSignalNodeGetParams(
     hNode: CUgraphNode,
     params_out: *mut CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphExternalSemaphoresSignalNodeGetParams", || {
-        ::driver::api::graph_semaphore::cuGraphExternalSemaphoresSignalNodeGetParams(
-            hNode,
-            unsafe { Out::new(params_out, "params_out") }?,
-        )
+    ::trace::call!("cuGraphExternalSemaphoresSignalNodeGetParams", (value hNode, value params_out), {
+        ::driver::entry("cuGraphExternalSemaphoresSignalNodeGetParams", || {
+            ::driver::api::graph_semaphore::cuGraphExternalSemaphoresSignalNodeGetParams(
+                hNode,
+                unsafe { Out::new(params_out, "params_out") }?,
+            )
+        })
     })
 }
 
@@ -2360,11 +2850,13 @@ pub unsafe extern "C" fn cuGraphExternalSemaphoresSignalNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphExternalSemaphoresSignalNodeSetParams", || {
-        ::driver::api::graph_semaphore::cuGraphExternalSemaphoresSignalNodeSetParams(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphExternalSemaphoresSignalNodeSetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphExternalSemaphoresSignalNodeSetParams", || {
+            ::driver::api::graph_semaphore::cuGraphExternalSemaphoresSignalNodeSetParams(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2373,11 +2865,13 @@ pub unsafe extern "C" fn cuGraphExternalSemaphoresWaitNodeGetParams(
     hNode: CUgraphNode,
     params_out: *mut CUDA_EXT_SEM_WAIT_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphExternalSemaphoresWaitNodeGetParams", || {
-        ::driver::api::graph_semaphore::cuGraphExternalSemaphoresWaitNodeGetParams(
-            hNode,
-            unsafe { Out::new(params_out, "params_out") }?,
-        )
+    ::trace::call!("cuGraphExternalSemaphoresWaitNodeGetParams", (value hNode, value params_out), {
+        ::driver::entry("cuGraphExternalSemaphoresWaitNodeGetParams", || {
+            ::driver::api::graph_semaphore::cuGraphExternalSemaphoresWaitNodeGetParams(
+                hNode,
+                unsafe { Out::new(params_out, "params_out") }?,
+            )
+        })
     })
 }
 
@@ -2386,11 +2880,13 @@ pub unsafe extern "C" fn cuGraphExternalSemaphoresWaitNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_EXT_SEM_WAIT_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphExternalSemaphoresWaitNodeSetParams", || {
-        ::driver::api::graph_semaphore::cuGraphExternalSemaphoresWaitNodeSetParams(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphExternalSemaphoresWaitNodeSetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphExternalSemaphoresWaitNodeSetParams", || {
+            ::driver::api::graph_semaphore::cuGraphExternalSemaphoresWaitNodeSetParams(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2401,7 +2897,9 @@ pub unsafe extern "C" fn cuGraphGetEdges(
     to: *mut CUgraphNode,
     numEdges: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphGetEdges", || ::driver::api::graph::cuGraphGetEdges(hGraph, from, to, numEdges))
+    ::trace::call!("cuGraphGetEdges", (value hGraph, value from, value to, value numEdges), {
+        ::driver::entry("cuGraphGetEdges", || ::driver::api::graph::cuGraphGetEdges(hGraph, from, to, numEdges))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2412,15 +2910,19 @@ pub unsafe extern "C" fn cuGraphGetEdges_v2(
     edgeData: *mut CUgraphEdgeData,
     numEdges: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphGetEdges_v2", || {
-        ::driver::api::graph::cuGraphGetEdges_v2(hGraph, from, to, edgeData, numEdges)
+    ::trace::call!("cuGraphGetEdges_v2", (value hGraph, value from, value to, value edgeData, value numEdges), {
+        ::driver::entry("cuGraphGetEdges_v2", || {
+            ::driver::api::graph::cuGraphGetEdges_v2(hGraph, from, to, edgeData, numEdges)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphGetId(hGraph: CUgraph, graphId: *mut c_uint) -> CUresult {
-    ::driver::entry("cuGraphGetId", || {
-        ::driver::api::graph::cuGraphGetId(hGraph, unsafe { Out::new(graphId, "graphId") }?)
+    ::trace::call!("cuGraphGetId", (value hGraph, out graphId), {
+        ::driver::entry("cuGraphGetId", || {
+            ::driver::api::graph::cuGraphGetId(hGraph, unsafe { Out::new(graphId, "graphId") }?)
+        })
     })
 }
 
@@ -2430,7 +2932,9 @@ pub unsafe extern "C" fn cuGraphGetNodes(
     nodes: *mut CUgraphNode,
     numNodes: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphGetNodes", || ::driver::api::graph::cuGraphGetNodes(hGraph, nodes, numNodes))
+    ::trace::call!("cuGraphGetNodes", (value hGraph, value nodes, value numNodes), {
+        ::driver::entry("cuGraphGetNodes", || ::driver::api::graph::cuGraphGetNodes(hGraph, nodes, numNodes))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -2439,8 +2943,10 @@ pub unsafe extern "C" fn cuGraphGetRootNodes(
     rootNodes: *mut CUgraphNode,
     numRootNodes: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphGetRootNodes", || {
-        ::driver::api::graph::cuGraphGetRootNodes(hGraph, rootNodes, numRootNodes)
+    ::trace::call!("cuGraphGetRootNodes", (value hGraph, value rootNodes, value numRootNodes), {
+        ::driver::entry("cuGraphGetRootNodes", || {
+            ::driver::api::graph::cuGraphGetRootNodes(hGraph, rootNodes, numRootNodes)
+        })
     })
 }
 
@@ -2449,11 +2955,13 @@ pub unsafe extern "C" fn cuGraphHostNodeGetParams(
     hNode: CUgraphNode,
     nodeParams: *mut CUDA_HOST_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphHostNodeGetParams", || {
-        ::driver::api::graph_node::cuGraphHostNodeGetParams(
-            hNode,
-            unsafe { Out::new(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphHostNodeGetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphHostNodeGetParams", || {
+            ::driver::api::graph_node::cuGraphHostNodeGetParams(
+                hNode,
+                unsafe { Out::new(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2462,11 +2970,13 @@ pub unsafe extern "C" fn cuGraphHostNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_HOST_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphHostNodeSetParams", || {
-        ::driver::api::graph_node::cuGraphHostNodeSetParams(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphHostNodeSetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphHostNodeSetParams", || {
+            ::driver::api::graph_node::cuGraphHostNodeSetParams(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2478,14 +2988,18 @@ pub unsafe extern "C" fn cuGraphInstantiate(
     logBuffer: *mut c_char,
     bufferSize: usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphInstantiate", || {
-        ::driver::api::graph_exec::cuGraphInstantiate(
-            unsafe { Out::new(phGraphExec, "phGraphExec") }?,
-            hGraph,
-            unsafe { OptOut::new(phErrorNode) },
-            logBuffer,
-            bufferSize,
-        )
+    ::trace::call!("cuGraphInstantiate", (
+        out phGraphExec, value hGraph, out phErrorNode, value logBuffer, value bufferSize
+    ), {
+        ::driver::entry("cuGraphInstantiate", || {
+            ::driver::api::graph_exec::cuGraphInstantiate(
+                unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+                hGraph,
+                unsafe { OptOut::new(phErrorNode) },
+                logBuffer,
+                bufferSize,
+            )
+        })
     })
 }
 
@@ -2495,12 +3009,14 @@ pub unsafe extern "C" fn cuGraphInstantiateWithFlags(
     hGraph: CUgraph,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuGraphInstantiateWithFlags", || {
-        ::driver::api::graph_exec::cuGraphInstantiateWithFlags(
-            unsafe { Out::new(phGraphExec, "phGraphExec") }?,
-            hGraph,
-            flags,
-        )
+    ::trace::call!("cuGraphInstantiateWithFlags", (out phGraphExec, value hGraph, value flags), {
+        ::driver::entry("cuGraphInstantiateWithFlags", || {
+            ::driver::api::graph_exec::cuGraphInstantiateWithFlags(
+                unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+                hGraph,
+                flags,
+            )
+        })
     })
 }
 
@@ -2510,12 +3026,14 @@ pub unsafe extern "C" fn cuGraphInstantiateWithParams(
     hGraph: CUgraph,
     instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphInstantiateWithParams", || {
-        ::driver::api::graph_exec::cuGraphInstantiateWithParams(
-            unsafe { Out::new(phGraphExec, "phGraphExec") }?,
-            hGraph,
-            instantiateParams,
-        )
+    ::trace::call!("cuGraphInstantiateWithParams", (out phGraphExec, value hGraph, value instantiateParams), {
+        ::driver::entry("cuGraphInstantiateWithParams", || {
+            ::driver::api::graph_exec::cuGraphInstantiateWithParams(
+                unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+                hGraph,
+                instantiateParams,
+            )
+        })
     })
 }
 
@@ -2525,12 +3043,14 @@ pub unsafe extern "C" fn cuGraphInstantiateWithParams_ptsz(
     hGraph: CUgraph,
     instantiateParams: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuGraphInstantiateWithParams_ptsz", || {
-        ::driver::api::graph_exec::cuGraphInstantiateWithParams(
-            unsafe { Out::new(phGraphExec, "phGraphExec") }?,
-            hGraph,
-            instantiateParams,
-        )
+    ::trace::call!("cuGraphInstantiateWithParams_ptsz", (out phGraphExec, value hGraph, value instantiateParams), {
+        ::driver::entry_per_thread("cuGraphInstantiateWithParams_ptsz", || {
+            ::driver::api::graph_exec::cuGraphInstantiateWithParams(
+                unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+                hGraph,
+                instantiateParams,
+            )
+        })
     })
 }
 
@@ -2542,21 +3062,27 @@ pub unsafe extern "C" fn cuGraphInstantiate_v2(
     logBuffer: *mut c_char,
     bufferSize: usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphInstantiate_v2", || {
-        ::driver::api::graph_exec::cuGraphInstantiate_v2(
-            unsafe { Out::new(phGraphExec, "phGraphExec") }?,
-            hGraph,
-            unsafe { OptOut::new(phErrorNode) },
-            logBuffer,
-            bufferSize,
-        )
+    ::trace::call!("cuGraphInstantiate_v2", (
+        out phGraphExec, value hGraph, out phErrorNode, value logBuffer, value bufferSize
+    ), {
+        ::driver::entry("cuGraphInstantiate_v2", || {
+            ::driver::api::graph_exec::cuGraphInstantiate_v2(
+                unsafe { Out::new(phGraphExec, "phGraphExec") }?,
+                hGraph,
+                unsafe { OptOut::new(phErrorNode) },
+                logBuffer,
+                bufferSize,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphKernelNodeCopyAttributes(dst: CUgraphNode, src: CUgraphNode) -> CUresult {
-    ::driver::entry("cuGraphKernelNodeCopyAttributes", || {
-        ::driver::api::graph_node::cuGraphKernelNodeCopyAttributes(dst, src)
+    ::trace::call!("cuGraphKernelNodeCopyAttributes", (value dst, value src), {
+        ::driver::entry("cuGraphKernelNodeCopyAttributes", || {
+            ::driver::api::graph_node::cuGraphKernelNodeCopyAttributes(dst, src)
+        })
     })
 }
 
@@ -2566,12 +3092,14 @@ pub unsafe extern "C" fn cuGraphKernelNodeGetAttribute(
     attr: CUkernelNodeAttrID,
     value_out: *mut CUkernelNodeAttrValue,
 ) -> CUresult {
-    ::driver::entry("cuGraphKernelNodeGetAttribute", || {
-        ::driver::api::graph_node::cuGraphKernelNodeGetAttribute(
-            hNode,
-            attr,
-            unsafe { Out::new(value_out, "value_out") }?,
-        )
+    ::trace::call!("cuGraphKernelNodeGetAttribute", (value hNode, value attr, value value_out), {
+        ::driver::entry("cuGraphKernelNodeGetAttribute", || {
+            ::driver::api::graph_node::cuGraphKernelNodeGetAttribute(
+                hNode,
+                attr,
+                unsafe { Out::new(value_out, "value_out") }?,
+            )
+        })
     })
 }
 
@@ -2580,11 +3108,13 @@ pub unsafe extern "C" fn cuGraphKernelNodeGetParams(
     hNode: CUgraphNode,
     nodeParams: *mut CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> CUresult {
-    ::driver::entry("cuGraphKernelNodeGetParams", || {
-        ::driver::api::graph_node::cuGraphKernelNodeGetParams(
-            hNode,
-            unsafe { Out::new(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphKernelNodeGetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphKernelNodeGetParams", || {
+            ::driver::api::graph_node::cuGraphKernelNodeGetParams(
+                hNode,
+                unsafe { Out::new(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2593,11 +3123,13 @@ pub unsafe extern "C" fn cuGraphKernelNodeGetParams_v2(
     hNode: CUgraphNode,
     nodeParams: *mut CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphKernelNodeGetParams_v2", || {
-        ::driver::api::graph_node::cuGraphKernelNodeGetParams_v2(
-            hNode,
-            unsafe { Out::new(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphKernelNodeGetParams_v2", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphKernelNodeGetParams_v2", || {
+            ::driver::api::graph_node::cuGraphKernelNodeGetParams_v2(
+                hNode,
+                unsafe { Out::new(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2607,12 +3139,14 @@ pub unsafe extern "C" fn cuGraphKernelNodeSetAttribute(
     attr: CUkernelNodeAttrID,
     value: *const CUkernelNodeAttrValue,
 ) -> CUresult {
-    ::driver::entry("cuGraphKernelNodeSetAttribute", || {
-        ::driver::api::graph_node::cuGraphKernelNodeSetAttribute(
-            hNode,
-            attr,
-            unsafe { borrow(value, "value") }?,
-        )
+    ::trace::call!("cuGraphKernelNodeSetAttribute", (value hNode, value attr, value value), {
+        ::driver::entry("cuGraphKernelNodeSetAttribute", || {
+            ::driver::api::graph_node::cuGraphKernelNodeSetAttribute(
+                hNode,
+                attr,
+                unsafe { borrow(value, "value") }?,
+            )
+        })
     })
 }
 
@@ -2621,11 +3155,13 @@ pub unsafe extern "C" fn cuGraphKernelNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS_v1,
 ) -> CUresult {
-    ::driver::entry("cuGraphKernelNodeSetParams", || {
-        ::driver::api::graph_node::cuGraphKernelNodeSetParams(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphKernelNodeSetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphKernelNodeSetParams", || {
+            ::driver::api::graph_node::cuGraphKernelNodeSetParams(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2634,23 +3170,29 @@ pub unsafe extern "C" fn cuGraphKernelNodeSetParams_v2(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_KERNEL_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphKernelNodeSetParams_v2", || {
-        ::driver::api::graph_node::cuGraphKernelNodeSetParams_v2(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphKernelNodeSetParams_v2", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphKernelNodeSetParams_v2", || {
+            ::driver::api::graph_node::cuGraphKernelNodeSetParams_v2(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphLaunch(hGraph: CUgraphExec, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuGraphLaunch", || ::driver::api::graph_exec::cuGraphLaunch(hGraph, hStream))
+    ::trace::call!("cuGraphLaunch", (value hGraph, value hStream), {
+        ::driver::entry("cuGraphLaunch", || ::driver::api::graph_exec::cuGraphLaunch(hGraph, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphLaunch_ptsz(hGraphExec: CUgraphExec, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuGraphLaunch_ptsz", || {
-        ::driver::api::graph_exec::cuGraphLaunch(hGraphExec, hStream)
+    ::trace::call!("cuGraphLaunch_ptsz", (value hGraphExec, value hStream), {
+        ::driver::entry_per_thread("cuGraphLaunch_ptsz", || {
+            ::driver::api::graph_exec::cuGraphLaunch(hGraphExec, hStream)
+        })
     })
 }
 
@@ -2659,11 +3201,13 @@ pub unsafe extern "C" fn cuGraphMemAllocNodeGetParams(
     hNode: CUgraphNode,
     params_out: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphMemAllocNodeGetParams", || {
-        ::driver::api::graph_node::cuGraphMemAllocNodeGetParams(
-            hNode,
-            unsafe { Out::new(params_out, "params_out") }?,
-        )
+    ::trace::call!("cuGraphMemAllocNodeGetParams", (value hNode, value params_out), {
+        ::driver::entry("cuGraphMemAllocNodeGetParams", || {
+            ::driver::api::graph_node::cuGraphMemAllocNodeGetParams(
+                hNode,
+                unsafe { Out::new(params_out, "params_out") }?,
+            )
+        })
     })
 }
 
@@ -2672,11 +3216,13 @@ pub unsafe extern "C" fn cuGraphMemFreeNodeGetParams(
     hNode: CUgraphNode,
     dptr_out: *mut CUdeviceptr,
 ) -> CUresult {
-    ::driver::entry("cuGraphMemFreeNodeGetParams", || {
-        ::driver::api::graph_node::cuGraphMemFreeNodeGetParams(
-            hNode,
-            unsafe { Out::new(dptr_out, "dptr_out") }?,
-        )
+    ::trace::call!("cuGraphMemFreeNodeGetParams", (value hNode, out dptr_out), {
+        ::driver::entry("cuGraphMemFreeNodeGetParams", || {
+            ::driver::api::graph_node::cuGraphMemFreeNodeGetParams(
+                hNode,
+                unsafe { Out::new(dptr_out, "dptr_out") }?,
+            )
+        })
     })
 }
 
@@ -2685,11 +3231,13 @@ pub unsafe extern "C" fn cuGraphMemcpyNodeGetParams(
     hNode: CUgraphNode,
     nodeParams: *mut CUDA_MEMCPY3D,
 ) -> CUresult {
-    ::driver::entry("cuGraphMemcpyNodeGetParams", || {
-        ::driver::api::graph_node::cuGraphMemcpyNodeGetParams(
-            hNode,
-            unsafe { Out::new(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphMemcpyNodeGetParams", (value hNode, out nodeParams), {
+        ::driver::entry("cuGraphMemcpyNodeGetParams", || {
+            ::driver::api::graph_node::cuGraphMemcpyNodeGetParams(
+                hNode,
+                unsafe { Out::new(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2698,11 +3246,13 @@ pub unsafe extern "C" fn cuGraphMemcpyNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_MEMCPY3D,
 ) -> CUresult {
-    ::driver::entry("cuGraphMemcpyNodeSetParams", || {
-        ::driver::api::graph_node::cuGraphMemcpyNodeSetParams(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphMemcpyNodeSetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphMemcpyNodeSetParams", || {
+            ::driver::api::graph_node::cuGraphMemcpyNodeSetParams(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2711,11 +3261,13 @@ pub unsafe extern "C" fn cuGraphMemsetNodeGetParams(
     hNode: CUgraphNode,
     nodeParams: *mut CUDA_MEMSET_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphMemsetNodeGetParams", || {
-        ::driver::api::graph_node::cuGraphMemsetNodeGetParams(
-            hNode,
-            unsafe { Out::new(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphMemsetNodeGetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphMemsetNodeGetParams", || {
+            ::driver::api::graph_node::cuGraphMemsetNodeGetParams(
+                hNode,
+                unsafe { Out::new(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2724,11 +3276,13 @@ pub unsafe extern "C" fn cuGraphMemsetNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *const CUDA_MEMSET_NODE_PARAMS,
 ) -> CUresult {
-    ::driver::entry("cuGraphMemsetNodeSetParams", || {
-        ::driver::api::graph_node::cuGraphMemsetNodeSetParams(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphMemsetNodeSetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphMemsetNodeSetParams", || {
+            ::driver::api::graph_node::cuGraphMemsetNodeSetParams(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2738,12 +3292,14 @@ pub unsafe extern "C" fn cuGraphNodeFindInClone(
     hOriginalNode: CUgraphNode,
     hClonedGraph: CUgraph,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeFindInClone", || {
-        ::driver::api::graph::cuGraphNodeFindInClone(
-            unsafe { Out::new(phNode, "phNode") }?,
-            hOriginalNode,
-            hClonedGraph,
-        )
+    ::trace::call!("cuGraphNodeFindInClone", (out phNode, value hOriginalNode, value hClonedGraph), {
+        ::driver::entry("cuGraphNodeFindInClone", || {
+            ::driver::api::graph::cuGraphNodeFindInClone(
+                unsafe { Out::new(phNode, "phNode") }?,
+                hOriginalNode,
+                hClonedGraph,
+            )
+        })
     })
 }
 
@@ -2752,8 +3308,10 @@ pub unsafe extern "C" fn cuGraphNodeGetContainingGraph(
     hNode: CUgraphNode,
     phGraph: *mut CUgraph,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeGetContainingGraph", || {
-        ::driver::api::graph::cuGraphNodeGetContainingGraph(hNode, unsafe { Out::new(phGraph, "phGraph") }?)
+    ::trace::call!("cuGraphNodeGetContainingGraph", (value hNode, out phGraph), {
+        ::driver::entry("cuGraphNodeGetContainingGraph", || {
+            ::driver::api::graph::cuGraphNodeGetContainingGraph(hNode, unsafe { Out::new(phGraph, "phGraph") }?)
+        })
     })
 }
 
@@ -2763,8 +3321,10 @@ pub unsafe extern "C" fn cuGraphNodeGetDependencies(
     dependencies: *mut CUgraphNode,
     numDependencies: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeGetDependencies", || {
-        ::driver::api::graph::cuGraphNodeGetDependencies(hNode, dependencies, numDependencies)
+    ::trace::call!("cuGraphNodeGetDependencies", (value hNode, value dependencies, value numDependencies), {
+        ::driver::entry("cuGraphNodeGetDependencies", || {
+            ::driver::api::graph::cuGraphNodeGetDependencies(hNode, dependencies, numDependencies)
+        })
     })
 }
 
@@ -2775,8 +3335,10 @@ pub unsafe extern "C" fn cuGraphNodeGetDependencies_v2(
     edgeData: *mut CUgraphEdgeData,
     numDependencies: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeGetDependencies_v2", || {
-        ::driver::api::graph::cuGraphNodeGetDependencies_v2(hNode, dependencies, edgeData, numDependencies)
+    ::trace::call!("cuGraphNodeGetDependencies_v2", (value hNode, value dependencies, value edgeData, value numDependencies), {
+        ::driver::entry("cuGraphNodeGetDependencies_v2", || {
+            ::driver::api::graph::cuGraphNodeGetDependencies_v2(hNode, dependencies, edgeData, numDependencies)
+        })
     })
 }
 
@@ -2786,8 +3348,10 @@ pub unsafe extern "C" fn cuGraphNodeGetDependentNodes(
     dependentNodes: *mut CUgraphNode,
     numDependentNodes: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeGetDependentNodes", || {
-        ::driver::api::graph::cuGraphNodeGetDependentNodes(hNode, dependentNodes, numDependentNodes)
+    ::trace::call!("cuGraphNodeGetDependentNodes", (value hNode, value dependentNodes, value numDependentNodes), {
+        ::driver::entry("cuGraphNodeGetDependentNodes", || {
+            ::driver::api::graph::cuGraphNodeGetDependentNodes(hNode, dependentNodes, numDependentNodes)
+        })
     })
 }
 
@@ -2798,13 +3362,17 @@ pub unsafe extern "C" fn cuGraphNodeGetDependentNodes_v2(
     edgeData: *mut CUgraphEdgeData,
     numDependentNodes: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeGetDependentNodes_v2", || {
-        ::driver::api::graph::cuGraphNodeGetDependentNodes_v2(
-            hNode,
-            dependentNodes,
-            edgeData,
-            numDependentNodes,
-        )
+    ::trace::call!("cuGraphNodeGetDependentNodes_v2", (
+        value hNode, value dependentNodes, value edgeData, value numDependentNodes
+    ), {
+        ::driver::entry("cuGraphNodeGetDependentNodes_v2", || {
+            ::driver::api::graph::cuGraphNodeGetDependentNodes_v2(
+                hNode,
+                dependentNodes,
+                edgeData,
+                numDependentNodes,
+            )
+        })
     })
 }
 
@@ -2814,19 +3382,23 @@ pub unsafe extern "C" fn cuGraphNodeGetEnabled(
     hNode: CUgraphNode,
     isEnabled: *mut c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeGetEnabled", || {
-        ::driver::api::graph_exec::cuGraphNodeGetEnabled(
-            hGraphExec,
-            hNode,
-            unsafe { Out::new(isEnabled, "isEnabled") }?,
-        )
+    ::trace::call!("cuGraphNodeGetEnabled", (value hGraphExec, value hNode, out isEnabled), {
+        ::driver::entry("cuGraphNodeGetEnabled", || {
+            ::driver::api::graph_exec::cuGraphNodeGetEnabled(
+                hGraphExec,
+                hNode,
+                unsafe { Out::new(isEnabled, "isEnabled") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetLocalId(hNode: CUgraphNode, nodeId: *mut c_uint) -> CUresult {
-    ::driver::entry("cuGraphNodeGetLocalId", || {
-        ::driver::api::graph::cuGraphNodeGetLocalId(hNode, unsafe { Out::new(nodeId, "nodeId") }?)
+    ::trace::call!("cuGraphNodeGetLocalId", (value hNode, out nodeId), {
+        ::driver::entry("cuGraphNodeGetLocalId", || {
+            ::driver::api::graph::cuGraphNodeGetLocalId(hNode, unsafe { Out::new(nodeId, "nodeId") }?)
+        })
     })
 }
 
@@ -2835,8 +3407,10 @@ pub unsafe extern "C" fn cuGraphNodeGetParams(
     hNode: CUgraphNode,
     nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeGetParams", || {
-        ::driver::api::graph_node::cuGraphNodeGetParams(hNode, unsafe { Out::new(nodeParams, "nodeParams") }?)
+    ::trace::call!("cuGraphNodeGetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphNodeGetParams", || {
+            ::driver::api::graph_node::cuGraphNodeGetParams(hNode, unsafe { Out::new(nodeParams, "nodeParams") }?)
+        })
     })
 }
 
@@ -2845,15 +3419,19 @@ pub unsafe extern "C" fn cuGraphNodeGetToolsId(
     hNode: CUgraphNode,
     toolsNodeId: *mut c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeGetToolsId", || {
-        ::driver::api::graph::cuGraphNodeGetToolsId(hNode, unsafe { Out::new(toolsNodeId, "toolsNodeId") }?)
+    ::trace::call!("cuGraphNodeGetToolsId", (value hNode, out toolsNodeId), {
+        ::driver::entry("cuGraphNodeGetToolsId", || {
+            ::driver::api::graph::cuGraphNodeGetToolsId(hNode, unsafe { Out::new(toolsNodeId, "toolsNodeId") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphNodeGetType(hNode: CUgraphNode, type_: *mut CUgraphNodeType) -> CUresult {
-    ::driver::entry("cuGraphNodeGetType", || {
-        ::driver::api::graph::cuGraphNodeGetType(hNode, unsafe { Out::new(type_, "type_") }?)
+    ::trace::call!("cuGraphNodeGetType", (value hNode, out type_), {
+        ::driver::entry("cuGraphNodeGetType", || {
+            ::driver::api::graph::cuGraphNodeGetType(hNode, unsafe { Out::new(type_, "type_") }?)
+        })
     })
 }
 
@@ -2863,8 +3441,10 @@ pub unsafe extern "C" fn cuGraphNodeSetEnabled(
     hNode: CUgraphNode,
     isEnabled: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeSetEnabled", || {
-        ::driver::api::graph_exec::cuGraphNodeSetEnabled(hGraphExec, hNode, isEnabled)
+    ::trace::call!("cuGraphNodeSetEnabled", (value hGraphExec, value hNode, value isEnabled), {
+        ::driver::entry("cuGraphNodeSetEnabled", || {
+            ::driver::api::graph_exec::cuGraphNodeSetEnabled(hGraphExec, hNode, isEnabled)
+        })
     })
 }
 
@@ -2873,8 +3453,10 @@ pub unsafe extern "C" fn cuGraphNodeSetParams(
     hNode: CUgraphNode,
     nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeSetParams", || {
-        ::driver::api::graph_node::cuGraphNodeSetParams(hNode, nodeParams)
+    ::trace::call!("cuGraphNodeSetParams", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphNodeSetParams", || {
+            ::driver::api::graph_node::cuGraphNodeSetParams(hNode, nodeParams)
+        })
     })
 }
 
@@ -2883,11 +3465,13 @@ pub unsafe extern "C" fn cuGraphNodeSetParams_v2(
     hNode: CUgraphNode,
     nodeParams: *mut CUgraphNodeParams,
 ) -> CUresult {
-    ::driver::entry("cuGraphNodeSetParams_v2", || {
-        ::driver::api::graph_node::cuGraphNodeSetParams_v2(
-            hNode,
-            unsafe { Out::new(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cuGraphNodeSetParams_v2", (value hNode, value nodeParams), {
+        ::driver::entry("cuGraphNodeSetParams_v2", || {
+            ::driver::api::graph_node::cuGraphNodeSetParams_v2(
+                hNode,
+                unsafe { Out::new(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2897,8 +3481,10 @@ pub unsafe extern "C" fn cuGraphReleaseUserObject(
     object: CUuserObject,
     count: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphReleaseUserObject", || {
-        ::driver::api::user_object::cuGraphReleaseUserObject(graph, object, count)
+    ::trace::call!("cuGraphReleaseUserObject", (value graph, value object, value count), {
+        ::driver::entry("cuGraphReleaseUserObject", || {
+            ::driver::api::user_object::cuGraphReleaseUserObject(graph, object, count)
+        })
     })
 }
 
@@ -2909,8 +3495,10 @@ pub unsafe extern "C" fn cuGraphRemoveDependencies(
     to: *const CUgraphNode,
     numDependencies: usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphRemoveDependencies", || {
-        ::driver::api::graph::cuGraphRemoveDependencies(hGraph, from, to, numDependencies)
+    ::trace::call!("cuGraphRemoveDependencies", (value hGraph, value from, value to, value numDependencies), {
+        ::driver::entry("cuGraphRemoveDependencies", || {
+            ::driver::api::graph::cuGraphRemoveDependencies(hGraph, from, to, numDependencies)
+        })
     })
 }
 
@@ -2922,8 +3510,12 @@ pub unsafe extern "C" fn cuGraphRemoveDependencies_v2(
     edgeData: *const CUgraphEdgeData,
     numDependencies: usize,
 ) -> CUresult {
-    ::driver::entry("cuGraphRemoveDependencies_v2", || {
-        ::driver::api::graph::cuGraphRemoveDependencies_v2(hGraph, from, to, edgeData, numDependencies)
+    ::trace::call!("cuGraphRemoveDependencies_v2", (
+        value hGraph, value from, value to, value edgeData, value numDependencies
+    ), {
+        ::driver::entry("cuGraphRemoveDependencies_v2", || {
+            ::driver::api::graph::cuGraphRemoveDependencies_v2(hGraph, from, to, edgeData, numDependencies)
+        })
     })
 }
 
@@ -2934,20 +3526,26 @@ pub unsafe extern "C" fn cuGraphRetainUserObject(
     count: c_uint,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphRetainUserObject", || {
-        ::driver::api::user_object::cuGraphRetainUserObject(graph, object, count, flags)
+    ::trace::call!("cuGraphRetainUserObject", (value graph, value object, value count, value flags), {
+        ::driver::entry("cuGraphRetainUserObject", || {
+            ::driver::api::user_object::cuGraphRetainUserObject(graph, object, count, flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphUpload(hGraph: CUgraphExec, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuGraphUpload", || ::driver::api::graph_exec::cuGraphUpload(hGraph, hStream))
+    ::trace::call!("cuGraphUpload", (value hGraph, value hStream), {
+        ::driver::entry("cuGraphUpload", || ::driver::api::graph_exec::cuGraphUpload(hGraph, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphUpload_ptsz(hGraphExec: CUgraphExec, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuGraphUpload_ptsz", || {
-        ::driver::api::graph_exec::cuGraphUpload(hGraphExec, hStream)
+    ::trace::call!("cuGraphUpload_ptsz", (value hGraphExec, value hStream), {
+        ::driver::entry_per_thread("cuGraphUpload_ptsz", || {
+            ::driver::api::graph_exec::cuGraphUpload(hGraphExec, hStream)
+        })
     })
 }
 
@@ -2957,12 +3555,14 @@ pub unsafe extern "C" fn cuGraphicsEGLRegisterImage(
     image: EGLImageKHR,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsEGLRegisterImage", || {
-        ::driver::api::graphics::cuGraphicsEGLRegisterImage(
-            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-            image,
-            flags,
-        )
+    ::trace::call!("cuGraphicsEGLRegisterImage", (value pCudaResource, value image, value flags), {
+        ::driver::entry("cuGraphicsEGLRegisterImage", || {
+            ::driver::api::graphics::cuGraphicsEGLRegisterImage(
+                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+                image,
+                flags,
+            )
+        })
     })
 }
 
@@ -2972,12 +3572,14 @@ pub unsafe extern "C" fn cuGraphicsGLRegisterBuffer(
     buffer: GLuint,
     Flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsGLRegisterBuffer", || {
-        ::driver::api::graphics::cuGraphicsGLRegisterBuffer(
-            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-            buffer,
-            Flags,
-        )
+    ::trace::call!("cuGraphicsGLRegisterBuffer", (value pCudaResource, value buffer, value Flags), {
+        ::driver::entry("cuGraphicsGLRegisterBuffer", || {
+            ::driver::api::graphics::cuGraphicsGLRegisterBuffer(
+                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+                buffer,
+                Flags,
+            )
+        })
     })
 }
 
@@ -2988,13 +3590,15 @@ pub unsafe extern "C" fn cuGraphicsGLRegisterImage(
     target: GLenum,
     Flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsGLRegisterImage", || {
-        ::driver::api::graphics::cuGraphicsGLRegisterImage(
-            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-            image,
-            target,
-            Flags,
-        )
+    ::trace::call!("cuGraphicsGLRegisterImage", (value pCudaResource, value image, value target, value Flags), {
+        ::driver::entry("cuGraphicsGLRegisterImage", || {
+            ::driver::api::graphics::cuGraphicsGLRegisterImage(
+                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+                image,
+                target,
+                Flags,
+            )
+        })
     })
 }
 
@@ -3004,8 +3608,10 @@ pub unsafe extern "C" fn cuGraphicsMapResources(
     resources: *mut CUgraphicsResource,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsMapResources", || {
-        ::driver::api::graphics::cuGraphicsMapResources(count, resources, hStream)
+    ::trace::call!("cuGraphicsMapResources", (value count, value resources, value hStream), {
+        ::driver::entry("cuGraphicsMapResources", || {
+            ::driver::api::graphics::cuGraphicsMapResources(count, resources, hStream)
+        })
     })
 }
 
@@ -3015,8 +3621,10 @@ pub unsafe extern "C" fn cuGraphicsMapResources_ptsz(
     resources: *mut CUgraphicsResource,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuGraphicsMapResources_ptsz", || {
-        ::driver::api::graphics::cuGraphicsMapResources(count, resources, hStream)
+    ::trace::call!("cuGraphicsMapResources_ptsz", (value count, value resources, value hStream), {
+        ::driver::entry_per_thread("cuGraphicsMapResources_ptsz", || {
+            ::driver::api::graphics::cuGraphicsMapResources(count, resources, hStream)
+        })
     })
 }
 
@@ -3027,13 +3635,15 @@ pub unsafe extern "C" fn cuGraphicsResourceGetMappedEglFrame(
     index: c_uint,
     mipLevel: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsResourceGetMappedEglFrame", || {
-        ::driver::api::graphics::cuGraphicsResourceGetMappedEglFrame(
-            unsafe { Out::new(eglFrame, "eglFrame") }?,
-            resource,
-            index,
-            mipLevel,
-        )
+    ::trace::call!("cuGraphicsResourceGetMappedEglFrame", (value eglFrame, value index, value mipLevel), {
+        ::driver::entry("cuGraphicsResourceGetMappedEglFrame", || {
+            ::driver::api::graphics::cuGraphicsResourceGetMappedEglFrame(
+                unsafe { Out::new(eglFrame, "eglFrame") }?,
+                resource,
+                index,
+                mipLevel,
+            )
+        })
     })
 }
 
@@ -3042,11 +3652,13 @@ pub unsafe extern "C" fn cuGraphicsResourceGetMappedMipmappedArray(
     pMipmappedArray: *mut CUmipmappedArray,
     resource: CUgraphicsResource,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsResourceGetMappedMipmappedArray", || {
-        ::driver::api::graphics::cuGraphicsResourceGetMappedMipmappedArray(
-            unsafe { Out::new(pMipmappedArray, "pMipmappedArray") }?,
-            resource,
-        )
+    ::trace::call!("cuGraphicsResourceGetMappedMipmappedArray", (out pMipmappedArray), {
+        ::driver::entry("cuGraphicsResourceGetMappedMipmappedArray", || {
+            ::driver::api::graphics::cuGraphicsResourceGetMappedMipmappedArray(
+                unsafe { Out::new(pMipmappedArray, "pMipmappedArray") }?,
+                resource,
+            )
+        })
     })
 }
 
@@ -3056,12 +3668,14 @@ pub unsafe extern "C" fn cuGraphicsResourceGetMappedPointer(
     pSize: *mut c_uint,
     resource: CUgraphicsResource,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsResourceGetMappedPointer", || {
-        ::driver::api::graphics::cuGraphicsResourceGetMappedPointer(
-            unsafe { Out::new(pDevPtr, "pDevPtr") }?,
-            unsafe { Out::new(pSize, "pSize") }?,
-            resource,
-        )
+    ::trace::call!("cuGraphicsResourceGetMappedPointer", (out pDevPtr, out pSize), {
+        ::driver::entry("cuGraphicsResourceGetMappedPointer", || {
+            ::driver::api::graphics::cuGraphicsResourceGetMappedPointer(
+                unsafe { Out::new(pDevPtr, "pDevPtr") }?,
+                unsafe { Out::new(pSize, "pSize") }?,
+                resource,
+            )
+        })
     })
 }
 
@@ -3071,12 +3685,14 @@ pub unsafe extern "C" fn cuGraphicsResourceGetMappedPointer_v2(
     pSize: *mut usize,
     resource: CUgraphicsResource,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsResourceGetMappedPointer_v2", || {
-        ::driver::api::graphics::cuGraphicsResourceGetMappedPointer_v2(
-            unsafe { Out::new(pDevPtr, "pDevPtr") }?,
-            unsafe { Out::new(pSize, "pSize") }?,
-            resource,
-        )
+    ::trace::call!("cuGraphicsResourceGetMappedPointer_v2", (out pDevPtr, out pSize), {
+        ::driver::entry("cuGraphicsResourceGetMappedPointer_v2", || {
+            ::driver::api::graphics::cuGraphicsResourceGetMappedPointer_v2(
+                unsafe { Out::new(pDevPtr, "pDevPtr") }?,
+                unsafe { Out::new(pSize, "pSize") }?,
+                resource,
+            )
+        })
     })
 }
 
@@ -3085,8 +3701,10 @@ pub unsafe extern "C" fn cuGraphicsResourceSetMapFlags(
     resource: CUgraphicsResource,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsResourceSetMapFlags", || {
-        ::driver::api::graphics::cuGraphicsResourceSetMapFlags(resource, flags)
+    ::trace::call!("cuGraphicsResourceSetMapFlags", (value flags), {
+        ::driver::entry("cuGraphicsResourceSetMapFlags", || {
+            ::driver::api::graphics::cuGraphicsResourceSetMapFlags(resource, flags)
+        })
     })
 }
 
@@ -3095,8 +3713,10 @@ pub unsafe extern "C" fn cuGraphicsResourceSetMapFlags_v2(
     resource: CUgraphicsResource,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsResourceSetMapFlags_v2", || {
-        ::driver::api::graphics::cuGraphicsResourceSetMapFlags_v2(resource, flags)
+    ::trace::call!("cuGraphicsResourceSetMapFlags_v2", (value flags), {
+        ::driver::entry("cuGraphicsResourceSetMapFlags_v2", || {
+            ::driver::api::graphics::cuGraphicsResourceSetMapFlags_v2(resource, flags)
+        })
     })
 }
 
@@ -3107,13 +3727,15 @@ pub unsafe extern "C" fn cuGraphicsSubResourceGetMappedArray(
     arrayIndex: c_uint,
     mipLevel: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsSubResourceGetMappedArray", || {
-        ::driver::api::graphics::cuGraphicsSubResourceGetMappedArray(
-            unsafe { Out::new(pArray, "pArray") }?,
-            resource,
-            arrayIndex,
-            mipLevel,
-        )
+    ::trace::call!("cuGraphicsSubResourceGetMappedArray", (out pArray, value arrayIndex, value mipLevel), {
+        ::driver::entry("cuGraphicsSubResourceGetMappedArray", || {
+            ::driver::api::graphics::cuGraphicsSubResourceGetMappedArray(
+                unsafe { Out::new(pArray, "pArray") }?,
+                resource,
+                arrayIndex,
+                mipLevel,
+            )
+        })
     })
 }
 
@@ -3123,8 +3745,10 @@ pub unsafe extern "C" fn cuGraphicsUnmapResources(
     resources: *mut CUgraphicsResource,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsUnmapResources", || {
-        ::driver::api::graphics::cuGraphicsUnmapResources(count, resources, hStream)
+    ::trace::call!("cuGraphicsUnmapResources", (value count, value resources, value hStream), {
+        ::driver::entry("cuGraphicsUnmapResources", || {
+            ::driver::api::graphics::cuGraphicsUnmapResources(count, resources, hStream)
+        })
     })
 }
 
@@ -3134,15 +3758,19 @@ pub unsafe extern "C" fn cuGraphicsUnmapResources_ptsz(
     resources: *mut CUgraphicsResource,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuGraphicsUnmapResources_ptsz", || {
-        ::driver::api::graphics::cuGraphicsUnmapResources(count, resources, hStream)
+    ::trace::call!("cuGraphicsUnmapResources_ptsz", (value count, value resources, value hStream), {
+        ::driver::entry_per_thread("cuGraphicsUnmapResources_ptsz", || {
+            ::driver::api::graphics::cuGraphicsUnmapResources(count, resources, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGraphicsUnregisterResource(resource: CUgraphicsResource) -> CUresult {
-    ::driver::entry("cuGraphicsUnregisterResource", || {
-        ::driver::api::graphics::cuGraphicsUnregisterResource(resource)
+    ::trace::call!("cuGraphicsUnregisterResource", (), {
+        ::driver::entry("cuGraphicsUnregisterResource", || {
+            ::driver::api::graphics::cuGraphicsUnregisterResource(resource)
+        })
     })
 }
 
@@ -3152,12 +3780,14 @@ pub unsafe extern "C" fn cuGraphicsVDPAURegisterOutputSurface(
     vdpSurface: VdpOutputSurface,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsVDPAURegisterOutputSurface", || {
-        ::driver::api::graphics::cuGraphicsVDPAURegisterOutputSurface(
-            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-            vdpSurface,
-            flags,
-        )
+    ::trace::call!("cuGraphicsVDPAURegisterOutputSurface", (value pCudaResource, value vdpSurface, value flags), {
+        ::driver::entry("cuGraphicsVDPAURegisterOutputSurface", || {
+            ::driver::api::graphics::cuGraphicsVDPAURegisterOutputSurface(
+                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+                vdpSurface,
+                flags,
+            )
+        })
     })
 }
 
@@ -3167,12 +3797,14 @@ pub unsafe extern "C" fn cuGraphicsVDPAURegisterVideoSurface(
     vdpSurface: VdpVideoSurface,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGraphicsVDPAURegisterVideoSurface", || {
-        ::driver::api::graphics::cuGraphicsVDPAURegisterVideoSurface(
-            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-            vdpSurface,
-            flags,
-        )
+    ::trace::call!("cuGraphicsVDPAURegisterVideoSurface", (value pCudaResource, value vdpSurface, value flags), {
+        ::driver::entry("cuGraphicsVDPAURegisterVideoSurface", || {
+            ::driver::api::graphics::cuGraphicsVDPAURegisterVideoSurface(
+                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+                vdpSurface,
+                flags,
+            )
+        })
     })
 }
 
@@ -3183,14 +3815,18 @@ pub unsafe extern "C" fn cuGreenCtxCreate(
     dev: CUdevice,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuGreenCtxCreate", || {
-        ::driver::api::green::cuGreenCtxCreate(unsafe { Out::new(phCtx, "phCtx") }?, desc, dev, flags)
+    ::trace::call!("cuGreenCtxCreate", (out phCtx, value dev, value flags), {
+        ::driver::entry("cuGreenCtxCreate", || {
+            ::driver::api::green::cuGreenCtxCreate(unsafe { Out::new(phCtx, "phCtx") }?, desc, dev, flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxDestroy(hCtx: CUgreenCtx) -> CUresult {
-    ::driver::entry("cuGreenCtxDestroy", || ::driver::api::green::cuGreenCtxDestroy(hCtx))
+    ::trace::call!("cuGreenCtxDestroy", (value hCtx), {
+        ::driver::entry("cuGreenCtxDestroy", || ::driver::api::green::cuGreenCtxDestroy(hCtx))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3199,25 +3835,31 @@ pub unsafe extern "C" fn cuGreenCtxGetDevResource(
     resource: *mut CUdevResource,
     type_: CUdevResourceType,
 ) -> CUresult {
-    ::driver::entry("cuGreenCtxGetDevResource", || {
-        ::driver::api::green::cuGreenCtxGetDevResource(
-            hCtx,
-            unsafe { Out::new(resource, "resource") }?,
-            type_,
-        )
+    ::trace::call!("cuGreenCtxGetDevResource", (value hCtx, value resource), {
+        ::driver::entry("cuGreenCtxGetDevResource", || {
+            ::driver::api::green::cuGreenCtxGetDevResource(
+                hCtx,
+                unsafe { Out::new(resource, "resource") }?,
+                type_,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxGetId(greenCtx: CUgreenCtx, greenCtxId: *mut c_ulonglong) -> CUresult {
-    ::driver::entry("cuGreenCtxGetId", || {
-        ::driver::api::green::cuGreenCtxGetId(greenCtx, unsafe { Out::new(greenCtxId, "greenCtxId") }?)
+    ::trace::call!("cuGreenCtxGetId", (value greenCtx, out greenCtxId), {
+        ::driver::entry("cuGreenCtxGetId", || {
+            ::driver::api::green::cuGreenCtxGetId(greenCtx, unsafe { Out::new(greenCtxId, "greenCtxId") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxRecordEvent(hCtx: CUgreenCtx, hEvent: CUevent) -> CUresult {
-    ::driver::entry("cuGreenCtxRecordEvent", || ::driver::api::green::cuGreenCtxRecordEvent(hCtx, hEvent))
+    ::trace::call!("cuGreenCtxRecordEvent", (value hCtx, value hEvent), {
+        ::driver::entry("cuGreenCtxRecordEvent", || ::driver::api::green::cuGreenCtxRecordEvent(hCtx, hEvent))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3227,19 +3869,23 @@ pub unsafe extern "C" fn cuGreenCtxStreamCreate(
     flags: c_uint,
     priority: c_int,
 ) -> CUresult {
-    ::driver::entry("cuGreenCtxStreamCreate", || {
-        ::driver::api::green::cuGreenCtxStreamCreate(
-            unsafe { Out::new(phStream, "phStream") }?,
-            greenCtx,
-            flags,
-            priority,
-        )
+    ::trace::call!("cuGreenCtxStreamCreate", (out phStream, value greenCtx, value flags, value priority), {
+        ::driver::entry("cuGreenCtxStreamCreate", || {
+            ::driver::api::green::cuGreenCtxStreamCreate(
+                unsafe { Out::new(phStream, "phStream") }?,
+                greenCtx,
+                flags,
+                priority,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuGreenCtxWaitEvent(hCtx: CUgreenCtx, hEvent: CUevent) -> CUresult {
-    ::driver::entry("cuGreenCtxWaitEvent", || ::driver::api::green::cuGreenCtxWaitEvent(hCtx, hEvent))
+    ::trace::call!("cuGreenCtxWaitEvent", (value hCtx, value hEvent), {
+        ::driver::entry("cuGreenCtxWaitEvent", || ::driver::api::green::cuGreenCtxWaitEvent(hCtx, hEvent))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3247,11 +3893,13 @@ pub unsafe extern "C" fn cuImportExternalMemory(
     extMem_out: *mut CUexternalMemory,
     memHandleDesc: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC,
 ) -> CUresult {
-    ::driver::entry("cuImportExternalMemory", || {
-        ::driver::api::external::cuImportExternalMemory(
-            unsafe { Out::new(extMem_out, "extMem_out") }?,
-            unsafe { borrow(memHandleDesc, "memHandleDesc") }?,
-        )
+    ::trace::call!("cuImportExternalMemory", (out extMem_out, value memHandleDesc), {
+        ::driver::entry("cuImportExternalMemory", || {
+            ::driver::api::external::cuImportExternalMemory(
+                unsafe { Out::new(extMem_out, "extMem_out") }?,
+                unsafe { borrow(memHandleDesc, "memHandleDesc") }?,
+            )
+        })
     })
 }
 
@@ -3260,42 +3908,54 @@ pub unsafe extern "C" fn cuImportExternalSemaphore(
     extSem_out: *mut CUexternalSemaphore,
     semHandleDesc: *const CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC,
 ) -> CUresult {
-    ::driver::entry("cuImportExternalSemaphore", || {
-        ::driver::api::external::cuImportExternalSemaphore(
-            unsafe { Out::new(extSem_out, "extSem_out") }?,
-            unsafe { borrow(semHandleDesc, "semHandleDesc") }?,
-        )
+    ::trace::call!("cuImportExternalSemaphore", (out extSem_out, value semHandleDesc), {
+        ::driver::entry("cuImportExternalSemaphore", || {
+            ::driver::api::external::cuImportExternalSemaphore(
+                unsafe { Out::new(extSem_out, "extSem_out") }?,
+                unsafe { borrow(semHandleDesc, "semHandleDesc") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuInit(Flags: c_uint) -> CUresult {
-    ::driver::entry("cuInit", || ::driver::api::init::cuInit(Flags))
+    ::trace::call!("cuInit", (value Flags), {
+        ::driver::entry("cuInit", || ::driver::api::init::cuInit(Flags))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcCloseMemHandle(dptr: CUdeviceptr) -> CUresult {
-    ::driver::entry("cuIpcCloseMemHandle", || ::driver::api::memory::cuIpcCloseMemHandle(dptr))
+    ::trace::call!("cuIpcCloseMemHandle", (value dptr), {
+        ::driver::entry("cuIpcCloseMemHandle", || ::driver::api::memory::cuIpcCloseMemHandle(dptr))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcGetEventHandle(pHandle: *mut CUipcEventHandle, event: CUevent) -> CUresult {
-    ::driver::entry("cuIpcGetEventHandle", || {
-        ::driver::api::memory::cuIpcGetEventHandle(unsafe { Out::new(pHandle, "pHandle") }?, event)
+    ::trace::call!("cuIpcGetEventHandle", (out pHandle, value event), {
+        ::driver::entry("cuIpcGetEventHandle", || {
+            ::driver::api::memory::cuIpcGetEventHandle(unsafe { Out::new(pHandle, "pHandle") }?, event)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcGetMemHandle(pHandle: *mut CUipcMemHandle, dptr: CUdeviceptr) -> CUresult {
-    ::driver::entry("cuIpcGetMemHandle", || {
-        ::driver::api::memory::cuIpcGetMemHandle(unsafe { Out::new(pHandle, "pHandle") }?, dptr)
+    ::trace::call!("cuIpcGetMemHandle", (out pHandle, value dptr), {
+        ::driver::entry("cuIpcGetMemHandle", || {
+            ::driver::api::memory::cuIpcGetMemHandle(unsafe { Out::new(pHandle, "pHandle") }?, dptr)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuIpcOpenEventHandle(phEvent: *mut CUevent, handle: CUipcEventHandle) -> CUresult {
-    ::driver::entry("cuIpcOpenEventHandle", || {
-        ::driver::api::memory::cuIpcOpenEventHandle(unsafe { Out::new(phEvent, "phEvent") }?, handle)
+    ::trace::call!("cuIpcOpenEventHandle", (out phEvent, value handle), {
+        ::driver::entry("cuIpcOpenEventHandle", || {
+            ::driver::api::memory::cuIpcOpenEventHandle(unsafe { Out::new(phEvent, "phEvent") }?, handle)
+        })
     })
 }
 
@@ -3305,8 +3965,10 @@ pub unsafe extern "C" fn cuIpcOpenMemHandle(
     handle: CUipcMemHandle,
     Flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuIpcOpenMemHandle", || {
-        ::driver::api::old::cuIpcOpenMemHandle(unsafe { Out::new(pdptr, "pdptr") }?, handle, Flags)
+    ::trace::call!("cuIpcOpenMemHandle", (out pdptr, value handle, value Flags), {
+        ::driver::entry("cuIpcOpenMemHandle", || {
+            ::driver::api::old::cuIpcOpenMemHandle(unsafe { Out::new(pdptr, "pdptr") }?, handle, Flags)
+        })
     })
 }
 
@@ -3316,8 +3978,10 @@ pub unsafe extern "C" fn cuIpcOpenMemHandle_v2(
     handle: CUipcMemHandle,
     Flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuIpcOpenMemHandle_v2", || {
-        ::driver::api::memory::cuIpcOpenMemHandle_v2(unsafe { Out::new(pdptr, "pdptr") }?, handle, Flags)
+    ::trace::call!("cuIpcOpenMemHandle_v2", (out pdptr, value handle, value Flags), {
+        ::driver::entry("cuIpcOpenMemHandle_v2", || {
+            ::driver::api::memory::cuIpcOpenMemHandle_v2(unsafe { Out::new(pdptr, "pdptr") }?, handle, Flags)
+        })
     })
 }
 
@@ -3328,36 +3992,46 @@ pub unsafe extern "C" fn cuKernelGetAttribute(
     kernel: CUkernel,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuKernelGetAttribute", || {
-        ::driver::api::library::cuKernelGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, kernel, dev)
+    ::trace::call!("cuKernelGetAttribute", (out pi, value attrib, value kernel, value dev), {
+        ::driver::entry("cuKernelGetAttribute", || {
+            ::driver::api::library::cuKernelGetAttribute(unsafe { Out::new(pi, "pi") }?, attrib, kernel, dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetFunction(pFunc: *mut CUfunction, kernel: CUkernel) -> CUresult {
-    ::driver::entry("cuKernelGetFunction", || {
-        ::driver::api::library::cuKernelGetFunction(unsafe { Out::new(pFunc, "pFunc") }?, kernel)
+    ::trace::call!("cuKernelGetFunction", (out pFunc, value kernel), {
+        ::driver::entry("cuKernelGetFunction", || {
+            ::driver::api::library::cuKernelGetFunction(unsafe { Out::new(pFunc, "pFunc") }?, kernel)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetLibrary(pLib: *mut CUlibrary, kernel: CUkernel) -> CUresult {
-    ::driver::entry("cuKernelGetLibrary", || {
-        ::driver::api::library::cuKernelGetLibrary(unsafe { Out::new(pLib, "pLib") }?, kernel)
+    ::trace::call!("cuKernelGetLibrary", (out pLib, value kernel), {
+        ::driver::entry("cuKernelGetLibrary", || {
+            ::driver::api::library::cuKernelGetLibrary(unsafe { Out::new(pLib, "pLib") }?, kernel)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetName(name: *mut *const c_char, hfunc: CUkernel) -> CUresult {
-    ::driver::entry("cuKernelGetName", || {
-        ::driver::api::library::cuKernelGetName(unsafe { Out::new(name, "name") }?, hfunc)
+    ::trace::call!("cuKernelGetName", (out name, value hfunc), {
+        ::driver::entry("cuKernelGetName", || {
+            ::driver::api::library::cuKernelGetName(unsafe { Out::new(name, "name") }?, hfunc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuKernelGetParamCount(kernel: CUkernel, paramCount: *mut usize) -> CUresult {
-    ::driver::entry("cuKernelGetParamCount", || {
-        ::driver::api::library::cuKernelGetParamCount(kernel, unsafe { Out::new(paramCount, "paramCount") }?)
+    ::trace::call!("cuKernelGetParamCount", (value kernel, out paramCount), {
+        ::driver::entry("cuKernelGetParamCount", || {
+            ::driver::api::library::cuKernelGetParamCount(kernel, unsafe { Out::new(paramCount, "paramCount") }?)
+        })
     })
 }
 
@@ -3368,13 +4042,15 @@ pub unsafe extern "C" fn cuKernelGetParamInfo(
     paramOffset: *mut usize,
     paramSize: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuKernelGetParamInfo", || {
-        ::driver::api::library::cuKernelGetParamInfo(
-            kernel,
-            paramIndex,
-            unsafe { Out::new(paramOffset, "paramOffset") }?,
-            unsafe { OptOut::new(paramSize) },
-        )
+    ::trace::call!("cuKernelGetParamInfo", (value kernel, value paramIndex, out paramOffset, out paramSize), {
+        ::driver::entry("cuKernelGetParamInfo", || {
+            ::driver::api::library::cuKernelGetParamInfo(
+                kernel,
+                paramIndex,
+                unsafe { Out::new(paramOffset, "paramOffset") }?,
+                unsafe { OptOut::new(paramSize) },
+            )
+        })
     })
 }
 
@@ -3385,8 +4061,10 @@ pub unsafe extern "C" fn cuKernelSetAttribute(
     kernel: CUkernel,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuKernelSetAttribute", || {
-        ::driver::api::library::cuKernelSetAttribute(attrib, val, kernel, dev)
+    ::trace::call!("cuKernelSetAttribute", (value attrib, value val, value kernel, value dev), {
+        ::driver::entry("cuKernelSetAttribute", || {
+            ::driver::api::library::cuKernelSetAttribute(attrib, val, kernel, dev)
+        })
     })
 }
 
@@ -3396,14 +4074,18 @@ pub unsafe extern "C" fn cuKernelSetCacheConfig(
     config: CUfunc_cache,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuKernelSetCacheConfig", || {
-        ::driver::api::library::cuKernelSetCacheConfig(kernel, config, dev)
+    ::trace::call!("cuKernelSetCacheConfig", (value kernel, value config, value dev), {
+        ::driver::entry("cuKernelSetCacheConfig", || {
+            ::driver::api::library::cuKernelSetCacheConfig(kernel, config, dev)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunch(f: CUfunction) -> CUresult {
-    ::driver::entry("cuLaunch", || ::driver::api::execution::cuLaunch(f))
+    ::trace::call!("cuLaunch", (value f), {
+        ::driver::entry("cuLaunch", || ::driver::api::execution::cuLaunch(f))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3419,19 +4101,23 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel(
     hStream: CUstream,
     kernelParams: *mut *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuLaunchCooperativeKernel", || {
-        ::driver::api::execution::cuLaunchCooperativeKernel(
-            f,
-            gridDimX,
-            gridDimY,
-            gridDimZ,
-            blockDimX,
-            blockDimY,
-            blockDimZ,
-            sharedMemBytes,
-            hStream,
-            kernelParams,
-        )
+    ::trace::call!("cuLaunchCooperativeKernel", (
+        value f, value gridDimX, value gridDimY, value gridDimZ, value blockDimX, value blockDimY, value blockDimZ, value sharedMemBytes, value hStream, value kernelParams
+    ), {
+        ::driver::entry("cuLaunchCooperativeKernel", || {
+            ::driver::api::execution::cuLaunchCooperativeKernel(
+                f,
+                gridDimX,
+                gridDimY,
+                gridDimZ,
+                blockDimX,
+                blockDimY,
+                blockDimZ,
+                sharedMemBytes,
+                hStream,
+                kernelParams,
+            )
+        })
     })
 }
 
@@ -3441,8 +4127,10 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernelMultiDevice(
     numDevices: c_uint,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuLaunchCooperativeKernelMultiDevice", || {
-        ::driver::api::execution::cuLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags)
+    ::trace::call!("cuLaunchCooperativeKernelMultiDevice", (value launchParamsList, value numDevices, value flags), {
+        ::driver::entry("cuLaunchCooperativeKernelMultiDevice", || {
+            ::driver::api::execution::cuLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags)
+        })
     })
 }
 
@@ -3459,25 +4147,31 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel_ptsz(
     hStream: CUstream,
     kernelParams: *mut *mut c_void,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuLaunchCooperativeKernel_ptsz", || {
-        ::driver::api::execution::cuLaunchCooperativeKernel(
-            f,
-            gridDimX,
-            gridDimY,
-            gridDimZ,
-            blockDimX,
-            blockDimY,
-            blockDimZ,
-            sharedMemBytes,
-            hStream,
-            kernelParams,
-        )
+    ::trace::call!("cuLaunchCooperativeKernel_ptsz", (
+        value f, value gridDimX, value gridDimY, value gridDimZ, value blockDimX, value blockDimY, value blockDimZ, value sharedMemBytes, value hStream, value kernelParams
+    ), {
+        ::driver::entry_per_thread("cuLaunchCooperativeKernel_ptsz", || {
+            ::driver::api::execution::cuLaunchCooperativeKernel(
+                f,
+                gridDimX,
+                gridDimY,
+                gridDimZ,
+                blockDimX,
+                blockDimY,
+                blockDimZ,
+                sharedMemBytes,
+                hStream,
+                kernelParams,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLaunchGrid(f: CUfunction, grid_width: c_int, grid_height: c_int) -> CUresult {
-    ::driver::entry("cuLaunchGrid", || ::driver::api::execution::cuLaunchGrid(f, grid_width, grid_height))
+    ::trace::call!("cuLaunchGrid", (value f, value grid_width, value grid_height), {
+        ::driver::entry("cuLaunchGrid", || ::driver::api::execution::cuLaunchGrid(f, grid_width, grid_height))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3487,8 +4181,10 @@ pub unsafe extern "C" fn cuLaunchGridAsync(
     grid_height: c_int,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuLaunchGridAsync", || {
-        ::driver::api::execution::cuLaunchGridAsync(f, grid_width, grid_height, hStream)
+    ::trace::call!("cuLaunchGridAsync", (value f, value grid_width, value grid_height, value hStream), {
+        ::driver::entry("cuLaunchGridAsync", || {
+            ::driver::api::execution::cuLaunchGridAsync(f, grid_width, grid_height, hStream)
+        })
     })
 }
 
@@ -3498,7 +4194,9 @@ pub unsafe extern "C" fn cuLaunchHostFunc(
     fn_: CUhostFn,
     userData: *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuLaunchHostFunc", || ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData))
+    ::trace::call!("cuLaunchHostFunc", (value hStream, value fn_, value userData), {
+        ::driver::entry("cuLaunchHostFunc", || ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3507,8 +4205,10 @@ pub unsafe extern "C" fn cuLaunchHostFunc_ptsz(
     fn_: CUhostFn,
     userData: *mut c_void,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuLaunchHostFunc_ptsz", || {
-        ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData)
+    ::trace::call!("cuLaunchHostFunc_ptsz", (value hStream, value fn_, value userData), {
+        ::driver::entry_per_thread("cuLaunchHostFunc_ptsz", || {
+            ::driver::api::execution::cuLaunchHostFunc(hStream, fn_, userData)
+        })
     })
 }
 
@@ -3519,8 +4219,10 @@ pub unsafe extern "C" fn cuLaunchHostFunc_v2(
     userData: *mut c_void,
     syncMode: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuLaunchHostFunc_v2", || {
-        ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
+    ::trace::call!("cuLaunchHostFunc_v2", (value hStream, value fn_, value userData, value syncMode), {
+        ::driver::entry("cuLaunchHostFunc_v2", || {
+            ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
+        })
     })
 }
 
@@ -3531,8 +4233,10 @@ pub unsafe extern "C" fn cuLaunchHostFunc_v2_ptsz(
     userData: *mut c_void,
     syncMode: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuLaunchHostFunc_v2_ptsz", || {
-        ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
+    ::trace::call!("cuLaunchHostFunc_v2_ptsz", (value hStream, value fn_, value userData, value syncMode), {
+        ::driver::entry_per_thread("cuLaunchHostFunc_v2_ptsz", || {
+            ::driver::api::execution::cuLaunchHostFunc_v2(hStream, fn_, userData, syncMode)
+        })
     })
 }
 
@@ -3550,20 +4254,24 @@ pub unsafe extern "C" fn cuLaunchKernel(
     kernelParams: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuLaunchKernel", || {
-        ::driver::api::execution::cuLaunchKernel(
-            f,
-            gridDimX,
-            gridDimY,
-            gridDimZ,
-            blockDimX,
-            blockDimY,
-            blockDimZ,
-            sharedMemBytes,
-            hStream,
-            kernelParams,
-            extra,
-        )
+    ::trace::call!("cuLaunchKernel", (
+        value f, value gridDimX, value gridDimY, value gridDimZ, value blockDimX, value blockDimY, value blockDimZ, value sharedMemBytes, value hStream, value kernelParams, value extra
+    ), {
+        ::driver::entry("cuLaunchKernel", || {
+            ::driver::api::execution::cuLaunchKernel(
+                f,
+                gridDimX,
+                gridDimY,
+                gridDimZ,
+                blockDimX,
+                blockDimY,
+                blockDimZ,
+                sharedMemBytes,
+                hStream,
+                kernelParams,
+                extra,
+            )
+        })
     })
 }
 
@@ -3574,8 +4282,10 @@ pub unsafe extern "C" fn cuLaunchKernelEx(
     kernelParams: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuLaunchKernelEx", || {
-        ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra)
+    ::trace::call!("cuLaunchKernelEx", (value config, value f, value kernelParams, value extra), {
+        ::driver::entry("cuLaunchKernelEx", || {
+            ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra)
+        })
     })
 }
 
@@ -3586,8 +4296,10 @@ pub unsafe extern "C" fn cuLaunchKernelEx_ptsz(
     kernelParams: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuLaunchKernelEx_ptsz", || {
-        ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra)
+    ::trace::call!("cuLaunchKernelEx_ptsz", (value config, value f, value kernelParams, value extra), {
+        ::driver::entry_per_thread("cuLaunchKernelEx_ptsz", || {
+            ::driver::api::execution::cuLaunchKernelEx(config, f, kernelParams, extra)
+        })
     })
 }
 
@@ -3605,20 +4317,24 @@ pub unsafe extern "C" fn cuLaunchKernel_ptsz(
     kernelParams: *mut *mut c_void,
     extra: *mut *mut c_void,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuLaunchKernel_ptsz", || {
-        ::driver::api::execution::cuLaunchKernel(
-            f,
-            gridDimX,
-            gridDimY,
-            gridDimZ,
-            blockDimX,
-            blockDimY,
-            blockDimZ,
-            sharedMemBytes,
-            hStream,
-            kernelParams,
-            extra,
-        )
+    ::trace::call!("cuLaunchKernel_ptsz", (
+        value f, value gridDimX, value gridDimY, value gridDimZ, value blockDimX, value blockDimY, value blockDimZ, value sharedMemBytes, value hStream, value kernelParams, value extra
+    ), {
+        ::driver::entry_per_thread("cuLaunchKernel_ptsz", || {
+            ::driver::api::execution::cuLaunchKernel(
+                f,
+                gridDimX,
+                gridDimY,
+                gridDimZ,
+                blockDimX,
+                blockDimY,
+                blockDimZ,
+                sharedMemBytes,
+                hStream,
+                kernelParams,
+                extra,
+            )
+        })
     })
 }
 
@@ -3628,8 +4344,10 @@ pub unsafe extern "C" fn cuLibraryEnumerateKernels(
     numKernels: c_uint,
     lib: CUlibrary,
 ) -> CUresult {
-    ::driver::entry("cuLibraryEnumerateKernels", || {
-        ::driver::api::library::cuLibraryEnumerateKernels(kernels, numKernels, lib)
+    ::trace::call!("cuLibraryEnumerateKernels", (value kernels, value numKernels, value lib), {
+        ::driver::entry("cuLibraryEnumerateKernels", || {
+            ::driver::api::library::cuLibraryEnumerateKernels(kernels, numKernels, lib)
+        })
     })
 }
 
@@ -3640,13 +4358,15 @@ pub unsafe extern "C" fn cuLibraryGetGlobal(
     library: CUlibrary,
     name: *const c_char,
 ) -> CUresult {
-    ::driver::entry("cuLibraryGetGlobal", || {
-        ::driver::api::library::cuLibraryGetGlobal(
-            unsafe { OptOut::new(dptr) },
-            unsafe { OptOut::new(bytes) },
-            library,
-            name,
-        )
+    ::trace::call!("cuLibraryGetGlobal", (out dptr, out bytes, value library, text name), {
+        ::driver::entry("cuLibraryGetGlobal", || {
+            ::driver::api::library::cuLibraryGetGlobal(
+                unsafe { OptOut::new(dptr) },
+                unsafe { OptOut::new(bytes) },
+                library,
+                name,
+            )
+        })
     })
 }
 
@@ -3656,15 +4376,19 @@ pub unsafe extern "C" fn cuLibraryGetKernel(
     library: CUlibrary,
     name: *const c_char,
 ) -> CUresult {
-    ::driver::entry("cuLibraryGetKernel", || {
-        ::driver::api::library::cuLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name)
+    ::trace::call!("cuLibraryGetKernel", (out pKernel, value library, text name), {
+        ::driver::entry("cuLibraryGetKernel", || {
+            ::driver::api::library::cuLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetKernelCount(count: *mut c_uint, lib: CUlibrary) -> CUresult {
-    ::driver::entry("cuLibraryGetKernelCount", || {
-        ::driver::api::library::cuLibraryGetKernelCount(unsafe { Out::new(count, "count") }?, lib)
+    ::trace::call!("cuLibraryGetKernelCount", (out count, value lib), {
+        ::driver::entry("cuLibraryGetKernelCount", || {
+            ::driver::api::library::cuLibraryGetKernelCount(unsafe { Out::new(count, "count") }?, lib)
+        })
     })
 }
 
@@ -3675,20 +4399,24 @@ pub unsafe extern "C" fn cuLibraryGetManaged(
     library: CUlibrary,
     name: *const c_char,
 ) -> CUresult {
-    ::driver::entry("cuLibraryGetManaged", || {
-        ::driver::api::library::cuLibraryGetManaged(
-            unsafe { OptOut::new(dptr) },
-            unsafe { OptOut::new(bytes) },
-            library,
-            name,
-        )
+    ::trace::call!("cuLibraryGetManaged", (out dptr, out bytes, value library, text name), {
+        ::driver::entry("cuLibraryGetManaged", || {
+            ::driver::api::library::cuLibraryGetManaged(
+                unsafe { OptOut::new(dptr) },
+                unsafe { OptOut::new(bytes) },
+                library,
+                name,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryGetModule(pMod: *mut CUmodule, library: CUlibrary) -> CUresult {
-    ::driver::entry("cuLibraryGetModule", || {
-        ::driver::api::library::cuLibraryGetModule(unsafe { Out::new(pMod, "pMod") }?, library)
+    ::trace::call!("cuLibraryGetModule", (out pMod, value library), {
+        ::driver::entry("cuLibraryGetModule", || {
+            ::driver::api::library::cuLibraryGetModule(unsafe { Out::new(pMod, "pMod") }?, library)
+        })
     })
 }
 
@@ -3698,12 +4426,14 @@ pub unsafe extern "C" fn cuLibraryGetUnifiedFunction(
     library: CUlibrary,
     symbol: *const c_char,
 ) -> CUresult {
-    ::driver::entry("cuLibraryGetUnifiedFunction", || {
-        ::driver::api::library::cuLibraryGetUnifiedFunction(
-            unsafe { Out::new(fptr, "fptr") }?,
-            library,
-            symbol,
-        )
+    ::trace::call!("cuLibraryGetUnifiedFunction", (out fptr, value library, text symbol), {
+        ::driver::entry("cuLibraryGetUnifiedFunction", || {
+            ::driver::api::library::cuLibraryGetUnifiedFunction(
+                unsafe { Out::new(fptr, "fptr") }?,
+                library,
+                symbol,
+            )
+        })
     })
 }
 
@@ -3718,17 +4448,21 @@ pub unsafe extern "C" fn cuLibraryLoadData(
     libraryOptionValues: *mut *mut c_void,
     numLibraryOptions: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuLibraryLoadData", || {
-        ::driver::api::library::cuLibraryLoadData(
-            unsafe { Out::new(library, "library") }?,
-            code,
-            jitOptions,
-            jitOptionsValues,
-            numJitOptions,
-            libraryOptions,
-            libraryOptionValues,
-            numLibraryOptions,
-        )
+    ::trace::call!("cuLibraryLoadData", (
+        out library, value code, value jitOptions, value jitOptionsValues, value numJitOptions, value libraryOptions, value libraryOptionValues, value numLibraryOptions
+    ), {
+        ::driver::entry("cuLibraryLoadData", || {
+            ::driver::api::library::cuLibraryLoadData(
+                unsafe { Out::new(library, "library") }?,
+                code,
+                jitOptions,
+                jitOptionsValues,
+                numJitOptions,
+                libraryOptions,
+                libraryOptionValues,
+                numLibraryOptions,
+            )
+        })
     })
 }
 
@@ -3743,23 +4477,29 @@ pub unsafe extern "C" fn cuLibraryLoadFromFile(
     libraryOptionValues: *mut *mut c_void,
     numLibraryOptions: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuLibraryLoadFromFile", || {
-        ::driver::api::library::cuLibraryLoadFromFile(
-            unsafe { Out::new(library, "library") }?,
-            fileName,
-            jitOptions,
-            jitOptionsValues,
-            numJitOptions,
-            libraryOptions,
-            libraryOptionValues,
-            numLibraryOptions,
-        )
+    ::trace::call!("cuLibraryLoadFromFile", (
+        out library, text fileName, value jitOptions, value jitOptionsValues, value numJitOptions, value libraryOptions, value libraryOptionValues, value numLibraryOptions
+    ), {
+        ::driver::entry("cuLibraryLoadFromFile", || {
+            ::driver::api::library::cuLibraryLoadFromFile(
+                unsafe { Out::new(library, "library") }?,
+                fileName,
+                jitOptions,
+                jitOptionsValues,
+                numJitOptions,
+                libraryOptions,
+                libraryOptionValues,
+                numLibraryOptions,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLibraryUnload(library: CUlibrary) -> CUresult {
-    ::driver::entry("cuLibraryUnload", || ::driver::api::library::cuLibraryUnload(library))
+    ::trace::call!("cuLibraryUnload", (value library), {
+        ::driver::entry("cuLibraryUnload", || ::driver::api::library::cuLibraryUnload(library))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3773,8 +4513,12 @@ pub unsafe extern "C" fn cuLinkAddData(
     options: *mut CUjit_option,
     optionValues: *mut *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuLinkAddData", || {
-        ::driver::api::link::cuLinkAddData(state, type_, data, size, name, numOptions, options, optionValues)
+    ::trace::call!("cuLinkAddData", (
+        value state, value type_, value data, value size, text name, value numOptions, value options, value optionValues
+    ), {
+        ::driver::entry("cuLinkAddData", || {
+            ::driver::api::link::cuLinkAddData(state, type_, data, size, name, numOptions, options, optionValues)
+        })
     })
 }
 
@@ -3789,17 +4533,21 @@ pub unsafe extern "C" fn cuLinkAddData_v2(
     options: *mut CUjit_option,
     optionValues: *mut *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuLinkAddData_v2", || {
-        ::driver::api::link::cuLinkAddData_v2(
-            state,
-            type_,
-            data,
-            size,
-            name,
-            numOptions,
-            options,
-            optionValues,
-        )
+    ::trace::call!("cuLinkAddData_v2", (
+        value state, value type_, value data, value size, text name, value numOptions, value options, value optionValues
+    ), {
+        ::driver::entry("cuLinkAddData_v2", || {
+            ::driver::api::link::cuLinkAddData_v2(
+                state,
+                type_,
+                data,
+                size,
+                name,
+                numOptions,
+                options,
+                optionValues,
+            )
+        })
     })
 }
 
@@ -3812,8 +4560,12 @@ pub unsafe extern "C" fn cuLinkAddFile(
     options: *mut CUjit_option,
     optionValues: *mut *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuLinkAddFile", || {
-        ::driver::api::link::cuLinkAddFile(state, type_, path, numOptions, options, optionValues)
+    ::trace::call!("cuLinkAddFile", (
+        value state, value type_, text path, value numOptions, value options, value optionValues
+    ), {
+        ::driver::entry("cuLinkAddFile", || {
+            ::driver::api::link::cuLinkAddFile(state, type_, path, numOptions, options, optionValues)
+        })
     })
 }
 
@@ -3826,8 +4578,12 @@ pub unsafe extern "C" fn cuLinkAddFile_v2(
     options: *mut CUjit_option,
     optionValues: *mut *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuLinkAddFile_v2", || {
-        ::driver::api::link::cuLinkAddFile_v2(state, type_, path, numOptions, options, optionValues)
+    ::trace::call!("cuLinkAddFile_v2", (
+        value state, value type_, text path, value numOptions, value options, value optionValues
+    ), {
+        ::driver::entry("cuLinkAddFile_v2", || {
+            ::driver::api::link::cuLinkAddFile_v2(state, type_, path, numOptions, options, optionValues)
+        })
     })
 }
 
@@ -3837,12 +4593,14 @@ pub unsafe extern "C" fn cuLinkComplete(
     cubinOut: *mut *mut c_void,
     sizeOut: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuLinkComplete", || {
-        ::driver::api::link::cuLinkComplete(
-            state,
-            unsafe { Out::new(cubinOut, "cubinOut") }?,
-            unsafe { OptOut::new(sizeOut) },
-        )
+    ::trace::call!("cuLinkComplete", (value state, out cubinOut, out sizeOut), {
+        ::driver::entry("cuLinkComplete", || {
+            ::driver::api::link::cuLinkComplete(
+                state,
+                unsafe { Out::new(cubinOut, "cubinOut") }?,
+                unsafe { OptOut::new(sizeOut) },
+            )
+        })
     })
 }
 
@@ -3853,13 +4611,15 @@ pub unsafe extern "C" fn cuLinkCreate(
     optionValues: *mut *mut c_void,
     stateOut: *mut CUlinkState,
 ) -> CUresult {
-    ::driver::entry("cuLinkCreate", || {
-        ::driver::api::link::cuLinkCreate(
-            numOptions,
-            options,
-            optionValues,
-            unsafe { Out::new(stateOut, "stateOut") }?,
-        )
+    ::trace::call!("cuLinkCreate", (value numOptions, value options, value optionValues, out stateOut), {
+        ::driver::entry("cuLinkCreate", || {
+            ::driver::api::link::cuLinkCreate(
+                numOptions,
+                options,
+                optionValues,
+                unsafe { Out::new(stateOut, "stateOut") }?,
+            )
+        })
     })
 }
 
@@ -3870,25 +4630,31 @@ pub unsafe extern "C" fn cuLinkCreate_v2(
     optionValues: *mut *mut c_void,
     stateOut: *mut CUlinkState,
 ) -> CUresult {
-    ::driver::entry("cuLinkCreate_v2", || {
-        ::driver::api::link::cuLinkCreate_v2(
-            numOptions,
-            options,
-            optionValues,
-            unsafe { Out::new(stateOut, "stateOut") }?,
-        )
+    ::trace::call!("cuLinkCreate_v2", (value numOptions, value options, value optionValues, out stateOut), {
+        ::driver::entry("cuLinkCreate_v2", || {
+            ::driver::api::link::cuLinkCreate_v2(
+                numOptions,
+                options,
+                optionValues,
+                unsafe { Out::new(stateOut, "stateOut") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLinkDestroy(state: CUlinkState) -> CUresult {
-    ::driver::entry("cuLinkDestroy", || ::driver::api::link::cuLinkDestroy(state))
+    ::trace::call!("cuLinkDestroy", (value state), {
+        ::driver::entry("cuLinkDestroy", || ::driver::api::link::cuLinkDestroy(state))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointAddDevice(leId: CUlogicalEndpointId, dev: CUdevice) -> CUresult {
-    ::driver::entry("cuLogicalEndpointAddDevice", || {
-        ::driver::api::fabric::cuLogicalEndpointAddDevice(leId, dev)
+    ::trace::call!("cuLogicalEndpointAddDevice", (value leId, value dev), {
+        ::driver::entry("cuLogicalEndpointAddDevice", || {
+            ::driver::api::fabric::cuLogicalEndpointAddDevice(leId, dev)
+        })
     })
 }
 
@@ -3901,8 +4667,12 @@ pub unsafe extern "C" fn cuLogicalEndpointBindAddr(
     size: cuuint64_t,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuLogicalEndpointBindAddr", || {
-        ::driver::api::fabric::cuLogicalEndpointBindAddr(leId, dev, offset, ptr, size, flags)
+    ::trace::call!("cuLogicalEndpointBindAddr", (
+        value leId, value dev, value offset, value ptr, value size, value flags
+    ), {
+        ::driver::entry("cuLogicalEndpointBindAddr", || {
+            ::driver::api::fabric::cuLogicalEndpointBindAddr(leId, dev, offset, ptr, size, flags)
+        })
     })
 }
 
@@ -3916,8 +4686,12 @@ pub unsafe extern "C" fn cuLogicalEndpointBindMem(
     size: cuuint64_t,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuLogicalEndpointBindMem", || {
-        ::driver::api::fabric::cuLogicalEndpointBindMem(leId, dev, offset, memHandle, memOffset, size, flags)
+    ::trace::call!("cuLogicalEndpointBindMem", (
+        value leId, value dev, value offset, value memHandle, value memOffset, value size, value flags
+    ), {
+        ::driver::entry("cuLogicalEndpointBindMem", || {
+            ::driver::api::fabric::cuLogicalEndpointBindMem(leId, dev, offset, memHandle, memOffset, size, flags)
+        })
     })
 }
 
@@ -3926,12 +4700,16 @@ pub unsafe extern "C" fn cuLogicalEndpointCreate(
     leId: CUlogicalEndpointId,
     prop: *const CUlogicalEndpointProp,
 ) -> CUresult {
-    ::driver::entry("cuLogicalEndpointCreate", || ::driver::api::fabric::cuLogicalEndpointCreate(leId, prop))
+    ::trace::call!("cuLogicalEndpointCreate", (value leId, value prop), {
+        ::driver::entry("cuLogicalEndpointCreate", || ::driver::api::fabric::cuLogicalEndpointCreate(leId, prop))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogicalEndpointDestroy(leId: CUlogicalEndpointId) -> CUresult {
-    ::driver::entry("cuLogicalEndpointDestroy", || ::driver::api::fabric::cuLogicalEndpointDestroy(leId))
+    ::trace::call!("cuLogicalEndpointDestroy", (value leId), {
+        ::driver::entry("cuLogicalEndpointDestroy", || ::driver::api::fabric::cuLogicalEndpointDestroy(leId))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -3940,8 +4718,10 @@ pub unsafe extern "C" fn cuLogicalEndpointExport(
     leId: CUlogicalEndpointId,
     handleType: CUlogicalEndpointIpcHandleType,
 ) -> CUresult {
-    ::driver::entry("cuLogicalEndpointExport", || {
-        ::driver::api::fabric::cuLogicalEndpointExport(handle, leId, handleType)
+    ::trace::call!("cuLogicalEndpointExport", (value handle, value leId, value handleType), {
+        ::driver::entry("cuLogicalEndpointExport", || {
+            ::driver::api::fabric::cuLogicalEndpointExport(handle, leId, handleType)
+        })
     })
 }
 
@@ -3951,12 +4731,14 @@ pub unsafe extern "C" fn cuLogicalEndpointGetLimits(
     maxSize: *mut cuuint64_t,
     prop: *const CUlogicalEndpointProp,
 ) -> CUresult {
-    ::driver::entry("cuLogicalEndpointGetLimits", || {
-        ::driver::api::fabric::cuLogicalEndpointGetLimits(
-            unsafe { Out::new(bindAlignment, "bindAlignment") }?,
-            unsafe { Out::new(maxSize, "maxSize") }?,
-            prop,
-        )
+    ::trace::call!("cuLogicalEndpointGetLimits", (out bindAlignment, out maxSize, value prop), {
+        ::driver::entry("cuLogicalEndpointGetLimits", || {
+            ::driver::api::fabric::cuLogicalEndpointGetLimits(
+                unsafe { Out::new(bindAlignment, "bindAlignment") }?,
+                unsafe { Out::new(maxSize, "maxSize") }?,
+                prop,
+            )
+        })
     })
 }
 
@@ -3965,8 +4747,10 @@ pub unsafe extern "C" fn cuLogicalEndpointIdRelease(
     baseLeId: CUlogicalEndpointId,
     count: cuuint32_t,
 ) -> CUresult {
-    ::driver::entry("cuLogicalEndpointIdRelease", || {
-        ::driver::api::fabric::cuLogicalEndpointIdRelease(baseLeId, count)
+    ::trace::call!("cuLogicalEndpointIdRelease", (value baseLeId, value count), {
+        ::driver::entry("cuLogicalEndpointIdRelease", || {
+            ::driver::api::fabric::cuLogicalEndpointIdRelease(baseLeId, count)
+        })
     })
 }
 
@@ -3975,8 +4759,10 @@ pub unsafe extern "C" fn cuLogicalEndpointIdReserve(
     baseLeId: *mut CUlogicalEndpointId,
     count: cuuint32_t,
 ) -> CUresult {
-    ::driver::entry("cuLogicalEndpointIdReserve", || {
-        ::driver::api::fabric::cuLogicalEndpointIdReserve(unsafe { Out::new(baseLeId, "baseLeId") }?, count)
+    ::trace::call!("cuLogicalEndpointIdReserve", (out baseLeId, value count), {
+        ::driver::entry("cuLogicalEndpointIdReserve", || {
+            ::driver::api::fabric::cuLogicalEndpointIdReserve(unsafe { Out::new(baseLeId, "baseLeId") }?, count)
+        })
     })
 }
 
@@ -3986,8 +4772,10 @@ pub unsafe extern "C" fn cuLogicalEndpointImport(
     handle: *const c_void,
     handleType: CUlogicalEndpointIpcHandleType,
 ) -> CUresult {
-    ::driver::entry("cuLogicalEndpointImport", || {
-        ::driver::api::fabric::cuLogicalEndpointImport(leId, handle, handleType)
+    ::trace::call!("cuLogicalEndpointImport", (value leId, value handle, value handleType), {
+        ::driver::entry("cuLogicalEndpointImport", || {
+            ::driver::api::fabric::cuLogicalEndpointImport(leId, handle, handleType)
+        })
     })
 }
 
@@ -3997,12 +4785,14 @@ pub unsafe extern "C" fn cuLogicalEndpointQuery(
     count: cuuint32_t,
     queryStatus: *mut c_int,
 ) -> CUresult {
-    ::driver::entry("cuLogicalEndpointQuery", || {
-        ::driver::api::fabric::cuLogicalEndpointQuery(
-            leId,
-            count,
-            unsafe { Out::new(queryStatus, "queryStatus") }?,
-        )
+    ::trace::call!("cuLogicalEndpointQuery", (value leId, value count, out queryStatus), {
+        ::driver::entry("cuLogicalEndpointQuery", || {
+            ::driver::api::fabric::cuLogicalEndpointQuery(
+                leId,
+                count,
+                unsafe { Out::new(queryStatus, "queryStatus") }?,
+            )
+        })
     })
 }
 
@@ -4013,15 +4803,19 @@ pub unsafe extern "C" fn cuLogicalEndpointUnbind(
     offset: cuuint64_t,
     size: cuuint64_t,
 ) -> CUresult {
-    ::driver::entry("cuLogicalEndpointUnbind", || {
-        ::driver::api::fabric::cuLogicalEndpointUnbind(leId, dev, offset, size)
+    ::trace::call!("cuLogicalEndpointUnbind", (value leId, value dev, value offset, value size), {
+        ::driver::entry("cuLogicalEndpointUnbind", || {
+            ::driver::api::fabric::cuLogicalEndpointUnbind(leId, dev, offset, size)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogsCurrent(iterator_out: *mut CUlogIterator, flags: c_uint) -> CUresult {
-    ::driver::entry("cuLogsCurrent", || {
-        ::driver::api::logs::cuLogsCurrent(unsafe { Out::new(iterator_out, "iterator_out") }?, flags)
+    ::trace::call!("cuLogsCurrent", (out iterator_out, value flags), {
+        ::driver::entry("cuLogsCurrent", || {
+            ::driver::api::logs::cuLogsCurrent(unsafe { Out::new(iterator_out, "iterator_out") }?, flags)
+        })
     })
 }
 
@@ -4031,7 +4825,9 @@ pub unsafe extern "C" fn cuLogsDumpToFile(
     pathToFile: *const c_char,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuLogsDumpToFile", || ::driver::api::logs::cuLogsDumpToFile(iterator, pathToFile, flags))
+    ::trace::call!("cuLogsDumpToFile", (value iterator, text pathToFile, value flags), {
+        ::driver::entry("cuLogsDumpToFile", || ::driver::api::logs::cuLogsDumpToFile(iterator, pathToFile, flags))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4041,8 +4837,10 @@ pub unsafe extern "C" fn cuLogsDumpToMemory(
     size: *mut usize,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuLogsDumpToMemory", || {
-        ::driver::api::logs::cuLogsDumpToMemory(iterator, buffer, size, flags)
+    ::trace::call!("cuLogsDumpToMemory", (value iterator, value buffer, value size, value flags), {
+        ::driver::entry("cuLogsDumpToMemory", || {
+            ::driver::api::logs::cuLogsDumpToMemory(iterator, buffer, size, flags)
+        })
     })
 }
 
@@ -4052,23 +4850,29 @@ pub unsafe extern "C" fn cuLogsRegisterCallback(
     userData: *mut c_void,
     callback_out: *mut CUlogsCallbackHandle,
 ) -> CUresult {
-    ::driver::entry("cuLogsRegisterCallback", || {
-        ::driver::api::logs::cuLogsRegisterCallback(
-            callbackFunc,
-            userData,
-            unsafe { OptOut::new(callback_out) },
-        )
+    ::trace::call!("cuLogsRegisterCallback", (value callbackFunc, value userData, out callback_out), {
+        ::driver::entry("cuLogsRegisterCallback", || {
+            ::driver::api::logs::cuLogsRegisterCallback(
+                callbackFunc,
+                userData,
+                unsafe { OptOut::new(callback_out) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuLogsUnregisterCallback(callback: CUlogsCallbackHandle) -> CUresult {
-    ::driver::entry("cuLogsUnregisterCallback", || ::driver::api::logs::cuLogsUnregisterCallback(callback))
+    ::trace::call!("cuLogsUnregisterCallback", (value callback), {
+        ::driver::entry("cuLogsUnregisterCallback", || ::driver::api::logs::cuLogsUnregisterCallback(callback))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAddressFree(ptr: CUdeviceptr, size: usize) -> CUresult {
-    ::driver::entry("cuMemAddressFree", || ::driver::api::virtual_memory::cuMemAddressFree(ptr, size))
+    ::trace::call!("cuMemAddressFree", (value ptr, value size), {
+        ::driver::entry("cuMemAddressFree", || ::driver::api::virtual_memory::cuMemAddressFree(ptr, size))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4079,14 +4883,16 @@ pub unsafe extern "C" fn cuMemAddressReserve(
     addr: CUdeviceptr,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuMemAddressReserve", || {
-        ::driver::api::virtual_memory::cuMemAddressReserve(
-            unsafe { Out::new(ptr, "ptr") }?,
-            size,
-            alignment,
-            addr,
-            flags,
-        )
+    ::trace::call!("cuMemAddressReserve", (out ptr, value size, value alignment, value addr, value flags), {
+        ::driver::entry("cuMemAddressReserve", || {
+            ::driver::api::virtual_memory::cuMemAddressReserve(
+                unsafe { Out::new(ptr, "ptr") }?,
+                size,
+                alignment,
+                addr,
+                flags,
+            )
+        })
     })
 }
 
@@ -4097,7 +4903,9 @@ pub unsafe extern "C" fn cuMemAdvise(
     advice: CUmem_advise,
     device: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuMemAdvise", || ::driver::api::memory::cuMemAdvise(devPtr, count, advice, device))
+    ::trace::call!("cuMemAdvise", (value devPtr, value count, value advice, value device), {
+        ::driver::entry("cuMemAdvise", || ::driver::api::memory::cuMemAdvise(devPtr, count, advice, device))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4107,15 +4915,19 @@ pub unsafe extern "C" fn cuMemAdvise_v2(
     advice: CUmem_advise,
     location: CUmemLocation,
 ) -> CUresult {
-    ::driver::entry("cuMemAdvise_v2", || {
-        ::driver::api::memory::cuMemAdvise_v2(devPtr, count, advice, location)
+    ::trace::call!("cuMemAdvise_v2", (value devPtr, value count, value advice), {
+        ::driver::entry("cuMemAdvise_v2", || {
+            ::driver::api::memory::cuMemAdvise_v2(devPtr, count, advice, location)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc(dptr: *mut CUdeviceptr_v1, bytesize: c_uint) -> CUresult {
-    ::driver::entry("cuMemAlloc", || {
-        ::driver::api::old::cuMemAlloc(unsafe { Out::new(dptr, "dptr") }?, bytesize)
+    ::trace::call!("cuMemAlloc", (out dptr, value bytesize), {
+        ::driver::entry("cuMemAlloc", || {
+            ::driver::api::old::cuMemAlloc(unsafe { Out::new(dptr, "dptr") }?, bytesize)
+        })
     })
 }
 
@@ -4125,8 +4937,10 @@ pub unsafe extern "C" fn cuMemAllocAsync(
     bytesize: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemAllocAsync", || {
-        ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream)
+    ::trace::call!("cuMemAllocAsync", (out dptr, value bytesize, value hStream), {
+        ::driver::entry("cuMemAllocAsync", || {
+            ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream)
+        })
     })
 }
 
@@ -4136,8 +4950,10 @@ pub unsafe extern "C" fn cuMemAllocAsync_ptsz(
     bytesize: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemAllocAsync_ptsz", || {
-        ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream)
+    ::trace::call!("cuMemAllocAsync_ptsz", (out dptr, value bytesize, value hStream), {
+        ::driver::entry_per_thread("cuMemAllocAsync_ptsz", || {
+            ::driver::api::pool::cuMemAllocAsync(unsafe { Out::new(dptr, "dptr") }?, bytesize, hStream)
+        })
     })
 }
 
@@ -4148,13 +4964,15 @@ pub unsafe extern "C" fn cuMemAllocFromPoolAsync(
     pool: CUmemoryPool,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemAllocFromPoolAsync", || {
-        ::driver::api::pool::cuMemAllocFromPoolAsync(
-            unsafe { Out::new(dptr, "dptr") }?,
-            bytesize,
-            pool,
-            hStream,
-        )
+    ::trace::call!("cuMemAllocFromPoolAsync", (out dptr, value bytesize, value pool, value hStream), {
+        ::driver::entry("cuMemAllocFromPoolAsync", || {
+            ::driver::api::pool::cuMemAllocFromPoolAsync(
+                unsafe { Out::new(dptr, "dptr") }?,
+                bytesize,
+                pool,
+                hStream,
+            )
+        })
     })
 }
 
@@ -4165,27 +4983,33 @@ pub unsafe extern "C" fn cuMemAllocFromPoolAsync_ptsz(
     pool: CUmemoryPool,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemAllocFromPoolAsync_ptsz", || {
-        ::driver::api::pool::cuMemAllocFromPoolAsync(
-            unsafe { Out::new(dptr, "dptr") }?,
-            bytesize,
-            pool,
-            hStream,
-        )
+    ::trace::call!("cuMemAllocFromPoolAsync_ptsz", (out dptr, value bytesize, value pool, value hStream), {
+        ::driver::entry_per_thread("cuMemAllocFromPoolAsync_ptsz", || {
+            ::driver::api::pool::cuMemAllocFromPoolAsync(
+                unsafe { Out::new(dptr, "dptr") }?,
+                bytesize,
+                pool,
+                hStream,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocHost(pp: *mut *mut c_void, bytesize: c_uint) -> CUresult {
-    ::driver::entry("cuMemAllocHost", || {
-        ::driver::api::old::cuMemAllocHost(unsafe { Out::new(pp, "pp") }?, bytesize)
+    ::trace::call!("cuMemAllocHost", (out pp, value bytesize), {
+        ::driver::entry("cuMemAllocHost", || {
+            ::driver::api::old::cuMemAllocHost(unsafe { Out::new(pp, "pp") }?, bytesize)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocHost_v2(pp: *mut *mut c_void, bytesize: usize) -> CUresult {
-    ::driver::entry("cuMemAllocHost_v2", || {
-        ::driver::api::memory::cuMemAllocHost_v2(unsafe { Out::new(pp, "pp") }?, bytesize)
+    ::trace::call!("cuMemAllocHost_v2", (out pp, value bytesize), {
+        ::driver::entry("cuMemAllocHost_v2", || {
+            ::driver::api::memory::cuMemAllocHost_v2(unsafe { Out::new(pp, "pp") }?, bytesize)
+        })
     })
 }
 
@@ -4195,8 +5019,10 @@ pub unsafe extern "C" fn cuMemAllocManaged(
     bytesize: usize,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemAllocManaged", || {
-        ::driver::api::memory::cuMemAllocManaged(unsafe { Out::new(dptr, "dptr") }?, bytesize, flags)
+    ::trace::call!("cuMemAllocManaged", (out dptr, value bytesize, value flags), {
+        ::driver::entry("cuMemAllocManaged", || {
+            ::driver::api::memory::cuMemAllocManaged(unsafe { Out::new(dptr, "dptr") }?, bytesize, flags)
+        })
     })
 }
 
@@ -4208,14 +5034,18 @@ pub unsafe extern "C" fn cuMemAllocPitch(
     Height: c_uint,
     ElementSizeBytes: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemAllocPitch", || {
-        ::driver::api::old::cuMemAllocPitch(
-            unsafe { Out::new(dptr, "dptr") }?,
-            unsafe { Out::new(pPitch, "pPitch") }?,
-            WidthInBytes,
-            Height,
-            ElementSizeBytes,
-        )
+    ::trace::call!("cuMemAllocPitch", (
+        out dptr, out pPitch, value WidthInBytes, value Height, value ElementSizeBytes
+    ), {
+        ::driver::entry("cuMemAllocPitch", || {
+            ::driver::api::old::cuMemAllocPitch(
+                unsafe { Out::new(dptr, "dptr") }?,
+                unsafe { Out::new(pPitch, "pPitch") }?,
+                WidthInBytes,
+                Height,
+                ElementSizeBytes,
+            )
+        })
     })
 }
 
@@ -4227,21 +5057,27 @@ pub unsafe extern "C" fn cuMemAllocPitch_v2(
     Height: usize,
     ElementSizeBytes: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemAllocPitch_v2", || {
-        ::driver::api::memory::cuMemAllocPitch_v2(
-            unsafe { Out::new(dptr, "dptr") }?,
-            unsafe { Out::new(pPitch, "pPitch") }?,
-            WidthInBytes,
-            Height,
-            ElementSizeBytes,
-        )
+    ::trace::call!("cuMemAllocPitch_v2", (
+        out dptr, out pPitch, value WidthInBytes, value Height, value ElementSizeBytes
+    ), {
+        ::driver::entry("cuMemAllocPitch_v2", || {
+            ::driver::api::memory::cuMemAllocPitch_v2(
+                unsafe { Out::new(dptr, "dptr") }?,
+                unsafe { Out::new(pPitch, "pPitch") }?,
+                WidthInBytes,
+                Height,
+                ElementSizeBytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc_v2(dptr: *mut CUdeviceptr, bytesize: usize) -> CUresult {
-    ::driver::entry("cuMemAlloc_v2", || {
-        ::driver::api::memory::cuMemAlloc_v2(unsafe { Out::new(dptr, "dptr") }?, bytesize)
+    ::trace::call!("cuMemAlloc_v2", (out dptr, value bytesize), {
+        ::driver::entry("cuMemAlloc_v2", || {
+            ::driver::api::memory::cuMemAlloc_v2(unsafe { Out::new(dptr, "dptr") }?, bytesize)
+        })
     })
 }
 
@@ -4253,14 +5089,18 @@ pub unsafe extern "C" fn cuMemBatchDecompressAsync(
     errorIndex: *mut usize,
     stream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemBatchDecompressAsync", || {
-        ::driver::api::memory::cuMemBatchDecompressAsync(
-            paramsArray,
-            count,
-            flags,
-            unsafe { OptOut::new(errorIndex) },
-            stream,
-        )
+    ::trace::call!("cuMemBatchDecompressAsync", (
+        value paramsArray, value count, value flags, out errorIndex, value stream
+    ), {
+        ::driver::entry("cuMemBatchDecompressAsync", || {
+            ::driver::api::memory::cuMemBatchDecompressAsync(
+                paramsArray,
+                count,
+                flags,
+                unsafe { OptOut::new(errorIndex) },
+                stream,
+            )
+        })
     })
 }
 
@@ -4272,14 +5112,18 @@ pub unsafe extern "C" fn cuMemBatchDecompressAsync_ptsz(
     errorIndex: *mut usize,
     stream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemBatchDecompressAsync_ptsz", || {
-        ::driver::api::memory::cuMemBatchDecompressAsync(
-            paramsArray,
-            count,
-            flags,
-            unsafe { OptOut::new(errorIndex) },
-            stream,
-        )
+    ::trace::call!("cuMemBatchDecompressAsync_ptsz", (
+        value paramsArray, value count, value flags, out errorIndex, value stream
+    ), {
+        ::driver::entry_per_thread("cuMemBatchDecompressAsync_ptsz", || {
+            ::driver::api::memory::cuMemBatchDecompressAsync(
+                paramsArray,
+                count,
+                flags,
+                unsafe { OptOut::new(errorIndex) },
+                stream,
+            )
+        })
     })
 }
 
@@ -4290,13 +5134,15 @@ pub unsafe extern "C" fn cuMemCreate(
     prop: *const CUmemAllocationProp,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuMemCreate", || {
-        ::driver::api::virtual_memory::cuMemCreate(
-            unsafe { Out::new(handle, "handle") }?,
-            size,
-            unsafe { borrow(prop, "prop") }?,
-            flags,
-        )
+    ::trace::call!("cuMemCreate", (out handle, value size, value prop, value flags), {
+        ::driver::entry("cuMemCreate", || {
+            ::driver::api::virtual_memory::cuMemCreate(
+                unsafe { Out::new(handle, "handle") }?,
+                size,
+                unsafe { borrow(prop, "prop") }?,
+                flags,
+            )
+        })
     })
 }
 
@@ -4311,17 +5157,21 @@ pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemDiscardAndPrefetchBatchAsync", || {
-        ::driver::api::memory::cuMemDiscardAndPrefetchBatchAsync(
-            dptrs,
-            sizes,
-            count,
-            prefetchLocs,
-            prefetchLocIdxs,
-            numPrefetchLocs,
-            flags,
-            hStream,
-        )
+    ::trace::call!("cuMemDiscardAndPrefetchBatchAsync", (
+        value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value hStream
+    ), {
+        ::driver::entry("cuMemDiscardAndPrefetchBatchAsync", || {
+            ::driver::api::memory::cuMemDiscardAndPrefetchBatchAsync(
+                dptrs,
+                sizes,
+                count,
+                prefetchLocs,
+                prefetchLocIdxs,
+                numPrefetchLocs,
+                flags,
+                hStream,
+            )
+        })
     })
 }
 
@@ -4336,17 +5186,21 @@ pub unsafe extern "C" fn cuMemDiscardAndPrefetchBatchAsync_ptsz(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemDiscardAndPrefetchBatchAsync_ptsz", || {
-        ::driver::api::memory::cuMemDiscardAndPrefetchBatchAsync(
-            dptrs,
-            sizes,
-            count,
-            prefetchLocs,
-            prefetchLocIdxs,
-            numPrefetchLocs,
-            flags,
-            hStream,
-        )
+    ::trace::call!("cuMemDiscardAndPrefetchBatchAsync_ptsz", (
+        value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value hStream
+    ), {
+        ::driver::entry_per_thread("cuMemDiscardAndPrefetchBatchAsync_ptsz", || {
+            ::driver::api::memory::cuMemDiscardAndPrefetchBatchAsync(
+                dptrs,
+                sizes,
+                count,
+                prefetchLocs,
+                prefetchLocIdxs,
+                numPrefetchLocs,
+                flags,
+                hStream,
+            )
+        })
     })
 }
 
@@ -4358,8 +5212,10 @@ pub unsafe extern "C" fn cuMemDiscardBatchAsync(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemDiscardBatchAsync", || {
-        ::driver::api::memory::cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream)
+    ::trace::call!("cuMemDiscardBatchAsync", (value dptrs, value sizes, value count, value flags, value hStream), {
+        ::driver::entry("cuMemDiscardBatchAsync", || {
+            ::driver::api::memory::cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream)
+        })
     })
 }
 
@@ -4371,8 +5227,10 @@ pub unsafe extern "C" fn cuMemDiscardBatchAsync_ptsz(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemDiscardBatchAsync_ptsz", || {
-        ::driver::api::memory::cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream)
+    ::trace::call!("cuMemDiscardBatchAsync_ptsz", (value dptrs, value sizes, value count, value flags, value hStream), {
+        ::driver::entry_per_thread("cuMemDiscardBatchAsync_ptsz", || {
+            ::driver::api::memory::cuMemDiscardBatchAsync(dptrs, sizes, count, flags, hStream)
+        })
     })
 }
 
@@ -4383,39 +5241,51 @@ pub unsafe extern "C" fn cuMemExportToShareableHandle(
     handleType: CUmemAllocationHandleType,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuMemExportToShareableHandle", || {
-        ::driver::api::virtual_memory::cuMemExportToShareableHandle(
-            shareableHandle,
-            handle,
-            handleType,
-            flags,
-        )
+    ::trace::call!("cuMemExportToShareableHandle", (value shareableHandle, value handle, value handleType, value flags), {
+        ::driver::entry("cuMemExportToShareableHandle", || {
+            ::driver::api::virtual_memory::cuMemExportToShareableHandle(
+                shareableHandle,
+                handle,
+                handleType,
+                flags,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemFree(dptr: CUdeviceptr_v1) -> CUresult {
-    ::driver::entry("cuMemFree", || ::driver::api::old::cuMemFree(dptr))
+    ::trace::call!("cuMemFree", (value dptr), {
+        ::driver::entry("cuMemFree", || ::driver::api::old::cuMemFree(dptr))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemFreeAsync(dptr: CUdeviceptr, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemFreeAsync", || ::driver::api::pool::cuMemFreeAsync(dptr, hStream))
+    ::trace::call!("cuMemFreeAsync", (value dptr, value hStream), {
+        ::driver::entry("cuMemFreeAsync", || ::driver::api::pool::cuMemFreeAsync(dptr, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemFreeAsync_ptsz(dptr: CUdeviceptr, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemFreeAsync_ptsz", || ::driver::api::pool::cuMemFreeAsync(dptr, hStream))
+    ::trace::call!("cuMemFreeAsync_ptsz", (value dptr, value hStream), {
+        ::driver::entry_per_thread("cuMemFreeAsync_ptsz", || ::driver::api::pool::cuMemFreeAsync(dptr, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemFreeHost(p: *mut c_void) -> CUresult {
-    ::driver::entry("cuMemFreeHost", || ::driver::api::memory::cuMemFreeHost(p))
+    ::trace::call!("cuMemFreeHost", (value p), {
+        ::driver::entry("cuMemFreeHost", || ::driver::api::memory::cuMemFreeHost(p))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemFree_v2(dptr: CUdeviceptr) -> CUresult {
-    ::driver::entry("cuMemFree_v2", || ::driver::api::memory::cuMemFree_v2(dptr))
+    ::trace::call!("cuMemFree_v2", (value dptr), {
+        ::driver::entry("cuMemFree_v2", || ::driver::api::memory::cuMemFree_v2(dptr))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4424,12 +5294,14 @@ pub unsafe extern "C" fn cuMemGetAccess(
     location: *const CUmemLocation,
     ptr: CUdeviceptr,
 ) -> CUresult {
-    ::driver::entry("cuMemGetAccess", || {
-        ::driver::api::virtual_memory::cuMemGetAccess(
-            unsafe { Out::new(flags, "flags") }?,
-            unsafe { borrow(location, "location") }?,
-            ptr,
-        )
+    ::trace::call!("cuMemGetAccess", (out flags, value location, value ptr), {
+        ::driver::entry("cuMemGetAccess", || {
+            ::driver::api::virtual_memory::cuMemGetAccess(
+                unsafe { Out::new(flags, "flags") }?,
+                unsafe { borrow(location, "location") }?,
+                ptr,
+            )
+        })
     })
 }
 
@@ -4439,12 +5311,14 @@ pub unsafe extern "C" fn cuMemGetAddressRange(
     psize: *mut c_uint,
     dptr: CUdeviceptr_v1,
 ) -> CUresult {
-    ::driver::entry("cuMemGetAddressRange", || {
-        ::driver::api::old::cuMemGetAddressRange(
-            unsafe { OptOut::new(pbase) },
-            unsafe { OptOut::new(psize) },
-            dptr,
-        )
+    ::trace::call!("cuMemGetAddressRange", (out pbase, out psize, value dptr), {
+        ::driver::entry("cuMemGetAddressRange", || {
+            ::driver::api::old::cuMemGetAddressRange(
+                unsafe { OptOut::new(pbase) },
+                unsafe { OptOut::new(psize) },
+                dptr,
+            )
+        })
     })
 }
 
@@ -4454,12 +5328,14 @@ pub unsafe extern "C" fn cuMemGetAddressRange_v2(
     psize: *mut usize,
     dptr: CUdeviceptr,
 ) -> CUresult {
-    ::driver::entry("cuMemGetAddressRange_v2", || {
-        ::driver::api::memory::cuMemGetAddressRange_v2(
-            unsafe { OptOut::new(pbase) },
-            unsafe { OptOut::new(psize) },
-            dptr,
-        )
+    ::trace::call!("cuMemGetAddressRange_v2", (out pbase, out psize, value dptr), {
+        ::driver::entry("cuMemGetAddressRange_v2", || {
+            ::driver::api::memory::cuMemGetAddressRange_v2(
+                unsafe { OptOut::new(pbase) },
+                unsafe { OptOut::new(psize) },
+                dptr,
+            )
+        })
     })
 }
 
@@ -4469,12 +5345,14 @@ pub unsafe extern "C" fn cuMemGetAllocationGranularity(
     prop: *const CUmemAllocationProp,
     option: CUmemAllocationGranularity_flags,
 ) -> CUresult {
-    ::driver::entry("cuMemGetAllocationGranularity", || {
-        ::driver::api::virtual_memory::cuMemGetAllocationGranularity(
-            unsafe { Out::new(granularity, "granularity") }?,
-            unsafe { borrow(prop, "prop") }?,
-            option,
-        )
+    ::trace::call!("cuMemGetAllocationGranularity", (out granularity, value prop, value option), {
+        ::driver::entry("cuMemGetAllocationGranularity", || {
+            ::driver::api::virtual_memory::cuMemGetAllocationGranularity(
+                unsafe { Out::new(granularity, "granularity") }?,
+                unsafe { borrow(prop, "prop") }?,
+                option,
+            )
+        })
     })
 }
 
@@ -4483,22 +5361,28 @@ pub unsafe extern "C" fn cuMemGetAllocationPropertiesFromHandle(
     prop: *mut CUmemAllocationProp,
     handle: CUmemGenericAllocationHandle,
 ) -> CUresult {
-    ::driver::entry("cuMemGetAllocationPropertiesFromHandle", || {
-        ::driver::api::virtual_memory::cuMemGetAllocationPropertiesFromHandle(
-            unsafe { Out::new(prop, "prop") }?,
-            handle,
-        )
+    ::trace::call!("cuMemGetAllocationPropertiesFromHandle", (value prop, value handle), {
+        ::driver::entry("cuMemGetAllocationPropertiesFromHandle", || {
+            ::driver::api::virtual_memory::cuMemGetAllocationPropertiesFromHandle(
+                unsafe { Out::new(prop, "prop") }?,
+                handle,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAttribute() -> CUresult {
-    ::driver::missing("cuMemGetAttribute")
+    ::trace::call!("cuMemGetAttribute", (), {
+        ::driver::missing("cuMemGetAttribute")
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetAttribute_v2() -> CUresult {
-    ::driver::missing("cuMemGetAttribute_v2")
+    ::trace::call!("cuMemGetAttribute_v2", (), {
+        ::driver::missing("cuMemGetAttribute_v2")
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4507,12 +5391,14 @@ pub unsafe extern "C" fn cuMemGetDefaultMemPool(
     location: *mut CUmemLocation,
     type_: CUmemAllocationType,
 ) -> CUresult {
-    ::driver::entry("cuMemGetDefaultMemPool", || {
-        ::driver::api::pool::cuMemGetDefaultMemPool(
-            unsafe { Out::new(pool_out, "pool_out") }?,
-            unsafe { borrow(location, "location") }?,
-            type_,
-        )
+    ::trace::call!("cuMemGetDefaultMemPool", (out pool_out, value location, value type_), {
+        ::driver::entry("cuMemGetDefaultMemPool", || {
+            ::driver::api::pool::cuMemGetDefaultMemPool(
+                unsafe { Out::new(pool_out, "pool_out") }?,
+                unsafe { borrow(location, "location") }?,
+                type_,
+            )
+        })
     })
 }
 
@@ -4524,28 +5410,34 @@ pub unsafe extern "C" fn cuMemGetHandleForAddressRange(
     handleType: CUmemRangeHandleType,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuMemGetHandleForAddressRange", || {
-        ::driver::api::memory::cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags)
+    ::trace::call!("cuMemGetHandleForAddressRange", (value handle, value dptr, value size, value handleType, value flags), {
+        ::driver::entry("cuMemGetHandleForAddressRange", || {
+            ::driver::api::memory::cuMemGetHandleForAddressRange(handle, dptr, size, handleType, flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetInfo(free: *mut c_uint, total: *mut c_uint) -> CUresult {
-    ::driver::entry("cuMemGetInfo", || {
-        ::driver::api::old::cuMemGetInfo(
-            unsafe { Out::new(free, "free") }?,
-            unsafe { Out::new(total, "total") }?,
-        )
+    ::trace::call!("cuMemGetInfo", (out free, out total), {
+        ::driver::entry("cuMemGetInfo", || {
+            ::driver::api::old::cuMemGetInfo(
+                unsafe { Out::new(free, "free") }?,
+                unsafe { Out::new(total, "total") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> CUresult {
-    ::driver::entry("cuMemGetInfo_v2", || {
-        ::driver::api::memory::cuMemGetInfo_v2(
-            unsafe { Out::new(free, "free") }?,
-            unsafe { Out::new(total, "total") }?,
-        )
+    ::trace::call!("cuMemGetInfo_v2", (out free, out total), {
+        ::driver::entry("cuMemGetInfo_v2", || {
+            ::driver::api::memory::cuMemGetInfo_v2(
+                unsafe { Out::new(free, "free") }?,
+                unsafe { Out::new(total, "total") }?,
+            )
+        })
     })
 }
 
@@ -4557,14 +5449,18 @@ pub unsafe extern "C" fn cuMemGetLocationInfo(
     samplingGranularity: usize,
     location_out: *mut CUmemLocation,
 ) -> CUresult {
-    ::driver::entry("cuMemGetLocationInfo", || {
-        ::driver::api::memory::cuMemGetLocationInfo(
-            ptr,
-            size,
-            summaryGranularity,
-            samplingGranularity,
-            location_out,
-        )
+    ::trace::call!("cuMemGetLocationInfo", (
+        value ptr, value size, value summaryGranularity, value samplingGranularity, value location_out
+    ), {
+        ::driver::entry("cuMemGetLocationInfo", || {
+            ::driver::api::memory::cuMemGetLocationInfo(
+                ptr,
+                size,
+                summaryGranularity,
+                samplingGranularity,
+                location_out,
+            )
+        })
     })
 }
 
@@ -4574,19 +5470,23 @@ pub unsafe extern "C" fn cuMemGetMemPool(
     location: *mut CUmemLocation,
     type_: CUmemAllocationType,
 ) -> CUresult {
-    ::driver::entry("cuMemGetMemPool", || {
-        ::driver::api::pool::cuMemGetMemPool(
-            unsafe { Out::new(pool, "pool") }?,
-            unsafe { borrow(location, "location") }?,
-            type_,
-        )
+    ::trace::call!("cuMemGetMemPool", (out pool, value location, value type_), {
+        ::driver::entry("cuMemGetMemPool", || {
+            ::driver::api::pool::cuMemGetMemPool(
+                unsafe { Out::new(pool, "pool") }?,
+                unsafe { borrow(location, "location") }?,
+                type_,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostAlloc(pp: *mut *mut c_void, bytesize: usize, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuMemHostAlloc", || {
-        ::driver::api::memory::cuMemHostAlloc(unsafe { Out::new(pp, "pp") }?, bytesize, Flags)
+    ::trace::call!("cuMemHostAlloc", (out pp, value bytesize, value Flags), {
+        ::driver::entry("cuMemHostAlloc", || {
+            ::driver::api::memory::cuMemHostAlloc(unsafe { Out::new(pp, "pp") }?, bytesize, Flags)
+        })
     })
 }
 
@@ -4596,8 +5496,10 @@ pub unsafe extern "C" fn cuMemHostGetDevicePointer(
     p: *mut c_void,
     Flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemHostGetDevicePointer", || {
-        ::driver::api::old::cuMemHostGetDevicePointer(unsafe { Out::new(pdptr, "pdptr") }?, p, Flags)
+    ::trace::call!("cuMemHostGetDevicePointer", (out pdptr, value p, value Flags), {
+        ::driver::entry("cuMemHostGetDevicePointer", || {
+            ::driver::api::old::cuMemHostGetDevicePointer(unsafe { Out::new(pdptr, "pdptr") }?, p, Flags)
+        })
     })
 }
 
@@ -4607,33 +5509,43 @@ pub unsafe extern "C" fn cuMemHostGetDevicePointer_v2(
     p: *mut c_void,
     Flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemHostGetDevicePointer_v2", || {
-        ::driver::api::memory::cuMemHostGetDevicePointer_v2(unsafe { Out::new(pdptr, "pdptr") }?, p, Flags)
+    ::trace::call!("cuMemHostGetDevicePointer_v2", (out pdptr, value p, value Flags), {
+        ::driver::entry("cuMemHostGetDevicePointer_v2", || {
+            ::driver::api::memory::cuMemHostGetDevicePointer_v2(unsafe { Out::new(pdptr, "pdptr") }?, p, Flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostGetFlags(pFlags: *mut c_uint, p: *mut c_void) -> CUresult {
-    ::driver::entry("cuMemHostGetFlags", || {
-        ::driver::api::memory::cuMemHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, p)
+    ::trace::call!("cuMemHostGetFlags", (out pFlags, value p), {
+        ::driver::entry("cuMemHostGetFlags", || {
+            ::driver::api::memory::cuMemHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, p)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostRegister(p: *mut c_void, bytesize: usize, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuMemHostRegister", || ::driver::api::memory::cuMemHostRegister(p, bytesize, Flags))
+    ::trace::call!("cuMemHostRegister", (value p, value bytesize, value Flags), {
+        ::driver::entry("cuMemHostRegister", || ::driver::api::memory::cuMemHostRegister(p, bytesize, Flags))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostRegister_v2(p: *mut c_void, bytesize: usize, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuMemHostRegister_v2", || {
-        ::driver::api::memory::cuMemHostRegister_v2(p, bytesize, Flags)
+    ::trace::call!("cuMemHostRegister_v2", (value p, value bytesize, value Flags), {
+        ::driver::entry("cuMemHostRegister_v2", || {
+            ::driver::api::memory::cuMemHostRegister_v2(p, bytesize, Flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemHostUnregister(p: *mut c_void) -> CUresult {
-    ::driver::entry("cuMemHostUnregister", || ::driver::api::memory::cuMemHostUnregister(p))
+    ::trace::call!("cuMemHostUnregister", (value p), {
+        ::driver::entry("cuMemHostUnregister", || ::driver::api::memory::cuMemHostUnregister(p))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4642,12 +5554,14 @@ pub unsafe extern "C" fn cuMemImportFromShareableHandle(
     osHandle: *mut c_void,
     shHandleType: CUmemAllocationHandleType,
 ) -> CUresult {
-    ::driver::entry("cuMemImportFromShareableHandle", || {
-        ::driver::api::virtual_memory::cuMemImportFromShareableHandle(
-            unsafe { Out::new(handle, "handle") }?,
-            osHandle,
-            shHandleType,
-        )
+    ::trace::call!("cuMemImportFromShareableHandle", (out handle, value osHandle, value shHandleType), {
+        ::driver::entry("cuMemImportFromShareableHandle", || {
+            ::driver::api::virtual_memory::cuMemImportFromShareableHandle(
+                unsafe { Out::new(handle, "handle") }?,
+                osHandle,
+                shHandleType,
+            )
+        })
     })
 }
 
@@ -4659,7 +5573,9 @@ pub unsafe extern "C" fn cuMemMap(
     handle: CUmemGenericAllocationHandle,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuMemMap", || ::driver::api::virtual_memory::cuMemMap(ptr, size, offset, handle, flags))
+    ::trace::call!("cuMemMap", (value ptr, value size, value offset, value handle, value flags), {
+        ::driver::entry("cuMemMap", || ::driver::api::virtual_memory::cuMemMap(ptr, size, offset, handle, flags))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4668,8 +5584,10 @@ pub unsafe extern "C" fn cuMemMapArrayAsync(
     count: c_uint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemMapArrayAsync", || {
-        ::driver::api::virtual_memory::cuMemMapArrayAsync(mapInfoList, count, hStream)
+    ::trace::call!("cuMemMapArrayAsync", (value mapInfoList, value count, value hStream), {
+        ::driver::entry("cuMemMapArrayAsync", || {
+            ::driver::api::virtual_memory::cuMemMapArrayAsync(mapInfoList, count, hStream)
+        })
     })
 }
 
@@ -4679,8 +5597,10 @@ pub unsafe extern "C" fn cuMemMapArrayAsync_ptsz(
     count: c_uint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemMapArrayAsync_ptsz", || {
-        ::driver::api::virtual_memory::cuMemMapArrayAsync(mapInfoList, count, hStream)
+    ::trace::call!("cuMemMapArrayAsync_ptsz", (value mapInfoList, value count, value hStream), {
+        ::driver::entry_per_thread("cuMemMapArrayAsync_ptsz", || {
+            ::driver::api::virtual_memory::cuMemMapArrayAsync(mapInfoList, count, hStream)
+        })
     })
 }
 
@@ -4689,17 +5609,21 @@ pub unsafe extern "C" fn cuMemPoolCreate(
     pool: *mut CUmemoryPool,
     poolProps: *const CUmemPoolProps,
 ) -> CUresult {
-    ::driver::entry("cuMemPoolCreate", || {
-        ::driver::api::pool::cuMemPoolCreate(
-            unsafe { Out::new(pool, "pool") }?,
-            unsafe { borrow(poolProps, "poolProps") }?,
-        )
+    ::trace::call!("cuMemPoolCreate", (out pool, value poolProps), {
+        ::driver::entry("cuMemPoolCreate", || {
+            ::driver::api::pool::cuMemPoolCreate(
+                unsafe { Out::new(pool, "pool") }?,
+                unsafe { borrow(poolProps, "poolProps") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolDestroy(pool: CUmemoryPool) -> CUresult {
-    ::driver::entry("cuMemPoolDestroy", || ::driver::api::pool::cuMemPoolDestroy(pool))
+    ::trace::call!("cuMemPoolDestroy", (value pool), {
+        ::driver::entry("cuMemPoolDestroy", || ::driver::api::pool::cuMemPoolDestroy(pool))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4707,8 +5631,10 @@ pub unsafe extern "C" fn cuMemPoolExportPointer(
     shareData_out: *mut CUmemPoolPtrExportData,
     ptr: CUdeviceptr,
 ) -> CUresult {
-    ::driver::entry("cuMemPoolExportPointer", || {
-        ::driver::api::pool::cuMemPoolExportPointer(unsafe { Out::new(shareData_out, "shareData_out") }?, ptr)
+    ::trace::call!("cuMemPoolExportPointer", (out shareData_out, value ptr), {
+        ::driver::entry("cuMemPoolExportPointer", || {
+            ::driver::api::pool::cuMemPoolExportPointer(unsafe { Out::new(shareData_out, "shareData_out") }?, ptr)
+        })
     })
 }
 
@@ -4719,8 +5645,10 @@ pub unsafe extern "C" fn cuMemPoolExportToShareableHandle(
     handleType: CUmemAllocationHandleType,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuMemPoolExportToShareableHandle", || {
-        ::driver::api::pool::cuMemPoolExportToShareableHandle(handle_out, pool, handleType, flags)
+    ::trace::call!("cuMemPoolExportToShareableHandle", (value handle_out, value pool, value handleType, value flags), {
+        ::driver::entry("cuMemPoolExportToShareableHandle", || {
+            ::driver::api::pool::cuMemPoolExportToShareableHandle(handle_out, pool, handleType, flags)
+        })
     })
 }
 
@@ -4730,12 +5658,14 @@ pub unsafe extern "C" fn cuMemPoolGetAccess(
     memPool: CUmemoryPool,
     location: *mut CUmemLocation,
 ) -> CUresult {
-    ::driver::entry("cuMemPoolGetAccess", || {
-        ::driver::api::pool::cuMemPoolGetAccess(
-            unsafe { Out::new(flags, "flags") }?,
-            memPool,
-            unsafe { borrow(location, "location") }?,
-        )
+    ::trace::call!("cuMemPoolGetAccess", (out flags, value memPool, value location), {
+        ::driver::entry("cuMemPoolGetAccess", || {
+            ::driver::api::pool::cuMemPoolGetAccess(
+                unsafe { Out::new(flags, "flags") }?,
+                memPool,
+                unsafe { borrow(location, "location") }?,
+            )
+        })
     })
 }
 
@@ -4745,7 +5675,9 @@ pub unsafe extern "C" fn cuMemPoolGetAttribute(
     attr: CUmemPool_attribute,
     value: *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuMemPoolGetAttribute", || ::driver::api::pool::cuMemPoolGetAttribute(pool, attr, value))
+    ::trace::call!("cuMemPoolGetAttribute", (value pool, value attr, value value), {
+        ::driver::entry("cuMemPoolGetAttribute", || ::driver::api::pool::cuMemPoolGetAttribute(pool, attr, value))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4755,13 +5687,15 @@ pub unsafe extern "C" fn cuMemPoolImportFromShareableHandle(
     handleType: CUmemAllocationHandleType,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuMemPoolImportFromShareableHandle", || {
-        ::driver::api::pool::cuMemPoolImportFromShareableHandle(
-            unsafe { Out::new(pool_out, "pool_out") }?,
-            handle,
-            handleType,
-            flags,
-        )
+    ::trace::call!("cuMemPoolImportFromShareableHandle", (out pool_out, value handle, value handleType, value flags), {
+        ::driver::entry("cuMemPoolImportFromShareableHandle", || {
+            ::driver::api::pool::cuMemPoolImportFromShareableHandle(
+                unsafe { Out::new(pool_out, "pool_out") }?,
+                handle,
+                handleType,
+                flags,
+            )
+        })
     })
 }
 
@@ -4771,12 +5705,14 @@ pub unsafe extern "C" fn cuMemPoolImportPointer(
     pool: CUmemoryPool,
     shareData: *mut CUmemPoolPtrExportData,
 ) -> CUresult {
-    ::driver::entry("cuMemPoolImportPointer", || {
-        ::driver::api::pool::cuMemPoolImportPointer(
-            unsafe { Out::new(ptr_out, "ptr_out") }?,
-            pool,
-            unsafe { borrow(shareData, "shareData") }?,
-        )
+    ::trace::call!("cuMemPoolImportPointer", (out ptr_out, value pool, value shareData), {
+        ::driver::entry("cuMemPoolImportPointer", || {
+            ::driver::api::pool::cuMemPoolImportPointer(
+                unsafe { Out::new(ptr_out, "ptr_out") }?,
+                pool,
+                unsafe { borrow(shareData, "shareData") }?,
+            )
+        })
     })
 }
 
@@ -4786,7 +5722,9 @@ pub unsafe extern "C" fn cuMemPoolSetAccess(
     map: *const CUmemAccessDesc,
     count: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemPoolSetAccess", || ::driver::api::pool::cuMemPoolSetAccess(pool, map, count))
+    ::trace::call!("cuMemPoolSetAccess", (value pool, value map, value count), {
+        ::driver::entry("cuMemPoolSetAccess", || ::driver::api::pool::cuMemPoolSetAccess(pool, map, count))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4795,12 +5733,16 @@ pub unsafe extern "C" fn cuMemPoolSetAttribute(
     attr: CUmemPool_attribute,
     value: *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuMemPoolSetAttribute", || ::driver::api::pool::cuMemPoolSetAttribute(pool, attr, value))
+    ::trace::call!("cuMemPoolSetAttribute", (value pool, value attr, value value), {
+        ::driver::entry("cuMemPoolSetAttribute", || ::driver::api::pool::cuMemPoolSetAttribute(pool, attr, value))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemPoolTrimTo(pool: CUmemoryPool, minBytesToKeep: usize) -> CUresult {
-    ::driver::entry("cuMemPoolTrimTo", || ::driver::api::pool::cuMemPoolTrimTo(pool, minBytesToKeep))
+    ::trace::call!("cuMemPoolTrimTo", (value pool, value minBytesToKeep), {
+        ::driver::entry("cuMemPoolTrimTo", || ::driver::api::pool::cuMemPoolTrimTo(pool, minBytesToKeep))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4810,8 +5752,10 @@ pub unsafe extern "C" fn cuMemPrefetchAsync(
     dstDevice: CUdevice,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemPrefetchAsync", || {
-        ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream)
+    ::trace::call!("cuMemPrefetchAsync", (value devPtr, value count, value dstDevice, value hStream), {
+        ::driver::entry("cuMemPrefetchAsync", || {
+            ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream)
+        })
     })
 }
 
@@ -4822,8 +5766,10 @@ pub unsafe extern "C" fn cuMemPrefetchAsync_ptsz(
     dstDevice: CUdevice,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemPrefetchAsync_ptsz", || {
-        ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream)
+    ::trace::call!("cuMemPrefetchAsync_ptsz", (value devPtr, value count, value dstDevice, value hStream), {
+        ::driver::entry_per_thread("cuMemPrefetchAsync_ptsz", || {
+            ::driver::api::memory::cuMemPrefetchAsync(devPtr, count, dstDevice, hStream)
+        })
     })
 }
 
@@ -4835,8 +5781,10 @@ pub unsafe extern "C" fn cuMemPrefetchAsync_v2(
     flags: c_uint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemPrefetchAsync_v2", || {
-        ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream)
+    ::trace::call!("cuMemPrefetchAsync_v2", (value devPtr, value count, value flags, value hStream), {
+        ::driver::entry("cuMemPrefetchAsync_v2", || {
+            ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream)
+        })
     })
 }
 
@@ -4848,8 +5796,10 @@ pub unsafe extern "C" fn cuMemPrefetchAsync_v2_ptsz(
     flags: c_uint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemPrefetchAsync_v2_ptsz", || {
-        ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream)
+    ::trace::call!("cuMemPrefetchAsync_v2_ptsz", (value devPtr, value count, value flags, value hStream), {
+        ::driver::entry_per_thread("cuMemPrefetchAsync_v2_ptsz", || {
+            ::driver::api::memory::cuMemPrefetchAsync_v2(devPtr, count, location, flags, hStream)
+        })
     })
 }
 
@@ -4864,17 +5814,21 @@ pub unsafe extern "C" fn cuMemPrefetchBatchAsync(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemPrefetchBatchAsync", || {
-        ::driver::api::memory::cuMemPrefetchBatchAsync(
-            dptrs,
-            sizes,
-            count,
-            prefetchLocs,
-            prefetchLocIdxs,
-            numPrefetchLocs,
-            flags,
-            hStream,
-        )
+    ::trace::call!("cuMemPrefetchBatchAsync", (
+        value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value hStream
+    ), {
+        ::driver::entry("cuMemPrefetchBatchAsync", || {
+            ::driver::api::memory::cuMemPrefetchBatchAsync(
+                dptrs,
+                sizes,
+                count,
+                prefetchLocs,
+                prefetchLocIdxs,
+                numPrefetchLocs,
+                flags,
+                hStream,
+            )
+        })
     })
 }
 
@@ -4889,17 +5843,21 @@ pub unsafe extern "C" fn cuMemPrefetchBatchAsync_ptsz(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemPrefetchBatchAsync_ptsz", || {
-        ::driver::api::memory::cuMemPrefetchBatchAsync(
-            dptrs,
-            sizes,
-            count,
-            prefetchLocs,
-            prefetchLocIdxs,
-            numPrefetchLocs,
-            flags,
-            hStream,
-        )
+    ::trace::call!("cuMemPrefetchBatchAsync_ptsz", (
+        value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value hStream
+    ), {
+        ::driver::entry_per_thread("cuMemPrefetchBatchAsync_ptsz", || {
+            ::driver::api::memory::cuMemPrefetchBatchAsync(
+                dptrs,
+                sizes,
+                count,
+                prefetchLocs,
+                prefetchLocIdxs,
+                numPrefetchLocs,
+                flags,
+                hStream,
+            )
+        })
     })
 }
 
@@ -4911,8 +5869,10 @@ pub unsafe extern "C" fn cuMemRangeGetAttribute(
     devPtr: CUdeviceptr,
     count: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemRangeGetAttribute", || {
-        ::driver::api::memory::cuMemRangeGetAttribute(data, dataSize, attribute, devPtr, count)
+    ::trace::call!("cuMemRangeGetAttribute", (value data, value dataSize, value attribute, value devPtr, value count), {
+        ::driver::entry("cuMemRangeGetAttribute", || {
+            ::driver::api::memory::cuMemRangeGetAttribute(data, dataSize, attribute, devPtr, count)
+        })
     })
 }
 
@@ -4925,21 +5885,27 @@ pub unsafe extern "C" fn cuMemRangeGetAttributes(
     devPtr: CUdeviceptr,
     count: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemRangeGetAttributes", || {
-        ::driver::api::memory::cuMemRangeGetAttributes(
-            data,
-            dataSizes,
-            attributes,
-            numAttributes,
-            devPtr,
-            count,
-        )
+    ::trace::call!("cuMemRangeGetAttributes", (
+        value data, value dataSizes, value attributes, value numAttributes, value devPtr, value count
+    ), {
+        ::driver::entry("cuMemRangeGetAttributes", || {
+            ::driver::api::memory::cuMemRangeGetAttributes(
+                data,
+                dataSizes,
+                attributes,
+                numAttributes,
+                devPtr,
+                count,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemRelease(handle: CUmemGenericAllocationHandle) -> CUresult {
-    ::driver::entry("cuMemRelease", || ::driver::api::virtual_memory::cuMemRelease(handle))
+    ::trace::call!("cuMemRelease", (value handle), {
+        ::driver::entry("cuMemRelease", || ::driver::api::virtual_memory::cuMemRelease(handle))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -4947,11 +5913,13 @@ pub unsafe extern "C" fn cuMemRetainAllocationHandle(
     handle: *mut CUmemGenericAllocationHandle,
     addr: *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuMemRetainAllocationHandle", || {
-        ::driver::api::virtual_memory::cuMemRetainAllocationHandle(
-            unsafe { Out::new(handle, "handle") }?,
-            addr,
-        )
+    ::trace::call!("cuMemRetainAllocationHandle", (out handle, value addr), {
+        ::driver::entry("cuMemRetainAllocationHandle", || {
+            ::driver::api::virtual_memory::cuMemRetainAllocationHandle(
+                unsafe { Out::new(handle, "handle") }?,
+                addr,
+            )
+        })
     })
 }
 
@@ -4962,8 +5930,10 @@ pub unsafe extern "C" fn cuMemSetAccess(
     desc: *const CUmemAccessDesc,
     count: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemSetAccess", || {
-        ::driver::api::virtual_memory::cuMemSetAccess(ptr, size, desc, count)
+    ::trace::call!("cuMemSetAccess", (value ptr, value size, value desc, value count), {
+        ::driver::entry("cuMemSetAccess", || {
+            ::driver::api::virtual_memory::cuMemSetAccess(ptr, size, desc, count)
+        })
     })
 }
 
@@ -4973,95 +5943,127 @@ pub unsafe extern "C" fn cuMemSetMemPool(
     type_: CUmemAllocationType,
     pool: CUmemoryPool,
 ) -> CUresult {
-    ::driver::entry("cuMemSetMemPool", || {
-        ::driver::api::pool::cuMemSetMemPool(unsafe { borrow(location, "location") }?, type_, pool)
+    ::trace::call!("cuMemSetMemPool", (value location, value type_, value pool), {
+        ::driver::entry("cuMemSetMemPool", || {
+            ::driver::api::pool::cuMemSetMemPool(unsafe { borrow(location, "location") }?, type_, pool)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemUnmap(ptr: CUdeviceptr, size: usize) -> CUresult {
-    ::driver::entry("cuMemUnmap", || ::driver::api::virtual_memory::cuMemUnmap(ptr, size))
+    ::trace::call!("cuMemUnmap", (value ptr, value size), {
+        ::driver::entry("cuMemUnmap", || ::driver::api::virtual_memory::cuMemUnmap(ptr, size))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize) -> CUresult {
-    ::driver::entry("cuMemcpy", || ::driver::api::copy::cuMemcpy(dst, src, ByteCount))
+    ::trace::call!("cuMemcpy", (value dst, value src, value ByteCount), {
+        ::driver::entry("cuMemcpy", || ::driver::api::copy::cuMemcpy(dst, src, ByteCount))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2D(pCopy: *const CUDA_MEMCPY2D_v1) -> CUresult {
-    ::driver::entry("cuMemcpy2D", || ::driver::api::old::cuMemcpy2D(unsafe { borrow(pCopy, "pCopy") }?))
+    ::trace::call!("cuMemcpy2D", (value pCopy), {
+        ::driver::entry("cuMemcpy2D", || ::driver::api::old::cuMemcpy2D(unsafe { borrow(pCopy, "pCopy") }?))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DAsync(pCopy: *const CUDA_MEMCPY2D_v1, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemcpy2DAsync", || {
-        ::driver::api::old::cuMemcpy2DAsync(unsafe { borrow(pCopy, "pCopy") }?, hStream)
+    ::trace::call!("cuMemcpy2DAsync", (value pCopy, value hStream), {
+        ::driver::entry("cuMemcpy2DAsync", || {
+            ::driver::api::old::cuMemcpy2DAsync(unsafe { borrow(pCopy, "pCopy") }?, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DAsync_v2(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemcpy2DAsync_v2", || ::driver::api::copy::cuMemcpy2DAsync_v2(pCopy, hStream))
+    ::trace::call!("cuMemcpy2DAsync_v2", (value pCopy, value hStream), {
+        ::driver::entry("cuMemcpy2DAsync_v2", || ::driver::api::copy::cuMemcpy2DAsync_v2(pCopy, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY2D, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy2DAsync_v2_ptsz", || {
-        ::driver::api::copy::cuMemcpy2DAsync_v2(pCopy, hStream)
+    ::trace::call!("cuMemcpy2DAsync_v2_ptsz", (value pCopy, value hStream), {
+        ::driver::entry_per_thread("cuMemcpy2DAsync_v2_ptsz", || {
+            ::driver::api::copy::cuMemcpy2DAsync_v2(pCopy, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DUnaligned(pCopy: *const CUDA_MEMCPY2D_v1) -> CUresult {
-    ::driver::entry("cuMemcpy2DUnaligned", || {
-        ::driver::api::old::cuMemcpy2DUnaligned(unsafe { borrow(pCopy, "pCopy") }?)
+    ::trace::call!("cuMemcpy2DUnaligned", (value pCopy), {
+        ::driver::entry("cuMemcpy2DUnaligned", || {
+            ::driver::api::old::cuMemcpy2DUnaligned(unsafe { borrow(pCopy, "pCopy") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    ::driver::entry("cuMemcpy2DUnaligned_v2", || ::driver::api::copy::cuMemcpy2DUnaligned_v2(pCopy))
+    ::trace::call!("cuMemcpy2DUnaligned_v2", (value pCopy), {
+        ::driver::entry("cuMemcpy2DUnaligned_v2", || ::driver::api::copy::cuMemcpy2DUnaligned_v2(pCopy))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2DUnaligned_v2_ptds(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy2DUnaligned_v2_ptds", || {
-        ::driver::api::copy::cuMemcpy2DUnaligned_v2(pCopy)
+    ::trace::call!("cuMemcpy2DUnaligned_v2_ptds", (value pCopy), {
+        ::driver::entry_per_thread("cuMemcpy2DUnaligned_v2_ptds", || {
+            ::driver::api::copy::cuMemcpy2DUnaligned_v2(pCopy)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2D_v2(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    ::driver::entry("cuMemcpy2D_v2", || ::driver::api::copy::cuMemcpy2D_v2(pCopy))
+    ::trace::call!("cuMemcpy2D_v2", (value pCopy), {
+        ::driver::entry("cuMemcpy2D_v2", || ::driver::api::copy::cuMemcpy2D_v2(pCopy))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy2D_v2_ptds(pCopy: *const CUDA_MEMCPY2D) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy2D_v2_ptds", || ::driver::api::copy::cuMemcpy2D_v2(pCopy))
+    ::trace::call!("cuMemcpy2D_v2_ptds", (value pCopy), {
+        ::driver::entry_per_thread("cuMemcpy2D_v2_ptds", || ::driver::api::copy::cuMemcpy2D_v2(pCopy))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3D(pCopy: *const CUDA_MEMCPY3D_v1) -> CUresult {
-    ::driver::entry("cuMemcpy3D", || ::driver::api::old::cuMemcpy3D(unsafe { borrow(pCopy, "pCopy") }?))
+    ::trace::call!("cuMemcpy3D", (value pCopy), {
+        ::driver::entry("cuMemcpy3D", || ::driver::api::old::cuMemcpy3D(unsafe { borrow(pCopy, "pCopy") }?))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DAsync(pCopy: *const CUDA_MEMCPY3D_v1, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemcpy3DAsync", || {
-        ::driver::api::old::cuMemcpy3DAsync(unsafe { borrow(pCopy, "pCopy") }?, hStream)
+    ::trace::call!("cuMemcpy3DAsync", (value pCopy, value hStream), {
+        ::driver::entry("cuMemcpy3DAsync", || {
+            ::driver::api::old::cuMemcpy3DAsync(unsafe { borrow(pCopy, "pCopy") }?, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> CUresult {
-    ::driver::entry("cuMemcpy3DAsync_v2", || ::driver::api::copy::cuMemcpy3DAsync_v2(pCopy, hStream))
+    ::trace::call!("cuMemcpy3DAsync_v2", (value pCopy, value hStream), {
+        ::driver::entry("cuMemcpy3DAsync_v2", || ::driver::api::copy::cuMemcpy3DAsync_v2(pCopy, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DAsync_v2_ptsz(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy3DAsync_v2_ptsz", || {
-        ::driver::api::copy::cuMemcpy3DAsync_v2(pCopy, hStream)
+    ::trace::call!("cuMemcpy3DAsync_v2_ptsz", (value pCopy, value hStream), {
+        ::driver::entry_per_thread("cuMemcpy3DAsync_v2_ptsz", || {
+            ::driver::api::copy::cuMemcpy3DAsync_v2(pCopy, hStream)
+        })
     })
 }
 
@@ -5073,14 +6075,16 @@ pub unsafe extern "C" fn cuMemcpy3DBatchAsync(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpy3DBatchAsync", || {
-        ::driver::api::batch_copy::cuMemcpy3DBatchAsync(
-            numOps,
-            opList,
-            unsafe { OptOut::new(failIdx) },
-            flags,
-            hStream,
-        )
+    ::trace::call!("cuMemcpy3DBatchAsync", (value numOps, value opList, out failIdx, value flags, value hStream), {
+        ::driver::entry("cuMemcpy3DBatchAsync", || {
+            ::driver::api::batch_copy::cuMemcpy3DBatchAsync(
+                numOps,
+                opList,
+                unsafe { OptOut::new(failIdx) },
+                flags,
+                hStream,
+            )
+        })
     })
 }
 
@@ -5092,14 +6096,16 @@ pub unsafe extern "C" fn cuMemcpy3DBatchAsync_ptsz(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy3DBatchAsync_ptsz", || {
-        ::driver::api::batch_copy::cuMemcpy3DBatchAsync(
-            numOps,
-            opList,
-            unsafe { OptOut::new(failIdx) },
-            flags,
-            hStream,
-        )
+    ::trace::call!("cuMemcpy3DBatchAsync_ptsz", (value numOps, value opList, out failIdx, value flags, value hStream), {
+        ::driver::entry_per_thread("cuMemcpy3DBatchAsync_ptsz", || {
+            ::driver::api::batch_copy::cuMemcpy3DBatchAsync(
+                numOps,
+                opList,
+                unsafe { OptOut::new(failIdx) },
+                flags,
+                hStream,
+            )
+        })
     })
 }
 
@@ -5110,8 +6116,10 @@ pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpy3DBatchAsync_v2", || {
-        ::driver::api::batch_copy::cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream)
+    ::trace::call!("cuMemcpy3DBatchAsync_v2", (value numOps, value opList, value flags, value hStream), {
+        ::driver::entry("cuMemcpy3DBatchAsync_v2", || {
+            ::driver::api::batch_copy::cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream)
+        })
     })
 }
 
@@ -5122,14 +6130,18 @@ pub unsafe extern "C" fn cuMemcpy3DBatchAsync_v2_ptsz(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy3DBatchAsync_v2_ptsz", || {
-        ::driver::api::batch_copy::cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream)
+    ::trace::call!("cuMemcpy3DBatchAsync_v2_ptsz", (value numOps, value opList, value flags, value hStream), {
+        ::driver::entry_per_thread("cuMemcpy3DBatchAsync_v2_ptsz", || {
+            ::driver::api::batch_copy::cuMemcpy3DBatchAsync_v2(numOps, opList, flags, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DPeer(pCopy: *const CUDA_MEMCPY3D_PEER) -> CUresult {
-    ::driver::entry("cuMemcpy3DPeer", || ::driver::api::copy::cuMemcpy3DPeer(pCopy))
+    ::trace::call!("cuMemcpy3DPeer", (value pCopy), {
+        ::driver::entry("cuMemcpy3DPeer", || ::driver::api::copy::cuMemcpy3DPeer(pCopy))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5137,7 +6149,9 @@ pub unsafe extern "C" fn cuMemcpy3DPeerAsync(
     pCopy: *const CUDA_MEMCPY3D_PEER,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpy3DPeerAsync", || ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream))
+    ::trace::call!("cuMemcpy3DPeerAsync", (value pCopy, value hStream), {
+        ::driver::entry("cuMemcpy3DPeerAsync", || ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5145,14 +6159,18 @@ pub unsafe extern "C" fn cuMemcpy3DPeerAsync_ptsz(
     pCopy: *const CUDA_MEMCPY3D_PEER,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy3DPeerAsync_ptsz", || {
-        ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream)
+    ::trace::call!("cuMemcpy3DPeerAsync_ptsz", (value pCopy, value hStream), {
+        ::driver::entry_per_thread("cuMemcpy3DPeerAsync_ptsz", || {
+            ::driver::api::copy::cuMemcpy3DPeerAsync(pCopy, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3DPeer_ptds(pCopy: *const CUDA_MEMCPY3D_PEER) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy3DPeer_ptds", || ::driver::api::copy::cuMemcpy3DPeer(pCopy))
+    ::trace::call!("cuMemcpy3DPeer_ptds", (value pCopy), {
+        ::driver::entry_per_thread("cuMemcpy3DPeer_ptds", || ::driver::api::copy::cuMemcpy3DPeer(pCopy))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5161,8 +6179,10 @@ pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpy3DWithAttributesAsync", || {
-        ::driver::api::batch_copy::cuMemcpy3DWithAttributesAsync(op, flags, hStream)
+    ::trace::call!("cuMemcpy3DWithAttributesAsync", (value op, value flags, value hStream), {
+        ::driver::entry("cuMemcpy3DWithAttributesAsync", || {
+            ::driver::api::batch_copy::cuMemcpy3DWithAttributesAsync(op, flags, hStream)
+        })
     })
 }
 
@@ -5172,19 +6192,25 @@ pub unsafe extern "C" fn cuMemcpy3DWithAttributesAsync_ptsz(
     flags: c_ulonglong,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy3DWithAttributesAsync_ptsz", || {
-        ::driver::api::batch_copy::cuMemcpy3DWithAttributesAsync(op, flags, hStream)
+    ::trace::call!("cuMemcpy3DWithAttributesAsync_ptsz", (value op, value flags, value hStream), {
+        ::driver::entry_per_thread("cuMemcpy3DWithAttributesAsync_ptsz", || {
+            ::driver::api::batch_copy::cuMemcpy3DWithAttributesAsync(op, flags, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3D_v2(pCopy: *const CUDA_MEMCPY3D) -> CUresult {
-    ::driver::entry("cuMemcpy3D_v2", || ::driver::api::copy::cuMemcpy3D_v2(pCopy))
+    ::trace::call!("cuMemcpy3D_v2", (value pCopy), {
+        ::driver::entry("cuMemcpy3D_v2", || ::driver::api::copy::cuMemcpy3D_v2(pCopy))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy3D_v2_ptds(pCopy: *const CUDA_MEMCPY3D) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy3D_v2_ptds", || ::driver::api::copy::cuMemcpy3D_v2(pCopy))
+    ::trace::call!("cuMemcpy3D_v2_ptds", (value pCopy), {
+        ::driver::entry_per_thread("cuMemcpy3D_v2_ptds", || ::driver::api::copy::cuMemcpy3D_v2(pCopy))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5194,7 +6220,9 @@ pub unsafe extern "C" fn cuMemcpyAsync(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyAsync", || ::driver::api::copy::cuMemcpyAsync(dst, src, ByteCount, hStream))
+    ::trace::call!("cuMemcpyAsync", (value dst, value src, value ByteCount, value hStream), {
+        ::driver::entry("cuMemcpyAsync", || ::driver::api::copy::cuMemcpyAsync(dst, src, ByteCount, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5204,8 +6232,10 @@ pub unsafe extern "C" fn cuMemcpyAsync_ptsz(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyAsync_ptsz", || {
-        ::driver::api::copy::cuMemcpyAsync(dst, src, ByteCount, hStream)
+    ::trace::call!("cuMemcpyAsync_ptsz", (value dst, value src, value ByteCount, value hStream), {
+        ::driver::entry_per_thread("cuMemcpyAsync_ptsz", || {
+            ::driver::api::copy::cuMemcpyAsync(dst, src, ByteCount, hStream)
+        })
     })
 }
 
@@ -5217,8 +6247,12 @@ pub unsafe extern "C" fn cuMemcpyAtoA(
     srcOffset: c_uint,
     ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyAtoA", || {
-        ::driver::api::old::cuMemcpyAtoA(dstArray, dstOffset, srcArray, srcOffset, ByteCount)
+    ::trace::call!("cuMemcpyAtoA", (
+        value dstArray, value dstOffset, value srcArray, value srcOffset, value ByteCount
+    ), {
+        ::driver::entry("cuMemcpyAtoA", || {
+            ::driver::api::old::cuMemcpyAtoA(dstArray, dstOffset, srcArray, srcOffset, ByteCount)
+        })
     })
 }
 
@@ -5230,8 +6264,12 @@ pub unsafe extern "C" fn cuMemcpyAtoA_v2(
     srcOffset: usize,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyAtoA_v2", || {
-        ::driver::api::array::cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount)
+    ::trace::call!("cuMemcpyAtoA_v2", (
+        value dstArray, value dstOffset, value srcArray, value srcOffset, value ByteCount
+    ), {
+        ::driver::entry("cuMemcpyAtoA_v2", || {
+            ::driver::api::array::cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount)
+        })
     })
 }
 
@@ -5243,8 +6281,12 @@ pub unsafe extern "C" fn cuMemcpyAtoA_v2_ptds(
     srcOffset: usize,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyAtoA_v2_ptds", || {
-        ::driver::api::array::cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount)
+    ::trace::call!("cuMemcpyAtoA_v2_ptds", (
+        value dstArray, value dstOffset, value srcArray, value srcOffset, value ByteCount
+    ), {
+        ::driver::entry_per_thread("cuMemcpyAtoA_v2_ptds", || {
+            ::driver::api::array::cuMemcpyAtoA_v2(dstArray, dstOffset, srcArray, srcOffset, ByteCount)
+        })
     })
 }
 
@@ -5255,8 +6297,10 @@ pub unsafe extern "C" fn cuMemcpyAtoD(
     srcOffset: c_uint,
     ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyAtoD", || {
-        ::driver::api::old::cuMemcpyAtoD(dstDevice, srcArray, srcOffset, ByteCount)
+    ::trace::call!("cuMemcpyAtoD", (value dstDevice, value srcArray, value srcOffset, value ByteCount), {
+        ::driver::entry("cuMemcpyAtoD", || {
+            ::driver::api::old::cuMemcpyAtoD(dstDevice, srcArray, srcOffset, ByteCount)
+        })
     })
 }
 
@@ -5267,8 +6311,10 @@ pub unsafe extern "C" fn cuMemcpyAtoD_v2(
     srcOffset: usize,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyAtoD_v2", || {
-        ::driver::api::array::cuMemcpyAtoD_v2(dstDevice, srcArray, srcOffset, ByteCount)
+    ::trace::call!("cuMemcpyAtoD_v2", (value dstDevice, value srcArray, value srcOffset, value ByteCount), {
+        ::driver::entry("cuMemcpyAtoD_v2", || {
+            ::driver::api::array::cuMemcpyAtoD_v2(dstDevice, srcArray, srcOffset, ByteCount)
+        })
     })
 }
 
@@ -5279,8 +6325,10 @@ pub unsafe extern "C" fn cuMemcpyAtoD_v2_ptds(
     srcOffset: usize,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyAtoD_v2_ptds", || {
-        ::driver::api::array::cuMemcpyAtoD_v2(dstDevice, srcArray, srcOffset, ByteCount)
+    ::trace::call!("cuMemcpyAtoD_v2_ptds", (value dstDevice, value srcArray, value srcOffset, value ByteCount), {
+        ::driver::entry_per_thread("cuMemcpyAtoD_v2_ptds", || {
+            ::driver::api::array::cuMemcpyAtoD_v2(dstDevice, srcArray, srcOffset, ByteCount)
+        })
     })
 }
 
@@ -5291,8 +6339,10 @@ pub unsafe extern "C" fn cuMemcpyAtoH(
     srcOffset: c_uint,
     ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyAtoH", || {
-        ::driver::api::old::cuMemcpyAtoH(dstHost, srcArray, srcOffset, ByteCount)
+    ::trace::call!("cuMemcpyAtoH", (value dstHost, value srcArray, value srcOffset, value ByteCount), {
+        ::driver::entry("cuMemcpyAtoH", || {
+            ::driver::api::old::cuMemcpyAtoH(dstHost, srcArray, srcOffset, ByteCount)
+        })
     })
 }
 
@@ -5304,8 +6354,12 @@ pub unsafe extern "C" fn cuMemcpyAtoHAsync(
     ByteCount: c_uint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyAtoHAsync", || {
-        ::driver::api::old::cuMemcpyAtoHAsync(dstHost, srcArray, srcOffset, ByteCount, hStream)
+    ::trace::call!("cuMemcpyAtoHAsync", (
+        value dstHost, value srcArray, value srcOffset, value ByteCount, value hStream
+    ), {
+        ::driver::entry("cuMemcpyAtoHAsync", || {
+            ::driver::api::old::cuMemcpyAtoHAsync(dstHost, srcArray, srcOffset, ByteCount, hStream)
+        })
     })
 }
 
@@ -5317,8 +6371,12 @@ pub unsafe extern "C" fn cuMemcpyAtoHAsync_v2(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyAtoHAsync_v2", || {
-        ::driver::api::array::cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream)
+    ::trace::call!("cuMemcpyAtoHAsync_v2", (
+        value dstHost, value srcArray, value srcOffset, value ByteCount, value hStream
+    ), {
+        ::driver::entry("cuMemcpyAtoHAsync_v2", || {
+            ::driver::api::array::cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream)
+        })
     })
 }
 
@@ -5330,8 +6388,12 @@ pub unsafe extern "C" fn cuMemcpyAtoHAsync_v2_ptsz(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyAtoHAsync_v2_ptsz", || {
-        ::driver::api::array::cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream)
+    ::trace::call!("cuMemcpyAtoHAsync_v2_ptsz", (
+        value dstHost, value srcArray, value srcOffset, value ByteCount, value hStream
+    ), {
+        ::driver::entry_per_thread("cuMemcpyAtoHAsync_v2_ptsz", || {
+            ::driver::api::array::cuMemcpyAtoHAsync_v2(dstHost, srcArray, srcOffset, ByteCount, hStream)
+        })
     })
 }
 
@@ -5342,8 +6404,10 @@ pub unsafe extern "C" fn cuMemcpyAtoH_v2(
     srcOffset: usize,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyAtoH_v2", || {
-        ::driver::api::array::cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount)
+    ::trace::call!("cuMemcpyAtoH_v2", (value dstHost, value srcArray, value srcOffset, value ByteCount), {
+        ::driver::entry("cuMemcpyAtoH_v2", || {
+            ::driver::api::array::cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount)
+        })
     })
 }
 
@@ -5354,8 +6418,10 @@ pub unsafe extern "C" fn cuMemcpyAtoH_v2_ptds(
     srcOffset: usize,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyAtoH_v2_ptds", || {
-        ::driver::api::array::cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount)
+    ::trace::call!("cuMemcpyAtoH_v2_ptds", (value dstHost, value srcArray, value srcOffset, value ByteCount), {
+        ::driver::entry_per_thread("cuMemcpyAtoH_v2_ptds", || {
+            ::driver::api::array::cuMemcpyAtoH_v2(dstHost, srcArray, srcOffset, ByteCount)
+        })
     })
 }
 
@@ -5371,18 +6437,22 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync(
     failIdx: *mut usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyBatchAsync", || {
-        ::driver::api::batch_copy::cuMemcpyBatchAsync(
-            dsts,
-            srcs,
-            sizes,
-            count,
-            attrs,
-            attrsIdxs,
-            numAttrs,
-            unsafe { OptOut::new(failIdx) },
-            hStream,
-        )
+    ::trace::call!("cuMemcpyBatchAsync", (
+        value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, out failIdx, value hStream
+    ), {
+        ::driver::entry("cuMemcpyBatchAsync", || {
+            ::driver::api::batch_copy::cuMemcpyBatchAsync(
+                dsts,
+                srcs,
+                sizes,
+                count,
+                attrs,
+                attrsIdxs,
+                numAttrs,
+                unsafe { OptOut::new(failIdx) },
+                hStream,
+            )
+        })
     })
 }
 
@@ -5398,18 +6468,22 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_ptsz(
     failIdx: *mut usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyBatchAsync_ptsz", || {
-        ::driver::api::batch_copy::cuMemcpyBatchAsync(
-            dsts,
-            srcs,
-            sizes,
-            count,
-            attrs,
-            attrsIdxs,
-            numAttrs,
-            unsafe { OptOut::new(failIdx) },
-            hStream,
-        )
+    ::trace::call!("cuMemcpyBatchAsync_ptsz", (
+        value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, out failIdx, value hStream
+    ), {
+        ::driver::entry_per_thread("cuMemcpyBatchAsync_ptsz", || {
+            ::driver::api::batch_copy::cuMemcpyBatchAsync(
+                dsts,
+                srcs,
+                sizes,
+                count,
+                attrs,
+                attrsIdxs,
+                numAttrs,
+                unsafe { OptOut::new(failIdx) },
+                hStream,
+            )
+        })
     })
 }
 
@@ -5424,17 +6498,21 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_v2(
     numAttrs: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyBatchAsync_v2", || {
-        ::driver::api::batch_copy::cuMemcpyBatchAsync_v2(
-            dsts,
-            srcs,
-            sizes,
-            count,
-            attrs,
-            attrsIdxs,
-            numAttrs,
-            hStream,
-        )
+    ::trace::call!("cuMemcpyBatchAsync_v2", (
+        value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, value hStream
+    ), {
+        ::driver::entry("cuMemcpyBatchAsync_v2", || {
+            ::driver::api::batch_copy::cuMemcpyBatchAsync_v2(
+                dsts,
+                srcs,
+                sizes,
+                count,
+                attrs,
+                attrsIdxs,
+                numAttrs,
+                hStream,
+            )
+        })
     })
 }
 
@@ -5449,17 +6527,21 @@ pub unsafe extern "C" fn cuMemcpyBatchAsync_v2_ptsz(
     numAttrs: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyBatchAsync_v2_ptsz", || {
-        ::driver::api::batch_copy::cuMemcpyBatchAsync_v2(
-            dsts,
-            srcs,
-            sizes,
-            count,
-            attrs,
-            attrsIdxs,
-            numAttrs,
-            hStream,
-        )
+    ::trace::call!("cuMemcpyBatchAsync_v2_ptsz", (
+        value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, value hStream
+    ), {
+        ::driver::entry_per_thread("cuMemcpyBatchAsync_v2_ptsz", || {
+            ::driver::api::batch_copy::cuMemcpyBatchAsync_v2(
+                dsts,
+                srcs,
+                sizes,
+                count,
+                attrs,
+                attrsIdxs,
+                numAttrs,
+                hStream,
+            )
+        })
     })
 }
 
@@ -5470,8 +6552,10 @@ pub unsafe extern "C" fn cuMemcpyDtoA(
     srcDevice: CUdeviceptr_v1,
     ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyDtoA", || {
-        ::driver::api::old::cuMemcpyDtoA(dstArray, dstOffset, srcDevice, ByteCount)
+    ::trace::call!("cuMemcpyDtoA", (value dstArray, value dstOffset, value srcDevice, value ByteCount), {
+        ::driver::entry("cuMemcpyDtoA", || {
+            ::driver::api::old::cuMemcpyDtoA(dstArray, dstOffset, srcDevice, ByteCount)
+        })
     })
 }
 
@@ -5482,8 +6566,10 @@ pub unsafe extern "C" fn cuMemcpyDtoA_v2(
     srcDevice: CUdeviceptr,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyDtoA_v2", || {
-        ::driver::api::array::cuMemcpyDtoA_v2(dstArray, dstOffset, srcDevice, ByteCount)
+    ::trace::call!("cuMemcpyDtoA_v2", (value dstArray, value dstOffset, value srcDevice, value ByteCount), {
+        ::driver::entry("cuMemcpyDtoA_v2", || {
+            ::driver::api::array::cuMemcpyDtoA_v2(dstArray, dstOffset, srcDevice, ByteCount)
+        })
     })
 }
 
@@ -5494,8 +6580,10 @@ pub unsafe extern "C" fn cuMemcpyDtoA_v2_ptds(
     srcDevice: CUdeviceptr,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyDtoA_v2_ptds", || {
-        ::driver::api::array::cuMemcpyDtoA_v2(dstArray, dstOffset, srcDevice, ByteCount)
+    ::trace::call!("cuMemcpyDtoA_v2_ptds", (value dstArray, value dstOffset, value srcDevice, value ByteCount), {
+        ::driver::entry_per_thread("cuMemcpyDtoA_v2_ptds", || {
+            ::driver::api::array::cuMemcpyDtoA_v2(dstArray, dstOffset, srcDevice, ByteCount)
+        })
     })
 }
 
@@ -5505,7 +6593,9 @@ pub unsafe extern "C" fn cuMemcpyDtoD(
     srcDevice: CUdeviceptr_v1,
     ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyDtoD", || ::driver::api::old::cuMemcpyDtoD(dstDevice, srcDevice, ByteCount))
+    ::trace::call!("cuMemcpyDtoD", (value dstDevice, value srcDevice, value ByteCount), {
+        ::driver::entry("cuMemcpyDtoD", || ::driver::api::old::cuMemcpyDtoD(dstDevice, srcDevice, ByteCount))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5515,8 +6605,10 @@ pub unsafe extern "C" fn cuMemcpyDtoDAsync(
     ByteCount: c_uint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyDtoDAsync", || {
-        ::driver::api::old::cuMemcpyDtoDAsync(dstDevice, srcDevice, ByteCount, hStream)
+    ::trace::call!("cuMemcpyDtoDAsync", (value dstDevice, value srcDevice, value ByteCount, value hStream), {
+        ::driver::entry("cuMemcpyDtoDAsync", || {
+            ::driver::api::old::cuMemcpyDtoDAsync(dstDevice, srcDevice, ByteCount, hStream)
+        })
     })
 }
 
@@ -5527,8 +6619,10 @@ pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyDtoDAsync_v2", || {
-        ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream)
+    ::trace::call!("cuMemcpyDtoDAsync_v2", (value dstDevice, value srcDevice, value ByteCount, value hStream), {
+        ::driver::entry("cuMemcpyDtoDAsync_v2", || {
+            ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream)
+        })
     })
 }
 
@@ -5539,8 +6633,10 @@ pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2_ptsz(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyDtoDAsync_v2_ptsz", || {
-        ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream)
+    ::trace::call!("cuMemcpyDtoDAsync_v2_ptsz", (value dstDevice, value srcDevice, value ByteCount, value hStream), {
+        ::driver::entry_per_thread("cuMemcpyDtoDAsync_v2_ptsz", || {
+            ::driver::api::copy::cuMemcpyDtoDAsync_v2(dstDevice, srcDevice, ByteCount, hStream)
+        })
     })
 }
 
@@ -5550,8 +6646,10 @@ pub unsafe extern "C" fn cuMemcpyDtoD_v2(
     srcDevice: CUdeviceptr,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyDtoD_v2", || {
-        ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount)
+    ::trace::call!("cuMemcpyDtoD_v2", (value dstDevice, value srcDevice, value ByteCount), {
+        ::driver::entry("cuMemcpyDtoD_v2", || {
+            ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount)
+        })
     })
 }
 
@@ -5561,8 +6659,10 @@ pub unsafe extern "C" fn cuMemcpyDtoD_v2_ptds(
     srcDevice: CUdeviceptr,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyDtoD_v2_ptds", || {
-        ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount)
+    ::trace::call!("cuMemcpyDtoD_v2_ptds", (value dstDevice, value srcDevice, value ByteCount), {
+        ::driver::entry_per_thread("cuMemcpyDtoD_v2_ptds", || {
+            ::driver::api::copy::cuMemcpyDtoD_v2(dstDevice, srcDevice, ByteCount)
+        })
     })
 }
 
@@ -5572,7 +6672,9 @@ pub unsafe extern "C" fn cuMemcpyDtoH(
     srcDevice: CUdeviceptr_v1,
     ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyDtoH", || ::driver::api::old::cuMemcpyDtoH(dstHost, srcDevice, ByteCount))
+    ::trace::call!("cuMemcpyDtoH", (value dstHost, value srcDevice, value ByteCount), {
+        ::driver::entry("cuMemcpyDtoH", || ::driver::api::old::cuMemcpyDtoH(dstHost, srcDevice, ByteCount))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5582,8 +6684,10 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync(
     ByteCount: c_uint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyDtoHAsync", || {
-        ::driver::api::old::cuMemcpyDtoHAsync(dstHost, srcDevice, ByteCount, hStream)
+    ::trace::call!("cuMemcpyDtoHAsync", (value dstHost, value srcDevice, value ByteCount, value hStream), {
+        ::driver::entry("cuMemcpyDtoHAsync", || {
+            ::driver::api::old::cuMemcpyDtoHAsync(dstHost, srcDevice, ByteCount, hStream)
+        })
     })
 }
 
@@ -5594,8 +6698,10 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyDtoHAsync_v2", || {
-        ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream)
+    ::trace::call!("cuMemcpyDtoHAsync_v2", (value dstHost, value srcDevice, value ByteCount, value hStream), {
+        ::driver::entry("cuMemcpyDtoHAsync_v2", || {
+            ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream)
+        })
     })
 }
 
@@ -5606,8 +6712,10 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2_ptsz(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyDtoHAsync_v2_ptsz", || {
-        ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream)
+    ::trace::call!("cuMemcpyDtoHAsync_v2_ptsz", (value dstHost, value srcDevice, value ByteCount, value hStream), {
+        ::driver::entry_per_thread("cuMemcpyDtoHAsync_v2_ptsz", || {
+            ::driver::api::copy::cuMemcpyDtoHAsync_v2(dstHost, srcDevice, ByteCount, hStream)
+        })
     })
 }
 
@@ -5617,7 +6725,9 @@ pub unsafe extern "C" fn cuMemcpyDtoH_v2(
     srcDevice: CUdeviceptr,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyDtoH_v2", || ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount))
+    ::trace::call!("cuMemcpyDtoH_v2", (value dstHost, value srcDevice, value ByteCount), {
+        ::driver::entry("cuMemcpyDtoH_v2", || ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5626,8 +6736,10 @@ pub unsafe extern "C" fn cuMemcpyDtoH_v2_ptds(
     srcDevice: CUdeviceptr,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyDtoH_v2_ptds", || {
-        ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount)
+    ::trace::call!("cuMemcpyDtoH_v2_ptds", (value dstHost, value srcDevice, value ByteCount), {
+        ::driver::entry_per_thread("cuMemcpyDtoH_v2_ptds", || {
+            ::driver::api::copy::cuMemcpyDtoH_v2(dstHost, srcDevice, ByteCount)
+        })
     })
 }
 
@@ -5638,8 +6750,10 @@ pub unsafe extern "C" fn cuMemcpyHtoA(
     srcHost: *const c_void,
     ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyHtoA", || {
-        ::driver::api::old::cuMemcpyHtoA(dstArray, dstOffset, srcHost, ByteCount)
+    ::trace::call!("cuMemcpyHtoA", (value dstArray, value dstOffset, value srcHost, value ByteCount), {
+        ::driver::entry("cuMemcpyHtoA", || {
+            ::driver::api::old::cuMemcpyHtoA(dstArray, dstOffset, srcHost, ByteCount)
+        })
     })
 }
 
@@ -5651,8 +6765,12 @@ pub unsafe extern "C" fn cuMemcpyHtoAAsync(
     ByteCount: c_uint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyHtoAAsync", || {
-        ::driver::api::old::cuMemcpyHtoAAsync(dstArray, dstOffset, srcHost, ByteCount, hStream)
+    ::trace::call!("cuMemcpyHtoAAsync", (
+        value dstArray, value dstOffset, value srcHost, value ByteCount, value hStream
+    ), {
+        ::driver::entry("cuMemcpyHtoAAsync", || {
+            ::driver::api::old::cuMemcpyHtoAAsync(dstArray, dstOffset, srcHost, ByteCount, hStream)
+        })
     })
 }
 
@@ -5664,8 +6782,12 @@ pub unsafe extern "C" fn cuMemcpyHtoAAsync_v2(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyHtoAAsync_v2", || {
-        ::driver::api::array::cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream)
+    ::trace::call!("cuMemcpyHtoAAsync_v2", (
+        value dstArray, value dstOffset, value srcHost, value ByteCount, value hStream
+    ), {
+        ::driver::entry("cuMemcpyHtoAAsync_v2", || {
+            ::driver::api::array::cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream)
+        })
     })
 }
 
@@ -5677,8 +6799,12 @@ pub unsafe extern "C" fn cuMemcpyHtoAAsync_v2_ptsz(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyHtoAAsync_v2_ptsz", || {
-        ::driver::api::array::cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream)
+    ::trace::call!("cuMemcpyHtoAAsync_v2_ptsz", (
+        value dstArray, value dstOffset, value srcHost, value ByteCount, value hStream
+    ), {
+        ::driver::entry_per_thread("cuMemcpyHtoAAsync_v2_ptsz", || {
+            ::driver::api::array::cuMemcpyHtoAAsync_v2(dstArray, dstOffset, srcHost, ByteCount, hStream)
+        })
     })
 }
 
@@ -5689,8 +6815,10 @@ pub unsafe extern "C" fn cuMemcpyHtoA_v2(
     srcHost: *const c_void,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyHtoA_v2", || {
-        ::driver::api::array::cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount)
+    ::trace::call!("cuMemcpyHtoA_v2", (value dstArray, value dstOffset, value srcHost, value ByteCount), {
+        ::driver::entry("cuMemcpyHtoA_v2", || {
+            ::driver::api::array::cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount)
+        })
     })
 }
 
@@ -5701,8 +6829,10 @@ pub unsafe extern "C" fn cuMemcpyHtoA_v2_ptds(
     srcHost: *const c_void,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyHtoA_v2_ptds", || {
-        ::driver::api::array::cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount)
+    ::trace::call!("cuMemcpyHtoA_v2_ptds", (value dstArray, value dstOffset, value srcHost, value ByteCount), {
+        ::driver::entry_per_thread("cuMemcpyHtoA_v2_ptds", || {
+            ::driver::api::array::cuMemcpyHtoA_v2(dstArray, dstOffset, srcHost, ByteCount)
+        })
     })
 }
 
@@ -5712,7 +6842,9 @@ pub unsafe extern "C" fn cuMemcpyHtoD(
     srcHost: *const c_void,
     ByteCount: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyHtoD", || ::driver::api::old::cuMemcpyHtoD(dstDevice, srcHost, ByteCount))
+    ::trace::call!("cuMemcpyHtoD", (value dstDevice, value srcHost, value ByteCount), {
+        ::driver::entry("cuMemcpyHtoD", || ::driver::api::old::cuMemcpyHtoD(dstDevice, srcHost, ByteCount))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5722,8 +6854,10 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync(
     ByteCount: c_uint,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyHtoDAsync", || {
-        ::driver::api::old::cuMemcpyHtoDAsync(dstDevice, srcHost, ByteCount, hStream)
+    ::trace::call!("cuMemcpyHtoDAsync", (value dstDevice, value srcHost, value ByteCount, value hStream), {
+        ::driver::entry("cuMemcpyHtoDAsync", || {
+            ::driver::api::old::cuMemcpyHtoDAsync(dstDevice, srcHost, ByteCount, hStream)
+        })
     })
 }
 
@@ -5734,8 +6868,10 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyHtoDAsync_v2", || {
-        ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream)
+    ::trace::call!("cuMemcpyHtoDAsync_v2", (value dstDevice, value srcHost, value ByteCount, value hStream), {
+        ::driver::entry("cuMemcpyHtoDAsync_v2", || {
+            ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream)
+        })
     })
 }
 
@@ -5746,8 +6882,10 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2_ptsz(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyHtoDAsync_v2_ptsz", || {
-        ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream)
+    ::trace::call!("cuMemcpyHtoDAsync_v2_ptsz", (value dstDevice, value srcHost, value ByteCount, value hStream), {
+        ::driver::entry_per_thread("cuMemcpyHtoDAsync_v2_ptsz", || {
+            ::driver::api::copy::cuMemcpyHtoDAsync_v2(dstDevice, srcHost, ByteCount, hStream)
+        })
     })
 }
 
@@ -5757,7 +6895,9 @@ pub unsafe extern "C" fn cuMemcpyHtoD_v2(
     srcHost: *const c_void,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyHtoD_v2", || ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount))
+    ::trace::call!("cuMemcpyHtoD_v2", (value dstDevice, value srcHost, value ByteCount), {
+        ::driver::entry("cuMemcpyHtoD_v2", || ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5766,8 +6906,10 @@ pub unsafe extern "C" fn cuMemcpyHtoD_v2_ptds(
     srcHost: *const c_void,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyHtoD_v2_ptds", || {
-        ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount)
+    ::trace::call!("cuMemcpyHtoD_v2_ptds", (value dstDevice, value srcHost, value ByteCount), {
+        ::driver::entry_per_thread("cuMemcpyHtoD_v2_ptds", || {
+            ::driver::api::copy::cuMemcpyHtoD_v2(dstDevice, srcHost, ByteCount)
+        })
     })
 }
 
@@ -5779,8 +6921,12 @@ pub unsafe extern "C" fn cuMemcpyPeer(
     srcContext: CUcontext,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyPeer", || {
-        ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount)
+    ::trace::call!("cuMemcpyPeer", (
+        value dstDevice, value dstContext, value srcDevice, value srcContext, value ByteCount
+    ), {
+        ::driver::entry("cuMemcpyPeer", || {
+            ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount)
+        })
     })
 }
 
@@ -5793,15 +6939,19 @@ pub unsafe extern "C" fn cuMemcpyPeerAsync(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyPeerAsync", || {
-        ::driver::api::copy::cuMemcpyPeerAsync(
-            dstDevice,
-            dstContext,
-            srcDevice,
-            srcContext,
-            ByteCount,
-            hStream,
-        )
+    ::trace::call!("cuMemcpyPeerAsync", (
+        value dstDevice, value dstContext, value srcDevice, value srcContext, value ByteCount, value hStream
+    ), {
+        ::driver::entry("cuMemcpyPeerAsync", || {
+            ::driver::api::copy::cuMemcpyPeerAsync(
+                dstDevice,
+                dstContext,
+                srcDevice,
+                srcContext,
+                ByteCount,
+                hStream,
+            )
+        })
     })
 }
 
@@ -5814,15 +6964,19 @@ pub unsafe extern "C" fn cuMemcpyPeerAsync_ptsz(
     ByteCount: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyPeerAsync_ptsz", || {
-        ::driver::api::copy::cuMemcpyPeerAsync(
-            dstDevice,
-            dstContext,
-            srcDevice,
-            srcContext,
-            ByteCount,
-            hStream,
-        )
+    ::trace::call!("cuMemcpyPeerAsync_ptsz", (
+        value dstDevice, value dstContext, value srcDevice, value srcContext, value ByteCount, value hStream
+    ), {
+        ::driver::entry_per_thread("cuMemcpyPeerAsync_ptsz", || {
+            ::driver::api::copy::cuMemcpyPeerAsync(
+                dstDevice,
+                dstContext,
+                srcDevice,
+                srcContext,
+                ByteCount,
+                hStream,
+            )
+        })
     })
 }
 
@@ -5834,8 +6988,12 @@ pub unsafe extern "C" fn cuMemcpyPeer_ptds(
     srcContext: CUcontext,
     ByteCount: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyPeer_ptds", || {
-        ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount)
+    ::trace::call!("cuMemcpyPeer_ptds", (
+        value dstDevice, value dstContext, value srcDevice, value srcContext, value ByteCount
+    ), {
+        ::driver::entry_per_thread("cuMemcpyPeer_ptds", || {
+            ::driver::api::copy::cuMemcpyPeer(dstDevice, dstContext, srcDevice, srcContext, ByteCount)
+        })
     })
 }
 
@@ -5847,8 +7005,10 @@ pub unsafe extern "C" fn cuMemcpyWithAttributesAsync(
     attr: *mut CUmemcpyAttributes,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemcpyWithAttributesAsync", || {
-        ::driver::api::batch_copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
+    ::trace::call!("cuMemcpyWithAttributesAsync", (value dst, value src, value size, value attr, value hStream), {
+        ::driver::entry("cuMemcpyWithAttributesAsync", || {
+            ::driver::api::batch_copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
+        })
     })
 }
 
@@ -5860,19 +7020,25 @@ pub unsafe extern "C" fn cuMemcpyWithAttributesAsync_ptsz(
     attr: *mut CUmemcpyAttributes,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpyWithAttributesAsync_ptsz", || {
-        ::driver::api::batch_copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
+    ::trace::call!("cuMemcpyWithAttributesAsync_ptsz", (value dst, value src, value size, value attr, value hStream), {
+        ::driver::entry_per_thread("cuMemcpyWithAttributesAsync_ptsz", || {
+            ::driver::api::batch_copy::cuMemcpyWithAttributesAsync(dst, src, size, attr, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpy_ptds(dst: CUdeviceptr, src: CUdeviceptr, ByteCount: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemcpy_ptds", || ::driver::api::copy::cuMemcpy(dst, src, ByteCount))
+    ::trace::call!("cuMemcpy_ptds", (value dst, value src, value ByteCount), {
+        ::driver::entry_per_thread("cuMemcpy_ptds", || ::driver::api::copy::cuMemcpy(dst, src, ByteCount))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD16(dstDevice: CUdeviceptr_v1, us: c_ushort, N: c_uint) -> CUresult {
-    ::driver::entry("cuMemsetD16", || ::driver::api::old::cuMemsetD16(dstDevice, us, N))
+    ::trace::call!("cuMemsetD16", (value dstDevice, value us, value N), {
+        ::driver::entry("cuMemsetD16", || ::driver::api::old::cuMemsetD16(dstDevice, us, N))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5882,7 +7048,9 @@ pub unsafe extern "C" fn cuMemsetD16Async(
     N: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD16Async", || ::driver::api::memset::cuMemsetD16Async(dstDevice, us, N, hStream))
+    ::trace::call!("cuMemsetD16Async", (value dstDevice, value us, value N, value hStream), {
+        ::driver::entry("cuMemsetD16Async", || ::driver::api::memset::cuMemsetD16Async(dstDevice, us, N, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -5892,20 +7060,26 @@ pub unsafe extern "C" fn cuMemsetD16Async_ptsz(
     N: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD16Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD16Async(dstDevice, us, N, hStream)
+    ::trace::call!("cuMemsetD16Async_ptsz", (value dstDevice, value us, value N, value hStream), {
+        ::driver::entry_per_thread("cuMemsetD16Async_ptsz", || {
+            ::driver::api::memset::cuMemsetD16Async(dstDevice, us, N, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD16_v2(dstDevice: CUdeviceptr, us: c_ushort, N: usize) -> CUresult {
-    ::driver::entry("cuMemsetD16_v2", || ::driver::api::memset::cuMemsetD16_v2(dstDevice, us, N))
+    ::trace::call!("cuMemsetD16_v2", (value dstDevice, value us, value N), {
+        ::driver::entry("cuMemsetD16_v2", || ::driver::api::memset::cuMemsetD16_v2(dstDevice, us, N))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD16_v2_ptds(dstDevice: CUdeviceptr, us: c_ushort, N: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD16_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD16_v2(dstDevice, us, N)
+    ::trace::call!("cuMemsetD16_v2_ptds", (value dstDevice, value us, value N), {
+        ::driver::entry_per_thread("cuMemsetD16_v2_ptds", || {
+            ::driver::api::memset::cuMemsetD16_v2(dstDevice, us, N)
+        })
     })
 }
 
@@ -5917,8 +7091,10 @@ pub unsafe extern "C" fn cuMemsetD2D16(
     Width: c_uint,
     Height: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD2D16", || {
-        ::driver::api::old::cuMemsetD2D16(dstDevice, dstPitch, us, Width, Height)
+    ::trace::call!("cuMemsetD2D16", (value dstDevice, value dstPitch, value us, value Width, value Height), {
+        ::driver::entry("cuMemsetD2D16", || {
+            ::driver::api::old::cuMemsetD2D16(dstDevice, dstPitch, us, Width, Height)
+        })
     })
 }
 
@@ -5931,8 +7107,12 @@ pub unsafe extern "C" fn cuMemsetD2D16Async(
     Height: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD2D16Async", || {
-        ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream)
+    ::trace::call!("cuMemsetD2D16Async", (
+        value dstDevice, value dstPitch, value us, value Width, value Height, value hStream
+    ), {
+        ::driver::entry("cuMemsetD2D16Async", || {
+            ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream)
+        })
     })
 }
 
@@ -5945,8 +7125,12 @@ pub unsafe extern "C" fn cuMemsetD2D16Async_ptsz(
     Height: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D16Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream)
+    ::trace::call!("cuMemsetD2D16Async_ptsz", (
+        value dstDevice, value dstPitch, value us, value Width, value Height, value hStream
+    ), {
+        ::driver::entry_per_thread("cuMemsetD2D16Async_ptsz", || {
+            ::driver::api::memset::cuMemsetD2D16Async(dstDevice, dstPitch, us, Width, Height, hStream)
+        })
     })
 }
 
@@ -5958,8 +7142,10 @@ pub unsafe extern "C" fn cuMemsetD2D16_v2(
     Width: usize,
     Height: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD2D16_v2", || {
-        ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height)
+    ::trace::call!("cuMemsetD2D16_v2", (value dstDevice, value dstPitch, value us, value Width, value Height), {
+        ::driver::entry("cuMemsetD2D16_v2", || {
+            ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height)
+        })
     })
 }
 
@@ -5971,8 +7157,10 @@ pub unsafe extern "C" fn cuMemsetD2D16_v2_ptds(
     Width: usize,
     Height: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D16_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height)
+    ::trace::call!("cuMemsetD2D16_v2_ptds", (value dstDevice, value dstPitch, value us, value Width, value Height), {
+        ::driver::entry_per_thread("cuMemsetD2D16_v2_ptds", || {
+            ::driver::api::memset::cuMemsetD2D16_v2(dstDevice, dstPitch, us, Width, Height)
+        })
     })
 }
 
@@ -5984,8 +7172,10 @@ pub unsafe extern "C" fn cuMemsetD2D32(
     Width: c_uint,
     Height: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD2D32", || {
-        ::driver::api::old::cuMemsetD2D32(dstDevice, dstPitch, ui, Width, Height)
+    ::trace::call!("cuMemsetD2D32", (value dstDevice, value dstPitch, value ui, value Width, value Height), {
+        ::driver::entry("cuMemsetD2D32", || {
+            ::driver::api::old::cuMemsetD2D32(dstDevice, dstPitch, ui, Width, Height)
+        })
     })
 }
 
@@ -5998,8 +7188,12 @@ pub unsafe extern "C" fn cuMemsetD2D32Async(
     Height: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD2D32Async", || {
-        ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream)
+    ::trace::call!("cuMemsetD2D32Async", (
+        value dstDevice, value dstPitch, value ui, value Width, value Height, value hStream
+    ), {
+        ::driver::entry("cuMemsetD2D32Async", || {
+            ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream)
+        })
     })
 }
 
@@ -6012,8 +7206,12 @@ pub unsafe extern "C" fn cuMemsetD2D32Async_ptsz(
     Height: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D32Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream)
+    ::trace::call!("cuMemsetD2D32Async_ptsz", (
+        value dstDevice, value dstPitch, value ui, value Width, value Height, value hStream
+    ), {
+        ::driver::entry_per_thread("cuMemsetD2D32Async_ptsz", || {
+            ::driver::api::memset::cuMemsetD2D32Async(dstDevice, dstPitch, ui, Width, Height, hStream)
+        })
     })
 }
 
@@ -6025,8 +7223,10 @@ pub unsafe extern "C" fn cuMemsetD2D32_v2(
     Width: usize,
     Height: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD2D32_v2", || {
-        ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height)
+    ::trace::call!("cuMemsetD2D32_v2", (value dstDevice, value dstPitch, value ui, value Width, value Height), {
+        ::driver::entry("cuMemsetD2D32_v2", || {
+            ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height)
+        })
     })
 }
 
@@ -6038,8 +7238,10 @@ pub unsafe extern "C" fn cuMemsetD2D32_v2_ptds(
     Width: usize,
     Height: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D32_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height)
+    ::trace::call!("cuMemsetD2D32_v2_ptds", (value dstDevice, value dstPitch, value ui, value Width, value Height), {
+        ::driver::entry_per_thread("cuMemsetD2D32_v2_ptds", || {
+            ::driver::api::memset::cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height)
+        })
     })
 }
 
@@ -6051,8 +7253,10 @@ pub unsafe extern "C" fn cuMemsetD2D8(
     Width: c_uint,
     Height: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD2D8", || {
-        ::driver::api::old::cuMemsetD2D8(dstDevice, dstPitch, uc, Width, Height)
+    ::trace::call!("cuMemsetD2D8", (value dstDevice, value dstPitch, value uc, value Width, value Height), {
+        ::driver::entry("cuMemsetD2D8", || {
+            ::driver::api::old::cuMemsetD2D8(dstDevice, dstPitch, uc, Width, Height)
+        })
     })
 }
 
@@ -6065,8 +7269,12 @@ pub unsafe extern "C" fn cuMemsetD2D8Async(
     Height: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD2D8Async", || {
-        ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream)
+    ::trace::call!("cuMemsetD2D8Async", (
+        value dstDevice, value dstPitch, value uc, value Width, value Height, value hStream
+    ), {
+        ::driver::entry("cuMemsetD2D8Async", || {
+            ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream)
+        })
     })
 }
 
@@ -6079,8 +7287,12 @@ pub unsafe extern "C" fn cuMemsetD2D8Async_ptsz(
     Height: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D8Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream)
+    ::trace::call!("cuMemsetD2D8Async_ptsz", (
+        value dstDevice, value dstPitch, value uc, value Width, value Height, value hStream
+    ), {
+        ::driver::entry_per_thread("cuMemsetD2D8Async_ptsz", || {
+            ::driver::api::memset::cuMemsetD2D8Async(dstDevice, dstPitch, uc, Width, Height, hStream)
+        })
     })
 }
 
@@ -6092,8 +7304,10 @@ pub unsafe extern "C" fn cuMemsetD2D8_v2(
     Width: usize,
     Height: usize,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD2D8_v2", || {
-        ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height)
+    ::trace::call!("cuMemsetD2D8_v2", (value dstDevice, value dstPitch, value uc, value Width, value Height), {
+        ::driver::entry("cuMemsetD2D8_v2", || {
+            ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height)
+        })
     })
 }
 
@@ -6105,14 +7319,18 @@ pub unsafe extern "C" fn cuMemsetD2D8_v2_ptds(
     Width: usize,
     Height: usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD2D8_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height)
+    ::trace::call!("cuMemsetD2D8_v2_ptds", (value dstDevice, value dstPitch, value uc, value Width, value Height), {
+        ::driver::entry_per_thread("cuMemsetD2D8_v2_ptds", || {
+            ::driver::api::memset::cuMemsetD2D8_v2(dstDevice, dstPitch, uc, Width, Height)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD32(dstDevice: CUdeviceptr_v1, ui: c_uint, N: c_uint) -> CUresult {
-    ::driver::entry("cuMemsetD32", || ::driver::api::old::cuMemsetD32(dstDevice, ui, N))
+    ::trace::call!("cuMemsetD32", (value dstDevice, value ui, value N), {
+        ::driver::entry("cuMemsetD32", || ::driver::api::old::cuMemsetD32(dstDevice, ui, N))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6122,7 +7340,9 @@ pub unsafe extern "C" fn cuMemsetD32Async(
     N: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD32Async", || ::driver::api::memset::cuMemsetD32Async(dstDevice, ui, N, hStream))
+    ::trace::call!("cuMemsetD32Async", (value dstDevice, value ui, value N, value hStream), {
+        ::driver::entry("cuMemsetD32Async", || ::driver::api::memset::cuMemsetD32Async(dstDevice, ui, N, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6132,26 +7352,34 @@ pub unsafe extern "C" fn cuMemsetD32Async_ptsz(
     N: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD32Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD32Async(dstDevice, ui, N, hStream)
+    ::trace::call!("cuMemsetD32Async_ptsz", (value dstDevice, value ui, value N, value hStream), {
+        ::driver::entry_per_thread("cuMemsetD32Async_ptsz", || {
+            ::driver::api::memset::cuMemsetD32Async(dstDevice, ui, N, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD32_v2(dstDevice: CUdeviceptr, ui: c_uint, N: usize) -> CUresult {
-    ::driver::entry("cuMemsetD32_v2", || ::driver::api::memset::cuMemsetD32_v2(dstDevice, ui, N))
+    ::trace::call!("cuMemsetD32_v2", (value dstDevice, value ui, value N), {
+        ::driver::entry("cuMemsetD32_v2", || ::driver::api::memset::cuMemsetD32_v2(dstDevice, ui, N))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD32_v2_ptds(dstDevice: CUdeviceptr, ui: c_uint, N: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD32_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD32_v2(dstDevice, ui, N)
+    ::trace::call!("cuMemsetD32_v2_ptds", (value dstDevice, value ui, value N), {
+        ::driver::entry_per_thread("cuMemsetD32_v2_ptds", || {
+            ::driver::api::memset::cuMemsetD32_v2(dstDevice, ui, N)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8(dstDevice: CUdeviceptr_v1, uc: c_uchar, N: c_uint) -> CUresult {
-    ::driver::entry("cuMemsetD8", || ::driver::api::old::cuMemsetD8(dstDevice, uc, N))
+    ::trace::call!("cuMemsetD8", (value dstDevice, value uc, value N), {
+        ::driver::entry("cuMemsetD8", || ::driver::api::old::cuMemsetD8(dstDevice, uc, N))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6161,7 +7389,9 @@ pub unsafe extern "C" fn cuMemsetD8Async(
     N: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuMemsetD8Async", || ::driver::api::memset::cuMemsetD8Async(dstDevice, uc, N, hStream))
+    ::trace::call!("cuMemsetD8Async", (value dstDevice, value uc, value N, value hStream), {
+        ::driver::entry("cuMemsetD8Async", || ::driver::api::memset::cuMemsetD8Async(dstDevice, uc, N, hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6171,20 +7401,26 @@ pub unsafe extern "C" fn cuMemsetD8Async_ptsz(
     N: usize,
     hStream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD8Async_ptsz", || {
-        ::driver::api::memset::cuMemsetD8Async(dstDevice, uc, N, hStream)
+    ::trace::call!("cuMemsetD8Async_ptsz", (value dstDevice, value uc, value N, value hStream), {
+        ::driver::entry_per_thread("cuMemsetD8Async_ptsz", || {
+            ::driver::api::memset::cuMemsetD8Async(dstDevice, uc, N, hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8_v2(dstDevice: CUdeviceptr, uc: c_uchar, N: usize) -> CUresult {
-    ::driver::entry("cuMemsetD8_v2", || ::driver::api::memset::cuMemsetD8_v2(dstDevice, uc, N))
+    ::trace::call!("cuMemsetD8_v2", (value dstDevice, value uc, value N), {
+        ::driver::entry("cuMemsetD8_v2", || ::driver::api::memset::cuMemsetD8_v2(dstDevice, uc, N))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8_v2_ptds(dstDevice: CUdeviceptr, uc: c_uchar, N: usize) -> CUresult {
-    ::driver::entry_per_thread("cuMemsetD8_v2_ptds", || {
-        ::driver::api::memset::cuMemsetD8_v2(dstDevice, uc, N)
+    ::trace::call!("cuMemsetD8_v2_ptds", (value dstDevice, value uc, value N), {
+        ::driver::entry_per_thread("cuMemsetD8_v2_ptds", || {
+            ::driver::api::memset::cuMemsetD8_v2(dstDevice, uc, N)
+        })
     })
 }
 
@@ -6194,19 +7430,23 @@ pub unsafe extern "C" fn cuMipmappedArrayCreate(
     pMipmappedArrayDesc: *const CUDA_ARRAY3D_DESCRIPTOR,
     numMipmapLevels: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMipmappedArrayCreate", || {
-        ::driver::api::array::cuMipmappedArrayCreate(
-            unsafe { Out::new(pHandle, "pHandle") }?,
-            unsafe { borrow(pMipmappedArrayDesc, "pMipmappedArrayDesc") }?,
-            numMipmapLevels,
-        )
+    ::trace::call!("cuMipmappedArrayCreate", (out pHandle, value pMipmappedArrayDesc, value numMipmapLevels), {
+        ::driver::entry("cuMipmappedArrayCreate", || {
+            ::driver::api::array::cuMipmappedArrayCreate(
+                unsafe { Out::new(pHandle, "pHandle") }?,
+                unsafe { borrow(pMipmappedArrayDesc, "pMipmappedArrayDesc") }?,
+                numMipmapLevels,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMipmappedArrayDestroy(hMipmappedArray: CUmipmappedArray) -> CUresult {
-    ::driver::entry("cuMipmappedArrayDestroy", || {
-        ::driver::api::array::cuMipmappedArrayDestroy(hMipmappedArray)
+    ::trace::call!("cuMipmappedArrayDestroy", (value hMipmappedArray), {
+        ::driver::entry("cuMipmappedArrayDestroy", || {
+            ::driver::api::array::cuMipmappedArrayDestroy(hMipmappedArray)
+        })
     })
 }
 
@@ -6216,12 +7456,14 @@ pub unsafe extern "C" fn cuMipmappedArrayGetLevel(
     hMipmappedArray: CUmipmappedArray,
     level: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuMipmappedArrayGetLevel", || {
-        ::driver::api::array::cuMipmappedArrayGetLevel(
-            unsafe { Out::new(pLevelArray, "pLevelArray") }?,
-            hMipmappedArray,
-            level,
-        )
+    ::trace::call!("cuMipmappedArrayGetLevel", (out pLevelArray, value hMipmappedArray, value level), {
+        ::driver::entry("cuMipmappedArrayGetLevel", || {
+            ::driver::api::array::cuMipmappedArrayGetLevel(
+                unsafe { Out::new(pLevelArray, "pLevelArray") }?,
+                hMipmappedArray,
+                level,
+            )
+        })
     })
 }
 
@@ -6231,12 +7473,14 @@ pub unsafe extern "C" fn cuMipmappedArrayGetMemoryRequirements(
     mipmap: CUmipmappedArray,
     device: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuMipmappedArrayGetMemoryRequirements", || {
-        ::driver::api::array::cuMipmappedArrayGetMemoryRequirements(
-            unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
-            mipmap,
-            device,
-        )
+    ::trace::call!("cuMipmappedArrayGetMemoryRequirements", (out memoryRequirements, value mipmap, value device), {
+        ::driver::entry("cuMipmappedArrayGetMemoryRequirements", || {
+            ::driver::api::array::cuMipmappedArrayGetMemoryRequirements(
+                unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
+                mipmap,
+                device,
+            )
+        })
     })
 }
 
@@ -6245,11 +7489,13 @@ pub unsafe extern "C" fn cuMipmappedArrayGetSparseProperties(
     sparseProperties: *mut CUDA_ARRAY_SPARSE_PROPERTIES,
     mipmap: CUmipmappedArray,
 ) -> CUresult {
-    ::driver::entry("cuMipmappedArrayGetSparseProperties", || {
-        ::driver::api::array::cuMipmappedArrayGetSparseProperties(
-            unsafe { Out::new(sparseProperties, "sparseProperties") }?,
-            mipmap,
-        )
+    ::trace::call!("cuMipmappedArrayGetSparseProperties", (out sparseProperties, value mipmap), {
+        ::driver::entry("cuMipmappedArrayGetSparseProperties", || {
+            ::driver::api::array::cuMipmappedArrayGetSparseProperties(
+                unsafe { Out::new(sparseProperties, "sparseProperties") }?,
+                mipmap,
+            )
+        })
     })
 }
 
@@ -6259,8 +7505,10 @@ pub unsafe extern "C" fn cuModuleEnumerateFunctions(
     numFunctions: c_uint,
     mod_: CUmodule,
 ) -> CUresult {
-    ::driver::entry("cuModuleEnumerateFunctions", || {
-        ::driver::api::module::cuModuleEnumerateFunctions(functions, numFunctions, mod_)
+    ::trace::call!("cuModuleEnumerateFunctions", (value functions, value numFunctions, value mod_), {
+        ::driver::entry("cuModuleEnumerateFunctions", || {
+            ::driver::api::module::cuModuleEnumerateFunctions(functions, numFunctions, mod_)
+        })
     })
 }
 
@@ -6270,15 +7518,19 @@ pub unsafe extern "C" fn cuModuleGetFunction(
     hmod: CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    ::driver::entry("cuModuleGetFunction", || {
-        ::driver::api::module::cuModuleGetFunction(unsafe { Out::new(hfunc, "hfunc") }?, hmod, name)
+    ::trace::call!("cuModuleGetFunction", (out hfunc, value hmod, text name), {
+        ::driver::entry("cuModuleGetFunction", || {
+            ::driver::api::module::cuModuleGetFunction(unsafe { Out::new(hfunc, "hfunc") }?, hmod, name)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetFunctionCount(count: *mut c_uint, mod_: CUmodule) -> CUresult {
-    ::driver::entry("cuModuleGetFunctionCount", || {
-        ::driver::api::module::cuModuleGetFunctionCount(unsafe { Out::new(count, "count") }?, mod_)
+    ::trace::call!("cuModuleGetFunctionCount", (out count, value mod_), {
+        ::driver::entry("cuModuleGetFunctionCount", || {
+            ::driver::api::module::cuModuleGetFunctionCount(unsafe { Out::new(count, "count") }?, mod_)
+        })
     })
 }
 
@@ -6289,13 +7541,15 @@ pub unsafe extern "C" fn cuModuleGetGlobal(
     hmod: CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    ::driver::entry("cuModuleGetGlobal", || {
-        ::driver::api::old::cuModuleGetGlobal(
-            unsafe { OptOut::new(dptr) },
-            unsafe { OptOut::new(bytes) },
-            hmod,
-            name,
-        )
+    ::trace::call!("cuModuleGetGlobal", (out dptr, out bytes, value hmod, text name), {
+        ::driver::entry("cuModuleGetGlobal", || {
+            ::driver::api::old::cuModuleGetGlobal(
+                unsafe { OptOut::new(dptr) },
+                unsafe { OptOut::new(bytes) },
+                hmod,
+                name,
+            )
+        })
     })
 }
 
@@ -6306,20 +7560,24 @@ pub unsafe extern "C" fn cuModuleGetGlobal_v2(
     hmod: CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    ::driver::entry("cuModuleGetGlobal_v2", || {
-        ::driver::api::module::cuModuleGetGlobal_v2(
-            unsafe { OptOut::new(dptr) },
-            unsafe { OptOut::new(bytes) },
-            hmod,
-            name,
-        )
+    ::trace::call!("cuModuleGetGlobal_v2", (out dptr, out bytes, value hmod, text name), {
+        ::driver::entry("cuModuleGetGlobal_v2", || {
+            ::driver::api::module::cuModuleGetGlobal_v2(
+                unsafe { OptOut::new(dptr) },
+                unsafe { OptOut::new(bytes) },
+                hmod,
+                name,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleGetLoadingMode(mode: *mut CUmoduleLoadingMode) -> CUresult {
-    ::driver::entry("cuModuleGetLoadingMode", || {
-        ::driver::api::module::cuModuleGetLoadingMode(unsafe { Out::new(mode, "mode") }?)
+    ::trace::call!("cuModuleGetLoadingMode", (out mode), {
+        ::driver::entry("cuModuleGetLoadingMode", || {
+            ::driver::api::module::cuModuleGetLoadingMode(unsafe { Out::new(mode, "mode") }?)
+        })
     })
 }
 
@@ -6329,8 +7587,10 @@ pub unsafe extern "C" fn cuModuleGetSurfRef(
     hmod: CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    ::driver::entry("cuModuleGetSurfRef", || {
-        ::driver::api::texture::cuModuleGetSurfRef(unsafe { Out::new(pSurfRef, "pSurfRef") }?, hmod, name)
+    ::trace::call!("cuModuleGetSurfRef", (out pSurfRef, value hmod, text name), {
+        ::driver::entry("cuModuleGetSurfRef", || {
+            ::driver::api::texture::cuModuleGetSurfRef(unsafe { Out::new(pSurfRef, "pSurfRef") }?, hmod, name)
+        })
     })
 }
 
@@ -6340,22 +7600,28 @@ pub unsafe extern "C" fn cuModuleGetTexRef(
     hmod: CUmodule,
     name: *const c_char,
 ) -> CUresult {
-    ::driver::entry("cuModuleGetTexRef", || {
-        ::driver::api::texture::cuModuleGetTexRef(unsafe { Out::new(pTexRef, "pTexRef") }?, hmod, name)
+    ::trace::call!("cuModuleGetTexRef", (out pTexRef, value hmod, text name), {
+        ::driver::entry("cuModuleGetTexRef", || {
+            ::driver::api::texture::cuModuleGetTexRef(unsafe { Out::new(pTexRef, "pTexRef") }?, hmod, name)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoad(module: *mut CUmodule, fname: *const c_char) -> CUresult {
-    ::driver::entry("cuModuleLoad", || {
-        ::driver::api::module::cuModuleLoad(unsafe { Out::new(module, "module") }?, fname)
+    ::trace::call!("cuModuleLoad", (out module, text fname), {
+        ::driver::entry("cuModuleLoad", || {
+            ::driver::api::module::cuModuleLoad(unsafe { Out::new(module, "module") }?, fname)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadData(module: *mut CUmodule, image: *const c_void) -> CUresult {
-    ::driver::entry("cuModuleLoadData", || {
-        ::driver::api::module::cuModuleLoadData(unsafe { Out::new(module, "module") }?, image)
+    ::trace::call!("cuModuleLoadData", (out module, value image), {
+        ::driver::entry("cuModuleLoadData", || {
+            ::driver::api::module::cuModuleLoadData(unsafe { Out::new(module, "module") }?, image)
+        })
     })
 }
 
@@ -6367,27 +7633,35 @@ pub unsafe extern "C" fn cuModuleLoadDataEx(
     options: *mut CUjit_option,
     optionValues: *mut *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuModuleLoadDataEx", || {
-        ::driver::api::module::cuModuleLoadDataEx(
-            unsafe { Out::new(module, "module") }?,
-            image,
-            numOptions,
-            options,
-            optionValues,
-        )
+    ::trace::call!("cuModuleLoadDataEx", (
+        out module, value image, value numOptions, value options, value optionValues
+    ), {
+        ::driver::entry("cuModuleLoadDataEx", || {
+            ::driver::api::module::cuModuleLoadDataEx(
+                unsafe { Out::new(module, "module") }?,
+                image,
+                numOptions,
+                options,
+                optionValues,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleLoadFatBinary(module: *mut CUmodule, fatCubin: *const c_void) -> CUresult {
-    ::driver::entry("cuModuleLoadFatBinary", || {
-        ::driver::api::module::cuModuleLoadFatBinary(unsafe { Out::new(module, "module") }?, fatCubin)
+    ::trace::call!("cuModuleLoadFatBinary", (out module, value fatCubin), {
+        ::driver::entry("cuModuleLoadFatBinary", || {
+            ::driver::api::module::cuModuleLoadFatBinary(unsafe { Out::new(module, "module") }?, fatCubin)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuModuleUnload(hmod: CUmodule) -> CUresult {
-    ::driver::entry("cuModuleUnload", || ::driver::api::module::cuModuleUnload(hmod))
+    ::trace::call!("cuModuleUnload", (value hmod), {
+        ::driver::entry("cuModuleUnload", || ::driver::api::module::cuModuleUnload(hmod))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6395,7 +7669,9 @@ pub unsafe extern "C" fn cuMulticastAddDevice(
     mcHandle: CUmemGenericAllocationHandle,
     dev: CUdevice,
 ) -> CUresult {
-    ::driver::entry("cuMulticastAddDevice", || ::driver::api::multicast::cuMulticastAddDevice(mcHandle, dev))
+    ::trace::call!("cuMulticastAddDevice", (value mcHandle, value dev), {
+        ::driver::entry("cuMulticastAddDevice", || ::driver::api::multicast::cuMulticastAddDevice(mcHandle, dev))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6406,8 +7682,10 @@ pub unsafe extern "C" fn cuMulticastBindAddr(
     size: usize,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuMulticastBindAddr", || {
-        ::driver::api::multicast::cuMulticastBindAddr(mcHandle, mcOffset, memptr, size, flags)
+    ::trace::call!("cuMulticastBindAddr", (value mcHandle, value mcOffset, value memptr, value size, value flags), {
+        ::driver::entry("cuMulticastBindAddr", || {
+            ::driver::api::multicast::cuMulticastBindAddr(mcHandle, mcOffset, memptr, size, flags)
+        })
     })
 }
 
@@ -6420,8 +7698,12 @@ pub unsafe extern "C" fn cuMulticastBindAddr_v2(
     size: usize,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuMulticastBindAddr_v2", || {
-        ::driver::api::multicast::cuMulticastBindAddr_v2(mcHandle, dev, mcOffset, memptr, size, flags)
+    ::trace::call!("cuMulticastBindAddr_v2", (
+        value mcHandle, value dev, value mcOffset, value memptr, value size, value flags
+    ), {
+        ::driver::entry("cuMulticastBindAddr_v2", || {
+            ::driver::api::multicast::cuMulticastBindAddr_v2(mcHandle, dev, mcOffset, memptr, size, flags)
+        })
     })
 }
 
@@ -6434,8 +7716,12 @@ pub unsafe extern "C" fn cuMulticastBindMem(
     size: usize,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuMulticastBindMem", || {
-        ::driver::api::multicast::cuMulticastBindMem(mcHandle, mcOffset, memHandle, memOffset, size, flags)
+    ::trace::call!("cuMulticastBindMem", (
+        value mcHandle, value mcOffset, value memHandle, value memOffset, value size, value flags
+    ), {
+        ::driver::entry("cuMulticastBindMem", || {
+            ::driver::api::multicast::cuMulticastBindMem(mcHandle, mcOffset, memHandle, memOffset, size, flags)
+        })
     })
 }
 
@@ -6449,16 +7735,20 @@ pub unsafe extern "C" fn cuMulticastBindMem_v2(
     size: usize,
     flags: c_ulonglong,
 ) -> CUresult {
-    ::driver::entry("cuMulticastBindMem_v2", || {
-        ::driver::api::multicast::cuMulticastBindMem_v2(
-            mcHandle,
-            dev,
-            mcOffset,
-            memHandle,
-            memOffset,
-            size,
-            flags,
-        )
+    ::trace::call!("cuMulticastBindMem_v2", (
+        value mcHandle, value dev, value mcOffset, value memHandle, value memOffset, value size, value flags
+    ), {
+        ::driver::entry("cuMulticastBindMem_v2", || {
+            ::driver::api::multicast::cuMulticastBindMem_v2(
+                mcHandle,
+                dev,
+                mcOffset,
+                memHandle,
+                memOffset,
+                size,
+                flags,
+            )
+        })
     })
 }
 
@@ -6467,8 +7757,10 @@ pub unsafe extern "C" fn cuMulticastCreate(
     mcHandle: *mut CUmemGenericAllocationHandle,
     prop: *const CUmulticastObjectProp,
 ) -> CUresult {
-    ::driver::entry("cuMulticastCreate", || {
-        ::driver::api::multicast::cuMulticastCreate(unsafe { Out::new(mcHandle, "mcHandle") }?, prop)
+    ::trace::call!("cuMulticastCreate", (out mcHandle, value prop), {
+        ::driver::entry("cuMulticastCreate", || {
+            ::driver::api::multicast::cuMulticastCreate(unsafe { Out::new(mcHandle, "mcHandle") }?, prop)
+        })
     })
 }
 
@@ -6478,12 +7770,14 @@ pub unsafe extern "C" fn cuMulticastGetGranularity(
     prop: *const CUmulticastObjectProp,
     option: CUmulticastGranularity_flags,
 ) -> CUresult {
-    ::driver::entry("cuMulticastGetGranularity", || {
-        ::driver::api::multicast::cuMulticastGetGranularity(
-            unsafe { Out::new(granularity, "granularity") }?,
-            prop,
-            option,
-        )
+    ::trace::call!("cuMulticastGetGranularity", (out granularity, value prop, value option), {
+        ::driver::entry("cuMulticastGetGranularity", || {
+            ::driver::api::multicast::cuMulticastGetGranularity(
+                unsafe { Out::new(granularity, "granularity") }?,
+                prop,
+                option,
+            )
+        })
     })
 }
 
@@ -6494,8 +7788,10 @@ pub unsafe extern "C" fn cuMulticastUnbind(
     mcOffset: usize,
     size: usize,
 ) -> CUresult {
-    ::driver::entry("cuMulticastUnbind", || {
-        ::driver::api::multicast::cuMulticastUnbind(mcHandle, dev, mcOffset, size)
+    ::trace::call!("cuMulticastUnbind", (value mcHandle, value dev, value mcOffset, value size), {
+        ::driver::entry("cuMulticastUnbind", || {
+            ::driver::api::multicast::cuMulticastUnbind(mcHandle, dev, mcOffset, size)
+        })
     })
 }
 
@@ -6506,13 +7802,15 @@ pub unsafe extern "C" fn cuOccupancyAvailableDynamicSMemPerBlock(
     numBlocks: c_int,
     blockSize: c_int,
 ) -> CUresult {
-    ::driver::entry("cuOccupancyAvailableDynamicSMemPerBlock", || {
-        ::driver::api::occupancy::cuOccupancyAvailableDynamicSMemPerBlock(
-            unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?,
-            func,
-            numBlocks,
-            blockSize,
-        )
+    ::trace::call!("cuOccupancyAvailableDynamicSMemPerBlock", (out dynamicSmemSize, value func, value numBlocks, value blockSize), {
+        ::driver::entry("cuOccupancyAvailableDynamicSMemPerBlock", || {
+            ::driver::api::occupancy::cuOccupancyAvailableDynamicSMemPerBlock(
+                unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?,
+                func,
+                numBlocks,
+                blockSize,
+            )
+        })
     })
 }
 
@@ -6523,13 +7821,15 @@ pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
     blockSize: c_int,
     dynamicSMemSize: usize,
 ) -> CUresult {
-    ::driver::entry("cuOccupancyMaxActiveBlocksPerMultiprocessor", || {
-        ::driver::api::occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessor(
-            unsafe { Out::new(numBlocks, "numBlocks") }?,
-            func,
-            blockSize,
-            dynamicSMemSize,
-        )
+    ::trace::call!("cuOccupancyMaxActiveBlocksPerMultiprocessor", (out numBlocks, value func, value blockSize, value dynamicSMemSize), {
+        ::driver::entry("cuOccupancyMaxActiveBlocksPerMultiprocessor", || {
+            ::driver::api::occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                unsafe { Out::new(numBlocks, "numBlocks") }?,
+                func,
+                blockSize,
+                dynamicSMemSize,
+            )
+        })
     })
 }
 
@@ -6541,14 +7841,18 @@ pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     dynamicSMemSize: usize,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || {
-        ::driver::api::occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-            unsafe { Out::new(numBlocks, "numBlocks") }?,
-            func,
-            blockSize,
-            dynamicSMemSize,
-            flags,
-        )
+    ::trace::call!("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (
+        out numBlocks, value func, value blockSize, value dynamicSMemSize, value flags
+    ), {
+        ::driver::entry("cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || {
+            ::driver::api::occupancy::cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+                unsafe { Out::new(numBlocks, "numBlocks") }?,
+                func,
+                blockSize,
+                dynamicSMemSize,
+                flags,
+            )
+        })
     })
 }
 
@@ -6558,12 +7862,14 @@ pub unsafe extern "C" fn cuOccupancyMaxActiveClusters(
     func: CUfunction,
     config: *const CUlaunchConfig,
 ) -> CUresult {
-    ::driver::entry("cuOccupancyMaxActiveClusters", || {
-        ::driver::api::occupancy::cuOccupancyMaxActiveClusters(
-            unsafe { Out::new(numClusters, "numClusters") }?,
-            func,
-            unsafe { borrow(config, "config") }?,
-        )
+    ::trace::call!("cuOccupancyMaxActiveClusters", (out numClusters, value func, value config), {
+        ::driver::entry("cuOccupancyMaxActiveClusters", || {
+            ::driver::api::occupancy::cuOccupancyMaxActiveClusters(
+                unsafe { Out::new(numClusters, "numClusters") }?,
+                func,
+                unsafe { borrow(config, "config") }?,
+            )
+        })
     })
 }
 
@@ -6576,15 +7882,19 @@ pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSize(
     dynamicSMemSize: usize,
     blockSizeLimit: c_int,
 ) -> CUresult {
-    ::driver::entry("cuOccupancyMaxPotentialBlockSize", || {
-        ::driver::api::occupancy::cuOccupancyMaxPotentialBlockSize(
-            unsafe { Out::new(minGridSize, "minGridSize") }?,
-            unsafe { Out::new(blockSize, "blockSize") }?,
-            func,
-            blockSizeToDynamicSMemSize,
-            dynamicSMemSize,
-            blockSizeLimit,
-        )
+    ::trace::call!("cuOccupancyMaxPotentialBlockSize", (
+        out minGridSize, out blockSize, value func, value blockSizeToDynamicSMemSize, value dynamicSMemSize, value blockSizeLimit
+    ), {
+        ::driver::entry("cuOccupancyMaxPotentialBlockSize", || {
+            ::driver::api::occupancy::cuOccupancyMaxPotentialBlockSize(
+                unsafe { Out::new(minGridSize, "minGridSize") }?,
+                unsafe { Out::new(blockSize, "blockSize") }?,
+                func,
+                blockSizeToDynamicSMemSize,
+                dynamicSMemSize,
+                blockSizeLimit,
+            )
+        })
     })
 }
 
@@ -6598,16 +7908,20 @@ pub unsafe extern "C" fn cuOccupancyMaxPotentialBlockSizeWithFlags(
     blockSizeLimit: c_int,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuOccupancyMaxPotentialBlockSizeWithFlags", || {
-        ::driver::api::occupancy::cuOccupancyMaxPotentialBlockSizeWithFlags(
-            unsafe { Out::new(minGridSize, "minGridSize") }?,
-            unsafe { Out::new(blockSize, "blockSize") }?,
-            func,
-            blockSizeToDynamicSMemSize,
-            dynamicSMemSize,
-            blockSizeLimit,
-            flags,
-        )
+    ::trace::call!("cuOccupancyMaxPotentialBlockSizeWithFlags", (
+        out minGridSize, out blockSize, value func, value blockSizeToDynamicSMemSize, value dynamicSMemSize, value blockSizeLimit, value flags
+    ), {
+        ::driver::entry("cuOccupancyMaxPotentialBlockSizeWithFlags", || {
+            ::driver::api::occupancy::cuOccupancyMaxPotentialBlockSizeWithFlags(
+                unsafe { Out::new(minGridSize, "minGridSize") }?,
+                unsafe { Out::new(blockSize, "blockSize") }?,
+                func,
+                blockSizeToDynamicSMemSize,
+                dynamicSMemSize,
+                blockSizeLimit,
+                flags,
+            )
+        })
     })
 }
 
@@ -6617,33 +7931,43 @@ pub unsafe extern "C" fn cuOccupancyMaxPotentialClusterSize(
     func: CUfunction,
     config: *const CUlaunchConfig,
 ) -> CUresult {
-    ::driver::entry("cuOccupancyMaxPotentialClusterSize", || {
-        ::driver::api::occupancy::cuOccupancyMaxPotentialClusterSize(
-            unsafe { Out::new(clusterSize, "clusterSize") }?,
-            func,
-            unsafe { borrow(config, "config") }?,
-        )
+    ::trace::call!("cuOccupancyMaxPotentialClusterSize", (out clusterSize, value func, value config), {
+        ::driver::entry("cuOccupancyMaxPotentialClusterSize", || {
+            ::driver::api::occupancy::cuOccupancyMaxPotentialClusterSize(
+                unsafe { Out::new(clusterSize, "clusterSize") }?,
+                func,
+                unsafe { borrow(config, "config") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSetSize(hfunc: CUfunction, numbytes: c_uint) -> CUresult {
-    ::driver::entry("cuParamSetSize", || ::driver::api::execution::cuParamSetSize(hfunc, numbytes))
+    ::trace::call!("cuParamSetSize", (value hfunc, value numbytes), {
+        ::driver::entry("cuParamSetSize", || ::driver::api::execution::cuParamSetSize(hfunc, numbytes))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSetTexRef(hfunc: CUfunction, texunit: c_int, hTexRef: CUtexref) -> CUresult {
-    ::driver::entry("cuParamSetTexRef", || ::driver::api::old::cuParamSetTexRef(hfunc, texunit, hTexRef))
+    ::trace::call!("cuParamSetTexRef", (value hfunc, value texunit, value hTexRef), {
+        ::driver::entry("cuParamSetTexRef", || ::driver::api::old::cuParamSetTexRef(hfunc, texunit, hTexRef))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSetf(hfunc: CUfunction, offset: c_int, value: f32) -> CUresult {
-    ::driver::entry("cuParamSetf", || ::driver::api::execution::cuParamSetf(hfunc, offset, value))
+    ::trace::call!("cuParamSetf", (value hfunc, value offset, value value), {
+        ::driver::entry("cuParamSetf", || ::driver::api::execution::cuParamSetf(hfunc, offset, value))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuParamSeti(hfunc: CUfunction, offset: c_int, value: c_uint) -> CUresult {
-    ::driver::entry("cuParamSeti", || ::driver::api::execution::cuParamSeti(hfunc, offset, value))
+    ::trace::call!("cuParamSeti", (value hfunc, value offset, value value), {
+        ::driver::entry("cuParamSeti", || ::driver::api::execution::cuParamSeti(hfunc, offset, value))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6653,7 +7977,9 @@ pub unsafe extern "C" fn cuParamSetv(
     ptr: *mut c_void,
     numbytes: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuParamSetv", || ::driver::api::execution::cuParamSetv(hfunc, offset, ptr, numbytes))
+    ::trace::call!("cuParamSetv", (value hfunc, value offset, value ptr, value numbytes), {
+        ::driver::entry("cuParamSetv", || ::driver::api::execution::cuParamSetv(hfunc, offset, ptr, numbytes))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6662,8 +7988,10 @@ pub unsafe extern "C" fn cuPointerGetAttribute(
     attribute: CUpointer_attribute,
     ptr: CUdeviceptr,
 ) -> CUresult {
-    ::driver::entry("cuPointerGetAttribute", || {
-        ::driver::api::pointer::cuPointerGetAttribute(data, attribute, ptr)
+    ::trace::call!("cuPointerGetAttribute", (value data, value attribute, value ptr), {
+        ::driver::entry("cuPointerGetAttribute", || {
+            ::driver::api::pointer::cuPointerGetAttribute(data, attribute, ptr)
+        })
     })
 }
 
@@ -6674,8 +8002,10 @@ pub unsafe extern "C" fn cuPointerGetAttributes(
     data: *mut *mut c_void,
     ptr: CUdeviceptr,
 ) -> CUresult {
-    ::driver::entry("cuPointerGetAttributes", || {
-        ::driver::api::pointer::cuPointerGetAttributes(numAttributes, attributes, data, ptr)
+    ::trace::call!("cuPointerGetAttributes", (value numAttributes, value attributes, value data, value ptr), {
+        ::driver::entry("cuPointerGetAttributes", || {
+            ::driver::api::pointer::cuPointerGetAttributes(numAttributes, attributes, data, ptr)
+        })
     })
 }
 
@@ -6685,8 +8015,10 @@ pub unsafe extern "C" fn cuPointerSetAttribute(
     attribute: CUpointer_attribute,
     ptr: CUdeviceptr,
 ) -> CUresult {
-    ::driver::entry("cuPointerSetAttribute", || {
-        ::driver::api::pointer::cuPointerSetAttribute(value, attribute, ptr)
+    ::trace::call!("cuPointerSetAttribute", (value value, value attribute, value ptr), {
+        ::driver::entry("cuPointerSetAttribute", || {
+            ::driver::api::pointer::cuPointerSetAttribute(value, attribute, ptr)
+        })
     })
 }
 
@@ -6696,19 +8028,25 @@ pub unsafe extern "C" fn cuProfilerInitialize(
     outputFile: *const c_char,
     outputMode: CUoutput_mode,
 ) -> CUresult {
-    ::driver::entry("cuProfilerInitialize", || {
-        ::driver::api::profiler::cuProfilerInitialize(configFile, outputFile, outputMode)
+    ::trace::call!("cuProfilerInitialize", (text configFile, text outputFile, value outputMode), {
+        ::driver::entry("cuProfilerInitialize", || {
+            ::driver::api::profiler::cuProfilerInitialize(configFile, outputFile, outputMode)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuProfilerStart() -> CUresult {
-    ::driver::entry("cuProfilerStart", ::driver::api::profiler::cuProfilerStart)
+    ::trace::call!("cuProfilerStart", (), {
+        ::driver::entry("cuProfilerStart", ::driver::api::profiler::cuProfilerStart)
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuProfilerStop() -> CUresult {
-    ::driver::entry("cuProfilerStop", ::driver::api::profiler::cuProfilerStop)
+    ::trace::call!("cuProfilerStop", (), {
+        ::driver::entry("cuProfilerStop", ::driver::api::profiler::cuProfilerStop)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6718,8 +8056,10 @@ pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync(
     numExtSems: c_uint,
     stream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuSignalExternalSemaphoresAsync", || {
-        ::driver::api::external::cuSignalExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+    ::trace::call!("cuSignalExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::driver::entry("cuSignalExternalSemaphoresAsync", || {
+            ::driver::api::external::cuSignalExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+        })
     })
 }
 
@@ -6730,8 +8070,10 @@ pub unsafe extern "C" fn cuSignalExternalSemaphoresAsync_ptsz(
     numExtSems: c_uint,
     stream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuSignalExternalSemaphoresAsync_ptsz", || {
-        ::driver::api::external::cuSignalExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+    ::trace::call!("cuSignalExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::driver::entry_per_thread("cuSignalExternalSemaphoresAsync_ptsz", || {
+            ::driver::api::external::cuSignalExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+        })
     })
 }
 
@@ -6742,8 +8084,10 @@ pub unsafe extern "C" fn cuStreamAddCallback(
     userData: *mut c_void,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamAddCallback", || {
-        ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags)
+    ::trace::call!("cuStreamAddCallback", (value hStream, value callback, value userData, value flags), {
+        ::driver::entry("cuStreamAddCallback", || {
+            ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags)
+        })
     })
 }
 
@@ -6754,8 +8098,10 @@ pub unsafe extern "C" fn cuStreamAddCallback_ptsz(
     userData: *mut c_void,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamAddCallback_ptsz", || {
-        ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags)
+    ::trace::call!("cuStreamAddCallback_ptsz", (value hStream, value callback, value userData, value flags), {
+        ::driver::entry_per_thread("cuStreamAddCallback_ptsz", || {
+            ::driver::api::stream::cuStreamAddCallback(hStream, callback, userData, flags)
+        })
     })
 }
 
@@ -6766,8 +8112,10 @@ pub unsafe extern "C" fn cuStreamAttachMemAsync(
     length: usize,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamAttachMemAsync", || {
-        ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags)
+    ::trace::call!("cuStreamAttachMemAsync", (value hStream, value dptr, value length, value flags), {
+        ::driver::entry("cuStreamAttachMemAsync", || {
+            ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags)
+        })
     })
 }
 
@@ -6778,8 +8126,10 @@ pub unsafe extern "C" fn cuStreamAttachMemAsync_ptsz(
     length: usize,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamAttachMemAsync_ptsz", || {
-        ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags)
+    ::trace::call!("cuStreamAttachMemAsync_ptsz", (value hStream, value dptr, value length, value flags), {
+        ::driver::entry_per_thread("cuStreamAttachMemAsync_ptsz", || {
+            ::driver::api::memory::cuStreamAttachMemAsync(hStream, dptr, length, flags)
+        })
     })
 }
 
@@ -6790,8 +8140,10 @@ pub unsafe extern "C" fn cuStreamBatchMemOp(
     paramArray: *mut CUstreamBatchMemOpParams,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamBatchMemOp", || {
-        ::driver::api::stream::cuStreamBatchMemOp(stream, count, paramArray, flags)
+    ::trace::call!("cuStreamBatchMemOp", (value stream, value count, value paramArray, value flags), {
+        ::driver::entry("cuStreamBatchMemOp", || {
+            ::driver::api::stream::cuStreamBatchMemOp(stream, count, paramArray, flags)
+        })
     })
 }
 
@@ -6802,8 +8154,10 @@ pub unsafe extern "C" fn cuStreamBatchMemOp_ptsz(
     paramArray: *mut CUstreamBatchMemOpParams,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamBatchMemOp_ptsz", || {
-        ::driver::api::stream::cuStreamBatchMemOp(stream, count, paramArray, flags)
+    ::trace::call!("cuStreamBatchMemOp_ptsz", (value stream, value count, value paramArray, value flags), {
+        ::driver::entry_per_thread("cuStreamBatchMemOp_ptsz", || {
+            ::driver::api::stream::cuStreamBatchMemOp(stream, count, paramArray, flags)
+        })
     })
 }
 
@@ -6814,8 +8168,10 @@ pub unsafe extern "C" fn cuStreamBatchMemOp_v2(
     paramArray: *mut CUstreamBatchMemOpParams,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamBatchMemOp_v2", || {
-        ::driver::api::stream::cuStreamBatchMemOp_v2(stream, count, paramArray, flags)
+    ::trace::call!("cuStreamBatchMemOp_v2", (value stream, value count, value paramArray, value flags), {
+        ::driver::entry("cuStreamBatchMemOp_v2", || {
+            ::driver::api::stream::cuStreamBatchMemOp_v2(stream, count, paramArray, flags)
+        })
     })
 }
 
@@ -6826,14 +8182,18 @@ pub unsafe extern "C" fn cuStreamBatchMemOp_v2_ptsz(
     paramArray: *mut CUstreamBatchMemOpParams,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamBatchMemOp_v2_ptsz", || {
-        ::driver::api::stream::cuStreamBatchMemOp_v2(stream, count, paramArray, flags)
+    ::trace::call!("cuStreamBatchMemOp_v2_ptsz", (value stream, value count, value paramArray, value flags), {
+        ::driver::entry_per_thread("cuStreamBatchMemOp_v2_ptsz", || {
+            ::driver::api::stream::cuStreamBatchMemOp_v2(stream, count, paramArray, flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCapture(hStream: CUstream) -> CUresult {
-    ::driver::entry("cuStreamBeginCapture", || ::driver::api::capture::cuStreamBeginCapture(hStream))
+    ::trace::call!("cuStreamBeginCapture", (value hStream), {
+        ::driver::entry("cuStreamBeginCapture", || ::driver::api::capture::cuStreamBeginCapture(hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -6841,11 +8201,13 @@ pub unsafe extern "C" fn cuStreamBeginCaptureToCig(
     hStream: CUstream,
     streamCigCaptureParams: *mut CUstreamCigCaptureParams,
 ) -> CUresult {
-    ::driver::entry("cuStreamBeginCaptureToCig", || {
-        ::driver::api::capture::cuStreamBeginCaptureToCig(
-            hStream,
-            unsafe { borrow(streamCigCaptureParams, "streamCigCaptureParams") }?,
-        )
+    ::trace::call!("cuStreamBeginCaptureToCig", (value hStream, value streamCigCaptureParams), {
+        ::driver::entry("cuStreamBeginCaptureToCig", || {
+            ::driver::api::capture::cuStreamBeginCaptureToCig(
+                hStream,
+                unsafe { borrow(streamCigCaptureParams, "streamCigCaptureParams") }?,
+            )
+        })
     })
 }
 
@@ -6854,11 +8216,13 @@ pub unsafe extern "C" fn cuStreamBeginCaptureToCig_ptsz(
     hStream: CUstream,
     streamCigCaptureParams: *mut CUstreamCigCaptureParams,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamBeginCaptureToCig_ptsz", || {
-        ::driver::api::capture::cuStreamBeginCaptureToCig(
-            hStream,
-            unsafe { borrow(streamCigCaptureParams, "streamCigCaptureParams") }?,
-        )
+    ::trace::call!("cuStreamBeginCaptureToCig_ptsz", (value hStream, value streamCigCaptureParams), {
+        ::driver::entry_per_thread("cuStreamBeginCaptureToCig_ptsz", || {
+            ::driver::api::capture::cuStreamBeginCaptureToCig(
+                hStream,
+                unsafe { borrow(streamCigCaptureParams, "streamCigCaptureParams") }?,
+            )
+        })
     })
 }
 
@@ -6871,15 +8235,19 @@ pub unsafe extern "C" fn cuStreamBeginCaptureToGraph(
     numDependencies: usize,
     mode: CUstreamCaptureMode,
 ) -> CUresult {
-    ::driver::entry("cuStreamBeginCaptureToGraph", || {
-        ::driver::api::capture::cuStreamBeginCaptureToGraph(
-            hStream,
-            hGraph,
-            dependencies,
-            dependencyData,
-            numDependencies,
-            mode,
-        )
+    ::trace::call!("cuStreamBeginCaptureToGraph", (
+        value hStream, value hGraph, value dependencies, value dependencyData, value numDependencies, value mode
+    ), {
+        ::driver::entry("cuStreamBeginCaptureToGraph", || {
+            ::driver::api::capture::cuStreamBeginCaptureToGraph(
+                hStream,
+                hGraph,
+                dependencies,
+                dependencyData,
+                numDependencies,
+                mode,
+            )
+        })
     })
 }
 
@@ -6892,29 +8260,37 @@ pub unsafe extern "C" fn cuStreamBeginCaptureToGraph_ptsz(
     numDependencies: usize,
     mode: CUstreamCaptureMode,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamBeginCaptureToGraph_ptsz", || {
-        ::driver::api::capture::cuStreamBeginCaptureToGraph(
-            hStream,
-            hGraph,
-            dependencies,
-            dependencyData,
-            numDependencies,
-            mode,
-        )
+    ::trace::call!("cuStreamBeginCaptureToGraph_ptsz", (
+        value hStream, value hGraph, value dependencies, value dependencyData, value numDependencies, value mode
+    ), {
+        ::driver::entry_per_thread("cuStreamBeginCaptureToGraph_ptsz", || {
+            ::driver::api::capture::cuStreamBeginCaptureToGraph(
+                hStream,
+                hGraph,
+                dependencies,
+                dependencyData,
+                numDependencies,
+                mode,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCapture_ptsz(hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuStreamBeginCapture_ptsz", || {
-        ::driver::api::capture::cuStreamBeginCapture(hStream)
+    ::trace::call!("cuStreamBeginCapture_ptsz", (value hStream), {
+        ::driver::entry_per_thread("cuStreamBeginCapture_ptsz", || {
+            ::driver::api::capture::cuStreamBeginCapture(hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamBeginCapture_v2(hStream: CUstream, mode: CUstreamCaptureMode) -> CUresult {
-    ::driver::entry("cuStreamBeginCapture_v2", || {
-        ::driver::api::capture::cuStreamBeginCapture_v2(hStream, mode)
+    ::trace::call!("cuStreamBeginCapture_v2", (value hStream, value mode), {
+        ::driver::entry("cuStreamBeginCapture_v2", || {
+            ::driver::api::capture::cuStreamBeginCapture_v2(hStream, mode)
+        })
     })
 }
 
@@ -6923,8 +8299,10 @@ pub unsafe extern "C" fn cuStreamBeginCapture_v2_ptsz(
     hStream: CUstream,
     mode: CUstreamCaptureMode,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamBeginCapture_v2_ptsz", || {
-        ::driver::api::capture::cuStreamBeginCapture_v2(hStream, mode)
+    ::trace::call!("cuStreamBeginCapture_v2_ptsz", (value hStream, value mode), {
+        ::driver::entry_per_thread("cuStreamBeginCapture_v2_ptsz", || {
+            ::driver::api::capture::cuStreamBeginCapture_v2(hStream, mode)
+        })
     })
 }
 
@@ -6936,8 +8314,12 @@ pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph(
     callbackFunc: CUgraphRecaptureCallback,
     userData: *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuStreamBeginRecaptureToGraph", || {
-        ::driver::api::capture::cuStreamBeginRecaptureToGraph(hStream, mode, hGraph, callbackFunc, userData)
+    ::trace::call!("cuStreamBeginRecaptureToGraph", (
+        value hStream, value mode, value hGraph, value callbackFunc, value userData
+    ), {
+        ::driver::entry("cuStreamBeginRecaptureToGraph", || {
+            ::driver::api::capture::cuStreamBeginRecaptureToGraph(hStream, mode, hGraph, callbackFunc, userData)
+        })
     })
 }
 
@@ -6949,29 +8331,39 @@ pub unsafe extern "C" fn cuStreamBeginRecaptureToGraph_ptsz(
     callbackFunc: CUgraphRecaptureCallback,
     userData: *mut c_void,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamBeginRecaptureToGraph_ptsz", || {
-        ::driver::api::capture::cuStreamBeginRecaptureToGraph(hStream, mode, hGraph, callbackFunc, userData)
+    ::trace::call!("cuStreamBeginRecaptureToGraph_ptsz", (
+        value hStream, value mode, value hGraph, value callbackFunc, value userData
+    ), {
+        ::driver::entry_per_thread("cuStreamBeginRecaptureToGraph_ptsz", || {
+            ::driver::api::capture::cuStreamBeginRecaptureToGraph(hStream, mode, hGraph, callbackFunc, userData)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamCopyAttributes(dstStream: CUstream, srcStream: CUstream) -> CUresult {
-    ::driver::entry("cuStreamCopyAttributes", || {
-        ::driver::api::stream::cuStreamCopyAttributes(dstStream, srcStream)
+    ::trace::call!("cuStreamCopyAttributes", (value dstStream, value srcStream), {
+        ::driver::entry("cuStreamCopyAttributes", || {
+            ::driver::api::stream::cuStreamCopyAttributes(dstStream, srcStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamCopyAttributes_ptsz(dst: CUstream, src: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuStreamCopyAttributes_ptsz", || {
-        ::driver::api::stream::cuStreamCopyAttributes(dst, src)
+    ::trace::call!("cuStreamCopyAttributes_ptsz", (value dst, value src), {
+        ::driver::entry_per_thread("cuStreamCopyAttributes_ptsz", || {
+            ::driver::api::stream::cuStreamCopyAttributes(dst, src)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamCreate(phStream: *mut CUstream, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamCreate", || {
-        ::driver::api::stream::cuStreamCreate(unsafe { Out::new(phStream, "phStream") }?, Flags)
+    ::trace::call!("cuStreamCreate", (out phStream, value Flags), {
+        ::driver::entry("cuStreamCreate", || {
+            ::driver::api::stream::cuStreamCreate(unsafe { Out::new(phStream, "phStream") }?, Flags)
+        })
     })
 }
 
@@ -6981,48 +8373,62 @@ pub unsafe extern "C" fn cuStreamCreateWithPriority(
     flags: c_uint,
     priority: c_int,
 ) -> CUresult {
-    ::driver::entry("cuStreamCreateWithPriority", || {
-        ::driver::api::stream::cuStreamCreateWithPriority(
-            unsafe { Out::new(phStream, "phStream") }?,
-            flags,
-            priority,
-        )
+    ::trace::call!("cuStreamCreateWithPriority", (out phStream, value flags, value priority), {
+        ::driver::entry("cuStreamCreateWithPriority", || {
+            ::driver::api::stream::cuStreamCreateWithPriority(
+                unsafe { Out::new(phStream, "phStream") }?,
+                flags,
+                priority,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamDestroy(hStream: CUstream) -> CUresult {
-    ::driver::entry("cuStreamDestroy", || ::driver::api::stream::cuStreamDestroy(hStream))
+    ::trace::call!("cuStreamDestroy", (value hStream), {
+        ::driver::entry("cuStreamDestroy", || ::driver::api::stream::cuStreamDestroy(hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamDestroy_v2(hStream: CUstream) -> CUresult {
-    ::driver::entry("cuStreamDestroy_v2", || ::driver::api::stream::cuStreamDestroy_v2(hStream))
+    ::trace::call!("cuStreamDestroy_v2", (value hStream), {
+        ::driver::entry("cuStreamDestroy_v2", || ::driver::api::stream::cuStreamDestroy_v2(hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamEndCapture(hStream: CUstream, phGraph: *mut CUgraph) -> CUresult {
-    ::driver::entry("cuStreamEndCapture", || {
-        ::driver::api::capture::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
+    ::trace::call!("cuStreamEndCapture", (value hStream, out phGraph), {
+        ::driver::entry("cuStreamEndCapture", || {
+            ::driver::api::capture::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamEndCaptureToCig(hStream: CUstream) -> CUresult {
-    ::driver::entry("cuStreamEndCaptureToCig", || ::driver::api::capture::cuStreamEndCaptureToCig(hStream))
+    ::trace::call!("cuStreamEndCaptureToCig", (value hStream), {
+        ::driver::entry("cuStreamEndCaptureToCig", || ::driver::api::capture::cuStreamEndCaptureToCig(hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamEndCaptureToCig_ptsz(hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuStreamEndCaptureToCig_ptsz", || {
-        ::driver::api::capture::cuStreamEndCaptureToCig(hStream)
+    ::trace::call!("cuStreamEndCaptureToCig_ptsz", (value hStream), {
+        ::driver::entry_per_thread("cuStreamEndCaptureToCig_ptsz", || {
+            ::driver::api::capture::cuStreamEndCaptureToCig(hStream)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamEndCapture_ptsz(hStream: CUstream, phGraph: *mut CUgraph) -> CUresult {
-    ::driver::entry_per_thread("cuStreamEndCapture_ptsz", || {
-        ::driver::api::capture::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
+    ::trace::call!("cuStreamEndCapture_ptsz", (value hStream, out phGraph), {
+        ::driver::entry_per_thread("cuStreamEndCapture_ptsz", || {
+            ::driver::api::capture::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
+        })
     })
 }
 
@@ -7032,8 +8438,10 @@ pub unsafe extern "C" fn cuStreamGetAttribute(
     attr: CUstreamAttrID,
     value: *mut CUstreamAttrValue,
 ) -> CUresult {
-    ::driver::entry("cuStreamGetAttribute", || {
-        ::driver::api::stream::cuStreamGetAttribute(hStream, attr, unsafe { Out::new(value, "value") }?)
+    ::trace::call!("cuStreamGetAttribute", (value hStream, value attr, value value), {
+        ::driver::entry("cuStreamGetAttribute", || {
+            ::driver::api::stream::cuStreamGetAttribute(hStream, attr, unsafe { Out::new(value, "value") }?)
+        })
     })
 }
 
@@ -7043,12 +8451,14 @@ pub unsafe extern "C" fn cuStreamGetAttribute_ptsz(
     attr: CUstreamAttrID,
     value_out: *mut CUstreamAttrValue,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetAttribute_ptsz", || {
-        ::driver::api::stream::cuStreamGetAttribute(
-            hStream,
-            attr,
-            unsafe { Out::new(value_out, "value_out") }?,
-        )
+    ::trace::call!("cuStreamGetAttribute_ptsz", (value hStream, value attr, value value_out), {
+        ::driver::entry_per_thread("cuStreamGetAttribute_ptsz", || {
+            ::driver::api::stream::cuStreamGetAttribute(
+                hStream,
+                attr,
+                unsafe { Out::new(value_out, "value_out") }?,
+            )
+        })
     })
 }
 
@@ -7058,12 +8468,14 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo(
     captureStatus_out: *mut CUstreamCaptureStatus,
     id_out: *mut cuuint64_t,
 ) -> CUresult {
-    ::driver::entry("cuStreamGetCaptureInfo", || {
-        ::driver::api::capture::cuStreamGetCaptureInfo(
-            hStream,
-            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
-            unsafe { OptOut::new(id_out) },
-        )
+    ::trace::call!("cuStreamGetCaptureInfo", (value hStream, out captureStatus_out, out id_out), {
+        ::driver::entry("cuStreamGetCaptureInfo", || {
+            ::driver::api::capture::cuStreamGetCaptureInfo(
+                hStream,
+                unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+                unsafe { OptOut::new(id_out) },
+            )
+        })
     })
 }
 
@@ -7073,12 +8485,14 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_ptsz(
     captureStatus_out: *mut CUstreamCaptureStatus,
     id_out: *mut cuuint64_t,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetCaptureInfo_ptsz", || {
-        ::driver::api::capture::cuStreamGetCaptureInfo(
-            hStream,
-            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
-            unsafe { OptOut::new(id_out) },
-        )
+    ::trace::call!("cuStreamGetCaptureInfo_ptsz", (value hStream, out captureStatus_out, out id_out), {
+        ::driver::entry_per_thread("cuStreamGetCaptureInfo_ptsz", || {
+            ::driver::api::capture::cuStreamGetCaptureInfo(
+                hStream,
+                unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+                unsafe { OptOut::new(id_out) },
+            )
+        })
     })
 }
 
@@ -7091,15 +8505,19 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2(
     dependencies_out: *mut *const CUgraphNode,
     numDependencies_out: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuStreamGetCaptureInfo_v2", || {
-        ::driver::api::capture::cuStreamGetCaptureInfo_v2(
-            hStream,
-            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
-            unsafe { OptOut::new(id_out) },
-            unsafe { OptOut::new(graph_out) },
-            unsafe { OptOut::new(dependencies_out) },
-            unsafe { OptOut::new(numDependencies_out) },
-        )
+    ::trace::call!("cuStreamGetCaptureInfo_v2", (
+        value hStream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out numDependencies_out
+    ), {
+        ::driver::entry("cuStreamGetCaptureInfo_v2", || {
+            ::driver::api::capture::cuStreamGetCaptureInfo_v2(
+                hStream,
+                unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+                unsafe { OptOut::new(id_out) },
+                unsafe { OptOut::new(graph_out) },
+                unsafe { OptOut::new(dependencies_out) },
+                unsafe { OptOut::new(numDependencies_out) },
+            )
+        })
     })
 }
 
@@ -7112,15 +8530,19 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_v2_ptsz(
     dependencies_out: *mut *const CUgraphNode,
     numDependencies_out: *mut usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetCaptureInfo_v2_ptsz", || {
-        ::driver::api::capture::cuStreamGetCaptureInfo_v2(
-            hStream,
-            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
-            unsafe { OptOut::new(id_out) },
-            unsafe { OptOut::new(graph_out) },
-            unsafe { OptOut::new(dependencies_out) },
-            unsafe { OptOut::new(numDependencies_out) },
-        )
+    ::trace::call!("cuStreamGetCaptureInfo_v2_ptsz", (
+        value hStream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out numDependencies_out
+    ), {
+        ::driver::entry_per_thread("cuStreamGetCaptureInfo_v2_ptsz", || {
+            ::driver::api::capture::cuStreamGetCaptureInfo_v2(
+                hStream,
+                unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+                unsafe { OptOut::new(id_out) },
+                unsafe { OptOut::new(graph_out) },
+                unsafe { OptOut::new(dependencies_out) },
+                unsafe { OptOut::new(numDependencies_out) },
+            )
+        })
     })
 }
 
@@ -7134,16 +8556,20 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3(
     edgeData_out: *mut *const CUgraphEdgeData,
     numDependencies_out: *mut usize,
 ) -> CUresult {
-    ::driver::entry("cuStreamGetCaptureInfo_v3", || {
-        ::driver::api::capture::cuStreamGetCaptureInfo_v3(
-            hStream,
-            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
-            unsafe { OptOut::new(id_out) },
-            unsafe { OptOut::new(graph_out) },
-            unsafe { OptOut::new(dependencies_out) },
-            unsafe { OptOut::new(edgeData_out) },
-            unsafe { OptOut::new(numDependencies_out) },
-        )
+    ::trace::call!("cuStreamGetCaptureInfo_v3", (
+        value hStream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out edgeData_out, out numDependencies_out
+    ), {
+        ::driver::entry("cuStreamGetCaptureInfo_v3", || {
+            ::driver::api::capture::cuStreamGetCaptureInfo_v3(
+                hStream,
+                unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+                unsafe { OptOut::new(id_out) },
+                unsafe { OptOut::new(graph_out) },
+                unsafe { OptOut::new(dependencies_out) },
+                unsafe { OptOut::new(edgeData_out) },
+                unsafe { OptOut::new(numDependencies_out) },
+            )
+        })
     })
 }
 
@@ -7157,30 +8583,38 @@ pub unsafe extern "C" fn cuStreamGetCaptureInfo_v3_ptsz(
     edgeData_out: *mut *const CUgraphEdgeData,
     numDependencies_out: *mut usize,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetCaptureInfo_v3_ptsz", || {
-        ::driver::api::capture::cuStreamGetCaptureInfo_v3(
-            hStream,
-            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
-            unsafe { OptOut::new(id_out) },
-            unsafe { OptOut::new(graph_out) },
-            unsafe { OptOut::new(dependencies_out) },
-            unsafe { OptOut::new(edgeData_out) },
-            unsafe { OptOut::new(numDependencies_out) },
-        )
+    ::trace::call!("cuStreamGetCaptureInfo_v3_ptsz", (
+        value hStream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out edgeData_out, out numDependencies_out
+    ), {
+        ::driver::entry_per_thread("cuStreamGetCaptureInfo_v3_ptsz", || {
+            ::driver::api::capture::cuStreamGetCaptureInfo_v3(
+                hStream,
+                unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+                unsafe { OptOut::new(id_out) },
+                unsafe { OptOut::new(graph_out) },
+                unsafe { OptOut::new(dependencies_out) },
+                unsafe { OptOut::new(edgeData_out) },
+                unsafe { OptOut::new(numDependencies_out) },
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCtx(hStream: CUstream, pctx: *mut CUcontext) -> CUresult {
-    ::driver::entry("cuStreamGetCtx", || {
-        ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?)
+    ::trace::call!("cuStreamGetCtx", (value hStream, out pctx), {
+        ::driver::entry("cuStreamGetCtx", || {
+            ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetCtx_ptsz(hStream: CUstream, pctx: *mut CUcontext) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetCtx_ptsz", || {
-        ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?)
+    ::trace::call!("cuStreamGetCtx_ptsz", (value hStream, out pctx), {
+        ::driver::entry_per_thread("cuStreamGetCtx_ptsz", || {
+            ::driver::api::stream::cuStreamGetCtx(hStream, unsafe { Out::new(pctx, "pctx") }?)
+        })
     })
 }
 
@@ -7190,12 +8624,14 @@ pub unsafe extern "C" fn cuStreamGetCtx_v2(
     pCtx: *mut CUcontext,
     pGreenCtx: *mut CUgreenCtx,
 ) -> CUresult {
-    ::driver::entry("cuStreamGetCtx_v2", || {
-        ::driver::api::stream::cuStreamGetCtx_v2(
-            hStream,
-            unsafe { OptOut::new(pCtx) },
-            unsafe { OptOut::new(pGreenCtx) },
-        )
+    ::trace::call!("cuStreamGetCtx_v2", (value hStream, out pCtx, out pGreenCtx), {
+        ::driver::entry("cuStreamGetCtx_v2", || {
+            ::driver::api::stream::cuStreamGetCtx_v2(
+                hStream,
+                unsafe { OptOut::new(pCtx) },
+                unsafe { OptOut::new(pGreenCtx) },
+            )
+        })
     })
 }
 
@@ -7205,12 +8641,14 @@ pub unsafe extern "C" fn cuStreamGetCtx_v2_ptsz(
     pCtx: *mut CUcontext,
     pGreenCtx: *mut CUgreenCtx,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetCtx_v2_ptsz", || {
-        ::driver::api::stream::cuStreamGetCtx_v2(
-            hStream,
-            unsafe { OptOut::new(pCtx) },
-            unsafe { OptOut::new(pGreenCtx) },
-        )
+    ::trace::call!("cuStreamGetCtx_v2_ptsz", (value hStream, out pCtx, out pGreenCtx), {
+        ::driver::entry_per_thread("cuStreamGetCtx_v2_ptsz", || {
+            ::driver::api::stream::cuStreamGetCtx_v2(
+                hStream,
+                unsafe { OptOut::new(pCtx) },
+                unsafe { OptOut::new(pGreenCtx) },
+            )
+        })
     })
 }
 
@@ -7220,12 +8658,14 @@ pub unsafe extern "C" fn cuStreamGetDevResource(
     resource: *mut CUdevResource,
     type_: CUdevResourceType,
 ) -> CUresult {
-    ::driver::entry("cuStreamGetDevResource", || {
-        ::driver::api::green::cuStreamGetDevResource(
-            hStream,
-            unsafe { Out::new(resource, "resource") }?,
-            type_,
-        )
+    ::trace::call!("cuStreamGetDevResource", (value hStream, value resource), {
+        ::driver::entry("cuStreamGetDevResource", || {
+            ::driver::api::green::cuStreamGetDevResource(
+                hStream,
+                unsafe { Out::new(resource, "resource") }?,
+                type_,
+            )
+        })
     })
 }
 
@@ -7235,75 +8675,95 @@ pub unsafe extern "C" fn cuStreamGetDevResource_ptsz(
     resource: *mut CUdevResource,
     type_: CUdevResourceType,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetDevResource_ptsz", || {
-        ::driver::api::green::cuStreamGetDevResource(
-            hStream,
-            unsafe { Out::new(resource, "resource") }?,
-            type_,
-        )
+    ::trace::call!("cuStreamGetDevResource_ptsz", (value hStream, value resource), {
+        ::driver::entry_per_thread("cuStreamGetDevResource_ptsz", || {
+            ::driver::api::green::cuStreamGetDevResource(
+                hStream,
+                unsafe { Out::new(resource, "resource") }?,
+                type_,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevice(hStream: CUstream, device: *mut CUdevice) -> CUresult {
-    ::driver::entry("cuStreamGetDevice", || {
-        ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
+    ::trace::call!("cuStreamGetDevice", (value hStream, out device), {
+        ::driver::entry("cuStreamGetDevice", || {
+            ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetDevice_ptsz(hStream: CUstream, device: *mut CUdevice) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetDevice_ptsz", || {
-        ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
+    ::trace::call!("cuStreamGetDevice_ptsz", (value hStream, out device), {
+        ::driver::entry_per_thread("cuStreamGetDevice_ptsz", || {
+            ::driver::api::stream::cuStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetFlags(hStream: CUstream, flags: *mut c_uint) -> CUresult {
-    ::driver::entry("cuStreamGetFlags", || {
-        ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+    ::trace::call!("cuStreamGetFlags", (value hStream, out flags), {
+        ::driver::entry("cuStreamGetFlags", || {
+            ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetFlags_ptsz(hStream: CUstream, flags: *mut c_uint) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetFlags_ptsz", || {
-        ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+    ::trace::call!("cuStreamGetFlags_ptsz", (value hStream, out flags), {
+        ::driver::entry_per_thread("cuStreamGetFlags_ptsz", || {
+            ::driver::api::stream::cuStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetGreenCtx(hStream: CUstream, phCtx: *mut CUgreenCtx) -> CUresult {
-    ::driver::entry("cuStreamGetGreenCtx", || {
-        ::driver::api::green::cuStreamGetGreenCtx(hStream, unsafe { Out::new(phCtx, "phCtx") }?)
+    ::trace::call!("cuStreamGetGreenCtx", (value hStream, out phCtx), {
+        ::driver::entry("cuStreamGetGreenCtx", || {
+            ::driver::api::green::cuStreamGetGreenCtx(hStream, unsafe { Out::new(phCtx, "phCtx") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetId(hStream: CUstream, streamId: *mut c_ulonglong) -> CUresult {
-    ::driver::entry("cuStreamGetId", || {
-        ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
+    ::trace::call!("cuStreamGetId", (value hStream, out streamId), {
+        ::driver::entry("cuStreamGetId", || {
+            ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetId_ptsz(hStream: CUstream, streamId: *mut c_ulonglong) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetId_ptsz", || {
-        ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
+    ::trace::call!("cuStreamGetId_ptsz", (value hStream, out streamId), {
+        ::driver::entry_per_thread("cuStreamGetId_ptsz", || {
+            ::driver::api::stream::cuStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetPriority(hStream: CUstream, priority: *mut c_int) -> CUresult {
-    ::driver::entry("cuStreamGetPriority", || {
-        ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+    ::trace::call!("cuStreamGetPriority", (value hStream, out priority), {
+        ::driver::entry("cuStreamGetPriority", || {
+            ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamGetPriority_ptsz(hStream: CUstream, priority: *mut c_int) -> CUresult {
-    ::driver::entry_per_thread("cuStreamGetPriority_ptsz", || {
-        ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+    ::trace::call!("cuStreamGetPriority_ptsz", (value hStream, out priority), {
+        ::driver::entry_per_thread("cuStreamGetPriority_ptsz", || {
+            ::driver::api::stream::cuStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+        })
     })
 }
 
@@ -7312,11 +8772,13 @@ pub unsafe extern "C" fn cuStreamIsCapturing(
     hStream: CUstream,
     captureStatus: *mut CUstreamCaptureStatus,
 ) -> CUresult {
-    ::driver::entry("cuStreamIsCapturing", || {
-        ::driver::api::capture::cuStreamIsCapturing(
-            hStream,
-            unsafe { Out::new(captureStatus, "captureStatus") }?,
-        )
+    ::trace::call!("cuStreamIsCapturing", (value hStream, out captureStatus), {
+        ::driver::entry("cuStreamIsCapturing", || {
+            ::driver::api::capture::cuStreamIsCapturing(
+                hStream,
+                unsafe { Out::new(captureStatus, "captureStatus") }?,
+            )
+        })
     })
 }
 
@@ -7325,22 +8787,28 @@ pub unsafe extern "C" fn cuStreamIsCapturing_ptsz(
     hStream: CUstream,
     captureStatus: *mut CUstreamCaptureStatus,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamIsCapturing_ptsz", || {
-        ::driver::api::capture::cuStreamIsCapturing(
-            hStream,
-            unsafe { Out::new(captureStatus, "captureStatus") }?,
-        )
+    ::trace::call!("cuStreamIsCapturing_ptsz", (value hStream, out captureStatus), {
+        ::driver::entry_per_thread("cuStreamIsCapturing_ptsz", || {
+            ::driver::api::capture::cuStreamIsCapturing(
+                hStream,
+                unsafe { Out::new(captureStatus, "captureStatus") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamQuery(hStream: CUstream) -> CUresult {
-    ::driver::entry("cuStreamQuery", || ::driver::api::stream::cuStreamQuery(hStream))
+    ::trace::call!("cuStreamQuery", (value hStream), {
+        ::driver::entry("cuStreamQuery", || ::driver::api::stream::cuStreamQuery(hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamQuery_ptsz(hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuStreamQuery_ptsz", || ::driver::api::stream::cuStreamQuery(hStream))
+    ::trace::call!("cuStreamQuery_ptsz", (value hStream), {
+        ::driver::entry_per_thread("cuStreamQuery_ptsz", || ::driver::api::stream::cuStreamQuery(hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -7349,8 +8817,10 @@ pub unsafe extern "C" fn cuStreamSetAttribute(
     attr: CUstreamAttrID,
     param: *const CUstreamAttrValue,
 ) -> CUresult {
-    ::driver::entry("cuStreamSetAttribute", || {
-        ::driver::api::stream::cuStreamSetAttribute(hStream, attr, unsafe { borrow(param, "param") }?)
+    ::trace::call!("cuStreamSetAttribute", (value hStream, value attr, value param), {
+        ::driver::entry("cuStreamSetAttribute", || {
+            ::driver::api::stream::cuStreamSetAttribute(hStream, attr, unsafe { borrow(param, "param") }?)
+        })
     })
 }
 
@@ -7360,20 +8830,26 @@ pub unsafe extern "C" fn cuStreamSetAttribute_ptsz(
     attr: CUstreamAttrID,
     value: *const CUstreamAttrValue,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamSetAttribute_ptsz", || {
-        ::driver::api::stream::cuStreamSetAttribute(hStream, attr, unsafe { borrow(value, "value") }?)
+    ::trace::call!("cuStreamSetAttribute_ptsz", (value hStream, value attr, value value), {
+        ::driver::entry_per_thread("cuStreamSetAttribute_ptsz", || {
+            ::driver::api::stream::cuStreamSetAttribute(hStream, attr, unsafe { borrow(value, "value") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamSynchronize(hStream: CUstream) -> CUresult {
-    ::driver::entry("cuStreamSynchronize", || ::driver::api::stream::cuStreamSynchronize(hStream))
+    ::trace::call!("cuStreamSynchronize", (value hStream), {
+        ::driver::entry("cuStreamSynchronize", || ::driver::api::stream::cuStreamSynchronize(hStream))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamSynchronize_ptsz(hStream: CUstream) -> CUresult {
-    ::driver::entry_per_thread("cuStreamSynchronize_ptsz", || {
-        ::driver::api::stream::cuStreamSynchronize(hStream)
+    ::trace::call!("cuStreamSynchronize_ptsz", (value hStream), {
+        ::driver::entry_per_thread("cuStreamSynchronize_ptsz", || {
+            ::driver::api::stream::cuStreamSynchronize(hStream)
+        })
     })
 }
 
@@ -7384,13 +8860,15 @@ pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies(
     numDependencies: usize,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamUpdateCaptureDependencies", || {
-        ::driver::api::capture::cuStreamUpdateCaptureDependencies(
-            hStream,
-            dependencies,
-            numDependencies,
-            flags,
-        )
+    ::trace::call!("cuStreamUpdateCaptureDependencies", (value hStream, value dependencies, value numDependencies, value flags), {
+        ::driver::entry("cuStreamUpdateCaptureDependencies", || {
+            ::driver::api::capture::cuStreamUpdateCaptureDependencies(
+                hStream,
+                dependencies,
+                numDependencies,
+                flags,
+            )
+        })
     })
 }
 
@@ -7401,13 +8879,15 @@ pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_ptsz(
     numDependencies: usize,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamUpdateCaptureDependencies_ptsz", || {
-        ::driver::api::capture::cuStreamUpdateCaptureDependencies(
-            hStream,
-            dependencies,
-            numDependencies,
-            flags,
-        )
+    ::trace::call!("cuStreamUpdateCaptureDependencies_ptsz", (value hStream, value dependencies, value numDependencies, value flags), {
+        ::driver::entry_per_thread("cuStreamUpdateCaptureDependencies_ptsz", || {
+            ::driver::api::capture::cuStreamUpdateCaptureDependencies(
+                hStream,
+                dependencies,
+                numDependencies,
+                flags,
+            )
+        })
     })
 }
 
@@ -7419,14 +8899,18 @@ pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2(
     numDependencies: usize,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamUpdateCaptureDependencies_v2", || {
-        ::driver::api::capture::cuStreamUpdateCaptureDependencies_v2(
-            hStream,
-            dependencies,
-            dependencyData,
-            numDependencies,
-            flags,
-        )
+    ::trace::call!("cuStreamUpdateCaptureDependencies_v2", (
+        value hStream, value dependencies, value dependencyData, value numDependencies, value flags
+    ), {
+        ::driver::entry("cuStreamUpdateCaptureDependencies_v2", || {
+            ::driver::api::capture::cuStreamUpdateCaptureDependencies_v2(
+                hStream,
+                dependencies,
+                dependencyData,
+                numDependencies,
+                flags,
+            )
+        })
     })
 }
 
@@ -7438,20 +8922,26 @@ pub unsafe extern "C" fn cuStreamUpdateCaptureDependencies_v2_ptsz(
     numDependencies: usize,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamUpdateCaptureDependencies_v2_ptsz", || {
-        ::driver::api::capture::cuStreamUpdateCaptureDependencies_v2(
-            hStream,
-            dependencies,
-            dependencyData,
-            numDependencies,
-            flags,
-        )
+    ::trace::call!("cuStreamUpdateCaptureDependencies_v2_ptsz", (
+        value hStream, value dependencies, value dependencyData, value numDependencies, value flags
+    ), {
+        ::driver::entry_per_thread("cuStreamUpdateCaptureDependencies_v2_ptsz", || {
+            ::driver::api::capture::cuStreamUpdateCaptureDependencies_v2(
+                hStream,
+                dependencies,
+                dependencyData,
+                numDependencies,
+                flags,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuStreamWaitEvent(hStream: CUstream, hEvent: CUevent, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuStreamWaitEvent", || ::driver::api::stream::cuStreamWaitEvent(hStream, hEvent, Flags))
+    ::trace::call!("cuStreamWaitEvent", (value hStream, value hEvent, value Flags), {
+        ::driver::entry("cuStreamWaitEvent", || ::driver::api::stream::cuStreamWaitEvent(hStream, hEvent, Flags))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -7460,8 +8950,10 @@ pub unsafe extern "C" fn cuStreamWaitEvent_ptsz(
     hEvent: CUevent,
     Flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWaitEvent_ptsz", || {
-        ::driver::api::stream::cuStreamWaitEvent(hStream, hEvent, Flags)
+    ::trace::call!("cuStreamWaitEvent_ptsz", (value hStream, value hEvent, value Flags), {
+        ::driver::entry_per_thread("cuStreamWaitEvent_ptsz", || {
+            ::driver::api::stream::cuStreamWaitEvent(hStream, hEvent, Flags)
+        })
     })
 }
 
@@ -7472,8 +8964,10 @@ pub unsafe extern "C" fn cuStreamWaitValue32(
     value: cuuint32_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamWaitValue32", || {
-        ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags)
+    ::trace::call!("cuStreamWaitValue32", (value stream, value addr, value value, value flags), {
+        ::driver::entry("cuStreamWaitValue32", || {
+            ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7484,8 +8978,10 @@ pub unsafe extern "C" fn cuStreamWaitValue32_ptsz(
     value: cuuint32_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWaitValue32_ptsz", || {
-        ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags)
+    ::trace::call!("cuStreamWaitValue32_ptsz", (value stream, value addr, value value, value flags), {
+        ::driver::entry_per_thread("cuStreamWaitValue32_ptsz", || {
+            ::driver::api::stream::cuStreamWaitValue32(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7496,8 +8992,10 @@ pub unsafe extern "C" fn cuStreamWaitValue32_v2(
     value: cuuint32_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamWaitValue32_v2", || {
-        ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags)
+    ::trace::call!("cuStreamWaitValue32_v2", (value stream, value addr, value value, value flags), {
+        ::driver::entry("cuStreamWaitValue32_v2", || {
+            ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7508,8 +9006,10 @@ pub unsafe extern "C" fn cuStreamWaitValue32_v2_ptsz(
     value: cuuint32_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWaitValue32_v2_ptsz", || {
-        ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags)
+    ::trace::call!("cuStreamWaitValue32_v2_ptsz", (value stream, value addr, value value, value flags), {
+        ::driver::entry_per_thread("cuStreamWaitValue32_v2_ptsz", || {
+            ::driver::api::stream::cuStreamWaitValue32_v2(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7520,8 +9020,10 @@ pub unsafe extern "C" fn cuStreamWaitValue64(
     value: cuuint64_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamWaitValue64", || {
-        ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags)
+    ::trace::call!("cuStreamWaitValue64", (value stream, value addr, value value, value flags), {
+        ::driver::entry("cuStreamWaitValue64", || {
+            ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7532,8 +9034,10 @@ pub unsafe extern "C" fn cuStreamWaitValue64_ptsz(
     value: cuuint64_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWaitValue64_ptsz", || {
-        ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags)
+    ::trace::call!("cuStreamWaitValue64_ptsz", (value stream, value addr, value value, value flags), {
+        ::driver::entry_per_thread("cuStreamWaitValue64_ptsz", || {
+            ::driver::api::stream::cuStreamWaitValue64(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7544,8 +9048,10 @@ pub unsafe extern "C" fn cuStreamWaitValue64_v2(
     value: cuuint64_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamWaitValue64_v2", || {
-        ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags)
+    ::trace::call!("cuStreamWaitValue64_v2", (value stream, value addr, value value, value flags), {
+        ::driver::entry("cuStreamWaitValue64_v2", || {
+            ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7556,8 +9062,10 @@ pub unsafe extern "C" fn cuStreamWaitValue64_v2_ptsz(
     value: cuuint64_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWaitValue64_v2_ptsz", || {
-        ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags)
+    ::trace::call!("cuStreamWaitValue64_v2_ptsz", (value stream, value addr, value value, value flags), {
+        ::driver::entry_per_thread("cuStreamWaitValue64_v2_ptsz", || {
+            ::driver::api::stream::cuStreamWaitValue64_v2(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7568,8 +9076,10 @@ pub unsafe extern "C" fn cuStreamWriteValue32(
     value: cuuint32_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamWriteValue32", || {
-        ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags)
+    ::trace::call!("cuStreamWriteValue32", (value stream, value addr, value value, value flags), {
+        ::driver::entry("cuStreamWriteValue32", || {
+            ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7580,8 +9090,10 @@ pub unsafe extern "C" fn cuStreamWriteValue32_ptsz(
     value: cuuint32_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWriteValue32_ptsz", || {
-        ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags)
+    ::trace::call!("cuStreamWriteValue32_ptsz", (value stream, value addr, value value, value flags), {
+        ::driver::entry_per_thread("cuStreamWriteValue32_ptsz", || {
+            ::driver::api::stream::cuStreamWriteValue32(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7592,8 +9104,10 @@ pub unsafe extern "C" fn cuStreamWriteValue32_v2(
     value: cuuint32_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamWriteValue32_v2", || {
-        ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags)
+    ::trace::call!("cuStreamWriteValue32_v2", (value stream, value addr, value value, value flags), {
+        ::driver::entry("cuStreamWriteValue32_v2", || {
+            ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7604,8 +9118,10 @@ pub unsafe extern "C" fn cuStreamWriteValue32_v2_ptsz(
     value: cuuint32_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWriteValue32_v2_ptsz", || {
-        ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags)
+    ::trace::call!("cuStreamWriteValue32_v2_ptsz", (value stream, value addr, value value, value flags), {
+        ::driver::entry_per_thread("cuStreamWriteValue32_v2_ptsz", || {
+            ::driver::api::stream::cuStreamWriteValue32_v2(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7616,8 +9132,10 @@ pub unsafe extern "C" fn cuStreamWriteValue64(
     value: cuuint64_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamWriteValue64", || {
-        ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags)
+    ::trace::call!("cuStreamWriteValue64", (value stream, value addr, value value, value flags), {
+        ::driver::entry("cuStreamWriteValue64", || {
+            ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7628,8 +9146,10 @@ pub unsafe extern "C" fn cuStreamWriteValue64_ptsz(
     value: cuuint64_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWriteValue64_ptsz", || {
-        ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags)
+    ::trace::call!("cuStreamWriteValue64_ptsz", (value stream, value addr, value value, value flags), {
+        ::driver::entry_per_thread("cuStreamWriteValue64_ptsz", || {
+            ::driver::api::stream::cuStreamWriteValue64(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7640,8 +9160,10 @@ pub unsafe extern "C" fn cuStreamWriteValue64_v2(
     value: cuuint64_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuStreamWriteValue64_v2", || {
-        ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags)
+    ::trace::call!("cuStreamWriteValue64_v2", (value stream, value addr, value value, value flags), {
+        ::driver::entry("cuStreamWriteValue64_v2", || {
+            ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags)
+        })
     })
 }
 
@@ -7652,24 +9174,32 @@ pub unsafe extern "C" fn cuStreamWriteValue64_v2_ptsz(
     value: cuuint64_t,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuStreamWriteValue64_v2_ptsz", || {
-        ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags)
+    ::trace::call!("cuStreamWriteValue64_v2_ptsz", (value stream, value addr, value value, value flags), {
+        ::driver::entry_per_thread("cuStreamWriteValue64_v2_ptsz", || {
+            ::driver::api::stream::cuStreamWriteValue64_v2(stream, addr, value, flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSubgridCreate() -> CUresult {
-    ::driver::missing("cuSubgridCreate")
+    ::trace::call!("cuSubgridCreate", (), {
+        ::driver::missing("cuSubgridCreate")
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSubgridWorkerGridCreate() -> CUresult {
-    ::driver::missing("cuSubgridWorkerGridCreate")
+    ::trace::call!("cuSubgridWorkerGridCreate", (), {
+        ::driver::missing("cuSubgridWorkerGridCreate")
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSubgridWorksetCreate() -> CUresult {
-    ::driver::missing("cuSubgridWorksetCreate")
+    ::trace::call!("cuSubgridWorksetCreate", (), {
+        ::driver::missing("cuSubgridWorksetCreate")
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -7677,17 +9207,21 @@ pub unsafe extern "C" fn cuSurfObjectCreate(
     pSurfObject: *mut CUsurfObject,
     pResDesc: *const CUDA_RESOURCE_DESC,
 ) -> CUresult {
-    ::driver::entry("cuSurfObjectCreate", || {
-        ::driver::api::texture::cuSurfObjectCreate(
-            unsafe { Out::new(pSurfObject, "pSurfObject") }?,
-            unsafe { borrow(pResDesc, "pResDesc") }?,
-        )
+    ::trace::call!("cuSurfObjectCreate", (out pSurfObject, value pResDesc), {
+        ::driver::entry("cuSurfObjectCreate", || {
+            ::driver::api::texture::cuSurfObjectCreate(
+                unsafe { Out::new(pSurfObject, "pSurfObject") }?,
+                unsafe { borrow(pResDesc, "pResDesc") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSurfObjectDestroy(surfObject: CUsurfObject) -> CUresult {
-    ::driver::entry("cuSurfObjectDestroy", || ::driver::api::texture::cuSurfObjectDestroy(surfObject))
+    ::trace::call!("cuSurfObjectDestroy", (value surfObject), {
+        ::driver::entry("cuSurfObjectDestroy", || ::driver::api::texture::cuSurfObjectDestroy(surfObject))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -7695,25 +9229,31 @@ pub unsafe extern "C" fn cuSurfObjectGetResourceDesc(
     pResDesc: *mut CUDA_RESOURCE_DESC,
     surfObject: CUsurfObject,
 ) -> CUresult {
-    ::driver::entry("cuSurfObjectGetResourceDesc", || {
-        ::driver::api::texture::cuSurfObjectGetResourceDesc(
-            unsafe { Out::new(pResDesc, "pResDesc") }?,
-            surfObject,
-        )
+    ::trace::call!("cuSurfObjectGetResourceDesc", (value pResDesc, value surfObject), {
+        ::driver::entry("cuSurfObjectGetResourceDesc", || {
+            ::driver::api::texture::cuSurfObjectGetResourceDesc(
+                unsafe { Out::new(pResDesc, "pResDesc") }?,
+                surfObject,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSurfRefGetArray(phArray: *mut CUarray, hSurfRef: CUsurfref) -> CUresult {
-    ::driver::entry("cuSurfRefGetArray", || {
-        ::driver::api::texture::cuSurfRefGetArray(unsafe { Out::new(phArray, "phArray") }?, hSurfRef)
+    ::trace::call!("cuSurfRefGetArray", (out phArray, value hSurfRef), {
+        ::driver::entry("cuSurfRefGetArray", || {
+            ::driver::api::texture::cuSurfRefGetArray(unsafe { Out::new(phArray, "phArray") }?, hSurfRef)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuSurfRefSetArray(hSurfRef: CUsurfref, hArray: CUarray, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuSurfRefSetArray", || {
-        ::driver::api::texture::cuSurfRefSetArray(hSurfRef, hArray, Flags)
+    ::trace::call!("cuSurfRefSetArray", (value hSurfRef, value hArray, value Flags), {
+        ::driver::entry("cuSurfRefSetArray", || {
+            ::driver::api::texture::cuSurfRefSetArray(hSurfRef, hArray, Flags)
+        })
     })
 }
 
@@ -7735,24 +9275,28 @@ pub unsafe extern "C" fn cuTensorMapEncodeIm2col(
     l2Promotion: CUtensorMapL2promotion,
     oobFill: CUtensorMapFloatOOBfill,
 ) -> CUresult {
-    ::driver::entry("cuTensorMapEncodeIm2col", || {
-        ::driver::api::tensor_map::cuTensorMapEncodeIm2col(
-            unsafe { Out::new(tensorMap, "tensorMap") }?,
-            tensorDataType,
-            tensorRank,
-            globalAddress,
-            globalDim,
-            globalStrides,
-            pixelBoxLowerCorner,
-            pixelBoxUpperCorner,
-            channelsPerPixel,
-            pixelsPerColumn,
-            elementStrides,
-            interleave,
-            swizzle,
-            l2Promotion,
-            oobFill,
-        )
+    ::trace::call!("cuTensorMapEncodeIm2col", (
+        out tensorMap, value tensorDataType, value tensorRank, value globalAddress, value globalDim, value globalStrides, value pixelBoxLowerCorner, value pixelBoxUpperCorner, value channelsPerPixel, value pixelsPerColumn, value elementStrides, value interleave, value swizzle, value l2Promotion, value oobFill
+    ), {
+        ::driver::entry("cuTensorMapEncodeIm2col", || {
+            ::driver::api::tensor_map::cuTensorMapEncodeIm2col(
+                unsafe { Out::new(tensorMap, "tensorMap") }?,
+                tensorDataType,
+                tensorRank,
+                globalAddress,
+                globalDim,
+                globalStrides,
+                pixelBoxLowerCorner,
+                pixelBoxUpperCorner,
+                channelsPerPixel,
+                pixelsPerColumn,
+                elementStrides,
+                interleave,
+                swizzle,
+                l2Promotion,
+                oobFill,
+            )
+        })
     })
 }
 
@@ -7775,25 +9319,29 @@ pub unsafe extern "C" fn cuTensorMapEncodeIm2colWide(
     l2Promotion: CUtensorMapL2promotion,
     oobFill: CUtensorMapFloatOOBfill,
 ) -> CUresult {
-    ::driver::entry("cuTensorMapEncodeIm2colWide", || {
-        ::driver::api::tensor_map::cuTensorMapEncodeIm2colWide(
-            tensorMap,
-            tensorDataType,
-            tensorRank,
-            globalAddress,
-            globalDim,
-            globalStrides,
-            pixelBoxLowerCornerWidth,
-            pixelBoxUpperCornerWidth,
-            channelsPerPixel,
-            pixelsPerColumn,
-            elementStrides,
-            interleave,
-            mode,
-            swizzle,
-            l2Promotion,
-            oobFill,
-        )
+    ::trace::call!("cuTensorMapEncodeIm2colWide", (
+        value tensorMap, value tensorDataType, value tensorRank, value globalAddress, value globalDim, value globalStrides, value pixelBoxLowerCornerWidth, value pixelBoxUpperCornerWidth, value channelsPerPixel, value pixelsPerColumn, value elementStrides, value interleave, value mode, value swizzle, value l2Promotion, value oobFill
+    ), {
+        ::driver::entry("cuTensorMapEncodeIm2colWide", || {
+            ::driver::api::tensor_map::cuTensorMapEncodeIm2colWide(
+                tensorMap,
+                tensorDataType,
+                tensorRank,
+                globalAddress,
+                globalDim,
+                globalStrides,
+                pixelBoxLowerCornerWidth,
+                pixelBoxUpperCornerWidth,
+                channelsPerPixel,
+                pixelsPerColumn,
+                elementStrides,
+                interleave,
+                mode,
+                swizzle,
+                l2Promotion,
+                oobFill,
+            )
+        })
     })
 }
 
@@ -7812,21 +9360,25 @@ pub unsafe extern "C" fn cuTensorMapEncodeTiled(
     l2Promotion: CUtensorMapL2promotion,
     oobFill: CUtensorMapFloatOOBfill,
 ) -> CUresult {
-    ::driver::entry("cuTensorMapEncodeTiled", || {
-        ::driver::api::tensor_map::cuTensorMapEncodeTiled(
-            unsafe { Out::new(tensorMap, "tensorMap") }?,
-            tensorDataType,
-            tensorRank,
-            globalAddress,
-            globalDim,
-            globalStrides,
-            boxDim,
-            elementStrides,
-            interleave,
-            swizzle,
-            l2Promotion,
-            oobFill,
-        )
+    ::trace::call!("cuTensorMapEncodeTiled", (
+        out tensorMap, value tensorDataType, value tensorRank, value globalAddress, value globalDim, value globalStrides, value boxDim, value elementStrides, value interleave, value swizzle, value l2Promotion, value oobFill
+    ), {
+        ::driver::entry("cuTensorMapEncodeTiled", || {
+            ::driver::api::tensor_map::cuTensorMapEncodeTiled(
+                unsafe { Out::new(tensorMap, "tensorMap") }?,
+                tensorDataType,
+                tensorRank,
+                globalAddress,
+                globalDim,
+                globalStrides,
+                boxDim,
+                elementStrides,
+                interleave,
+                swizzle,
+                l2Promotion,
+                oobFill,
+            )
+        })
     })
 }
 
@@ -7835,11 +9387,13 @@ pub unsafe extern "C" fn cuTensorMapReplaceAddress(
     tensorMap: *mut CUtensorMap,
     globalAddress: *mut c_void,
 ) -> CUresult {
-    ::driver::entry("cuTensorMapReplaceAddress", || {
-        ::driver::api::tensor_map::cuTensorMapReplaceAddress(
-            unsafe { Out::new(tensorMap, "tensorMap") }?,
-            globalAddress,
-        )
+    ::trace::call!("cuTensorMapReplaceAddress", (out tensorMap, value globalAddress), {
+        ::driver::entry("cuTensorMapReplaceAddress", || {
+            ::driver::api::tensor_map::cuTensorMapReplaceAddress(
+                unsafe { Out::new(tensorMap, "tensorMap") }?,
+                globalAddress,
+            )
+        })
     })
 }
 
@@ -7849,12 +9403,14 @@ pub unsafe extern "C" fn cuTensorMapSetAllocationClass(
     allocClass: CUtensorMapAllocClass,
     outAllocClass: *mut CUtensorMapAllocClass,
 ) -> CUresult {
-    ::driver::entry("cuTensorMapSetAllocationClass", || {
-        ::driver::api::tensor_map::cuTensorMapSetAllocationClass(
-            tensorMap,
-            allocClass,
-            unsafe { OptOut::new(outAllocClass) },
-        )
+    ::trace::call!("cuTensorMapSetAllocationClass", (value tensorMap, value allocClass, out outAllocClass), {
+        ::driver::entry("cuTensorMapSetAllocationClass", || {
+            ::driver::api::tensor_map::cuTensorMapSetAllocationClass(
+                tensorMap,
+                allocClass,
+                unsafe { OptOut::new(outAllocClass) },
+            )
+        })
     })
 }
 
@@ -7865,19 +9421,23 @@ pub unsafe extern "C" fn cuTexObjectCreate(
     pTexDesc: *const CUDA_TEXTURE_DESC,
     pResViewDesc: *const CUDA_RESOURCE_VIEW_DESC,
 ) -> CUresult {
-    ::driver::entry("cuTexObjectCreate", || {
-        ::driver::api::texture::cuTexObjectCreate(
-            unsafe { Out::new(pTexObject, "pTexObject") }?,
-            unsafe { borrow(pResDesc, "pResDesc") }?,
-            unsafe { borrow(pTexDesc, "pTexDesc") }?,
-            pResViewDesc,
-        )
+    ::trace::call!("cuTexObjectCreate", (out pTexObject, value pResDesc, value pTexDesc, value pResViewDesc), {
+        ::driver::entry("cuTexObjectCreate", || {
+            ::driver::api::texture::cuTexObjectCreate(
+                unsafe { Out::new(pTexObject, "pTexObject") }?,
+                unsafe { borrow(pResDesc, "pResDesc") }?,
+                unsafe { borrow(pTexDesc, "pTexDesc") }?,
+                pResViewDesc,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexObjectDestroy(texObject: CUtexObject) -> CUresult {
-    ::driver::entry("cuTexObjectDestroy", || ::driver::api::texture::cuTexObjectDestroy(texObject))
+    ::trace::call!("cuTexObjectDestroy", (value texObject), {
+        ::driver::entry("cuTexObjectDestroy", || ::driver::api::texture::cuTexObjectDestroy(texObject))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -7885,11 +9445,13 @@ pub unsafe extern "C" fn cuTexObjectGetResourceDesc(
     pResDesc: *mut CUDA_RESOURCE_DESC,
     texObject: CUtexObject,
 ) -> CUresult {
-    ::driver::entry("cuTexObjectGetResourceDesc", || {
-        ::driver::api::texture::cuTexObjectGetResourceDesc(
-            unsafe { Out::new(pResDesc, "pResDesc") }?,
-            texObject,
-        )
+    ::trace::call!("cuTexObjectGetResourceDesc", (value pResDesc, value texObject), {
+        ::driver::entry("cuTexObjectGetResourceDesc", || {
+            ::driver::api::texture::cuTexObjectGetResourceDesc(
+                unsafe { Out::new(pResDesc, "pResDesc") }?,
+                texObject,
+            )
+        })
     })
 }
 
@@ -7898,11 +9460,13 @@ pub unsafe extern "C" fn cuTexObjectGetResourceViewDesc(
     pResViewDesc: *mut CUDA_RESOURCE_VIEW_DESC,
     texObject: CUtexObject,
 ) -> CUresult {
-    ::driver::entry("cuTexObjectGetResourceViewDesc", || {
-        ::driver::api::texture::cuTexObjectGetResourceViewDesc(
-            unsafe { Out::new(pResViewDesc, "pResViewDesc") }?,
-            texObject,
-        )
+    ::trace::call!("cuTexObjectGetResourceViewDesc", (value pResViewDesc, value texObject), {
+        ::driver::entry("cuTexObjectGetResourceViewDesc", || {
+            ::driver::api::texture::cuTexObjectGetResourceViewDesc(
+                unsafe { Out::new(pResViewDesc, "pResViewDesc") }?,
+                texObject,
+            )
+        })
     })
 }
 
@@ -7911,30 +9475,38 @@ pub unsafe extern "C" fn cuTexObjectGetTextureDesc(
     pTexDesc: *mut CUDA_TEXTURE_DESC,
     texObject: CUtexObject,
 ) -> CUresult {
-    ::driver::entry("cuTexObjectGetTextureDesc", || {
-        ::driver::api::texture::cuTexObjectGetTextureDesc(
-            unsafe { Out::new(pTexDesc, "pTexDesc") }?,
-            texObject,
-        )
+    ::trace::call!("cuTexObjectGetTextureDesc", (out pTexDesc, value texObject), {
+        ::driver::entry("cuTexObjectGetTextureDesc", || {
+            ::driver::api::texture::cuTexObjectGetTextureDesc(
+                unsafe { Out::new(pTexDesc, "pTexDesc") }?,
+                texObject,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefCreate(pTexRef: *mut CUtexref) -> CUresult {
-    ::driver::entry("cuTexRefCreate", || {
-        ::driver::api::texture::cuTexRefCreate(unsafe { Out::new(pTexRef, "pTexRef") }?)
+    ::trace::call!("cuTexRefCreate", (out pTexRef), {
+        ::driver::entry("cuTexRefCreate", || {
+            ::driver::api::texture::cuTexRefCreate(unsafe { Out::new(pTexRef, "pTexRef") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefDestroy(hTexRef: CUtexref) -> CUresult {
-    ::driver::entry("cuTexRefDestroy", || ::driver::api::texture::cuTexRefDestroy(hTexRef))
+    ::trace::call!("cuTexRefDestroy", (value hTexRef), {
+        ::driver::entry("cuTexRefDestroy", || ::driver::api::texture::cuTexRefDestroy(hTexRef))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetAddress(pdptr: *mut CUdeviceptr_v1, hTexRef: CUtexref) -> CUresult {
-    ::driver::entry("cuTexRefGetAddress", || {
-        ::driver::api::old::cuTexRefGetAddress(unsafe { Out::new(pdptr, "pdptr") }?, hTexRef)
+    ::trace::call!("cuTexRefGetAddress", (out pdptr, value hTexRef), {
+        ::driver::entry("cuTexRefGetAddress", || {
+            ::driver::api::old::cuTexRefGetAddress(unsafe { Out::new(pdptr, "pdptr") }?, hTexRef)
+        })
     })
 }
 
@@ -7944,43 +9516,55 @@ pub unsafe extern "C" fn cuTexRefGetAddressMode(
     hTexRef: CUtexref,
     dim: c_int,
 ) -> CUresult {
-    ::driver::entry("cuTexRefGetAddressMode", || {
-        ::driver::api::texture::cuTexRefGetAddressMode(unsafe { Out::new(pam, "pam") }?, hTexRef, dim)
+    ::trace::call!("cuTexRefGetAddressMode", (out pam, value hTexRef, value dim), {
+        ::driver::entry("cuTexRefGetAddressMode", || {
+            ::driver::api::texture::cuTexRefGetAddressMode(unsafe { Out::new(pam, "pam") }?, hTexRef, dim)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetAddress_v2(pdptr: *mut CUdeviceptr, hTexRef: CUtexref) -> CUresult {
-    ::driver::entry("cuTexRefGetAddress_v2", || {
-        ::driver::api::texture::cuTexRefGetAddress_v2(unsafe { Out::new(pdptr, "pdptr") }?, hTexRef)
+    ::trace::call!("cuTexRefGetAddress_v2", (out pdptr, value hTexRef), {
+        ::driver::entry("cuTexRefGetAddress_v2", || {
+            ::driver::api::texture::cuTexRefGetAddress_v2(unsafe { Out::new(pdptr, "pdptr") }?, hTexRef)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetArray(phArray: *mut CUarray, hTexRef: CUtexref) -> CUresult {
-    ::driver::entry("cuTexRefGetArray", || {
-        ::driver::api::texture::cuTexRefGetArray(unsafe { Out::new(phArray, "phArray") }?, hTexRef)
+    ::trace::call!("cuTexRefGetArray", (out phArray, value hTexRef), {
+        ::driver::entry("cuTexRefGetArray", || {
+            ::driver::api::texture::cuTexRefGetArray(unsafe { Out::new(phArray, "phArray") }?, hTexRef)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetBorderColor(pBorderColor: *mut f32, hTexRef: CUtexref) -> CUresult {
-    ::driver::entry("cuTexRefGetBorderColor", || {
-        ::driver::api::texture::cuTexRefGetBorderColor(pBorderColor, hTexRef)
+    ::trace::call!("cuTexRefGetBorderColor", (value pBorderColor, value hTexRef), {
+        ::driver::entry("cuTexRefGetBorderColor", || {
+            ::driver::api::texture::cuTexRefGetBorderColor(pBorderColor, hTexRef)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetFilterMode(pfm: *mut CUfilter_mode, hTexRef: CUtexref) -> CUresult {
-    ::driver::entry("cuTexRefGetFilterMode", || {
-        ::driver::api::texture::cuTexRefGetFilterMode(unsafe { Out::new(pfm, "pfm") }?, hTexRef)
+    ::trace::call!("cuTexRefGetFilterMode", (out pfm, value hTexRef), {
+        ::driver::entry("cuTexRefGetFilterMode", || {
+            ::driver::api::texture::cuTexRefGetFilterMode(unsafe { Out::new(pfm, "pfm") }?, hTexRef)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetFlags(pFlags: *mut c_uint, hTexRef: CUtexref) -> CUresult {
-    ::driver::entry("cuTexRefGetFlags", || {
-        ::driver::api::texture::cuTexRefGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, hTexRef)
+    ::trace::call!("cuTexRefGetFlags", (out pFlags, value hTexRef), {
+        ::driver::entry("cuTexRefGetFlags", || {
+            ::driver::api::texture::cuTexRefGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, hTexRef)
+        })
     })
 }
 
@@ -7990,36 +9574,44 @@ pub unsafe extern "C" fn cuTexRefGetFormat(
     pNumChannels: *mut c_int,
     hTexRef: CUtexref,
 ) -> CUresult {
-    ::driver::entry("cuTexRefGetFormat", || {
-        ::driver::api::texture::cuTexRefGetFormat(
-            unsafe { Out::new(pFormat, "pFormat") }?,
-            unsafe { Out::new(pNumChannels, "pNumChannels") }?,
-            hTexRef,
-        )
+    ::trace::call!("cuTexRefGetFormat", (out pFormat, out pNumChannels, value hTexRef), {
+        ::driver::entry("cuTexRefGetFormat", || {
+            ::driver::api::texture::cuTexRefGetFormat(
+                unsafe { Out::new(pFormat, "pFormat") }?,
+                unsafe { Out::new(pNumChannels, "pNumChannels") }?,
+                hTexRef,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetMaxAnisotropy(pmaxAniso: *mut c_int, hTexRef: CUtexref) -> CUresult {
-    ::driver::entry("cuTexRefGetMaxAnisotropy", || {
-        ::driver::api::texture::cuTexRefGetMaxAnisotropy(
-            unsafe { Out::new(pmaxAniso, "pmaxAniso") }?,
-            hTexRef,
-        )
+    ::trace::call!("cuTexRefGetMaxAnisotropy", (out pmaxAniso, value hTexRef), {
+        ::driver::entry("cuTexRefGetMaxAnisotropy", || {
+            ::driver::api::texture::cuTexRefGetMaxAnisotropy(
+                unsafe { Out::new(pmaxAniso, "pmaxAniso") }?,
+                hTexRef,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetMipmapFilterMode(pfm: *mut CUfilter_mode, hTexRef: CUtexref) -> CUresult {
-    ::driver::entry("cuTexRefGetMipmapFilterMode", || {
-        ::driver::api::texture::cuTexRefGetMipmapFilterMode(unsafe { Out::new(pfm, "pfm") }?, hTexRef)
+    ::trace::call!("cuTexRefGetMipmapFilterMode", (out pfm, value hTexRef), {
+        ::driver::entry("cuTexRefGetMipmapFilterMode", || {
+            ::driver::api::texture::cuTexRefGetMipmapFilterMode(unsafe { Out::new(pfm, "pfm") }?, hTexRef)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefGetMipmapLevelBias(pbias: *mut f32, hTexRef: CUtexref) -> CUresult {
-    ::driver::entry("cuTexRefGetMipmapLevelBias", || {
-        ::driver::api::texture::cuTexRefGetMipmapLevelBias(unsafe { Out::new(pbias, "pbias") }?, hTexRef)
+    ::trace::call!("cuTexRefGetMipmapLevelBias", (out pbias, value hTexRef), {
+        ::driver::entry("cuTexRefGetMipmapLevelBias", || {
+            ::driver::api::texture::cuTexRefGetMipmapLevelBias(unsafe { Out::new(pbias, "pbias") }?, hTexRef)
+        })
     })
 }
 
@@ -8029,12 +9621,14 @@ pub unsafe extern "C" fn cuTexRefGetMipmapLevelClamp(
     pmaxMipmapLevelClamp: *mut f32,
     hTexRef: CUtexref,
 ) -> CUresult {
-    ::driver::entry("cuTexRefGetMipmapLevelClamp", || {
-        ::driver::api::texture::cuTexRefGetMipmapLevelClamp(
-            unsafe { Out::new(pminMipmapLevelClamp, "pminMipmapLevelClamp") }?,
-            unsafe { Out::new(pmaxMipmapLevelClamp, "pmaxMipmapLevelClamp") }?,
-            hTexRef,
-        )
+    ::trace::call!("cuTexRefGetMipmapLevelClamp", (out pminMipmapLevelClamp, out pmaxMipmapLevelClamp, value hTexRef), {
+        ::driver::entry("cuTexRefGetMipmapLevelClamp", || {
+            ::driver::api::texture::cuTexRefGetMipmapLevelClamp(
+                unsafe { Out::new(pminMipmapLevelClamp, "pminMipmapLevelClamp") }?,
+                unsafe { Out::new(pmaxMipmapLevelClamp, "pmaxMipmapLevelClamp") }?,
+                hTexRef,
+            )
+        })
     })
 }
 
@@ -8043,11 +9637,13 @@ pub unsafe extern "C" fn cuTexRefGetMipmappedArray(
     phMipmappedArray: *mut CUmipmappedArray,
     hTexRef: CUtexref,
 ) -> CUresult {
-    ::driver::entry("cuTexRefGetMipmappedArray", || {
-        ::driver::api::texture::cuTexRefGetMipmappedArray(
-            unsafe { Out::new(phMipmappedArray, "phMipmappedArray") }?,
-            hTexRef,
-        )
+    ::trace::call!("cuTexRefGetMipmappedArray", (out phMipmappedArray, value hTexRef), {
+        ::driver::entry("cuTexRefGetMipmappedArray", || {
+            ::driver::api::texture::cuTexRefGetMipmappedArray(
+                unsafe { Out::new(phMipmappedArray, "phMipmappedArray") }?,
+                hTexRef,
+            )
+        })
     })
 }
 
@@ -8058,8 +9654,10 @@ pub unsafe extern "C" fn cuTexRefSetAddress(
     dptr: CUdeviceptr_v1,
     bytes: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuTexRefSetAddress", || {
-        ::driver::api::old::cuTexRefSetAddress(unsafe { OptOut::new(ByteOffset) }, hTexRef, dptr, bytes)
+    ::trace::call!("cuTexRefSetAddress", (out ByteOffset, value hTexRef, value dptr, value bytes), {
+        ::driver::entry("cuTexRefSetAddress", || {
+            ::driver::api::old::cuTexRefSetAddress(unsafe { OptOut::new(ByteOffset) }, hTexRef, dptr, bytes)
+        })
     })
 }
 
@@ -8070,8 +9668,10 @@ pub unsafe extern "C" fn cuTexRefSetAddress2D(
     dptr: CUdeviceptr_v1,
     Pitch: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuTexRefSetAddress2D", || {
-        ::driver::api::old::cuTexRefSetAddress2D(hTexRef, unsafe { borrow(desc, "desc") }?, dptr, Pitch)
+    ::trace::call!("cuTexRefSetAddress2D", (value hTexRef, value desc, value dptr, value Pitch), {
+        ::driver::entry("cuTexRefSetAddress2D", || {
+            ::driver::api::old::cuTexRefSetAddress2D(hTexRef, unsafe { borrow(desc, "desc") }?, dptr, Pitch)
+        })
     })
 }
 
@@ -8082,13 +9682,15 @@ pub unsafe extern "C" fn cuTexRefSetAddress2D_v2(
     dptr: CUdeviceptr,
     Pitch: usize,
 ) -> CUresult {
-    ::driver::entry("cuTexRefSetAddress2D_v2", || {
-        ::driver::api::texture::cuTexRefSetAddress2D_v2(
-            hTexRef,
-            unsafe { borrow(desc, "desc") }?,
-            dptr,
-            Pitch,
-        )
+    ::trace::call!("cuTexRefSetAddress2D_v2", (value hTexRef, value desc, value dptr, value Pitch), {
+        ::driver::entry("cuTexRefSetAddress2D_v2", || {
+            ::driver::api::texture::cuTexRefSetAddress2D_v2(
+                hTexRef,
+                unsafe { borrow(desc, "desc") }?,
+                dptr,
+                Pitch,
+            )
+        })
     })
 }
 
@@ -8099,13 +9701,15 @@ pub unsafe extern "C" fn cuTexRefSetAddress2D_v3(
     dptr: CUdeviceptr,
     Pitch: usize,
 ) -> CUresult {
-    ::driver::entry("cuTexRefSetAddress2D_v3", || {
-        ::driver::api::texture::cuTexRefSetAddress2D_v3(
-            hTexRef,
-            unsafe { borrow(desc, "desc") }?,
-            dptr,
-            Pitch,
-        )
+    ::trace::call!("cuTexRefSetAddress2D_v3", (value hTexRef, value desc, value dptr, value Pitch), {
+        ::driver::entry("cuTexRefSetAddress2D_v3", || {
+            ::driver::api::texture::cuTexRefSetAddress2D_v3(
+                hTexRef,
+                unsafe { borrow(desc, "desc") }?,
+                dptr,
+                Pitch,
+            )
+        })
     })
 }
 
@@ -8115,8 +9719,10 @@ pub unsafe extern "C" fn cuTexRefSetAddressMode(
     dim: c_int,
     am: CUaddress_mode,
 ) -> CUresult {
-    ::driver::entry("cuTexRefSetAddressMode", || {
-        ::driver::api::texture::cuTexRefSetAddressMode(hTexRef, dim, am)
+    ::trace::call!("cuTexRefSetAddressMode", (value hTexRef, value dim, value am), {
+        ::driver::entry("cuTexRefSetAddressMode", || {
+            ::driver::api::texture::cuTexRefSetAddressMode(hTexRef, dim, am)
+        })
     })
 }
 
@@ -8127,36 +9733,46 @@ pub unsafe extern "C" fn cuTexRefSetAddress_v2(
     dptr: CUdeviceptr,
     bytes: usize,
 ) -> CUresult {
-    ::driver::entry("cuTexRefSetAddress_v2", || {
-        ::driver::api::texture::cuTexRefSetAddress_v2(
-            unsafe { OptOut::new(ByteOffset) },
-            hTexRef,
-            dptr,
-            bytes,
-        )
+    ::trace::call!("cuTexRefSetAddress_v2", (out ByteOffset, value hTexRef, value dptr, value bytes), {
+        ::driver::entry("cuTexRefSetAddress_v2", || {
+            ::driver::api::texture::cuTexRefSetAddress_v2(
+                unsafe { OptOut::new(ByteOffset) },
+                hTexRef,
+                dptr,
+                bytes,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetArray(hTexRef: CUtexref, hArray: CUarray, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuTexRefSetArray", || ::driver::api::texture::cuTexRefSetArray(hTexRef, hArray, Flags))
+    ::trace::call!("cuTexRefSetArray", (value hTexRef, value hArray, value Flags), {
+        ::driver::entry("cuTexRefSetArray", || ::driver::api::texture::cuTexRefSetArray(hTexRef, hArray, Flags))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetBorderColor(hTexRef: CUtexref, pBorderColor: *mut f32) -> CUresult {
-    ::driver::entry("cuTexRefSetBorderColor", || {
-        ::driver::api::texture::cuTexRefSetBorderColor(hTexRef, pBorderColor)
+    ::trace::call!("cuTexRefSetBorderColor", (value hTexRef, value pBorderColor), {
+        ::driver::entry("cuTexRefSetBorderColor", || {
+            ::driver::api::texture::cuTexRefSetBorderColor(hTexRef, pBorderColor)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetFilterMode(hTexRef: CUtexref, fm: CUfilter_mode) -> CUresult {
-    ::driver::entry("cuTexRefSetFilterMode", || ::driver::api::texture::cuTexRefSetFilterMode(hTexRef, fm))
+    ::trace::call!("cuTexRefSetFilterMode", (value hTexRef, value fm), {
+        ::driver::entry("cuTexRefSetFilterMode", || ::driver::api::texture::cuTexRefSetFilterMode(hTexRef, fm))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetFlags(hTexRef: CUtexref, Flags: c_uint) -> CUresult {
-    ::driver::entry("cuTexRefSetFlags", || ::driver::api::texture::cuTexRefSetFlags(hTexRef, Flags))
+    ::trace::call!("cuTexRefSetFlags", (value hTexRef, value Flags), {
+        ::driver::entry("cuTexRefSetFlags", || ::driver::api::texture::cuTexRefSetFlags(hTexRef, Flags))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -8165,29 +9781,37 @@ pub unsafe extern "C" fn cuTexRefSetFormat(
     fmt: CUarray_format,
     NumPackedComponents: c_int,
 ) -> CUresult {
-    ::driver::entry("cuTexRefSetFormat", || {
-        ::driver::api::texture::cuTexRefSetFormat(hTexRef, fmt, NumPackedComponents)
+    ::trace::call!("cuTexRefSetFormat", (value hTexRef, value fmt, value NumPackedComponents), {
+        ::driver::entry("cuTexRefSetFormat", || {
+            ::driver::api::texture::cuTexRefSetFormat(hTexRef, fmt, NumPackedComponents)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetMaxAnisotropy(hTexRef: CUtexref, maxAniso: c_uint) -> CUresult {
-    ::driver::entry("cuTexRefSetMaxAnisotropy", || {
-        ::driver::api::texture::cuTexRefSetMaxAnisotropy(hTexRef, maxAniso)
+    ::trace::call!("cuTexRefSetMaxAnisotropy", (value hTexRef, value maxAniso), {
+        ::driver::entry("cuTexRefSetMaxAnisotropy", || {
+            ::driver::api::texture::cuTexRefSetMaxAnisotropy(hTexRef, maxAniso)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetMipmapFilterMode(hTexRef: CUtexref, fm: CUfilter_mode) -> CUresult {
-    ::driver::entry("cuTexRefSetMipmapFilterMode", || {
-        ::driver::api::texture::cuTexRefSetMipmapFilterMode(hTexRef, fm)
+    ::trace::call!("cuTexRefSetMipmapFilterMode", (value hTexRef, value fm), {
+        ::driver::entry("cuTexRefSetMipmapFilterMode", || {
+            ::driver::api::texture::cuTexRefSetMipmapFilterMode(hTexRef, fm)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuTexRefSetMipmapLevelBias(hTexRef: CUtexref, bias: f32) -> CUresult {
-    ::driver::entry("cuTexRefSetMipmapLevelBias", || {
-        ::driver::api::texture::cuTexRefSetMipmapLevelBias(hTexRef, bias)
+    ::trace::call!("cuTexRefSetMipmapLevelBias", (value hTexRef, value bias), {
+        ::driver::entry("cuTexRefSetMipmapLevelBias", || {
+            ::driver::api::texture::cuTexRefSetMipmapLevelBias(hTexRef, bias)
+        })
     })
 }
 
@@ -8197,8 +9821,10 @@ pub unsafe extern "C" fn cuTexRefSetMipmapLevelClamp(
     minMipmapLevelClamp: f32,
     maxMipmapLevelClamp: f32,
 ) -> CUresult {
-    ::driver::entry("cuTexRefSetMipmapLevelClamp", || {
-        ::driver::api::texture::cuTexRefSetMipmapLevelClamp(hTexRef, minMipmapLevelClamp, maxMipmapLevelClamp)
+    ::trace::call!("cuTexRefSetMipmapLevelClamp", (value hTexRef, value minMipmapLevelClamp, value maxMipmapLevelClamp), {
+        ::driver::entry("cuTexRefSetMipmapLevelClamp", || {
+            ::driver::api::texture::cuTexRefSetMipmapLevelClamp(hTexRef, minMipmapLevelClamp, maxMipmapLevelClamp)
+        })
     })
 }
 
@@ -8208,15 +9834,19 @@ pub unsafe extern "C" fn cuTexRefSetMipmappedArray(
     hMipmappedArray: CUmipmappedArray,
     Flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuTexRefSetMipmappedArray", || {
-        ::driver::api::texture::cuTexRefSetMipmappedArray(hTexRef, hMipmappedArray, Flags)
+    ::trace::call!("cuTexRefSetMipmappedArray", (value hTexRef, value hMipmappedArray, value Flags), {
+        ::driver::entry("cuTexRefSetMipmappedArray", || {
+            ::driver::api::texture::cuTexRefSetMipmappedArray(hTexRef, hMipmappedArray, Flags)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode) -> CUresult {
-    ::driver::entry("cuThreadExchangeStreamCaptureMode", || {
-        ::driver::api::capture::cuThreadExchangeStreamCaptureMode(mode)
+    ::trace::call!("cuThreadExchangeStreamCaptureMode", (value mode), {
+        ::driver::entry("cuThreadExchangeStreamCaptureMode", || {
+            ::driver::api::capture::cuThreadExchangeStreamCaptureMode(mode)
+        })
     })
 }
 
@@ -8228,25 +9858,33 @@ pub unsafe extern "C" fn cuUserObjectCreate(
     initialRefcount: c_uint,
     flags: c_uint,
 ) -> CUresult {
-    ::driver::entry("cuUserObjectCreate", || {
-        ::driver::api::user_object::cuUserObjectCreate(
-            unsafe { Out::new(object_out, "object_out") }?,
-            ptr,
-            destroy,
-            initialRefcount,
-            flags,
-        )
+    ::trace::call!("cuUserObjectCreate", (
+        out object_out, value ptr, value destroy, value initialRefcount, value flags
+    ), {
+        ::driver::entry("cuUserObjectCreate", || {
+            ::driver::api::user_object::cuUserObjectCreate(
+                unsafe { Out::new(object_out, "object_out") }?,
+                ptr,
+                destroy,
+                initialRefcount,
+                flags,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuUserObjectRelease(object: CUuserObject, count: c_uint) -> CUresult {
-    ::driver::entry("cuUserObjectRelease", || ::driver::api::user_object::cuUserObjectRelease(object, count))
+    ::trace::call!("cuUserObjectRelease", (value object, value count), {
+        ::driver::entry("cuUserObjectRelease", || ::driver::api::user_object::cuUserObjectRelease(object, count))
+    })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuUserObjectRetain(object: CUuserObject, count: c_uint) -> CUresult {
-    ::driver::entry("cuUserObjectRetain", || ::driver::api::user_object::cuUserObjectRetain(object, count))
+    ::trace::call!("cuUserObjectRetain", (value object, value count), {
+        ::driver::entry("cuUserObjectRetain", || ::driver::api::user_object::cuUserObjectRetain(object, count))
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -8257,14 +9895,18 @@ pub unsafe extern "C" fn cuVDPAUCtxCreate(
     vdpDevice: VdpDevice,
     vdpGetProcAddress: VdpGetProcAddress,
 ) -> CUresult {
-    ::driver::entry("cuVDPAUCtxCreate", || {
-        ::driver::api::graphics::cuVDPAUCtxCreate(
-            unsafe { Out::new(pCtx, "pCtx") }?,
-            flags,
-            device,
-            vdpDevice,
-            vdpGetProcAddress,
-        )
+    ::trace::call!("cuVDPAUCtxCreate", (
+        out pCtx, value flags, value device, value vdpDevice, value vdpGetProcAddress
+    ), {
+        ::driver::entry("cuVDPAUCtxCreate", || {
+            ::driver::api::graphics::cuVDPAUCtxCreate(
+                unsafe { Out::new(pCtx, "pCtx") }?,
+                flags,
+                device,
+                vdpDevice,
+                vdpGetProcAddress,
+            )
+        })
     })
 }
 
@@ -8276,14 +9918,18 @@ pub unsafe extern "C" fn cuVDPAUCtxCreate_v2(
     vdpDevice: VdpDevice,
     vdpGetProcAddress: VdpGetProcAddress,
 ) -> CUresult {
-    ::driver::entry("cuVDPAUCtxCreate_v2", || {
-        ::driver::api::graphics::cuVDPAUCtxCreate_v2(
-            unsafe { Out::new(pCtx, "pCtx") }?,
-            flags,
-            device,
-            vdpDevice,
-            vdpGetProcAddress,
-        )
+    ::trace::call!("cuVDPAUCtxCreate_v2", (
+        out pCtx, value flags, value device, value vdpDevice, value vdpGetProcAddress
+    ), {
+        ::driver::entry("cuVDPAUCtxCreate_v2", || {
+            ::driver::api::graphics::cuVDPAUCtxCreate_v2(
+                unsafe { Out::new(pCtx, "pCtx") }?,
+                flags,
+                device,
+                vdpDevice,
+                vdpGetProcAddress,
+            )
+        })
     })
 }
 
@@ -8293,12 +9939,14 @@ pub unsafe extern "C" fn cuVDPAUGetDevice(
     vdpDevice: VdpDevice,
     vdpGetProcAddress: VdpGetProcAddress,
 ) -> CUresult {
-    ::driver::entry("cuVDPAUGetDevice", || {
-        ::driver::api::graphics::cuVDPAUGetDevice(
-            unsafe { Out::new(pDevice, "pDevice") }?,
-            vdpDevice,
-            vdpGetProcAddress,
-        )
+    ::trace::call!("cuVDPAUGetDevice", (out pDevice, value vdpDevice, value vdpGetProcAddress), {
+        ::driver::entry("cuVDPAUGetDevice", || {
+            ::driver::api::graphics::cuVDPAUGetDevice(
+                unsafe { Out::new(pDevice, "pDevice") }?,
+                vdpDevice,
+                vdpGetProcAddress,
+            )
+        })
     })
 }
 
@@ -8309,8 +9957,10 @@ pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync(
     numExtSems: c_uint,
     stream: CUstream,
 ) -> CUresult {
-    ::driver::entry("cuWaitExternalSemaphoresAsync", || {
-        ::driver::api::external::cuWaitExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+    ::trace::call!("cuWaitExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::driver::entry("cuWaitExternalSemaphoresAsync", || {
+            ::driver::api::external::cuWaitExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+        })
     })
 }
 
@@ -8321,8 +9971,10 @@ pub unsafe extern "C" fn cuWaitExternalSemaphoresAsync_ptsz(
     numExtSems: c_uint,
     stream: CUstream,
 ) -> CUresult {
-    ::driver::entry_per_thread("cuWaitExternalSemaphoresAsync_ptsz", || {
-        ::driver::api::external::cuWaitExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+    ::trace::call!("cuWaitExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::driver::entry_per_thread("cuWaitExternalSemaphoresAsync_ptsz", || {
+            ::driver::api::external::cuWaitExternalSemaphoresAsync(extSemArray, paramsArray, numExtSems, stream)
+        })
     })
 }
 

@@ -15,8 +15,10 @@ use cuda_abi::runtime::{v11, v12, v13};
 use cuda_abi::*;
 
 unsafe extern "C" fn __cudaInitModule(fatCubinHandle: *mut *mut c_void) -> c_char {
-    ::runtime::entry_value("__cudaInitModule", 0, || {
-        ::runtime::api::registration::__cudaInitModule(fatCubinHandle)
+    ::trace::call_value!("__cudaInitModule", (value fatCubinHandle), {
+        ::runtime::entry_value("__cudaInitModule", 0, || {
+            ::runtime::api::registration::__cudaInitModule(fatCubinHandle)
+        })
     })
 }
 
@@ -26,13 +28,15 @@ unsafe extern "C" fn __cudaPopCallConfiguration(
     sharedMem: *mut usize,
     stream: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("__cudaPopCallConfiguration", || {
-        ::runtime::api::registration::__cudaPopCallConfiguration(
-            unsafe { OptOut::new(gridDim) },
-            unsafe { OptOut::new(blockDim) },
-            unsafe { OptOut::new(sharedMem) },
-            stream,
-        )
+    ::trace::call!("__cudaPopCallConfiguration", (out gridDim, out blockDim, out sharedMem, value stream), {
+        ::runtime::entry("__cudaPopCallConfiguration", || {
+            ::runtime::api::registration::__cudaPopCallConfiguration(
+                unsafe { OptOut::new(gridDim) },
+                unsafe { OptOut::new(blockDim) },
+                unsafe { OptOut::new(sharedMem) },
+                stream,
+            )
+        })
     })
 }
 
@@ -42,20 +46,26 @@ unsafe extern "C" fn __cudaPushCallConfiguration(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> c_uint {
-    ::runtime::entry_value("__cudaPushCallConfiguration", 0, || {
-        ::runtime::api::registration::__cudaPushCallConfiguration(gridDim, blockDim, sharedMem, stream)
+    ::trace::call_value!("__cudaPushCallConfiguration", (value gridDim, value blockDim, value sharedMem, value stream), {
+        ::runtime::entry_value("__cudaPushCallConfiguration", 0, || {
+            ::runtime::api::registration::__cudaPushCallConfiguration(gridDim, blockDim, sharedMem, stream)
+        })
     })
 }
 
 unsafe extern "C" fn __cudaRegisterFatBinary(fatCubin: *const c_void) -> *mut *mut c_void {
-    ::runtime::entry_value("__cudaRegisterFatBinary", core::ptr::null_mut(), || {
-        ::runtime::api::registration::__cudaRegisterFatBinary(fatCubin)
+    ::trace::call_value!("__cudaRegisterFatBinary", (value fatCubin), {
+        ::runtime::entry_value("__cudaRegisterFatBinary", core::ptr::null_mut(), || {
+            ::runtime::api::registration::__cudaRegisterFatBinary(fatCubin)
+        })
     })
 }
 
 unsafe extern "C" fn __cudaRegisterFatBinaryEnd(fatCubinHandle: *mut *mut c_void) {
-    ::runtime::entry_value("__cudaRegisterFatBinaryEnd", (), || {
-        ::runtime::api::registration::__cudaRegisterFatBinaryEnd(fatCubinHandle)
+    ::trace::call_value!("__cudaRegisterFatBinaryEnd", (value fatCubinHandle), {
+        ::runtime::entry_value("__cudaRegisterFatBinaryEnd", (), || {
+            ::runtime::api::registration::__cudaRegisterFatBinaryEnd(fatCubinHandle)
+        })
     })
 }
 
@@ -71,24 +81,30 @@ unsafe extern "C" fn __cudaRegisterFunction(
     gDim: *mut dim3,
     wSize: *mut c_int,
 ) {
-    ::runtime::entry_value("__cudaRegisterFunction", (), || {
-        ::runtime::api::registration::__cudaRegisterFunction(
-            fatCubinHandle,
-            hostFun,
-            deviceFun,
-            deviceName,
-            thread_limit,
-            tid,
-            bid,
-            bDim,
-            gDim,
-            wSize,
-        )
+    ::trace::call_value!("__cudaRegisterFunction", (
+        value fatCubinHandle, value hostFun, value deviceFun, text deviceName, value thread_limit, value tid, value bid, value bDim, value gDim, value wSize
+    ), {
+        ::runtime::entry_value("__cudaRegisterFunction", (), || {
+            ::runtime::api::registration::__cudaRegisterFunction(
+                fatCubinHandle,
+                hostFun,
+                deviceFun,
+                deviceName,
+                thread_limit,
+                tid,
+                bid,
+                bDim,
+                gDim,
+                wSize,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn __cudaRegisterHostVar() -> cudaError_t {
-    ::runtime::missing("__cudaRegisterHostVar")
+    ::trace::call!("__cudaRegisterHostVar", (), {
+        ::runtime::missing("__cudaRegisterHostVar")
+    })
 }
 
 unsafe extern "C" fn __cudaRegisterManagedVar(
@@ -101,17 +117,21 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
     constant: c_int,
     global: c_int,
 ) {
-    ::runtime::entry_value("__cudaRegisterManagedVar", (), || {
-        ::runtime::api::registration::__cudaRegisterManagedVar(
-            fatCubinHandle,
-            hostVarPtrAddress,
-            deviceAddress,
-            deviceName,
-            ext,
-            size,
-            constant,
-            global,
-        )
+    ::trace::call_value!("__cudaRegisterManagedVar", (
+        value fatCubinHandle, value hostVarPtrAddress, value deviceAddress, text deviceName, value ext, value size, value constant, value global
+    ), {
+        ::runtime::entry_value("__cudaRegisterManagedVar", (), || {
+            ::runtime::api::registration::__cudaRegisterManagedVar(
+                fatCubinHandle,
+                hostVarPtrAddress,
+                deviceAddress,
+                deviceName,
+                ext,
+                size,
+                constant,
+                global,
+            )
+        })
     })
 }
 
@@ -123,15 +143,19 @@ unsafe extern "C" fn __cudaRegisterSurface(
     dim: c_int,
     ext: c_int,
 ) {
-    ::runtime::entry_value("__cudaRegisterSurface", (), || {
-        ::runtime::api::texture_reference::__cudaRegisterSurface(
-            fatCubinHandle,
-            hostVar,
-            deviceAddress,
-            deviceName,
-            dim,
-            ext,
-        )
+    ::trace::call_value!("__cudaRegisterSurface", (
+        value fatCubinHandle, value hostVar, value deviceAddress, text deviceName, value dim, value ext
+    ), {
+        ::runtime::entry_value("__cudaRegisterSurface", (), || {
+            ::runtime::api::texture_reference::__cudaRegisterSurface(
+                fatCubinHandle,
+                hostVar,
+                deviceAddress,
+                deviceName,
+                dim,
+                ext,
+            )
+        })
     })
 }
 
@@ -144,16 +168,20 @@ unsafe extern "C" fn __cudaRegisterTexture(
     norm: c_int,
     ext: c_int,
 ) {
-    ::runtime::entry_value("__cudaRegisterTexture", (), || {
-        ::runtime::api::texture_reference::__cudaRegisterTexture(
-            fatCubinHandle,
-            hostVar,
-            deviceAddress,
-            deviceName,
-            dim,
-            norm,
-            ext,
-        )
+    ::trace::call_value!("__cudaRegisterTexture", (
+        value fatCubinHandle, value hostVar, value deviceAddress, text deviceName, value dim, value norm, value ext
+    ), {
+        ::runtime::entry_value("__cudaRegisterTexture", (), || {
+            ::runtime::api::texture_reference::__cudaRegisterTexture(
+                fatCubinHandle,
+                hostVar,
+                deviceAddress,
+                deviceName,
+                dim,
+                norm,
+                ext,
+            )
+        })
     })
 }
 
@@ -167,23 +195,29 @@ unsafe extern "C" fn __cudaRegisterVar(
     constant: c_int,
     global: c_int,
 ) {
-    ::runtime::entry_value("__cudaRegisterVar", (), || {
-        ::runtime::api::registration::__cudaRegisterVar(
-            fatCubinHandle,
-            hostVar,
-            deviceAddress,
-            deviceName,
-            ext,
-            size,
-            constant,
-            global,
-        )
+    ::trace::call_value!("__cudaRegisterVar", (
+        value fatCubinHandle, value hostVar, value deviceAddress, text deviceName, value ext, value size, value constant, value global
+    ), {
+        ::runtime::entry_value("__cudaRegisterVar", (), || {
+            ::runtime::api::registration::__cudaRegisterVar(
+                fatCubinHandle,
+                hostVar,
+                deviceAddress,
+                deviceName,
+                ext,
+                size,
+                constant,
+                global,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn __cudaUnregisterFatBinary(fatCubinHandle: *mut *mut c_void) {
-    ::runtime::entry_value("__cudaUnregisterFatBinary", (), || {
-        ::runtime::api::registration::__cudaUnregisterFatBinary(fatCubinHandle)
+    ::trace::call_value!("__cudaUnregisterFatBinary", (value fatCubinHandle), {
+        ::runtime::entry_value("__cudaUnregisterFatBinary", (), || {
+            ::runtime::api::registration::__cudaUnregisterFatBinary(fatCubinHandle)
+        })
     })
 }
 
@@ -193,13 +227,15 @@ unsafe extern "C" fn cudaArrayGetInfo(
     flags: *mut c_uint,
     array: cudaArray_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaArrayGetInfo", || {
-        ::runtime::api::array::cudaArrayGetInfo(
-            unsafe { OptOut::new(desc) },
-            unsafe { OptOut::new(extent) },
-            unsafe { OptOut::new(flags) },
-            array,
-        )
+    ::trace::call!("cudaArrayGetInfo", (out desc, out extent, out flags, value array), {
+        ::runtime::entry("cudaArrayGetInfo", || {
+            ::runtime::api::array::cudaArrayGetInfo(
+                unsafe { OptOut::new(desc) },
+                unsafe { OptOut::new(extent) },
+                unsafe { OptOut::new(flags) },
+                array,
+            )
+        })
     })
 }
 
@@ -208,12 +244,14 @@ unsafe extern "C" fn cudaArrayGetMemoryRequirements(
     array: cudaArray_t,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaArrayGetMemoryRequirements", || {
-        ::runtime::api::array::cudaArrayGetMemoryRequirements(
-            unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
-            array,
-            device,
-        )
+    ::trace::call!("cudaArrayGetMemoryRequirements", (out memoryRequirements, value array, value device), {
+        ::runtime::entry("cudaArrayGetMemoryRequirements", || {
+            ::runtime::api::array::cudaArrayGetMemoryRequirements(
+                unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
+                array,
+                device,
+            )
+        })
     })
 }
 
@@ -222,12 +260,14 @@ unsafe extern "C" fn cudaArrayGetPlane(
     hArray: cudaArray_t,
     planeIdx: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaArrayGetPlane", || {
-        ::runtime::api::array::cudaArrayGetPlane(
-            unsafe { Out::new(pPlaneArray, "pPlaneArray") }?,
-            hArray,
-            planeIdx,
-        )
+    ::trace::call!("cudaArrayGetPlane", (out pPlaneArray, value hArray, value planeIdx), {
+        ::runtime::entry("cudaArrayGetPlane", || {
+            ::runtime::api::array::cudaArrayGetPlane(
+                unsafe { Out::new(pPlaneArray, "pPlaneArray") }?,
+                hArray,
+                planeIdx,
+            )
+        })
     })
 }
 
@@ -235,11 +275,13 @@ unsafe extern "C" fn cudaArrayGetSparseProperties(
     sparseProperties: *mut cudaArraySparseProperties,
     array: cudaArray_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaArrayGetSparseProperties", || {
-        ::runtime::api::array::cudaArrayGetSparseProperties(
-            unsafe { Out::new(sparseProperties, "sparseProperties") }?,
-            array,
-        )
+    ::trace::call!("cudaArrayGetSparseProperties", (out sparseProperties, value array), {
+        ::runtime::entry("cudaArrayGetSparseProperties", || {
+            ::runtime::api::array::cudaArrayGetSparseProperties(
+                unsafe { Out::new(sparseProperties, "sparseProperties") }?,
+                array,
+            )
+        })
     })
 }
 
@@ -248,12 +290,14 @@ unsafe extern "C" fn cudaBindSurfaceToArray(
     array: cudaArray_const_t,
     desc: *const cudaChannelFormatDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaBindSurfaceToArray", || {
-        ::runtime::api::texture_reference::cudaBindSurfaceToArray(
-            surfref,
-            array,
-            unsafe { borrow(desc, "desc") }?,
-        )
+    ::trace::call!("cudaBindSurfaceToArray", (value surfref, value array, value desc), {
+        ::runtime::entry("cudaBindSurfaceToArray", || {
+            ::runtime::api::texture_reference::cudaBindSurfaceToArray(
+                surfref,
+                array,
+                unsafe { borrow(desc, "desc") }?,
+            )
+        })
     })
 }
 
@@ -266,16 +310,20 @@ unsafe extern "C" fn cudaBindTexture2D(
     height: usize,
     pitch: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaBindTexture2D", || {
-        ::runtime::api::texture_reference::cudaBindTexture2D(
-            unsafe { OptOut::new(offset) },
-            texref,
-            devPtr,
-            unsafe { borrow(desc, "desc") }?,
-            width,
-            height,
-            pitch,
-        )
+    ::trace::call!("cudaBindTexture2D", (
+        out offset, value texref, value devPtr, value desc, value width, value height, value pitch
+    ), {
+        ::runtime::entry("cudaBindTexture2D", || {
+            ::runtime::api::texture_reference::cudaBindTexture2D(
+                unsafe { OptOut::new(offset) },
+                texref,
+                devPtr,
+                unsafe { borrow(desc, "desc") }?,
+                width,
+                height,
+                pitch,
+            )
+        })
     })
 }
 
@@ -286,14 +334,16 @@ unsafe extern "C" fn cudaBindTexture(
     desc: *const cudaChannelFormatDesc,
     size: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaBindTexture", || {
-        ::runtime::api::texture_reference::cudaBindTexture(
-            unsafe { OptOut::new(offset) },
-            texref,
-            devPtr,
-            unsafe { borrow(desc, "desc") }?,
-            size,
-        )
+    ::trace::call!("cudaBindTexture", (out offset, value texref, value devPtr, value desc, value size), {
+        ::runtime::entry("cudaBindTexture", || {
+            ::runtime::api::texture_reference::cudaBindTexture(
+                unsafe { OptOut::new(offset) },
+                texref,
+                devPtr,
+                unsafe { borrow(desc, "desc") }?,
+                size,
+            )
+        })
     })
 }
 
@@ -302,12 +352,14 @@ unsafe extern "C" fn cudaBindTextureToArray(
     array: cudaArray_const_t,
     desc: *const cudaChannelFormatDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaBindTextureToArray", || {
-        ::runtime::api::texture_reference::cudaBindTextureToArray(
-            texref,
-            array,
-            unsafe { borrow(desc, "desc") }?,
-        )
+    ::trace::call!("cudaBindTextureToArray", (value texref, value array, value desc), {
+        ::runtime::entry("cudaBindTextureToArray", || {
+            ::runtime::api::texture_reference::cudaBindTextureToArray(
+                texref,
+                array,
+                unsafe { borrow(desc, "desc") }?,
+            )
+        })
     })
 }
 
@@ -316,21 +368,25 @@ unsafe extern "C" fn cudaBindTextureToMipmappedArray(
     mipmappedArray: cudaMipmappedArray_const_t,
     desc: *const cudaChannelFormatDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaBindTextureToMipmappedArray", || {
-        ::runtime::api::texture_reference::cudaBindTextureToMipmappedArray(
-            texref,
-            mipmappedArray,
-            unsafe { borrow(desc, "desc") }?,
-        )
+    ::trace::call!("cudaBindTextureToMipmappedArray", (value texref, value mipmappedArray, value desc), {
+        ::runtime::entry("cudaBindTextureToMipmappedArray", || {
+            ::runtime::api::texture_reference::cudaBindTextureToMipmappedArray(
+                texref,
+                mipmappedArray,
+                unsafe { borrow(desc, "desc") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaChooseDevice(device: *mut c_int, prop: *const cudaDeviceProp) -> cudaError_t {
-    ::runtime::entry("cudaChooseDevice", || {
-        ::runtime::api::properties::cudaChooseDevice_v11(
-            unsafe { Out::new(device, "device") }?,
-            unsafe { borrow(prop, "prop") }?,
-        )
+    ::trace::call!("cudaChooseDevice", (out device, value prop), {
+        ::runtime::entry("cudaChooseDevice", || {
+            ::runtime::api::properties::cudaChooseDevice_v11(
+                unsafe { Out::new(device, "device") }?,
+                unsafe { borrow(prop, "prop") }?,
+            )
+        })
     })
 }
 
@@ -341,8 +397,10 @@ unsafe extern "C" fn cudaCreateChannelDesc(
     w: c_int,
     f: cudaChannelFormatKind,
 ) -> cudaChannelFormatDesc {
-    ::runtime::entry_value("cudaCreateChannelDesc", unsafe { core::mem::zeroed() }, || {
-        ::runtime::api::channel::cudaCreateChannelDesc(x, y, z, w, f)
+    ::trace::call_value!("cudaCreateChannelDesc", (value x, value y, value z, value w, value f), {
+        ::runtime::entry_value("cudaCreateChannelDesc", unsafe { core::mem::zeroed() }, || {
+            ::runtime::api::channel::cudaCreateChannelDesc(x, y, z, w, f)
+        })
     })
 }
 
@@ -350,11 +408,13 @@ unsafe extern "C" fn cudaCreateSurfaceObject(
     pSurfObject: *mut cudaSurfaceObject_t,
     pResDesc: *const cudaResourceDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaCreateSurfaceObject", || {
-        ::runtime::api::texture::cudaCreateSurfaceObject_v11(
-            unsafe { Out::new(pSurfObject, "pSurfObject") }?,
-            unsafe { borrow(pResDesc, "pResDesc") }?,
-        )
+    ::trace::call!("cudaCreateSurfaceObject", (out pSurfObject, value pResDesc), {
+        ::runtime::entry("cudaCreateSurfaceObject", || {
+            ::runtime::api::texture::cudaCreateSurfaceObject_v11(
+                unsafe { Out::new(pSurfObject, "pSurfObject") }?,
+                unsafe { borrow(pResDesc, "pResDesc") }?,
+            )
+        })
     })
 }
 
@@ -364,13 +424,15 @@ unsafe extern "C" fn cudaCreateTextureObject(
     pTexDesc: *const cudaTextureDesc,
     pResViewDesc: *const cudaResourceViewDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaCreateTextureObject", || {
-        ::runtime::api::texture::cudaCreateTextureObject_v11(
-            unsafe { Out::new(pTexObject, "pTexObject") }?,
-            unsafe { borrow(pResDesc, "pResDesc") }?,
-            unsafe { borrow(pTexDesc, "pTexDesc") }?,
-            pResViewDesc,
-        )
+    ::trace::call!("cudaCreateTextureObject", (out pTexObject, value pResDesc, value pTexDesc, value pResViewDesc), {
+        ::runtime::entry("cudaCreateTextureObject", || {
+            ::runtime::api::texture::cudaCreateTextureObject_v11(
+                unsafe { Out::new(pTexObject, "pTexObject") }?,
+                unsafe { borrow(pResDesc, "pResDesc") }?,
+                unsafe { borrow(pTexDesc, "pTexDesc") }?,
+                pResViewDesc,
+            )
+        })
     })
 }
 
@@ -380,41 +442,53 @@ unsafe extern "C" fn cudaCreateTextureObject_v2(
     pTexDesc: *const cudaTextureDesc_v2,
     pResViewDesc: *const cudaResourceViewDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaCreateTextureObject_v2", || {
-        ::runtime::api::texture::cudaCreateTextureObject_v2(
-            unsafe { Out::new(pTexObject, "pTexObject") }?,
-            unsafe { borrow(pResDesc, "pResDesc") }?,
-            unsafe { borrow(pTexDesc, "pTexDesc") }?,
-            pResViewDesc,
-        )
+    ::trace::call!("cudaCreateTextureObject_v2", (out pTexObject, value pResDesc, value pTexDesc, value pResViewDesc), {
+        ::runtime::entry("cudaCreateTextureObject_v2", || {
+            ::runtime::api::texture::cudaCreateTextureObject_v2(
+                unsafe { Out::new(pTexObject, "pTexObject") }?,
+                unsafe { borrow(pResDesc, "pResDesc") }?,
+                unsafe { borrow(pTexDesc, "pTexDesc") }?,
+                pResViewDesc,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
-    ::runtime::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
+    ::trace::call!("cudaCtxResetPersistingL2Cache", (), {
+        ::runtime::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
+    })
 }
 
 unsafe extern "C" fn cudaDestroyExternalMemory(extMem: cudaExternalMemory_t) -> cudaError_t {
-    ::runtime::entry("cudaDestroyExternalMemory", || {
-        ::runtime::api::external::cudaDestroyExternalMemory(extMem)
+    ::trace::call!("cudaDestroyExternalMemory", (value extMem), {
+        ::runtime::entry("cudaDestroyExternalMemory", || {
+            ::runtime::api::external::cudaDestroyExternalMemory(extMem)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDestroyExternalSemaphore(extSem: cudaExternalSemaphore_t) -> cudaError_t {
-    ::runtime::entry("cudaDestroyExternalSemaphore", || {
-        ::runtime::api::external::cudaDestroyExternalSemaphore(extSem)
+    ::trace::call!("cudaDestroyExternalSemaphore", (value extSem), {
+        ::runtime::entry("cudaDestroyExternalSemaphore", || {
+            ::runtime::api::external::cudaDestroyExternalSemaphore(extSem)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDestroySurfaceObject(surfObject: cudaSurfaceObject_t) -> cudaError_t {
-    ::runtime::entry("cudaDestroySurfaceObject", || {
-        ::runtime::api::texture::cudaDestroySurfaceObject(surfObject)
+    ::trace::call!("cudaDestroySurfaceObject", (value surfObject), {
+        ::runtime::entry("cudaDestroySurfaceObject", || {
+            ::runtime::api::texture::cudaDestroySurfaceObject(surfObject)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDestroyTextureObject(texObject: cudaTextureObject_t) -> cudaError_t {
-    ::runtime::entry("cudaDestroyTextureObject", || {
-        ::runtime::api::texture::cudaDestroyTextureObject(texObject)
+    ::trace::call!("cudaDestroyTextureObject", (value texObject), {
+        ::runtime::entry("cudaDestroyTextureObject", || {
+            ::runtime::api::texture::cudaDestroyTextureObject(texObject)
+        })
     })
 }
 
@@ -423,24 +497,30 @@ unsafe extern "C" fn cudaDeviceCanAccessPeer(
     device: c_int,
     peerDevice: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceCanAccessPeer", || {
-        ::runtime::api::peer::cudaDeviceCanAccessPeer(
-            unsafe { Out::new(canAccessPeer, "canAccessPeer") }?,
-            device,
-            peerDevice,
-        )
+    ::trace::call!("cudaDeviceCanAccessPeer", (out canAccessPeer, value device, value peerDevice), {
+        ::runtime::entry("cudaDeviceCanAccessPeer", || {
+            ::runtime::api::peer::cudaDeviceCanAccessPeer(
+                unsafe { Out::new(canAccessPeer, "canAccessPeer") }?,
+                device,
+                peerDevice,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceDisablePeerAccess(peerDevice: c_int) -> cudaError_t {
-    ::runtime::entry("cudaDeviceDisablePeerAccess", || {
-        ::runtime::api::peer::cudaDeviceDisablePeerAccess(peerDevice)
+    ::trace::call!("cudaDeviceDisablePeerAccess", (value peerDevice), {
+        ::runtime::entry("cudaDeviceDisablePeerAccess", || {
+            ::runtime::api::peer::cudaDeviceDisablePeerAccess(peerDevice)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceEnablePeerAccess(peerDevice: c_int, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaDeviceEnablePeerAccess", || {
-        ::runtime::api::peer::cudaDeviceEnablePeerAccess(peerDevice, flags)
+    ::trace::call!("cudaDeviceEnablePeerAccess", (value peerDevice, value flags), {
+        ::runtime::entry("cudaDeviceEnablePeerAccess", || {
+            ::runtime::api::peer::cudaDeviceEnablePeerAccess(peerDevice, flags)
+        })
     })
 }
 
@@ -448,8 +528,10 @@ unsafe extern "C" fn cudaDeviceFlushGPUDirectRDMAWrites(
     target: cudaFlushGPUDirectRDMAWritesTarget,
     scope: cudaFlushGPUDirectRDMAWritesScope,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceFlushGPUDirectRDMAWrites", || {
-        ::runtime::api::device::cudaDeviceFlushGPUDirectRDMAWrites(target, scope)
+    ::trace::call!("cudaDeviceFlushGPUDirectRDMAWrites", (value target, value scope), {
+        ::runtime::entry("cudaDeviceFlushGPUDirectRDMAWrites", || {
+            ::runtime::api::device::cudaDeviceFlushGPUDirectRDMAWrites(target, scope)
+        })
     })
 }
 
@@ -458,29 +540,37 @@ unsafe extern "C" fn cudaDeviceGetAttribute(
     attr: cudaDeviceAttr,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetAttribute", || {
-        ::runtime::api::device::cudaDeviceGetAttribute(unsafe { Out::new(value, "value") }?, attr, device)
+    ::trace::call!("cudaDeviceGetAttribute", (out value, value attr, value device), {
+        ::runtime::entry("cudaDeviceGetAttribute", || {
+            ::runtime::api::device::cudaDeviceGetAttribute(unsafe { Out::new(value, "value") }?, attr, device)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetByPCIBusId(device: *mut c_int, pciBusId: *const c_char) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetByPCIBusId", || {
-        ::runtime::api::device::cudaDeviceGetByPCIBusId(unsafe { Out::new(device, "device") }?, pciBusId)
+    ::trace::call!("cudaDeviceGetByPCIBusId", (out device, text pciBusId), {
+        ::runtime::entry("cudaDeviceGetByPCIBusId", || {
+            ::runtime::api::device::cudaDeviceGetByPCIBusId(unsafe { Out::new(device, "device") }?, pciBusId)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetCacheConfig(pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetCacheConfig", || {
-        ::runtime::api::device::cudaDeviceGetCacheConfig(unsafe { Out::new(pCacheConfig, "pCacheConfig") }?)
+    ::trace::call!("cudaDeviceGetCacheConfig", (out pCacheConfig), {
+        ::runtime::entry("cudaDeviceGetCacheConfig", || {
+            ::runtime::api::device::cudaDeviceGetCacheConfig(unsafe { Out::new(pCacheConfig, "pCacheConfig") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetDefaultMemPool(memPool: *mut cudaMemPool_t, device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetDefaultMemPool", || {
-        ::runtime::api::memory_pool::cudaDeviceGetDefaultMemPool(
-            unsafe { Out::new(memPool, "memPool") }?,
-            device,
-        )
+    ::trace::call!("cudaDeviceGetDefaultMemPool", (out memPool, value device), {
+        ::runtime::entry("cudaDeviceGetDefaultMemPool", || {
+            ::runtime::api::memory_pool::cudaDeviceGetDefaultMemPool(
+                unsafe { Out::new(memPool, "memPool") }?,
+                device,
+            )
+        })
     })
 }
 
@@ -489,20 +579,26 @@ unsafe extern "C" fn cudaDeviceGetGraphMemAttribute(
     attr: cudaGraphMemAttributeType,
     value: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetGraphMemAttribute", || {
-        ::runtime::api::graph::cudaDeviceGetGraphMemAttribute(device, attr, value)
+    ::trace::call!("cudaDeviceGetGraphMemAttribute", (value device, value attr, value value), {
+        ::runtime::entry("cudaDeviceGetGraphMemAttribute", || {
+            ::runtime::api::graph::cudaDeviceGetGraphMemAttribute(device, attr, value)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetLimit(pValue: *mut usize, limit: cudaLimit) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetLimit", || {
-        ::runtime::api::device::cudaDeviceGetLimit(unsafe { Out::new(pValue, "pValue") }?, limit)
+    ::trace::call!("cudaDeviceGetLimit", (out pValue, value limit), {
+        ::runtime::entry("cudaDeviceGetLimit", || {
+            ::runtime::api::device::cudaDeviceGetLimit(unsafe { Out::new(pValue, "pValue") }?, limit)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetMemPool(memPool: *mut cudaMemPool_t, device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetMemPool", || {
-        ::runtime::api::memory_pool::cudaDeviceGetMemPool(unsafe { Out::new(memPool, "memPool") }?, device)
+    ::trace::call!("cudaDeviceGetMemPool", (out memPool, value device), {
+        ::runtime::entry("cudaDeviceGetMemPool", || {
+            ::runtime::api::memory_pool::cudaDeviceGetMemPool(unsafe { Out::new(memPool, "memPool") }?, device)
+        })
     })
 }
 
@@ -511,8 +607,10 @@ unsafe extern "C" fn cudaDeviceGetNvSciSyncAttributes(
     device: c_int,
     flags: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetNvSciSyncAttributes", || {
-        ::runtime::api::device::cudaDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, device, flags)
+    ::trace::call!("cudaDeviceGetNvSciSyncAttributes", (value nvSciSyncAttrList, value device, value flags), {
+        ::runtime::entry("cudaDeviceGetNvSciSyncAttributes", || {
+            ::runtime::api::device::cudaDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, device, flags)
+        })
     })
 }
 
@@ -522,25 +620,31 @@ unsafe extern "C" fn cudaDeviceGetP2PAttribute(
     srcDevice: c_int,
     dstDevice: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetP2PAttribute", || {
-        ::runtime::api::peer::cudaDeviceGetP2PAttribute(
-            unsafe { Out::new(value, "value") }?,
-            attr,
-            srcDevice,
-            dstDevice,
-        )
+    ::trace::call!("cudaDeviceGetP2PAttribute", (out value, value attr, value srcDevice, value dstDevice), {
+        ::runtime::entry("cudaDeviceGetP2PAttribute", || {
+            ::runtime::api::peer::cudaDeviceGetP2PAttribute(
+                unsafe { Out::new(value, "value") }?,
+                attr,
+                srcDevice,
+                dstDevice,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetPCIBusId", || {
-        ::runtime::api::device::cudaDeviceGetPCIBusId(unsafe { Out::new(pciBusId, "pciBusId") }?, len, device)
+    ::trace::call!("cudaDeviceGetPCIBusId", (value pciBusId, value len, value device), {
+        ::runtime::entry("cudaDeviceGetPCIBusId", || {
+            ::runtime::api::device::cudaDeviceGetPCIBusId(unsafe { Out::new(pciBusId, "pciBusId") }?, len, device)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetSharedMemConfig(pConfig: *mut cudaSharedMemConfig) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetSharedMemConfig", || {
-        ::runtime::api::device::cudaDeviceGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?)
+    ::trace::call!("cudaDeviceGetSharedMemConfig", (out pConfig), {
+        ::runtime::entry("cudaDeviceGetSharedMemConfig", || {
+            ::runtime::api::device::cudaDeviceGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?)
+        })
     })
 }
 
@@ -548,11 +652,13 @@ unsafe extern "C" fn cudaDeviceGetStreamPriorityRange(
     leastPriority: *mut c_int,
     greatestPriority: *mut c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetStreamPriorityRange", || {
-        ::runtime::api::device::cudaDeviceGetStreamPriorityRange(
-            unsafe { OptOut::new(leastPriority) },
-            unsafe { OptOut::new(greatestPriority) },
-        )
+    ::trace::call!("cudaDeviceGetStreamPriorityRange", (out leastPriority, out greatestPriority), {
+        ::runtime::entry("cudaDeviceGetStreamPriorityRange", || {
+            ::runtime::api::device::cudaDeviceGetStreamPriorityRange(
+                unsafe { OptOut::new(leastPriority) },
+                unsafe { OptOut::new(greatestPriority) },
+            )
+        })
     })
 }
 
@@ -561,26 +667,34 @@ unsafe extern "C" fn cudaDeviceGetTexture1DLinearMaxWidth(
     fmtDesc: *const cudaChannelFormatDesc,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetTexture1DLinearMaxWidth", || {
-        ::runtime::api::texture::cudaDeviceGetTexture1DLinearMaxWidth(
-            unsafe { Out::new(maxWidthInElements, "maxWidthInElements") }?,
-            unsafe { borrow(fmtDesc, "fmtDesc") }?,
-            device,
-        )
+    ::trace::call!("cudaDeviceGetTexture1DLinearMaxWidth", (out maxWidthInElements, value fmtDesc, value device), {
+        ::runtime::entry("cudaDeviceGetTexture1DLinearMaxWidth", || {
+            ::runtime::api::texture::cudaDeviceGetTexture1DLinearMaxWidth(
+                unsafe { Out::new(maxWidthInElements, "maxWidthInElements") }?,
+                unsafe { borrow(fmtDesc, "fmtDesc") }?,
+                device,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGraphMemTrim(device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGraphMemTrim", || ::runtime::api::graph::cudaDeviceGraphMemTrim(device))
+    ::trace::call!("cudaDeviceGraphMemTrim", (value device), {
+        ::runtime::entry("cudaDeviceGraphMemTrim", || ::runtime::api::graph::cudaDeviceGraphMemTrim(device))
+    })
 }
 
 unsafe extern "C" fn cudaDeviceReset() -> cudaError_t {
-    ::runtime::entry("cudaDeviceReset", ::runtime::api::device::cudaDeviceReset)
+    ::trace::call!("cudaDeviceReset", (), {
+        ::runtime::entry("cudaDeviceReset", ::runtime::api::device::cudaDeviceReset)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceSetCacheConfig(cacheConfig: cudaFuncCache) -> cudaError_t {
-    ::runtime::entry("cudaDeviceSetCacheConfig", || {
-        ::runtime::api::device::cudaDeviceSetCacheConfig(cacheConfig)
+    ::trace::call!("cudaDeviceSetCacheConfig", (value cacheConfig), {
+        ::runtime::entry("cudaDeviceSetCacheConfig", || {
+            ::runtime::api::device::cudaDeviceSetCacheConfig(cacheConfig)
+        })
     })
 }
 
@@ -589,34 +703,46 @@ unsafe extern "C" fn cudaDeviceSetGraphMemAttribute(
     attr: cudaGraphMemAttributeType,
     value: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceSetGraphMemAttribute", || {
-        ::runtime::api::graph::cudaDeviceSetGraphMemAttribute(device, attr, value)
+    ::trace::call!("cudaDeviceSetGraphMemAttribute", (value device, value attr, value value), {
+        ::runtime::entry("cudaDeviceSetGraphMemAttribute", || {
+            ::runtime::api::graph::cudaDeviceSetGraphMemAttribute(device, attr, value)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceSetLimit(limit: cudaLimit, value: usize) -> cudaError_t {
-    ::runtime::entry("cudaDeviceSetLimit", || ::runtime::api::device::cudaDeviceSetLimit(limit, value))
+    ::trace::call!("cudaDeviceSetLimit", (value limit, value value), {
+        ::runtime::entry("cudaDeviceSetLimit", || ::runtime::api::device::cudaDeviceSetLimit(limit, value))
+    })
 }
 
 unsafe extern "C" fn cudaDeviceSetMemPool(device: c_int, memPool: cudaMemPool_t) -> cudaError_t {
-    ::runtime::entry("cudaDeviceSetMemPool", || {
-        ::runtime::api::memory_pool::cudaDeviceSetMemPool(device, memPool)
+    ::trace::call!("cudaDeviceSetMemPool", (value device, value memPool), {
+        ::runtime::entry("cudaDeviceSetMemPool", || {
+            ::runtime::api::memory_pool::cudaDeviceSetMemPool(device, memPool)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -> cudaError_t {
-    ::runtime::entry("cudaDeviceSetSharedMemConfig", || {
-        ::runtime::api::device::cudaDeviceSetSharedMemConfig(config)
+    ::trace::call!("cudaDeviceSetSharedMemConfig", (value config), {
+        ::runtime::entry("cudaDeviceSetSharedMemConfig", || {
+            ::runtime::api::device::cudaDeviceSetSharedMemConfig(config)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceSynchronize() -> cudaError_t {
-    ::runtime::entry("cudaDeviceSynchronize", ::runtime::api::device::cudaDeviceSynchronize)
+    ::trace::call!("cudaDeviceSynchronize", (), {
+        ::runtime::entry("cudaDeviceSynchronize", ::runtime::api::device::cudaDeviceSynchronize)
+    })
 }
 
 unsafe extern "C" fn cudaDriverGetVersion(driverVersion: *mut c_int) -> cudaError_t {
-    ::runtime::entry("cudaDriverGetVersion", || {
-        ::runtime::api::version::cudaDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?)
+    ::trace::call!("cudaDriverGetVersion", (out driverVersion), {
+        ::runtime::entry("cudaDriverGetVersion", || {
+            ::runtime::api::version::cudaDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?)
+        })
     })
 }
 
@@ -626,13 +752,15 @@ unsafe extern "C" fn cudaEGLStreamConsumerAcquireFrame(
     pStream: *mut cudaStream_t,
     timeout: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamConsumerAcquireFrame", || {
-        ::runtime::api::graphics::cudaEGLStreamConsumerAcquireFrame(
-            conn,
-            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-            pStream,
-            timeout,
-        )
+    ::trace::call!("cudaEGLStreamConsumerAcquireFrame", (value conn, value pCudaResource, value pStream, value timeout), {
+        ::runtime::entry("cudaEGLStreamConsumerAcquireFrame", || {
+            ::runtime::api::graphics::cudaEGLStreamConsumerAcquireFrame(
+                conn,
+                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+                pStream,
+                timeout,
+            )
+        })
     })
 }
 
@@ -640,8 +768,10 @@ unsafe extern "C" fn cudaEGLStreamConsumerConnect(
     conn: *mut cudaEglStreamConnection,
     eglStream: EGLStreamKHR,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamConsumerConnect", || {
-        ::runtime::api::graphics::cudaEGLStreamConsumerConnect(conn, eglStream)
+    ::trace::call!("cudaEGLStreamConsumerConnect", (value conn, value eglStream), {
+        ::runtime::entry("cudaEGLStreamConsumerConnect", || {
+            ::runtime::api::graphics::cudaEGLStreamConsumerConnect(conn, eglStream)
+        })
     })
 }
 
@@ -650,14 +780,18 @@ unsafe extern "C" fn cudaEGLStreamConsumerConnectWithFlags(
     eglStream: EGLStreamKHR,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamConsumerConnectWithFlags", || {
-        ::runtime::api::graphics::cudaEGLStreamConsumerConnectWithFlags(conn, eglStream, flags)
+    ::trace::call!("cudaEGLStreamConsumerConnectWithFlags", (value conn, value eglStream, value flags), {
+        ::runtime::entry("cudaEGLStreamConsumerConnectWithFlags", || {
+            ::runtime::api::graphics::cudaEGLStreamConsumerConnectWithFlags(conn, eglStream, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamConsumerDisconnect", || {
-        ::runtime::api::graphics::cudaEGLStreamConsumerDisconnect(conn)
+    ::trace::call!("cudaEGLStreamConsumerDisconnect", (value conn), {
+        ::runtime::entry("cudaEGLStreamConsumerDisconnect", || {
+            ::runtime::api::graphics::cudaEGLStreamConsumerDisconnect(conn)
+        })
     })
 }
 
@@ -666,8 +800,10 @@ unsafe extern "C" fn cudaEGLStreamConsumerReleaseFrame(
     pCudaResource: cudaGraphicsResource_t,
     pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamConsumerReleaseFrame", || {
-        ::runtime::api::graphics::cudaEGLStreamConsumerReleaseFrame(conn, pCudaResource, pStream)
+    ::trace::call!("cudaEGLStreamConsumerReleaseFrame", (value conn, value pStream), {
+        ::runtime::entry("cudaEGLStreamConsumerReleaseFrame", || {
+            ::runtime::api::graphics::cudaEGLStreamConsumerReleaseFrame(conn, pCudaResource, pStream)
+        })
     })
 }
 
@@ -677,14 +813,18 @@ unsafe extern "C" fn cudaEGLStreamProducerConnect(
     width: EGLint,
     height: EGLint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamProducerConnect", || {
-        ::runtime::api::graphics::cudaEGLStreamProducerConnect(conn, eglStream, width, height)
+    ::trace::call!("cudaEGLStreamProducerConnect", (value conn, value eglStream, value width, value height), {
+        ::runtime::entry("cudaEGLStreamProducerConnect", || {
+            ::runtime::api::graphics::cudaEGLStreamProducerConnect(conn, eglStream, width, height)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamProducerDisconnect", || {
-        ::runtime::api::graphics::cudaEGLStreamProducerDisconnect(conn)
+    ::trace::call!("cudaEGLStreamProducerDisconnect", (value conn), {
+        ::runtime::entry("cudaEGLStreamProducerDisconnect", || {
+            ::runtime::api::graphics::cudaEGLStreamProducerDisconnect(conn)
+        })
     })
 }
 
@@ -693,8 +833,10 @@ unsafe extern "C" fn cudaEGLStreamProducerPresentFrame(
     eglframe: cudaEglFrame,
     pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamProducerPresentFrame", || {
-        ::runtime::api::graphics::cudaEGLStreamProducerPresentFrame(conn, eglframe, pStream)
+    ::trace::call!("cudaEGLStreamProducerPresentFrame", (value conn, value pStream), {
+        ::runtime::entry("cudaEGLStreamProducerPresentFrame", || {
+            ::runtime::api::graphics::cudaEGLStreamProducerPresentFrame(conn, eglframe, pStream)
+        })
     })
 }
 
@@ -703,14 +845,18 @@ unsafe extern "C" fn cudaEGLStreamProducerReturnFrame(
     eglframe: *mut cudaEglFrame,
     pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamProducerReturnFrame", || {
-        ::runtime::api::graphics::cudaEGLStreamProducerReturnFrame(conn, eglframe, pStream)
+    ::trace::call!("cudaEGLStreamProducerReturnFrame", (value conn, value eglframe, value pStream), {
+        ::runtime::entry("cudaEGLStreamProducerReturnFrame", || {
+            ::runtime::api::graphics::cudaEGLStreamProducerReturnFrame(conn, eglframe, pStream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventCreate(event: *mut cudaEvent_t) -> cudaError_t {
-    ::runtime::entry("cudaEventCreate", || {
-        ::runtime::api::event::cudaEventCreate(unsafe { Out::new(event, "event") }?)
+    ::trace::call!("cudaEventCreate", (out event), {
+        ::runtime::entry("cudaEventCreate", || {
+            ::runtime::api::event::cudaEventCreate(unsafe { Out::new(event, "event") }?)
+        })
     })
 }
 
@@ -719,37 +865,49 @@ unsafe extern "C" fn cudaEventCreateFromEGLSync(
     eglSync: EGLSyncKHR,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEventCreateFromEGLSync", || {
-        ::runtime::api::graphics::cudaEventCreateFromEGLSync(
-            unsafe { Out::new(phEvent, "phEvent") }?,
-            eglSync,
-            flags,
-        )
+    ::trace::call!("cudaEventCreateFromEGLSync", (out phEvent, value eglSync, value flags), {
+        ::runtime::entry("cudaEventCreateFromEGLSync", || {
+            ::runtime::api::graphics::cudaEventCreateFromEGLSync(
+                unsafe { Out::new(phEvent, "phEvent") }?,
+                eglSync,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventCreateWithFlags(event: *mut cudaEvent_t, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaEventCreateWithFlags", || {
-        ::runtime::api::event::cudaEventCreateWithFlags(unsafe { Out::new(event, "event") }?, flags)
+    ::trace::call!("cudaEventCreateWithFlags", (out event, value flags), {
+        ::runtime::entry("cudaEventCreateWithFlags", || {
+            ::runtime::api::event::cudaEventCreateWithFlags(unsafe { Out::new(event, "event") }?, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventDestroy(event: cudaEvent_t) -> cudaError_t {
-    ::runtime::entry("cudaEventDestroy", || ::runtime::api::event::cudaEventDestroy(event))
+    ::trace::call!("cudaEventDestroy", (value event), {
+        ::runtime::entry("cudaEventDestroy", || ::runtime::api::event::cudaEventDestroy(event))
+    })
 }
 
 unsafe extern "C" fn cudaEventElapsedTime(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> cudaError_t {
-    ::runtime::entry("cudaEventElapsedTime", || {
-        ::runtime::api::event::cudaEventElapsedTime(unsafe { Out::new(ms, "ms") }?, start, end)
+    ::trace::call!("cudaEventElapsedTime", (out ms, value start, value end), {
+        ::runtime::entry("cudaEventElapsedTime", || {
+            ::runtime::api::event::cudaEventElapsedTime(unsafe { Out::new(ms, "ms") }?, start, end)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventQuery(event: cudaEvent_t) -> cudaError_t {
-    ::runtime::entry("cudaEventQuery", || ::runtime::api::event::cudaEventQuery(event))
+    ::trace::call!("cudaEventQuery", (value event), {
+        ::runtime::entry("cudaEventQuery", || ::runtime::api::event::cudaEventQuery(event))
+    })
 }
 
 unsafe extern "C" fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaEventRecord", || ::runtime::api::event::cudaEventRecord(event, stream))
+    ::trace::call!("cudaEventRecord", (value event, value stream), {
+        ::runtime::entry("cudaEventRecord", || ::runtime::api::event::cudaEventRecord(event, stream))
+    })
 }
 
 unsafe extern "C" fn cudaEventRecordWithFlags(
@@ -757,8 +915,10 @@ unsafe extern "C" fn cudaEventRecordWithFlags(
     stream: cudaStream_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEventRecordWithFlags", || {
-        ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
+    ::trace::call!("cudaEventRecordWithFlags", (value event, value stream, value flags), {
+        ::runtime::entry("cudaEventRecordWithFlags", || {
+            ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
+        })
     })
 }
 
@@ -767,19 +927,25 @@ unsafe extern "C" fn cudaEventRecordWithFlags_ptsz(
     stream: cudaStream_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaEventRecordWithFlags_ptsz", || {
-        ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
+    ::trace::call!("cudaEventRecordWithFlags_ptsz", (value event, value stream, value flags), {
+        ::runtime::entry_per_thread("cudaEventRecordWithFlags_ptsz", || {
+            ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventRecord_ptsz(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaEventRecord_ptsz", || {
-        ::runtime::api::event::cudaEventRecord(event, stream)
+    ::trace::call!("cudaEventRecord_ptsz", (value event, value stream), {
+        ::runtime::entry_per_thread("cudaEventRecord_ptsz", || {
+            ::runtime::api::event::cudaEventRecord(event, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
-    ::runtime::entry("cudaEventSynchronize", || ::runtime::api::event::cudaEventSynchronize(event))
+    ::trace::call!("cudaEventSynchronize", (value event), {
+        ::runtime::entry("cudaEventSynchronize", || ::runtime::api::event::cudaEventSynchronize(event))
+    })
 }
 
 unsafe extern "C" fn cudaExternalMemoryGetMappedBuffer(
@@ -787,12 +953,14 @@ unsafe extern "C" fn cudaExternalMemoryGetMappedBuffer(
     extMem: cudaExternalMemory_t,
     bufferDesc: *const cudaExternalMemoryBufferDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaExternalMemoryGetMappedBuffer", || {
-        ::runtime::api::external::cudaExternalMemoryGetMappedBuffer(
-            unsafe { Out::new(devPtr, "devPtr") }?,
-            extMem,
-            unsafe { borrow(bufferDesc, "bufferDesc") }?,
-        )
+    ::trace::call!("cudaExternalMemoryGetMappedBuffer", (out devPtr, value extMem, value bufferDesc), {
+        ::runtime::entry("cudaExternalMemoryGetMappedBuffer", || {
+            ::runtime::api::external::cudaExternalMemoryGetMappedBuffer(
+                unsafe { Out::new(devPtr, "devPtr") }?,
+                extMem,
+                unsafe { borrow(bufferDesc, "bufferDesc") }?,
+            )
+        })
     })
 }
 
@@ -801,40 +969,54 @@ unsafe extern "C" fn cudaExternalMemoryGetMappedMipmappedArray(
     extMem: cudaExternalMemory_t,
     mipmapDesc: *const cudaExternalMemoryMipmappedArrayDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaExternalMemoryGetMappedMipmappedArray", || {
-        ::runtime::api::external::cudaExternalMemoryGetMappedMipmappedArray(
-            unsafe { Out::new(mipmap, "mipmap") }?,
-            extMem,
-            unsafe { borrow(mipmapDesc, "mipmapDesc") }?,
-        )
+    ::trace::call!("cudaExternalMemoryGetMappedMipmappedArray", (out mipmap, value extMem, value mipmapDesc), {
+        ::runtime::entry("cudaExternalMemoryGetMappedMipmappedArray", || {
+            ::runtime::api::external::cudaExternalMemoryGetMappedMipmappedArray(
+                unsafe { Out::new(mipmap, "mipmap") }?,
+                extMem,
+                unsafe { borrow(mipmapDesc, "mipmapDesc") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaFree(devPtr: *mut c_void) -> cudaError_t {
-    ::runtime::entry("cudaFree", || ::runtime::api::memory::cudaFree(devPtr))
+    ::trace::call!("cudaFree", (value devPtr), {
+        ::runtime::entry("cudaFree", || ::runtime::api::memory::cudaFree(devPtr))
+    })
 }
 
 unsafe extern "C" fn cudaFreeArray(array: cudaArray_t) -> cudaError_t {
-    ::runtime::entry("cudaFreeArray", || ::runtime::api::array::cudaFreeArray(array))
+    ::trace::call!("cudaFreeArray", (value array), {
+        ::runtime::entry("cudaFreeArray", || ::runtime::api::array::cudaFreeArray(array))
+    })
 }
 
 unsafe extern "C" fn cudaFreeAsync(devPtr: *mut c_void, hStream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaFreeAsync", || ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream))
+    ::trace::call!("cudaFreeAsync", (value devPtr, value hStream), {
+        ::runtime::entry("cudaFreeAsync", || ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream))
+    })
 }
 
 unsafe extern "C" fn cudaFreeAsync_ptsz(devPtr: *mut c_void, hStream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaFreeAsync_ptsz", || {
-        ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream)
+    ::trace::call!("cudaFreeAsync_ptsz", (value devPtr, value hStream), {
+        ::runtime::entry_per_thread("cudaFreeAsync_ptsz", || {
+            ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaFreeHost(ptr: *mut c_void) -> cudaError_t {
-    ::runtime::entry("cudaFreeHost", || ::runtime::api::memory::cudaFreeHost(ptr))
+    ::trace::call!("cudaFreeHost", (value ptr), {
+        ::runtime::entry("cudaFreeHost", || ::runtime::api::memory::cudaFreeHost(ptr))
+    })
 }
 
 unsafe extern "C" fn cudaFreeMipmappedArray(mipmappedArray: cudaMipmappedArray_t) -> cudaError_t {
-    ::runtime::entry("cudaFreeMipmappedArray", || {
-        ::runtime::api::array::cudaFreeMipmappedArray(mipmappedArray)
+    ::trace::call!("cudaFreeMipmappedArray", (value mipmappedArray), {
+        ::runtime::entry("cudaFreeMipmappedArray", || {
+            ::runtime::api::array::cudaFreeMipmappedArray(mipmappedArray)
+        })
     })
 }
 
@@ -842,8 +1024,10 @@ unsafe extern "C" fn cudaFuncGetAttributes(
     attr: *mut cudaFuncAttributes,
     func: *const c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaFuncGetAttributes", || {
-        ::runtime::api::execution::cudaFuncGetAttributes_v11(unsafe { Out::new(attr, "attr") }?, func)
+    ::trace::call!("cudaFuncGetAttributes", (out attr, value func), {
+        ::runtime::entry("cudaFuncGetAttributes", || {
+            ::runtime::api::execution::cudaFuncGetAttributes_v11(unsafe { Out::new(attr, "attr") }?, func)
+        })
     })
 }
 
@@ -852,14 +1036,18 @@ unsafe extern "C" fn cudaFuncSetAttribute(
     attr: cudaFuncAttribute,
     value: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaFuncSetAttribute", || {
-        ::runtime::api::execution::cudaFuncSetAttribute(func, attr, value)
+    ::trace::call!("cudaFuncSetAttribute", (value func, value attr, value value), {
+        ::runtime::entry("cudaFuncSetAttribute", || {
+            ::runtime::api::execution::cudaFuncSetAttribute(func, attr, value)
+        })
     })
 }
 
 unsafe extern "C" fn cudaFuncSetCacheConfig(func: *const c_void, cacheConfig: cudaFuncCache) -> cudaError_t {
-    ::runtime::entry("cudaFuncSetCacheConfig", || {
-        ::runtime::api::execution::cudaFuncSetCacheConfig(func, cacheConfig)
+    ::trace::call!("cudaFuncSetCacheConfig", (value func, value cacheConfig), {
+        ::runtime::entry("cudaFuncSetCacheConfig", || {
+            ::runtime::api::execution::cudaFuncSetCacheConfig(func, cacheConfig)
+        })
     })
 }
 
@@ -867,8 +1055,10 @@ unsafe extern "C" fn cudaFuncSetSharedMemConfig(
     func: *const c_void,
     config: cudaSharedMemConfig,
 ) -> cudaError_t {
-    ::runtime::entry("cudaFuncSetSharedMemConfig", || {
-        ::runtime::api::execution::cudaFuncSetSharedMemConfig(func, config)
+    ::trace::call!("cudaFuncSetSharedMemConfig", (value func, value config), {
+        ::runtime::entry("cudaFuncSetSharedMemConfig", || {
+            ::runtime::api::execution::cudaFuncSetSharedMemConfig(func, config)
+        })
     })
 }
 
@@ -878,19 +1068,25 @@ unsafe extern "C" fn cudaGLGetDevices(
     cudaDeviceCount: c_uint,
     deviceList: cudaGLDeviceList,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGLGetDevices", || {
-        ::runtime::api::graphics::cudaGLGetDevices(
-            unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
-            unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
-            cudaDeviceCount,
-            deviceList,
-        )
+    ::trace::call!("cudaGLGetDevices", (
+        out pCudaDeviceCount, out pCudaDevices, value cudaDeviceCount, value deviceList
+    ), {
+        ::runtime::entry("cudaGLGetDevices", || {
+            ::runtime::api::graphics::cudaGLGetDevices(
+                unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
+                unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
+                cudaDeviceCount,
+                deviceList,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGLMapBufferObject(devPtr: *mut *mut c_void, bufObj: GLuint) -> cudaError_t {
-    ::runtime::entry("cudaGLMapBufferObject", || {
-        ::runtime::api::graphics::cudaGLMapBufferObject(unsafe { Out::new(devPtr, "devPtr") }?, bufObj)
+    ::trace::call!("cudaGLMapBufferObject", (out devPtr, value bufObj), {
+        ::runtime::entry("cudaGLMapBufferObject", || {
+            ::runtime::api::graphics::cudaGLMapBufferObject(unsafe { Out::new(devPtr, "devPtr") }?, bufObj)
+        })
     })
 }
 
@@ -899,44 +1095,58 @@ unsafe extern "C" fn cudaGLMapBufferObjectAsync(
     bufObj: GLuint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGLMapBufferObjectAsync", || {
-        ::runtime::api::graphics::cudaGLMapBufferObjectAsync(
-            unsafe { Out::new(devPtr, "devPtr") }?,
-            bufObj,
-            stream,
-        )
+    ::trace::call!("cudaGLMapBufferObjectAsync", (out devPtr, value bufObj, value stream), {
+        ::runtime::entry("cudaGLMapBufferObjectAsync", || {
+            ::runtime::api::graphics::cudaGLMapBufferObjectAsync(
+                unsafe { Out::new(devPtr, "devPtr") }?,
+                bufObj,
+                stream,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGLRegisterBufferObject(bufObj: GLuint) -> cudaError_t {
-    ::runtime::entry("cudaGLRegisterBufferObject", || {
-        ::runtime::api::graphics::cudaGLRegisterBufferObject(bufObj)
+    ::trace::call!("cudaGLRegisterBufferObject", (value bufObj), {
+        ::runtime::entry("cudaGLRegisterBufferObject", || {
+            ::runtime::api::graphics::cudaGLRegisterBufferObject(bufObj)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGLSetBufferObjectMapFlags(bufObj: GLuint, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaGLSetBufferObjectMapFlags", || {
-        ::runtime::api::graphics::cudaGLSetBufferObjectMapFlags(bufObj, flags)
+    ::trace::call!("cudaGLSetBufferObjectMapFlags", (value bufObj, value flags), {
+        ::runtime::entry("cudaGLSetBufferObjectMapFlags", || {
+            ::runtime::api::graphics::cudaGLSetBufferObjectMapFlags(bufObj, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGLSetGLDevice(device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaGLSetGLDevice", || ::runtime::api::graphics::cudaGLSetGLDevice(device))
+    ::trace::call!("cudaGLSetGLDevice", (value device), {
+        ::runtime::entry("cudaGLSetGLDevice", || ::runtime::api::graphics::cudaGLSetGLDevice(device))
+    })
 }
 
 unsafe extern "C" fn cudaGLUnmapBufferObject(bufObj: GLuint) -> cudaError_t {
-    ::runtime::entry("cudaGLUnmapBufferObject", || ::runtime::api::graphics::cudaGLUnmapBufferObject(bufObj))
+    ::trace::call!("cudaGLUnmapBufferObject", (value bufObj), {
+        ::runtime::entry("cudaGLUnmapBufferObject", || ::runtime::api::graphics::cudaGLUnmapBufferObject(bufObj))
+    })
 }
 
 unsafe extern "C" fn cudaGLUnmapBufferObjectAsync(bufObj: GLuint, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaGLUnmapBufferObjectAsync", || {
-        ::runtime::api::graphics::cudaGLUnmapBufferObjectAsync(bufObj, stream)
+    ::trace::call!("cudaGLUnmapBufferObjectAsync", (value bufObj, value stream), {
+        ::runtime::entry("cudaGLUnmapBufferObjectAsync", || {
+            ::runtime::api::graphics::cudaGLUnmapBufferObjectAsync(bufObj, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGLUnregisterBufferObject(bufObj: GLuint) -> cudaError_t {
-    ::runtime::entry("cudaGLUnregisterBufferObject", || {
-        ::runtime::api::graphics::cudaGLUnregisterBufferObject(bufObj)
+    ::trace::call!("cudaGLUnregisterBufferObject", (value bufObj), {
+        ::runtime::entry("cudaGLUnregisterBufferObject", || {
+            ::runtime::api::graphics::cudaGLUnregisterBufferObject(bufObj)
+        })
     })
 }
 
@@ -944,32 +1154,42 @@ unsafe extern "C" fn cudaGetChannelDesc(
     desc: *mut cudaChannelFormatDesc,
     array: cudaArray_const_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetChannelDesc", || {
-        ::runtime::api::array::cudaGetChannelDesc(unsafe { Out::new(desc, "desc") }?, array)
+    ::trace::call!("cudaGetChannelDesc", (out desc, value array), {
+        ::runtime::entry("cudaGetChannelDesc", || {
+            ::runtime::api::array::cudaGetChannelDesc(unsafe { Out::new(desc, "desc") }?, array)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetDevice(device: *mut c_int) -> cudaError_t {
-    ::runtime::entry("cudaGetDevice", || {
-        ::runtime::api::device::cudaGetDevice(unsafe { Out::new(device, "device") }?)
+    ::trace::call!("cudaGetDevice", (out device), {
+        ::runtime::entry("cudaGetDevice", || {
+            ::runtime::api::device::cudaGetDevice(unsafe { Out::new(device, "device") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetDeviceCount(count: *mut c_int) -> cudaError_t {
-    ::runtime::entry("cudaGetDeviceCount", || {
-        ::runtime::api::device::cudaGetDeviceCount(unsafe { Out::new(count, "count") }?)
+    ::trace::call!("cudaGetDeviceCount", (out count), {
+        ::runtime::entry("cudaGetDeviceCount", || {
+            ::runtime::api::device::cudaGetDeviceCount(unsafe { Out::new(count, "count") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetDeviceFlags(flags: *mut c_uint) -> cudaError_t {
-    ::runtime::entry("cudaGetDeviceFlags", || {
-        ::runtime::api::device::cudaGetDeviceFlags(unsafe { Out::new(flags, "flags") }?)
+    ::trace::call!("cudaGetDeviceFlags", (out flags), {
+        ::runtime::entry("cudaGetDeviceFlags", || {
+            ::runtime::api::device::cudaGetDeviceFlags(unsafe { Out::new(flags, "flags") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetDeviceProperties(prop: *mut cudaDeviceProp, device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaGetDeviceProperties", || {
-        ::runtime::api::properties::cudaGetDeviceProperties_v11(unsafe { Out::new(prop, "prop") }?, device)
+    ::trace::call!("cudaGetDeviceProperties", (out prop, value device), {
+        ::runtime::entry("cudaGetDeviceProperties", || {
+            ::runtime::api::properties::cudaGetDeviceProperties_v11(unsafe { Out::new(prop, "prop") }?, device)
+        })
     })
 }
 
@@ -978,12 +1198,14 @@ unsafe extern "C" fn cudaGetDriverEntryPoint(
     funcPtr: *mut *mut c_void,
     flags: c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetDriverEntryPoint", || {
-        ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v11(
-            symbol,
-            unsafe { Out::new(funcPtr, "funcPtr") }?,
-            flags,
-        )
+    ::trace::call!("cudaGetDriverEntryPoint", (text symbol, out funcPtr, value flags), {
+        ::runtime::entry("cudaGetDriverEntryPoint", || {
+            ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v11(
+                symbol,
+                unsafe { Out::new(funcPtr, "funcPtr") }?,
+                flags,
+            )
+        })
     })
 }
 
@@ -992,24 +1214,30 @@ unsafe extern "C" fn cudaGetDriverEntryPoint_ptsz(
     funcPtr: *mut *mut c_void,
     flags: c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaGetDriverEntryPoint_ptsz", || {
-        ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v11(
-            symbol,
-            unsafe { Out::new(funcPtr, "funcPtr") }?,
-            flags,
-        )
+    ::trace::call!("cudaGetDriverEntryPoint_ptsz", (text symbol, out funcPtr, value flags), {
+        ::runtime::entry_per_thread("cudaGetDriverEntryPoint_ptsz", || {
+            ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v11(
+                symbol,
+                unsafe { Out::new(funcPtr, "funcPtr") }?,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetErrorName(error: cudaError_t) -> *const c_char {
-    ::runtime::entry_value("cudaGetErrorName", core::ptr::null(), || {
-        ::runtime::api::error::cudaGetErrorName(error)
+    ::trace::call_value!("cudaGetErrorName", (value error), {
+        ::runtime::entry_value("cudaGetErrorName", core::ptr::null(), || {
+            ::runtime::api::error::cudaGetErrorName(error)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetErrorString(error: cudaError_t) -> *const c_char {
-    ::runtime::entry_value("cudaGetErrorString", core::ptr::null(), || {
-        ::runtime::api::error::cudaGetErrorString(error)
+    ::trace::call_value!("cudaGetErrorString", (value error), {
+        ::runtime::entry_value("cudaGetErrorString", core::ptr::null(), || {
+            ::runtime::api::error::cudaGetErrorString(error)
+        })
     })
 }
 
@@ -1017,11 +1245,13 @@ unsafe extern "C" fn cudaGetExportTable(
     ppExportTable: *mut *const c_void,
     pExportTableId: *const cudaUUID_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetExportTable", || {
-        ::runtime::api::driver_entry::cudaGetExportTable(
-            unsafe { Out::new(ppExportTable, "ppExportTable") }?,
-            pExportTableId,
-        )
+    ::trace::call!("cudaGetExportTable", (out ppExportTable, value pExportTableId), {
+        ::runtime::entry("cudaGetExportTable", || {
+            ::runtime::api::driver_entry::cudaGetExportTable(
+                unsafe { Out::new(ppExportTable, "ppExportTable") }?,
+                pExportTableId,
+            )
+        })
     })
 }
 
@@ -1029,20 +1259,24 @@ unsafe extern "C" fn cudaGetFuncBySymbol(
     functionPtr: *mut cudaFunction_t,
     symbolPtr: *const c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetFuncBySymbol", || {
-        ::runtime::api::execution::cudaGetFuncBySymbol(
-            unsafe { Out::new(functionPtr, "functionPtr") }?,
-            symbolPtr,
-        )
+    ::trace::call!("cudaGetFuncBySymbol", (out functionPtr, value symbolPtr), {
+        ::runtime::entry("cudaGetFuncBySymbol", || {
+            ::runtime::api::execution::cudaGetFuncBySymbol(
+                unsafe { Out::new(functionPtr, "functionPtr") }?,
+                symbolPtr,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetLastError() -> cudaError_t {
-    ::runtime::entry_value(
-        "cudaGetLastError",
-        cudaError_t::cudaErrorUnknown,
-        ::runtime::api::error::cudaGetLastError,
-    )
+    ::trace::call!("cudaGetLastError", (), {
+        ::runtime::entry_value(
+            "cudaGetLastError",
+            cudaError_t::cudaErrorUnknown,
+            ::runtime::api::error::cudaGetLastError,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGetMipmappedArrayLevel(
@@ -1050,12 +1284,14 @@ unsafe extern "C" fn cudaGetMipmappedArrayLevel(
     mipmappedArray: cudaMipmappedArray_const_t,
     level: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetMipmappedArrayLevel", || {
-        ::runtime::api::array::cudaGetMipmappedArrayLevel(
-            unsafe { Out::new(levelArray, "levelArray") }?,
-            mipmappedArray,
-            level,
-        )
+    ::trace::call!("cudaGetMipmappedArrayLevel", (out levelArray, value mipmappedArray, value level), {
+        ::runtime::entry("cudaGetMipmappedArrayLevel", || {
+            ::runtime::api::array::cudaGetMipmappedArrayLevel(
+                unsafe { Out::new(levelArray, "levelArray") }?,
+                mipmappedArray,
+                level,
+            )
+        })
     })
 }
 
@@ -1063,11 +1299,13 @@ unsafe extern "C" fn cudaGetSurfaceObjectResourceDesc(
     pResDesc: *mut cudaResourceDesc,
     surfObject: cudaSurfaceObject_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetSurfaceObjectResourceDesc", || {
-        ::runtime::api::texture::cudaGetSurfaceObjectResourceDesc_v11(
-            unsafe { Out::new(pResDesc, "pResDesc") }?,
-            surfObject,
-        )
+    ::trace::call!("cudaGetSurfaceObjectResourceDesc", (value pResDesc, value surfObject), {
+        ::runtime::entry("cudaGetSurfaceObjectResourceDesc", || {
+            ::runtime::api::texture::cudaGetSurfaceObjectResourceDesc_v11(
+                unsafe { Out::new(pResDesc, "pResDesc") }?,
+                surfObject,
+            )
+        })
     })
 }
 
@@ -1075,23 +1313,29 @@ unsafe extern "C" fn cudaGetSurfaceReference(
     surfref: *mut *const surfaceReference,
     symbol: *const c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetSurfaceReference", || {
-        ::runtime::api::texture_reference::cudaGetSurfaceReference(
-            unsafe { Out::new(surfref, "surfref") }?,
-            symbol,
-        )
+    ::trace::call!("cudaGetSurfaceReference", (out surfref, value symbol), {
+        ::runtime::entry("cudaGetSurfaceReference", || {
+            ::runtime::api::texture_reference::cudaGetSurfaceReference(
+                unsafe { Out::new(surfref, "surfref") }?,
+                symbol,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetSymbolAddress(devPtr: *mut *mut c_void, symbol: *const c_void) -> cudaError_t {
-    ::runtime::entry("cudaGetSymbolAddress", || {
-        ::runtime::api::symbol::cudaGetSymbolAddress(unsafe { Out::new(devPtr, "devPtr") }?, symbol)
+    ::trace::call!("cudaGetSymbolAddress", (out devPtr, value symbol), {
+        ::runtime::entry("cudaGetSymbolAddress", || {
+            ::runtime::api::symbol::cudaGetSymbolAddress(unsafe { Out::new(devPtr, "devPtr") }?, symbol)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetSymbolSize(size: *mut usize, symbol: *const c_void) -> cudaError_t {
-    ::runtime::entry("cudaGetSymbolSize", || {
-        ::runtime::api::symbol::cudaGetSymbolSize(unsafe { Out::new(size, "size") }?, symbol)
+    ::trace::call!("cudaGetSymbolSize", (out size, value symbol), {
+        ::runtime::entry("cudaGetSymbolSize", || {
+            ::runtime::api::symbol::cudaGetSymbolSize(unsafe { Out::new(size, "size") }?, symbol)
+        })
     })
 }
 
@@ -1099,11 +1343,13 @@ unsafe extern "C" fn cudaGetTextureAlignmentOffset(
     offset: *mut usize,
     texref: *const textureReference,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetTextureAlignmentOffset", || {
-        ::runtime::api::texture_reference::cudaGetTextureAlignmentOffset(
-            unsafe { Out::new(offset, "offset") }?,
-            texref,
-        )
+    ::trace::call!("cudaGetTextureAlignmentOffset", (out offset, value texref), {
+        ::runtime::entry("cudaGetTextureAlignmentOffset", || {
+            ::runtime::api::texture_reference::cudaGetTextureAlignmentOffset(
+                unsafe { Out::new(offset, "offset") }?,
+                texref,
+            )
+        })
     })
 }
 
@@ -1111,11 +1357,13 @@ unsafe extern "C" fn cudaGetTextureObjectResourceDesc(
     pResDesc: *mut cudaResourceDesc,
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetTextureObjectResourceDesc", || {
-        ::runtime::api::texture::cudaGetTextureObjectResourceDesc_v11(
-            unsafe { Out::new(pResDesc, "pResDesc") }?,
-            texObject,
-        )
+    ::trace::call!("cudaGetTextureObjectResourceDesc", (value pResDesc, value texObject), {
+        ::runtime::entry("cudaGetTextureObjectResourceDesc", || {
+            ::runtime::api::texture::cudaGetTextureObjectResourceDesc_v11(
+                unsafe { Out::new(pResDesc, "pResDesc") }?,
+                texObject,
+            )
+        })
     })
 }
 
@@ -1123,11 +1371,13 @@ unsafe extern "C" fn cudaGetTextureObjectResourceViewDesc(
     pResViewDesc: *mut cudaResourceViewDesc,
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetTextureObjectResourceViewDesc", || {
-        ::runtime::api::texture::cudaGetTextureObjectResourceViewDesc_v11(
-            unsafe { Out::new(pResViewDesc, "pResViewDesc") }?,
-            texObject,
-        )
+    ::trace::call!("cudaGetTextureObjectResourceViewDesc", (value pResViewDesc, value texObject), {
+        ::runtime::entry("cudaGetTextureObjectResourceViewDesc", || {
+            ::runtime::api::texture::cudaGetTextureObjectResourceViewDesc_v11(
+                unsafe { Out::new(pResViewDesc, "pResViewDesc") }?,
+                texObject,
+            )
+        })
     })
 }
 
@@ -1135,11 +1385,13 @@ unsafe extern "C" fn cudaGetTextureObjectTextureDesc(
     pTexDesc: *mut cudaTextureDesc,
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetTextureObjectTextureDesc", || {
-        ::runtime::api::texture::cudaGetTextureObjectTextureDesc_v11(
-            unsafe { Out::new(pTexDesc, "pTexDesc") }?,
-            texObject,
-        )
+    ::trace::call!("cudaGetTextureObjectTextureDesc", (out pTexDesc, value texObject), {
+        ::runtime::entry("cudaGetTextureObjectTextureDesc", || {
+            ::runtime::api::texture::cudaGetTextureObjectTextureDesc_v11(
+                unsafe { Out::new(pTexDesc, "pTexDesc") }?,
+                texObject,
+            )
+        })
     })
 }
 
@@ -1147,11 +1399,13 @@ unsafe extern "C" fn cudaGetTextureObjectTextureDesc_v2(
     pTexDesc: *mut cudaTextureDesc_v2,
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetTextureObjectTextureDesc_v2", || {
-        ::runtime::api::texture::cudaGetTextureObjectTextureDesc_v2(
-            unsafe { Out::new(pTexDesc, "pTexDesc") }?,
-            texObject,
-        )
+    ::trace::call!("cudaGetTextureObjectTextureDesc_v2", (out pTexDesc, value texObject), {
+        ::runtime::entry("cudaGetTextureObjectTextureDesc_v2", || {
+            ::runtime::api::texture::cudaGetTextureObjectTextureDesc_v2(
+                unsafe { Out::new(pTexDesc, "pTexDesc") }?,
+                texObject,
+            )
+        })
     })
 }
 
@@ -1159,11 +1413,13 @@ unsafe extern "C" fn cudaGetTextureReference(
     texref: *mut *const textureReference,
     symbol: *const c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetTextureReference", || {
-        ::runtime::api::texture_reference::cudaGetTextureReference(
-            unsafe { Out::new(texref, "texref") }?,
-            symbol,
-        )
+    ::trace::call!("cudaGetTextureReference", (out texref, value symbol), {
+        ::runtime::entry("cudaGetTextureReference", || {
+            ::runtime::api::texture_reference::cudaGetTextureReference(
+                unsafe { Out::new(texref, "texref") }?,
+                symbol,
+            )
+        })
     })
 }
 
@@ -1174,14 +1430,18 @@ unsafe extern "C" fn cudaGraphAddChildGraphNode(
     numDependencies: usize,
     childGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddChildGraphNode", || {
-        ::runtime::api::graph_node::cudaGraphAddChildGraphNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            childGraph,
-        )
+    ::trace::call!("cudaGraphAddChildGraphNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value childGraph
+    ), {
+        ::runtime::entry("cudaGraphAddChildGraphNode", || {
+            ::runtime::api::graph_node::cudaGraphAddChildGraphNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                childGraph,
+            )
+        })
     })
 }
 
@@ -1191,8 +1451,10 @@ unsafe extern "C" fn cudaGraphAddDependencies(
     to: *const cudaGraphNode_t,
     numDependencies: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddDependencies", || {
-        ::runtime::api::graph::cudaGraphAddDependencies_v11(graph, from, to, numDependencies)
+    ::trace::call!("cudaGraphAddDependencies", (value graph, value from, value to, value numDependencies), {
+        ::runtime::entry("cudaGraphAddDependencies", || {
+            ::runtime::api::graph::cudaGraphAddDependencies_v11(graph, from, to, numDependencies)
+        })
     })
 }
 
@@ -1202,13 +1464,17 @@ unsafe extern "C" fn cudaGraphAddEmptyNode(
     pDependencies: *const cudaGraphNode_t,
     numDependencies: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddEmptyNode", || {
-        ::runtime::api::graph_node::cudaGraphAddEmptyNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-        )
+    ::trace::call!("cudaGraphAddEmptyNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies
+    ), {
+        ::runtime::entry("cudaGraphAddEmptyNode", || {
+            ::runtime::api::graph_node::cudaGraphAddEmptyNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+            )
+        })
     })
 }
 
@@ -1219,14 +1485,18 @@ unsafe extern "C" fn cudaGraphAddEventRecordNode(
     numDependencies: usize,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddEventRecordNode", || {
-        ::runtime::api::graph_node::cudaGraphAddEventRecordNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            event,
-        )
+    ::trace::call!("cudaGraphAddEventRecordNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value event
+    ), {
+        ::runtime::entry("cudaGraphAddEventRecordNode", || {
+            ::runtime::api::graph_node::cudaGraphAddEventRecordNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                event,
+            )
+        })
     })
 }
 
@@ -1237,14 +1507,18 @@ unsafe extern "C" fn cudaGraphAddEventWaitNode(
     numDependencies: usize,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddEventWaitNode", || {
-        ::runtime::api::graph_node::cudaGraphAddEventWaitNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            event,
-        )
+    ::trace::call!("cudaGraphAddEventWaitNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value event
+    ), {
+        ::runtime::entry("cudaGraphAddEventWaitNode", || {
+            ::runtime::api::graph_node::cudaGraphAddEventWaitNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                event,
+            )
+        })
     })
 }
 
@@ -1255,14 +1529,18 @@ unsafe extern "C" fn cudaGraphAddExternalSemaphoresSignalNode(
     numDependencies: usize,
     nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddExternalSemaphoresSignalNode", || {
-        ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresSignalNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphAddExternalSemaphoresSignalNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
+    ), {
+        ::runtime::entry("cudaGraphAddExternalSemaphoresSignalNode", || {
+            ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresSignalNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1273,14 +1551,18 @@ unsafe extern "C" fn cudaGraphAddExternalSemaphoresWaitNode(
     numDependencies: usize,
     nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddExternalSemaphoresWaitNode", || {
-        ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresWaitNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphAddExternalSemaphoresWaitNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
+    ), {
+        ::runtime::entry("cudaGraphAddExternalSemaphoresWaitNode", || {
+            ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresWaitNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1291,14 +1573,18 @@ unsafe extern "C" fn cudaGraphAddHostNode(
     numDependencies: usize,
     pNodeParams: *const cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddHostNode", || {
-        ::runtime::api::graph_node::cudaGraphAddHostNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphAddHostNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value pNodeParams
+    ), {
+        ::runtime::entry("cudaGraphAddHostNode", || {
+            ::runtime::api::graph_node::cudaGraphAddHostNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1309,14 +1595,18 @@ unsafe extern "C" fn cudaGraphAddKernelNode(
     numDependencies: usize,
     pNodeParams: *const cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddKernelNode", || {
-        ::runtime::api::graph_node::cudaGraphAddKernelNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphAddKernelNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value pNodeParams
+    ), {
+        ::runtime::entry("cudaGraphAddKernelNode", || {
+            ::runtime::api::graph_node::cudaGraphAddKernelNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1327,14 +1617,18 @@ unsafe extern "C" fn cudaGraphAddMemAllocNode(
     numDependencies: usize,
     nodeParams: *mut cudaMemAllocNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemAllocNode", || {
-        ::runtime::api::graph_node::cudaGraphAddMemAllocNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            nodeParams,
-        )
+    ::trace::call!("cudaGraphAddMemAllocNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
+    ), {
+        ::runtime::entry("cudaGraphAddMemAllocNode", || {
+            ::runtime::api::graph_node::cudaGraphAddMemAllocNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                nodeParams,
+            )
+        })
     })
 }
 
@@ -1345,14 +1639,18 @@ unsafe extern "C" fn cudaGraphAddMemFreeNode(
     numDependencies: usize,
     dptr: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemFreeNode", || {
-        ::runtime::api::graph_node::cudaGraphAddMemFreeNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            dptr,
-        )
+    ::trace::call!("cudaGraphAddMemFreeNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value dptr
+    ), {
+        ::runtime::entry("cudaGraphAddMemFreeNode", || {
+            ::runtime::api::graph_node::cudaGraphAddMemFreeNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                dptr,
+            )
+        })
     })
 }
 
@@ -1366,17 +1664,21 @@ unsafe extern "C" fn cudaGraphAddMemcpyNode1D(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemcpyNode1D", || {
-        ::runtime::api::graph_node::cudaGraphAddMemcpyNode1D(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            dst,
-            src,
-            count,
-            kind,
-        )
+    ::trace::call!("cudaGraphAddMemcpyNode1D", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value dst, value src, value count, value kind
+    ), {
+        ::runtime::entry("cudaGraphAddMemcpyNode1D", || {
+            ::runtime::api::graph_node::cudaGraphAddMemcpyNode1D(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                dst,
+                src,
+                count,
+                kind,
+            )
+        })
     })
 }
 
@@ -1387,14 +1689,18 @@ unsafe extern "C" fn cudaGraphAddMemcpyNode(
     numDependencies: usize,
     pCopyParams: *const cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemcpyNode", || {
-        ::runtime::api::graph_node::cudaGraphAddMemcpyNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(pCopyParams, "pCopyParams") }?,
-        )
+    ::trace::call!("cudaGraphAddMemcpyNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value pCopyParams
+    ), {
+        ::runtime::entry("cudaGraphAddMemcpyNode", || {
+            ::runtime::api::graph_node::cudaGraphAddMemcpyNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(pCopyParams, "pCopyParams") }?,
+            )
+        })
     })
 }
 
@@ -1409,18 +1715,22 @@ unsafe extern "C" fn cudaGraphAddMemcpyNodeFromSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemcpyNodeFromSymbol", || {
-        ::runtime::api::graph_node::cudaGraphAddMemcpyNodeFromSymbol(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            dst,
-            symbol,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphAddMemcpyNodeFromSymbol", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value dst, value symbol, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphAddMemcpyNodeFromSymbol", || {
+            ::runtime::api::graph_node::cudaGraphAddMemcpyNodeFromSymbol(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                dst,
+                symbol,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -1435,18 +1745,22 @@ unsafe extern "C" fn cudaGraphAddMemcpyNodeToSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemcpyNodeToSymbol", || {
-        ::runtime::api::graph_node::cudaGraphAddMemcpyNodeToSymbol(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            symbol,
-            src,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphAddMemcpyNodeToSymbol", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value symbol, value src, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphAddMemcpyNodeToSymbol", || {
+            ::runtime::api::graph_node::cudaGraphAddMemcpyNodeToSymbol(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                symbol,
+                src,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -1457,14 +1771,18 @@ unsafe extern "C" fn cudaGraphAddMemsetNode(
     numDependencies: usize,
     pMemsetParams: *const cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemsetNode", || {
-        ::runtime::api::graph_node::cudaGraphAddMemsetNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(pMemsetParams, "pMemsetParams") }?,
-        )
+    ::trace::call!("cudaGraphAddMemsetNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value pMemsetParams
+    ), {
+        ::runtime::entry("cudaGraphAddMemsetNode", || {
+            ::runtime::api::graph_node::cudaGraphAddMemsetNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(pMemsetParams, "pMemsetParams") }?,
+            )
+        })
     })
 }
 
@@ -1472,11 +1790,13 @@ unsafe extern "C" fn cudaGraphChildGraphNodeGetGraph(
     node: cudaGraphNode_t,
     pGraph: *mut cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphChildGraphNodeGetGraph", || {
-        ::runtime::api::graph_node::cudaGraphChildGraphNodeGetGraph(
-            node,
-            unsafe { Out::new(pGraph, "pGraph") }?,
-        )
+    ::trace::call!("cudaGraphChildGraphNodeGetGraph", (value node, out pGraph), {
+        ::runtime::entry("cudaGraphChildGraphNodeGetGraph", || {
+            ::runtime::api::graph_node::cudaGraphChildGraphNodeGetGraph(
+                node,
+                unsafe { Out::new(pGraph, "pGraph") }?,
+            )
+        })
     })
 }
 
@@ -1484,14 +1804,18 @@ unsafe extern "C" fn cudaGraphClone(
     pGraphClone: *mut cudaGraph_t,
     originalGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphClone", || {
-        ::runtime::api::graph::cudaGraphClone(unsafe { Out::new(pGraphClone, "pGraphClone") }?, originalGraph)
+    ::trace::call!("cudaGraphClone", (out pGraphClone, value originalGraph), {
+        ::runtime::entry("cudaGraphClone", || {
+            ::runtime::api::graph::cudaGraphClone(unsafe { Out::new(pGraphClone, "pGraphClone") }?, originalGraph)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphCreate(pGraph: *mut cudaGraph_t, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaGraphCreate", || {
-        ::runtime::api::graph::cudaGraphCreate(unsafe { Out::new(pGraph, "pGraph") }?, flags)
+    ::trace::call!("cudaGraphCreate", (out pGraph, value flags), {
+        ::runtime::entry("cudaGraphCreate", || {
+            ::runtime::api::graph::cudaGraphCreate(unsafe { Out::new(pGraph, "pGraph") }?, flags)
+        })
     })
 }
 
@@ -1500,28 +1824,36 @@ unsafe extern "C" fn cudaGraphDebugDotPrint(
     path: *const c_char,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphDebugDotPrint", || {
-        ::runtime::api::graph::cudaGraphDebugDotPrint(graph, path, flags)
+    ::trace::call!("cudaGraphDebugDotPrint", (value graph, text path, value flags), {
+        ::runtime::entry("cudaGraphDebugDotPrint", || {
+            ::runtime::api::graph::cudaGraphDebugDotPrint(graph, path, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphDestroy(graph: cudaGraph_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphDestroy", || ::runtime::api::graph::cudaGraphDestroy(graph))
+    ::trace::call!("cudaGraphDestroy", (value graph), {
+        ::runtime::entry("cudaGraphDestroy", || ::runtime::api::graph::cudaGraphDestroy(graph))
+    })
 }
 
 unsafe extern "C" fn cudaGraphDestroyNode(node: cudaGraphNode_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphDestroyNode", || ::runtime::api::graph::cudaGraphDestroyNode(node))
+    ::trace::call!("cudaGraphDestroyNode", (value node), {
+        ::runtime::entry("cudaGraphDestroyNode", || ::runtime::api::graph::cudaGraphDestroyNode(node))
+    })
 }
 
 unsafe extern "C" fn cudaGraphEventRecordNodeGetEvent(
     node: cudaGraphNode_t,
     event_out: *mut cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphEventRecordNodeGetEvent", || {
-        ::runtime::api::graph_node::cudaGraphEventRecordNodeGetEvent(
-            node,
-            unsafe { Out::new(event_out, "event_out") }?,
-        )
+    ::trace::call!("cudaGraphEventRecordNodeGetEvent", (value node, out event_out), {
+        ::runtime::entry("cudaGraphEventRecordNodeGetEvent", || {
+            ::runtime::api::graph_node::cudaGraphEventRecordNodeGetEvent(
+                node,
+                unsafe { Out::new(event_out, "event_out") }?,
+            )
+        })
     })
 }
 
@@ -1529,8 +1861,10 @@ unsafe extern "C" fn cudaGraphEventRecordNodeSetEvent(
     node: cudaGraphNode_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphEventRecordNodeSetEvent", || {
-        ::runtime::api::graph_node::cudaGraphEventRecordNodeSetEvent(node, event)
+    ::trace::call!("cudaGraphEventRecordNodeSetEvent", (value node, value event), {
+        ::runtime::entry("cudaGraphEventRecordNodeSetEvent", || {
+            ::runtime::api::graph_node::cudaGraphEventRecordNodeSetEvent(node, event)
+        })
     })
 }
 
@@ -1538,11 +1872,13 @@ unsafe extern "C" fn cudaGraphEventWaitNodeGetEvent(
     node: cudaGraphNode_t,
     event_out: *mut cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphEventWaitNodeGetEvent", || {
-        ::runtime::api::graph_node::cudaGraphEventWaitNodeGetEvent(
-            node,
-            unsafe { Out::new(event_out, "event_out") }?,
-        )
+    ::trace::call!("cudaGraphEventWaitNodeGetEvent", (value node, out event_out), {
+        ::runtime::entry("cudaGraphEventWaitNodeGetEvent", || {
+            ::runtime::api::graph_node::cudaGraphEventWaitNodeGetEvent(
+                node,
+                unsafe { Out::new(event_out, "event_out") }?,
+            )
+        })
     })
 }
 
@@ -1550,8 +1886,10 @@ unsafe extern "C" fn cudaGraphEventWaitNodeSetEvent(
     node: cudaGraphNode_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphEventWaitNodeSetEvent", || {
-        ::runtime::api::graph_node::cudaGraphEventWaitNodeSetEvent(node, event)
+    ::trace::call!("cudaGraphEventWaitNodeSetEvent", (value node, value event), {
+        ::runtime::entry("cudaGraphEventWaitNodeSetEvent", || {
+            ::runtime::api::graph_node::cudaGraphEventWaitNodeSetEvent(node, event)
+        })
     })
 }
 
@@ -1560,13 +1898,17 @@ unsafe extern "C" fn cudaGraphExecChildGraphNodeSetParams(
     node: cudaGraphNode_t,
     childGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecChildGraphNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphExecChildGraphNodeSetParams(hGraphExec, node, childGraph)
+    ::trace::call!("cudaGraphExecChildGraphNodeSetParams", (value hGraphExec, value node, value childGraph), {
+        ::runtime::entry("cudaGraphExecChildGraphNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphExecChildGraphNodeSetParams(hGraphExec, node, childGraph)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphExecDestroy(graphExec: cudaGraphExec_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecDestroy", || ::runtime::api::graph::cudaGraphExecDestroy(graphExec))
+    ::trace::call!("cudaGraphExecDestroy", (value graphExec), {
+        ::runtime::entry("cudaGraphExecDestroy", || ::runtime::api::graph::cudaGraphExecDestroy(graphExec))
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecEventRecordNodeSetEvent(
@@ -1574,8 +1916,10 @@ unsafe extern "C" fn cudaGraphExecEventRecordNodeSetEvent(
     hNode: cudaGraphNode_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecEventRecordNodeSetEvent", || {
-        ::runtime::api::graph_node::cudaGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event)
+    ::trace::call!("cudaGraphExecEventRecordNodeSetEvent", (value hGraphExec, value hNode, value event), {
+        ::runtime::entry("cudaGraphExecEventRecordNodeSetEvent", || {
+            ::runtime::api::graph_node::cudaGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event)
+        })
     })
 }
 
@@ -1584,8 +1928,10 @@ unsafe extern "C" fn cudaGraphExecEventWaitNodeSetEvent(
     hNode: cudaGraphNode_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecEventWaitNodeSetEvent", || {
-        ::runtime::api::graph_node::cudaGraphExecEventWaitNodeSetEvent(hGraphExec, hNode, event)
+    ::trace::call!("cudaGraphExecEventWaitNodeSetEvent", (value hGraphExec, value hNode, value event), {
+        ::runtime::entry("cudaGraphExecEventWaitNodeSetEvent", || {
+            ::runtime::api::graph_node::cudaGraphExecEventWaitNodeSetEvent(hGraphExec, hNode, event)
+        })
     })
 }
 
@@ -1594,12 +1940,14 @@ unsafe extern "C" fn cudaGraphExecExternalSemaphoresSignalNodeSetParams(
     hNode: cudaGraphNode_t,
     nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecExternalSemaphoresSignalNodeSetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresSignalNodeSetParams(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecExternalSemaphoresSignalNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
+        ::runtime::entry("cudaGraphExecExternalSemaphoresSignalNodeSetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresSignalNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1608,12 +1956,14 @@ unsafe extern "C" fn cudaGraphExecExternalSemaphoresWaitNodeSetParams(
     hNode: cudaGraphNode_t,
     nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecExternalSemaphoresWaitNodeSetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresWaitNodeSetParams(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecExternalSemaphoresWaitNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
+        ::runtime::entry("cudaGraphExecExternalSemaphoresWaitNodeSetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresWaitNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1622,12 +1972,14 @@ unsafe extern "C" fn cudaGraphExecHostNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecHostNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphExecHostNodeSetParams(
-            hGraphExec,
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecHostNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphExecHostNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphExecHostNodeSetParams(
+                hGraphExec,
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1636,12 +1988,14 @@ unsafe extern "C" fn cudaGraphExecKernelNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecKernelNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphExecKernelNodeSetParams(
-            hGraphExec,
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecKernelNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphExecKernelNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphExecKernelNodeSetParams(
+                hGraphExec,
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1653,15 +2007,19 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams1D(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecMemcpyNodeSetParams1D", || {
-        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams1D(
-            hGraphExec,
-            node,
-            dst,
-            src,
-            count,
-            kind,
-        )
+    ::trace::call!("cudaGraphExecMemcpyNodeSetParams1D", (
+        value hGraphExec, value node, value dst, value src, value count, value kind
+    ), {
+        ::runtime::entry("cudaGraphExecMemcpyNodeSetParams1D", || {
+            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams1D(
+                hGraphExec,
+                node,
+                dst,
+                src,
+                count,
+                kind,
+            )
+        })
     })
 }
 
@@ -1670,12 +2028,14 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecMemcpyNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams(
-            hGraphExec,
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecMemcpyNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphExecMemcpyNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams(
+                hGraphExec,
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1688,16 +2048,20 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsFromSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsFromSymbol", || {
-        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsFromSymbol(
-            hGraphExec,
-            node,
-            dst,
-            symbol,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphExecMemcpyNodeSetParamsFromSymbol", (
+        value hGraphExec, value node, value dst, value symbol, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsFromSymbol", || {
+            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsFromSymbol(
+                hGraphExec,
+                node,
+                dst,
+                symbol,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -1710,16 +2074,20 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsToSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsToSymbol", || {
-        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsToSymbol(
-            hGraphExec,
-            node,
-            symbol,
-            src,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphExecMemcpyNodeSetParamsToSymbol", (
+        value hGraphExec, value node, value symbol, value src, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsToSymbol", || {
+            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsToSymbol(
+                hGraphExec,
+                node,
+                symbol,
+                src,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -1728,12 +2096,14 @@ unsafe extern "C" fn cudaGraphExecMemsetNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecMemsetNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphExecMemsetNodeSetParams(
-            hGraphExec,
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecMemsetNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphExecMemsetNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphExecMemsetNodeSetParams(
+                hGraphExec,
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1743,13 +2113,17 @@ unsafe extern "C" fn cudaGraphExecUpdate(
     hErrorNode_out: *mut cudaGraphNode_t,
     updateResult_out: *mut cudaGraphExecUpdateResult,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecUpdate", || {
-        ::runtime::api::graph::cudaGraphExecUpdate_v11(
-            hGraphExec,
-            hGraph,
-            unsafe { OptOut::new(hErrorNode_out) },
-            unsafe { Out::new(updateResult_out, "updateResult_out") }?,
-        )
+    ::trace::call!("cudaGraphExecUpdate", (
+        value hGraphExec, value hGraph, out hErrorNode_out, out updateResult_out
+    ), {
+        ::runtime::entry("cudaGraphExecUpdate", || {
+            ::runtime::api::graph::cudaGraphExecUpdate_v11(
+                hGraphExec,
+                hGraph,
+                unsafe { OptOut::new(hErrorNode_out) },
+                unsafe { Out::new(updateResult_out, "updateResult_out") }?,
+            )
+        })
     })
 }
 
@@ -1757,11 +2131,13 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeGetParams(
     hNode: cudaGraphNode_t,
     params_out: *mut cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeGetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeGetParams(
-            hNode,
-            unsafe { Out::new(params_out, "params_out") }?,
-        )
+    ::trace::call!("cudaGraphExternalSemaphoresSignalNodeGetParams", (value hNode, value params_out), {
+        ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeGetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeGetParams(
+                hNode,
+                unsafe { Out::new(params_out, "params_out") }?,
+            )
+        })
     })
 }
 
@@ -1769,11 +2145,13 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeSetParams(
     hNode: cudaGraphNode_t,
     nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeSetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeSetParams(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExternalSemaphoresSignalNodeSetParams", (value hNode, value nodeParams), {
+        ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeSetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeSetParams(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1781,11 +2159,13 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeGetParams(
     hNode: cudaGraphNode_t,
     params_out: *mut cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeGetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeGetParams(
-            hNode,
-            unsafe { Out::new(params_out, "params_out") }?,
-        )
+    ::trace::call!("cudaGraphExternalSemaphoresWaitNodeGetParams", (value hNode, value params_out), {
+        ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeGetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeGetParams(
+                hNode,
+                unsafe { Out::new(params_out, "params_out") }?,
+            )
+        })
     })
 }
 
@@ -1793,11 +2173,13 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeSetParams(
     hNode: cudaGraphNode_t,
     nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeSetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeSetParams(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExternalSemaphoresWaitNodeSetParams", (value hNode, value nodeParams), {
+        ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeSetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeSetParams(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1807,8 +2189,10 @@ unsafe extern "C" fn cudaGraphGetEdges(
     to: *mut cudaGraphNode_t,
     numEdges: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphGetEdges", || {
-        ::runtime::api::graph::cudaGraphGetEdges_v11(graph, from, to, numEdges)
+    ::trace::call!("cudaGraphGetEdges", (value graph, value from, value to, value numEdges), {
+        ::runtime::entry("cudaGraphGetEdges", || {
+            ::runtime::api::graph::cudaGraphGetEdges_v11(graph, from, to, numEdges)
+        })
     })
 }
 
@@ -1817,7 +2201,9 @@ unsafe extern "C" fn cudaGraphGetNodes(
     nodes: *mut cudaGraphNode_t,
     numNodes: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphGetNodes", || ::runtime::api::graph::cudaGraphGetNodes(graph, nodes, numNodes))
+    ::trace::call!("cudaGraphGetNodes", (value graph, value nodes, value numNodes), {
+        ::runtime::entry("cudaGraphGetNodes", || ::runtime::api::graph::cudaGraphGetNodes(graph, nodes, numNodes))
+    })
 }
 
 unsafe extern "C" fn cudaGraphGetRootNodes(
@@ -1825,8 +2211,10 @@ unsafe extern "C" fn cudaGraphGetRootNodes(
     pRootNodes: *mut cudaGraphNode_t,
     pNumRootNodes: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphGetRootNodes", || {
-        ::runtime::api::graph::cudaGraphGetRootNodes(graph, pRootNodes, pNumRootNodes)
+    ::trace::call!("cudaGraphGetRootNodes", (value graph, value pRootNodes, value pNumRootNodes), {
+        ::runtime::entry("cudaGraphGetRootNodes", || {
+            ::runtime::api::graph::cudaGraphGetRootNodes(graph, pRootNodes, pNumRootNodes)
+        })
     })
 }
 
@@ -1834,11 +2222,13 @@ unsafe extern "C" fn cudaGraphHostNodeGetParams(
     node: cudaGraphNode_t,
     pNodeParams: *mut cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphHostNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphHostNodeGetParams(
-            node,
-            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphHostNodeGetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphHostNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphHostNodeGetParams(
+                node,
+                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1846,11 +2236,13 @@ unsafe extern "C" fn cudaGraphHostNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphHostNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphHostNodeSetParams(
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphHostNodeSetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphHostNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphHostNodeSetParams(
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1861,14 +2253,18 @@ unsafe extern "C" fn cudaGraphInstantiate(
     pLogBuffer: *mut c_char,
     bufferSize: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphInstantiate", || {
-        ::runtime::api::graph::cudaGraphInstantiate_v11(
-            unsafe { Out::new(pGraphExec, "pGraphExec") }?,
-            graph,
-            unsafe { OptOut::new(pErrorNode) },
-            pLogBuffer,
-            bufferSize,
-        )
+    ::trace::call!("cudaGraphInstantiate", (
+        out pGraphExec, value graph, out pErrorNode, value pLogBuffer, value bufferSize
+    ), {
+        ::runtime::entry("cudaGraphInstantiate", || {
+            ::runtime::api::graph::cudaGraphInstantiate_v11(
+                unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+                graph,
+                unsafe { OptOut::new(pErrorNode) },
+                pLogBuffer,
+                bufferSize,
+            )
+        })
     })
 }
 
@@ -1877,12 +2273,14 @@ unsafe extern "C" fn cudaGraphInstantiateWithFlags(
     graph: cudaGraph_t,
     flags: c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphInstantiateWithFlags", || {
-        ::runtime::api::graph::cudaGraphInstantiateWithFlags(
-            unsafe { Out::new(pGraphExec, "pGraphExec") }?,
-            graph,
-            flags,
-        )
+    ::trace::call!("cudaGraphInstantiateWithFlags", (out pGraphExec, value graph, value flags), {
+        ::runtime::entry("cudaGraphInstantiateWithFlags", || {
+            ::runtime::api::graph::cudaGraphInstantiateWithFlags(
+                unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+                graph,
+                flags,
+            )
+        })
     })
 }
 
@@ -1890,8 +2288,10 @@ unsafe extern "C" fn cudaGraphKernelNodeCopyAttributes(
     hSrc: cudaGraphNode_t,
     hDst: cudaGraphNode_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphKernelNodeCopyAttributes", || {
-        ::runtime::api::graph_node::cudaGraphKernelNodeCopyAttributes_v11(hSrc, hDst)
+    ::trace::call!("cudaGraphKernelNodeCopyAttributes", (value hSrc, value hDst), {
+        ::runtime::entry("cudaGraphKernelNodeCopyAttributes", || {
+            ::runtime::api::graph_node::cudaGraphKernelNodeCopyAttributes_v11(hSrc, hDst)
+        })
     })
 }
 
@@ -1900,12 +2300,14 @@ unsafe extern "C" fn cudaGraphKernelNodeGetAttribute(
     attr: cudaLaunchAttributeID,
     value_out: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphKernelNodeGetAttribute", || {
-        ::runtime::api::graph_node::cudaGraphKernelNodeGetAttribute(
-            hNode,
-            attr,
-            unsafe { Out::new(value_out, "value_out") }?,
-        )
+    ::trace::call!("cudaGraphKernelNodeGetAttribute", (value hNode, value attr, value value_out), {
+        ::runtime::entry("cudaGraphKernelNodeGetAttribute", || {
+            ::runtime::api::graph_node::cudaGraphKernelNodeGetAttribute(
+                hNode,
+                attr,
+                unsafe { Out::new(value_out, "value_out") }?,
+            )
+        })
     })
 }
 
@@ -1913,11 +2315,13 @@ unsafe extern "C" fn cudaGraphKernelNodeGetParams(
     node: cudaGraphNode_t,
     pNodeParams: *mut cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphKernelNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphKernelNodeGetParams(
-            node,
-            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphKernelNodeGetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphKernelNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphKernelNodeGetParams(
+                node,
+                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1926,12 +2330,14 @@ unsafe extern "C" fn cudaGraphKernelNodeSetAttribute(
     attr: cudaLaunchAttributeID,
     value: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphKernelNodeSetAttribute", || {
-        ::runtime::api::graph_node::cudaGraphKernelNodeSetAttribute(
-            hNode,
-            attr,
-            unsafe { borrow(value, "value") }?,
-        )
+    ::trace::call!("cudaGraphKernelNodeSetAttribute", (value hNode, value attr, value value), {
+        ::runtime::entry("cudaGraphKernelNodeSetAttribute", || {
+            ::runtime::api::graph_node::cudaGraphKernelNodeSetAttribute(
+                hNode,
+                attr,
+                unsafe { borrow(value, "value") }?,
+            )
+        })
     })
 }
 
@@ -1939,21 +2345,27 @@ unsafe extern "C" fn cudaGraphKernelNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphKernelNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphKernelNodeSetParams(
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphKernelNodeSetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphKernelNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphKernelNodeSetParams(
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphLaunch(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphLaunch", || ::runtime::api::graph::cudaGraphLaunch(graphExec, stream))
+    ::trace::call!("cudaGraphLaunch", (value graphExec, value stream), {
+        ::runtime::entry("cudaGraphLaunch", || ::runtime::api::graph::cudaGraphLaunch(graphExec, stream))
+    })
 }
 
 unsafe extern "C" fn cudaGraphLaunch_ptsz(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaGraphLaunch_ptsz", || {
-        ::runtime::api::graph::cudaGraphLaunch(graphExec, stream)
+    ::trace::call!("cudaGraphLaunch_ptsz", (value graphExec, value stream), {
+        ::runtime::entry_per_thread("cudaGraphLaunch_ptsz", || {
+            ::runtime::api::graph::cudaGraphLaunch(graphExec, stream)
+        })
     })
 }
 
@@ -1961,11 +2373,13 @@ unsafe extern "C" fn cudaGraphMemAllocNodeGetParams(
     node: cudaGraphNode_t,
     params_out: *mut cudaMemAllocNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemAllocNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemAllocNodeGetParams(
-            node,
-            unsafe { Out::new(params_out, "params_out") }?,
-        )
+    ::trace::call!("cudaGraphMemAllocNodeGetParams", (value node, value params_out), {
+        ::runtime::entry("cudaGraphMemAllocNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemAllocNodeGetParams(
+                node,
+                unsafe { Out::new(params_out, "params_out") }?,
+            )
+        })
     })
 }
 
@@ -1973,8 +2387,10 @@ unsafe extern "C" fn cudaGraphMemFreeNodeGetParams(
     node: cudaGraphNode_t,
     dptr_out: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemFreeNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemFreeNodeGetParams(node, dptr_out)
+    ::trace::call!("cudaGraphMemFreeNodeGetParams", (value node, value dptr_out), {
+        ::runtime::entry("cudaGraphMemFreeNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemFreeNodeGetParams(node, dptr_out)
+        })
     })
 }
 
@@ -1982,11 +2398,13 @@ unsafe extern "C" fn cudaGraphMemcpyNodeGetParams(
     node: cudaGraphNode_t,
     pNodeParams: *mut cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemcpyNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemcpyNodeGetParams(
-            node,
-            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphMemcpyNodeGetParams", (value node, out pNodeParams), {
+        ::runtime::entry("cudaGraphMemcpyNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemcpyNodeGetParams(
+                node,
+                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1997,8 +2415,10 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParams1D(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemcpyNodeSetParams1D", || {
-        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams1D(node, dst, src, count, kind)
+    ::trace::call!("cudaGraphMemcpyNodeSetParams1D", (value node, value dst, value src, value count, value kind), {
+        ::runtime::entry("cudaGraphMemcpyNodeSetParams1D", || {
+            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams1D(node, dst, src, count, kind)
+        })
     })
 }
 
@@ -2006,11 +2426,13 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemcpyNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams(
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphMemcpyNodeSetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphMemcpyNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams(
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2022,15 +2444,19 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsFromSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemcpyNodeSetParamsFromSymbol", || {
-        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsFromSymbol(
-            node,
-            dst,
-            symbol,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphMemcpyNodeSetParamsFromSymbol", (
+        value node, value dst, value symbol, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphMemcpyNodeSetParamsFromSymbol", || {
+            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsFromSymbol(
+                node,
+                dst,
+                symbol,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -2042,15 +2468,19 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsToSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemcpyNodeSetParamsToSymbol", || {
-        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsToSymbol(
-            node,
-            symbol,
-            src,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphMemcpyNodeSetParamsToSymbol", (
+        value node, value symbol, value src, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphMemcpyNodeSetParamsToSymbol", || {
+            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsToSymbol(
+                node,
+                symbol,
+                src,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -2058,11 +2488,13 @@ unsafe extern "C" fn cudaGraphMemsetNodeGetParams(
     node: cudaGraphNode_t,
     pNodeParams: *mut cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemsetNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemsetNodeGetParams(
-            node,
-            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphMemsetNodeGetParams", (value node, out pNodeParams), {
+        ::runtime::entry("cudaGraphMemsetNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemsetNodeGetParams(
+                node,
+                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2070,11 +2502,13 @@ unsafe extern "C" fn cudaGraphMemsetNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemsetNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemsetNodeSetParams(
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphMemsetNodeSetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphMemsetNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemsetNodeSetParams(
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2083,12 +2517,14 @@ unsafe extern "C" fn cudaGraphNodeFindInClone(
     originalNode: cudaGraphNode_t,
     clonedGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeFindInClone", || {
-        ::runtime::api::graph::cudaGraphNodeFindInClone(
-            unsafe { Out::new(pNode, "pNode") }?,
-            originalNode,
-            clonedGraph,
-        )
+    ::trace::call!("cudaGraphNodeFindInClone", (out pNode, value originalNode, value clonedGraph), {
+        ::runtime::entry("cudaGraphNodeFindInClone", || {
+            ::runtime::api::graph::cudaGraphNodeFindInClone(
+                unsafe { Out::new(pNode, "pNode") }?,
+                originalNode,
+                clonedGraph,
+            )
+        })
     })
 }
 
@@ -2097,8 +2533,10 @@ unsafe extern "C" fn cudaGraphNodeGetDependencies(
     pDependencies: *mut cudaGraphNode_t,
     pNumDependencies: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetDependencies", || {
-        ::runtime::api::graph::cudaGraphNodeGetDependencies_v11(node, pDependencies, pNumDependencies)
+    ::trace::call!("cudaGraphNodeGetDependencies", (value node, value pDependencies, value pNumDependencies), {
+        ::runtime::entry("cudaGraphNodeGetDependencies", || {
+            ::runtime::api::graph::cudaGraphNodeGetDependencies_v11(node, pDependencies, pNumDependencies)
+        })
     })
 }
 
@@ -2107,8 +2545,10 @@ unsafe extern "C" fn cudaGraphNodeGetDependentNodes(
     pDependentNodes: *mut cudaGraphNode_t,
     pNumDependentNodes: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetDependentNodes", || {
-        ::runtime::api::graph::cudaGraphNodeGetDependentNodes_v11(node, pDependentNodes, pNumDependentNodes)
+    ::trace::call!("cudaGraphNodeGetDependentNodes", (value node, value pDependentNodes, value pNumDependentNodes), {
+        ::runtime::entry("cudaGraphNodeGetDependentNodes", || {
+            ::runtime::api::graph::cudaGraphNodeGetDependentNodes_v11(node, pDependentNodes, pNumDependentNodes)
+        })
     })
 }
 
@@ -2117,12 +2557,14 @@ unsafe extern "C" fn cudaGraphNodeGetEnabled(
     hNode: cudaGraphNode_t,
     isEnabled: *mut c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetEnabled", || {
-        ::runtime::api::graph::cudaGraphNodeGetEnabled(
-            hGraphExec,
-            hNode,
-            unsafe { Out::new(isEnabled, "isEnabled") }?,
-        )
+    ::trace::call!("cudaGraphNodeGetEnabled", (value hGraphExec, value hNode, out isEnabled), {
+        ::runtime::entry("cudaGraphNodeGetEnabled", || {
+            ::runtime::api::graph::cudaGraphNodeGetEnabled(
+                hGraphExec,
+                hNode,
+                unsafe { Out::new(isEnabled, "isEnabled") }?,
+            )
+        })
     })
 }
 
@@ -2130,8 +2572,10 @@ unsafe extern "C" fn cudaGraphNodeGetType(
     node: cudaGraphNode_t,
     pType: *mut cudaGraphNodeType,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetType", || {
-        ::runtime::api::graph::cudaGraphNodeGetType(node, unsafe { Out::new(pType, "pType") }?)
+    ::trace::call!("cudaGraphNodeGetType", (value node, out pType), {
+        ::runtime::entry("cudaGraphNodeGetType", || {
+            ::runtime::api::graph::cudaGraphNodeGetType(node, unsafe { Out::new(pType, "pType") }?)
+        })
     })
 }
 
@@ -2140,8 +2584,10 @@ unsafe extern "C" fn cudaGraphNodeSetEnabled(
     hNode: cudaGraphNode_t,
     isEnabled: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeSetEnabled", || {
-        ::runtime::api::graph::cudaGraphNodeSetEnabled(hGraphExec, hNode, isEnabled)
+    ::trace::call!("cudaGraphNodeSetEnabled", (value hGraphExec, value hNode, value isEnabled), {
+        ::runtime::entry("cudaGraphNodeSetEnabled", || {
+            ::runtime::api::graph::cudaGraphNodeSetEnabled(hGraphExec, hNode, isEnabled)
+        })
     })
 }
 
@@ -2150,8 +2596,10 @@ unsafe extern "C" fn cudaGraphReleaseUserObject(
     object: cudaUserObject_t,
     count: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphReleaseUserObject", || {
-        ::runtime::api::graph::cudaGraphReleaseUserObject(graph, object, count)
+    ::trace::call!("cudaGraphReleaseUserObject", (value graph, value object, value count), {
+        ::runtime::entry("cudaGraphReleaseUserObject", || {
+            ::runtime::api::graph::cudaGraphReleaseUserObject(graph, object, count)
+        })
     })
 }
 
@@ -2161,8 +2609,10 @@ unsafe extern "C" fn cudaGraphRemoveDependencies(
     to: *const cudaGraphNode_t,
     numDependencies: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphRemoveDependencies", || {
-        ::runtime::api::graph::cudaGraphRemoveDependencies_v11(graph, from, to, numDependencies)
+    ::trace::call!("cudaGraphRemoveDependencies", (value graph, value from, value to, value numDependencies), {
+        ::runtime::entry("cudaGraphRemoveDependencies", || {
+            ::runtime::api::graph::cudaGraphRemoveDependencies_v11(graph, from, to, numDependencies)
+        })
     })
 }
 
@@ -2172,18 +2622,24 @@ unsafe extern "C" fn cudaGraphRetainUserObject(
     count: c_uint,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphRetainUserObject", || {
-        ::runtime::api::graph::cudaGraphRetainUserObject(graph, object, count, flags)
+    ::trace::call!("cudaGraphRetainUserObject", (value graph, value object, value count, value flags), {
+        ::runtime::entry("cudaGraphRetainUserObject", || {
+            ::runtime::api::graph::cudaGraphRetainUserObject(graph, object, count, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphUpload(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphUpload", || ::runtime::api::graph::cudaGraphUpload(graphExec, stream))
+    ::trace::call!("cudaGraphUpload", (value graphExec, value stream), {
+        ::runtime::entry("cudaGraphUpload", || ::runtime::api::graph::cudaGraphUpload(graphExec, stream))
+    })
 }
 
 unsafe extern "C" fn cudaGraphUpload_ptsz(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaGraphUpload_ptsz", || {
-        ::runtime::api::graph::cudaGraphUpload(graphExec, stream)
+    ::trace::call!("cudaGraphUpload_ptsz", (value graphExec, value stream), {
+        ::runtime::entry_per_thread("cudaGraphUpload_ptsz", || {
+            ::runtime::api::graph::cudaGraphUpload(graphExec, stream)
+        })
     })
 }
 
@@ -2192,12 +2648,14 @@ unsafe extern "C" fn cudaGraphicsEGLRegisterImage(
     image: EGLImageKHR,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsEGLRegisterImage", || {
-        ::runtime::api::graphics::cudaGraphicsEGLRegisterImage(
-            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-            image,
-            flags,
-        )
+    ::trace::call!("cudaGraphicsEGLRegisterImage", (value pCudaResource, value image, value flags), {
+        ::runtime::entry("cudaGraphicsEGLRegisterImage", || {
+            ::runtime::api::graphics::cudaGraphicsEGLRegisterImage(
+                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+                image,
+                flags,
+            )
+        })
     })
 }
 
@@ -2206,12 +2664,14 @@ unsafe extern "C" fn cudaGraphicsGLRegisterBuffer(
     buffer: GLuint,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsGLRegisterBuffer", || {
-        ::runtime::api::graphics::cudaGraphicsGLRegisterBuffer(
-            unsafe { Out::new(resource, "resource") }?,
-            buffer,
-            flags,
-        )
+    ::trace::call!("cudaGraphicsGLRegisterBuffer", (value resource, value buffer, value flags), {
+        ::runtime::entry("cudaGraphicsGLRegisterBuffer", || {
+            ::runtime::api::graphics::cudaGraphicsGLRegisterBuffer(
+                unsafe { Out::new(resource, "resource") }?,
+                buffer,
+                flags,
+            )
+        })
     })
 }
 
@@ -2221,13 +2681,15 @@ unsafe extern "C" fn cudaGraphicsGLRegisterImage(
     target: GLenum,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsGLRegisterImage", || {
-        ::runtime::api::graphics::cudaGraphicsGLRegisterImage(
-            unsafe { Out::new(resource, "resource") }?,
-            image,
-            target,
-            flags,
-        )
+    ::trace::call!("cudaGraphicsGLRegisterImage", (value resource, value image, value target, value flags), {
+        ::runtime::entry("cudaGraphicsGLRegisterImage", || {
+            ::runtime::api::graphics::cudaGraphicsGLRegisterImage(
+                unsafe { Out::new(resource, "resource") }?,
+                image,
+                target,
+                flags,
+            )
+        })
     })
 }
 
@@ -2236,8 +2698,10 @@ unsafe extern "C" fn cudaGraphicsMapResources(
     resources: *mut cudaGraphicsResource_t,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsMapResources", || {
-        ::runtime::api::graphics::cudaGraphicsMapResources(count, resources, stream)
+    ::trace::call!("cudaGraphicsMapResources", (value count, value resources, value stream), {
+        ::runtime::entry("cudaGraphicsMapResources", || {
+            ::runtime::api::graphics::cudaGraphicsMapResources(count, resources, stream)
+        })
     })
 }
 
@@ -2247,13 +2711,15 @@ unsafe extern "C" fn cudaGraphicsResourceGetMappedEglFrame(
     index: c_uint,
     mipLevel: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsResourceGetMappedEglFrame", || {
-        ::runtime::api::graphics::cudaGraphicsResourceGetMappedEglFrame(
-            unsafe { Out::new(eglFrame, "eglFrame") }?,
-            resource,
-            index,
-            mipLevel,
-        )
+    ::trace::call!("cudaGraphicsResourceGetMappedEglFrame", (value eglFrame, value index, value mipLevel), {
+        ::runtime::entry("cudaGraphicsResourceGetMappedEglFrame", || {
+            ::runtime::api::graphics::cudaGraphicsResourceGetMappedEglFrame(
+                unsafe { Out::new(eglFrame, "eglFrame") }?,
+                resource,
+                index,
+                mipLevel,
+            )
+        })
     })
 }
 
@@ -2261,11 +2727,13 @@ unsafe extern "C" fn cudaGraphicsResourceGetMappedMipmappedArray(
     mipmappedArray: *mut cudaMipmappedArray_t,
     resource: cudaGraphicsResource_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsResourceGetMappedMipmappedArray", || {
-        ::runtime::api::graphics::cudaGraphicsResourceGetMappedMipmappedArray(
-            unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
-            resource,
-        )
+    ::trace::call!("cudaGraphicsResourceGetMappedMipmappedArray", (out mipmappedArray), {
+        ::runtime::entry("cudaGraphicsResourceGetMappedMipmappedArray", || {
+            ::runtime::api::graphics::cudaGraphicsResourceGetMappedMipmappedArray(
+                unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
+                resource,
+            )
+        })
     })
 }
 
@@ -2274,12 +2742,14 @@ unsafe extern "C" fn cudaGraphicsResourceGetMappedPointer(
     size: *mut usize,
     resource: cudaGraphicsResource_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsResourceGetMappedPointer", || {
-        ::runtime::api::graphics::cudaGraphicsResourceGetMappedPointer(
-            unsafe { Out::new(devPtr, "devPtr") }?,
-            unsafe { Out::new(size, "size") }?,
-            resource,
-        )
+    ::trace::call!("cudaGraphicsResourceGetMappedPointer", (out devPtr, out size), {
+        ::runtime::entry("cudaGraphicsResourceGetMappedPointer", || {
+            ::runtime::api::graphics::cudaGraphicsResourceGetMappedPointer(
+                unsafe { Out::new(devPtr, "devPtr") }?,
+                unsafe { Out::new(size, "size") }?,
+                resource,
+            )
+        })
     })
 }
 
@@ -2287,8 +2757,10 @@ unsafe extern "C" fn cudaGraphicsResourceSetMapFlags(
     resource: cudaGraphicsResource_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsResourceSetMapFlags", || {
-        ::runtime::api::graphics::cudaGraphicsResourceSetMapFlags(resource, flags)
+    ::trace::call!("cudaGraphicsResourceSetMapFlags", (value flags), {
+        ::runtime::entry("cudaGraphicsResourceSetMapFlags", || {
+            ::runtime::api::graphics::cudaGraphicsResourceSetMapFlags(resource, flags)
+        })
     })
 }
 
@@ -2298,13 +2770,15 @@ unsafe extern "C" fn cudaGraphicsSubResourceGetMappedArray(
     arrayIndex: c_uint,
     mipLevel: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsSubResourceGetMappedArray", || {
-        ::runtime::api::graphics::cudaGraphicsSubResourceGetMappedArray(
-            unsafe { Out::new(array, "array") }?,
-            resource,
-            arrayIndex,
-            mipLevel,
-        )
+    ::trace::call!("cudaGraphicsSubResourceGetMappedArray", (out array, value arrayIndex, value mipLevel), {
+        ::runtime::entry("cudaGraphicsSubResourceGetMappedArray", || {
+            ::runtime::api::graphics::cudaGraphicsSubResourceGetMappedArray(
+                unsafe { Out::new(array, "array") }?,
+                resource,
+                arrayIndex,
+                mipLevel,
+            )
+        })
     })
 }
 
@@ -2313,14 +2787,18 @@ unsafe extern "C" fn cudaGraphicsUnmapResources(
     resources: *mut cudaGraphicsResource_t,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsUnmapResources", || {
-        ::runtime::api::graphics::cudaGraphicsUnmapResources(count, resources, stream)
+    ::trace::call!("cudaGraphicsUnmapResources", (value count, value resources, value stream), {
+        ::runtime::entry("cudaGraphicsUnmapResources", || {
+            ::runtime::api::graphics::cudaGraphicsUnmapResources(count, resources, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphicsUnregisterResource(resource: cudaGraphicsResource_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsUnregisterResource", || {
-        ::runtime::api::graphics::cudaGraphicsUnregisterResource(resource)
+    ::trace::call!("cudaGraphicsUnregisterResource", (), {
+        ::runtime::entry("cudaGraphicsUnregisterResource", || {
+            ::runtime::api::graphics::cudaGraphicsUnregisterResource(resource)
+        })
     })
 }
 
@@ -2329,12 +2807,14 @@ unsafe extern "C" fn cudaGraphicsVDPAURegisterOutputSurface(
     vdpSurface: VdpOutputSurface,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsVDPAURegisterOutputSurface", || {
-        ::runtime::api::graphics::cudaGraphicsVDPAURegisterOutputSurface(
-            unsafe { Out::new(resource, "resource") }?,
-            vdpSurface,
-            flags,
-        )
+    ::trace::call!("cudaGraphicsVDPAURegisterOutputSurface", (value resource, value vdpSurface, value flags), {
+        ::runtime::entry("cudaGraphicsVDPAURegisterOutputSurface", || {
+            ::runtime::api::graphics::cudaGraphicsVDPAURegisterOutputSurface(
+                unsafe { Out::new(resource, "resource") }?,
+                vdpSurface,
+                flags,
+            )
+        })
     })
 }
 
@@ -2343,18 +2823,22 @@ unsafe extern "C" fn cudaGraphicsVDPAURegisterVideoSurface(
     vdpSurface: VdpVideoSurface,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsVDPAURegisterVideoSurface", || {
-        ::runtime::api::graphics::cudaGraphicsVDPAURegisterVideoSurface(
-            unsafe { Out::new(resource, "resource") }?,
-            vdpSurface,
-            flags,
-        )
+    ::trace::call!("cudaGraphicsVDPAURegisterVideoSurface", (value resource, value vdpSurface, value flags), {
+        ::runtime::entry("cudaGraphicsVDPAURegisterVideoSurface", || {
+            ::runtime::api::graphics::cudaGraphicsVDPAURegisterVideoSurface(
+                unsafe { Out::new(resource, "resource") }?,
+                vdpSurface,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaHostAlloc(pHost: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaHostAlloc", || {
-        ::runtime::api::memory::cudaHostAlloc(unsafe { Out::new(pHost, "pHost") }?, size, flags)
+    ::trace::call!("cudaHostAlloc", (out pHost, value size, value flags), {
+        ::runtime::entry("cudaHostAlloc", || {
+            ::runtime::api::memory::cudaHostAlloc(unsafe { Out::new(pHost, "pHost") }?, size, flags)
+        })
     })
 }
 
@@ -2363,38 +2847,48 @@ unsafe extern "C" fn cudaHostGetDevicePointer(
     pHost: *mut c_void,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaHostGetDevicePointer", || {
-        ::runtime::api::memory::cudaHostGetDevicePointer(
-            unsafe { Out::new(pDevice, "pDevice") }?,
-            pHost,
-            flags,
-        )
+    ::trace::call!("cudaHostGetDevicePointer", (out pDevice, value pHost, value flags), {
+        ::runtime::entry("cudaHostGetDevicePointer", || {
+            ::runtime::api::memory::cudaHostGetDevicePointer(
+                unsafe { Out::new(pDevice, "pDevice") }?,
+                pHost,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaHostGetFlags(pFlags: *mut c_uint, pHost: *mut c_void) -> cudaError_t {
-    ::runtime::entry("cudaHostGetFlags", || {
-        ::runtime::api::memory::cudaHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, pHost)
+    ::trace::call!("cudaHostGetFlags", (out pFlags, value pHost), {
+        ::runtime::entry("cudaHostGetFlags", || {
+            ::runtime::api::memory::cudaHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, pHost)
+        })
     })
 }
 
 unsafe extern "C" fn cudaHostRegister(ptr: *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaHostRegister", || ::runtime::api::memory::cudaHostRegister(ptr, size, flags))
+    ::trace::call!("cudaHostRegister", (value ptr, value size, value flags), {
+        ::runtime::entry("cudaHostRegister", || ::runtime::api::memory::cudaHostRegister(ptr, size, flags))
+    })
 }
 
 unsafe extern "C" fn cudaHostUnregister(ptr: *mut c_void) -> cudaError_t {
-    ::runtime::entry("cudaHostUnregister", || ::runtime::api::memory::cudaHostUnregister(ptr))
+    ::trace::call!("cudaHostUnregister", (value ptr), {
+        ::runtime::entry("cudaHostUnregister", || ::runtime::api::memory::cudaHostUnregister(ptr))
+    })
 }
 
 unsafe extern "C" fn cudaImportExternalMemory(
     extMem_out: *mut cudaExternalMemory_t,
     memHandleDesc: *const cudaExternalMemoryHandleDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaImportExternalMemory", || {
-        ::runtime::api::external::cudaImportExternalMemory(
-            unsafe { Out::new(extMem_out, "extMem_out") }?,
-            unsafe { borrow(memHandleDesc, "memHandleDesc") }?,
-        )
+    ::trace::call!("cudaImportExternalMemory", (out extMem_out, value memHandleDesc), {
+        ::runtime::entry("cudaImportExternalMemory", || {
+            ::runtime::api::external::cudaImportExternalMemory(
+                unsafe { Out::new(extMem_out, "extMem_out") }?,
+                unsafe { borrow(memHandleDesc, "memHandleDesc") }?,
+            )
+        })
     })
 }
 
@@ -2402,24 +2896,30 @@ unsafe extern "C" fn cudaImportExternalSemaphore(
     extSem_out: *mut cudaExternalSemaphore_t,
     semHandleDesc: *const cudaExternalSemaphoreHandleDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaImportExternalSemaphore", || {
-        ::runtime::api::external::cudaImportExternalSemaphore(
-            unsafe { Out::new(extSem_out, "extSem_out") }?,
-            unsafe { borrow(semHandleDesc, "semHandleDesc") }?,
-        )
+    ::trace::call!("cudaImportExternalSemaphore", (out extSem_out, value semHandleDesc), {
+        ::runtime::entry("cudaImportExternalSemaphore", || {
+            ::runtime::api::external::cudaImportExternalSemaphore(
+                unsafe { Out::new(extSem_out, "extSem_out") }?,
+                unsafe { borrow(semHandleDesc, "semHandleDesc") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaIpcCloseMemHandle(devPtr: *mut c_void) -> cudaError_t {
-    ::runtime::entry("cudaIpcCloseMemHandle", || ::runtime::api::ipc::cudaIpcCloseMemHandle(devPtr))
+    ::trace::call!("cudaIpcCloseMemHandle", (value devPtr), {
+        ::runtime::entry("cudaIpcCloseMemHandle", || ::runtime::api::ipc::cudaIpcCloseMemHandle(devPtr))
+    })
 }
 
 unsafe extern "C" fn cudaIpcGetEventHandle(
     handle: *mut cudaIpcEventHandle_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaIpcGetEventHandle", || {
-        ::runtime::api::ipc::cudaIpcGetEventHandle(unsafe { Out::new(handle, "handle") }?, event)
+    ::trace::call!("cudaIpcGetEventHandle", (out handle, value event), {
+        ::runtime::entry("cudaIpcGetEventHandle", || {
+            ::runtime::api::ipc::cudaIpcGetEventHandle(unsafe { Out::new(handle, "handle") }?, event)
+        })
     })
 }
 
@@ -2427,8 +2927,10 @@ unsafe extern "C" fn cudaIpcGetMemHandle(
     handle: *mut cudaIpcMemHandle_t,
     devPtr: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaIpcGetMemHandle", || {
-        ::runtime::api::ipc::cudaIpcGetMemHandle(unsafe { Out::new(handle, "handle") }?, devPtr)
+    ::trace::call!("cudaIpcGetMemHandle", (out handle, value devPtr), {
+        ::runtime::entry("cudaIpcGetMemHandle", || {
+            ::runtime::api::ipc::cudaIpcGetMemHandle(unsafe { Out::new(handle, "handle") }?, devPtr)
+        })
     })
 }
 
@@ -2436,8 +2938,10 @@ unsafe extern "C" fn cudaIpcOpenEventHandle(
     event: *mut cudaEvent_t,
     handle: cudaIpcEventHandle_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaIpcOpenEventHandle", || {
-        ::runtime::api::ipc::cudaIpcOpenEventHandle(unsafe { Out::new(event, "event") }?, handle)
+    ::trace::call!("cudaIpcOpenEventHandle", (out event, value handle), {
+        ::runtime::entry("cudaIpcOpenEventHandle", || {
+            ::runtime::api::ipc::cudaIpcOpenEventHandle(unsafe { Out::new(event, "event") }?, handle)
+        })
     })
 }
 
@@ -2446,8 +2950,10 @@ unsafe extern "C" fn cudaIpcOpenMemHandle(
     handle: cudaIpcMemHandle_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaIpcOpenMemHandle", || {
-        ::runtime::api::ipc::cudaIpcOpenMemHandle(unsafe { Out::new(devPtr, "devPtr") }?, handle, flags)
+    ::trace::call!("cudaIpcOpenMemHandle", (out devPtr, value handle, value flags), {
+        ::runtime::entry("cudaIpcOpenMemHandle", || {
+            ::runtime::api::ipc::cudaIpcOpenMemHandle(unsafe { Out::new(devPtr, "devPtr") }?, handle, flags)
+        })
     })
 }
 
@@ -2459,15 +2965,19 @@ unsafe extern "C" fn cudaLaunchCooperativeKernel(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLaunchCooperativeKernel", || {
-        ::runtime::api::execution::cudaLaunchCooperativeKernel(
-            func,
-            gridDim,
-            blockDim,
-            args,
-            sharedMem,
-            stream,
-        )
+    ::trace::call!("cudaLaunchCooperativeKernel", (
+        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
+    ), {
+        ::runtime::entry("cudaLaunchCooperativeKernel", || {
+            ::runtime::api::execution::cudaLaunchCooperativeKernel(
+                func,
+                gridDim,
+                blockDim,
+                args,
+                sharedMem,
+                stream,
+            )
+        })
     })
 }
 
@@ -2476,8 +2986,10 @@ unsafe extern "C" fn cudaLaunchCooperativeKernelMultiDevice(
     numDevices: c_uint,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLaunchCooperativeKernelMultiDevice", || {
-        ::runtime::api::execution::cudaLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags)
+    ::trace::call!("cudaLaunchCooperativeKernelMultiDevice", (value launchParamsList, value numDevices, value flags), {
+        ::runtime::entry("cudaLaunchCooperativeKernelMultiDevice", || {
+            ::runtime::api::execution::cudaLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags)
+        })
     })
 }
 
@@ -2489,15 +3001,19 @@ unsafe extern "C" fn cudaLaunchCooperativeKernel_ptsz(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaLaunchCooperativeKernel_ptsz", || {
-        ::runtime::api::execution::cudaLaunchCooperativeKernel(
-            func,
-            gridDim,
-            blockDim,
-            args,
-            sharedMem,
-            stream,
-        )
+    ::trace::call!("cudaLaunchCooperativeKernel_ptsz", (
+        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaLaunchCooperativeKernel_ptsz", || {
+            ::runtime::api::execution::cudaLaunchCooperativeKernel(
+                func,
+                gridDim,
+                blockDim,
+                args,
+                sharedMem,
+                stream,
+            )
+        })
     })
 }
 
@@ -2506,8 +3022,10 @@ unsafe extern "C" fn cudaLaunchHostFunc(
     fn_: cudaHostFn_t,
     userData: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLaunchHostFunc", || {
-        ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
+    ::trace::call!("cudaLaunchHostFunc", (value stream, value fn_, value userData), {
+        ::runtime::entry("cudaLaunchHostFunc", || {
+            ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
+        })
     })
 }
 
@@ -2516,8 +3034,10 @@ unsafe extern "C" fn cudaLaunchHostFunc_ptsz(
     fn_: cudaHostFn_t,
     userData: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaLaunchHostFunc_ptsz", || {
-        ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
+    ::trace::call!("cudaLaunchHostFunc_ptsz", (value stream, value fn_, value userData), {
+        ::runtime::entry_per_thread("cudaLaunchHostFunc_ptsz", || {
+            ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
+        })
     })
 }
 
@@ -2529,8 +3049,12 @@ unsafe extern "C" fn cudaLaunchKernel(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLaunchKernel", || {
-        ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
+    ::trace::call!("cudaLaunchKernel", (
+        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
+    ), {
+        ::runtime::entry("cudaLaunchKernel", || {
+            ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
+        })
     })
 }
 
@@ -2539,8 +3063,10 @@ unsafe extern "C" fn cudaLaunchKernelExC(
     func: *const c_void,
     args: *mut *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLaunchKernelExC", || {
-        ::runtime::api::execution::cudaLaunchKernelExC_v11(unsafe { borrow(config, "config") }?, func, args)
+    ::trace::call!("cudaLaunchKernelExC", (value config, value func, value args), {
+        ::runtime::entry("cudaLaunchKernelExC", || {
+            ::runtime::api::execution::cudaLaunchKernelExC_v11(unsafe { borrow(config, "config") }?, func, args)
+        })
     })
 }
 
@@ -2549,8 +3075,10 @@ unsafe extern "C" fn cudaLaunchKernelExC_ptsz(
     func: *const c_void,
     args: *mut *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaLaunchKernelExC_ptsz", || {
-        ::runtime::api::execution::cudaLaunchKernelExC_v11(unsafe { borrow(config, "config") }?, func, args)
+    ::trace::call!("cudaLaunchKernelExC_ptsz", (value config, value func, value args), {
+        ::runtime::entry_per_thread("cudaLaunchKernelExC_ptsz", || {
+            ::runtime::api::execution::cudaLaunchKernelExC_v11(unsafe { borrow(config, "config") }?, func, args)
+        })
     })
 }
 
@@ -2562,14 +3090,20 @@ unsafe extern "C" fn cudaLaunchKernel_ptsz(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaLaunchKernel_ptsz", || {
-        ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
+    ::trace::call!("cudaLaunchKernel_ptsz", (
+        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaLaunchKernel_ptsz", || {
+            ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMalloc3D(pitchedDevPtr: *mut cudaPitchedPtr, extent: cudaExtent) -> cudaError_t {
-    ::runtime::entry("cudaMalloc3D", || {
-        ::runtime::api::memory::cudaMalloc3D(unsafe { Out::new(pitchedDevPtr, "pitchedDevPtr") }?, extent)
+    ::trace::call!("cudaMalloc3D", (out pitchedDevPtr, value extent), {
+        ::runtime::entry("cudaMalloc3D", || {
+            ::runtime::api::memory::cudaMalloc3D(unsafe { Out::new(pitchedDevPtr, "pitchedDevPtr") }?, extent)
+        })
     })
 }
 
@@ -2579,19 +3113,23 @@ unsafe extern "C" fn cudaMalloc3DArray(
     extent: cudaExtent,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMalloc3DArray", || {
-        ::runtime::api::array::cudaMalloc3DArray(
-            unsafe { Out::new(array, "array") }?,
-            unsafe { borrow(desc, "desc") }?,
-            extent,
-            flags,
-        )
+    ::trace::call!("cudaMalloc3DArray", (out array, value desc, value extent, value flags), {
+        ::runtime::entry("cudaMalloc3DArray", || {
+            ::runtime::api::array::cudaMalloc3DArray(
+                unsafe { Out::new(array, "array") }?,
+                unsafe { borrow(desc, "desc") }?,
+                extent,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaMalloc(devPtr: *mut *mut c_void, size: usize) -> cudaError_t {
-    ::runtime::entry("cudaMalloc", || {
-        ::runtime::api::memory::cudaMalloc(unsafe { Out::new(devPtr, "devPtr") }?, size)
+    ::trace::call!("cudaMalloc", (out devPtr, value size), {
+        ::runtime::entry("cudaMalloc", || {
+            ::runtime::api::memory::cudaMalloc(unsafe { Out::new(devPtr, "devPtr") }?, size)
+        })
     })
 }
 
@@ -2602,14 +3140,16 @@ unsafe extern "C" fn cudaMallocArray(
     height: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMallocArray", || {
-        ::runtime::api::array::cudaMallocArray(
-            unsafe { Out::new(array, "array") }?,
-            unsafe { borrow(desc, "desc") }?,
-            width,
-            height,
-            flags,
-        )
+    ::trace::call!("cudaMallocArray", (out array, value desc, value width, value height, value flags), {
+        ::runtime::entry("cudaMallocArray", || {
+            ::runtime::api::array::cudaMallocArray(
+                unsafe { Out::new(array, "array") }?,
+                unsafe { borrow(desc, "desc") }?,
+                width,
+                height,
+                flags,
+            )
+        })
     })
 }
 
@@ -2618,8 +3158,10 @@ unsafe extern "C" fn cudaMallocAsync(
     size: usize,
     hStream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMallocAsync", || {
-        ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
+    ::trace::call!("cudaMallocAsync", (out devPtr, value size, value hStream), {
+        ::runtime::entry("cudaMallocAsync", || {
+            ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
+        })
     })
 }
 
@@ -2628,8 +3170,10 @@ unsafe extern "C" fn cudaMallocAsync_ptsz(
     size: usize,
     hStream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMallocAsync_ptsz", || {
-        ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
+    ::trace::call!("cudaMallocAsync_ptsz", (out devPtr, value size, value hStream), {
+        ::runtime::entry_per_thread("cudaMallocAsync_ptsz", || {
+            ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
+        })
     })
 }
 
@@ -2639,13 +3183,15 @@ unsafe extern "C" fn cudaMallocFromPoolAsync(
     memPool: cudaMemPool_t,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMallocFromPoolAsync", || {
-        ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
-            unsafe { Out::new(ptr, "ptr") }?,
-            size,
-            memPool,
-            stream,
-        )
+    ::trace::call!("cudaMallocFromPoolAsync", (out ptr, value size, value memPool, value stream), {
+        ::runtime::entry("cudaMallocFromPoolAsync", || {
+            ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
+                unsafe { Out::new(ptr, "ptr") }?,
+                size,
+                memPool,
+                stream,
+            )
+        })
     })
 }
 
@@ -2655,25 +3201,31 @@ unsafe extern "C" fn cudaMallocFromPoolAsync_ptsz(
     memPool: cudaMemPool_t,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMallocFromPoolAsync_ptsz", || {
-        ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
-            unsafe { Out::new(ptr, "ptr") }?,
-            size,
-            memPool,
-            stream,
-        )
+    ::trace::call!("cudaMallocFromPoolAsync_ptsz", (out ptr, value size, value memPool, value stream), {
+        ::runtime::entry_per_thread("cudaMallocFromPoolAsync_ptsz", || {
+            ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
+                unsafe { Out::new(ptr, "ptr") }?,
+                size,
+                memPool,
+                stream,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaMallocHost(ptr: *mut *mut c_void, size: usize) -> cudaError_t {
-    ::runtime::entry("cudaMallocHost", || {
-        ::runtime::api::memory::cudaMallocHost(unsafe { Out::new(ptr, "ptr") }?, size)
+    ::trace::call!("cudaMallocHost", (out ptr, value size), {
+        ::runtime::entry("cudaMallocHost", || {
+            ::runtime::api::memory::cudaMallocHost(unsafe { Out::new(ptr, "ptr") }?, size)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMallocManaged(devPtr: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaMallocManaged", || {
-        ::runtime::api::memory::cudaMallocManaged(unsafe { Out::new(devPtr, "devPtr") }?, size, flags)
+    ::trace::call!("cudaMallocManaged", (out devPtr, value size, value flags), {
+        ::runtime::entry("cudaMallocManaged", || {
+            ::runtime::api::memory::cudaMallocManaged(unsafe { Out::new(devPtr, "devPtr") }?, size, flags)
+        })
     })
 }
 
@@ -2684,14 +3236,18 @@ unsafe extern "C" fn cudaMallocMipmappedArray(
     numLevels: c_uint,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMallocMipmappedArray", || {
-        ::runtime::api::array::cudaMallocMipmappedArray(
-            unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
-            unsafe { borrow(desc, "desc") }?,
-            extent,
-            numLevels,
-            flags,
-        )
+    ::trace::call!("cudaMallocMipmappedArray", (
+        out mipmappedArray, value desc, value extent, value numLevels, value flags
+    ), {
+        ::runtime::entry("cudaMallocMipmappedArray", || {
+            ::runtime::api::array::cudaMallocMipmappedArray(
+                unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
+                unsafe { borrow(desc, "desc") }?,
+                extent,
+                numLevels,
+                flags,
+            )
+        })
     })
 }
 
@@ -2701,13 +3257,15 @@ unsafe extern "C" fn cudaMallocPitch(
     width: usize,
     height: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMallocPitch", || {
-        ::runtime::api::memory::cudaMallocPitch(
-            unsafe { Out::new(devPtr, "devPtr") }?,
-            unsafe { Out::new(pitch, "pitch") }?,
-            width,
-            height,
-        )
+    ::trace::call!("cudaMallocPitch", (out devPtr, out pitch, value width, value height), {
+        ::runtime::entry("cudaMallocPitch", || {
+            ::runtime::api::memory::cudaMallocPitch(
+                unsafe { Out::new(devPtr, "devPtr") }?,
+                unsafe { Out::new(pitch, "pitch") }?,
+                width,
+                height,
+            )
+        })
     })
 }
 
@@ -2717,17 +3275,21 @@ unsafe extern "C" fn cudaMemAdvise(
     advice: cudaMemoryAdvise,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemAdvise", || {
-        ::runtime::api::unified::cudaMemAdvise_v11(devPtr, count, advice, device)
+    ::trace::call!("cudaMemAdvise", (value devPtr, value count, value advice, value device), {
+        ::runtime::entry("cudaMemAdvise", || {
+            ::runtime::api::unified::cudaMemAdvise_v11(devPtr, count, advice, device)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cudaError_t {
-    ::runtime::entry("cudaMemGetInfo", || {
-        ::runtime::api::memory::cudaMemGetInfo(
-            unsafe { Out::new(free, "free") }?,
-            unsafe { Out::new(total, "total") }?,
-        )
+    ::trace::call!("cudaMemGetInfo", (out free, out total), {
+        ::runtime::entry("cudaMemGetInfo", || {
+            ::runtime::api::memory::cudaMemGetInfo(
+                unsafe { Out::new(free, "free") }?,
+                unsafe { Out::new(total, "total") }?,
+            )
+        })
     })
 }
 
@@ -2735,27 +3297,33 @@ unsafe extern "C" fn cudaMemPoolCreate(
     memPool: *mut cudaMemPool_t,
     poolProps: *const cudaMemPoolProps,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolCreate", || {
-        ::runtime::api::memory_pool::cudaMemPoolCreate(
-            unsafe { Out::new(memPool, "memPool") }?,
-            unsafe { borrow(poolProps, "poolProps") }?,
-        )
+    ::trace::call!("cudaMemPoolCreate", (out memPool, value poolProps), {
+        ::runtime::entry("cudaMemPoolCreate", || {
+            ::runtime::api::memory_pool::cudaMemPoolCreate(
+                unsafe { Out::new(memPool, "memPool") }?,
+                unsafe { borrow(poolProps, "poolProps") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemPoolDestroy(memPool: cudaMemPool_t) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolDestroy", || ::runtime::api::memory_pool::cudaMemPoolDestroy(memPool))
+    ::trace::call!("cudaMemPoolDestroy", (value memPool), {
+        ::runtime::entry("cudaMemPoolDestroy", || ::runtime::api::memory_pool::cudaMemPoolDestroy(memPool))
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolExportPointer(
     exportData: *mut cudaMemPoolPtrExportData,
     ptr: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolExportPointer", || {
-        ::runtime::api::memory_pool::cudaMemPoolExportPointer(
-            unsafe { Out::new(exportData, "exportData") }?,
-            ptr,
-        )
+    ::trace::call!("cudaMemPoolExportPointer", (out exportData, value ptr), {
+        ::runtime::entry("cudaMemPoolExportPointer", || {
+            ::runtime::api::memory_pool::cudaMemPoolExportPointer(
+                unsafe { Out::new(exportData, "exportData") }?,
+                ptr,
+            )
+        })
     })
 }
 
@@ -2765,13 +3333,15 @@ unsafe extern "C" fn cudaMemPoolExportToShareableHandle(
     handleType: cudaMemAllocationHandleType,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolExportToShareableHandle", || {
-        ::runtime::api::memory_pool::cudaMemPoolExportToShareableHandle(
-            shareableHandle,
-            memPool,
-            handleType,
-            flags,
-        )
+    ::trace::call!("cudaMemPoolExportToShareableHandle", (value shareableHandle, value memPool, value handleType, value flags), {
+        ::runtime::entry("cudaMemPoolExportToShareableHandle", || {
+            ::runtime::api::memory_pool::cudaMemPoolExportToShareableHandle(
+                shareableHandle,
+                memPool,
+                handleType,
+                flags,
+            )
+        })
     })
 }
 
@@ -2780,12 +3350,14 @@ unsafe extern "C" fn cudaMemPoolGetAccess(
     memPool: cudaMemPool_t,
     location: *mut cudaMemLocation,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolGetAccess", || {
-        ::runtime::api::memory_pool::cudaMemPoolGetAccess(
-            unsafe { Out::new(flags, "flags") }?,
-            memPool,
-            location,
-        )
+    ::trace::call!("cudaMemPoolGetAccess", (out flags, value memPool, value location), {
+        ::runtime::entry("cudaMemPoolGetAccess", || {
+            ::runtime::api::memory_pool::cudaMemPoolGetAccess(
+                unsafe { Out::new(flags, "flags") }?,
+                memPool,
+                location,
+            )
+        })
     })
 }
 
@@ -2794,8 +3366,10 @@ unsafe extern "C" fn cudaMemPoolGetAttribute(
     attr: cudaMemPoolAttr,
     value: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolGetAttribute", || {
-        ::runtime::api::memory_pool::cudaMemPoolGetAttribute(memPool, attr, value)
+    ::trace::call!("cudaMemPoolGetAttribute", (value memPool, value attr, value value), {
+        ::runtime::entry("cudaMemPoolGetAttribute", || {
+            ::runtime::api::memory_pool::cudaMemPoolGetAttribute(memPool, attr, value)
+        })
     })
 }
 
@@ -2805,13 +3379,15 @@ unsafe extern "C" fn cudaMemPoolImportFromShareableHandle(
     handleType: cudaMemAllocationHandleType,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolImportFromShareableHandle", || {
-        ::runtime::api::memory_pool::cudaMemPoolImportFromShareableHandle(
-            unsafe { Out::new(memPool, "memPool") }?,
-            shareableHandle,
-            handleType,
-            flags,
-        )
+    ::trace::call!("cudaMemPoolImportFromShareableHandle", (out memPool, value shareableHandle, value handleType, value flags), {
+        ::runtime::entry("cudaMemPoolImportFromShareableHandle", || {
+            ::runtime::api::memory_pool::cudaMemPoolImportFromShareableHandle(
+                unsafe { Out::new(memPool, "memPool") }?,
+                shareableHandle,
+                handleType,
+                flags,
+            )
+        })
     })
 }
 
@@ -2820,12 +3396,14 @@ unsafe extern "C" fn cudaMemPoolImportPointer(
     memPool: cudaMemPool_t,
     exportData: *mut cudaMemPoolPtrExportData,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolImportPointer", || {
-        ::runtime::api::memory_pool::cudaMemPoolImportPointer(
-            unsafe { Out::new(ptr, "ptr") }?,
-            memPool,
-            unsafe { borrow(exportData, "exportData") }?,
-        )
+    ::trace::call!("cudaMemPoolImportPointer", (out ptr, value memPool, value exportData), {
+        ::runtime::entry("cudaMemPoolImportPointer", || {
+            ::runtime::api::memory_pool::cudaMemPoolImportPointer(
+                unsafe { Out::new(ptr, "ptr") }?,
+                memPool,
+                unsafe { borrow(exportData, "exportData") }?,
+            )
+        })
     })
 }
 
@@ -2834,8 +3412,10 @@ unsafe extern "C" fn cudaMemPoolSetAccess(
     descList: *const cudaMemAccessDesc,
     count: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolSetAccess", || {
-        ::runtime::api::memory_pool::cudaMemPoolSetAccess(memPool, descList, count)
+    ::trace::call!("cudaMemPoolSetAccess", (value memPool, value descList, value count), {
+        ::runtime::entry("cudaMemPoolSetAccess", || {
+            ::runtime::api::memory_pool::cudaMemPoolSetAccess(memPool, descList, count)
+        })
     })
 }
 
@@ -2844,14 +3424,18 @@ unsafe extern "C" fn cudaMemPoolSetAttribute(
     attr: cudaMemPoolAttr,
     value: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolSetAttribute", || {
-        ::runtime::api::memory_pool::cudaMemPoolSetAttribute(memPool, attr, value)
+    ::trace::call!("cudaMemPoolSetAttribute", (value memPool, value attr, value value), {
+        ::runtime::entry("cudaMemPoolSetAttribute", || {
+            ::runtime::api::memory_pool::cudaMemPoolSetAttribute(memPool, attr, value)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemPoolTrimTo(memPool: cudaMemPool_t, minBytesToKeep: usize) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolTrimTo", || {
-        ::runtime::api::memory_pool::cudaMemPoolTrimTo(memPool, minBytesToKeep)
+    ::trace::call!("cudaMemPoolTrimTo", (value memPool, value minBytesToKeep), {
+        ::runtime::entry("cudaMemPoolTrimTo", || {
+            ::runtime::api::memory_pool::cudaMemPoolTrimTo(memPool, minBytesToKeep)
+        })
     })
 }
 
@@ -2861,8 +3445,10 @@ unsafe extern "C" fn cudaMemPrefetchAsync(
     dstDevice: c_int,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPrefetchAsync", || {
-        ::runtime::api::unified::cudaMemPrefetchAsync_v11(devPtr, count, dstDevice, stream)
+    ::trace::call!("cudaMemPrefetchAsync", (value devPtr, value count, value dstDevice, value stream), {
+        ::runtime::entry("cudaMemPrefetchAsync", || {
+            ::runtime::api::unified::cudaMemPrefetchAsync_v11(devPtr, count, dstDevice, stream)
+        })
     })
 }
 
@@ -2872,8 +3458,10 @@ unsafe extern "C" fn cudaMemPrefetchAsync_ptsz(
     dstDevice: c_int,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemPrefetchAsync_ptsz", || {
-        ::runtime::api::unified::cudaMemPrefetchAsync_v11(devPtr, count, dstDevice, stream)
+    ::trace::call!("cudaMemPrefetchAsync_ptsz", (value devPtr, value count, value dstDevice, value stream), {
+        ::runtime::entry_per_thread("cudaMemPrefetchAsync_ptsz", || {
+            ::runtime::api::unified::cudaMemPrefetchAsync_v11(devPtr, count, dstDevice, stream)
+        })
     })
 }
 
@@ -2884,8 +3472,10 @@ unsafe extern "C" fn cudaMemRangeGetAttribute(
     devPtr: *const c_void,
     count: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemRangeGetAttribute", || {
-        ::runtime::api::unified::cudaMemRangeGetAttribute(data, dataSize, attribute, devPtr, count)
+    ::trace::call!("cudaMemRangeGetAttribute", (value data, value dataSize, value attribute, value devPtr, value count), {
+        ::runtime::entry("cudaMemRangeGetAttribute", || {
+            ::runtime::api::unified::cudaMemRangeGetAttribute(data, dataSize, attribute, devPtr, count)
+        })
     })
 }
 
@@ -2897,15 +3487,19 @@ unsafe extern "C" fn cudaMemRangeGetAttributes(
     devPtr: *const c_void,
     count: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemRangeGetAttributes", || {
-        ::runtime::api::unified::cudaMemRangeGetAttributes(
-            data,
-            dataSizes,
-            attributes,
-            numAttributes,
-            devPtr,
-            count,
-        )
+    ::trace::call!("cudaMemRangeGetAttributes", (
+        value data, value dataSizes, value attributes, value numAttributes, value devPtr, value count
+    ), {
+        ::runtime::entry("cudaMemRangeGetAttributes", || {
+            ::runtime::api::unified::cudaMemRangeGetAttributes(
+                data,
+                dataSizes,
+                attributes,
+                numAttributes,
+                devPtr,
+                count,
+            )
+        })
     })
 }
 
@@ -2918,8 +3512,12 @@ unsafe extern "C" fn cudaMemcpy2D(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2D", || {
-        ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
+    ::trace::call!("cudaMemcpy2D", (
+        value dst, value dpitch, value src, value spitch, value width, value height, value kind
+    ), {
+        ::runtime::entry("cudaMemcpy2D", || {
+            ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
+        })
     })
 }
 
@@ -2934,18 +3532,22 @@ unsafe extern "C" fn cudaMemcpy2DArrayToArray(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DArrayToArray", || {
-        ::runtime::api::array::cudaMemcpy2DArrayToArray(
-            dst,
-            wOffsetDst,
-            hOffsetDst,
-            src,
-            wOffsetSrc,
-            hOffsetSrc,
-            width,
-            height,
-            kind,
-        )
+    ::trace::call!("cudaMemcpy2DArrayToArray", (
+        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value width, value height, value kind
+    ), {
+        ::runtime::entry("cudaMemcpy2DArrayToArray", || {
+            ::runtime::api::array::cudaMemcpy2DArrayToArray(
+                dst,
+                wOffsetDst,
+                hOffsetDst,
+                src,
+                wOffsetSrc,
+                hOffsetSrc,
+                width,
+                height,
+                kind,
+            )
+        })
     })
 }
 
@@ -2960,18 +3562,22 @@ unsafe extern "C" fn cudaMemcpy2DArrayToArray_ptds(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DArrayToArray_ptds", || {
-        ::runtime::api::array::cudaMemcpy2DArrayToArray(
-            dst,
-            wOffsetDst,
-            hOffsetDst,
-            src,
-            wOffsetSrc,
-            hOffsetSrc,
-            width,
-            height,
-            kind,
-        )
+    ::trace::call!("cudaMemcpy2DArrayToArray_ptds", (
+        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value width, value height, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DArrayToArray_ptds", || {
+            ::runtime::api::array::cudaMemcpy2DArrayToArray(
+                dst,
+                wOffsetDst,
+                hOffsetDst,
+                src,
+                wOffsetSrc,
+                hOffsetSrc,
+                width,
+                height,
+                kind,
+            )
+        })
     })
 }
 
@@ -2985,8 +3591,12 @@ unsafe extern "C" fn cudaMemcpy2DAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DAsync", || {
-        ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
+    ::trace::call!("cudaMemcpy2DAsync", (
+        value dst, value dpitch, value src, value spitch, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpy2DAsync", || {
+            ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
+        })
     })
 }
 
@@ -3000,8 +3610,12 @@ unsafe extern "C" fn cudaMemcpy2DAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
+    ::trace::call!("cudaMemcpy2DAsync_ptsz", (
+        value dst, value dpitch, value src, value spitch, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
+        })
     })
 }
 
@@ -3015,8 +3629,12 @@ unsafe extern "C" fn cudaMemcpy2DFromArray(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DFromArray", || {
-        ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
+    ::trace::call!("cudaMemcpy2DFromArray", (
+        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind
+    ), {
+        ::runtime::entry("cudaMemcpy2DFromArray", || {
+            ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
+        })
     })
 }
 
@@ -3031,18 +3649,22 @@ unsafe extern "C" fn cudaMemcpy2DFromArrayAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DFromArrayAsync", || {
-        ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
-            dst,
-            dpitch,
-            src,
-            wOffset,
-            hOffset,
-            width,
-            height,
-            kind,
-            stream,
-        )
+    ::trace::call!("cudaMemcpy2DFromArrayAsync", (
+        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpy2DFromArrayAsync", || {
+            ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
+                dst,
+                dpitch,
+                src,
+                wOffset,
+                hOffset,
+                width,
+                height,
+                kind,
+                stream,
+            )
+        })
     })
 }
 
@@ -3057,18 +3679,22 @@ unsafe extern "C" fn cudaMemcpy2DFromArrayAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DFromArrayAsync_ptsz", || {
-        ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
-            dst,
-            dpitch,
-            src,
-            wOffset,
-            hOffset,
-            width,
-            height,
-            kind,
-            stream,
-        )
+    ::trace::call!("cudaMemcpy2DFromArrayAsync_ptsz", (
+        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DFromArrayAsync_ptsz", || {
+            ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
+                dst,
+                dpitch,
+                src,
+                wOffset,
+                hOffset,
+                width,
+                height,
+                kind,
+                stream,
+            )
+        })
     })
 }
 
@@ -3082,8 +3708,12 @@ unsafe extern "C" fn cudaMemcpy2DFromArray_ptds(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DFromArray_ptds", || {
-        ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
+    ::trace::call!("cudaMemcpy2DFromArray_ptds", (
+        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DFromArray_ptds", || {
+            ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
+        })
     })
 }
 
@@ -3097,8 +3727,12 @@ unsafe extern "C" fn cudaMemcpy2DToArray(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DToArray", || {
-        ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
+    ::trace::call!("cudaMemcpy2DToArray", (
+        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind
+    ), {
+        ::runtime::entry("cudaMemcpy2DToArray", || {
+            ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
+        })
     })
 }
 
@@ -3113,18 +3747,22 @@ unsafe extern "C" fn cudaMemcpy2DToArrayAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DToArrayAsync", || {
-        ::runtime::api::array::cudaMemcpy2DToArrayAsync(
-            dst,
-            wOffset,
-            hOffset,
-            src,
-            spitch,
-            width,
-            height,
-            kind,
-            stream,
-        )
+    ::trace::call!("cudaMemcpy2DToArrayAsync", (
+        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpy2DToArrayAsync", || {
+            ::runtime::api::array::cudaMemcpy2DToArrayAsync(
+                dst,
+                wOffset,
+                hOffset,
+                src,
+                spitch,
+                width,
+                height,
+                kind,
+                stream,
+            )
+        })
     })
 }
 
@@ -3139,18 +3777,22 @@ unsafe extern "C" fn cudaMemcpy2DToArrayAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DToArrayAsync_ptsz", || {
-        ::runtime::api::array::cudaMemcpy2DToArrayAsync(
-            dst,
-            wOffset,
-            hOffset,
-            src,
-            spitch,
-            width,
-            height,
-            kind,
-            stream,
-        )
+    ::trace::call!("cudaMemcpy2DToArrayAsync_ptsz", (
+        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DToArrayAsync_ptsz", || {
+            ::runtime::api::array::cudaMemcpy2DToArrayAsync(
+                dst,
+                wOffset,
+                hOffset,
+                src,
+                spitch,
+                width,
+                height,
+                kind,
+                stream,
+            )
+        })
     })
 }
 
@@ -3164,8 +3806,12 @@ unsafe extern "C" fn cudaMemcpy2DToArray_ptds(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DToArray_ptds", || {
-        ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
+    ::trace::call!("cudaMemcpy2DToArray_ptds", (
+        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DToArray_ptds", || {
+            ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
+        })
     })
 }
 
@@ -3178,18 +3824,26 @@ unsafe extern "C" fn cudaMemcpy2D_ptds(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2D_ptds", || {
-        ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
+    ::trace::call!("cudaMemcpy2D_ptds", (
+        value dst, value dpitch, value src, value spitch, value width, value height, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2D_ptds", || {
+            ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemcpy3D(p: *const cudaMemcpy3DParms) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy3D", || ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?))
+    ::trace::call!("cudaMemcpy3D", (value p), {
+        ::runtime::entry("cudaMemcpy3D", || ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?))
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy3DAsync(p: *const cudaMemcpy3DParms, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy3DAsync", || {
-        ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
+    ::trace::call!("cudaMemcpy3DAsync", (value p, value stream), {
+        ::runtime::entry("cudaMemcpy3DAsync", || {
+            ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
+        })
     })
 }
 
@@ -3197,14 +3851,18 @@ unsafe extern "C" fn cudaMemcpy3DAsync_ptsz(
     p: *const cudaMemcpy3DParms,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy3DAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
+    ::trace::call!("cudaMemcpy3DAsync_ptsz", (value p, value stream), {
+        ::runtime::entry_per_thread("cudaMemcpy3DAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeer(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy3DPeer", || {
-        ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
+    ::trace::call!("cudaMemcpy3DPeer", (value p), {
+        ::runtime::entry("cudaMemcpy3DPeer", || {
+            ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
+        })
     })
 }
 
@@ -3212,8 +3870,10 @@ unsafe extern "C" fn cudaMemcpy3DPeerAsync(
     p: *const cudaMemcpy3DPeerParms,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy3DPeerAsync", || {
-        ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
+    ::trace::call!("cudaMemcpy3DPeerAsync", (value p, value stream), {
+        ::runtime::entry("cudaMemcpy3DPeerAsync", || {
+            ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
+        })
     })
 }
 
@@ -3221,20 +3881,26 @@ unsafe extern "C" fn cudaMemcpy3DPeerAsync_ptsz(
     p: *const cudaMemcpy3DPeerParms,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy3DPeerAsync_ptsz", || {
-        ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
+    ::trace::call!("cudaMemcpy3DPeerAsync_ptsz", (value p, value stream), {
+        ::runtime::entry_per_thread("cudaMemcpy3DPeerAsync_ptsz", || {
+            ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeer_ptds(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy3DPeer_ptds", || {
-        ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
+    ::trace::call!("cudaMemcpy3DPeer_ptds", (value p), {
+        ::runtime::entry_per_thread("cudaMemcpy3DPeer_ptds", || {
+            ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemcpy3D_ptds(p: *const cudaMemcpy3DParms) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy3D_ptds", || {
-        ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?)
+    ::trace::call!("cudaMemcpy3D_ptds", (value p), {
+        ::runtime::entry_per_thread("cudaMemcpy3D_ptds", || {
+            ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?)
+        })
     })
 }
 
@@ -3244,7 +3910,9 @@ unsafe extern "C" fn cudaMemcpy(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy", || ::runtime::api::memory::cudaMemcpy(dst, src, count, kind))
+    ::trace::call!("cudaMemcpy", (value dst, value src, value count, value kind), {
+        ::runtime::entry("cudaMemcpy", || ::runtime::api::memory::cudaMemcpy(dst, src, count, kind))
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyArrayToArray(
@@ -3257,17 +3925,21 @@ unsafe extern "C" fn cudaMemcpyArrayToArray(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyArrayToArray", || {
-        ::runtime::api::array::cudaMemcpyArrayToArray(
-            dst,
-            wOffsetDst,
-            hOffsetDst,
-            src,
-            wOffsetSrc,
-            hOffsetSrc,
-            count,
-            kind,
-        )
+    ::trace::call!("cudaMemcpyArrayToArray", (
+        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value count, value kind
+    ), {
+        ::runtime::entry("cudaMemcpyArrayToArray", || {
+            ::runtime::api::array::cudaMemcpyArrayToArray(
+                dst,
+                wOffsetDst,
+                hOffsetDst,
+                src,
+                wOffsetSrc,
+                hOffsetSrc,
+                count,
+                kind,
+            )
+        })
     })
 }
 
@@ -3281,17 +3953,21 @@ unsafe extern "C" fn cudaMemcpyArrayToArray_ptds(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyArrayToArray_ptds", || {
-        ::runtime::api::array::cudaMemcpyArrayToArray(
-            dst,
-            wOffsetDst,
-            hOffsetDst,
-            src,
-            wOffsetSrc,
-            hOffsetSrc,
-            count,
-            kind,
-        )
+    ::trace::call!("cudaMemcpyArrayToArray_ptds", (
+        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value count, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyArrayToArray_ptds", || {
+            ::runtime::api::array::cudaMemcpyArrayToArray(
+                dst,
+                wOffsetDst,
+                hOffsetDst,
+                src,
+                wOffsetSrc,
+                hOffsetSrc,
+                count,
+                kind,
+            )
+        })
     })
 }
 
@@ -3302,8 +3978,10 @@ unsafe extern "C" fn cudaMemcpyAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyAsync", || {
-        ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
+    ::trace::call!("cudaMemcpyAsync", (value dst, value src, value count, value kind, value stream), {
+        ::runtime::entry("cudaMemcpyAsync", || {
+            ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
+        })
     })
 }
 
@@ -3314,8 +3992,10 @@ unsafe extern "C" fn cudaMemcpyAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
+    ::trace::call!("cudaMemcpyAsync_ptsz", (value dst, value src, value count, value kind, value stream), {
+        ::runtime::entry_per_thread("cudaMemcpyAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
+        })
     })
 }
 
@@ -3327,8 +4007,12 @@ unsafe extern "C" fn cudaMemcpyFromArray(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyFromArray", || {
-        ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
+    ::trace::call!("cudaMemcpyFromArray", (
+        value dst, value src, value wOffset, value hOffset, value count, value kind
+    ), {
+        ::runtime::entry("cudaMemcpyFromArray", || {
+            ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
+        })
     })
 }
 
@@ -3341,8 +4025,12 @@ unsafe extern "C" fn cudaMemcpyFromArrayAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyFromArrayAsync", || {
-        ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
+    ::trace::call!("cudaMemcpyFromArrayAsync", (
+        value dst, value src, value wOffset, value hOffset, value count, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpyFromArrayAsync", || {
+            ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
+        })
     })
 }
 
@@ -3355,8 +4043,12 @@ unsafe extern "C" fn cudaMemcpyFromArrayAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyFromArrayAsync_ptsz", || {
-        ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
+    ::trace::call!("cudaMemcpyFromArrayAsync_ptsz", (
+        value dst, value src, value wOffset, value hOffset, value count, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyFromArrayAsync_ptsz", || {
+            ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
+        })
     })
 }
 
@@ -3368,8 +4060,12 @@ unsafe extern "C" fn cudaMemcpyFromArray_ptds(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyFromArray_ptds", || {
-        ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
+    ::trace::call!("cudaMemcpyFromArray_ptds", (
+        value dst, value src, value wOffset, value hOffset, value count, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyFromArray_ptds", || {
+            ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
+        })
     })
 }
 
@@ -3380,8 +4076,10 @@ unsafe extern "C" fn cudaMemcpyFromSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyFromSymbol", || {
-        ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
+    ::trace::call!("cudaMemcpyFromSymbol", (value dst, value symbol, value count, value offset, value kind), {
+        ::runtime::entry("cudaMemcpyFromSymbol", || {
+            ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
+        })
     })
 }
 
@@ -3393,8 +4091,12 @@ unsafe extern "C" fn cudaMemcpyFromSymbolAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyFromSymbolAsync", || {
-        ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
+    ::trace::call!("cudaMemcpyFromSymbolAsync", (
+        value dst, value symbol, value count, value offset, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpyFromSymbolAsync", || {
+            ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
+        })
     })
 }
 
@@ -3406,8 +4108,12 @@ unsafe extern "C" fn cudaMemcpyFromSymbolAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyFromSymbolAsync_ptsz", || {
-        ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
+    ::trace::call!("cudaMemcpyFromSymbolAsync_ptsz", (
+        value dst, value symbol, value count, value offset, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyFromSymbolAsync_ptsz", || {
+            ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
+        })
     })
 }
 
@@ -3418,8 +4124,10 @@ unsafe extern "C" fn cudaMemcpyFromSymbol_ptds(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyFromSymbol_ptds", || {
-        ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
+    ::trace::call!("cudaMemcpyFromSymbol_ptds", (value dst, value symbol, value count, value offset, value kind), {
+        ::runtime::entry_per_thread("cudaMemcpyFromSymbol_ptds", || {
+            ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
+        })
     })
 }
 
@@ -3430,8 +4138,10 @@ unsafe extern "C" fn cudaMemcpyPeer(
     srcDevice: c_int,
     count: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyPeer", || {
-        ::runtime::api::peer::cudaMemcpyPeer(dst, dstDevice, src, srcDevice, count)
+    ::trace::call!("cudaMemcpyPeer", (value dst, value dstDevice, value src, value srcDevice, value count), {
+        ::runtime::entry("cudaMemcpyPeer", || {
+            ::runtime::api::peer::cudaMemcpyPeer(dst, dstDevice, src, srcDevice, count)
+        })
     })
 }
 
@@ -3443,8 +4153,12 @@ unsafe extern "C" fn cudaMemcpyPeerAsync(
     count: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyPeerAsync", || {
-        ::runtime::api::peer::cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, stream)
+    ::trace::call!("cudaMemcpyPeerAsync", (
+        value dst, value dstDevice, value src, value srcDevice, value count, value stream
+    ), {
+        ::runtime::entry("cudaMemcpyPeerAsync", || {
+            ::runtime::api::peer::cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, stream)
+        })
     })
 }
 
@@ -3456,8 +4170,12 @@ unsafe extern "C" fn cudaMemcpyToArray(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyToArray", || {
-        ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
+    ::trace::call!("cudaMemcpyToArray", (
+        value dst, value wOffset, value hOffset, value src, value count, value kind
+    ), {
+        ::runtime::entry("cudaMemcpyToArray", || {
+            ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
+        })
     })
 }
 
@@ -3470,8 +4188,12 @@ unsafe extern "C" fn cudaMemcpyToArrayAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyToArrayAsync", || {
-        ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
+    ::trace::call!("cudaMemcpyToArrayAsync", (
+        value dst, value wOffset, value hOffset, value src, value count, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpyToArrayAsync", || {
+            ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
+        })
     })
 }
 
@@ -3484,8 +4206,12 @@ unsafe extern "C" fn cudaMemcpyToArrayAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyToArrayAsync_ptsz", || {
-        ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
+    ::trace::call!("cudaMemcpyToArrayAsync_ptsz", (
+        value dst, value wOffset, value hOffset, value src, value count, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyToArrayAsync_ptsz", || {
+            ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
+        })
     })
 }
 
@@ -3497,8 +4223,12 @@ unsafe extern "C" fn cudaMemcpyToArray_ptds(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyToArray_ptds", || {
-        ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
+    ::trace::call!("cudaMemcpyToArray_ptds", (
+        value dst, value wOffset, value hOffset, value src, value count, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyToArray_ptds", || {
+            ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
+        })
     })
 }
 
@@ -3509,8 +4239,10 @@ unsafe extern "C" fn cudaMemcpyToSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyToSymbol", || {
-        ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
+    ::trace::call!("cudaMemcpyToSymbol", (value symbol, value src, value count, value offset, value kind), {
+        ::runtime::entry("cudaMemcpyToSymbol", || {
+            ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
+        })
     })
 }
 
@@ -3522,8 +4254,12 @@ unsafe extern "C" fn cudaMemcpyToSymbolAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyToSymbolAsync", || {
-        ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
+    ::trace::call!("cudaMemcpyToSymbolAsync", (
+        value symbol, value src, value count, value offset, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpyToSymbolAsync", || {
+            ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
+        })
     })
 }
 
@@ -3535,8 +4271,12 @@ unsafe extern "C" fn cudaMemcpyToSymbolAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyToSymbolAsync_ptsz", || {
-        ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
+    ::trace::call!("cudaMemcpyToSymbolAsync_ptsz", (
+        value symbol, value src, value count, value offset, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyToSymbolAsync_ptsz", || {
+            ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
+        })
     })
 }
 
@@ -3547,8 +4287,10 @@ unsafe extern "C" fn cudaMemcpyToSymbol_ptds(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyToSymbol_ptds", || {
-        ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
+    ::trace::call!("cudaMemcpyToSymbol_ptds", (value symbol, value src, value count, value offset, value kind), {
+        ::runtime::entry_per_thread("cudaMemcpyToSymbol_ptds", || {
+            ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
+        })
     })
 }
 
@@ -3558,8 +4300,10 @@ unsafe extern "C" fn cudaMemcpy_ptds(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy_ptds", || {
-        ::runtime::api::memory::cudaMemcpy(dst, src, count, kind)
+    ::trace::call!("cudaMemcpy_ptds", (value dst, value src, value count, value kind), {
+        ::runtime::entry_per_thread("cudaMemcpy_ptds", || {
+            ::runtime::api::memory::cudaMemcpy(dst, src, count, kind)
+        })
     })
 }
 
@@ -3570,8 +4314,10 @@ unsafe extern "C" fn cudaMemset2D(
     width: usize,
     height: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemset2D", || {
-        ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
+    ::trace::call!("cudaMemset2D", (value devPtr, value pitch, value value, value width, value height), {
+        ::runtime::entry("cudaMemset2D", || {
+            ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
+        })
     })
 }
 
@@ -3583,8 +4329,12 @@ unsafe extern "C" fn cudaMemset2DAsync(
     height: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemset2DAsync", || {
-        ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
+    ::trace::call!("cudaMemset2DAsync", (
+        value devPtr, value pitch, value value, value width, value height, value stream
+    ), {
+        ::runtime::entry("cudaMemset2DAsync", || {
+            ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
+        })
     })
 }
 
@@ -3596,8 +4346,12 @@ unsafe extern "C" fn cudaMemset2DAsync_ptsz(
     height: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemset2DAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
+    ::trace::call!("cudaMemset2DAsync_ptsz", (
+        value devPtr, value pitch, value value, value width, value height, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemset2DAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
+        })
     })
 }
 
@@ -3608,8 +4362,10 @@ unsafe extern "C" fn cudaMemset2D_ptds(
     width: usize,
     height: usize,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemset2D_ptds", || {
-        ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
+    ::trace::call!("cudaMemset2D_ptds", (value devPtr, value pitch, value value, value width, value height), {
+        ::runtime::entry_per_thread("cudaMemset2D_ptds", || {
+            ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
+        })
     })
 }
 
@@ -3618,7 +4374,9 @@ unsafe extern "C" fn cudaMemset3D(
     value: c_int,
     extent: cudaExtent,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemset3D", || ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent))
+    ::trace::call!("cudaMemset3D", (value pitchedDevPtr, value value, value extent), {
+        ::runtime::entry("cudaMemset3D", || ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent))
+    })
 }
 
 unsafe extern "C" fn cudaMemset3DAsync(
@@ -3627,8 +4385,10 @@ unsafe extern "C" fn cudaMemset3DAsync(
     extent: cudaExtent,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemset3DAsync", || {
-        ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
+    ::trace::call!("cudaMemset3DAsync", (value pitchedDevPtr, value value, value extent, value stream), {
+        ::runtime::entry("cudaMemset3DAsync", || {
+            ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
+        })
     })
 }
 
@@ -3638,8 +4398,10 @@ unsafe extern "C" fn cudaMemset3DAsync_ptsz(
     extent: cudaExtent,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemset3DAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
+    ::trace::call!("cudaMemset3DAsync_ptsz", (value pitchedDevPtr, value value, value extent, value stream), {
+        ::runtime::entry_per_thread("cudaMemset3DAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
+        })
     })
 }
 
@@ -3648,13 +4410,17 @@ unsafe extern "C" fn cudaMemset3D_ptds(
     value: c_int,
     extent: cudaExtent,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemset3D_ptds", || {
-        ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent)
+    ::trace::call!("cudaMemset3D_ptds", (value pitchedDevPtr, value value, value extent), {
+        ::runtime::entry_per_thread("cudaMemset3D_ptds", || {
+            ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemset(devPtr: *mut c_void, value: c_int, count: usize) -> cudaError_t {
-    ::runtime::entry("cudaMemset", || ::runtime::api::memory::cudaMemset(devPtr, value, count))
+    ::trace::call!("cudaMemset", (value devPtr, value value, value count), {
+        ::runtime::entry("cudaMemset", || ::runtime::api::memory::cudaMemset(devPtr, value, count))
+    })
 }
 
 unsafe extern "C" fn cudaMemsetAsync(
@@ -3663,8 +4429,10 @@ unsafe extern "C" fn cudaMemsetAsync(
     count: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemsetAsync", || {
-        ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
+    ::trace::call!("cudaMemsetAsync", (value devPtr, value value, value count, value stream), {
+        ::runtime::entry("cudaMemsetAsync", || {
+            ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
+        })
     })
 }
 
@@ -3674,14 +4442,18 @@ unsafe extern "C" fn cudaMemsetAsync_ptsz(
     count: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemsetAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
+    ::trace::call!("cudaMemsetAsync_ptsz", (value devPtr, value value, value count, value stream), {
+        ::runtime::entry_per_thread("cudaMemsetAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemset_ptds(devPtr: *mut c_void, value: c_int, count: usize) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemset_ptds", || {
-        ::runtime::api::memory::cudaMemset(devPtr, value, count)
+    ::trace::call!("cudaMemset_ptds", (value devPtr, value value, value count), {
+        ::runtime::entry_per_thread("cudaMemset_ptds", || {
+            ::runtime::api::memory::cudaMemset(devPtr, value, count)
+        })
     })
 }
 
@@ -3690,12 +4462,14 @@ unsafe extern "C" fn cudaMipmappedArrayGetMemoryRequirements(
     mipmap: cudaMipmappedArray_t,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMipmappedArrayGetMemoryRequirements", || {
-        ::runtime::api::array::cudaMipmappedArrayGetMemoryRequirements(
-            unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
-            mipmap,
-            device,
-        )
+    ::trace::call!("cudaMipmappedArrayGetMemoryRequirements", (out memoryRequirements, value mipmap, value device), {
+        ::runtime::entry("cudaMipmappedArrayGetMemoryRequirements", || {
+            ::runtime::api::array::cudaMipmappedArrayGetMemoryRequirements(
+                unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
+                mipmap,
+                device,
+            )
+        })
     })
 }
 
@@ -3703,11 +4477,13 @@ unsafe extern "C" fn cudaMipmappedArrayGetSparseProperties(
     sparseProperties: *mut cudaArraySparseProperties,
     mipmap: cudaMipmappedArray_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMipmappedArrayGetSparseProperties", || {
-        ::runtime::api::array::cudaMipmappedArrayGetSparseProperties(
-            unsafe { Out::new(sparseProperties, "sparseProperties") }?,
-            mipmap,
-        )
+    ::trace::call!("cudaMipmappedArrayGetSparseProperties", (out sparseProperties, value mipmap), {
+        ::runtime::entry("cudaMipmappedArrayGetSparseProperties", || {
+            ::runtime::api::array::cudaMipmappedArrayGetSparseProperties(
+                unsafe { Out::new(sparseProperties, "sparseProperties") }?,
+                mipmap,
+            )
+        })
     })
 }
 
@@ -3717,13 +4493,15 @@ unsafe extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(
     numBlocks: c_int,
     blockSize: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaOccupancyAvailableDynamicSMemPerBlock", || {
-        ::runtime::api::occupancy::cudaOccupancyAvailableDynamicSMemPerBlock(
-            unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?,
-            func,
-            numBlocks,
-            blockSize,
-        )
+    ::trace::call!("cudaOccupancyAvailableDynamicSMemPerBlock", (out dynamicSmemSize, value func, value numBlocks, value blockSize), {
+        ::runtime::entry("cudaOccupancyAvailableDynamicSMemPerBlock", || {
+            ::runtime::api::occupancy::cudaOccupancyAvailableDynamicSMemPerBlock(
+                unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?,
+                func,
+                numBlocks,
+                blockSize,
+            )
+        })
     })
 }
 
@@ -3733,13 +4511,15 @@ unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     blockSize: c_int,
     dynamicSMemSize: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessor", || {
-        ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            unsafe { Out::new(numBlocks, "numBlocks") }?,
-            func,
-            blockSize,
-            dynamicSMemSize,
-        )
+    ::trace::call!("cudaOccupancyMaxActiveBlocksPerMultiprocessor", (out numBlocks, value func, value blockSize, value dynamicSMemSize), {
+        ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessor", || {
+            ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                unsafe { Out::new(numBlocks, "numBlocks") }?,
+                func,
+                blockSize,
+                dynamicSMemSize,
+            )
+        })
     })
 }
 
@@ -3750,14 +4530,18 @@ unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     dynamicSMemSize: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || {
-        ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-            unsafe { Out::new(numBlocks, "numBlocks") }?,
-            func,
-            blockSize,
-            dynamicSMemSize,
-            flags,
-        )
+    ::trace::call!("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (
+        out numBlocks, value func, value blockSize, value dynamicSMemSize, value flags
+    ), {
+        ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || {
+            ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+                unsafe { Out::new(numBlocks, "numBlocks") }?,
+                func,
+                blockSize,
+                dynamicSMemSize,
+                flags,
+            )
+        })
     })
 }
 
@@ -3766,12 +4550,14 @@ unsafe extern "C" fn cudaOccupancyMaxActiveClusters(
     func: *const c_void,
     launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaOccupancyMaxActiveClusters", || {
-        ::runtime::api::execution::cudaOccupancyMaxActiveClusters_v11(
-            unsafe { Out::new(numClusters, "numClusters") }?,
-            func,
-            unsafe { borrow(launchConfig, "launchConfig") }?,
-        )
+    ::trace::call!("cudaOccupancyMaxActiveClusters", (out numClusters, value func, value launchConfig), {
+        ::runtime::entry("cudaOccupancyMaxActiveClusters", || {
+            ::runtime::api::execution::cudaOccupancyMaxActiveClusters_v11(
+                unsafe { Out::new(numClusters, "numClusters") }?,
+                func,
+                unsafe { borrow(launchConfig, "launchConfig") }?,
+            )
+        })
     })
 }
 
@@ -3780,32 +4566,38 @@ unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(
     func: *const c_void,
     launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaOccupancyMaxPotentialClusterSize", || {
-        ::runtime::api::execution::cudaOccupancyMaxPotentialClusterSize_v11(
-            unsafe { Out::new(clusterSize, "clusterSize") }?,
-            func,
-            unsafe { borrow(launchConfig, "launchConfig") }?,
-        )
+    ::trace::call!("cudaOccupancyMaxPotentialClusterSize", (out clusterSize, value func, value launchConfig), {
+        ::runtime::entry("cudaOccupancyMaxPotentialClusterSize", || {
+            ::runtime::api::execution::cudaOccupancyMaxPotentialClusterSize_v11(
+                unsafe { Out::new(clusterSize, "clusterSize") }?,
+                func,
+                unsafe { borrow(launchConfig, "launchConfig") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaPeekAtLastError() -> cudaError_t {
-    ::runtime::entry_value(
-        "cudaPeekAtLastError",
-        cudaError_t::cudaErrorUnknown,
-        ::runtime::api::error::cudaPeekAtLastError,
-    )
+    ::trace::call!("cudaPeekAtLastError", (), {
+        ::runtime::entry_value(
+            "cudaPeekAtLastError",
+            cudaError_t::cudaErrorUnknown,
+            ::runtime::api::error::cudaPeekAtLastError,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaPointerGetAttributes(
     attributes: *mut cudaPointerAttributes,
     ptr: *const c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaPointerGetAttributes", || {
-        ::runtime::api::unified::cudaPointerGetAttributes_v11(
-            unsafe { Out::new(attributes, "attributes") }?,
-            ptr,
-        )
+    ::trace::call!("cudaPointerGetAttributes", (value attributes, value ptr), {
+        ::runtime::entry("cudaPointerGetAttributes", || {
+            ::runtime::api::unified::cudaPointerGetAttributes_v11(
+                unsafe { Out::new(attributes, "attributes") }?,
+                ptr,
+            )
+        })
     })
 }
 
@@ -3814,45 +4606,63 @@ unsafe extern "C" fn cudaProfilerInitialize(
     outputFile: *const c_char,
     outputMode: cudaOutputMode_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaProfilerInitialize", || {
-        ::runtime::api::device::cudaProfilerInitialize(configFile, outputFile, outputMode)
+    ::trace::call!("cudaProfilerInitialize", (text configFile, text outputFile, value outputMode), {
+        ::runtime::entry("cudaProfilerInitialize", || {
+            ::runtime::api::device::cudaProfilerInitialize(configFile, outputFile, outputMode)
+        })
     })
 }
 
 unsafe extern "C" fn cudaProfilerStart() -> cudaError_t {
-    ::runtime::entry("cudaProfilerStart", ::runtime::api::device::cudaProfilerStart)
+    ::trace::call!("cudaProfilerStart", (), {
+        ::runtime::entry("cudaProfilerStart", ::runtime::api::device::cudaProfilerStart)
+    })
 }
 
 unsafe extern "C" fn cudaProfilerStop() -> cudaError_t {
-    ::runtime::entry("cudaProfilerStop", ::runtime::api::device::cudaProfilerStop)
+    ::trace::call!("cudaProfilerStop", (), {
+        ::runtime::entry("cudaProfilerStop", ::runtime::api::device::cudaProfilerStop)
+    })
 }
 
 unsafe extern "C" fn cudaRuntimeGetVersion(runtimeVersion: *mut c_int) -> cudaError_t {
-    ::runtime::entry("cudaRuntimeGetVersion", || {
-        ::runtime::api::version::cudaRuntimeGetVersion_v11(
-            unsafe { Out::new(runtimeVersion, "runtimeVersion") }?,
-        )
+    ::trace::call!("cudaRuntimeGetVersion", (out runtimeVersion), {
+        ::runtime::entry("cudaRuntimeGetVersion", || {
+            ::runtime::api::version::cudaRuntimeGetVersion_v11(
+                unsafe { Out::new(runtimeVersion, "runtimeVersion") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaSetDevice(device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaSetDevice", || ::runtime::api::device::cudaSetDevice(device))
+    ::trace::call!("cudaSetDevice", (value device), {
+        ::runtime::entry("cudaSetDevice", || ::runtime::api::device::cudaSetDevice(device))
+    })
 }
 
 unsafe extern "C" fn cudaSetDeviceFlags(flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaSetDeviceFlags", || ::runtime::api::device::cudaSetDeviceFlags(flags))
+    ::trace::call!("cudaSetDeviceFlags", (value flags), {
+        ::runtime::entry("cudaSetDeviceFlags", || ::runtime::api::device::cudaSetDeviceFlags(flags))
+    })
 }
 
 unsafe extern "C" fn cudaSetDoubleForDevice(d: *mut f64) -> cudaError_t {
-    ::runtime::entry("cudaSetDoubleForDevice", || ::runtime::api::execution::cudaSetDoubleForDevice(d))
+    ::trace::call!("cudaSetDoubleForDevice", (value d), {
+        ::runtime::entry("cudaSetDoubleForDevice", || ::runtime::api::execution::cudaSetDoubleForDevice(d))
+    })
 }
 
 unsafe extern "C" fn cudaSetDoubleForHost(d: *mut f64) -> cudaError_t {
-    ::runtime::entry("cudaSetDoubleForHost", || ::runtime::api::execution::cudaSetDoubleForHost(d))
+    ::trace::call!("cudaSetDoubleForHost", (value d), {
+        ::runtime::entry("cudaSetDoubleForHost", || ::runtime::api::execution::cudaSetDoubleForHost(d))
+    })
 }
 
 unsafe extern "C" fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> cudaError_t {
-    ::runtime::entry("cudaSetValidDevices", || ::runtime::api::device::cudaSetValidDevices(device_arr, len))
+    ::trace::call!("cudaSetValidDevices", (value device_arr, value len), {
+        ::runtime::entry("cudaSetValidDevices", || ::runtime::api::device::cudaSetValidDevices(device_arr, len))
+    })
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(
@@ -3861,13 +4671,15 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaSignalExternalSemaphoresAsync", || {
-        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v11(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaSignalExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry("cudaSignalExternalSemaphoresAsync", || {
+            ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v11(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 
@@ -3877,13 +4689,15 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_ptsz(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
-        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v11(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaSignalExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
+            ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v11(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 
@@ -3893,13 +4707,15 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_v2(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaSignalExternalSemaphoresAsync_v2", || {
-        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v2(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaSignalExternalSemaphoresAsync_v2", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry("cudaSignalExternalSemaphoresAsync_v2", || {
+            ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v2(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 
@@ -3909,13 +4725,15 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_v2_ptsz(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaSignalExternalSemaphoresAsync_v2_ptsz", || {
-        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v2(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaSignalExternalSemaphoresAsync_v2_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry_per_thread("cudaSignalExternalSemaphoresAsync_v2_ptsz", || {
+            ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v2(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 
@@ -3925,8 +4743,10 @@ unsafe extern "C" fn cudaStreamAddCallback(
     userData: *mut c_void,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamAddCallback", || {
-        ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
+    ::trace::call!("cudaStreamAddCallback", (value stream, value callback, value userData, value flags), {
+        ::runtime::entry("cudaStreamAddCallback", || {
+            ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
+        })
     })
 }
 
@@ -3936,8 +4756,10 @@ unsafe extern "C" fn cudaStreamAddCallback_ptsz(
     userData: *mut c_void,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamAddCallback_ptsz", || {
-        ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
+    ::trace::call!("cudaStreamAddCallback_ptsz", (value stream, value callback, value userData, value flags), {
+        ::runtime::entry_per_thread("cudaStreamAddCallback_ptsz", || {
+            ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
+        })
     })
 }
 
@@ -3947,8 +4769,10 @@ unsafe extern "C" fn cudaStreamAttachMemAsync(
     length: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamAttachMemAsync", || {
-        ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
+    ::trace::call!("cudaStreamAttachMemAsync", (value stream, value devPtr, value length, value flags), {
+        ::runtime::entry("cudaStreamAttachMemAsync", || {
+            ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
+        })
     })
 }
 
@@ -3958,8 +4782,10 @@ unsafe extern "C" fn cudaStreamAttachMemAsync_ptsz(
     length: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamAttachMemAsync_ptsz", || {
-        ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
+    ::trace::call!("cudaStreamAttachMemAsync_ptsz", (value stream, value devPtr, value length, value flags), {
+        ::runtime::entry_per_thread("cudaStreamAttachMemAsync_ptsz", || {
+            ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
+        })
     })
 }
 
@@ -3967,8 +4793,10 @@ unsafe extern "C" fn cudaStreamBeginCapture(
     stream: cudaStream_t,
     mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamBeginCapture", || {
-        ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
+    ::trace::call!("cudaStreamBeginCapture", (value stream, value mode), {
+        ::runtime::entry("cudaStreamBeginCapture", || {
+            ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
+        })
     })
 }
 
@@ -3976,8 +4804,10 @@ unsafe extern "C" fn cudaStreamBeginCapture_ptsz(
     stream: cudaStream_t,
     mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamBeginCapture_ptsz", || {
-        ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
+    ::trace::call!("cudaStreamBeginCapture_ptsz", (value stream, value mode), {
+        ::runtime::entry_per_thread("cudaStreamBeginCapture_ptsz", || {
+            ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
+        })
     })
 }
 
@@ -3985,26 +4815,34 @@ unsafe extern "C" fn cudaStreamCopyAttributes(
     dstStream: cudaStream_t,
     srcStream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamCopyAttributes", || {
-        ::runtime::api::stream::cudaStreamCopyAttributes(dstStream, srcStream)
+    ::trace::call!("cudaStreamCopyAttributes", (value dstStream, value srcStream), {
+        ::runtime::entry("cudaStreamCopyAttributes", || {
+            ::runtime::api::stream::cudaStreamCopyAttributes(dstStream, srcStream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamCopyAttributes_ptsz(dst: cudaStream_t, src: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamCopyAttributes_ptsz", || {
-        ::runtime::api::stream::cudaStreamCopyAttributes(dst, src)
+    ::trace::call!("cudaStreamCopyAttributes_ptsz", (value dst, value src), {
+        ::runtime::entry_per_thread("cudaStreamCopyAttributes_ptsz", || {
+            ::runtime::api::stream::cudaStreamCopyAttributes(dst, src)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamCreate(pStream: *mut cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaStreamCreate", || {
-        ::runtime::api::stream::cudaStreamCreate(unsafe { Out::new(pStream, "pStream") }?)
+    ::trace::call!("cudaStreamCreate", (out pStream), {
+        ::runtime::entry("cudaStreamCreate", || {
+            ::runtime::api::stream::cudaStreamCreate(unsafe { Out::new(pStream, "pStream") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamCreateWithFlags(pStream: *mut cudaStream_t, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaStreamCreateWithFlags", || {
-        ::runtime::api::stream::cudaStreamCreateWithFlags(unsafe { Out::new(pStream, "pStream") }?, flags)
+    ::trace::call!("cudaStreamCreateWithFlags", (out pStream, value flags), {
+        ::runtime::entry("cudaStreamCreateWithFlags", || {
+            ::runtime::api::stream::cudaStreamCreateWithFlags(unsafe { Out::new(pStream, "pStream") }?, flags)
+        })
     })
 }
 
@@ -4013,22 +4851,28 @@ unsafe extern "C" fn cudaStreamCreateWithPriority(
     flags: c_uint,
     priority: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamCreateWithPriority", || {
-        ::runtime::api::stream::cudaStreamCreateWithPriority(
-            unsafe { Out::new(pStream, "pStream") }?,
-            flags,
-            priority,
-        )
+    ::trace::call!("cudaStreamCreateWithPriority", (out pStream, value flags, value priority), {
+        ::runtime::entry("cudaStreamCreateWithPriority", || {
+            ::runtime::api::stream::cudaStreamCreateWithPriority(
+                unsafe { Out::new(pStream, "pStream") }?,
+                flags,
+                priority,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaStreamDestroy", || ::runtime::api::stream::cudaStreamDestroy(stream))
+    ::trace::call!("cudaStreamDestroy", (value stream), {
+        ::runtime::entry("cudaStreamDestroy", || ::runtime::api::stream::cudaStreamDestroy(stream))
+    })
 }
 
 unsafe extern "C" fn cudaStreamEndCapture(stream: cudaStream_t, pGraph: *mut cudaGraph_t) -> cudaError_t {
-    ::runtime::entry("cudaStreamEndCapture", || {
-        ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+    ::trace::call!("cudaStreamEndCapture", (value stream, out pGraph), {
+        ::runtime::entry("cudaStreamEndCapture", || {
+            ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+        })
     })
 }
 
@@ -4036,8 +4880,10 @@ unsafe extern "C" fn cudaStreamEndCapture_ptsz(
     stream: cudaStream_t,
     pGraph: *mut cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamEndCapture_ptsz", || {
-        ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+    ::trace::call!("cudaStreamEndCapture_ptsz", (value stream, out pGraph), {
+        ::runtime::entry_per_thread("cudaStreamEndCapture_ptsz", || {
+            ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+        })
     })
 }
 
@@ -4046,8 +4892,10 @@ unsafe extern "C" fn cudaStreamGetAttribute(
     attr: cudaLaunchAttributeID,
     value: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetAttribute", || {
-        ::runtime::api::stream::cudaStreamGetAttribute(stream, attr, unsafe { Out::new(value, "value") }?)
+    ::trace::call!("cudaStreamGetAttribute", (value stream, value attr, value value), {
+        ::runtime::entry("cudaStreamGetAttribute", || {
+            ::runtime::api::stream::cudaStreamGetAttribute(stream, attr, unsafe { Out::new(value, "value") }?)
+        })
     })
 }
 
@@ -4056,12 +4904,14 @@ unsafe extern "C" fn cudaStreamGetAttribute_ptsz(
     attr: cudaLaunchAttributeID,
     value_out: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetAttribute_ptsz", || {
-        ::runtime::api::stream::cudaStreamGetAttribute(
-            hStream,
-            attr,
-            unsafe { Out::new(value_out, "value_out") }?,
-        )
+    ::trace::call!("cudaStreamGetAttribute_ptsz", (value hStream, value attr, value value_out), {
+        ::runtime::entry_per_thread("cudaStreamGetAttribute_ptsz", || {
+            ::runtime::api::stream::cudaStreamGetAttribute(
+                hStream,
+                attr,
+                unsafe { Out::new(value_out, "value_out") }?,
+            )
+        })
     })
 }
 
@@ -4070,12 +4920,14 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo(
     captureStatus_out: *mut cudaStreamCaptureStatus,
     id_out: *mut c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetCaptureInfo", || {
-        ::runtime::api::capture::cudaStreamGetCaptureInfo_v11(
-            stream,
-            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
-            unsafe { OptOut::new(id_out) },
-        )
+    ::trace::call!("cudaStreamGetCaptureInfo", (value stream, out captureStatus_out, out id_out), {
+        ::runtime::entry("cudaStreamGetCaptureInfo", || {
+            ::runtime::api::capture::cudaStreamGetCaptureInfo_v11(
+                stream,
+                unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+                unsafe { OptOut::new(id_out) },
+            )
+        })
     })
 }
 
@@ -4084,12 +4936,14 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo_ptsz(
     pCaptureStatus: *mut cudaStreamCaptureStatus,
     pId: *mut c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetCaptureInfo_ptsz", || {
-        ::runtime::api::capture::cudaStreamGetCaptureInfo_v11(
-            stream,
-            unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
-            unsafe { OptOut::new(pId) },
-        )
+    ::trace::call!("cudaStreamGetCaptureInfo_ptsz", (value stream, out pCaptureStatus, out pId), {
+        ::runtime::entry_per_thread("cudaStreamGetCaptureInfo_ptsz", || {
+            ::runtime::api::capture::cudaStreamGetCaptureInfo_v11(
+                stream,
+                unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
+                unsafe { OptOut::new(pId) },
+            )
+        })
     })
 }
 
@@ -4101,15 +4955,19 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo_v2(
     dependencies_out: *mut *const cudaGraphNode_t,
     numDependencies_out: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetCaptureInfo_v2", || {
-        ::runtime::api::capture::cudaStreamGetCaptureInfo_v2(
-            stream,
-            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
-            unsafe { OptOut::new(id_out) },
-            unsafe { OptOut::new(graph_out) },
-            unsafe { OptOut::new(dependencies_out) },
-            unsafe { OptOut::new(numDependencies_out) },
-        )
+    ::trace::call!("cudaStreamGetCaptureInfo_v2", (
+        value stream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out numDependencies_out
+    ), {
+        ::runtime::entry("cudaStreamGetCaptureInfo_v2", || {
+            ::runtime::api::capture::cudaStreamGetCaptureInfo_v2(
+                stream,
+                unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+                unsafe { OptOut::new(id_out) },
+                unsafe { OptOut::new(graph_out) },
+                unsafe { OptOut::new(dependencies_out) },
+                unsafe { OptOut::new(numDependencies_out) },
+            )
+        })
     })
 }
 
@@ -4121,39 +4979,51 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo_v2_ptsz(
     dependencies_out: *mut *const cudaGraphNode_t,
     numDependencies_out: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetCaptureInfo_v2_ptsz", || {
-        ::runtime::api::capture::cudaStreamGetCaptureInfo_v2(
-            stream,
-            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
-            unsafe { OptOut::new(id_out) },
-            unsafe { OptOut::new(graph_out) },
-            unsafe { OptOut::new(dependencies_out) },
-            unsafe { OptOut::new(numDependencies_out) },
-        )
+    ::trace::call!("cudaStreamGetCaptureInfo_v2_ptsz", (
+        value stream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out numDependencies_out
+    ), {
+        ::runtime::entry_per_thread("cudaStreamGetCaptureInfo_v2_ptsz", || {
+            ::runtime::api::capture::cudaStreamGetCaptureInfo_v2(
+                stream,
+                unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+                unsafe { OptOut::new(id_out) },
+                unsafe { OptOut::new(graph_out) },
+                unsafe { OptOut::new(dependencies_out) },
+                unsafe { OptOut::new(numDependencies_out) },
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetFlags(hStream: cudaStream_t, flags: *mut c_uint) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetFlags", || {
-        ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+    ::trace::call!("cudaStreamGetFlags", (value hStream, out flags), {
+        ::runtime::entry("cudaStreamGetFlags", || {
+            ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetFlags_ptsz(hStream: cudaStream_t, flags: *mut c_uint) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetFlags_ptsz", || {
-        ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+    ::trace::call!("cudaStreamGetFlags_ptsz", (value hStream, out flags), {
+        ::runtime::entry_per_thread("cudaStreamGetFlags_ptsz", || {
+            ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetPriority(hStream: cudaStream_t, priority: *mut c_int) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetPriority", || {
-        ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+    ::trace::call!("cudaStreamGetPriority", (value hStream, out priority), {
+        ::runtime::entry("cudaStreamGetPriority", || {
+            ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetPriority_ptsz(hStream: cudaStream_t, priority: *mut c_int) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetPriority_ptsz", || {
-        ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+    ::trace::call!("cudaStreamGetPriority_ptsz", (value hStream, out priority), {
+        ::runtime::entry_per_thread("cudaStreamGetPriority_ptsz", || {
+            ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+        })
     })
 }
 
@@ -4161,11 +5031,13 @@ unsafe extern "C" fn cudaStreamIsCapturing(
     stream: cudaStream_t,
     pCaptureStatus: *mut cudaStreamCaptureStatus,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamIsCapturing", || {
-        ::runtime::api::stream::cudaStreamIsCapturing(
-            stream,
-            unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
-        )
+    ::trace::call!("cudaStreamIsCapturing", (value stream, out pCaptureStatus), {
+        ::runtime::entry("cudaStreamIsCapturing", || {
+            ::runtime::api::stream::cudaStreamIsCapturing(
+                stream,
+                unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
+            )
+        })
     })
 }
 
@@ -4173,20 +5045,26 @@ unsafe extern "C" fn cudaStreamIsCapturing_ptsz(
     stream: cudaStream_t,
     pCaptureStatus: *mut cudaStreamCaptureStatus,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamIsCapturing_ptsz", || {
-        ::runtime::api::stream::cudaStreamIsCapturing(
-            stream,
-            unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
-        )
+    ::trace::call!("cudaStreamIsCapturing_ptsz", (value stream, out pCaptureStatus), {
+        ::runtime::entry_per_thread("cudaStreamIsCapturing_ptsz", || {
+            ::runtime::api::stream::cudaStreamIsCapturing(
+                stream,
+                unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaStreamQuery", || ::runtime::api::stream::cudaStreamQuery(stream))
+    ::trace::call!("cudaStreamQuery", (value stream), {
+        ::runtime::entry("cudaStreamQuery", || ::runtime::api::stream::cudaStreamQuery(stream))
+    })
 }
 
 unsafe extern "C" fn cudaStreamQuery_ptsz(stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamQuery_ptsz", || ::runtime::api::stream::cudaStreamQuery(stream))
+    ::trace::call!("cudaStreamQuery_ptsz", (value stream), {
+        ::runtime::entry_per_thread("cudaStreamQuery_ptsz", || ::runtime::api::stream::cudaStreamQuery(stream))
+    })
 }
 
 unsafe extern "C" fn cudaStreamSetAttribute(
@@ -4194,8 +5072,10 @@ unsafe extern "C" fn cudaStreamSetAttribute(
     attr: cudaLaunchAttributeID,
     param: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamSetAttribute", || {
-        ::runtime::api::stream::cudaStreamSetAttribute(stream, attr, unsafe { borrow(param, "param") }?)
+    ::trace::call!("cudaStreamSetAttribute", (value stream, value attr, value param), {
+        ::runtime::entry("cudaStreamSetAttribute", || {
+            ::runtime::api::stream::cudaStreamSetAttribute(stream, attr, unsafe { borrow(param, "param") }?)
+        })
     })
 }
 
@@ -4204,18 +5084,24 @@ unsafe extern "C" fn cudaStreamSetAttribute_ptsz(
     attr: cudaLaunchAttributeID,
     value: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamSetAttribute_ptsz", || {
-        ::runtime::api::stream::cudaStreamSetAttribute(hStream, attr, unsafe { borrow(value, "value") }?)
+    ::trace::call!("cudaStreamSetAttribute_ptsz", (value hStream, value attr, value value), {
+        ::runtime::entry_per_thread("cudaStreamSetAttribute_ptsz", || {
+            ::runtime::api::stream::cudaStreamSetAttribute(hStream, attr, unsafe { borrow(value, "value") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaStreamSynchronize", || ::runtime::api::stream::cudaStreamSynchronize(stream))
+    ::trace::call!("cudaStreamSynchronize", (value stream), {
+        ::runtime::entry("cudaStreamSynchronize", || ::runtime::api::stream::cudaStreamSynchronize(stream))
+    })
 }
 
 unsafe extern "C" fn cudaStreamSynchronize_ptsz(stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamSynchronize_ptsz", || {
-        ::runtime::api::stream::cudaStreamSynchronize(stream)
+    ::trace::call!("cudaStreamSynchronize_ptsz", (value stream), {
+        ::runtime::entry_per_thread("cudaStreamSynchronize_ptsz", || {
+            ::runtime::api::stream::cudaStreamSynchronize(stream)
+        })
     })
 }
 
@@ -4225,13 +5111,15 @@ unsafe extern "C" fn cudaStreamUpdateCaptureDependencies(
     numDependencies: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamUpdateCaptureDependencies", || {
-        ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v11(
-            stream,
-            dependencies,
-            numDependencies,
-            flags,
-        )
+    ::trace::call!("cudaStreamUpdateCaptureDependencies", (value stream, value dependencies, value numDependencies, value flags), {
+        ::runtime::entry("cudaStreamUpdateCaptureDependencies", || {
+            ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v11(
+                stream,
+                dependencies,
+                numDependencies,
+                flags,
+            )
+        })
     })
 }
 
@@ -4241,13 +5129,15 @@ unsafe extern "C" fn cudaStreamUpdateCaptureDependencies_ptsz(
     numDependencies: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamUpdateCaptureDependencies_ptsz", || {
-        ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v11(
-            stream,
-            dependencies,
-            numDependencies,
-            flags,
-        )
+    ::trace::call!("cudaStreamUpdateCaptureDependencies_ptsz", (value stream, value dependencies, value numDependencies, value flags), {
+        ::runtime::entry_per_thread("cudaStreamUpdateCaptureDependencies_ptsz", || {
+            ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v11(
+                stream,
+                dependencies,
+                numDependencies,
+                flags,
+            )
+        })
     })
 }
 
@@ -4256,8 +5146,10 @@ unsafe extern "C" fn cudaStreamWaitEvent(
     event: cudaEvent_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamWaitEvent", || {
-        ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
+    ::trace::call!("cudaStreamWaitEvent", (value stream, value event, value flags), {
+        ::runtime::entry("cudaStreamWaitEvent", || {
+            ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
+        })
     })
 }
 
@@ -4266,49 +5158,67 @@ unsafe extern "C" fn cudaStreamWaitEvent_ptsz(
     event: cudaEvent_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamWaitEvent_ptsz", || {
-        ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
+    ::trace::call!("cudaStreamWaitEvent_ptsz", (value stream, value event, value flags), {
+        ::runtime::entry_per_thread("cudaStreamWaitEvent_ptsz", || {
+            ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaThreadExchangeStreamCaptureMode(mode: *mut cudaStreamCaptureMode) -> cudaError_t {
-    ::runtime::entry("cudaThreadExchangeStreamCaptureMode", || {
-        ::runtime::api::stream::cudaThreadExchangeStreamCaptureMode(unsafe { Out::new(mode, "mode") }?)
+    ::trace::call!("cudaThreadExchangeStreamCaptureMode", (out mode), {
+        ::runtime::entry("cudaThreadExchangeStreamCaptureMode", || {
+            ::runtime::api::stream::cudaThreadExchangeStreamCaptureMode(unsafe { Out::new(mode, "mode") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaThreadExit() -> cudaError_t {
-    ::runtime::entry("cudaThreadExit", ::runtime::api::device::cudaThreadExit)
+    ::trace::call!("cudaThreadExit", (), {
+        ::runtime::entry("cudaThreadExit", ::runtime::api::device::cudaThreadExit)
+    })
 }
 
 unsafe extern "C" fn cudaThreadGetCacheConfig(pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
-    ::runtime::entry("cudaThreadGetCacheConfig", || {
-        ::runtime::api::device::cudaThreadGetCacheConfig(unsafe { Out::new(pCacheConfig, "pCacheConfig") }?)
+    ::trace::call!("cudaThreadGetCacheConfig", (out pCacheConfig), {
+        ::runtime::entry("cudaThreadGetCacheConfig", || {
+            ::runtime::api::device::cudaThreadGetCacheConfig(unsafe { Out::new(pCacheConfig, "pCacheConfig") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaThreadGetLimit(pValue: *mut usize, limit: cudaLimit) -> cudaError_t {
-    ::runtime::entry("cudaThreadGetLimit", || {
-        ::runtime::api::device::cudaThreadGetLimit(unsafe { Out::new(pValue, "pValue") }?, limit)
+    ::trace::call!("cudaThreadGetLimit", (out pValue, value limit), {
+        ::runtime::entry("cudaThreadGetLimit", || {
+            ::runtime::api::device::cudaThreadGetLimit(unsafe { Out::new(pValue, "pValue") }?, limit)
+        })
     })
 }
 
 unsafe extern "C" fn cudaThreadSetCacheConfig(cacheConfig: cudaFuncCache) -> cudaError_t {
-    ::runtime::entry("cudaThreadSetCacheConfig", || {
-        ::runtime::api::device::cudaThreadSetCacheConfig(cacheConfig)
+    ::trace::call!("cudaThreadSetCacheConfig", (value cacheConfig), {
+        ::runtime::entry("cudaThreadSetCacheConfig", || {
+            ::runtime::api::device::cudaThreadSetCacheConfig(cacheConfig)
+        })
     })
 }
 
 unsafe extern "C" fn cudaThreadSetLimit(limit: cudaLimit, value: usize) -> cudaError_t {
-    ::runtime::entry("cudaThreadSetLimit", || ::runtime::api::device::cudaThreadSetLimit(limit, value))
+    ::trace::call!("cudaThreadSetLimit", (value limit, value value), {
+        ::runtime::entry("cudaThreadSetLimit", || ::runtime::api::device::cudaThreadSetLimit(limit, value))
+    })
 }
 
 unsafe extern "C" fn cudaThreadSynchronize() -> cudaError_t {
-    ::runtime::entry("cudaThreadSynchronize", ::runtime::api::device::cudaThreadSynchronize)
+    ::trace::call!("cudaThreadSynchronize", (), {
+        ::runtime::entry("cudaThreadSynchronize", ::runtime::api::device::cudaThreadSynchronize)
+    })
 }
 
 unsafe extern "C" fn cudaUnbindTexture(texref: *const textureReference) -> cudaError_t {
-    ::runtime::entry("cudaUnbindTexture", || ::runtime::api::texture_reference::cudaUnbindTexture(texref))
+    ::trace::call!("cudaUnbindTexture", (value texref), {
+        ::runtime::entry("cudaUnbindTexture", || ::runtime::api::texture_reference::cudaUnbindTexture(texref))
+    })
 }
 
 unsafe extern "C" fn cudaUserObjectCreate(
@@ -4318,23 +5228,31 @@ unsafe extern "C" fn cudaUserObjectCreate(
     initialRefcount: c_uint,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaUserObjectCreate", || {
-        ::runtime::api::graph::cudaUserObjectCreate(
-            unsafe { Out::new(object_out, "object_out") }?,
-            ptr,
-            destroy,
-            initialRefcount,
-            flags,
-        )
+    ::trace::call!("cudaUserObjectCreate", (
+        out object_out, value ptr, value destroy, value initialRefcount, value flags
+    ), {
+        ::runtime::entry("cudaUserObjectCreate", || {
+            ::runtime::api::graph::cudaUserObjectCreate(
+                unsafe { Out::new(object_out, "object_out") }?,
+                ptr,
+                destroy,
+                initialRefcount,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaUserObjectRelease(object: cudaUserObject_t, count: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaUserObjectRelease", || ::runtime::api::graph::cudaUserObjectRelease(object, count))
+    ::trace::call!("cudaUserObjectRelease", (value object, value count), {
+        ::runtime::entry("cudaUserObjectRelease", || ::runtime::api::graph::cudaUserObjectRelease(object, count))
+    })
 }
 
 unsafe extern "C" fn cudaUserObjectRetain(object: cudaUserObject_t, count: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaUserObjectRetain", || ::runtime::api::graph::cudaUserObjectRetain(object, count))
+    ::trace::call!("cudaUserObjectRetain", (value object, value count), {
+        ::runtime::entry("cudaUserObjectRetain", || ::runtime::api::graph::cudaUserObjectRetain(object, count))
+    })
 }
 
 unsafe extern "C" fn cudaVDPAUGetDevice(
@@ -4342,12 +5260,14 @@ unsafe extern "C" fn cudaVDPAUGetDevice(
     vdpDevice: VdpDevice,
     vdpGetProcAddress: VdpGetProcAddress,
 ) -> cudaError_t {
-    ::runtime::entry("cudaVDPAUGetDevice", || {
-        ::runtime::api::graphics::cudaVDPAUGetDevice(
-            unsafe { Out::new(device, "device") }?,
-            vdpDevice,
-            vdpGetProcAddress,
-        )
+    ::trace::call!("cudaVDPAUGetDevice", (out device, value vdpDevice, value vdpGetProcAddress), {
+        ::runtime::entry("cudaVDPAUGetDevice", || {
+            ::runtime::api::graphics::cudaVDPAUGetDevice(
+                unsafe { Out::new(device, "device") }?,
+                vdpDevice,
+                vdpGetProcAddress,
+            )
+        })
     })
 }
 
@@ -4356,8 +5276,10 @@ unsafe extern "C" fn cudaVDPAUSetVDPAUDevice(
     vdpDevice: VdpDevice,
     vdpGetProcAddress: VdpGetProcAddress,
 ) -> cudaError_t {
-    ::runtime::entry("cudaVDPAUSetVDPAUDevice", || {
-        ::runtime::api::graphics::cudaVDPAUSetVDPAUDevice(device, vdpDevice, vdpGetProcAddress)
+    ::trace::call!("cudaVDPAUSetVDPAUDevice", (value device, value vdpDevice, value vdpGetProcAddress), {
+        ::runtime::entry("cudaVDPAUSetVDPAUDevice", || {
+            ::runtime::api::graphics::cudaVDPAUSetVDPAUDevice(device, vdpDevice, vdpGetProcAddress)
+        })
     })
 }
 
@@ -4367,13 +5289,15 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaWaitExternalSemaphoresAsync", || {
-        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v11(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaWaitExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry("cudaWaitExternalSemaphoresAsync", || {
+            ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v11(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 
@@ -4383,13 +5307,15 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_ptsz(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
-        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v11(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaWaitExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
+            ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v11(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 
@@ -4399,13 +5325,15 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_v2(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaWaitExternalSemaphoresAsync_v2", || {
-        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v2(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaWaitExternalSemaphoresAsync_v2", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry("cudaWaitExternalSemaphoresAsync_v2", || {
+            ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v2(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 
@@ -4415,13 +5343,15 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_v2_ptsz(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaWaitExternalSemaphoresAsync_v2_ptsz", || {
-        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v2(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaWaitExternalSemaphoresAsync_v2_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry_per_thread("cudaWaitExternalSemaphoresAsync_v2_ptsz", || {
+            ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v2(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 

@@ -15,18 +15,24 @@ use cuda_abi::runtime::{v11, v12, v13};
 use cuda_abi::*;
 
 unsafe extern "C" fn __cudaGetKernel(kernel: *mut cudaKernel_t, hostFun: *const c_void) -> cudaError_t {
-    ::runtime::entry("__cudaGetKernel", || {
-        ::runtime::api::registration::__cudaGetKernel(unsafe { Out::new(kernel, "kernel") }?, hostFun)
+    ::trace::call!("__cudaGetKernel", (out kernel, value hostFun), {
+        ::runtime::entry("__cudaGetKernel", || {
+            ::runtime::api::registration::__cudaGetKernel(unsafe { Out::new(kernel, "kernel") }?, hostFun)
+        })
     })
 }
 
 unsafe extern "C" fn __cudaGetProcAddress() -> cudaError_t {
-    ::runtime::missing("__cudaGetProcAddress")
+    ::trace::call!("__cudaGetProcAddress", (), {
+        ::runtime::missing("__cudaGetProcAddress")
+    })
 }
 
 unsafe extern "C" fn __cudaInitModule(fatCubinHandle: *mut *mut c_void) -> c_char {
-    ::runtime::entry_value("__cudaInitModule", 0, || {
-        ::runtime::api::registration::__cudaInitModule(fatCubinHandle)
+    ::trace::call_value!("__cudaInitModule", (value fatCubinHandle), {
+        ::runtime::entry_value("__cudaInitModule", 0, || {
+            ::runtime::api::registration::__cudaInitModule(fatCubinHandle)
+        })
     })
 }
 
@@ -38,8 +44,12 @@ unsafe extern "C" fn __cudaLaunchKernel(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("__cudaLaunchKernel", || {
-        ::runtime::api::registration::__cudaLaunchKernel(kernel, gridDim, blockDim, args, sharedMem, stream)
+    ::trace::call!("__cudaLaunchKernel", (
+        value kernel, value gridDim, value blockDim, value args, value sharedMem, value stream
+    ), {
+        ::runtime::entry("__cudaLaunchKernel", || {
+            ::runtime::api::registration::__cudaLaunchKernel(kernel, gridDim, blockDim, args, sharedMem, stream)
+        })
     })
 }
 
@@ -51,8 +61,12 @@ unsafe extern "C" fn __cudaLaunchKernel_ptsz(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("__cudaLaunchKernel_ptsz", || {
-        ::runtime::api::registration::__cudaLaunchKernel(kernel, gridDim, blockDim, args, sharedMem, stream)
+    ::trace::call!("__cudaLaunchKernel_ptsz", (
+        value kernel, value gridDim, value blockDim, value args, value sharedMem, value stream
+    ), {
+        ::runtime::entry_per_thread("__cudaLaunchKernel_ptsz", || {
+            ::runtime::api::registration::__cudaLaunchKernel(kernel, gridDim, blockDim, args, sharedMem, stream)
+        })
     })
 }
 
@@ -62,13 +76,15 @@ unsafe extern "C" fn __cudaPopCallConfiguration(
     sharedMem: *mut usize,
     stream: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("__cudaPopCallConfiguration", || {
-        ::runtime::api::registration::__cudaPopCallConfiguration(
-            unsafe { OptOut::new(gridDim) },
-            unsafe { OptOut::new(blockDim) },
-            unsafe { OptOut::new(sharedMem) },
-            stream,
-        )
+    ::trace::call!("__cudaPopCallConfiguration", (out gridDim, out blockDim, out sharedMem, value stream), {
+        ::runtime::entry("__cudaPopCallConfiguration", || {
+            ::runtime::api::registration::__cudaPopCallConfiguration(
+                unsafe { OptOut::new(gridDim) },
+                unsafe { OptOut::new(blockDim) },
+                unsafe { OptOut::new(sharedMem) },
+                stream,
+            )
+        })
     })
 }
 
@@ -78,20 +94,26 @@ unsafe extern "C" fn __cudaPushCallConfiguration(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> c_uint {
-    ::runtime::entry_value("__cudaPushCallConfiguration", 0, || {
-        ::runtime::api::registration::__cudaPushCallConfiguration(gridDim, blockDim, sharedMem, stream)
+    ::trace::call_value!("__cudaPushCallConfiguration", (value gridDim, value blockDim, value sharedMem, value stream), {
+        ::runtime::entry_value("__cudaPushCallConfiguration", 0, || {
+            ::runtime::api::registration::__cudaPushCallConfiguration(gridDim, blockDim, sharedMem, stream)
+        })
     })
 }
 
 unsafe extern "C" fn __cudaRegisterFatBinary(fatCubin: *const c_void) -> *mut *mut c_void {
-    ::runtime::entry_value("__cudaRegisterFatBinary", core::ptr::null_mut(), || {
-        ::runtime::api::registration::__cudaRegisterFatBinary(fatCubin)
+    ::trace::call_value!("__cudaRegisterFatBinary", (value fatCubin), {
+        ::runtime::entry_value("__cudaRegisterFatBinary", core::ptr::null_mut(), || {
+            ::runtime::api::registration::__cudaRegisterFatBinary(fatCubin)
+        })
     })
 }
 
 unsafe extern "C" fn __cudaRegisterFatBinaryEnd(fatCubinHandle: *mut *mut c_void) {
-    ::runtime::entry_value("__cudaRegisterFatBinaryEnd", (), || {
-        ::runtime::api::registration::__cudaRegisterFatBinaryEnd(fatCubinHandle)
+    ::trace::call_value!("__cudaRegisterFatBinaryEnd", (value fatCubinHandle), {
+        ::runtime::entry_value("__cudaRegisterFatBinaryEnd", (), || {
+            ::runtime::api::registration::__cudaRegisterFatBinaryEnd(fatCubinHandle)
+        })
     })
 }
 
@@ -107,24 +129,30 @@ unsafe extern "C" fn __cudaRegisterFunction(
     gDim: *mut dim3,
     wSize: *mut c_int,
 ) {
-    ::runtime::entry_value("__cudaRegisterFunction", (), || {
-        ::runtime::api::registration::__cudaRegisterFunction(
-            fatCubinHandle,
-            hostFun,
-            deviceFun,
-            deviceName,
-            thread_limit,
-            tid,
-            bid,
-            bDim,
-            gDim,
-            wSize,
-        )
+    ::trace::call_value!("__cudaRegisterFunction", (
+        value fatCubinHandle, value hostFun, value deviceFun, text deviceName, value thread_limit, value tid, value bid, value bDim, value gDim, value wSize
+    ), {
+        ::runtime::entry_value("__cudaRegisterFunction", (), || {
+            ::runtime::api::registration::__cudaRegisterFunction(
+                fatCubinHandle,
+                hostFun,
+                deviceFun,
+                deviceName,
+                thread_limit,
+                tid,
+                bid,
+                bDim,
+                gDim,
+                wSize,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn __cudaRegisterHostVar() -> cudaError_t {
-    ::runtime::missing("__cudaRegisterHostVar")
+    ::trace::call!("__cudaRegisterHostVar", (), {
+        ::runtime::missing("__cudaRegisterHostVar")
+    })
 }
 
 unsafe extern "C" fn __cudaRegisterManagedVar(
@@ -137,22 +165,28 @@ unsafe extern "C" fn __cudaRegisterManagedVar(
     constant: c_int,
     global: c_int,
 ) {
-    ::runtime::entry_value("__cudaRegisterManagedVar", (), || {
-        ::runtime::api::registration::__cudaRegisterManagedVar(
-            fatCubinHandle,
-            hostVarPtrAddress,
-            deviceAddress,
-            deviceName,
-            ext,
-            size,
-            constant,
-            global,
-        )
+    ::trace::call_value!("__cudaRegisterManagedVar", (
+        value fatCubinHandle, value hostVarPtrAddress, value deviceAddress, text deviceName, value ext, value size, value constant, value global
+    ), {
+        ::runtime::entry_value("__cudaRegisterManagedVar", (), || {
+            ::runtime::api::registration::__cudaRegisterManagedVar(
+                fatCubinHandle,
+                hostVarPtrAddress,
+                deviceAddress,
+                deviceName,
+                ext,
+                size,
+                constant,
+                global,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn __cudaRegisterUnifiedTable() -> cudaError_t {
-    ::runtime::missing("__cudaRegisterUnifiedTable")
+    ::trace::call!("__cudaRegisterUnifiedTable", (), {
+        ::runtime::missing("__cudaRegisterUnifiedTable")
+    })
 }
 
 unsafe extern "C" fn __cudaRegisterVar(
@@ -165,23 +199,29 @@ unsafe extern "C" fn __cudaRegisterVar(
     constant: c_int,
     global: c_int,
 ) {
-    ::runtime::entry_value("__cudaRegisterVar", (), || {
-        ::runtime::api::registration::__cudaRegisterVar(
-            fatCubinHandle,
-            hostVar,
-            deviceAddress,
-            deviceName,
-            ext,
-            size,
-            constant,
-            global,
-        )
+    ::trace::call_value!("__cudaRegisterVar", (
+        value fatCubinHandle, value hostVar, value deviceAddress, text deviceName, value ext, value size, value constant, value global
+    ), {
+        ::runtime::entry_value("__cudaRegisterVar", (), || {
+            ::runtime::api::registration::__cudaRegisterVar(
+                fatCubinHandle,
+                hostVar,
+                deviceAddress,
+                deviceName,
+                ext,
+                size,
+                constant,
+                global,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn __cudaUnregisterFatBinary(fatCubinHandle: *mut *mut c_void) {
-    ::runtime::entry_value("__cudaUnregisterFatBinary", (), || {
-        ::runtime::api::registration::__cudaUnregisterFatBinary(fatCubinHandle)
+    ::trace::call_value!("__cudaUnregisterFatBinary", (value fatCubinHandle), {
+        ::runtime::entry_value("__cudaUnregisterFatBinary", (), || {
+            ::runtime::api::registration::__cudaUnregisterFatBinary(fatCubinHandle)
+        })
     })
 }
 
@@ -191,13 +231,15 @@ unsafe extern "C" fn cudaArrayGetInfo(
     flags: *mut c_uint,
     array: cudaArray_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaArrayGetInfo", || {
-        ::runtime::api::array::cudaArrayGetInfo(
-            unsafe { OptOut::new(desc) },
-            unsafe { OptOut::new(extent) },
-            unsafe { OptOut::new(flags) },
-            array,
-        )
+    ::trace::call!("cudaArrayGetInfo", (out desc, out extent, out flags, value array), {
+        ::runtime::entry("cudaArrayGetInfo", || {
+            ::runtime::api::array::cudaArrayGetInfo(
+                unsafe { OptOut::new(desc) },
+                unsafe { OptOut::new(extent) },
+                unsafe { OptOut::new(flags) },
+                array,
+            )
+        })
     })
 }
 
@@ -206,12 +248,14 @@ unsafe extern "C" fn cudaArrayGetMemoryRequirements(
     array: cudaArray_t,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaArrayGetMemoryRequirements", || {
-        ::runtime::api::array::cudaArrayGetMemoryRequirements(
-            unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
-            array,
-            device,
-        )
+    ::trace::call!("cudaArrayGetMemoryRequirements", (out memoryRequirements, value array, value device), {
+        ::runtime::entry("cudaArrayGetMemoryRequirements", || {
+            ::runtime::api::array::cudaArrayGetMemoryRequirements(
+                unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
+                array,
+                device,
+            )
+        })
     })
 }
 
@@ -220,12 +264,14 @@ unsafe extern "C" fn cudaArrayGetPlane(
     hArray: cudaArray_t,
     planeIdx: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaArrayGetPlane", || {
-        ::runtime::api::array::cudaArrayGetPlane(
-            unsafe { Out::new(pPlaneArray, "pPlaneArray") }?,
-            hArray,
-            planeIdx,
-        )
+    ::trace::call!("cudaArrayGetPlane", (out pPlaneArray, value hArray, value planeIdx), {
+        ::runtime::entry("cudaArrayGetPlane", || {
+            ::runtime::api::array::cudaArrayGetPlane(
+                unsafe { Out::new(pPlaneArray, "pPlaneArray") }?,
+                hArray,
+                planeIdx,
+            )
+        })
     })
 }
 
@@ -233,20 +279,24 @@ unsafe extern "C" fn cudaArrayGetSparseProperties(
     sparseProperties: *mut cudaArraySparseProperties,
     array: cudaArray_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaArrayGetSparseProperties", || {
-        ::runtime::api::array::cudaArrayGetSparseProperties(
-            unsafe { Out::new(sparseProperties, "sparseProperties") }?,
-            array,
-        )
+    ::trace::call!("cudaArrayGetSparseProperties", (out sparseProperties, value array), {
+        ::runtime::entry("cudaArrayGetSparseProperties", || {
+            ::runtime::api::array::cudaArrayGetSparseProperties(
+                unsafe { Out::new(sparseProperties, "sparseProperties") }?,
+                array,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaChooseDevice(device: *mut c_int, prop: *const cudaDeviceProp) -> cudaError_t {
-    ::runtime::entry("cudaChooseDevice", || {
-        ::runtime::api::properties::cudaChooseDevice_v13(
-            unsafe { Out::new(device, "device") }?,
-            unsafe { borrow(prop, "prop") }?,
-        )
+    ::trace::call!("cudaChooseDevice", (out device, value prop), {
+        ::runtime::entry("cudaChooseDevice", || {
+            ::runtime::api::properties::cudaChooseDevice_v13(
+                unsafe { Out::new(device, "device") }?,
+                unsafe { borrow(prop, "prop") }?,
+            )
+        })
     })
 }
 
@@ -257,8 +307,10 @@ unsafe extern "C" fn cudaCreateChannelDesc(
     w: c_int,
     f: cudaChannelFormatKind,
 ) -> cudaChannelFormatDesc {
-    ::runtime::entry_value("cudaCreateChannelDesc", unsafe { core::mem::zeroed() }, || {
-        ::runtime::api::channel::cudaCreateChannelDesc(x, y, z, w, f)
+    ::trace::call_value!("cudaCreateChannelDesc", (value x, value y, value z, value w, value f), {
+        ::runtime::entry_value("cudaCreateChannelDesc", unsafe { core::mem::zeroed() }, || {
+            ::runtime::api::channel::cudaCreateChannelDesc(x, y, z, w, f)
+        })
     })
 }
 
@@ -266,11 +318,13 @@ unsafe extern "C" fn cudaCreateSurfaceObject(
     pSurfObject: *mut cudaSurfaceObject_t,
     pResDesc: *const cudaResourceDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaCreateSurfaceObject", || {
-        ::runtime::api::texture::cudaCreateSurfaceObject_v13(
-            unsafe { Out::new(pSurfObject, "pSurfObject") }?,
-            unsafe { borrow(pResDesc, "pResDesc") }?,
-        )
+    ::trace::call!("cudaCreateSurfaceObject", (out pSurfObject, value pResDesc), {
+        ::runtime::entry("cudaCreateSurfaceObject", || {
+            ::runtime::api::texture::cudaCreateSurfaceObject_v13(
+                unsafe { Out::new(pSurfObject, "pSurfObject") }?,
+                unsafe { borrow(pResDesc, "pResDesc") }?,
+            )
+        })
     })
 }
 
@@ -280,41 +334,53 @@ unsafe extern "C" fn cudaCreateTextureObject(
     pTexDesc: *const cudaTextureDesc,
     pResViewDesc: *const cudaResourceViewDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaCreateTextureObject", || {
-        ::runtime::api::texture::cudaCreateTextureObject_v13(
-            unsafe { Out::new(pTexObject, "pTexObject") }?,
-            unsafe { borrow(pResDesc, "pResDesc") }?,
-            unsafe { borrow(pTexDesc, "pTexDesc") }?,
-            pResViewDesc,
-        )
+    ::trace::call!("cudaCreateTextureObject", (out pTexObject, value pResDesc, value pTexDesc, value pResViewDesc), {
+        ::runtime::entry("cudaCreateTextureObject", || {
+            ::runtime::api::texture::cudaCreateTextureObject_v13(
+                unsafe { Out::new(pTexObject, "pTexObject") }?,
+                unsafe { borrow(pResDesc, "pResDesc") }?,
+                unsafe { borrow(pTexDesc, "pTexDesc") }?,
+                pResViewDesc,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaCtxResetPersistingL2Cache() -> cudaError_t {
-    ::runtime::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
+    ::trace::call!("cudaCtxResetPersistingL2Cache", (), {
+        ::runtime::entry("cudaCtxResetPersistingL2Cache", ::runtime::api::device::cudaCtxResetPersistingL2Cache)
+    })
 }
 
 unsafe extern "C" fn cudaDestroyExternalMemory(extMem: cudaExternalMemory_t) -> cudaError_t {
-    ::runtime::entry("cudaDestroyExternalMemory", || {
-        ::runtime::api::external::cudaDestroyExternalMemory(extMem)
+    ::trace::call!("cudaDestroyExternalMemory", (value extMem), {
+        ::runtime::entry("cudaDestroyExternalMemory", || {
+            ::runtime::api::external::cudaDestroyExternalMemory(extMem)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDestroyExternalSemaphore(extSem: cudaExternalSemaphore_t) -> cudaError_t {
-    ::runtime::entry("cudaDestroyExternalSemaphore", || {
-        ::runtime::api::external::cudaDestroyExternalSemaphore(extSem)
+    ::trace::call!("cudaDestroyExternalSemaphore", (value extSem), {
+        ::runtime::entry("cudaDestroyExternalSemaphore", || {
+            ::runtime::api::external::cudaDestroyExternalSemaphore(extSem)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDestroySurfaceObject(surfObject: cudaSurfaceObject_t) -> cudaError_t {
-    ::runtime::entry("cudaDestroySurfaceObject", || {
-        ::runtime::api::texture::cudaDestroySurfaceObject(surfObject)
+    ::trace::call!("cudaDestroySurfaceObject", (value surfObject), {
+        ::runtime::entry("cudaDestroySurfaceObject", || {
+            ::runtime::api::texture::cudaDestroySurfaceObject(surfObject)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDestroyTextureObject(texObject: cudaTextureObject_t) -> cudaError_t {
-    ::runtime::entry("cudaDestroyTextureObject", || {
-        ::runtime::api::texture::cudaDestroyTextureObject(texObject)
+    ::trace::call!("cudaDestroyTextureObject", (value texObject), {
+        ::runtime::entry("cudaDestroyTextureObject", || {
+            ::runtime::api::texture::cudaDestroyTextureObject(texObject)
+        })
     })
 }
 
@@ -323,12 +389,14 @@ unsafe extern "C" fn cudaDevResourceGenerateDesc(
     resources: *mut cudaDevResource,
     nbResources: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDevResourceGenerateDesc", || {
-        ::runtime::api::execution_context::cudaDevResourceGenerateDesc(
-            unsafe { Out::new(phDesc, "phDesc") }?,
-            resources,
-            nbResources,
-        )
+    ::trace::call!("cudaDevResourceGenerateDesc", (value phDesc, value resources, value nbResources), {
+        ::runtime::entry("cudaDevResourceGenerateDesc", || {
+            ::runtime::api::execution_context::cudaDevResourceGenerateDesc(
+                unsafe { Out::new(phDesc, "phDesc") }?,
+                resources,
+                nbResources,
+            )
+        })
     })
 }
 
@@ -340,15 +408,19 @@ unsafe extern "C" fn cudaDevSmResourceSplit(
     flags: c_uint,
     groupParams: *mut cudaDevSmResourceGroupParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDevSmResourceSplit", || {
-        ::runtime::api::execution_context::cudaDevSmResourceSplit(
-            result,
-            nbGroups,
-            unsafe { borrow(input, "input") }?,
-            unsafe { OptOut::new(remainder) },
-            flags,
-            groupParams,
-        )
+    ::trace::call!("cudaDevSmResourceSplit", (
+        value result, value nbGroups, value input, value remainder, value flags, value groupParams
+    ), {
+        ::runtime::entry("cudaDevSmResourceSplit", || {
+            ::runtime::api::execution_context::cudaDevSmResourceSplit(
+                result,
+                nbGroups,
+                unsafe { borrow(input, "input") }?,
+                unsafe { OptOut::new(remainder) },
+                flags,
+                groupParams,
+            )
+        })
     })
 }
 
@@ -360,15 +432,19 @@ unsafe extern "C" fn cudaDevSmResourceSplitByCount(
     flags: c_uint,
     minCount: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDevSmResourceSplitByCount", || {
-        ::runtime::api::execution_context::cudaDevSmResourceSplitByCount(
-            result,
-            nbGroups,
-            unsafe { borrow(input, "input") }?,
-            unsafe { OptOut::new(remaining) },
-            flags,
-            minCount,
-        )
+    ::trace::call!("cudaDevSmResourceSplitByCount", (
+        value result, value nbGroups, value input, value remaining, value flags, value minCount
+    ), {
+        ::runtime::entry("cudaDevSmResourceSplitByCount", || {
+            ::runtime::api::execution_context::cudaDevSmResourceSplitByCount(
+                result,
+                nbGroups,
+                unsafe { borrow(input, "input") }?,
+                unsafe { OptOut::new(remaining) },
+                flags,
+                minCount,
+            )
+        })
     })
 }
 
@@ -377,24 +453,30 @@ unsafe extern "C" fn cudaDeviceCanAccessPeer(
     device: c_int,
     peerDevice: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceCanAccessPeer", || {
-        ::runtime::api::peer::cudaDeviceCanAccessPeer(
-            unsafe { Out::new(canAccessPeer, "canAccessPeer") }?,
-            device,
-            peerDevice,
-        )
+    ::trace::call!("cudaDeviceCanAccessPeer", (out canAccessPeer, value device, value peerDevice), {
+        ::runtime::entry("cudaDeviceCanAccessPeer", || {
+            ::runtime::api::peer::cudaDeviceCanAccessPeer(
+                unsafe { Out::new(canAccessPeer, "canAccessPeer") }?,
+                device,
+                peerDevice,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceDisablePeerAccess(peerDevice: c_int) -> cudaError_t {
-    ::runtime::entry("cudaDeviceDisablePeerAccess", || {
-        ::runtime::api::peer::cudaDeviceDisablePeerAccess(peerDevice)
+    ::trace::call!("cudaDeviceDisablePeerAccess", (value peerDevice), {
+        ::runtime::entry("cudaDeviceDisablePeerAccess", || {
+            ::runtime::api::peer::cudaDeviceDisablePeerAccess(peerDevice)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceEnablePeerAccess(peerDevice: c_int, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaDeviceEnablePeerAccess", || {
-        ::runtime::api::peer::cudaDeviceEnablePeerAccess(peerDevice, flags)
+    ::trace::call!("cudaDeviceEnablePeerAccess", (value peerDevice, value flags), {
+        ::runtime::entry("cudaDeviceEnablePeerAccess", || {
+            ::runtime::api::peer::cudaDeviceEnablePeerAccess(peerDevice, flags)
+        })
     })
 }
 
@@ -402,8 +484,10 @@ unsafe extern "C" fn cudaDeviceFlushGPUDirectRDMAWrites(
     target: cudaFlushGPUDirectRDMAWritesTarget,
     scope: cudaFlushGPUDirectRDMAWritesScope,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceFlushGPUDirectRDMAWrites", || {
-        ::runtime::api::device::cudaDeviceFlushGPUDirectRDMAWrites(target, scope)
+    ::trace::call!("cudaDeviceFlushGPUDirectRDMAWrites", (value target, value scope), {
+        ::runtime::entry("cudaDeviceFlushGPUDirectRDMAWrites", || {
+            ::runtime::api::device::cudaDeviceFlushGPUDirectRDMAWrites(target, scope)
+        })
     })
 }
 
@@ -412,29 +496,37 @@ unsafe extern "C" fn cudaDeviceGetAttribute(
     attr: cudaDeviceAttr,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetAttribute", || {
-        ::runtime::api::device::cudaDeviceGetAttribute(unsafe { Out::new(value, "value") }?, attr, device)
+    ::trace::call!("cudaDeviceGetAttribute", (out value, value attr, value device), {
+        ::runtime::entry("cudaDeviceGetAttribute", || {
+            ::runtime::api::device::cudaDeviceGetAttribute(unsafe { Out::new(value, "value") }?, attr, device)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetByPCIBusId(device: *mut c_int, pciBusId: *const c_char) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetByPCIBusId", || {
-        ::runtime::api::device::cudaDeviceGetByPCIBusId(unsafe { Out::new(device, "device") }?, pciBusId)
+    ::trace::call!("cudaDeviceGetByPCIBusId", (out device, text pciBusId), {
+        ::runtime::entry("cudaDeviceGetByPCIBusId", || {
+            ::runtime::api::device::cudaDeviceGetByPCIBusId(unsafe { Out::new(device, "device") }?, pciBusId)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetCacheConfig(pCacheConfig: *mut cudaFuncCache) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetCacheConfig", || {
-        ::runtime::api::device::cudaDeviceGetCacheConfig(unsafe { Out::new(pCacheConfig, "pCacheConfig") }?)
+    ::trace::call!("cudaDeviceGetCacheConfig", (out pCacheConfig), {
+        ::runtime::entry("cudaDeviceGetCacheConfig", || {
+            ::runtime::api::device::cudaDeviceGetCacheConfig(unsafe { Out::new(pCacheConfig, "pCacheConfig") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetDefaultMemPool(memPool: *mut cudaMemPool_t, device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetDefaultMemPool", || {
-        ::runtime::api::memory_pool::cudaDeviceGetDefaultMemPool(
-            unsafe { Out::new(memPool, "memPool") }?,
-            device,
-        )
+    ::trace::call!("cudaDeviceGetDefaultMemPool", (out memPool, value device), {
+        ::runtime::entry("cudaDeviceGetDefaultMemPool", || {
+            ::runtime::api::memory_pool::cudaDeviceGetDefaultMemPool(
+                unsafe { Out::new(memPool, "memPool") }?,
+                device,
+            )
+        })
     })
 }
 
@@ -443,12 +535,14 @@ unsafe extern "C" fn cudaDeviceGetDevResource(
     resource: *mut cudaDevResource,
     type_: cudaDevResourceType,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetDevResource", || {
-        ::runtime::api::execution_context::cudaDeviceGetDevResource(
-            device,
-            unsafe { Out::new(resource, "resource") }?,
-            type_,
-        )
+    ::trace::call!("cudaDeviceGetDevResource", (value device, value resource), {
+        ::runtime::entry("cudaDeviceGetDevResource", || {
+            ::runtime::api::execution_context::cudaDeviceGetDevResource(
+                device,
+                unsafe { Out::new(resource, "resource") }?,
+                type_,
+            )
+        })
     })
 }
 
@@ -456,8 +550,10 @@ unsafe extern "C" fn cudaDeviceGetExecutionCtx(
     ctx: *mut cudaExecutionContext_t,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetExecutionCtx", || {
-        ::runtime::api::execution_context::cudaDeviceGetExecutionCtx(unsafe { Out::new(ctx, "ctx") }?, device)
+    ::trace::call!("cudaDeviceGetExecutionCtx", (out ctx, value device), {
+        ::runtime::entry("cudaDeviceGetExecutionCtx", || {
+            ::runtime::api::execution_context::cudaDeviceGetExecutionCtx(unsafe { Out::new(ctx, "ctx") }?, device)
+        })
     })
 }
 
@@ -466,8 +562,10 @@ unsafe extern "C" fn cudaDeviceGetGraphMemAttribute(
     attr: cudaGraphMemAttributeType,
     value: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetGraphMemAttribute", || {
-        ::runtime::api::graph::cudaDeviceGetGraphMemAttribute(device, attr, value)
+    ::trace::call!("cudaDeviceGetGraphMemAttribute", (value device, value attr, value value), {
+        ::runtime::entry("cudaDeviceGetGraphMemAttribute", || {
+            ::runtime::api::graph::cudaDeviceGetGraphMemAttribute(device, attr, value)
+        })
     })
 }
 
@@ -477,20 +575,26 @@ unsafe extern "C" fn cudaDeviceGetHostAtomicCapabilities(
     count: c_uint,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetHostAtomicCapabilities", || {
-        ::runtime::api::device::cudaDeviceGetHostAtomicCapabilities(capabilities, operations, count, device)
+    ::trace::call!("cudaDeviceGetHostAtomicCapabilities", (value capabilities, value operations, value count, value device), {
+        ::runtime::entry("cudaDeviceGetHostAtomicCapabilities", || {
+            ::runtime::api::device::cudaDeviceGetHostAtomicCapabilities(capabilities, operations, count, device)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetLimit(pValue: *mut usize, limit: cudaLimit) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetLimit", || {
-        ::runtime::api::device::cudaDeviceGetLimit(unsafe { Out::new(pValue, "pValue") }?, limit)
+    ::trace::call!("cudaDeviceGetLimit", (out pValue, value limit), {
+        ::runtime::entry("cudaDeviceGetLimit", || {
+            ::runtime::api::device::cudaDeviceGetLimit(unsafe { Out::new(pValue, "pValue") }?, limit)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetMemPool(memPool: *mut cudaMemPool_t, device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetMemPool", || {
-        ::runtime::api::memory_pool::cudaDeviceGetMemPool(unsafe { Out::new(memPool, "memPool") }?, device)
+    ::trace::call!("cudaDeviceGetMemPool", (out memPool, value device), {
+        ::runtime::entry("cudaDeviceGetMemPool", || {
+            ::runtime::api::memory_pool::cudaDeviceGetMemPool(unsafe { Out::new(memPool, "memPool") }?, device)
+        })
     })
 }
 
@@ -499,8 +603,10 @@ unsafe extern "C" fn cudaDeviceGetNvSciSyncAttributes(
     device: c_int,
     flags: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetNvSciSyncAttributes", || {
-        ::runtime::api::device::cudaDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, device, flags)
+    ::trace::call!("cudaDeviceGetNvSciSyncAttributes", (value nvSciSyncAttrList, value device, value flags), {
+        ::runtime::entry("cudaDeviceGetNvSciSyncAttributes", || {
+            ::runtime::api::device::cudaDeviceGetNvSciSyncAttributes(nvSciSyncAttrList, device, flags)
+        })
     })
 }
 
@@ -511,14 +617,18 @@ unsafe extern "C" fn cudaDeviceGetP2PAtomicCapabilities(
     srcDevice: c_int,
     dstDevice: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetP2PAtomicCapabilities", || {
-        ::runtime::api::device::cudaDeviceGetP2PAtomicCapabilities(
-            capabilities,
-            operations,
-            count,
-            srcDevice,
-            dstDevice,
-        )
+    ::trace::call!("cudaDeviceGetP2PAtomicCapabilities", (
+        value capabilities, value operations, value count, value srcDevice, value dstDevice
+    ), {
+        ::runtime::entry("cudaDeviceGetP2PAtomicCapabilities", || {
+            ::runtime::api::device::cudaDeviceGetP2PAtomicCapabilities(
+                capabilities,
+                operations,
+                count,
+                srcDevice,
+                dstDevice,
+            )
+        })
     })
 }
 
@@ -528,25 +638,31 @@ unsafe extern "C" fn cudaDeviceGetP2PAttribute(
     srcDevice: c_int,
     dstDevice: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetP2PAttribute", || {
-        ::runtime::api::peer::cudaDeviceGetP2PAttribute(
-            unsafe { Out::new(value, "value") }?,
-            attr,
-            srcDevice,
-            dstDevice,
-        )
+    ::trace::call!("cudaDeviceGetP2PAttribute", (out value, value attr, value srcDevice, value dstDevice), {
+        ::runtime::entry("cudaDeviceGetP2PAttribute", || {
+            ::runtime::api::peer::cudaDeviceGetP2PAttribute(
+                unsafe { Out::new(value, "value") }?,
+                attr,
+                srcDevice,
+                dstDevice,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetPCIBusId", || {
-        ::runtime::api::device::cudaDeviceGetPCIBusId(unsafe { Out::new(pciBusId, "pciBusId") }?, len, device)
+    ::trace::call!("cudaDeviceGetPCIBusId", (value pciBusId, value len, value device), {
+        ::runtime::entry("cudaDeviceGetPCIBusId", || {
+            ::runtime::api::device::cudaDeviceGetPCIBusId(unsafe { Out::new(pciBusId, "pciBusId") }?, len, device)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGetSharedMemConfig(pConfig: *mut cudaSharedMemConfig) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetSharedMemConfig", || {
-        ::runtime::api::device::cudaDeviceGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?)
+    ::trace::call!("cudaDeviceGetSharedMemConfig", (out pConfig), {
+        ::runtime::entry("cudaDeviceGetSharedMemConfig", || {
+            ::runtime::api::device::cudaDeviceGetSharedMemConfig(unsafe { Out::new(pConfig, "pConfig") }?)
+        })
     })
 }
 
@@ -554,11 +670,13 @@ unsafe extern "C" fn cudaDeviceGetStreamPriorityRange(
     leastPriority: *mut c_int,
     greatestPriority: *mut c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetStreamPriorityRange", || {
-        ::runtime::api::device::cudaDeviceGetStreamPriorityRange(
-            unsafe { OptOut::new(leastPriority) },
-            unsafe { OptOut::new(greatestPriority) },
-        )
+    ::trace::call!("cudaDeviceGetStreamPriorityRange", (out leastPriority, out greatestPriority), {
+        ::runtime::entry("cudaDeviceGetStreamPriorityRange", || {
+            ::runtime::api::device::cudaDeviceGetStreamPriorityRange(
+                unsafe { OptOut::new(leastPriority) },
+                unsafe { OptOut::new(greatestPriority) },
+            )
+        })
     })
 }
 
@@ -567,17 +685,21 @@ unsafe extern "C" fn cudaDeviceGetTexture1DLinearMaxWidth(
     fmtDesc: *const cudaChannelFormatDesc,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGetTexture1DLinearMaxWidth", || {
-        ::runtime::api::texture::cudaDeviceGetTexture1DLinearMaxWidth(
-            unsafe { Out::new(maxWidthInElements, "maxWidthInElements") }?,
-            unsafe { borrow(fmtDesc, "fmtDesc") }?,
-            device,
-        )
+    ::trace::call!("cudaDeviceGetTexture1DLinearMaxWidth", (out maxWidthInElements, value fmtDesc, value device), {
+        ::runtime::entry("cudaDeviceGetTexture1DLinearMaxWidth", || {
+            ::runtime::api::texture::cudaDeviceGetTexture1DLinearMaxWidth(
+                unsafe { Out::new(maxWidthInElements, "maxWidthInElements") }?,
+                unsafe { borrow(fmtDesc, "fmtDesc") }?,
+                device,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceGraphMemTrim(device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaDeviceGraphMemTrim", || ::runtime::api::graph::cudaDeviceGraphMemTrim(device))
+    ::trace::call!("cudaDeviceGraphMemTrim", (value device), {
+        ::runtime::entry("cudaDeviceGraphMemTrim", || ::runtime::api::graph::cudaDeviceGraphMemTrim(device))
+    })
 }
 
 unsafe extern "C" fn cudaDeviceRegisterAsyncNotification(
@@ -586,23 +708,29 @@ unsafe extern "C" fn cudaDeviceRegisterAsyncNotification(
     userData: *mut c_void,
     callback: *mut cudaAsyncCallbackHandle_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceRegisterAsyncNotification", || {
-        ::runtime::api::device::cudaDeviceRegisterAsyncNotification(
-            device,
-            callbackFunc,
-            userData,
-            unsafe { Out::new(callback, "callback") }?,
-        )
+    ::trace::call!("cudaDeviceRegisterAsyncNotification", (value device, value callbackFunc, value userData, out callback), {
+        ::runtime::entry("cudaDeviceRegisterAsyncNotification", || {
+            ::runtime::api::device::cudaDeviceRegisterAsyncNotification(
+                device,
+                callbackFunc,
+                userData,
+                unsafe { Out::new(callback, "callback") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceReset() -> cudaError_t {
-    ::runtime::entry("cudaDeviceReset", ::runtime::api::device::cudaDeviceReset)
+    ::trace::call!("cudaDeviceReset", (), {
+        ::runtime::entry("cudaDeviceReset", ::runtime::api::device::cudaDeviceReset)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceSetCacheConfig(cacheConfig: cudaFuncCache) -> cudaError_t {
-    ::runtime::entry("cudaDeviceSetCacheConfig", || {
-        ::runtime::api::device::cudaDeviceSetCacheConfig(cacheConfig)
+    ::trace::call!("cudaDeviceSetCacheConfig", (value cacheConfig), {
+        ::runtime::entry("cudaDeviceSetCacheConfig", || {
+            ::runtime::api::device::cudaDeviceSetCacheConfig(cacheConfig)
+        })
     })
 }
 
@@ -611,43 +739,57 @@ unsafe extern "C" fn cudaDeviceSetGraphMemAttribute(
     attr: cudaGraphMemAttributeType,
     value: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceSetGraphMemAttribute", || {
-        ::runtime::api::graph::cudaDeviceSetGraphMemAttribute(device, attr, value)
+    ::trace::call!("cudaDeviceSetGraphMemAttribute", (value device, value attr, value value), {
+        ::runtime::entry("cudaDeviceSetGraphMemAttribute", || {
+            ::runtime::api::graph::cudaDeviceSetGraphMemAttribute(device, attr, value)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceSetLimit(limit: cudaLimit, value: usize) -> cudaError_t {
-    ::runtime::entry("cudaDeviceSetLimit", || ::runtime::api::device::cudaDeviceSetLimit(limit, value))
+    ::trace::call!("cudaDeviceSetLimit", (value limit, value value), {
+        ::runtime::entry("cudaDeviceSetLimit", || ::runtime::api::device::cudaDeviceSetLimit(limit, value))
+    })
 }
 
 unsafe extern "C" fn cudaDeviceSetMemPool(device: c_int, memPool: cudaMemPool_t) -> cudaError_t {
-    ::runtime::entry("cudaDeviceSetMemPool", || {
-        ::runtime::api::memory_pool::cudaDeviceSetMemPool(device, memPool)
+    ::trace::call!("cudaDeviceSetMemPool", (value device, value memPool), {
+        ::runtime::entry("cudaDeviceSetMemPool", || {
+            ::runtime::api::memory_pool::cudaDeviceSetMemPool(device, memPool)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceSetSharedMemConfig(config: cudaSharedMemConfig) -> cudaError_t {
-    ::runtime::entry("cudaDeviceSetSharedMemConfig", || {
-        ::runtime::api::device::cudaDeviceSetSharedMemConfig(config)
+    ::trace::call!("cudaDeviceSetSharedMemConfig", (value config), {
+        ::runtime::entry("cudaDeviceSetSharedMemConfig", || {
+            ::runtime::api::device::cudaDeviceSetSharedMemConfig(config)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDeviceSynchronize() -> cudaError_t {
-    ::runtime::entry("cudaDeviceSynchronize", ::runtime::api::device::cudaDeviceSynchronize)
+    ::trace::call!("cudaDeviceSynchronize", (), {
+        ::runtime::entry("cudaDeviceSynchronize", ::runtime::api::device::cudaDeviceSynchronize)
+    })
 }
 
 unsafe extern "C" fn cudaDeviceUnregisterAsyncNotification(
     device: c_int,
     callback: cudaAsyncCallbackHandle_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaDeviceUnregisterAsyncNotification", || {
-        ::runtime::api::device::cudaDeviceUnregisterAsyncNotification(device, callback)
+    ::trace::call!("cudaDeviceUnregisterAsyncNotification", (value device, value callback), {
+        ::runtime::entry("cudaDeviceUnregisterAsyncNotification", || {
+            ::runtime::api::device::cudaDeviceUnregisterAsyncNotification(device, callback)
+        })
     })
 }
 
 unsafe extern "C" fn cudaDriverGetVersion(driverVersion: *mut c_int) -> cudaError_t {
-    ::runtime::entry("cudaDriverGetVersion", || {
-        ::runtime::api::version::cudaDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?)
+    ::trace::call!("cudaDriverGetVersion", (out driverVersion), {
+        ::runtime::entry("cudaDriverGetVersion", || {
+            ::runtime::api::version::cudaDriverGetVersion(unsafe { Out::new(driverVersion, "driverVersion") }?)
+        })
     })
 }
 
@@ -657,13 +799,15 @@ unsafe extern "C" fn cudaEGLStreamConsumerAcquireFrame(
     pStream: *mut cudaStream_t,
     timeout: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamConsumerAcquireFrame", || {
-        ::runtime::api::graphics::cudaEGLStreamConsumerAcquireFrame(
-            conn,
-            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-            pStream,
-            timeout,
-        )
+    ::trace::call!("cudaEGLStreamConsumerAcquireFrame", (value conn, value pCudaResource, value pStream, value timeout), {
+        ::runtime::entry("cudaEGLStreamConsumerAcquireFrame", || {
+            ::runtime::api::graphics::cudaEGLStreamConsumerAcquireFrame(
+                conn,
+                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+                pStream,
+                timeout,
+            )
+        })
     })
 }
 
@@ -671,8 +815,10 @@ unsafe extern "C" fn cudaEGLStreamConsumerConnect(
     conn: *mut cudaEglStreamConnection,
     eglStream: EGLStreamKHR,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamConsumerConnect", || {
-        ::runtime::api::graphics::cudaEGLStreamConsumerConnect(conn, eglStream)
+    ::trace::call!("cudaEGLStreamConsumerConnect", (value conn, value eglStream), {
+        ::runtime::entry("cudaEGLStreamConsumerConnect", || {
+            ::runtime::api::graphics::cudaEGLStreamConsumerConnect(conn, eglStream)
+        })
     })
 }
 
@@ -681,14 +827,18 @@ unsafe extern "C" fn cudaEGLStreamConsumerConnectWithFlags(
     eglStream: EGLStreamKHR,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamConsumerConnectWithFlags", || {
-        ::runtime::api::graphics::cudaEGLStreamConsumerConnectWithFlags(conn, eglStream, flags)
+    ::trace::call!("cudaEGLStreamConsumerConnectWithFlags", (value conn, value eglStream, value flags), {
+        ::runtime::entry("cudaEGLStreamConsumerConnectWithFlags", || {
+            ::runtime::api::graphics::cudaEGLStreamConsumerConnectWithFlags(conn, eglStream, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEGLStreamConsumerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamConsumerDisconnect", || {
-        ::runtime::api::graphics::cudaEGLStreamConsumerDisconnect(conn)
+    ::trace::call!("cudaEGLStreamConsumerDisconnect", (value conn), {
+        ::runtime::entry("cudaEGLStreamConsumerDisconnect", || {
+            ::runtime::api::graphics::cudaEGLStreamConsumerDisconnect(conn)
+        })
     })
 }
 
@@ -697,8 +847,10 @@ unsafe extern "C" fn cudaEGLStreamConsumerReleaseFrame(
     pCudaResource: cudaGraphicsResource_t,
     pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamConsumerReleaseFrame", || {
-        ::runtime::api::graphics::cudaEGLStreamConsumerReleaseFrame(conn, pCudaResource, pStream)
+    ::trace::call!("cudaEGLStreamConsumerReleaseFrame", (value conn, value pStream), {
+        ::runtime::entry("cudaEGLStreamConsumerReleaseFrame", || {
+            ::runtime::api::graphics::cudaEGLStreamConsumerReleaseFrame(conn, pCudaResource, pStream)
+        })
     })
 }
 
@@ -708,14 +860,18 @@ unsafe extern "C" fn cudaEGLStreamProducerConnect(
     width: EGLint,
     height: EGLint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamProducerConnect", || {
-        ::runtime::api::graphics::cudaEGLStreamProducerConnect(conn, eglStream, width, height)
+    ::trace::call!("cudaEGLStreamProducerConnect", (value conn, value eglStream, value width, value height), {
+        ::runtime::entry("cudaEGLStreamProducerConnect", || {
+            ::runtime::api::graphics::cudaEGLStreamProducerConnect(conn, eglStream, width, height)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEGLStreamProducerDisconnect(conn: *mut cudaEglStreamConnection) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamProducerDisconnect", || {
-        ::runtime::api::graphics::cudaEGLStreamProducerDisconnect(conn)
+    ::trace::call!("cudaEGLStreamProducerDisconnect", (value conn), {
+        ::runtime::entry("cudaEGLStreamProducerDisconnect", || {
+            ::runtime::api::graphics::cudaEGLStreamProducerDisconnect(conn)
+        })
     })
 }
 
@@ -724,8 +880,10 @@ unsafe extern "C" fn cudaEGLStreamProducerPresentFrame(
     eglframe: cudaEglFrame,
     pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamProducerPresentFrame", || {
-        ::runtime::api::graphics::cudaEGLStreamProducerPresentFrame(conn, eglframe, pStream)
+    ::trace::call!("cudaEGLStreamProducerPresentFrame", (value conn, value pStream), {
+        ::runtime::entry("cudaEGLStreamProducerPresentFrame", || {
+            ::runtime::api::graphics::cudaEGLStreamProducerPresentFrame(conn, eglframe, pStream)
+        })
     })
 }
 
@@ -734,14 +892,18 @@ unsafe extern "C" fn cudaEGLStreamProducerReturnFrame(
     eglframe: *mut cudaEglFrame,
     pStream: *mut cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEGLStreamProducerReturnFrame", || {
-        ::runtime::api::graphics::cudaEGLStreamProducerReturnFrame(conn, eglframe, pStream)
+    ::trace::call!("cudaEGLStreamProducerReturnFrame", (value conn, value eglframe, value pStream), {
+        ::runtime::entry("cudaEGLStreamProducerReturnFrame", || {
+            ::runtime::api::graphics::cudaEGLStreamProducerReturnFrame(conn, eglframe, pStream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventCreate(event: *mut cudaEvent_t) -> cudaError_t {
-    ::runtime::entry("cudaEventCreate", || {
-        ::runtime::api::event::cudaEventCreate(unsafe { Out::new(event, "event") }?)
+    ::trace::call!("cudaEventCreate", (out event), {
+        ::runtime::entry("cudaEventCreate", || {
+            ::runtime::api::event::cudaEventCreate(unsafe { Out::new(event, "event") }?)
+        })
     })
 }
 
@@ -750,37 +912,49 @@ unsafe extern "C" fn cudaEventCreateFromEGLSync(
     eglSync: EGLSyncKHR,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEventCreateFromEGLSync", || {
-        ::runtime::api::graphics::cudaEventCreateFromEGLSync(
-            unsafe { Out::new(phEvent, "phEvent") }?,
-            eglSync,
-            flags,
-        )
+    ::trace::call!("cudaEventCreateFromEGLSync", (out phEvent, value eglSync, value flags), {
+        ::runtime::entry("cudaEventCreateFromEGLSync", || {
+            ::runtime::api::graphics::cudaEventCreateFromEGLSync(
+                unsafe { Out::new(phEvent, "phEvent") }?,
+                eglSync,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventCreateWithFlags(event: *mut cudaEvent_t, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaEventCreateWithFlags", || {
-        ::runtime::api::event::cudaEventCreateWithFlags(unsafe { Out::new(event, "event") }?, flags)
+    ::trace::call!("cudaEventCreateWithFlags", (out event, value flags), {
+        ::runtime::entry("cudaEventCreateWithFlags", || {
+            ::runtime::api::event::cudaEventCreateWithFlags(unsafe { Out::new(event, "event") }?, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventDestroy(event: cudaEvent_t) -> cudaError_t {
-    ::runtime::entry("cudaEventDestroy", || ::runtime::api::event::cudaEventDestroy(event))
+    ::trace::call!("cudaEventDestroy", (value event), {
+        ::runtime::entry("cudaEventDestroy", || ::runtime::api::event::cudaEventDestroy(event))
+    })
 }
 
 unsafe extern "C" fn cudaEventElapsedTime(ms: *mut f32, start: cudaEvent_t, end: cudaEvent_t) -> cudaError_t {
-    ::runtime::entry("cudaEventElapsedTime", || {
-        ::runtime::api::event::cudaEventElapsedTime(unsafe { Out::new(ms, "ms") }?, start, end)
+    ::trace::call!("cudaEventElapsedTime", (out ms, value start, value end), {
+        ::runtime::entry("cudaEventElapsedTime", || {
+            ::runtime::api::event::cudaEventElapsedTime(unsafe { Out::new(ms, "ms") }?, start, end)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventQuery(event: cudaEvent_t) -> cudaError_t {
-    ::runtime::entry("cudaEventQuery", || ::runtime::api::event::cudaEventQuery(event))
+    ::trace::call!("cudaEventQuery", (value event), {
+        ::runtime::entry("cudaEventQuery", || ::runtime::api::event::cudaEventQuery(event))
+    })
 }
 
 unsafe extern "C" fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaEventRecord", || ::runtime::api::event::cudaEventRecord(event, stream))
+    ::trace::call!("cudaEventRecord", (value event, value stream), {
+        ::runtime::entry("cudaEventRecord", || ::runtime::api::event::cudaEventRecord(event, stream))
+    })
 }
 
 unsafe extern "C" fn cudaEventRecordWithFlags(
@@ -788,8 +962,10 @@ unsafe extern "C" fn cudaEventRecordWithFlags(
     stream: cudaStream_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaEventRecordWithFlags", || {
-        ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
+    ::trace::call!("cudaEventRecordWithFlags", (value event, value stream, value flags), {
+        ::runtime::entry("cudaEventRecordWithFlags", || {
+            ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
+        })
     })
 }
 
@@ -798,24 +974,32 @@ unsafe extern "C" fn cudaEventRecordWithFlags_ptsz(
     stream: cudaStream_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaEventRecordWithFlags_ptsz", || {
-        ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
+    ::trace::call!("cudaEventRecordWithFlags_ptsz", (value event, value stream, value flags), {
+        ::runtime::entry_per_thread("cudaEventRecordWithFlags_ptsz", || {
+            ::runtime::api::event::cudaEventRecordWithFlags(event, stream, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventRecord_ptsz(event: cudaEvent_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaEventRecord_ptsz", || {
-        ::runtime::api::event::cudaEventRecord(event, stream)
+    ::trace::call!("cudaEventRecord_ptsz", (value event, value stream), {
+        ::runtime::entry_per_thread("cudaEventRecord_ptsz", || {
+            ::runtime::api::event::cudaEventRecord(event, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaEventSynchronize(event: cudaEvent_t) -> cudaError_t {
-    ::runtime::entry("cudaEventSynchronize", || ::runtime::api::event::cudaEventSynchronize(event))
+    ::trace::call!("cudaEventSynchronize", (value event), {
+        ::runtime::entry("cudaEventSynchronize", || ::runtime::api::event::cudaEventSynchronize(event))
+    })
 }
 
 unsafe extern "C" fn cudaExecutionCtxDestroy(ctx: cudaExecutionContext_t) -> cudaError_t {
-    ::runtime::entry("cudaExecutionCtxDestroy", || {
-        ::runtime::api::execution_context::cudaExecutionCtxDestroy(ctx)
+    ::trace::call!("cudaExecutionCtxDestroy", (value ctx), {
+        ::runtime::entry("cudaExecutionCtxDestroy", || {
+            ::runtime::api::execution_context::cudaExecutionCtxDestroy(ctx)
+        })
     })
 }
 
@@ -824,12 +1008,14 @@ unsafe extern "C" fn cudaExecutionCtxGetDevResource(
     resource: *mut cudaDevResource,
     type_: cudaDevResourceType,
 ) -> cudaError_t {
-    ::runtime::entry("cudaExecutionCtxGetDevResource", || {
-        ::runtime::api::execution_context::cudaExecutionCtxGetDevResource(
-            ctx,
-            unsafe { Out::new(resource, "resource") }?,
-            type_,
-        )
+    ::trace::call!("cudaExecutionCtxGetDevResource", (value ctx, value resource), {
+        ::runtime::entry("cudaExecutionCtxGetDevResource", || {
+            ::runtime::api::execution_context::cudaExecutionCtxGetDevResource(
+                ctx,
+                unsafe { Out::new(resource, "resource") }?,
+                type_,
+            )
+        })
     })
 }
 
@@ -837,11 +1023,13 @@ unsafe extern "C" fn cudaExecutionCtxGetDevice(
     device: *mut c_int,
     ctx: cudaExecutionContext_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaExecutionCtxGetDevice", || {
-        ::runtime::api::execution_context::cudaExecutionCtxGetDevice(
-            unsafe { Out::new(device, "device") }?,
-            ctx,
-        )
+    ::trace::call!("cudaExecutionCtxGetDevice", (out device, value ctx), {
+        ::runtime::entry("cudaExecutionCtxGetDevice", || {
+            ::runtime::api::execution_context::cudaExecutionCtxGetDevice(
+                unsafe { Out::new(device, "device") }?,
+                ctx,
+            )
+        })
     })
 }
 
@@ -849,8 +1037,10 @@ unsafe extern "C" fn cudaExecutionCtxGetId(
     ctx: cudaExecutionContext_t,
     ctxId: *mut c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::entry("cudaExecutionCtxGetId", || {
-        ::runtime::api::execution_context::cudaExecutionCtxGetId(ctx, unsafe { Out::new(ctxId, "ctxId") }?)
+    ::trace::call!("cudaExecutionCtxGetId", (value ctx, out ctxId), {
+        ::runtime::entry("cudaExecutionCtxGetId", || {
+            ::runtime::api::execution_context::cudaExecutionCtxGetId(ctx, unsafe { Out::new(ctxId, "ctxId") }?)
+        })
     })
 }
 
@@ -858,8 +1048,10 @@ unsafe extern "C" fn cudaExecutionCtxRecordEvent(
     ctx: cudaExecutionContext_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaExecutionCtxRecordEvent", || {
-        ::runtime::api::execution_context::cudaExecutionCtxRecordEvent(ctx, event)
+    ::trace::call!("cudaExecutionCtxRecordEvent", (value ctx, value event), {
+        ::runtime::entry("cudaExecutionCtxRecordEvent", || {
+            ::runtime::api::execution_context::cudaExecutionCtxRecordEvent(ctx, event)
+        })
     })
 }
 
@@ -869,19 +1061,23 @@ unsafe extern "C" fn cudaExecutionCtxStreamCreate(
     flags: c_uint,
     priority: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaExecutionCtxStreamCreate", || {
-        ::runtime::api::execution_context::cudaExecutionCtxStreamCreate(
-            unsafe { Out::new(phStream, "phStream") }?,
-            ctx,
-            flags,
-            priority,
-        )
+    ::trace::call!("cudaExecutionCtxStreamCreate", (out phStream, value ctx, value flags, value priority), {
+        ::runtime::entry("cudaExecutionCtxStreamCreate", || {
+            ::runtime::api::execution_context::cudaExecutionCtxStreamCreate(
+                unsafe { Out::new(phStream, "phStream") }?,
+                ctx,
+                flags,
+                priority,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaExecutionCtxSynchronize(ctx: cudaExecutionContext_t) -> cudaError_t {
-    ::runtime::entry("cudaExecutionCtxSynchronize", || {
-        ::runtime::api::execution_context::cudaExecutionCtxSynchronize(ctx)
+    ::trace::call!("cudaExecutionCtxSynchronize", (value ctx), {
+        ::runtime::entry("cudaExecutionCtxSynchronize", || {
+            ::runtime::api::execution_context::cudaExecutionCtxSynchronize(ctx)
+        })
     })
 }
 
@@ -889,8 +1085,10 @@ unsafe extern "C" fn cudaExecutionCtxWaitEvent(
     ctx: cudaExecutionContext_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaExecutionCtxWaitEvent", || {
-        ::runtime::api::execution_context::cudaExecutionCtxWaitEvent(ctx, event)
+    ::trace::call!("cudaExecutionCtxWaitEvent", (value ctx, value event), {
+        ::runtime::entry("cudaExecutionCtxWaitEvent", || {
+            ::runtime::api::execution_context::cudaExecutionCtxWaitEvent(ctx, event)
+        })
     })
 }
 
@@ -899,12 +1097,14 @@ unsafe extern "C" fn cudaExternalMemoryGetMappedBuffer(
     extMem: cudaExternalMemory_t,
     bufferDesc: *const cudaExternalMemoryBufferDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaExternalMemoryGetMappedBuffer", || {
-        ::runtime::api::external::cudaExternalMemoryGetMappedBuffer(
-            unsafe { Out::new(devPtr, "devPtr") }?,
-            extMem,
-            unsafe { borrow(bufferDesc, "bufferDesc") }?,
-        )
+    ::trace::call!("cudaExternalMemoryGetMappedBuffer", (out devPtr, value extMem, value bufferDesc), {
+        ::runtime::entry("cudaExternalMemoryGetMappedBuffer", || {
+            ::runtime::api::external::cudaExternalMemoryGetMappedBuffer(
+                unsafe { Out::new(devPtr, "devPtr") }?,
+                extMem,
+                unsafe { borrow(bufferDesc, "bufferDesc") }?,
+            )
+        })
     })
 }
 
@@ -913,40 +1113,54 @@ unsafe extern "C" fn cudaExternalMemoryGetMappedMipmappedArray(
     extMem: cudaExternalMemory_t,
     mipmapDesc: *const cudaExternalMemoryMipmappedArrayDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaExternalMemoryGetMappedMipmappedArray", || {
-        ::runtime::api::external::cudaExternalMemoryGetMappedMipmappedArray(
-            unsafe { Out::new(mipmap, "mipmap") }?,
-            extMem,
-            unsafe { borrow(mipmapDesc, "mipmapDesc") }?,
-        )
+    ::trace::call!("cudaExternalMemoryGetMappedMipmappedArray", (out mipmap, value extMem, value mipmapDesc), {
+        ::runtime::entry("cudaExternalMemoryGetMappedMipmappedArray", || {
+            ::runtime::api::external::cudaExternalMemoryGetMappedMipmappedArray(
+                unsafe { Out::new(mipmap, "mipmap") }?,
+                extMem,
+                unsafe { borrow(mipmapDesc, "mipmapDesc") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaFree(devPtr: *mut c_void) -> cudaError_t {
-    ::runtime::entry("cudaFree", || ::runtime::api::memory::cudaFree(devPtr))
+    ::trace::call!("cudaFree", (value devPtr), {
+        ::runtime::entry("cudaFree", || ::runtime::api::memory::cudaFree(devPtr))
+    })
 }
 
 unsafe extern "C" fn cudaFreeArray(array: cudaArray_t) -> cudaError_t {
-    ::runtime::entry("cudaFreeArray", || ::runtime::api::array::cudaFreeArray(array))
+    ::trace::call!("cudaFreeArray", (value array), {
+        ::runtime::entry("cudaFreeArray", || ::runtime::api::array::cudaFreeArray(array))
+    })
 }
 
 unsafe extern "C" fn cudaFreeAsync(devPtr: *mut c_void, hStream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaFreeAsync", || ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream))
+    ::trace::call!("cudaFreeAsync", (value devPtr, value hStream), {
+        ::runtime::entry("cudaFreeAsync", || ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream))
+    })
 }
 
 unsafe extern "C" fn cudaFreeAsync_ptsz(devPtr: *mut c_void, hStream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaFreeAsync_ptsz", || {
-        ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream)
+    ::trace::call!("cudaFreeAsync_ptsz", (value devPtr, value hStream), {
+        ::runtime::entry_per_thread("cudaFreeAsync_ptsz", || {
+            ::runtime::api::memory_pool::cudaFreeAsync(devPtr, hStream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaFreeHost(ptr: *mut c_void) -> cudaError_t {
-    ::runtime::entry("cudaFreeHost", || ::runtime::api::memory::cudaFreeHost(ptr))
+    ::trace::call!("cudaFreeHost", (value ptr), {
+        ::runtime::entry("cudaFreeHost", || ::runtime::api::memory::cudaFreeHost(ptr))
+    })
 }
 
 unsafe extern "C" fn cudaFreeMipmappedArray(mipmappedArray: cudaMipmappedArray_t) -> cudaError_t {
-    ::runtime::entry("cudaFreeMipmappedArray", || {
-        ::runtime::api::array::cudaFreeMipmappedArray(mipmappedArray)
+    ::trace::call!("cudaFreeMipmappedArray", (value mipmappedArray), {
+        ::runtime::entry("cudaFreeMipmappedArray", || {
+            ::runtime::api::array::cudaFreeMipmappedArray(mipmappedArray)
+        })
     })
 }
 
@@ -954,20 +1168,26 @@ unsafe extern "C" fn cudaFuncGetAttributes(
     attr: *mut cudaFuncAttributes,
     func: *const c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaFuncGetAttributes", || {
-        ::runtime::api::execution::cudaFuncGetAttributes_v13(unsafe { Out::new(attr, "attr") }?, func)
+    ::trace::call!("cudaFuncGetAttributes", (out attr, value func), {
+        ::runtime::entry("cudaFuncGetAttributes", || {
+            ::runtime::api::execution::cudaFuncGetAttributes_v13(unsafe { Out::new(attr, "attr") }?, func)
+        })
     })
 }
 
 unsafe extern "C" fn cudaFuncGetName(name: *mut *const c_char, func: *const c_void) -> cudaError_t {
-    ::runtime::entry("cudaFuncGetName", || {
-        ::runtime::api::execution::cudaFuncGetName(unsafe { Out::new(name, "name") }?, func)
+    ::trace::call!("cudaFuncGetName", (out name, value func), {
+        ::runtime::entry("cudaFuncGetName", || {
+            ::runtime::api::execution::cudaFuncGetName(unsafe { Out::new(name, "name") }?, func)
+        })
     })
 }
 
 unsafe extern "C" fn cudaFuncGetParamCount(func: *const c_void, paramCount: *mut usize) -> cudaError_t {
-    ::runtime::entry("cudaFuncGetParamCount", || {
-        ::runtime::api::execution::cudaFuncGetParamCount(func, unsafe { Out::new(paramCount, "paramCount") }?)
+    ::trace::call!("cudaFuncGetParamCount", (value func, out paramCount), {
+        ::runtime::entry("cudaFuncGetParamCount", || {
+            ::runtime::api::execution::cudaFuncGetParamCount(func, unsafe { Out::new(paramCount, "paramCount") }?)
+        })
     })
 }
 
@@ -977,13 +1197,15 @@ unsafe extern "C" fn cudaFuncGetParamInfo(
     paramOffset: *mut usize,
     paramSize: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaFuncGetParamInfo", || {
-        ::runtime::api::execution::cudaFuncGetParamInfo(
-            func,
-            paramIndex,
-            unsafe { Out::new(paramOffset, "paramOffset") }?,
-            unsafe { OptOut::new(paramSize) },
-        )
+    ::trace::call!("cudaFuncGetParamInfo", (value func, value paramIndex, out paramOffset, out paramSize), {
+        ::runtime::entry("cudaFuncGetParamInfo", || {
+            ::runtime::api::execution::cudaFuncGetParamInfo(
+                func,
+                paramIndex,
+                unsafe { Out::new(paramOffset, "paramOffset") }?,
+                unsafe { OptOut::new(paramSize) },
+            )
+        })
     })
 }
 
@@ -992,14 +1214,18 @@ unsafe extern "C" fn cudaFuncSetAttribute(
     attr: cudaFuncAttribute,
     value: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaFuncSetAttribute", || {
-        ::runtime::api::execution::cudaFuncSetAttribute(func, attr, value)
+    ::trace::call!("cudaFuncSetAttribute", (value func, value attr, value value), {
+        ::runtime::entry("cudaFuncSetAttribute", || {
+            ::runtime::api::execution::cudaFuncSetAttribute(func, attr, value)
+        })
     })
 }
 
 unsafe extern "C" fn cudaFuncSetCacheConfig(func: *const c_void, cacheConfig: cudaFuncCache) -> cudaError_t {
-    ::runtime::entry("cudaFuncSetCacheConfig", || {
-        ::runtime::api::execution::cudaFuncSetCacheConfig(func, cacheConfig)
+    ::trace::call!("cudaFuncSetCacheConfig", (value func, value cacheConfig), {
+        ::runtime::entry("cudaFuncSetCacheConfig", || {
+            ::runtime::api::execution::cudaFuncSetCacheConfig(func, cacheConfig)
+        })
     })
 }
 
@@ -1007,8 +1233,10 @@ unsafe extern "C" fn cudaFuncSetSharedMemConfig(
     func: *const c_void,
     config: cudaSharedMemConfig,
 ) -> cudaError_t {
-    ::runtime::entry("cudaFuncSetSharedMemConfig", || {
-        ::runtime::api::execution::cudaFuncSetSharedMemConfig(func, config)
+    ::trace::call!("cudaFuncSetSharedMemConfig", (value func, value config), {
+        ::runtime::entry("cudaFuncSetSharedMemConfig", || {
+            ::runtime::api::execution::cudaFuncSetSharedMemConfig(func, config)
+        })
     })
 }
 
@@ -1018,19 +1246,25 @@ unsafe extern "C" fn cudaGLGetDevices(
     cudaDeviceCount: c_uint,
     deviceList: cudaGLDeviceList,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGLGetDevices", || {
-        ::runtime::api::graphics::cudaGLGetDevices(
-            unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
-            unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
-            cudaDeviceCount,
-            deviceList,
-        )
+    ::trace::call!("cudaGLGetDevices", (
+        out pCudaDeviceCount, out pCudaDevices, value cudaDeviceCount, value deviceList
+    ), {
+        ::runtime::entry("cudaGLGetDevices", || {
+            ::runtime::api::graphics::cudaGLGetDevices(
+                unsafe { Out::new(pCudaDeviceCount, "pCudaDeviceCount") }?,
+                unsafe { Out::new(pCudaDevices, "pCudaDevices") }?,
+                cudaDeviceCount,
+                deviceList,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGLMapBufferObject(devPtr: *mut *mut c_void, bufObj: GLuint) -> cudaError_t {
-    ::runtime::entry("cudaGLMapBufferObject", || {
-        ::runtime::api::graphics::cudaGLMapBufferObject(unsafe { Out::new(devPtr, "devPtr") }?, bufObj)
+    ::trace::call!("cudaGLMapBufferObject", (out devPtr, value bufObj), {
+        ::runtime::entry("cudaGLMapBufferObject", || {
+            ::runtime::api::graphics::cudaGLMapBufferObject(unsafe { Out::new(devPtr, "devPtr") }?, bufObj)
+        })
     })
 }
 
@@ -1039,44 +1273,58 @@ unsafe extern "C" fn cudaGLMapBufferObjectAsync(
     bufObj: GLuint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGLMapBufferObjectAsync", || {
-        ::runtime::api::graphics::cudaGLMapBufferObjectAsync(
-            unsafe { Out::new(devPtr, "devPtr") }?,
-            bufObj,
-            stream,
-        )
+    ::trace::call!("cudaGLMapBufferObjectAsync", (out devPtr, value bufObj, value stream), {
+        ::runtime::entry("cudaGLMapBufferObjectAsync", || {
+            ::runtime::api::graphics::cudaGLMapBufferObjectAsync(
+                unsafe { Out::new(devPtr, "devPtr") }?,
+                bufObj,
+                stream,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGLRegisterBufferObject(bufObj: GLuint) -> cudaError_t {
-    ::runtime::entry("cudaGLRegisterBufferObject", || {
-        ::runtime::api::graphics::cudaGLRegisterBufferObject(bufObj)
+    ::trace::call!("cudaGLRegisterBufferObject", (value bufObj), {
+        ::runtime::entry("cudaGLRegisterBufferObject", || {
+            ::runtime::api::graphics::cudaGLRegisterBufferObject(bufObj)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGLSetBufferObjectMapFlags(bufObj: GLuint, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaGLSetBufferObjectMapFlags", || {
-        ::runtime::api::graphics::cudaGLSetBufferObjectMapFlags(bufObj, flags)
+    ::trace::call!("cudaGLSetBufferObjectMapFlags", (value bufObj, value flags), {
+        ::runtime::entry("cudaGLSetBufferObjectMapFlags", || {
+            ::runtime::api::graphics::cudaGLSetBufferObjectMapFlags(bufObj, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGLSetGLDevice(device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaGLSetGLDevice", || ::runtime::api::graphics::cudaGLSetGLDevice(device))
+    ::trace::call!("cudaGLSetGLDevice", (value device), {
+        ::runtime::entry("cudaGLSetGLDevice", || ::runtime::api::graphics::cudaGLSetGLDevice(device))
+    })
 }
 
 unsafe extern "C" fn cudaGLUnmapBufferObject(bufObj: GLuint) -> cudaError_t {
-    ::runtime::entry("cudaGLUnmapBufferObject", || ::runtime::api::graphics::cudaGLUnmapBufferObject(bufObj))
+    ::trace::call!("cudaGLUnmapBufferObject", (value bufObj), {
+        ::runtime::entry("cudaGLUnmapBufferObject", || ::runtime::api::graphics::cudaGLUnmapBufferObject(bufObj))
+    })
 }
 
 unsafe extern "C" fn cudaGLUnmapBufferObjectAsync(bufObj: GLuint, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaGLUnmapBufferObjectAsync", || {
-        ::runtime::api::graphics::cudaGLUnmapBufferObjectAsync(bufObj, stream)
+    ::trace::call!("cudaGLUnmapBufferObjectAsync", (value bufObj, value stream), {
+        ::runtime::entry("cudaGLUnmapBufferObjectAsync", || {
+            ::runtime::api::graphics::cudaGLUnmapBufferObjectAsync(bufObj, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGLUnregisterBufferObject(bufObj: GLuint) -> cudaError_t {
-    ::runtime::entry("cudaGLUnregisterBufferObject", || {
-        ::runtime::api::graphics::cudaGLUnregisterBufferObject(bufObj)
+    ::trace::call!("cudaGLUnregisterBufferObject", (value bufObj), {
+        ::runtime::entry("cudaGLUnregisterBufferObject", || {
+            ::runtime::api::graphics::cudaGLUnregisterBufferObject(bufObj)
+        })
     })
 }
 
@@ -1084,32 +1332,42 @@ unsafe extern "C" fn cudaGetChannelDesc(
     desc: *mut cudaChannelFormatDesc,
     array: cudaArray_const_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetChannelDesc", || {
-        ::runtime::api::array::cudaGetChannelDesc(unsafe { Out::new(desc, "desc") }?, array)
+    ::trace::call!("cudaGetChannelDesc", (out desc, value array), {
+        ::runtime::entry("cudaGetChannelDesc", || {
+            ::runtime::api::array::cudaGetChannelDesc(unsafe { Out::new(desc, "desc") }?, array)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetDevice(device: *mut c_int) -> cudaError_t {
-    ::runtime::entry("cudaGetDevice", || {
-        ::runtime::api::device::cudaGetDevice(unsafe { Out::new(device, "device") }?)
+    ::trace::call!("cudaGetDevice", (out device), {
+        ::runtime::entry("cudaGetDevice", || {
+            ::runtime::api::device::cudaGetDevice(unsafe { Out::new(device, "device") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetDeviceCount(count: *mut c_int) -> cudaError_t {
-    ::runtime::entry("cudaGetDeviceCount", || {
-        ::runtime::api::device::cudaGetDeviceCount(unsafe { Out::new(count, "count") }?)
+    ::trace::call!("cudaGetDeviceCount", (out count), {
+        ::runtime::entry("cudaGetDeviceCount", || {
+            ::runtime::api::device::cudaGetDeviceCount(unsafe { Out::new(count, "count") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetDeviceFlags(flags: *mut c_uint) -> cudaError_t {
-    ::runtime::entry("cudaGetDeviceFlags", || {
-        ::runtime::api::device::cudaGetDeviceFlags(unsafe { Out::new(flags, "flags") }?)
+    ::trace::call!("cudaGetDeviceFlags", (out flags), {
+        ::runtime::entry("cudaGetDeviceFlags", || {
+            ::runtime::api::device::cudaGetDeviceFlags(unsafe { Out::new(flags, "flags") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetDeviceProperties(prop: *mut cudaDeviceProp, device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaGetDeviceProperties", || {
-        ::runtime::api::properties::cudaGetDeviceProperties_v13(unsafe { Out::new(prop, "prop") }?, device)
+    ::trace::call!("cudaGetDeviceProperties", (out prop, value device), {
+        ::runtime::entry("cudaGetDeviceProperties", || {
+            ::runtime::api::properties::cudaGetDeviceProperties_v13(unsafe { Out::new(prop, "prop") }?, device)
+        })
     })
 }
 
@@ -1119,13 +1377,15 @@ unsafe extern "C" fn cudaGetDriverEntryPoint(
     flags: c_ulonglong,
     driverStatus: *mut cudaDriverEntryPointQueryResult,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetDriverEntryPoint", || {
-        ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v13(
-            symbol,
-            unsafe { Out::new(funcPtr, "funcPtr") }?,
-            flags,
-            unsafe { OptOut::new(driverStatus) },
-        )
+    ::trace::call!("cudaGetDriverEntryPoint", (text symbol, out funcPtr, value flags, out driverStatus), {
+        ::runtime::entry("cudaGetDriverEntryPoint", || {
+            ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v13(
+                symbol,
+                unsafe { Out::new(funcPtr, "funcPtr") }?,
+                flags,
+                unsafe { OptOut::new(driverStatus) },
+            )
+        })
     })
 }
 
@@ -1136,14 +1396,18 @@ unsafe extern "C" fn cudaGetDriverEntryPointByVersion(
     flags: c_ulonglong,
     driverStatus: *mut cudaDriverEntryPointQueryResult,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetDriverEntryPointByVersion", || {
-        ::runtime::api::driver_entry::cudaGetDriverEntryPointByVersion(
-            symbol,
-            unsafe { Out::new(funcPtr, "funcPtr") }?,
-            cudaVersion,
-            flags,
-            unsafe { OptOut::new(driverStatus) },
-        )
+    ::trace::call!("cudaGetDriverEntryPointByVersion", (
+        text symbol, out funcPtr, value cudaVersion, value flags, out driverStatus
+    ), {
+        ::runtime::entry("cudaGetDriverEntryPointByVersion", || {
+            ::runtime::api::driver_entry::cudaGetDriverEntryPointByVersion(
+                symbol,
+                unsafe { Out::new(funcPtr, "funcPtr") }?,
+                cudaVersion,
+                flags,
+                unsafe { OptOut::new(driverStatus) },
+            )
+        })
     })
 }
 
@@ -1154,14 +1418,18 @@ unsafe extern "C" fn cudaGetDriverEntryPointByVersion_ptsz(
     flags: c_ulonglong,
     driverStatus: *mut cudaDriverEntryPointQueryResult,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaGetDriverEntryPointByVersion_ptsz", || {
-        ::runtime::api::driver_entry::cudaGetDriverEntryPointByVersion(
-            symbol,
-            unsafe { Out::new(funcPtr, "funcPtr") }?,
-            cudaVersion,
-            flags,
-            unsafe { OptOut::new(driverStatus) },
-        )
+    ::trace::call!("cudaGetDriverEntryPointByVersion_ptsz", (
+        text symbol, out funcPtr, value cudaVersion, value flags, out driverStatus
+    ), {
+        ::runtime::entry_per_thread("cudaGetDriverEntryPointByVersion_ptsz", || {
+            ::runtime::api::driver_entry::cudaGetDriverEntryPointByVersion(
+                symbol,
+                unsafe { Out::new(funcPtr, "funcPtr") }?,
+                cudaVersion,
+                flags,
+                unsafe { OptOut::new(driverStatus) },
+            )
+        })
     })
 }
 
@@ -1171,25 +1439,31 @@ unsafe extern "C" fn cudaGetDriverEntryPoint_ptsz(
     flags: c_ulonglong,
     driverStatus: *mut cudaDriverEntryPointQueryResult,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaGetDriverEntryPoint_ptsz", || {
-        ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v13(
-            symbol,
-            unsafe { Out::new(funcPtr, "funcPtr") }?,
-            flags,
-            unsafe { OptOut::new(driverStatus) },
-        )
+    ::trace::call!("cudaGetDriverEntryPoint_ptsz", (text symbol, out funcPtr, value flags, out driverStatus), {
+        ::runtime::entry_per_thread("cudaGetDriverEntryPoint_ptsz", || {
+            ::runtime::api::driver_entry::cudaGetDriverEntryPoint_v13(
+                symbol,
+                unsafe { Out::new(funcPtr, "funcPtr") }?,
+                flags,
+                unsafe { OptOut::new(driverStatus) },
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetErrorName(error: cudaError_t) -> *const c_char {
-    ::runtime::entry_value("cudaGetErrorName", core::ptr::null(), || {
-        ::runtime::api::error::cudaGetErrorName(error)
+    ::trace::call_value!("cudaGetErrorName", (value error), {
+        ::runtime::entry_value("cudaGetErrorName", core::ptr::null(), || {
+            ::runtime::api::error::cudaGetErrorName(error)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetErrorString(error: cudaError_t) -> *const c_char {
-    ::runtime::entry_value("cudaGetErrorString", core::ptr::null(), || {
-        ::runtime::api::error::cudaGetErrorString(error)
+    ::trace::call_value!("cudaGetErrorString", (value error), {
+        ::runtime::entry_value("cudaGetErrorString", core::ptr::null(), || {
+            ::runtime::api::error::cudaGetErrorString(error)
+        })
     })
 }
 
@@ -1197,11 +1471,13 @@ unsafe extern "C" fn cudaGetExportTable(
     ppExportTable: *mut *const c_void,
     pExportTableId: *const cudaUUID_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetExportTable", || {
-        ::runtime::api::driver_entry::cudaGetExportTable(
-            unsafe { Out::new(ppExportTable, "ppExportTable") }?,
-            pExportTableId,
-        )
+    ::trace::call!("cudaGetExportTable", (out ppExportTable, value pExportTableId), {
+        ::runtime::entry("cudaGetExportTable", || {
+            ::runtime::api::driver_entry::cudaGetExportTable(
+                unsafe { Out::new(ppExportTable, "ppExportTable") }?,
+                pExportTableId,
+            )
+        })
     })
 }
 
@@ -1209,11 +1485,13 @@ unsafe extern "C" fn cudaGetFuncBySymbol(
     functionPtr: *mut cudaFunction_t,
     symbolPtr: *const c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetFuncBySymbol", || {
-        ::runtime::api::execution::cudaGetFuncBySymbol(
-            unsafe { Out::new(functionPtr, "functionPtr") }?,
-            symbolPtr,
-        )
+    ::trace::call!("cudaGetFuncBySymbol", (out functionPtr, value symbolPtr), {
+        ::runtime::entry("cudaGetFuncBySymbol", || {
+            ::runtime::api::execution::cudaGetFuncBySymbol(
+                unsafe { Out::new(functionPtr, "functionPtr") }?,
+                symbolPtr,
+            )
+        })
     })
 }
 
@@ -1221,17 +1499,21 @@ unsafe extern "C" fn cudaGetKernel(
     kernelPtr: *mut cudaKernel_t,
     entryFuncAddr: *const c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetKernel", || {
-        ::runtime::api::execution::cudaGetKernel(unsafe { Out::new(kernelPtr, "kernelPtr") }?, entryFuncAddr)
+    ::trace::call!("cudaGetKernel", (out kernelPtr, value entryFuncAddr), {
+        ::runtime::entry("cudaGetKernel", || {
+            ::runtime::api::execution::cudaGetKernel(unsafe { Out::new(kernelPtr, "kernelPtr") }?, entryFuncAddr)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetLastError() -> cudaError_t {
-    ::runtime::entry_value(
-        "cudaGetLastError",
-        cudaError_t::cudaErrorUnknown,
-        ::runtime::api::error::cudaGetLastError,
-    )
+    ::trace::call!("cudaGetLastError", (), {
+        ::runtime::entry_value(
+            "cudaGetLastError",
+            cudaError_t::cudaErrorUnknown,
+            ::runtime::api::error::cudaGetLastError,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaGetMipmappedArrayLevel(
@@ -1239,12 +1521,14 @@ unsafe extern "C" fn cudaGetMipmappedArrayLevel(
     mipmappedArray: cudaMipmappedArray_const_t,
     level: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetMipmappedArrayLevel", || {
-        ::runtime::api::array::cudaGetMipmappedArrayLevel(
-            unsafe { Out::new(levelArray, "levelArray") }?,
-            mipmappedArray,
-            level,
-        )
+    ::trace::call!("cudaGetMipmappedArrayLevel", (out levelArray, value mipmappedArray, value level), {
+        ::runtime::entry("cudaGetMipmappedArrayLevel", || {
+            ::runtime::api::array::cudaGetMipmappedArrayLevel(
+                unsafe { Out::new(levelArray, "levelArray") }?,
+                mipmappedArray,
+                level,
+            )
+        })
     })
 }
 
@@ -1252,23 +1536,29 @@ unsafe extern "C" fn cudaGetSurfaceObjectResourceDesc(
     pResDesc: *mut cudaResourceDesc,
     surfObject: cudaSurfaceObject_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetSurfaceObjectResourceDesc", || {
-        ::runtime::api::texture::cudaGetSurfaceObjectResourceDesc_v13(
-            unsafe { Out::new(pResDesc, "pResDesc") }?,
-            surfObject,
-        )
+    ::trace::call!("cudaGetSurfaceObjectResourceDesc", (value pResDesc, value surfObject), {
+        ::runtime::entry("cudaGetSurfaceObjectResourceDesc", || {
+            ::runtime::api::texture::cudaGetSurfaceObjectResourceDesc_v13(
+                unsafe { Out::new(pResDesc, "pResDesc") }?,
+                surfObject,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetSymbolAddress(devPtr: *mut *mut c_void, symbol: *const c_void) -> cudaError_t {
-    ::runtime::entry("cudaGetSymbolAddress", || {
-        ::runtime::api::symbol::cudaGetSymbolAddress(unsafe { Out::new(devPtr, "devPtr") }?, symbol)
+    ::trace::call!("cudaGetSymbolAddress", (out devPtr, value symbol), {
+        ::runtime::entry("cudaGetSymbolAddress", || {
+            ::runtime::api::symbol::cudaGetSymbolAddress(unsafe { Out::new(devPtr, "devPtr") }?, symbol)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGetSymbolSize(size: *mut usize, symbol: *const c_void) -> cudaError_t {
-    ::runtime::entry("cudaGetSymbolSize", || {
-        ::runtime::api::symbol::cudaGetSymbolSize(unsafe { Out::new(size, "size") }?, symbol)
+    ::trace::call!("cudaGetSymbolSize", (out size, value symbol), {
+        ::runtime::entry("cudaGetSymbolSize", || {
+            ::runtime::api::symbol::cudaGetSymbolSize(unsafe { Out::new(size, "size") }?, symbol)
+        })
     })
 }
 
@@ -1276,11 +1566,13 @@ unsafe extern "C" fn cudaGetTextureObjectResourceDesc(
     pResDesc: *mut cudaResourceDesc,
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetTextureObjectResourceDesc", || {
-        ::runtime::api::texture::cudaGetTextureObjectResourceDesc_v13(
-            unsafe { Out::new(pResDesc, "pResDesc") }?,
-            texObject,
-        )
+    ::trace::call!("cudaGetTextureObjectResourceDesc", (value pResDesc, value texObject), {
+        ::runtime::entry("cudaGetTextureObjectResourceDesc", || {
+            ::runtime::api::texture::cudaGetTextureObjectResourceDesc_v13(
+                unsafe { Out::new(pResDesc, "pResDesc") }?,
+                texObject,
+            )
+        })
     })
 }
 
@@ -1288,11 +1580,13 @@ unsafe extern "C" fn cudaGetTextureObjectResourceViewDesc(
     pResViewDesc: *mut cudaResourceViewDesc,
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetTextureObjectResourceViewDesc", || {
-        ::runtime::api::texture::cudaGetTextureObjectResourceViewDesc_v13(
-            unsafe { Out::new(pResViewDesc, "pResViewDesc") }?,
-            texObject,
-        )
+    ::trace::call!("cudaGetTextureObjectResourceViewDesc", (value pResViewDesc, value texObject), {
+        ::runtime::entry("cudaGetTextureObjectResourceViewDesc", || {
+            ::runtime::api::texture::cudaGetTextureObjectResourceViewDesc_v13(
+                unsafe { Out::new(pResViewDesc, "pResViewDesc") }?,
+                texObject,
+            )
+        })
     })
 }
 
@@ -1300,11 +1594,13 @@ unsafe extern "C" fn cudaGetTextureObjectTextureDesc(
     pTexDesc: *mut cudaTextureDesc,
     texObject: cudaTextureObject_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGetTextureObjectTextureDesc", || {
-        ::runtime::api::texture::cudaGetTextureObjectTextureDesc_v13(
-            unsafe { Out::new(pTexDesc, "pTexDesc") }?,
-            texObject,
-        )
+    ::trace::call!("cudaGetTextureObjectTextureDesc", (out pTexDesc, value texObject), {
+        ::runtime::entry("cudaGetTextureObjectTextureDesc", || {
+            ::runtime::api::texture::cudaGetTextureObjectTextureDesc_v13(
+                unsafe { Out::new(pTexDesc, "pTexDesc") }?,
+                texObject,
+            )
+        })
     })
 }
 
@@ -1315,14 +1611,18 @@ unsafe extern "C" fn cudaGraphAddChildGraphNode(
     numDependencies: usize,
     childGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddChildGraphNode", || {
-        ::runtime::api::graph_node::cudaGraphAddChildGraphNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            childGraph,
-        )
+    ::trace::call!("cudaGraphAddChildGraphNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value childGraph
+    ), {
+        ::runtime::entry("cudaGraphAddChildGraphNode", || {
+            ::runtime::api::graph_node::cudaGraphAddChildGraphNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                childGraph,
+            )
+        })
     })
 }
 
@@ -1333,8 +1633,12 @@ unsafe extern "C" fn cudaGraphAddDependencies(
     edgeData: *const cudaGraphEdgeData,
     numDependencies: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddDependencies", || {
-        ::runtime::api::graph::cudaGraphAddDependencies_v13(graph, from, to, edgeData, numDependencies)
+    ::trace::call!("cudaGraphAddDependencies", (
+        value graph, value from, value to, value edgeData, value numDependencies
+    ), {
+        ::runtime::entry("cudaGraphAddDependencies", || {
+            ::runtime::api::graph::cudaGraphAddDependencies_v13(graph, from, to, edgeData, numDependencies)
+        })
     })
 }
 
@@ -1344,13 +1648,17 @@ unsafe extern "C" fn cudaGraphAddEmptyNode(
     pDependencies: *const cudaGraphNode_t,
     numDependencies: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddEmptyNode", || {
-        ::runtime::api::graph_node::cudaGraphAddEmptyNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-        )
+    ::trace::call!("cudaGraphAddEmptyNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies
+    ), {
+        ::runtime::entry("cudaGraphAddEmptyNode", || {
+            ::runtime::api::graph_node::cudaGraphAddEmptyNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+            )
+        })
     })
 }
 
@@ -1361,14 +1669,18 @@ unsafe extern "C" fn cudaGraphAddEventRecordNode(
     numDependencies: usize,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddEventRecordNode", || {
-        ::runtime::api::graph_node::cudaGraphAddEventRecordNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            event,
-        )
+    ::trace::call!("cudaGraphAddEventRecordNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value event
+    ), {
+        ::runtime::entry("cudaGraphAddEventRecordNode", || {
+            ::runtime::api::graph_node::cudaGraphAddEventRecordNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                event,
+            )
+        })
     })
 }
 
@@ -1379,14 +1691,18 @@ unsafe extern "C" fn cudaGraphAddEventWaitNode(
     numDependencies: usize,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddEventWaitNode", || {
-        ::runtime::api::graph_node::cudaGraphAddEventWaitNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            event,
-        )
+    ::trace::call!("cudaGraphAddEventWaitNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value event
+    ), {
+        ::runtime::entry("cudaGraphAddEventWaitNode", || {
+            ::runtime::api::graph_node::cudaGraphAddEventWaitNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                event,
+            )
+        })
     })
 }
 
@@ -1397,14 +1713,18 @@ unsafe extern "C" fn cudaGraphAddExternalSemaphoresSignalNode(
     numDependencies: usize,
     nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddExternalSemaphoresSignalNode", || {
-        ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresSignalNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphAddExternalSemaphoresSignalNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
+    ), {
+        ::runtime::entry("cudaGraphAddExternalSemaphoresSignalNode", || {
+            ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresSignalNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1415,14 +1735,18 @@ unsafe extern "C" fn cudaGraphAddExternalSemaphoresWaitNode(
     numDependencies: usize,
     nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddExternalSemaphoresWaitNode", || {
-        ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresWaitNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphAddExternalSemaphoresWaitNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
+    ), {
+        ::runtime::entry("cudaGraphAddExternalSemaphoresWaitNode", || {
+            ::runtime::api::graph_semaphore::cudaGraphAddExternalSemaphoresWaitNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1433,14 +1757,18 @@ unsafe extern "C" fn cudaGraphAddHostNode(
     numDependencies: usize,
     pNodeParams: *const cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddHostNode", || {
-        ::runtime::api::graph_node::cudaGraphAddHostNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphAddHostNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value pNodeParams
+    ), {
+        ::runtime::entry("cudaGraphAddHostNode", || {
+            ::runtime::api::graph_node::cudaGraphAddHostNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1451,14 +1779,18 @@ unsafe extern "C" fn cudaGraphAddKernelNode(
     numDependencies: usize,
     pNodeParams: *const cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddKernelNode", || {
-        ::runtime::api::graph_node::cudaGraphAddKernelNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphAddKernelNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value pNodeParams
+    ), {
+        ::runtime::entry("cudaGraphAddKernelNode", || {
+            ::runtime::api::graph_node::cudaGraphAddKernelNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1469,14 +1801,18 @@ unsafe extern "C" fn cudaGraphAddMemAllocNode(
     numDependencies: usize,
     nodeParams: *mut cudaMemAllocNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemAllocNode", || {
-        ::runtime::api::graph_node::cudaGraphAddMemAllocNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            nodeParams,
-        )
+    ::trace::call!("cudaGraphAddMemAllocNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value nodeParams
+    ), {
+        ::runtime::entry("cudaGraphAddMemAllocNode", || {
+            ::runtime::api::graph_node::cudaGraphAddMemAllocNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                nodeParams,
+            )
+        })
     })
 }
 
@@ -1487,14 +1823,18 @@ unsafe extern "C" fn cudaGraphAddMemFreeNode(
     numDependencies: usize,
     dptr: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemFreeNode", || {
-        ::runtime::api::graph_node::cudaGraphAddMemFreeNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            dptr,
-        )
+    ::trace::call!("cudaGraphAddMemFreeNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value dptr
+    ), {
+        ::runtime::entry("cudaGraphAddMemFreeNode", || {
+            ::runtime::api::graph_node::cudaGraphAddMemFreeNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                dptr,
+            )
+        })
     })
 }
 
@@ -1508,17 +1848,21 @@ unsafe extern "C" fn cudaGraphAddMemcpyNode1D(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemcpyNode1D", || {
-        ::runtime::api::graph_node::cudaGraphAddMemcpyNode1D(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            dst,
-            src,
-            count,
-            kind,
-        )
+    ::trace::call!("cudaGraphAddMemcpyNode1D", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value dst, value src, value count, value kind
+    ), {
+        ::runtime::entry("cudaGraphAddMemcpyNode1D", || {
+            ::runtime::api::graph_node::cudaGraphAddMemcpyNode1D(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                dst,
+                src,
+                count,
+                kind,
+            )
+        })
     })
 }
 
@@ -1529,14 +1873,18 @@ unsafe extern "C" fn cudaGraphAddMemcpyNode(
     numDependencies: usize,
     pCopyParams: *const cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemcpyNode", || {
-        ::runtime::api::graph_node::cudaGraphAddMemcpyNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(pCopyParams, "pCopyParams") }?,
-        )
+    ::trace::call!("cudaGraphAddMemcpyNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value pCopyParams
+    ), {
+        ::runtime::entry("cudaGraphAddMemcpyNode", || {
+            ::runtime::api::graph_node::cudaGraphAddMemcpyNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(pCopyParams, "pCopyParams") }?,
+            )
+        })
     })
 }
 
@@ -1551,18 +1899,22 @@ unsafe extern "C" fn cudaGraphAddMemcpyNodeFromSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemcpyNodeFromSymbol", || {
-        ::runtime::api::graph_node::cudaGraphAddMemcpyNodeFromSymbol(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            dst,
-            symbol,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphAddMemcpyNodeFromSymbol", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value dst, value symbol, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphAddMemcpyNodeFromSymbol", || {
+            ::runtime::api::graph_node::cudaGraphAddMemcpyNodeFromSymbol(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                dst,
+                symbol,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -1577,18 +1929,22 @@ unsafe extern "C" fn cudaGraphAddMemcpyNodeToSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemcpyNodeToSymbol", || {
-        ::runtime::api::graph_node::cudaGraphAddMemcpyNodeToSymbol(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            symbol,
-            src,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphAddMemcpyNodeToSymbol", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value symbol, value src, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphAddMemcpyNodeToSymbol", || {
+            ::runtime::api::graph_node::cudaGraphAddMemcpyNodeToSymbol(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                symbol,
+                src,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -1599,14 +1955,18 @@ unsafe extern "C" fn cudaGraphAddMemsetNode(
     numDependencies: usize,
     pMemsetParams: *const cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddMemsetNode", || {
-        ::runtime::api::graph_node::cudaGraphAddMemsetNode(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            numDependencies,
-            unsafe { borrow(pMemsetParams, "pMemsetParams") }?,
-        )
+    ::trace::call!("cudaGraphAddMemsetNode", (
+        out pGraphNode, value graph, value pDependencies, value numDependencies, value pMemsetParams
+    ), {
+        ::runtime::entry("cudaGraphAddMemsetNode", || {
+            ::runtime::api::graph_node::cudaGraphAddMemsetNode(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                numDependencies,
+                unsafe { borrow(pMemsetParams, "pMemsetParams") }?,
+            )
+        })
     })
 }
 
@@ -1618,15 +1978,19 @@ unsafe extern "C" fn cudaGraphAddNode(
     numDependencies: usize,
     nodeParams: *mut cudaGraphNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphAddNode", || {
-        ::runtime::api::graph_node::cudaGraphAddNode_v13(
-            unsafe { Out::new(pGraphNode, "pGraphNode") }?,
-            graph,
-            pDependencies,
-            dependencyData,
-            numDependencies,
-            nodeParams,
-        )
+    ::trace::call!("cudaGraphAddNode", (
+        out pGraphNode, value graph, value pDependencies, value dependencyData, value numDependencies, value nodeParams
+    ), {
+        ::runtime::entry("cudaGraphAddNode", || {
+            ::runtime::api::graph_node::cudaGraphAddNode_v13(
+                unsafe { Out::new(pGraphNode, "pGraphNode") }?,
+                graph,
+                pDependencies,
+                dependencyData,
+                numDependencies,
+                nodeParams,
+            )
+        })
     })
 }
 
@@ -1634,11 +1998,13 @@ unsafe extern "C" fn cudaGraphChildGraphNodeGetGraph(
     node: cudaGraphNode_t,
     pGraph: *mut cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphChildGraphNodeGetGraph", || {
-        ::runtime::api::graph_node::cudaGraphChildGraphNodeGetGraph(
-            node,
-            unsafe { Out::new(pGraph, "pGraph") }?,
-        )
+    ::trace::call!("cudaGraphChildGraphNodeGetGraph", (value node, out pGraph), {
+        ::runtime::entry("cudaGraphChildGraphNodeGetGraph", || {
+            ::runtime::api::graph_node::cudaGraphChildGraphNodeGetGraph(
+                node,
+                unsafe { Out::new(pGraph, "pGraph") }?,
+            )
+        })
     })
 }
 
@@ -1646,8 +2012,10 @@ unsafe extern "C" fn cudaGraphClone(
     pGraphClone: *mut cudaGraph_t,
     originalGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphClone", || {
-        ::runtime::api::graph::cudaGraphClone(unsafe { Out::new(pGraphClone, "pGraphClone") }?, originalGraph)
+    ::trace::call!("cudaGraphClone", (out pGraphClone, value originalGraph), {
+        ::runtime::entry("cudaGraphClone", || {
+            ::runtime::api::graph::cudaGraphClone(unsafe { Out::new(pGraphClone, "pGraphClone") }?, originalGraph)
+        })
     })
 }
 
@@ -1657,13 +2025,15 @@ unsafe extern "C" fn cudaGraphConditionalHandleCreate(
     defaultLaunchValue: c_uint,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphConditionalHandleCreate", || {
-        ::runtime::api::graph::cudaGraphConditionalHandleCreate(
-            unsafe { Out::new(pHandle_out, "pHandle_out") }?,
-            graph,
-            defaultLaunchValue,
-            flags,
-        )
+    ::trace::call!("cudaGraphConditionalHandleCreate", (out pHandle_out, value graph, value defaultLaunchValue, value flags), {
+        ::runtime::entry("cudaGraphConditionalHandleCreate", || {
+            ::runtime::api::graph::cudaGraphConditionalHandleCreate(
+                unsafe { Out::new(pHandle_out, "pHandle_out") }?,
+                graph,
+                defaultLaunchValue,
+                flags,
+            )
+        })
     })
 }
 
@@ -1674,20 +2044,26 @@ unsafe extern "C" fn cudaGraphConditionalHandleCreate_v2(
     defaultLaunchValue: c_uint,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphConditionalHandleCreate_v2", || {
-        ::runtime::api::graph::cudaGraphConditionalHandleCreate_v2(
-            unsafe { Out::new(pHandle_out, "pHandle_out") }?,
-            graph,
-            ctx,
-            defaultLaunchValue,
-            flags,
-        )
+    ::trace::call!("cudaGraphConditionalHandleCreate_v2", (
+        out pHandle_out, value graph, value ctx, value defaultLaunchValue, value flags
+    ), {
+        ::runtime::entry("cudaGraphConditionalHandleCreate_v2", || {
+            ::runtime::api::graph::cudaGraphConditionalHandleCreate_v2(
+                unsafe { Out::new(pHandle_out, "pHandle_out") }?,
+                graph,
+                ctx,
+                defaultLaunchValue,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphCreate(pGraph: *mut cudaGraph_t, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaGraphCreate", || {
-        ::runtime::api::graph::cudaGraphCreate(unsafe { Out::new(pGraph, "pGraph") }?, flags)
+    ::trace::call!("cudaGraphCreate", (out pGraph, value flags), {
+        ::runtime::entry("cudaGraphCreate", || {
+            ::runtime::api::graph::cudaGraphCreate(unsafe { Out::new(pGraph, "pGraph") }?, flags)
+        })
     })
 }
 
@@ -1696,28 +2072,36 @@ unsafe extern "C" fn cudaGraphDebugDotPrint(
     path: *const c_char,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphDebugDotPrint", || {
-        ::runtime::api::graph::cudaGraphDebugDotPrint(graph, path, flags)
+    ::trace::call!("cudaGraphDebugDotPrint", (value graph, text path, value flags), {
+        ::runtime::entry("cudaGraphDebugDotPrint", || {
+            ::runtime::api::graph::cudaGraphDebugDotPrint(graph, path, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphDestroy(graph: cudaGraph_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphDestroy", || ::runtime::api::graph::cudaGraphDestroy(graph))
+    ::trace::call!("cudaGraphDestroy", (value graph), {
+        ::runtime::entry("cudaGraphDestroy", || ::runtime::api::graph::cudaGraphDestroy(graph))
+    })
 }
 
 unsafe extern "C" fn cudaGraphDestroyNode(node: cudaGraphNode_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphDestroyNode", || ::runtime::api::graph::cudaGraphDestroyNode(node))
+    ::trace::call!("cudaGraphDestroyNode", (value node), {
+        ::runtime::entry("cudaGraphDestroyNode", || ::runtime::api::graph::cudaGraphDestroyNode(node))
+    })
 }
 
 unsafe extern "C" fn cudaGraphEventRecordNodeGetEvent(
     node: cudaGraphNode_t,
     event_out: *mut cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphEventRecordNodeGetEvent", || {
-        ::runtime::api::graph_node::cudaGraphEventRecordNodeGetEvent(
-            node,
-            unsafe { Out::new(event_out, "event_out") }?,
-        )
+    ::trace::call!("cudaGraphEventRecordNodeGetEvent", (value node, out event_out), {
+        ::runtime::entry("cudaGraphEventRecordNodeGetEvent", || {
+            ::runtime::api::graph_node::cudaGraphEventRecordNodeGetEvent(
+                node,
+                unsafe { Out::new(event_out, "event_out") }?,
+            )
+        })
     })
 }
 
@@ -1725,8 +2109,10 @@ unsafe extern "C" fn cudaGraphEventRecordNodeSetEvent(
     node: cudaGraphNode_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphEventRecordNodeSetEvent", || {
-        ::runtime::api::graph_node::cudaGraphEventRecordNodeSetEvent(node, event)
+    ::trace::call!("cudaGraphEventRecordNodeSetEvent", (value node, value event), {
+        ::runtime::entry("cudaGraphEventRecordNodeSetEvent", || {
+            ::runtime::api::graph_node::cudaGraphEventRecordNodeSetEvent(node, event)
+        })
     })
 }
 
@@ -1734,11 +2120,13 @@ unsafe extern "C" fn cudaGraphEventWaitNodeGetEvent(
     node: cudaGraphNode_t,
     event_out: *mut cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphEventWaitNodeGetEvent", || {
-        ::runtime::api::graph_node::cudaGraphEventWaitNodeGetEvent(
-            node,
-            unsafe { Out::new(event_out, "event_out") }?,
-        )
+    ::trace::call!("cudaGraphEventWaitNodeGetEvent", (value node, out event_out), {
+        ::runtime::entry("cudaGraphEventWaitNodeGetEvent", || {
+            ::runtime::api::graph_node::cudaGraphEventWaitNodeGetEvent(
+                node,
+                unsafe { Out::new(event_out, "event_out") }?,
+            )
+        })
     })
 }
 
@@ -1746,8 +2134,10 @@ unsafe extern "C" fn cudaGraphEventWaitNodeSetEvent(
     node: cudaGraphNode_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphEventWaitNodeSetEvent", || {
-        ::runtime::api::graph_node::cudaGraphEventWaitNodeSetEvent(node, event)
+    ::trace::call!("cudaGraphEventWaitNodeSetEvent", (value node, value event), {
+        ::runtime::entry("cudaGraphEventWaitNodeSetEvent", || {
+            ::runtime::api::graph_node::cudaGraphEventWaitNodeSetEvent(node, event)
+        })
     })
 }
 
@@ -1756,13 +2146,17 @@ unsafe extern "C" fn cudaGraphExecChildGraphNodeSetParams(
     node: cudaGraphNode_t,
     childGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecChildGraphNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphExecChildGraphNodeSetParams(hGraphExec, node, childGraph)
+    ::trace::call!("cudaGraphExecChildGraphNodeSetParams", (value hGraphExec, value node, value childGraph), {
+        ::runtime::entry("cudaGraphExecChildGraphNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphExecChildGraphNodeSetParams(hGraphExec, node, childGraph)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphExecDestroy(graphExec: cudaGraphExec_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecDestroy", || ::runtime::api::graph::cudaGraphExecDestroy(graphExec))
+    ::trace::call!("cudaGraphExecDestroy", (value graphExec), {
+        ::runtime::entry("cudaGraphExecDestroy", || ::runtime::api::graph::cudaGraphExecDestroy(graphExec))
+    })
 }
 
 unsafe extern "C" fn cudaGraphExecEventRecordNodeSetEvent(
@@ -1770,8 +2164,10 @@ unsafe extern "C" fn cudaGraphExecEventRecordNodeSetEvent(
     hNode: cudaGraphNode_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecEventRecordNodeSetEvent", || {
-        ::runtime::api::graph_node::cudaGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event)
+    ::trace::call!("cudaGraphExecEventRecordNodeSetEvent", (value hGraphExec, value hNode, value event), {
+        ::runtime::entry("cudaGraphExecEventRecordNodeSetEvent", || {
+            ::runtime::api::graph_node::cudaGraphExecEventRecordNodeSetEvent(hGraphExec, hNode, event)
+        })
     })
 }
 
@@ -1780,8 +2176,10 @@ unsafe extern "C" fn cudaGraphExecEventWaitNodeSetEvent(
     hNode: cudaGraphNode_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecEventWaitNodeSetEvent", || {
-        ::runtime::api::graph_node::cudaGraphExecEventWaitNodeSetEvent(hGraphExec, hNode, event)
+    ::trace::call!("cudaGraphExecEventWaitNodeSetEvent", (value hGraphExec, value hNode, value event), {
+        ::runtime::entry("cudaGraphExecEventWaitNodeSetEvent", || {
+            ::runtime::api::graph_node::cudaGraphExecEventWaitNodeSetEvent(hGraphExec, hNode, event)
+        })
     })
 }
 
@@ -1790,12 +2188,14 @@ unsafe extern "C" fn cudaGraphExecExternalSemaphoresSignalNodeSetParams(
     hNode: cudaGraphNode_t,
     nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecExternalSemaphoresSignalNodeSetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresSignalNodeSetParams(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecExternalSemaphoresSignalNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
+        ::runtime::entry("cudaGraphExecExternalSemaphoresSignalNodeSetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresSignalNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1804,12 +2204,14 @@ unsafe extern "C" fn cudaGraphExecExternalSemaphoresWaitNodeSetParams(
     hNode: cudaGraphNode_t,
     nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecExternalSemaphoresWaitNodeSetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresWaitNodeSetParams(
-            hGraphExec,
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecExternalSemaphoresWaitNodeSetParams", (value hGraphExec, value hNode, value nodeParams), {
+        ::runtime::entry("cudaGraphExecExternalSemaphoresWaitNodeSetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExecExternalSemaphoresWaitNodeSetParams(
+                hGraphExec,
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1817,14 +2219,18 @@ unsafe extern "C" fn cudaGraphExecGetFlags(
     graphExec: cudaGraphExec_t,
     flags: *mut c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecGetFlags", || {
-        ::runtime::api::graph::cudaGraphExecGetFlags(graphExec, unsafe { Out::new(flags, "flags") }?)
+    ::trace::call!("cudaGraphExecGetFlags", (value graphExec, out flags), {
+        ::runtime::entry("cudaGraphExecGetFlags", || {
+            ::runtime::api::graph::cudaGraphExecGetFlags(graphExec, unsafe { Out::new(flags, "flags") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphExecGetId(hGraphExec: cudaGraphExec_t, graphID: *mut c_uint) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecGetId", || {
-        ::runtime::api::graph::cudaGraphExecGetId(hGraphExec, unsafe { Out::new(graphID, "graphID") }?)
+    ::trace::call!("cudaGraphExecGetId", (value hGraphExec, out graphID), {
+        ::runtime::entry("cudaGraphExecGetId", || {
+            ::runtime::api::graph::cudaGraphExecGetId(hGraphExec, unsafe { Out::new(graphID, "graphID") }?)
+        })
     })
 }
 
@@ -1833,12 +2239,14 @@ unsafe extern "C" fn cudaGraphExecHostNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecHostNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphExecHostNodeSetParams(
-            hGraphExec,
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecHostNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphExecHostNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphExecHostNodeSetParams(
+                hGraphExec,
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1847,12 +2255,14 @@ unsafe extern "C" fn cudaGraphExecKernelNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecKernelNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphExecKernelNodeSetParams(
-            hGraphExec,
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecKernelNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphExecKernelNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphExecKernelNodeSetParams(
+                hGraphExec,
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1864,15 +2274,19 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams1D(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecMemcpyNodeSetParams1D", || {
-        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams1D(
-            hGraphExec,
-            node,
-            dst,
-            src,
-            count,
-            kind,
-        )
+    ::trace::call!("cudaGraphExecMemcpyNodeSetParams1D", (
+        value hGraphExec, value node, value dst, value src, value count, value kind
+    ), {
+        ::runtime::entry("cudaGraphExecMemcpyNodeSetParams1D", || {
+            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams1D(
+                hGraphExec,
+                node,
+                dst,
+                src,
+                count,
+                kind,
+            )
+        })
     })
 }
 
@@ -1881,12 +2295,14 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecMemcpyNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams(
-            hGraphExec,
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecMemcpyNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphExecMemcpyNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParams(
+                hGraphExec,
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1899,16 +2315,20 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsFromSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsFromSymbol", || {
-        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsFromSymbol(
-            hGraphExec,
-            node,
-            dst,
-            symbol,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphExecMemcpyNodeSetParamsFromSymbol", (
+        value hGraphExec, value node, value dst, value symbol, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsFromSymbol", || {
+            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsFromSymbol(
+                hGraphExec,
+                node,
+                dst,
+                symbol,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -1921,16 +2341,20 @@ unsafe extern "C" fn cudaGraphExecMemcpyNodeSetParamsToSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsToSymbol", || {
-        ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsToSymbol(
-            hGraphExec,
-            node,
-            symbol,
-            src,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphExecMemcpyNodeSetParamsToSymbol", (
+        value hGraphExec, value node, value symbol, value src, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphExecMemcpyNodeSetParamsToSymbol", || {
+            ::runtime::api::graph_node::cudaGraphExecMemcpyNodeSetParamsToSymbol(
+                hGraphExec,
+                node,
+                symbol,
+                src,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -1939,12 +2363,14 @@ unsafe extern "C" fn cudaGraphExecMemsetNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecMemsetNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphExecMemsetNodeSetParams(
-            hGraphExec,
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExecMemsetNodeSetParams", (value hGraphExec, value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphExecMemsetNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphExecMemsetNodeSetParams(
+                hGraphExec,
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -1953,8 +2379,10 @@ unsafe extern "C" fn cudaGraphExecNodeSetParams(
     node: cudaGraphNode_t,
     nodeParams: *mut cudaGraphNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphExecNodeSetParams(graphExec, node, nodeParams)
+    ::trace::call!("cudaGraphExecNodeSetParams", (value graphExec, value node, value nodeParams), {
+        ::runtime::entry("cudaGraphExecNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphExecNodeSetParams(graphExec, node, nodeParams)
+        })
     })
 }
 
@@ -1963,12 +2391,14 @@ unsafe extern "C" fn cudaGraphExecUpdate(
     hGraph: cudaGraph_t,
     resultInfo: *mut cudaGraphExecUpdateResultInfo,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExecUpdate", || {
-        ::runtime::api::graph::cudaGraphExecUpdate_v13(
-            hGraphExec,
-            hGraph,
-            unsafe { Out::new(resultInfo, "resultInfo") }?,
-        )
+    ::trace::call!("cudaGraphExecUpdate", (value hGraphExec, value hGraph, out resultInfo), {
+        ::runtime::entry("cudaGraphExecUpdate", || {
+            ::runtime::api::graph::cudaGraphExecUpdate_v13(
+                hGraphExec,
+                hGraph,
+                unsafe { Out::new(resultInfo, "resultInfo") }?,
+            )
+        })
     })
 }
 
@@ -1976,11 +2406,13 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeGetParams(
     hNode: cudaGraphNode_t,
     params_out: *mut cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeGetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeGetParams(
-            hNode,
-            unsafe { Out::new(params_out, "params_out") }?,
-        )
+    ::trace::call!("cudaGraphExternalSemaphoresSignalNodeGetParams", (value hNode, value params_out), {
+        ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeGetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeGetParams(
+                hNode,
+                unsafe { Out::new(params_out, "params_out") }?,
+            )
+        })
     })
 }
 
@@ -1988,11 +2420,13 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresSignalNodeSetParams(
     hNode: cudaGraphNode_t,
     nodeParams: *const cudaExternalSemaphoreSignalNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeSetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeSetParams(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExternalSemaphoresSignalNodeSetParams", (value hNode, value nodeParams), {
+        ::runtime::entry("cudaGraphExternalSemaphoresSignalNodeSetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresSignalNodeSetParams(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2000,11 +2434,13 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeGetParams(
     hNode: cudaGraphNode_t,
     params_out: *mut cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeGetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeGetParams(
-            hNode,
-            unsafe { Out::new(params_out, "params_out") }?,
-        )
+    ::trace::call!("cudaGraphExternalSemaphoresWaitNodeGetParams", (value hNode, value params_out), {
+        ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeGetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeGetParams(
+                hNode,
+                unsafe { Out::new(params_out, "params_out") }?,
+            )
+        })
     })
 }
 
@@ -2012,11 +2448,13 @@ unsafe extern "C" fn cudaGraphExternalSemaphoresWaitNodeSetParams(
     hNode: cudaGraphNode_t,
     nodeParams: *const cudaExternalSemaphoreWaitNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeSetParams", || {
-        ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeSetParams(
-            hNode,
-            unsafe { borrow(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphExternalSemaphoresWaitNodeSetParams", (value hNode, value nodeParams), {
+        ::runtime::entry("cudaGraphExternalSemaphoresWaitNodeSetParams", || {
+            ::runtime::api::graph_semaphore::cudaGraphExternalSemaphoresWaitNodeSetParams(
+                hNode,
+                unsafe { borrow(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2027,14 +2465,18 @@ unsafe extern "C" fn cudaGraphGetEdges(
     edgeData: *mut cudaGraphEdgeData,
     numEdges: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphGetEdges", || {
-        ::runtime::api::graph::cudaGraphGetEdges_v13(graph, from, to, edgeData, numEdges)
+    ::trace::call!("cudaGraphGetEdges", (value graph, value from, value to, value edgeData, value numEdges), {
+        ::runtime::entry("cudaGraphGetEdges", || {
+            ::runtime::api::graph::cudaGraphGetEdges_v13(graph, from, to, edgeData, numEdges)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphGetId(hGraph: cudaGraph_t, graphID: *mut c_uint) -> cudaError_t {
-    ::runtime::entry("cudaGraphGetId", || {
-        ::runtime::api::graph::cudaGraphGetId(hGraph, unsafe { Out::new(graphID, "graphID") }?)
+    ::trace::call!("cudaGraphGetId", (value hGraph, out graphID), {
+        ::runtime::entry("cudaGraphGetId", || {
+            ::runtime::api::graph::cudaGraphGetId(hGraph, unsafe { Out::new(graphID, "graphID") }?)
+        })
     })
 }
 
@@ -2043,7 +2485,9 @@ unsafe extern "C" fn cudaGraphGetNodes(
     nodes: *mut cudaGraphNode_t,
     numNodes: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphGetNodes", || ::runtime::api::graph::cudaGraphGetNodes(graph, nodes, numNodes))
+    ::trace::call!("cudaGraphGetNodes", (value graph, value nodes, value numNodes), {
+        ::runtime::entry("cudaGraphGetNodes", || ::runtime::api::graph::cudaGraphGetNodes(graph, nodes, numNodes))
+    })
 }
 
 unsafe extern "C" fn cudaGraphGetRootNodes(
@@ -2051,8 +2495,10 @@ unsafe extern "C" fn cudaGraphGetRootNodes(
     pRootNodes: *mut cudaGraphNode_t,
     pNumRootNodes: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphGetRootNodes", || {
-        ::runtime::api::graph::cudaGraphGetRootNodes(graph, pRootNodes, pNumRootNodes)
+    ::trace::call!("cudaGraphGetRootNodes", (value graph, value pRootNodes, value pNumRootNodes), {
+        ::runtime::entry("cudaGraphGetRootNodes", || {
+            ::runtime::api::graph::cudaGraphGetRootNodes(graph, pRootNodes, pNumRootNodes)
+        })
     })
 }
 
@@ -2060,11 +2506,13 @@ unsafe extern "C" fn cudaGraphHostNodeGetParams(
     node: cudaGraphNode_t,
     pNodeParams: *mut cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphHostNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphHostNodeGetParams(
-            node,
-            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphHostNodeGetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphHostNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphHostNodeGetParams(
+                node,
+                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2072,11 +2520,13 @@ unsafe extern "C" fn cudaGraphHostNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaHostNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphHostNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphHostNodeSetParams(
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphHostNodeSetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphHostNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphHostNodeSetParams(
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2085,12 +2535,14 @@ unsafe extern "C" fn cudaGraphInstantiate(
     graph: cudaGraph_t,
     flags: c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphInstantiate", || {
-        ::runtime::api::graph::cudaGraphInstantiate_v13(
-            unsafe { Out::new(pGraphExec, "pGraphExec") }?,
-            graph,
-            flags,
-        )
+    ::trace::call!("cudaGraphInstantiate", (out pGraphExec, value graph, value flags), {
+        ::runtime::entry("cudaGraphInstantiate", || {
+            ::runtime::api::graph::cudaGraphInstantiate_v13(
+                unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+                graph,
+                flags,
+            )
+        })
     })
 }
 
@@ -2099,12 +2551,14 @@ unsafe extern "C" fn cudaGraphInstantiateWithFlags(
     graph: cudaGraph_t,
     flags: c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphInstantiateWithFlags", || {
-        ::runtime::api::graph::cudaGraphInstantiateWithFlags(
-            unsafe { Out::new(pGraphExec, "pGraphExec") }?,
-            graph,
-            flags,
-        )
+    ::trace::call!("cudaGraphInstantiateWithFlags", (out pGraphExec, value graph, value flags), {
+        ::runtime::entry("cudaGraphInstantiateWithFlags", || {
+            ::runtime::api::graph::cudaGraphInstantiateWithFlags(
+                unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+                graph,
+                flags,
+            )
+        })
     })
 }
 
@@ -2113,12 +2567,14 @@ unsafe extern "C" fn cudaGraphInstantiateWithParams(
     graph: cudaGraph_t,
     instantiateParams: *mut cudaGraphInstantiateParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphInstantiateWithParams", || {
-        ::runtime::api::graph::cudaGraphInstantiateWithParams(
-            unsafe { Out::new(pGraphExec, "pGraphExec") }?,
-            graph,
-            instantiateParams,
-        )
+    ::trace::call!("cudaGraphInstantiateWithParams", (out pGraphExec, value graph, value instantiateParams), {
+        ::runtime::entry("cudaGraphInstantiateWithParams", || {
+            ::runtime::api::graph::cudaGraphInstantiateWithParams(
+                unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+                graph,
+                instantiateParams,
+            )
+        })
     })
 }
 
@@ -2127,12 +2583,14 @@ unsafe extern "C" fn cudaGraphInstantiateWithParams_ptsz(
     graph: cudaGraph_t,
     instantiateParams: *mut cudaGraphInstantiateParams,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaGraphInstantiateWithParams_ptsz", || {
-        ::runtime::api::graph::cudaGraphInstantiateWithParams(
-            unsafe { Out::new(pGraphExec, "pGraphExec") }?,
-            graph,
-            instantiateParams,
-        )
+    ::trace::call!("cudaGraphInstantiateWithParams_ptsz", (out pGraphExec, value graph, value instantiateParams), {
+        ::runtime::entry_per_thread("cudaGraphInstantiateWithParams_ptsz", || {
+            ::runtime::api::graph::cudaGraphInstantiateWithParams(
+                unsafe { Out::new(pGraphExec, "pGraphExec") }?,
+                graph,
+                instantiateParams,
+            )
+        })
     })
 }
 
@@ -2140,8 +2598,10 @@ unsafe extern "C" fn cudaGraphKernelNodeCopyAttributes(
     hDst: cudaGraphNode_t,
     hSrc: cudaGraphNode_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphKernelNodeCopyAttributes", || {
-        ::runtime::api::graph_node::cudaGraphKernelNodeCopyAttributes_v13(hDst, hSrc)
+    ::trace::call!("cudaGraphKernelNodeCopyAttributes", (value hDst, value hSrc), {
+        ::runtime::entry("cudaGraphKernelNodeCopyAttributes", || {
+            ::runtime::api::graph_node::cudaGraphKernelNodeCopyAttributes_v13(hDst, hSrc)
+        })
     })
 }
 
@@ -2150,12 +2610,14 @@ unsafe extern "C" fn cudaGraphKernelNodeGetAttribute(
     attr: cudaLaunchAttributeID,
     value_out: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphKernelNodeGetAttribute", || {
-        ::runtime::api::graph_node::cudaGraphKernelNodeGetAttribute(
-            hNode,
-            attr,
-            unsafe { Out::new(value_out, "value_out") }?,
-        )
+    ::trace::call!("cudaGraphKernelNodeGetAttribute", (value hNode, value attr, value value_out), {
+        ::runtime::entry("cudaGraphKernelNodeGetAttribute", || {
+            ::runtime::api::graph_node::cudaGraphKernelNodeGetAttribute(
+                hNode,
+                attr,
+                unsafe { Out::new(value_out, "value_out") }?,
+            )
+        })
     })
 }
 
@@ -2163,11 +2625,13 @@ unsafe extern "C" fn cudaGraphKernelNodeGetParams(
     node: cudaGraphNode_t,
     pNodeParams: *mut cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphKernelNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphKernelNodeGetParams(
-            node,
-            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphKernelNodeGetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphKernelNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphKernelNodeGetParams(
+                node,
+                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2176,12 +2640,14 @@ unsafe extern "C" fn cudaGraphKernelNodeSetAttribute(
     attr: cudaLaunchAttributeID,
     value: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphKernelNodeSetAttribute", || {
-        ::runtime::api::graph_node::cudaGraphKernelNodeSetAttribute(
-            hNode,
-            attr,
-            unsafe { borrow(value, "value") }?,
-        )
+    ::trace::call!("cudaGraphKernelNodeSetAttribute", (value hNode, value attr, value value), {
+        ::runtime::entry("cudaGraphKernelNodeSetAttribute", || {
+            ::runtime::api::graph_node::cudaGraphKernelNodeSetAttribute(
+                hNode,
+                attr,
+                unsafe { borrow(value, "value") }?,
+            )
+        })
     })
 }
 
@@ -2189,21 +2655,27 @@ unsafe extern "C" fn cudaGraphKernelNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaKernelNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphKernelNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphKernelNodeSetParams(
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphKernelNodeSetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphKernelNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphKernelNodeSetParams(
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphLaunch(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphLaunch", || ::runtime::api::graph::cudaGraphLaunch(graphExec, stream))
+    ::trace::call!("cudaGraphLaunch", (value graphExec, value stream), {
+        ::runtime::entry("cudaGraphLaunch", || ::runtime::api::graph::cudaGraphLaunch(graphExec, stream))
+    })
 }
 
 unsafe extern "C" fn cudaGraphLaunch_ptsz(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaGraphLaunch_ptsz", || {
-        ::runtime::api::graph::cudaGraphLaunch(graphExec, stream)
+    ::trace::call!("cudaGraphLaunch_ptsz", (value graphExec, value stream), {
+        ::runtime::entry_per_thread("cudaGraphLaunch_ptsz", || {
+            ::runtime::api::graph::cudaGraphLaunch(graphExec, stream)
+        })
     })
 }
 
@@ -2211,11 +2683,13 @@ unsafe extern "C" fn cudaGraphMemAllocNodeGetParams(
     node: cudaGraphNode_t,
     params_out: *mut cudaMemAllocNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemAllocNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemAllocNodeGetParams(
-            node,
-            unsafe { Out::new(params_out, "params_out") }?,
-        )
+    ::trace::call!("cudaGraphMemAllocNodeGetParams", (value node, value params_out), {
+        ::runtime::entry("cudaGraphMemAllocNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemAllocNodeGetParams(
+                node,
+                unsafe { Out::new(params_out, "params_out") }?,
+            )
+        })
     })
 }
 
@@ -2223,8 +2697,10 @@ unsafe extern "C" fn cudaGraphMemFreeNodeGetParams(
     node: cudaGraphNode_t,
     dptr_out: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemFreeNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemFreeNodeGetParams(node, dptr_out)
+    ::trace::call!("cudaGraphMemFreeNodeGetParams", (value node, value dptr_out), {
+        ::runtime::entry("cudaGraphMemFreeNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemFreeNodeGetParams(node, dptr_out)
+        })
     })
 }
 
@@ -2232,11 +2708,13 @@ unsafe extern "C" fn cudaGraphMemcpyNodeGetParams(
     node: cudaGraphNode_t,
     pNodeParams: *mut cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemcpyNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemcpyNodeGetParams(
-            node,
-            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphMemcpyNodeGetParams", (value node, out pNodeParams), {
+        ::runtime::entry("cudaGraphMemcpyNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemcpyNodeGetParams(
+                node,
+                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2247,8 +2725,10 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParams1D(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemcpyNodeSetParams1D", || {
-        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams1D(node, dst, src, count, kind)
+    ::trace::call!("cudaGraphMemcpyNodeSetParams1D", (value node, value dst, value src, value count, value kind), {
+        ::runtime::entry("cudaGraphMemcpyNodeSetParams1D", || {
+            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams1D(node, dst, src, count, kind)
+        })
     })
 }
 
@@ -2256,11 +2736,13 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaMemcpy3DParms,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemcpyNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams(
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphMemcpyNodeSetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphMemcpyNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParams(
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2272,15 +2754,19 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsFromSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemcpyNodeSetParamsFromSymbol", || {
-        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsFromSymbol(
-            node,
-            dst,
-            symbol,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphMemcpyNodeSetParamsFromSymbol", (
+        value node, value dst, value symbol, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphMemcpyNodeSetParamsFromSymbol", || {
+            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsFromSymbol(
+                node,
+                dst,
+                symbol,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -2292,15 +2778,19 @@ unsafe extern "C" fn cudaGraphMemcpyNodeSetParamsToSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemcpyNodeSetParamsToSymbol", || {
-        ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsToSymbol(
-            node,
-            symbol,
-            src,
-            count,
-            offset,
-            kind,
-        )
+    ::trace::call!("cudaGraphMemcpyNodeSetParamsToSymbol", (
+        value node, value symbol, value src, value count, value offset, value kind
+    ), {
+        ::runtime::entry("cudaGraphMemcpyNodeSetParamsToSymbol", || {
+            ::runtime::api::graph_node::cudaGraphMemcpyNodeSetParamsToSymbol(
+                node,
+                symbol,
+                src,
+                count,
+                offset,
+                kind,
+            )
+        })
     })
 }
 
@@ -2308,11 +2798,13 @@ unsafe extern "C" fn cudaGraphMemsetNodeGetParams(
     node: cudaGraphNode_t,
     pNodeParams: *mut cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemsetNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemsetNodeGetParams(
-            node,
-            unsafe { Out::new(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphMemsetNodeGetParams", (value node, out pNodeParams), {
+        ::runtime::entry("cudaGraphMemsetNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemsetNodeGetParams(
+                node,
+                unsafe { Out::new(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2320,11 +2812,13 @@ unsafe extern "C" fn cudaGraphMemsetNodeSetParams(
     node: cudaGraphNode_t,
     pNodeParams: *const cudaMemsetParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphMemsetNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphMemsetNodeSetParams(
-            node,
-            unsafe { borrow(pNodeParams, "pNodeParams") }?,
-        )
+    ::trace::call!("cudaGraphMemsetNodeSetParams", (value node, value pNodeParams), {
+        ::runtime::entry("cudaGraphMemsetNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphMemsetNodeSetParams(
+                node,
+                unsafe { borrow(pNodeParams, "pNodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2333,12 +2827,14 @@ unsafe extern "C" fn cudaGraphNodeFindInClone(
     originalNode: cudaGraphNode_t,
     clonedGraph: cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeFindInClone", || {
-        ::runtime::api::graph::cudaGraphNodeFindInClone(
-            unsafe { Out::new(pNode, "pNode") }?,
-            originalNode,
-            clonedGraph,
-        )
+    ::trace::call!("cudaGraphNodeFindInClone", (out pNode, value originalNode, value clonedGraph), {
+        ::runtime::entry("cudaGraphNodeFindInClone", || {
+            ::runtime::api::graph::cudaGraphNodeFindInClone(
+                unsafe { Out::new(pNode, "pNode") }?,
+                originalNode,
+                clonedGraph,
+            )
+        })
     })
 }
 
@@ -2346,11 +2842,13 @@ unsafe extern "C" fn cudaGraphNodeGetContainingGraph(
     hNode: cudaGraphNode_t,
     phGraph: *mut cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetContainingGraph", || {
-        ::runtime::api::graph::cudaGraphNodeGetContainingGraph(
-            hNode,
-            unsafe { Out::new(phGraph, "phGraph") }?,
-        )
+    ::trace::call!("cudaGraphNodeGetContainingGraph", (value hNode, out phGraph), {
+        ::runtime::entry("cudaGraphNodeGetContainingGraph", || {
+            ::runtime::api::graph::cudaGraphNodeGetContainingGraph(
+                hNode,
+                unsafe { Out::new(phGraph, "phGraph") }?,
+            )
+        })
     })
 }
 
@@ -2360,13 +2858,17 @@ unsafe extern "C" fn cudaGraphNodeGetDependencies(
     edgeData: *mut cudaGraphEdgeData,
     pNumDependencies: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetDependencies", || {
-        ::runtime::api::graph::cudaGraphNodeGetDependencies_v13(
-            node,
-            pDependencies,
-            edgeData,
-            pNumDependencies,
-        )
+    ::trace::call!("cudaGraphNodeGetDependencies", (
+        value node, value pDependencies, value edgeData, value pNumDependencies
+    ), {
+        ::runtime::entry("cudaGraphNodeGetDependencies", || {
+            ::runtime::api::graph::cudaGraphNodeGetDependencies_v13(
+                node,
+                pDependencies,
+                edgeData,
+                pNumDependencies,
+            )
+        })
     })
 }
 
@@ -2376,13 +2878,17 @@ unsafe extern "C" fn cudaGraphNodeGetDependentNodes(
     edgeData: *mut cudaGraphEdgeData,
     pNumDependentNodes: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetDependentNodes", || {
-        ::runtime::api::graph::cudaGraphNodeGetDependentNodes_v13(
-            node,
-            pDependentNodes,
-            edgeData,
-            pNumDependentNodes,
-        )
+    ::trace::call!("cudaGraphNodeGetDependentNodes", (
+        value node, value pDependentNodes, value edgeData, value pNumDependentNodes
+    ), {
+        ::runtime::entry("cudaGraphNodeGetDependentNodes", || {
+            ::runtime::api::graph::cudaGraphNodeGetDependentNodes_v13(
+                node,
+                pDependentNodes,
+                edgeData,
+                pNumDependentNodes,
+            )
+        })
     })
 }
 
@@ -2391,18 +2897,22 @@ unsafe extern "C" fn cudaGraphNodeGetEnabled(
     hNode: cudaGraphNode_t,
     isEnabled: *mut c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetEnabled", || {
-        ::runtime::api::graph::cudaGraphNodeGetEnabled(
-            hGraphExec,
-            hNode,
-            unsafe { Out::new(isEnabled, "isEnabled") }?,
-        )
+    ::trace::call!("cudaGraphNodeGetEnabled", (value hGraphExec, value hNode, out isEnabled), {
+        ::runtime::entry("cudaGraphNodeGetEnabled", || {
+            ::runtime::api::graph::cudaGraphNodeGetEnabled(
+                hGraphExec,
+                hNode,
+                unsafe { Out::new(isEnabled, "isEnabled") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphNodeGetLocalId(hNode: cudaGraphNode_t, nodeId: *mut c_uint) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetLocalId", || {
-        ::runtime::api::graph::cudaGraphNodeGetLocalId(hNode, unsafe { Out::new(nodeId, "nodeId") }?)
+    ::trace::call!("cudaGraphNodeGetLocalId", (value hNode, out nodeId), {
+        ::runtime::entry("cudaGraphNodeGetLocalId", || {
+            ::runtime::api::graph::cudaGraphNodeGetLocalId(hNode, unsafe { Out::new(nodeId, "nodeId") }?)
+        })
     })
 }
 
@@ -2410,11 +2920,13 @@ unsafe extern "C" fn cudaGraphNodeGetParams(
     node: cudaGraphNode_t,
     nodeParams: *mut cudaGraphNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetParams", || {
-        ::runtime::api::graph_node::cudaGraphNodeGetParams(
-            node,
-            unsafe { Out::new(nodeParams, "nodeParams") }?,
-        )
+    ::trace::call!("cudaGraphNodeGetParams", (value node, value nodeParams), {
+        ::runtime::entry("cudaGraphNodeGetParams", || {
+            ::runtime::api::graph_node::cudaGraphNodeGetParams(
+                node,
+                unsafe { Out::new(nodeParams, "nodeParams") }?,
+            )
+        })
     })
 }
 
@@ -2422,11 +2934,13 @@ unsafe extern "C" fn cudaGraphNodeGetToolsId(
     hNode: cudaGraphNode_t,
     toolsNodeId: *mut c_ulonglong,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetToolsId", || {
-        ::runtime::api::graph::cudaGraphNodeGetToolsId(
-            hNode,
-            unsafe { Out::new(toolsNodeId, "toolsNodeId") }?,
-        )
+    ::trace::call!("cudaGraphNodeGetToolsId", (value hNode, out toolsNodeId), {
+        ::runtime::entry("cudaGraphNodeGetToolsId", || {
+            ::runtime::api::graph::cudaGraphNodeGetToolsId(
+                hNode,
+                unsafe { Out::new(toolsNodeId, "toolsNodeId") }?,
+            )
+        })
     })
 }
 
@@ -2434,8 +2948,10 @@ unsafe extern "C" fn cudaGraphNodeGetType(
     node: cudaGraphNode_t,
     pType: *mut cudaGraphNodeType,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeGetType", || {
-        ::runtime::api::graph::cudaGraphNodeGetType(node, unsafe { Out::new(pType, "pType") }?)
+    ::trace::call!("cudaGraphNodeGetType", (value node, out pType), {
+        ::runtime::entry("cudaGraphNodeGetType", || {
+            ::runtime::api::graph::cudaGraphNodeGetType(node, unsafe { Out::new(pType, "pType") }?)
+        })
     })
 }
 
@@ -2444,8 +2960,10 @@ unsafe extern "C" fn cudaGraphNodeSetEnabled(
     hNode: cudaGraphNode_t,
     isEnabled: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeSetEnabled", || {
-        ::runtime::api::graph::cudaGraphNodeSetEnabled(hGraphExec, hNode, isEnabled)
+    ::trace::call!("cudaGraphNodeSetEnabled", (value hGraphExec, value hNode, value isEnabled), {
+        ::runtime::entry("cudaGraphNodeSetEnabled", || {
+            ::runtime::api::graph::cudaGraphNodeSetEnabled(hGraphExec, hNode, isEnabled)
+        })
     })
 }
 
@@ -2453,8 +2971,10 @@ unsafe extern "C" fn cudaGraphNodeSetParams(
     node: cudaGraphNode_t,
     nodeParams: *mut cudaGraphNodeParams,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphNodeSetParams", || {
-        ::runtime::api::graph_node::cudaGraphNodeSetParams(node, nodeParams)
+    ::trace::call!("cudaGraphNodeSetParams", (value node, value nodeParams), {
+        ::runtime::entry("cudaGraphNodeSetParams", || {
+            ::runtime::api::graph_node::cudaGraphNodeSetParams(node, nodeParams)
+        })
     })
 }
 
@@ -2463,8 +2983,10 @@ unsafe extern "C" fn cudaGraphReleaseUserObject(
     object: cudaUserObject_t,
     count: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphReleaseUserObject", || {
-        ::runtime::api::graph::cudaGraphReleaseUserObject(graph, object, count)
+    ::trace::call!("cudaGraphReleaseUserObject", (value graph, value object, value count), {
+        ::runtime::entry("cudaGraphReleaseUserObject", || {
+            ::runtime::api::graph::cudaGraphReleaseUserObject(graph, object, count)
+        })
     })
 }
 
@@ -2475,8 +2997,12 @@ unsafe extern "C" fn cudaGraphRemoveDependencies(
     edgeData: *const cudaGraphEdgeData,
     numDependencies: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphRemoveDependencies", || {
-        ::runtime::api::graph::cudaGraphRemoveDependencies_v13(graph, from, to, edgeData, numDependencies)
+    ::trace::call!("cudaGraphRemoveDependencies", (
+        value graph, value from, value to, value edgeData, value numDependencies
+    ), {
+        ::runtime::entry("cudaGraphRemoveDependencies", || {
+            ::runtime::api::graph::cudaGraphRemoveDependencies_v13(graph, from, to, edgeData, numDependencies)
+        })
     })
 }
 
@@ -2486,18 +3012,24 @@ unsafe extern "C" fn cudaGraphRetainUserObject(
     count: c_uint,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphRetainUserObject", || {
-        ::runtime::api::graph::cudaGraphRetainUserObject(graph, object, count, flags)
+    ::trace::call!("cudaGraphRetainUserObject", (value graph, value object, value count, value flags), {
+        ::runtime::entry("cudaGraphRetainUserObject", || {
+            ::runtime::api::graph::cudaGraphRetainUserObject(graph, object, count, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphUpload(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphUpload", || ::runtime::api::graph::cudaGraphUpload(graphExec, stream))
+    ::trace::call!("cudaGraphUpload", (value graphExec, value stream), {
+        ::runtime::entry("cudaGraphUpload", || ::runtime::api::graph::cudaGraphUpload(graphExec, stream))
+    })
 }
 
 unsafe extern "C" fn cudaGraphUpload_ptsz(graphExec: cudaGraphExec_t, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaGraphUpload_ptsz", || {
-        ::runtime::api::graph::cudaGraphUpload(graphExec, stream)
+    ::trace::call!("cudaGraphUpload_ptsz", (value graphExec, value stream), {
+        ::runtime::entry_per_thread("cudaGraphUpload_ptsz", || {
+            ::runtime::api::graph::cudaGraphUpload(graphExec, stream)
+        })
     })
 }
 
@@ -2506,12 +3038,14 @@ unsafe extern "C" fn cudaGraphicsEGLRegisterImage(
     image: EGLImageKHR,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsEGLRegisterImage", || {
-        ::runtime::api::graphics::cudaGraphicsEGLRegisterImage(
-            unsafe { Out::new(pCudaResource, "pCudaResource") }?,
-            image,
-            flags,
-        )
+    ::trace::call!("cudaGraphicsEGLRegisterImage", (value pCudaResource, value image, value flags), {
+        ::runtime::entry("cudaGraphicsEGLRegisterImage", || {
+            ::runtime::api::graphics::cudaGraphicsEGLRegisterImage(
+                unsafe { Out::new(pCudaResource, "pCudaResource") }?,
+                image,
+                flags,
+            )
+        })
     })
 }
 
@@ -2520,12 +3054,14 @@ unsafe extern "C" fn cudaGraphicsGLRegisterBuffer(
     buffer: GLuint,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsGLRegisterBuffer", || {
-        ::runtime::api::graphics::cudaGraphicsGLRegisterBuffer(
-            unsafe { Out::new(resource, "resource") }?,
-            buffer,
-            flags,
-        )
+    ::trace::call!("cudaGraphicsGLRegisterBuffer", (value resource, value buffer, value flags), {
+        ::runtime::entry("cudaGraphicsGLRegisterBuffer", || {
+            ::runtime::api::graphics::cudaGraphicsGLRegisterBuffer(
+                unsafe { Out::new(resource, "resource") }?,
+                buffer,
+                flags,
+            )
+        })
     })
 }
 
@@ -2535,13 +3071,15 @@ unsafe extern "C" fn cudaGraphicsGLRegisterImage(
     target: GLenum,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsGLRegisterImage", || {
-        ::runtime::api::graphics::cudaGraphicsGLRegisterImage(
-            unsafe { Out::new(resource, "resource") }?,
-            image,
-            target,
-            flags,
-        )
+    ::trace::call!("cudaGraphicsGLRegisterImage", (value resource, value image, value target, value flags), {
+        ::runtime::entry("cudaGraphicsGLRegisterImage", || {
+            ::runtime::api::graphics::cudaGraphicsGLRegisterImage(
+                unsafe { Out::new(resource, "resource") }?,
+                image,
+                target,
+                flags,
+            )
+        })
     })
 }
 
@@ -2550,8 +3088,10 @@ unsafe extern "C" fn cudaGraphicsMapResources(
     resources: *mut cudaGraphicsResource_t,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsMapResources", || {
-        ::runtime::api::graphics::cudaGraphicsMapResources(count, resources, stream)
+    ::trace::call!("cudaGraphicsMapResources", (value count, value resources, value stream), {
+        ::runtime::entry("cudaGraphicsMapResources", || {
+            ::runtime::api::graphics::cudaGraphicsMapResources(count, resources, stream)
+        })
     })
 }
 
@@ -2561,13 +3101,15 @@ unsafe extern "C" fn cudaGraphicsResourceGetMappedEglFrame(
     index: c_uint,
     mipLevel: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsResourceGetMappedEglFrame", || {
-        ::runtime::api::graphics::cudaGraphicsResourceGetMappedEglFrame(
-            unsafe { Out::new(eglFrame, "eglFrame") }?,
-            resource,
-            index,
-            mipLevel,
-        )
+    ::trace::call!("cudaGraphicsResourceGetMappedEglFrame", (value eglFrame, value index, value mipLevel), {
+        ::runtime::entry("cudaGraphicsResourceGetMappedEglFrame", || {
+            ::runtime::api::graphics::cudaGraphicsResourceGetMappedEglFrame(
+                unsafe { Out::new(eglFrame, "eglFrame") }?,
+                resource,
+                index,
+                mipLevel,
+            )
+        })
     })
 }
 
@@ -2575,11 +3117,13 @@ unsafe extern "C" fn cudaGraphicsResourceGetMappedMipmappedArray(
     mipmappedArray: *mut cudaMipmappedArray_t,
     resource: cudaGraphicsResource_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsResourceGetMappedMipmappedArray", || {
-        ::runtime::api::graphics::cudaGraphicsResourceGetMappedMipmappedArray(
-            unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
-            resource,
-        )
+    ::trace::call!("cudaGraphicsResourceGetMappedMipmappedArray", (out mipmappedArray), {
+        ::runtime::entry("cudaGraphicsResourceGetMappedMipmappedArray", || {
+            ::runtime::api::graphics::cudaGraphicsResourceGetMappedMipmappedArray(
+                unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
+                resource,
+            )
+        })
     })
 }
 
@@ -2588,12 +3132,14 @@ unsafe extern "C" fn cudaGraphicsResourceGetMappedPointer(
     size: *mut usize,
     resource: cudaGraphicsResource_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsResourceGetMappedPointer", || {
-        ::runtime::api::graphics::cudaGraphicsResourceGetMappedPointer(
-            unsafe { Out::new(devPtr, "devPtr") }?,
-            unsafe { Out::new(size, "size") }?,
-            resource,
-        )
+    ::trace::call!("cudaGraphicsResourceGetMappedPointer", (out devPtr, out size), {
+        ::runtime::entry("cudaGraphicsResourceGetMappedPointer", || {
+            ::runtime::api::graphics::cudaGraphicsResourceGetMappedPointer(
+                unsafe { Out::new(devPtr, "devPtr") }?,
+                unsafe { Out::new(size, "size") }?,
+                resource,
+            )
+        })
     })
 }
 
@@ -2601,8 +3147,10 @@ unsafe extern "C" fn cudaGraphicsResourceSetMapFlags(
     resource: cudaGraphicsResource_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsResourceSetMapFlags", || {
-        ::runtime::api::graphics::cudaGraphicsResourceSetMapFlags(resource, flags)
+    ::trace::call!("cudaGraphicsResourceSetMapFlags", (value flags), {
+        ::runtime::entry("cudaGraphicsResourceSetMapFlags", || {
+            ::runtime::api::graphics::cudaGraphicsResourceSetMapFlags(resource, flags)
+        })
     })
 }
 
@@ -2612,13 +3160,15 @@ unsafe extern "C" fn cudaGraphicsSubResourceGetMappedArray(
     arrayIndex: c_uint,
     mipLevel: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsSubResourceGetMappedArray", || {
-        ::runtime::api::graphics::cudaGraphicsSubResourceGetMappedArray(
-            unsafe { Out::new(array, "array") }?,
-            resource,
-            arrayIndex,
-            mipLevel,
-        )
+    ::trace::call!("cudaGraphicsSubResourceGetMappedArray", (out array, value arrayIndex, value mipLevel), {
+        ::runtime::entry("cudaGraphicsSubResourceGetMappedArray", || {
+            ::runtime::api::graphics::cudaGraphicsSubResourceGetMappedArray(
+                unsafe { Out::new(array, "array") }?,
+                resource,
+                arrayIndex,
+                mipLevel,
+            )
+        })
     })
 }
 
@@ -2627,14 +3177,18 @@ unsafe extern "C" fn cudaGraphicsUnmapResources(
     resources: *mut cudaGraphicsResource_t,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsUnmapResources", || {
-        ::runtime::api::graphics::cudaGraphicsUnmapResources(count, resources, stream)
+    ::trace::call!("cudaGraphicsUnmapResources", (value count, value resources, value stream), {
+        ::runtime::entry("cudaGraphicsUnmapResources", || {
+            ::runtime::api::graphics::cudaGraphicsUnmapResources(count, resources, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaGraphicsUnregisterResource(resource: cudaGraphicsResource_t) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsUnregisterResource", || {
-        ::runtime::api::graphics::cudaGraphicsUnregisterResource(resource)
+    ::trace::call!("cudaGraphicsUnregisterResource", (), {
+        ::runtime::entry("cudaGraphicsUnregisterResource", || {
+            ::runtime::api::graphics::cudaGraphicsUnregisterResource(resource)
+        })
     })
 }
 
@@ -2643,12 +3197,14 @@ unsafe extern "C" fn cudaGraphicsVDPAURegisterOutputSurface(
     vdpSurface: VdpOutputSurface,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsVDPAURegisterOutputSurface", || {
-        ::runtime::api::graphics::cudaGraphicsVDPAURegisterOutputSurface(
-            unsafe { Out::new(resource, "resource") }?,
-            vdpSurface,
-            flags,
-        )
+    ::trace::call!("cudaGraphicsVDPAURegisterOutputSurface", (value resource, value vdpSurface, value flags), {
+        ::runtime::entry("cudaGraphicsVDPAURegisterOutputSurface", || {
+            ::runtime::api::graphics::cudaGraphicsVDPAURegisterOutputSurface(
+                unsafe { Out::new(resource, "resource") }?,
+                vdpSurface,
+                flags,
+            )
+        })
     })
 }
 
@@ -2657,12 +3213,14 @@ unsafe extern "C" fn cudaGraphicsVDPAURegisterVideoSurface(
     vdpSurface: VdpVideoSurface,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGraphicsVDPAURegisterVideoSurface", || {
-        ::runtime::api::graphics::cudaGraphicsVDPAURegisterVideoSurface(
-            unsafe { Out::new(resource, "resource") }?,
-            vdpSurface,
-            flags,
-        )
+    ::trace::call!("cudaGraphicsVDPAURegisterVideoSurface", (value resource, value vdpSurface, value flags), {
+        ::runtime::entry("cudaGraphicsVDPAURegisterVideoSurface", || {
+            ::runtime::api::graphics::cudaGraphicsVDPAURegisterVideoSurface(
+                unsafe { Out::new(resource, "resource") }?,
+                vdpSurface,
+                flags,
+            )
+        })
     })
 }
 
@@ -2672,19 +3230,23 @@ unsafe extern "C" fn cudaGreenCtxCreate(
     device: c_int,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaGreenCtxCreate", || {
-        ::runtime::api::execution_context::cudaGreenCtxCreate(
-            unsafe { Out::new(phCtx, "phCtx") }?,
-            desc,
-            device,
-            flags,
-        )
+    ::trace::call!("cudaGreenCtxCreate", (out phCtx, value device, value flags), {
+        ::runtime::entry("cudaGreenCtxCreate", || {
+            ::runtime::api::execution_context::cudaGreenCtxCreate(
+                unsafe { Out::new(phCtx, "phCtx") }?,
+                desc,
+                device,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaHostAlloc(pHost: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaHostAlloc", || {
-        ::runtime::api::memory::cudaHostAlloc(unsafe { Out::new(pHost, "pHost") }?, size, flags)
+    ::trace::call!("cudaHostAlloc", (out pHost, value size, value flags), {
+        ::runtime::entry("cudaHostAlloc", || {
+            ::runtime::api::memory::cudaHostAlloc(unsafe { Out::new(pHost, "pHost") }?, size, flags)
+        })
     })
 }
 
@@ -2693,38 +3255,48 @@ unsafe extern "C" fn cudaHostGetDevicePointer(
     pHost: *mut c_void,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaHostGetDevicePointer", || {
-        ::runtime::api::memory::cudaHostGetDevicePointer(
-            unsafe { Out::new(pDevice, "pDevice") }?,
-            pHost,
-            flags,
-        )
+    ::trace::call!("cudaHostGetDevicePointer", (out pDevice, value pHost, value flags), {
+        ::runtime::entry("cudaHostGetDevicePointer", || {
+            ::runtime::api::memory::cudaHostGetDevicePointer(
+                unsafe { Out::new(pDevice, "pDevice") }?,
+                pHost,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaHostGetFlags(pFlags: *mut c_uint, pHost: *mut c_void) -> cudaError_t {
-    ::runtime::entry("cudaHostGetFlags", || {
-        ::runtime::api::memory::cudaHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, pHost)
+    ::trace::call!("cudaHostGetFlags", (out pFlags, value pHost), {
+        ::runtime::entry("cudaHostGetFlags", || {
+            ::runtime::api::memory::cudaHostGetFlags(unsafe { Out::new(pFlags, "pFlags") }?, pHost)
+        })
     })
 }
 
 unsafe extern "C" fn cudaHostRegister(ptr: *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaHostRegister", || ::runtime::api::memory::cudaHostRegister(ptr, size, flags))
+    ::trace::call!("cudaHostRegister", (value ptr, value size, value flags), {
+        ::runtime::entry("cudaHostRegister", || ::runtime::api::memory::cudaHostRegister(ptr, size, flags))
+    })
 }
 
 unsafe extern "C" fn cudaHostUnregister(ptr: *mut c_void) -> cudaError_t {
-    ::runtime::entry("cudaHostUnregister", || ::runtime::api::memory::cudaHostUnregister(ptr))
+    ::trace::call!("cudaHostUnregister", (value ptr), {
+        ::runtime::entry("cudaHostUnregister", || ::runtime::api::memory::cudaHostUnregister(ptr))
+    })
 }
 
 unsafe extern "C" fn cudaImportExternalMemory(
     extMem_out: *mut cudaExternalMemory_t,
     memHandleDesc: *const cudaExternalMemoryHandleDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaImportExternalMemory", || {
-        ::runtime::api::external::cudaImportExternalMemory(
-            unsafe { Out::new(extMem_out, "extMem_out") }?,
-            unsafe { borrow(memHandleDesc, "memHandleDesc") }?,
-        )
+    ::trace::call!("cudaImportExternalMemory", (out extMem_out, value memHandleDesc), {
+        ::runtime::entry("cudaImportExternalMemory", || {
+            ::runtime::api::external::cudaImportExternalMemory(
+                unsafe { Out::new(extMem_out, "extMem_out") }?,
+                unsafe { borrow(memHandleDesc, "memHandleDesc") }?,
+            )
+        })
     })
 }
 
@@ -2732,28 +3304,36 @@ unsafe extern "C" fn cudaImportExternalSemaphore(
     extSem_out: *mut cudaExternalSemaphore_t,
     semHandleDesc: *const cudaExternalSemaphoreHandleDesc,
 ) -> cudaError_t {
-    ::runtime::entry("cudaImportExternalSemaphore", || {
-        ::runtime::api::external::cudaImportExternalSemaphore(
-            unsafe { Out::new(extSem_out, "extSem_out") }?,
-            unsafe { borrow(semHandleDesc, "semHandleDesc") }?,
-        )
+    ::trace::call!("cudaImportExternalSemaphore", (out extSem_out, value semHandleDesc), {
+        ::runtime::entry("cudaImportExternalSemaphore", || {
+            ::runtime::api::external::cudaImportExternalSemaphore(
+                unsafe { Out::new(extSem_out, "extSem_out") }?,
+                unsafe { borrow(semHandleDesc, "semHandleDesc") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaInitDevice(device: c_int, deviceFlags: c_uint, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaInitDevice", || ::runtime::api::device::cudaInitDevice(device, deviceFlags, flags))
+    ::trace::call!("cudaInitDevice", (value device, value deviceFlags, value flags), {
+        ::runtime::entry("cudaInitDevice", || ::runtime::api::device::cudaInitDevice(device, deviceFlags, flags))
+    })
 }
 
 unsafe extern "C" fn cudaIpcCloseMemHandle(devPtr: *mut c_void) -> cudaError_t {
-    ::runtime::entry("cudaIpcCloseMemHandle", || ::runtime::api::ipc::cudaIpcCloseMemHandle(devPtr))
+    ::trace::call!("cudaIpcCloseMemHandle", (value devPtr), {
+        ::runtime::entry("cudaIpcCloseMemHandle", || ::runtime::api::ipc::cudaIpcCloseMemHandle(devPtr))
+    })
 }
 
 unsafe extern "C" fn cudaIpcGetEventHandle(
     handle: *mut cudaIpcEventHandle_t,
     event: cudaEvent_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaIpcGetEventHandle", || {
-        ::runtime::api::ipc::cudaIpcGetEventHandle(unsafe { Out::new(handle, "handle") }?, event)
+    ::trace::call!("cudaIpcGetEventHandle", (out handle, value event), {
+        ::runtime::entry("cudaIpcGetEventHandle", || {
+            ::runtime::api::ipc::cudaIpcGetEventHandle(unsafe { Out::new(handle, "handle") }?, event)
+        })
     })
 }
 
@@ -2761,8 +3341,10 @@ unsafe extern "C" fn cudaIpcGetMemHandle(
     handle: *mut cudaIpcMemHandle_t,
     devPtr: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaIpcGetMemHandle", || {
-        ::runtime::api::ipc::cudaIpcGetMemHandle(unsafe { Out::new(handle, "handle") }?, devPtr)
+    ::trace::call!("cudaIpcGetMemHandle", (out handle, value devPtr), {
+        ::runtime::entry("cudaIpcGetMemHandle", || {
+            ::runtime::api::ipc::cudaIpcGetMemHandle(unsafe { Out::new(handle, "handle") }?, devPtr)
+        })
     })
 }
 
@@ -2770,8 +3352,10 @@ unsafe extern "C" fn cudaIpcOpenEventHandle(
     event: *mut cudaEvent_t,
     handle: cudaIpcEventHandle_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaIpcOpenEventHandle", || {
-        ::runtime::api::ipc::cudaIpcOpenEventHandle(unsafe { Out::new(event, "event") }?, handle)
+    ::trace::call!("cudaIpcOpenEventHandle", (out event, value handle), {
+        ::runtime::entry("cudaIpcOpenEventHandle", || {
+            ::runtime::api::ipc::cudaIpcOpenEventHandle(unsafe { Out::new(event, "event") }?, handle)
+        })
     })
 }
 
@@ -2780,8 +3364,10 @@ unsafe extern "C" fn cudaIpcOpenMemHandle(
     handle: cudaIpcMemHandle_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaIpcOpenMemHandle", || {
-        ::runtime::api::ipc::cudaIpcOpenMemHandle(unsafe { Out::new(devPtr, "devPtr") }?, handle, flags)
+    ::trace::call!("cudaIpcOpenMemHandle", (out devPtr, value handle, value flags), {
+        ::runtime::entry("cudaIpcOpenMemHandle", || {
+            ::runtime::api::ipc::cudaIpcOpenMemHandle(unsafe { Out::new(devPtr, "devPtr") }?, handle, flags)
+        })
     })
 }
 
@@ -2791,8 +3377,10 @@ unsafe extern "C" fn cudaKernelSetAttributeForDevice(
     value: c_int,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaKernelSetAttributeForDevice", || {
-        ::runtime::api::library::cudaKernelSetAttributeForDevice(kernel, attr, value, device)
+    ::trace::call!("cudaKernelSetAttributeForDevice", (value kernel, value attr, value value, value device), {
+        ::runtime::entry("cudaKernelSetAttributeForDevice", || {
+            ::runtime::api::library::cudaKernelSetAttributeForDevice(kernel, attr, value, device)
+        })
     })
 }
 
@@ -2804,15 +3392,19 @@ unsafe extern "C" fn cudaLaunchCooperativeKernel(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLaunchCooperativeKernel", || {
-        ::runtime::api::execution::cudaLaunchCooperativeKernel(
-            func,
-            gridDim,
-            blockDim,
-            args,
-            sharedMem,
-            stream,
-        )
+    ::trace::call!("cudaLaunchCooperativeKernel", (
+        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
+    ), {
+        ::runtime::entry("cudaLaunchCooperativeKernel", || {
+            ::runtime::api::execution::cudaLaunchCooperativeKernel(
+                func,
+                gridDim,
+                blockDim,
+                args,
+                sharedMem,
+                stream,
+            )
+        })
     })
 }
 
@@ -2824,15 +3416,19 @@ unsafe extern "C" fn cudaLaunchCooperativeKernel_ptsz(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaLaunchCooperativeKernel_ptsz", || {
-        ::runtime::api::execution::cudaLaunchCooperativeKernel(
-            func,
-            gridDim,
-            blockDim,
-            args,
-            sharedMem,
-            stream,
-        )
+    ::trace::call!("cudaLaunchCooperativeKernel_ptsz", (
+        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaLaunchCooperativeKernel_ptsz", || {
+            ::runtime::api::execution::cudaLaunchCooperativeKernel(
+                func,
+                gridDim,
+                blockDim,
+                args,
+                sharedMem,
+                stream,
+            )
+        })
     })
 }
 
@@ -2841,8 +3437,10 @@ unsafe extern "C" fn cudaLaunchHostFunc(
     fn_: cudaHostFn_t,
     userData: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLaunchHostFunc", || {
-        ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
+    ::trace::call!("cudaLaunchHostFunc", (value stream, value fn_, value userData), {
+        ::runtime::entry("cudaLaunchHostFunc", || {
+            ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
+        })
     })
 }
 
@@ -2851,8 +3449,10 @@ unsafe extern "C" fn cudaLaunchHostFunc_ptsz(
     fn_: cudaHostFn_t,
     userData: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaLaunchHostFunc_ptsz", || {
-        ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
+    ::trace::call!("cudaLaunchHostFunc_ptsz", (value stream, value fn_, value userData), {
+        ::runtime::entry_per_thread("cudaLaunchHostFunc_ptsz", || {
+            ::runtime::api::execution::cudaLaunchHostFunc(stream, fn_, userData)
+        })
     })
 }
 
@@ -2862,8 +3462,10 @@ unsafe extern "C" fn cudaLaunchHostFunc_v2(
     userData: *mut c_void,
     syncMode: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLaunchHostFunc_v2", || {
-        ::runtime::api::execution::cudaLaunchHostFunc_v2(stream, fn_, userData, syncMode)
+    ::trace::call!("cudaLaunchHostFunc_v2", (value stream, value fn_, value userData, value syncMode), {
+        ::runtime::entry("cudaLaunchHostFunc_v2", || {
+            ::runtime::api::execution::cudaLaunchHostFunc_v2(stream, fn_, userData, syncMode)
+        })
     })
 }
 
@@ -2873,8 +3475,10 @@ unsafe extern "C" fn cudaLaunchHostFunc_v2_ptsz(
     userData: *mut c_void,
     syncMode: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaLaunchHostFunc_v2_ptsz", || {
-        ::runtime::api::execution::cudaLaunchHostFunc_v2(stream, fn_, userData, syncMode)
+    ::trace::call!("cudaLaunchHostFunc_v2_ptsz", (value stream, value fn_, value userData, value syncMode), {
+        ::runtime::entry_per_thread("cudaLaunchHostFunc_v2_ptsz", || {
+            ::runtime::api::execution::cudaLaunchHostFunc_v2(stream, fn_, userData, syncMode)
+        })
     })
 }
 
@@ -2886,8 +3490,12 @@ unsafe extern "C" fn cudaLaunchKernel(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLaunchKernel", || {
-        ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
+    ::trace::call!("cudaLaunchKernel", (
+        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
+    ), {
+        ::runtime::entry("cudaLaunchKernel", || {
+            ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
+        })
     })
 }
 
@@ -2896,8 +3504,10 @@ unsafe extern "C" fn cudaLaunchKernelExC(
     func: *const c_void,
     args: *mut *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLaunchKernelExC", || {
-        ::runtime::api::execution::cudaLaunchKernelExC_v13(unsafe { borrow(config, "config") }?, func, args)
+    ::trace::call!("cudaLaunchKernelExC", (value config, value func, value args), {
+        ::runtime::entry("cudaLaunchKernelExC", || {
+            ::runtime::api::execution::cudaLaunchKernelExC_v13(unsafe { borrow(config, "config") }?, func, args)
+        })
     })
 }
 
@@ -2906,8 +3516,10 @@ unsafe extern "C" fn cudaLaunchKernelExC_ptsz(
     func: *const c_void,
     args: *mut *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaLaunchKernelExC_ptsz", || {
-        ::runtime::api::execution::cudaLaunchKernelExC_v13(unsafe { borrow(config, "config") }?, func, args)
+    ::trace::call!("cudaLaunchKernelExC_ptsz", (value config, value func, value args), {
+        ::runtime::entry_per_thread("cudaLaunchKernelExC_ptsz", || {
+            ::runtime::api::execution::cudaLaunchKernelExC_v13(unsafe { borrow(config, "config") }?, func, args)
+        })
     })
 }
 
@@ -2919,8 +3531,12 @@ unsafe extern "C" fn cudaLaunchKernel_ptsz(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaLaunchKernel_ptsz", || {
-        ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
+    ::trace::call!("cudaLaunchKernel_ptsz", (
+        value func, value gridDim, value blockDim, value args, value sharedMem, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaLaunchKernel_ptsz", || {
+            ::runtime::api::execution::cudaLaunchKernel(func, gridDim, blockDim, args, sharedMem, stream)
+        })
     })
 }
 
@@ -2929,12 +3545,14 @@ unsafe extern "C" fn cudaLibraryEnumerateKernels(
     numKernels: c_uint,
     lib: cudaLibrary_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLibraryEnumerateKernels", || {
-        ::runtime::api::library::cudaLibraryEnumerateKernels(
-            unsafe { Out::new(kernels, "kernels") }?,
-            numKernels,
-            lib,
-        )
+    ::trace::call!("cudaLibraryEnumerateKernels", (out kernels, value numKernels, value lib), {
+        ::runtime::entry("cudaLibraryEnumerateKernels", || {
+            ::runtime::api::library::cudaLibraryEnumerateKernels(
+                unsafe { Out::new(kernels, "kernels") }?,
+                numKernels,
+                lib,
+            )
+        })
     })
 }
 
@@ -2944,13 +3562,15 @@ unsafe extern "C" fn cudaLibraryGetGlobal(
     library: cudaLibrary_t,
     name: *const c_char,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLibraryGetGlobal", || {
-        ::runtime::api::library::cudaLibraryGetGlobal(
-            unsafe { OptOut::new(dptr) },
-            unsafe { OptOut::new(bytes) },
-            library,
-            name,
-        )
+    ::trace::call!("cudaLibraryGetGlobal", (out dptr, out bytes, value library, text name), {
+        ::runtime::entry("cudaLibraryGetGlobal", || {
+            ::runtime::api::library::cudaLibraryGetGlobal(
+                unsafe { OptOut::new(dptr) },
+                unsafe { OptOut::new(bytes) },
+                library,
+                name,
+            )
+        })
     })
 }
 
@@ -2959,14 +3579,18 @@ unsafe extern "C" fn cudaLibraryGetKernel(
     library: cudaLibrary_t,
     name: *const c_char,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLibraryGetKernel", || {
-        ::runtime::api::library::cudaLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name)
+    ::trace::call!("cudaLibraryGetKernel", (out pKernel, value library, text name), {
+        ::runtime::entry("cudaLibraryGetKernel", || {
+            ::runtime::api::library::cudaLibraryGetKernel(unsafe { Out::new(pKernel, "pKernel") }?, library, name)
+        })
     })
 }
 
 unsafe extern "C" fn cudaLibraryGetKernelCount(count: *mut c_uint, lib: cudaLibrary_t) -> cudaError_t {
-    ::runtime::entry("cudaLibraryGetKernelCount", || {
-        ::runtime::api::library::cudaLibraryGetKernelCount(unsafe { Out::new(count, "count") }?, lib)
+    ::trace::call!("cudaLibraryGetKernelCount", (out count, value lib), {
+        ::runtime::entry("cudaLibraryGetKernelCount", || {
+            ::runtime::api::library::cudaLibraryGetKernelCount(unsafe { Out::new(count, "count") }?, lib)
+        })
     })
 }
 
@@ -2976,13 +3600,15 @@ unsafe extern "C" fn cudaLibraryGetManaged(
     library: cudaLibrary_t,
     name: *const c_char,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLibraryGetManaged", || {
-        ::runtime::api::library::cudaLibraryGetManaged(
-            unsafe { OptOut::new(dptr) },
-            unsafe { OptOut::new(bytes) },
-            library,
-            name,
-        )
+    ::trace::call!("cudaLibraryGetManaged", (out dptr, out bytes, value library, text name), {
+        ::runtime::entry("cudaLibraryGetManaged", || {
+            ::runtime::api::library::cudaLibraryGetManaged(
+                unsafe { OptOut::new(dptr) },
+                unsafe { OptOut::new(bytes) },
+                library,
+                name,
+            )
+        })
     })
 }
 
@@ -2991,12 +3617,14 @@ unsafe extern "C" fn cudaLibraryGetUnifiedFunction(
     library: cudaLibrary_t,
     symbol: *const c_char,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLibraryGetUnifiedFunction", || {
-        ::runtime::api::library::cudaLibraryGetUnifiedFunction(
-            unsafe { Out::new(fptr, "fptr") }?,
-            library,
-            symbol,
-        )
+    ::trace::call!("cudaLibraryGetUnifiedFunction", (out fptr, value library, text symbol), {
+        ::runtime::entry("cudaLibraryGetUnifiedFunction", || {
+            ::runtime::api::library::cudaLibraryGetUnifiedFunction(
+                unsafe { Out::new(fptr, "fptr") }?,
+                library,
+                symbol,
+            )
+        })
     })
 }
 
@@ -3010,17 +3638,21 @@ unsafe extern "C" fn cudaLibraryLoadData(
     libraryOptionValues: *mut *mut c_void,
     numLibraryOptions: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLibraryLoadData", || {
-        ::runtime::api::library::cudaLibraryLoadData(
-            unsafe { Out::new(library, "library") }?,
-            code,
-            jitOptions,
-            jitOptionsValues,
-            numJitOptions,
-            libraryOptions,
-            libraryOptionValues,
-            numLibraryOptions,
-        )
+    ::trace::call!("cudaLibraryLoadData", (
+        out library, value code, value jitOptions, value jitOptionsValues, value numJitOptions, value libraryOptions, value libraryOptionValues, value numLibraryOptions
+    ), {
+        ::runtime::entry("cudaLibraryLoadData", || {
+            ::runtime::api::library::cudaLibraryLoadData(
+                unsafe { Out::new(library, "library") }?,
+                code,
+                jitOptions,
+                jitOptionsValues,
+                numJitOptions,
+                libraryOptions,
+                libraryOptionValues,
+                numLibraryOptions,
+            )
+        })
     })
 }
 
@@ -3034,27 +3666,35 @@ unsafe extern "C" fn cudaLibraryLoadFromFile(
     libraryOptionValues: *mut *mut c_void,
     numLibraryOptions: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLibraryLoadFromFile", || {
-        ::runtime::api::library::cudaLibraryLoadFromFile(
-            unsafe { Out::new(library, "library") }?,
-            fileName,
-            jitOptions,
-            jitOptionsValues,
-            numJitOptions,
-            libraryOptions,
-            libraryOptionValues,
-            numLibraryOptions,
-        )
+    ::trace::call!("cudaLibraryLoadFromFile", (
+        out library, text fileName, value jitOptions, value jitOptionsValues, value numJitOptions, value libraryOptions, value libraryOptionValues, value numLibraryOptions
+    ), {
+        ::runtime::entry("cudaLibraryLoadFromFile", || {
+            ::runtime::api::library::cudaLibraryLoadFromFile(
+                unsafe { Out::new(library, "library") }?,
+                fileName,
+                jitOptions,
+                jitOptionsValues,
+                numJitOptions,
+                libraryOptions,
+                libraryOptionValues,
+                numLibraryOptions,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaLibraryUnload(library: cudaLibrary_t) -> cudaError_t {
-    ::runtime::entry("cudaLibraryUnload", || ::runtime::api::library::cudaLibraryUnload(library))
+    ::trace::call!("cudaLibraryUnload", (value library), {
+        ::runtime::entry("cudaLibraryUnload", || ::runtime::api::library::cudaLibraryUnload(library))
+    })
 }
 
 unsafe extern "C" fn cudaLogsCurrent(iterator_out: *mut cudaLogIterator, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaLogsCurrent", || {
-        ::runtime::api::logs::cudaLogsCurrent(unsafe { Out::new(iterator_out, "iterator_out") }?, flags)
+    ::trace::call!("cudaLogsCurrent", (out iterator_out, value flags), {
+        ::runtime::entry("cudaLogsCurrent", || {
+            ::runtime::api::logs::cudaLogsCurrent(unsafe { Out::new(iterator_out, "iterator_out") }?, flags)
+        })
     })
 }
 
@@ -3063,8 +3703,10 @@ unsafe extern "C" fn cudaLogsDumpToFile(
     pathToFile: *const c_char,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLogsDumpToFile", || {
-        ::runtime::api::logs::cudaLogsDumpToFile(iterator, pathToFile, flags)
+    ::trace::call!("cudaLogsDumpToFile", (value iterator, text pathToFile, value flags), {
+        ::runtime::entry("cudaLogsDumpToFile", || {
+            ::runtime::api::logs::cudaLogsDumpToFile(iterator, pathToFile, flags)
+        })
     })
 }
 
@@ -3074,8 +3716,10 @@ unsafe extern "C" fn cudaLogsDumpToMemory(
     size: *mut usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLogsDumpToMemory", || {
-        ::runtime::api::logs::cudaLogsDumpToMemory(iterator, buffer, size, flags)
+    ::trace::call!("cudaLogsDumpToMemory", (value iterator, value buffer, value size, value flags), {
+        ::runtime::entry("cudaLogsDumpToMemory", || {
+            ::runtime::api::logs::cudaLogsDumpToMemory(iterator, buffer, size, flags)
+        })
     })
 }
 
@@ -3084,24 +3728,30 @@ unsafe extern "C" fn cudaLogsRegisterCallback(
     userData: *mut c_void,
     callback_out: *mut cudaLogsCallbackHandle,
 ) -> cudaError_t {
-    ::runtime::entry("cudaLogsRegisterCallback", || {
-        ::runtime::api::logs::cudaLogsRegisterCallback(
-            callbackFunc,
-            userData,
-            unsafe { OptOut::new(callback_out) },
-        )
+    ::trace::call!("cudaLogsRegisterCallback", (value callbackFunc, value userData, out callback_out), {
+        ::runtime::entry("cudaLogsRegisterCallback", || {
+            ::runtime::api::logs::cudaLogsRegisterCallback(
+                callbackFunc,
+                userData,
+                unsafe { OptOut::new(callback_out) },
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaLogsUnregisterCallback(callback: cudaLogsCallbackHandle) -> cudaError_t {
-    ::runtime::entry("cudaLogsUnregisterCallback", || {
-        ::runtime::api::logs::cudaLogsUnregisterCallback(callback)
+    ::trace::call!("cudaLogsUnregisterCallback", (value callback), {
+        ::runtime::entry("cudaLogsUnregisterCallback", || {
+            ::runtime::api::logs::cudaLogsUnregisterCallback(callback)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMalloc3D(pitchedDevPtr: *mut cudaPitchedPtr, extent: cudaExtent) -> cudaError_t {
-    ::runtime::entry("cudaMalloc3D", || {
-        ::runtime::api::memory::cudaMalloc3D(unsafe { Out::new(pitchedDevPtr, "pitchedDevPtr") }?, extent)
+    ::trace::call!("cudaMalloc3D", (out pitchedDevPtr, value extent), {
+        ::runtime::entry("cudaMalloc3D", || {
+            ::runtime::api::memory::cudaMalloc3D(unsafe { Out::new(pitchedDevPtr, "pitchedDevPtr") }?, extent)
+        })
     })
 }
 
@@ -3111,19 +3761,23 @@ unsafe extern "C" fn cudaMalloc3DArray(
     extent: cudaExtent,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMalloc3DArray", || {
-        ::runtime::api::array::cudaMalloc3DArray(
-            unsafe { Out::new(array, "array") }?,
-            unsafe { borrow(desc, "desc") }?,
-            extent,
-            flags,
-        )
+    ::trace::call!("cudaMalloc3DArray", (out array, value desc, value extent, value flags), {
+        ::runtime::entry("cudaMalloc3DArray", || {
+            ::runtime::api::array::cudaMalloc3DArray(
+                unsafe { Out::new(array, "array") }?,
+                unsafe { borrow(desc, "desc") }?,
+                extent,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaMalloc(devPtr: *mut *mut c_void, size: usize) -> cudaError_t {
-    ::runtime::entry("cudaMalloc", || {
-        ::runtime::api::memory::cudaMalloc(unsafe { Out::new(devPtr, "devPtr") }?, size)
+    ::trace::call!("cudaMalloc", (out devPtr, value size), {
+        ::runtime::entry("cudaMalloc", || {
+            ::runtime::api::memory::cudaMalloc(unsafe { Out::new(devPtr, "devPtr") }?, size)
+        })
     })
 }
 
@@ -3134,14 +3788,16 @@ unsafe extern "C" fn cudaMallocArray(
     height: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMallocArray", || {
-        ::runtime::api::array::cudaMallocArray(
-            unsafe { Out::new(array, "array") }?,
-            unsafe { borrow(desc, "desc") }?,
-            width,
-            height,
-            flags,
-        )
+    ::trace::call!("cudaMallocArray", (out array, value desc, value width, value height, value flags), {
+        ::runtime::entry("cudaMallocArray", || {
+            ::runtime::api::array::cudaMallocArray(
+                unsafe { Out::new(array, "array") }?,
+                unsafe { borrow(desc, "desc") }?,
+                width,
+                height,
+                flags,
+            )
+        })
     })
 }
 
@@ -3150,8 +3806,10 @@ unsafe extern "C" fn cudaMallocAsync(
     size: usize,
     hStream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMallocAsync", || {
-        ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
+    ::trace::call!("cudaMallocAsync", (out devPtr, value size, value hStream), {
+        ::runtime::entry("cudaMallocAsync", || {
+            ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
+        })
     })
 }
 
@@ -3160,8 +3818,10 @@ unsafe extern "C" fn cudaMallocAsync_ptsz(
     size: usize,
     hStream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMallocAsync_ptsz", || {
-        ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
+    ::trace::call!("cudaMallocAsync_ptsz", (out devPtr, value size, value hStream), {
+        ::runtime::entry_per_thread("cudaMallocAsync_ptsz", || {
+            ::runtime::api::memory_pool::cudaMallocAsync(unsafe { Out::new(devPtr, "devPtr") }?, size, hStream)
+        })
     })
 }
 
@@ -3171,13 +3831,15 @@ unsafe extern "C" fn cudaMallocFromPoolAsync(
     memPool: cudaMemPool_t,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMallocFromPoolAsync", || {
-        ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
-            unsafe { Out::new(ptr, "ptr") }?,
-            size,
-            memPool,
-            stream,
-        )
+    ::trace::call!("cudaMallocFromPoolAsync", (out ptr, value size, value memPool, value stream), {
+        ::runtime::entry("cudaMallocFromPoolAsync", || {
+            ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
+                unsafe { Out::new(ptr, "ptr") }?,
+                size,
+                memPool,
+                stream,
+            )
+        })
     })
 }
 
@@ -3187,25 +3849,31 @@ unsafe extern "C" fn cudaMallocFromPoolAsync_ptsz(
     memPool: cudaMemPool_t,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMallocFromPoolAsync_ptsz", || {
-        ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
-            unsafe { Out::new(ptr, "ptr") }?,
-            size,
-            memPool,
-            stream,
-        )
+    ::trace::call!("cudaMallocFromPoolAsync_ptsz", (out ptr, value size, value memPool, value stream), {
+        ::runtime::entry_per_thread("cudaMallocFromPoolAsync_ptsz", || {
+            ::runtime::api::memory_pool::cudaMallocFromPoolAsync(
+                unsafe { Out::new(ptr, "ptr") }?,
+                size,
+                memPool,
+                stream,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaMallocHost(ptr: *mut *mut c_void, size: usize) -> cudaError_t {
-    ::runtime::entry("cudaMallocHost", || {
-        ::runtime::api::memory::cudaMallocHost(unsafe { Out::new(ptr, "ptr") }?, size)
+    ::trace::call!("cudaMallocHost", (out ptr, value size), {
+        ::runtime::entry("cudaMallocHost", || {
+            ::runtime::api::memory::cudaMallocHost(unsafe { Out::new(ptr, "ptr") }?, size)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMallocManaged(devPtr: *mut *mut c_void, size: usize, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaMallocManaged", || {
-        ::runtime::api::memory::cudaMallocManaged(unsafe { Out::new(devPtr, "devPtr") }?, size, flags)
+    ::trace::call!("cudaMallocManaged", (out devPtr, value size, value flags), {
+        ::runtime::entry("cudaMallocManaged", || {
+            ::runtime::api::memory::cudaMallocManaged(unsafe { Out::new(devPtr, "devPtr") }?, size, flags)
+        })
     })
 }
 
@@ -3216,14 +3884,18 @@ unsafe extern "C" fn cudaMallocMipmappedArray(
     numLevels: c_uint,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMallocMipmappedArray", || {
-        ::runtime::api::array::cudaMallocMipmappedArray(
-            unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
-            unsafe { borrow(desc, "desc") }?,
-            extent,
-            numLevels,
-            flags,
-        )
+    ::trace::call!("cudaMallocMipmappedArray", (
+        out mipmappedArray, value desc, value extent, value numLevels, value flags
+    ), {
+        ::runtime::entry("cudaMallocMipmappedArray", || {
+            ::runtime::api::array::cudaMallocMipmappedArray(
+                unsafe { Out::new(mipmappedArray, "mipmappedArray") }?,
+                unsafe { borrow(desc, "desc") }?,
+                extent,
+                numLevels,
+                flags,
+            )
+        })
     })
 }
 
@@ -3233,13 +3905,15 @@ unsafe extern "C" fn cudaMallocPitch(
     width: usize,
     height: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMallocPitch", || {
-        ::runtime::api::memory::cudaMallocPitch(
-            unsafe { Out::new(devPtr, "devPtr") }?,
-            unsafe { Out::new(pitch, "pitch") }?,
-            width,
-            height,
-        )
+    ::trace::call!("cudaMallocPitch", (out devPtr, out pitch, value width, value height), {
+        ::runtime::entry("cudaMallocPitch", || {
+            ::runtime::api::memory::cudaMallocPitch(
+                unsafe { Out::new(devPtr, "devPtr") }?,
+                unsafe { Out::new(pitch, "pitch") }?,
+                width,
+                height,
+            )
+        })
     })
 }
 
@@ -3249,8 +3923,10 @@ unsafe extern "C" fn cudaMemAdvise(
     advice: cudaMemoryAdvise,
     location: cudaMemLocation,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemAdvise", || {
-        ::runtime::api::unified::cudaMemAdvise_v13(devPtr, count, advice, location)
+    ::trace::call!("cudaMemAdvise", (value devPtr, value count, value advice), {
+        ::runtime::entry("cudaMemAdvise", || {
+            ::runtime::api::unified::cudaMemAdvise_v13(devPtr, count, advice, location)
+        })
     })
 }
 
@@ -3264,17 +3940,21 @@ unsafe extern "C" fn cudaMemDiscardAndPrefetchBatchAsync(
     flags: c_ulonglong,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemDiscardAndPrefetchBatchAsync", || {
-        ::runtime::api::unified::cudaMemDiscardAndPrefetchBatchAsync(
-            dptrs,
-            sizes,
-            count,
-            prefetchLocs,
-            prefetchLocIdxs,
-            numPrefetchLocs,
-            flags,
-            stream,
-        )
+    ::trace::call!("cudaMemDiscardAndPrefetchBatchAsync", (
+        value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
+    ), {
+        ::runtime::entry("cudaMemDiscardAndPrefetchBatchAsync", || {
+            ::runtime::api::unified::cudaMemDiscardAndPrefetchBatchAsync(
+                dptrs,
+                sizes,
+                count,
+                prefetchLocs,
+                prefetchLocIdxs,
+                numPrefetchLocs,
+                flags,
+                stream,
+            )
+        })
     })
 }
 
@@ -3288,17 +3968,21 @@ unsafe extern "C" fn cudaMemDiscardAndPrefetchBatchAsync_ptsz(
     flags: c_ulonglong,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemDiscardAndPrefetchBatchAsync_ptsz", || {
-        ::runtime::api::unified::cudaMemDiscardAndPrefetchBatchAsync(
-            dptrs,
-            sizes,
-            count,
-            prefetchLocs,
-            prefetchLocIdxs,
-            numPrefetchLocs,
-            flags,
-            stream,
-        )
+    ::trace::call!("cudaMemDiscardAndPrefetchBatchAsync_ptsz", (
+        value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemDiscardAndPrefetchBatchAsync_ptsz", || {
+            ::runtime::api::unified::cudaMemDiscardAndPrefetchBatchAsync(
+                dptrs,
+                sizes,
+                count,
+                prefetchLocs,
+                prefetchLocIdxs,
+                numPrefetchLocs,
+                flags,
+                stream,
+            )
+        })
     })
 }
 
@@ -3309,8 +3993,10 @@ unsafe extern "C" fn cudaMemDiscardBatchAsync(
     flags: c_ulonglong,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemDiscardBatchAsync", || {
-        ::runtime::api::unified::cudaMemDiscardBatchAsync(dptrs, sizes, count, flags, stream)
+    ::trace::call!("cudaMemDiscardBatchAsync", (value dptrs, value sizes, value count, value flags, value stream), {
+        ::runtime::entry("cudaMemDiscardBatchAsync", || {
+            ::runtime::api::unified::cudaMemDiscardBatchAsync(dptrs, sizes, count, flags, stream)
+        })
     })
 }
 
@@ -3321,8 +4007,10 @@ unsafe extern "C" fn cudaMemDiscardBatchAsync_ptsz(
     flags: c_ulonglong,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemDiscardBatchAsync_ptsz", || {
-        ::runtime::api::unified::cudaMemDiscardBatchAsync(dptrs, sizes, count, flags, stream)
+    ::trace::call!("cudaMemDiscardBatchAsync_ptsz", (value dptrs, value sizes, value count, value flags, value stream), {
+        ::runtime::entry_per_thread("cudaMemDiscardBatchAsync_ptsz", || {
+            ::runtime::api::unified::cudaMemDiscardBatchAsync(dptrs, sizes, count, flags, stream)
+        })
     })
 }
 
@@ -3331,21 +4019,25 @@ unsafe extern "C" fn cudaMemGetDefaultMemPool(
     location: *mut cudaMemLocation,
     type_: cudaMemAllocationType,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemGetDefaultMemPool", || {
-        ::runtime::api::memory_pool::cudaMemGetDefaultMemPool(
-            unsafe { Out::new(memPool, "memPool") }?,
-            location,
-            type_,
-        )
+    ::trace::call!("cudaMemGetDefaultMemPool", (out memPool, value location, value type_), {
+        ::runtime::entry("cudaMemGetDefaultMemPool", || {
+            ::runtime::api::memory_pool::cudaMemGetDefaultMemPool(
+                unsafe { Out::new(memPool, "memPool") }?,
+                location,
+                type_,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemGetInfo(free: *mut usize, total: *mut usize) -> cudaError_t {
-    ::runtime::entry("cudaMemGetInfo", || {
-        ::runtime::api::memory::cudaMemGetInfo(
-            unsafe { Out::new(free, "free") }?,
-            unsafe { Out::new(total, "total") }?,
-        )
+    ::trace::call!("cudaMemGetInfo", (out free, out total), {
+        ::runtime::entry("cudaMemGetInfo", || {
+            ::runtime::api::memory::cudaMemGetInfo(
+                unsafe { Out::new(free, "free") }?,
+                unsafe { Out::new(total, "total") }?,
+            )
+        })
     })
 }
 
@@ -3356,14 +4048,18 @@ unsafe extern "C" fn cudaMemGetLocationInfo(
     samplingGranularity: usize,
     location_out: *mut cudaMemLocation,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemGetLocationInfo", || {
-        ::runtime::api::unified::cudaMemGetLocationInfo(
-            devPtr,
-            size,
-            summaryGranularity,
-            samplingGranularity,
-            location_out,
-        )
+    ::trace::call!("cudaMemGetLocationInfo", (
+        value devPtr, value size, value summaryGranularity, value samplingGranularity, value location_out
+    ), {
+        ::runtime::entry("cudaMemGetLocationInfo", || {
+            ::runtime::api::unified::cudaMemGetLocationInfo(
+                devPtr,
+                size,
+                summaryGranularity,
+                samplingGranularity,
+                location_out,
+            )
+        })
     })
 }
 
@@ -3372,12 +4068,14 @@ unsafe extern "C" fn cudaMemGetMemPool(
     location: *mut cudaMemLocation,
     type_: cudaMemAllocationType,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemGetMemPool", || {
-        ::runtime::api::memory_pool::cudaMemGetMemPool(
-            unsafe { Out::new(memPool, "memPool") }?,
-            location,
-            type_,
-        )
+    ::trace::call!("cudaMemGetMemPool", (out memPool, value location, value type_), {
+        ::runtime::entry("cudaMemGetMemPool", || {
+            ::runtime::api::memory_pool::cudaMemGetMemPool(
+                unsafe { Out::new(memPool, "memPool") }?,
+                location,
+                type_,
+            )
+        })
     })
 }
 
@@ -3385,27 +4083,33 @@ unsafe extern "C" fn cudaMemPoolCreate(
     memPool: *mut cudaMemPool_t,
     poolProps: *const cudaMemPoolProps,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolCreate", || {
-        ::runtime::api::memory_pool::cudaMemPoolCreate(
-            unsafe { Out::new(memPool, "memPool") }?,
-            unsafe { borrow(poolProps, "poolProps") }?,
-        )
+    ::trace::call!("cudaMemPoolCreate", (out memPool, value poolProps), {
+        ::runtime::entry("cudaMemPoolCreate", || {
+            ::runtime::api::memory_pool::cudaMemPoolCreate(
+                unsafe { Out::new(memPool, "memPool") }?,
+                unsafe { borrow(poolProps, "poolProps") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemPoolDestroy(memPool: cudaMemPool_t) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolDestroy", || ::runtime::api::memory_pool::cudaMemPoolDestroy(memPool))
+    ::trace::call!("cudaMemPoolDestroy", (value memPool), {
+        ::runtime::entry("cudaMemPoolDestroy", || ::runtime::api::memory_pool::cudaMemPoolDestroy(memPool))
+    })
 }
 
 unsafe extern "C" fn cudaMemPoolExportPointer(
     exportData: *mut cudaMemPoolPtrExportData,
     ptr: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolExportPointer", || {
-        ::runtime::api::memory_pool::cudaMemPoolExportPointer(
-            unsafe { Out::new(exportData, "exportData") }?,
-            ptr,
-        )
+    ::trace::call!("cudaMemPoolExportPointer", (out exportData, value ptr), {
+        ::runtime::entry("cudaMemPoolExportPointer", || {
+            ::runtime::api::memory_pool::cudaMemPoolExportPointer(
+                unsafe { Out::new(exportData, "exportData") }?,
+                ptr,
+            )
+        })
     })
 }
 
@@ -3415,13 +4119,15 @@ unsafe extern "C" fn cudaMemPoolExportToShareableHandle(
     handleType: cudaMemAllocationHandleType,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolExportToShareableHandle", || {
-        ::runtime::api::memory_pool::cudaMemPoolExportToShareableHandle(
-            shareableHandle,
-            memPool,
-            handleType,
-            flags,
-        )
+    ::trace::call!("cudaMemPoolExportToShareableHandle", (value shareableHandle, value memPool, value handleType, value flags), {
+        ::runtime::entry("cudaMemPoolExportToShareableHandle", || {
+            ::runtime::api::memory_pool::cudaMemPoolExportToShareableHandle(
+                shareableHandle,
+                memPool,
+                handleType,
+                flags,
+            )
+        })
     })
 }
 
@@ -3430,12 +4136,14 @@ unsafe extern "C" fn cudaMemPoolGetAccess(
     memPool: cudaMemPool_t,
     location: *mut cudaMemLocation,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolGetAccess", || {
-        ::runtime::api::memory_pool::cudaMemPoolGetAccess(
-            unsafe { Out::new(flags, "flags") }?,
-            memPool,
-            location,
-        )
+    ::trace::call!("cudaMemPoolGetAccess", (out flags, value memPool, value location), {
+        ::runtime::entry("cudaMemPoolGetAccess", || {
+            ::runtime::api::memory_pool::cudaMemPoolGetAccess(
+                unsafe { Out::new(flags, "flags") }?,
+                memPool,
+                location,
+            )
+        })
     })
 }
 
@@ -3444,8 +4152,10 @@ unsafe extern "C" fn cudaMemPoolGetAttribute(
     attr: cudaMemPoolAttr,
     value: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolGetAttribute", || {
-        ::runtime::api::memory_pool::cudaMemPoolGetAttribute(memPool, attr, value)
+    ::trace::call!("cudaMemPoolGetAttribute", (value memPool, value attr, value value), {
+        ::runtime::entry("cudaMemPoolGetAttribute", || {
+            ::runtime::api::memory_pool::cudaMemPoolGetAttribute(memPool, attr, value)
+        })
     })
 }
 
@@ -3455,13 +4165,15 @@ unsafe extern "C" fn cudaMemPoolImportFromShareableHandle(
     handleType: cudaMemAllocationHandleType,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolImportFromShareableHandle", || {
-        ::runtime::api::memory_pool::cudaMemPoolImportFromShareableHandle(
-            unsafe { Out::new(memPool, "memPool") }?,
-            shareableHandle,
-            handleType,
-            flags,
-        )
+    ::trace::call!("cudaMemPoolImportFromShareableHandle", (out memPool, value shareableHandle, value handleType, value flags), {
+        ::runtime::entry("cudaMemPoolImportFromShareableHandle", || {
+            ::runtime::api::memory_pool::cudaMemPoolImportFromShareableHandle(
+                unsafe { Out::new(memPool, "memPool") }?,
+                shareableHandle,
+                handleType,
+                flags,
+            )
+        })
     })
 }
 
@@ -3470,12 +4182,14 @@ unsafe extern "C" fn cudaMemPoolImportPointer(
     memPool: cudaMemPool_t,
     exportData: *mut cudaMemPoolPtrExportData,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolImportPointer", || {
-        ::runtime::api::memory_pool::cudaMemPoolImportPointer(
-            unsafe { Out::new(ptr, "ptr") }?,
-            memPool,
-            unsafe { borrow(exportData, "exportData") }?,
-        )
+    ::trace::call!("cudaMemPoolImportPointer", (out ptr, value memPool, value exportData), {
+        ::runtime::entry("cudaMemPoolImportPointer", || {
+            ::runtime::api::memory_pool::cudaMemPoolImportPointer(
+                unsafe { Out::new(ptr, "ptr") }?,
+                memPool,
+                unsafe { borrow(exportData, "exportData") }?,
+            )
+        })
     })
 }
 
@@ -3484,8 +4198,10 @@ unsafe extern "C" fn cudaMemPoolSetAccess(
     descList: *const cudaMemAccessDesc,
     count: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolSetAccess", || {
-        ::runtime::api::memory_pool::cudaMemPoolSetAccess(memPool, descList, count)
+    ::trace::call!("cudaMemPoolSetAccess", (value memPool, value descList, value count), {
+        ::runtime::entry("cudaMemPoolSetAccess", || {
+            ::runtime::api::memory_pool::cudaMemPoolSetAccess(memPool, descList, count)
+        })
     })
 }
 
@@ -3494,14 +4210,18 @@ unsafe extern "C" fn cudaMemPoolSetAttribute(
     attr: cudaMemPoolAttr,
     value: *mut c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolSetAttribute", || {
-        ::runtime::api::memory_pool::cudaMemPoolSetAttribute(memPool, attr, value)
+    ::trace::call!("cudaMemPoolSetAttribute", (value memPool, value attr, value value), {
+        ::runtime::entry("cudaMemPoolSetAttribute", || {
+            ::runtime::api::memory_pool::cudaMemPoolSetAttribute(memPool, attr, value)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemPoolTrimTo(memPool: cudaMemPool_t, minBytesToKeep: usize) -> cudaError_t {
-    ::runtime::entry("cudaMemPoolTrimTo", || {
-        ::runtime::api::memory_pool::cudaMemPoolTrimTo(memPool, minBytesToKeep)
+    ::trace::call!("cudaMemPoolTrimTo", (value memPool, value minBytesToKeep), {
+        ::runtime::entry("cudaMemPoolTrimTo", || {
+            ::runtime::api::memory_pool::cudaMemPoolTrimTo(memPool, minBytesToKeep)
+        })
     })
 }
 
@@ -3512,8 +4232,10 @@ unsafe extern "C" fn cudaMemPrefetchAsync(
     flags: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPrefetchAsync", || {
-        ::runtime::api::unified::cudaMemPrefetchAsync_v13(devPtr, count, location, flags, stream)
+    ::trace::call!("cudaMemPrefetchAsync", (value devPtr, value count, value flags, value stream), {
+        ::runtime::entry("cudaMemPrefetchAsync", || {
+            ::runtime::api::unified::cudaMemPrefetchAsync_v13(devPtr, count, location, flags, stream)
+        })
     })
 }
 
@@ -3524,8 +4246,10 @@ unsafe extern "C" fn cudaMemPrefetchAsync_ptsz(
     flags: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemPrefetchAsync_ptsz", || {
-        ::runtime::api::unified::cudaMemPrefetchAsync_v13(devPtr, count, location, flags, stream)
+    ::trace::call!("cudaMemPrefetchAsync_ptsz", (value devPtr, value count, value flags, value stream), {
+        ::runtime::entry_per_thread("cudaMemPrefetchAsync_ptsz", || {
+            ::runtime::api::unified::cudaMemPrefetchAsync_v13(devPtr, count, location, flags, stream)
+        })
     })
 }
 
@@ -3539,17 +4263,21 @@ unsafe extern "C" fn cudaMemPrefetchBatchAsync(
     flags: c_ulonglong,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemPrefetchBatchAsync", || {
-        ::runtime::api::unified::cudaMemPrefetchBatchAsync(
-            dptrs,
-            sizes,
-            count,
-            prefetchLocs,
-            prefetchLocIdxs,
-            numPrefetchLocs,
-            flags,
-            stream,
-        )
+    ::trace::call!("cudaMemPrefetchBatchAsync", (
+        value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
+    ), {
+        ::runtime::entry("cudaMemPrefetchBatchAsync", || {
+            ::runtime::api::unified::cudaMemPrefetchBatchAsync(
+                dptrs,
+                sizes,
+                count,
+                prefetchLocs,
+                prefetchLocIdxs,
+                numPrefetchLocs,
+                flags,
+                stream,
+            )
+        })
     })
 }
 
@@ -3563,17 +4291,21 @@ unsafe extern "C" fn cudaMemPrefetchBatchAsync_ptsz(
     flags: c_ulonglong,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemPrefetchBatchAsync_ptsz", || {
-        ::runtime::api::unified::cudaMemPrefetchBatchAsync(
-            dptrs,
-            sizes,
-            count,
-            prefetchLocs,
-            prefetchLocIdxs,
-            numPrefetchLocs,
-            flags,
-            stream,
-        )
+    ::trace::call!("cudaMemPrefetchBatchAsync_ptsz", (
+        value dptrs, value sizes, value count, value prefetchLocs, value prefetchLocIdxs, value numPrefetchLocs, value flags, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemPrefetchBatchAsync_ptsz", || {
+            ::runtime::api::unified::cudaMemPrefetchBatchAsync(
+                dptrs,
+                sizes,
+                count,
+                prefetchLocs,
+                prefetchLocIdxs,
+                numPrefetchLocs,
+                flags,
+                stream,
+            )
+        })
     })
 }
 
@@ -3584,8 +4316,10 @@ unsafe extern "C" fn cudaMemRangeGetAttribute(
     devPtr: *const c_void,
     count: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemRangeGetAttribute", || {
-        ::runtime::api::unified::cudaMemRangeGetAttribute(data, dataSize, attribute, devPtr, count)
+    ::trace::call!("cudaMemRangeGetAttribute", (value data, value dataSize, value attribute, value devPtr, value count), {
+        ::runtime::entry("cudaMemRangeGetAttribute", || {
+            ::runtime::api::unified::cudaMemRangeGetAttribute(data, dataSize, attribute, devPtr, count)
+        })
     })
 }
 
@@ -3597,15 +4331,19 @@ unsafe extern "C" fn cudaMemRangeGetAttributes(
     devPtr: *const c_void,
     count: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemRangeGetAttributes", || {
-        ::runtime::api::unified::cudaMemRangeGetAttributes(
-            data,
-            dataSizes,
-            attributes,
-            numAttributes,
-            devPtr,
-            count,
-        )
+    ::trace::call!("cudaMemRangeGetAttributes", (
+        value data, value dataSizes, value attributes, value numAttributes, value devPtr, value count
+    ), {
+        ::runtime::entry("cudaMemRangeGetAttributes", || {
+            ::runtime::api::unified::cudaMemRangeGetAttributes(
+                data,
+                dataSizes,
+                attributes,
+                numAttributes,
+                devPtr,
+                count,
+            )
+        })
     })
 }
 
@@ -3614,8 +4352,10 @@ unsafe extern "C" fn cudaMemSetMemPool(
     type_: cudaMemAllocationType,
     memPool: cudaMemPool_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemSetMemPool", || {
-        ::runtime::api::memory_pool::cudaMemSetMemPool(location, type_, memPool)
+    ::trace::call!("cudaMemSetMemPool", (value location, value type_, value memPool), {
+        ::runtime::entry("cudaMemSetMemPool", || {
+            ::runtime::api::memory_pool::cudaMemSetMemPool(location, type_, memPool)
+        })
     })
 }
 
@@ -3628,8 +4368,12 @@ unsafe extern "C" fn cudaMemcpy2D(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2D", || {
-        ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
+    ::trace::call!("cudaMemcpy2D", (
+        value dst, value dpitch, value src, value spitch, value width, value height, value kind
+    ), {
+        ::runtime::entry("cudaMemcpy2D", || {
+            ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
+        })
     })
 }
 
@@ -3644,18 +4388,22 @@ unsafe extern "C" fn cudaMemcpy2DArrayToArray(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DArrayToArray", || {
-        ::runtime::api::array::cudaMemcpy2DArrayToArray(
-            dst,
-            wOffsetDst,
-            hOffsetDst,
-            src,
-            wOffsetSrc,
-            hOffsetSrc,
-            width,
-            height,
-            kind,
-        )
+    ::trace::call!("cudaMemcpy2DArrayToArray", (
+        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value width, value height, value kind
+    ), {
+        ::runtime::entry("cudaMemcpy2DArrayToArray", || {
+            ::runtime::api::array::cudaMemcpy2DArrayToArray(
+                dst,
+                wOffsetDst,
+                hOffsetDst,
+                src,
+                wOffsetSrc,
+                hOffsetSrc,
+                width,
+                height,
+                kind,
+            )
+        })
     })
 }
 
@@ -3670,18 +4418,22 @@ unsafe extern "C" fn cudaMemcpy2DArrayToArray_ptds(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DArrayToArray_ptds", || {
-        ::runtime::api::array::cudaMemcpy2DArrayToArray(
-            dst,
-            wOffsetDst,
-            hOffsetDst,
-            src,
-            wOffsetSrc,
-            hOffsetSrc,
-            width,
-            height,
-            kind,
-        )
+    ::trace::call!("cudaMemcpy2DArrayToArray_ptds", (
+        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value width, value height, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DArrayToArray_ptds", || {
+            ::runtime::api::array::cudaMemcpy2DArrayToArray(
+                dst,
+                wOffsetDst,
+                hOffsetDst,
+                src,
+                wOffsetSrc,
+                hOffsetSrc,
+                width,
+                height,
+                kind,
+            )
+        })
     })
 }
 
@@ -3695,8 +4447,12 @@ unsafe extern "C" fn cudaMemcpy2DAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DAsync", || {
-        ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
+    ::trace::call!("cudaMemcpy2DAsync", (
+        value dst, value dpitch, value src, value spitch, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpy2DAsync", || {
+            ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
+        })
     })
 }
 
@@ -3710,8 +4466,12 @@ unsafe extern "C" fn cudaMemcpy2DAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
+    ::trace::call!("cudaMemcpy2DAsync_ptsz", (
+        value dst, value dpitch, value src, value spitch, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemcpy2DAsync(dst, dpitch, src, spitch, width, height, kind, stream)
+        })
     })
 }
 
@@ -3725,8 +4485,12 @@ unsafe extern "C" fn cudaMemcpy2DFromArray(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DFromArray", || {
-        ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
+    ::trace::call!("cudaMemcpy2DFromArray", (
+        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind
+    ), {
+        ::runtime::entry("cudaMemcpy2DFromArray", || {
+            ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
+        })
     })
 }
 
@@ -3741,18 +4505,22 @@ unsafe extern "C" fn cudaMemcpy2DFromArrayAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DFromArrayAsync", || {
-        ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
-            dst,
-            dpitch,
-            src,
-            wOffset,
-            hOffset,
-            width,
-            height,
-            kind,
-            stream,
-        )
+    ::trace::call!("cudaMemcpy2DFromArrayAsync", (
+        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpy2DFromArrayAsync", || {
+            ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
+                dst,
+                dpitch,
+                src,
+                wOffset,
+                hOffset,
+                width,
+                height,
+                kind,
+                stream,
+            )
+        })
     })
 }
 
@@ -3767,18 +4535,22 @@ unsafe extern "C" fn cudaMemcpy2DFromArrayAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DFromArrayAsync_ptsz", || {
-        ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
-            dst,
-            dpitch,
-            src,
-            wOffset,
-            hOffset,
-            width,
-            height,
-            kind,
-            stream,
-        )
+    ::trace::call!("cudaMemcpy2DFromArrayAsync_ptsz", (
+        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DFromArrayAsync_ptsz", || {
+            ::runtime::api::array::cudaMemcpy2DFromArrayAsync(
+                dst,
+                dpitch,
+                src,
+                wOffset,
+                hOffset,
+                width,
+                height,
+                kind,
+                stream,
+            )
+        })
     })
 }
 
@@ -3792,8 +4564,12 @@ unsafe extern "C" fn cudaMemcpy2DFromArray_ptds(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DFromArray_ptds", || {
-        ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
+    ::trace::call!("cudaMemcpy2DFromArray_ptds", (
+        value dst, value dpitch, value src, value wOffset, value hOffset, value width, value height, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DFromArray_ptds", || {
+            ::runtime::api::array::cudaMemcpy2DFromArray(dst, dpitch, src, wOffset, hOffset, width, height, kind)
+        })
     })
 }
 
@@ -3807,8 +4583,12 @@ unsafe extern "C" fn cudaMemcpy2DToArray(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DToArray", || {
-        ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
+    ::trace::call!("cudaMemcpy2DToArray", (
+        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind
+    ), {
+        ::runtime::entry("cudaMemcpy2DToArray", || {
+            ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
+        })
     })
 }
 
@@ -3823,18 +4603,22 @@ unsafe extern "C" fn cudaMemcpy2DToArrayAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy2DToArrayAsync", || {
-        ::runtime::api::array::cudaMemcpy2DToArrayAsync(
-            dst,
-            wOffset,
-            hOffset,
-            src,
-            spitch,
-            width,
-            height,
-            kind,
-            stream,
-        )
+    ::trace::call!("cudaMemcpy2DToArrayAsync", (
+        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpy2DToArrayAsync", || {
+            ::runtime::api::array::cudaMemcpy2DToArrayAsync(
+                dst,
+                wOffset,
+                hOffset,
+                src,
+                spitch,
+                width,
+                height,
+                kind,
+                stream,
+            )
+        })
     })
 }
 
@@ -3849,18 +4633,22 @@ unsafe extern "C" fn cudaMemcpy2DToArrayAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DToArrayAsync_ptsz", || {
-        ::runtime::api::array::cudaMemcpy2DToArrayAsync(
-            dst,
-            wOffset,
-            hOffset,
-            src,
-            spitch,
-            width,
-            height,
-            kind,
-            stream,
-        )
+    ::trace::call!("cudaMemcpy2DToArrayAsync_ptsz", (
+        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DToArrayAsync_ptsz", || {
+            ::runtime::api::array::cudaMemcpy2DToArrayAsync(
+                dst,
+                wOffset,
+                hOffset,
+                src,
+                spitch,
+                width,
+                height,
+                kind,
+                stream,
+            )
+        })
     })
 }
 
@@ -3874,8 +4662,12 @@ unsafe extern "C" fn cudaMemcpy2DToArray_ptds(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2DToArray_ptds", || {
-        ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
+    ::trace::call!("cudaMemcpy2DToArray_ptds", (
+        value dst, value wOffset, value hOffset, value src, value spitch, value width, value height, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2DToArray_ptds", || {
+            ::runtime::api::array::cudaMemcpy2DToArray(dst, wOffset, hOffset, src, spitch, width, height, kind)
+        })
     })
 }
 
@@ -3888,18 +4680,26 @@ unsafe extern "C" fn cudaMemcpy2D_ptds(
     height: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy2D_ptds", || {
-        ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
+    ::trace::call!("cudaMemcpy2D_ptds", (
+        value dst, value dpitch, value src, value spitch, value width, value height, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpy2D_ptds", || {
+            ::runtime::api::memory::cudaMemcpy2D(dst, dpitch, src, spitch, width, height, kind)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemcpy3D(p: *const cudaMemcpy3DParms) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy3D", || ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?))
+    ::trace::call!("cudaMemcpy3D", (value p), {
+        ::runtime::entry("cudaMemcpy3D", || ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?))
+    })
 }
 
 unsafe extern "C" fn cudaMemcpy3DAsync(p: *const cudaMemcpy3DParms, stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy3DAsync", || {
-        ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
+    ::trace::call!("cudaMemcpy3DAsync", (value p, value stream), {
+        ::runtime::entry("cudaMemcpy3DAsync", || {
+            ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
+        })
     })
 }
 
@@ -3907,8 +4707,10 @@ unsafe extern "C" fn cudaMemcpy3DAsync_ptsz(
     p: *const cudaMemcpy3DParms,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy3DAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
+    ::trace::call!("cudaMemcpy3DAsync_ptsz", (value p, value stream), {
+        ::runtime::entry_per_thread("cudaMemcpy3DAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemcpy3DAsync(unsafe { borrow(p, "p") }?, stream)
+        })
     })
 }
 
@@ -3918,8 +4720,10 @@ unsafe extern "C" fn cudaMemcpy3DBatchAsync(
     flags: c_ulonglong,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy3DBatchAsync", || {
-        ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v13(numOps, opList, flags, stream)
+    ::trace::call!("cudaMemcpy3DBatchAsync", (value numOps, value opList, value flags, value stream), {
+        ::runtime::entry("cudaMemcpy3DBatchAsync", || {
+            ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v13(numOps, opList, flags, stream)
+        })
     })
 }
 
@@ -3929,14 +4733,18 @@ unsafe extern "C" fn cudaMemcpy3DBatchAsync_ptsz(
     flags: c_ulonglong,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy3DBatchAsync_ptsz", || {
-        ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v13(numOps, opList, flags, stream)
+    ::trace::call!("cudaMemcpy3DBatchAsync_ptsz", (value numOps, value opList, value flags, value stream), {
+        ::runtime::entry_per_thread("cudaMemcpy3DBatchAsync_ptsz", || {
+            ::runtime::api::batch_copy::cudaMemcpy3DBatchAsync_v13(numOps, opList, flags, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeer(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy3DPeer", || {
-        ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
+    ::trace::call!("cudaMemcpy3DPeer", (value p), {
+        ::runtime::entry("cudaMemcpy3DPeer", || {
+            ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
+        })
     })
 }
 
@@ -3944,8 +4752,10 @@ unsafe extern "C" fn cudaMemcpy3DPeerAsync(
     p: *const cudaMemcpy3DPeerParms,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy3DPeerAsync", || {
-        ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
+    ::trace::call!("cudaMemcpy3DPeerAsync", (value p, value stream), {
+        ::runtime::entry("cudaMemcpy3DPeerAsync", || {
+            ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
+        })
     })
 }
 
@@ -3953,14 +4763,18 @@ unsafe extern "C" fn cudaMemcpy3DPeerAsync_ptsz(
     p: *const cudaMemcpy3DPeerParms,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy3DPeerAsync_ptsz", || {
-        ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
+    ::trace::call!("cudaMemcpy3DPeerAsync_ptsz", (value p, value stream), {
+        ::runtime::entry_per_thread("cudaMemcpy3DPeerAsync_ptsz", || {
+            ::runtime::api::peer::cudaMemcpy3DPeerAsync(unsafe { borrow(p, "p") }?, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemcpy3DPeer_ptds(p: *const cudaMemcpy3DPeerParms) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy3DPeer_ptds", || {
-        ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
+    ::trace::call!("cudaMemcpy3DPeer_ptds", (value p), {
+        ::runtime::entry_per_thread("cudaMemcpy3DPeer_ptds", || {
+            ::runtime::api::peer::cudaMemcpy3DPeer(unsafe { borrow(p, "p") }?)
+        })
     })
 }
 
@@ -3969,8 +4783,10 @@ unsafe extern "C" fn cudaMemcpy3DWithAttributesAsync(
     flags: c_ulonglong,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy3DWithAttributesAsync", || {
-        ::runtime::api::batch_copy::cudaMemcpy3DWithAttributesAsync(op, flags, stream)
+    ::trace::call!("cudaMemcpy3DWithAttributesAsync", (value op, value flags, value stream), {
+        ::runtime::entry("cudaMemcpy3DWithAttributesAsync", || {
+            ::runtime::api::batch_copy::cudaMemcpy3DWithAttributesAsync(op, flags, stream)
+        })
     })
 }
 
@@ -3979,14 +4795,18 @@ unsafe extern "C" fn cudaMemcpy3DWithAttributesAsync_ptsz(
     flags: c_ulonglong,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy3DWithAttributesAsync_ptsz", || {
-        ::runtime::api::batch_copy::cudaMemcpy3DWithAttributesAsync(op, flags, stream)
+    ::trace::call!("cudaMemcpy3DWithAttributesAsync_ptsz", (value op, value flags, value stream), {
+        ::runtime::entry_per_thread("cudaMemcpy3DWithAttributesAsync_ptsz", || {
+            ::runtime::api::batch_copy::cudaMemcpy3DWithAttributesAsync(op, flags, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemcpy3D_ptds(p: *const cudaMemcpy3DParms) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy3D_ptds", || {
-        ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?)
+    ::trace::call!("cudaMemcpy3D_ptds", (value p), {
+        ::runtime::entry_per_thread("cudaMemcpy3D_ptds", || {
+            ::runtime::api::memory::cudaMemcpy3D(unsafe { borrow(p, "p") }?)
+        })
     })
 }
 
@@ -3996,7 +4816,9 @@ unsafe extern "C" fn cudaMemcpy(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpy", || ::runtime::api::memory::cudaMemcpy(dst, src, count, kind))
+    ::trace::call!("cudaMemcpy", (value dst, value src, value count, value kind), {
+        ::runtime::entry("cudaMemcpy", || ::runtime::api::memory::cudaMemcpy(dst, src, count, kind))
+    })
 }
 
 unsafe extern "C" fn cudaMemcpyArrayToArray(
@@ -4009,17 +4831,21 @@ unsafe extern "C" fn cudaMemcpyArrayToArray(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyArrayToArray", || {
-        ::runtime::api::array::cudaMemcpyArrayToArray(
-            dst,
-            wOffsetDst,
-            hOffsetDst,
-            src,
-            wOffsetSrc,
-            hOffsetSrc,
-            count,
-            kind,
-        )
+    ::trace::call!("cudaMemcpyArrayToArray", (
+        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value count, value kind
+    ), {
+        ::runtime::entry("cudaMemcpyArrayToArray", || {
+            ::runtime::api::array::cudaMemcpyArrayToArray(
+                dst,
+                wOffsetDst,
+                hOffsetDst,
+                src,
+                wOffsetSrc,
+                hOffsetSrc,
+                count,
+                kind,
+            )
+        })
     })
 }
 
@@ -4033,17 +4859,21 @@ unsafe extern "C" fn cudaMemcpyArrayToArray_ptds(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyArrayToArray_ptds", || {
-        ::runtime::api::array::cudaMemcpyArrayToArray(
-            dst,
-            wOffsetDst,
-            hOffsetDst,
-            src,
-            wOffsetSrc,
-            hOffsetSrc,
-            count,
-            kind,
-        )
+    ::trace::call!("cudaMemcpyArrayToArray_ptds", (
+        value dst, value wOffsetDst, value hOffsetDst, value src, value wOffsetSrc, value hOffsetSrc, value count, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyArrayToArray_ptds", || {
+            ::runtime::api::array::cudaMemcpyArrayToArray(
+                dst,
+                wOffsetDst,
+                hOffsetDst,
+                src,
+                wOffsetSrc,
+                hOffsetSrc,
+                count,
+                kind,
+            )
+        })
     })
 }
 
@@ -4054,8 +4884,10 @@ unsafe extern "C" fn cudaMemcpyAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyAsync", || {
-        ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
+    ::trace::call!("cudaMemcpyAsync", (value dst, value src, value count, value kind, value stream), {
+        ::runtime::entry("cudaMemcpyAsync", || {
+            ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
+        })
     })
 }
 
@@ -4066,8 +4898,10 @@ unsafe extern "C" fn cudaMemcpyAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
+    ::trace::call!("cudaMemcpyAsync_ptsz", (value dst, value src, value count, value kind, value stream), {
+        ::runtime::entry_per_thread("cudaMemcpyAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemcpyAsync(dst, src, count, kind, stream)
+        })
     })
 }
 
@@ -4081,17 +4915,21 @@ unsafe extern "C" fn cudaMemcpyBatchAsync(
     numAttrs: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyBatchAsync", || {
-        ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v13(
-            dsts,
-            srcs,
-            sizes,
-            count,
-            attrs,
-            attrsIdxs,
-            numAttrs,
-            stream,
-        )
+    ::trace::call!("cudaMemcpyBatchAsync", (
+        value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, value stream
+    ), {
+        ::runtime::entry("cudaMemcpyBatchAsync", || {
+            ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v13(
+                dsts,
+                srcs,
+                sizes,
+                count,
+                attrs,
+                attrsIdxs,
+                numAttrs,
+                stream,
+            )
+        })
     })
 }
 
@@ -4105,17 +4943,21 @@ unsafe extern "C" fn cudaMemcpyBatchAsync_ptsz(
     numAttrs: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyBatchAsync_ptsz", || {
-        ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v13(
-            dsts,
-            srcs,
-            sizes,
-            count,
-            attrs,
-            attrsIdxs,
-            numAttrs,
-            stream,
-        )
+    ::trace::call!("cudaMemcpyBatchAsync_ptsz", (
+        value dsts, value srcs, value sizes, value count, value attrs, value attrsIdxs, value numAttrs, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyBatchAsync_ptsz", || {
+            ::runtime::api::batch_copy::cudaMemcpyBatchAsync_v13(
+                dsts,
+                srcs,
+                sizes,
+                count,
+                attrs,
+                attrsIdxs,
+                numAttrs,
+                stream,
+            )
+        })
     })
 }
 
@@ -4127,8 +4969,12 @@ unsafe extern "C" fn cudaMemcpyFromArray(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyFromArray", || {
-        ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
+    ::trace::call!("cudaMemcpyFromArray", (
+        value dst, value src, value wOffset, value hOffset, value count, value kind
+    ), {
+        ::runtime::entry("cudaMemcpyFromArray", || {
+            ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
+        })
     })
 }
 
@@ -4141,8 +4987,12 @@ unsafe extern "C" fn cudaMemcpyFromArrayAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyFromArrayAsync", || {
-        ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
+    ::trace::call!("cudaMemcpyFromArrayAsync", (
+        value dst, value src, value wOffset, value hOffset, value count, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpyFromArrayAsync", || {
+            ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
+        })
     })
 }
 
@@ -4155,8 +5005,12 @@ unsafe extern "C" fn cudaMemcpyFromArrayAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyFromArrayAsync_ptsz", || {
-        ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
+    ::trace::call!("cudaMemcpyFromArrayAsync_ptsz", (
+        value dst, value src, value wOffset, value hOffset, value count, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyFromArrayAsync_ptsz", || {
+            ::runtime::api::array::cudaMemcpyFromArrayAsync(dst, src, wOffset, hOffset, count, kind, stream)
+        })
     })
 }
 
@@ -4168,8 +5022,12 @@ unsafe extern "C" fn cudaMemcpyFromArray_ptds(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyFromArray_ptds", || {
-        ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
+    ::trace::call!("cudaMemcpyFromArray_ptds", (
+        value dst, value src, value wOffset, value hOffset, value count, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyFromArray_ptds", || {
+            ::runtime::api::array::cudaMemcpyFromArray(dst, src, wOffset, hOffset, count, kind)
+        })
     })
 }
 
@@ -4180,8 +5038,10 @@ unsafe extern "C" fn cudaMemcpyFromSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyFromSymbol", || {
-        ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
+    ::trace::call!("cudaMemcpyFromSymbol", (value dst, value symbol, value count, value offset, value kind), {
+        ::runtime::entry("cudaMemcpyFromSymbol", || {
+            ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
+        })
     })
 }
 
@@ -4193,8 +5053,12 @@ unsafe extern "C" fn cudaMemcpyFromSymbolAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyFromSymbolAsync", || {
-        ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
+    ::trace::call!("cudaMemcpyFromSymbolAsync", (
+        value dst, value symbol, value count, value offset, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpyFromSymbolAsync", || {
+            ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
+        })
     })
 }
 
@@ -4206,8 +5070,12 @@ unsafe extern "C" fn cudaMemcpyFromSymbolAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyFromSymbolAsync_ptsz", || {
-        ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
+    ::trace::call!("cudaMemcpyFromSymbolAsync_ptsz", (
+        value dst, value symbol, value count, value offset, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyFromSymbolAsync_ptsz", || {
+            ::runtime::api::symbol::cudaMemcpyFromSymbolAsync(dst, symbol, count, offset, kind, stream)
+        })
     })
 }
 
@@ -4218,8 +5086,10 @@ unsafe extern "C" fn cudaMemcpyFromSymbol_ptds(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyFromSymbol_ptds", || {
-        ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
+    ::trace::call!("cudaMemcpyFromSymbol_ptds", (value dst, value symbol, value count, value offset, value kind), {
+        ::runtime::entry_per_thread("cudaMemcpyFromSymbol_ptds", || {
+            ::runtime::api::symbol::cudaMemcpyFromSymbol(dst, symbol, count, offset, kind)
+        })
     })
 }
 
@@ -4230,8 +5100,10 @@ unsafe extern "C" fn cudaMemcpyPeer(
     srcDevice: c_int,
     count: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyPeer", || {
-        ::runtime::api::peer::cudaMemcpyPeer(dst, dstDevice, src, srcDevice, count)
+    ::trace::call!("cudaMemcpyPeer", (value dst, value dstDevice, value src, value srcDevice, value count), {
+        ::runtime::entry("cudaMemcpyPeer", || {
+            ::runtime::api::peer::cudaMemcpyPeer(dst, dstDevice, src, srcDevice, count)
+        })
     })
 }
 
@@ -4243,8 +5115,12 @@ unsafe extern "C" fn cudaMemcpyPeerAsync(
     count: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyPeerAsync", || {
-        ::runtime::api::peer::cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, stream)
+    ::trace::call!("cudaMemcpyPeerAsync", (
+        value dst, value dstDevice, value src, value srcDevice, value count, value stream
+    ), {
+        ::runtime::entry("cudaMemcpyPeerAsync", || {
+            ::runtime::api::peer::cudaMemcpyPeerAsync(dst, dstDevice, src, srcDevice, count, stream)
+        })
     })
 }
 
@@ -4256,8 +5132,12 @@ unsafe extern "C" fn cudaMemcpyToArray(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyToArray", || {
-        ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
+    ::trace::call!("cudaMemcpyToArray", (
+        value dst, value wOffset, value hOffset, value src, value count, value kind
+    ), {
+        ::runtime::entry("cudaMemcpyToArray", || {
+            ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
+        })
     })
 }
 
@@ -4270,8 +5150,12 @@ unsafe extern "C" fn cudaMemcpyToArrayAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyToArrayAsync", || {
-        ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
+    ::trace::call!("cudaMemcpyToArrayAsync", (
+        value dst, value wOffset, value hOffset, value src, value count, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpyToArrayAsync", || {
+            ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
+        })
     })
 }
 
@@ -4284,8 +5168,12 @@ unsafe extern "C" fn cudaMemcpyToArrayAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyToArrayAsync_ptsz", || {
-        ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
+    ::trace::call!("cudaMemcpyToArrayAsync_ptsz", (
+        value dst, value wOffset, value hOffset, value src, value count, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyToArrayAsync_ptsz", || {
+            ::runtime::api::array::cudaMemcpyToArrayAsync(dst, wOffset, hOffset, src, count, kind, stream)
+        })
     })
 }
 
@@ -4297,8 +5185,12 @@ unsafe extern "C" fn cudaMemcpyToArray_ptds(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyToArray_ptds", || {
-        ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
+    ::trace::call!("cudaMemcpyToArray_ptds", (
+        value dst, value wOffset, value hOffset, value src, value count, value kind
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyToArray_ptds", || {
+            ::runtime::api::array::cudaMemcpyToArray(dst, wOffset, hOffset, src, count, kind)
+        })
     })
 }
 
@@ -4309,8 +5201,10 @@ unsafe extern "C" fn cudaMemcpyToSymbol(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyToSymbol", || {
-        ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
+    ::trace::call!("cudaMemcpyToSymbol", (value symbol, value src, value count, value offset, value kind), {
+        ::runtime::entry("cudaMemcpyToSymbol", || {
+            ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
+        })
     })
 }
 
@@ -4322,8 +5216,12 @@ unsafe extern "C" fn cudaMemcpyToSymbolAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyToSymbolAsync", || {
-        ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
+    ::trace::call!("cudaMemcpyToSymbolAsync", (
+        value symbol, value src, value count, value offset, value kind, value stream
+    ), {
+        ::runtime::entry("cudaMemcpyToSymbolAsync", || {
+            ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
+        })
     })
 }
 
@@ -4335,8 +5233,12 @@ unsafe extern "C" fn cudaMemcpyToSymbolAsync_ptsz(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyToSymbolAsync_ptsz", || {
-        ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
+    ::trace::call!("cudaMemcpyToSymbolAsync_ptsz", (
+        value symbol, value src, value count, value offset, value kind, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemcpyToSymbolAsync_ptsz", || {
+            ::runtime::api::symbol::cudaMemcpyToSymbolAsync(symbol, src, count, offset, kind, stream)
+        })
     })
 }
 
@@ -4347,8 +5249,10 @@ unsafe extern "C" fn cudaMemcpyToSymbol_ptds(
     offset: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyToSymbol_ptds", || {
-        ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
+    ::trace::call!("cudaMemcpyToSymbol_ptds", (value symbol, value src, value count, value offset, value kind), {
+        ::runtime::entry_per_thread("cudaMemcpyToSymbol_ptds", || {
+            ::runtime::api::symbol::cudaMemcpyToSymbol(symbol, src, count, offset, kind)
+        })
     })
 }
 
@@ -4359,8 +5263,10 @@ unsafe extern "C" fn cudaMemcpyWithAttributesAsync(
     attr: *mut cudaMemcpyAttributes,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemcpyWithAttributesAsync", || {
-        ::runtime::api::batch_copy::cudaMemcpyWithAttributesAsync(dst, src, size, attr, stream)
+    ::trace::call!("cudaMemcpyWithAttributesAsync", (value dst, value src, value size, value attr, value stream), {
+        ::runtime::entry("cudaMemcpyWithAttributesAsync", || {
+            ::runtime::api::batch_copy::cudaMemcpyWithAttributesAsync(dst, src, size, attr, stream)
+        })
     })
 }
 
@@ -4371,8 +5277,10 @@ unsafe extern "C" fn cudaMemcpyWithAttributesAsync_ptsz(
     attr: *mut cudaMemcpyAttributes,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpyWithAttributesAsync_ptsz", || {
-        ::runtime::api::batch_copy::cudaMemcpyWithAttributesAsync(dst, src, size, attr, stream)
+    ::trace::call!("cudaMemcpyWithAttributesAsync_ptsz", (value dst, value src, value size, value attr, value stream), {
+        ::runtime::entry_per_thread("cudaMemcpyWithAttributesAsync_ptsz", || {
+            ::runtime::api::batch_copy::cudaMemcpyWithAttributesAsync(dst, src, size, attr, stream)
+        })
     })
 }
 
@@ -4382,8 +5290,10 @@ unsafe extern "C" fn cudaMemcpy_ptds(
     count: usize,
     kind: cudaMemcpyKind,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemcpy_ptds", || {
-        ::runtime::api::memory::cudaMemcpy(dst, src, count, kind)
+    ::trace::call!("cudaMemcpy_ptds", (value dst, value src, value count, value kind), {
+        ::runtime::entry_per_thread("cudaMemcpy_ptds", || {
+            ::runtime::api::memory::cudaMemcpy(dst, src, count, kind)
+        })
     })
 }
 
@@ -4394,8 +5304,10 @@ unsafe extern "C" fn cudaMemset2D(
     width: usize,
     height: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemset2D", || {
-        ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
+    ::trace::call!("cudaMemset2D", (value devPtr, value pitch, value value, value width, value height), {
+        ::runtime::entry("cudaMemset2D", || {
+            ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
+        })
     })
 }
 
@@ -4407,8 +5319,12 @@ unsafe extern "C" fn cudaMemset2DAsync(
     height: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemset2DAsync", || {
-        ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
+    ::trace::call!("cudaMemset2DAsync", (
+        value devPtr, value pitch, value value, value width, value height, value stream
+    ), {
+        ::runtime::entry("cudaMemset2DAsync", || {
+            ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
+        })
     })
 }
 
@@ -4420,8 +5336,12 @@ unsafe extern "C" fn cudaMemset2DAsync_ptsz(
     height: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemset2DAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
+    ::trace::call!("cudaMemset2DAsync_ptsz", (
+        value devPtr, value pitch, value value, value width, value height, value stream
+    ), {
+        ::runtime::entry_per_thread("cudaMemset2DAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemset2DAsync(devPtr, pitch, value, width, height, stream)
+        })
     })
 }
 
@@ -4432,8 +5352,10 @@ unsafe extern "C" fn cudaMemset2D_ptds(
     width: usize,
     height: usize,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemset2D_ptds", || {
-        ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
+    ::trace::call!("cudaMemset2D_ptds", (value devPtr, value pitch, value value, value width, value height), {
+        ::runtime::entry_per_thread("cudaMemset2D_ptds", || {
+            ::runtime::api::memory::cudaMemset2D(devPtr, pitch, value, width, height)
+        })
     })
 }
 
@@ -4442,7 +5364,9 @@ unsafe extern "C" fn cudaMemset3D(
     value: c_int,
     extent: cudaExtent,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemset3D", || ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent))
+    ::trace::call!("cudaMemset3D", (value pitchedDevPtr, value value, value extent), {
+        ::runtime::entry("cudaMemset3D", || ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent))
+    })
 }
 
 unsafe extern "C" fn cudaMemset3DAsync(
@@ -4451,8 +5375,10 @@ unsafe extern "C" fn cudaMemset3DAsync(
     extent: cudaExtent,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemset3DAsync", || {
-        ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
+    ::trace::call!("cudaMemset3DAsync", (value pitchedDevPtr, value value, value extent, value stream), {
+        ::runtime::entry("cudaMemset3DAsync", || {
+            ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
+        })
     })
 }
 
@@ -4462,8 +5388,10 @@ unsafe extern "C" fn cudaMemset3DAsync_ptsz(
     extent: cudaExtent,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemset3DAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
+    ::trace::call!("cudaMemset3DAsync_ptsz", (value pitchedDevPtr, value value, value extent, value stream), {
+        ::runtime::entry_per_thread("cudaMemset3DAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemset3DAsync(pitchedDevPtr, value, extent, stream)
+        })
     })
 }
 
@@ -4472,13 +5400,17 @@ unsafe extern "C" fn cudaMemset3D_ptds(
     value: c_int,
     extent: cudaExtent,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemset3D_ptds", || {
-        ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent)
+    ::trace::call!("cudaMemset3D_ptds", (value pitchedDevPtr, value value, value extent), {
+        ::runtime::entry_per_thread("cudaMemset3D_ptds", || {
+            ::runtime::api::memory::cudaMemset3D(pitchedDevPtr, value, extent)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemset(devPtr: *mut c_void, value: c_int, count: usize) -> cudaError_t {
-    ::runtime::entry("cudaMemset", || ::runtime::api::memory::cudaMemset(devPtr, value, count))
+    ::trace::call!("cudaMemset", (value devPtr, value value, value count), {
+        ::runtime::entry("cudaMemset", || ::runtime::api::memory::cudaMemset(devPtr, value, count))
+    })
 }
 
 unsafe extern "C" fn cudaMemsetAsync(
@@ -4487,8 +5419,10 @@ unsafe extern "C" fn cudaMemsetAsync(
     count: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMemsetAsync", || {
-        ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
+    ::trace::call!("cudaMemsetAsync", (value devPtr, value value, value count, value stream), {
+        ::runtime::entry("cudaMemsetAsync", || {
+            ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
+        })
     })
 }
 
@@ -4498,14 +5432,18 @@ unsafe extern "C" fn cudaMemsetAsync_ptsz(
     count: usize,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemsetAsync_ptsz", || {
-        ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
+    ::trace::call!("cudaMemsetAsync_ptsz", (value devPtr, value value, value count, value stream), {
+        ::runtime::entry_per_thread("cudaMemsetAsync_ptsz", || {
+            ::runtime::api::memory::cudaMemsetAsync(devPtr, value, count, stream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaMemset_ptds(devPtr: *mut c_void, value: c_int, count: usize) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaMemset_ptds", || {
-        ::runtime::api::memory::cudaMemset(devPtr, value, count)
+    ::trace::call!("cudaMemset_ptds", (value devPtr, value value, value count), {
+        ::runtime::entry_per_thread("cudaMemset_ptds", || {
+            ::runtime::api::memory::cudaMemset(devPtr, value, count)
+        })
     })
 }
 
@@ -4514,12 +5452,14 @@ unsafe extern "C" fn cudaMipmappedArrayGetMemoryRequirements(
     mipmap: cudaMipmappedArray_t,
     device: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMipmappedArrayGetMemoryRequirements", || {
-        ::runtime::api::array::cudaMipmappedArrayGetMemoryRequirements(
-            unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
-            mipmap,
-            device,
-        )
+    ::trace::call!("cudaMipmappedArrayGetMemoryRequirements", (out memoryRequirements, value mipmap, value device), {
+        ::runtime::entry("cudaMipmappedArrayGetMemoryRequirements", || {
+            ::runtime::api::array::cudaMipmappedArrayGetMemoryRequirements(
+                unsafe { Out::new(memoryRequirements, "memoryRequirements") }?,
+                mipmap,
+                device,
+            )
+        })
     })
 }
 
@@ -4527,11 +5467,13 @@ unsafe extern "C" fn cudaMipmappedArrayGetSparseProperties(
     sparseProperties: *mut cudaArraySparseProperties,
     mipmap: cudaMipmappedArray_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaMipmappedArrayGetSparseProperties", || {
-        ::runtime::api::array::cudaMipmappedArrayGetSparseProperties(
-            unsafe { Out::new(sparseProperties, "sparseProperties") }?,
-            mipmap,
-        )
+    ::trace::call!("cudaMipmappedArrayGetSparseProperties", (out sparseProperties, value mipmap), {
+        ::runtime::entry("cudaMipmappedArrayGetSparseProperties", || {
+            ::runtime::api::array::cudaMipmappedArrayGetSparseProperties(
+                unsafe { Out::new(sparseProperties, "sparseProperties") }?,
+                mipmap,
+            )
+        })
     })
 }
 
@@ -4541,13 +5483,15 @@ unsafe extern "C" fn cudaOccupancyAvailableDynamicSMemPerBlock(
     numBlocks: c_int,
     blockSize: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaOccupancyAvailableDynamicSMemPerBlock", || {
-        ::runtime::api::occupancy::cudaOccupancyAvailableDynamicSMemPerBlock(
-            unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?,
-            func,
-            numBlocks,
-            blockSize,
-        )
+    ::trace::call!("cudaOccupancyAvailableDynamicSMemPerBlock", (out dynamicSmemSize, value func, value numBlocks, value blockSize), {
+        ::runtime::entry("cudaOccupancyAvailableDynamicSMemPerBlock", || {
+            ::runtime::api::occupancy::cudaOccupancyAvailableDynamicSMemPerBlock(
+                unsafe { Out::new(dynamicSmemSize, "dynamicSmemSize") }?,
+                func,
+                numBlocks,
+                blockSize,
+            )
+        })
     })
 }
 
@@ -4557,13 +5501,15 @@ unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
     blockSize: c_int,
     dynamicSMemSize: usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessor", || {
-        ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            unsafe { Out::new(numBlocks, "numBlocks") }?,
-            func,
-            blockSize,
-            dynamicSMemSize,
-        )
+    ::trace::call!("cudaOccupancyMaxActiveBlocksPerMultiprocessor", (out numBlocks, value func, value blockSize, value dynamicSMemSize), {
+        ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessor", || {
+            ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                unsafe { Out::new(numBlocks, "numBlocks") }?,
+                func,
+                blockSize,
+                dynamicSMemSize,
+            )
+        })
     })
 }
 
@@ -4574,14 +5520,18 @@ unsafe extern "C" fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
     dynamicSMemSize: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || {
-        ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-            unsafe { Out::new(numBlocks, "numBlocks") }?,
-            func,
-            blockSize,
-            dynamicSMemSize,
-            flags,
-        )
+    ::trace::call!("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", (
+        out numBlocks, value func, value blockSize, value dynamicSMemSize, value flags
+    ), {
+        ::runtime::entry("cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags", || {
+            ::runtime::api::occupancy::cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+                unsafe { Out::new(numBlocks, "numBlocks") }?,
+                func,
+                blockSize,
+                dynamicSMemSize,
+                flags,
+            )
+        })
     })
 }
 
@@ -4590,12 +5540,14 @@ unsafe extern "C" fn cudaOccupancyMaxActiveClusters(
     func: *const c_void,
     launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaOccupancyMaxActiveClusters", || {
-        ::runtime::api::execution::cudaOccupancyMaxActiveClusters_v13(
-            unsafe { Out::new(numClusters, "numClusters") }?,
-            func,
-            unsafe { borrow(launchConfig, "launchConfig") }?,
-        )
+    ::trace::call!("cudaOccupancyMaxActiveClusters", (out numClusters, value func, value launchConfig), {
+        ::runtime::entry("cudaOccupancyMaxActiveClusters", || {
+            ::runtime::api::execution::cudaOccupancyMaxActiveClusters_v13(
+                unsafe { Out::new(numClusters, "numClusters") }?,
+                func,
+                unsafe { borrow(launchConfig, "launchConfig") }?,
+            )
+        })
     })
 }
 
@@ -4604,61 +5556,79 @@ unsafe extern "C" fn cudaOccupancyMaxPotentialClusterSize(
     func: *const c_void,
     launchConfig: *const cudaLaunchConfig_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaOccupancyMaxPotentialClusterSize", || {
-        ::runtime::api::execution::cudaOccupancyMaxPotentialClusterSize_v13(
-            unsafe { Out::new(clusterSize, "clusterSize") }?,
-            func,
-            unsafe { borrow(launchConfig, "launchConfig") }?,
-        )
+    ::trace::call!("cudaOccupancyMaxPotentialClusterSize", (out clusterSize, value func, value launchConfig), {
+        ::runtime::entry("cudaOccupancyMaxPotentialClusterSize", || {
+            ::runtime::api::execution::cudaOccupancyMaxPotentialClusterSize_v13(
+                unsafe { Out::new(clusterSize, "clusterSize") }?,
+                func,
+                unsafe { borrow(launchConfig, "launchConfig") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaPeekAtLastError() -> cudaError_t {
-    ::runtime::entry_value(
-        "cudaPeekAtLastError",
-        cudaError_t::cudaErrorUnknown,
-        ::runtime::api::error::cudaPeekAtLastError,
-    )
+    ::trace::call!("cudaPeekAtLastError", (), {
+        ::runtime::entry_value(
+            "cudaPeekAtLastError",
+            cudaError_t::cudaErrorUnknown,
+            ::runtime::api::error::cudaPeekAtLastError,
+        )
+    })
 }
 
 unsafe extern "C" fn cudaPointerGetAttributes(
     attributes: *mut cudaPointerAttributes,
     ptr: *const c_void,
 ) -> cudaError_t {
-    ::runtime::entry("cudaPointerGetAttributes", || {
-        ::runtime::api::unified::cudaPointerGetAttributes_v13(
-            unsafe { Out::new(attributes, "attributes") }?,
-            ptr,
-        )
+    ::trace::call!("cudaPointerGetAttributes", (value attributes, value ptr), {
+        ::runtime::entry("cudaPointerGetAttributes", || {
+            ::runtime::api::unified::cudaPointerGetAttributes_v13(
+                unsafe { Out::new(attributes, "attributes") }?,
+                ptr,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaProfilerStart() -> cudaError_t {
-    ::runtime::entry("cudaProfilerStart", ::runtime::api::device::cudaProfilerStart)
+    ::trace::call!("cudaProfilerStart", (), {
+        ::runtime::entry("cudaProfilerStart", ::runtime::api::device::cudaProfilerStart)
+    })
 }
 
 unsafe extern "C" fn cudaProfilerStop() -> cudaError_t {
-    ::runtime::entry("cudaProfilerStop", ::runtime::api::device::cudaProfilerStop)
+    ::trace::call!("cudaProfilerStop", (), {
+        ::runtime::entry("cudaProfilerStop", ::runtime::api::device::cudaProfilerStop)
+    })
 }
 
 unsafe extern "C" fn cudaRuntimeGetVersion(runtimeVersion: *mut c_int) -> cudaError_t {
-    ::runtime::entry("cudaRuntimeGetVersion", || {
-        ::runtime::api::version::cudaRuntimeGetVersion_v13(
-            unsafe { Out::new(runtimeVersion, "runtimeVersion") }?,
-        )
+    ::trace::call!("cudaRuntimeGetVersion", (out runtimeVersion), {
+        ::runtime::entry("cudaRuntimeGetVersion", || {
+            ::runtime::api::version::cudaRuntimeGetVersion_v13(
+                unsafe { Out::new(runtimeVersion, "runtimeVersion") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaSetDevice(device: c_int) -> cudaError_t {
-    ::runtime::entry("cudaSetDevice", || ::runtime::api::device::cudaSetDevice(device))
+    ::trace::call!("cudaSetDevice", (value device), {
+        ::runtime::entry("cudaSetDevice", || ::runtime::api::device::cudaSetDevice(device))
+    })
 }
 
 unsafe extern "C" fn cudaSetDeviceFlags(flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaSetDeviceFlags", || ::runtime::api::device::cudaSetDeviceFlags(flags))
+    ::trace::call!("cudaSetDeviceFlags", (value flags), {
+        ::runtime::entry("cudaSetDeviceFlags", || ::runtime::api::device::cudaSetDeviceFlags(flags))
+    })
 }
 
 unsafe extern "C" fn cudaSetValidDevices(device_arr: *mut c_int, len: c_int) -> cudaError_t {
-    ::runtime::entry("cudaSetValidDevices", || ::runtime::api::device::cudaSetValidDevices(device_arr, len))
+    ::trace::call!("cudaSetValidDevices", (value device_arr, value len), {
+        ::runtime::entry("cudaSetValidDevices", || ::runtime::api::device::cudaSetValidDevices(device_arr, len))
+    })
 }
 
 unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(
@@ -4667,13 +5637,15 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaSignalExternalSemaphoresAsync", || {
-        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v13(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaSignalExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry("cudaSignalExternalSemaphoresAsync", || {
+            ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v13(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 
@@ -4683,13 +5655,15 @@ unsafe extern "C" fn cudaSignalExternalSemaphoresAsync_ptsz(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
-        ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v13(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaSignalExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry_per_thread("cudaSignalExternalSemaphoresAsync_ptsz", || {
+            ::runtime::api::external::cudaSignalExternalSemaphoresAsync_v13(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 
@@ -4699,8 +5673,10 @@ unsafe extern "C" fn cudaStreamAddCallback(
     userData: *mut c_void,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamAddCallback", || {
-        ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
+    ::trace::call!("cudaStreamAddCallback", (value stream, value callback, value userData, value flags), {
+        ::runtime::entry("cudaStreamAddCallback", || {
+            ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
+        })
     })
 }
 
@@ -4710,8 +5686,10 @@ unsafe extern "C" fn cudaStreamAddCallback_ptsz(
     userData: *mut c_void,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamAddCallback_ptsz", || {
-        ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
+    ::trace::call!("cudaStreamAddCallback_ptsz", (value stream, value callback, value userData, value flags), {
+        ::runtime::entry_per_thread("cudaStreamAddCallback_ptsz", || {
+            ::runtime::api::stream::cudaStreamAddCallback(stream, callback, userData, flags)
+        })
     })
 }
 
@@ -4721,8 +5699,10 @@ unsafe extern "C" fn cudaStreamAttachMemAsync(
     length: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamAttachMemAsync", || {
-        ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
+    ::trace::call!("cudaStreamAttachMemAsync", (value stream, value devPtr, value length, value flags), {
+        ::runtime::entry("cudaStreamAttachMemAsync", || {
+            ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
+        })
     })
 }
 
@@ -4732,8 +5712,10 @@ unsafe extern "C" fn cudaStreamAttachMemAsync_ptsz(
     length: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamAttachMemAsync_ptsz", || {
-        ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
+    ::trace::call!("cudaStreamAttachMemAsync_ptsz", (value stream, value devPtr, value length, value flags), {
+        ::runtime::entry_per_thread("cudaStreamAttachMemAsync_ptsz", || {
+            ::runtime::api::stream::cudaStreamAttachMemAsync(stream, devPtr, length, flags)
+        })
     })
 }
 
@@ -4741,8 +5723,10 @@ unsafe extern "C" fn cudaStreamBeginCapture(
     stream: cudaStream_t,
     mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamBeginCapture", || {
-        ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
+    ::trace::call!("cudaStreamBeginCapture", (value stream, value mode), {
+        ::runtime::entry("cudaStreamBeginCapture", || {
+            ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
+        })
     })
 }
 
@@ -4754,15 +5738,19 @@ unsafe extern "C" fn cudaStreamBeginCaptureToGraph(
     numDependencies: usize,
     mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamBeginCaptureToGraph", || {
-        ::runtime::api::capture::cudaStreamBeginCaptureToGraph(
-            stream,
-            graph,
-            dependencies,
-            dependencyData,
-            numDependencies,
-            mode,
-        )
+    ::trace::call!("cudaStreamBeginCaptureToGraph", (
+        value stream, value graph, value dependencies, value dependencyData, value numDependencies, value mode
+    ), {
+        ::runtime::entry("cudaStreamBeginCaptureToGraph", || {
+            ::runtime::api::capture::cudaStreamBeginCaptureToGraph(
+                stream,
+                graph,
+                dependencies,
+                dependencyData,
+                numDependencies,
+                mode,
+            )
+        })
     })
 }
 
@@ -4774,15 +5762,19 @@ unsafe extern "C" fn cudaStreamBeginCaptureToGraph_ptsz(
     numDependencies: usize,
     mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamBeginCaptureToGraph_ptsz", || {
-        ::runtime::api::capture::cudaStreamBeginCaptureToGraph(
-            stream,
-            graph,
-            dependencies,
-            dependencyData,
-            numDependencies,
-            mode,
-        )
+    ::trace::call!("cudaStreamBeginCaptureToGraph_ptsz", (
+        value stream, value graph, value dependencies, value dependencyData, value numDependencies, value mode
+    ), {
+        ::runtime::entry_per_thread("cudaStreamBeginCaptureToGraph_ptsz", || {
+            ::runtime::api::capture::cudaStreamBeginCaptureToGraph(
+                stream,
+                graph,
+                dependencies,
+                dependencyData,
+                numDependencies,
+                mode,
+            )
+        })
     })
 }
 
@@ -4790,8 +5782,10 @@ unsafe extern "C" fn cudaStreamBeginCapture_ptsz(
     stream: cudaStream_t,
     mode: cudaStreamCaptureMode,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamBeginCapture_ptsz", || {
-        ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
+    ::trace::call!("cudaStreamBeginCapture_ptsz", (value stream, value mode), {
+        ::runtime::entry_per_thread("cudaStreamBeginCapture_ptsz", || {
+            ::runtime::api::capture::cudaStreamBeginCapture(stream, mode)
+        })
     })
 }
 
@@ -4801,8 +5795,10 @@ unsafe extern "C" fn cudaStreamBeginRecaptureToGraph(
     graph: cudaGraph_t,
     callbackData: *mut cudaGraphRecaptureCallbackData,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamBeginRecaptureToGraph", || {
-        ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(stream, mode, graph, callbackData)
+    ::trace::call!("cudaStreamBeginRecaptureToGraph", (value stream, value mode, value graph, value callbackData), {
+        ::runtime::entry("cudaStreamBeginRecaptureToGraph", || {
+            ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(stream, mode, graph, callbackData)
+        })
     })
 }
 
@@ -4812,8 +5808,10 @@ unsafe extern "C" fn cudaStreamBeginRecaptureToGraph_ptsz(
     graph: cudaGraph_t,
     callbackData: *mut cudaGraphRecaptureCallbackData,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamBeginRecaptureToGraph_ptsz", || {
-        ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(stream, mode, graph, callbackData)
+    ::trace::call!("cudaStreamBeginRecaptureToGraph_ptsz", (value stream, value mode, value graph, value callbackData), {
+        ::runtime::entry_per_thread("cudaStreamBeginRecaptureToGraph_ptsz", || {
+            ::runtime::api::capture::cudaStreamBeginRecaptureToGraph(stream, mode, graph, callbackData)
+        })
     })
 }
 
@@ -4821,26 +5819,34 @@ unsafe extern "C" fn cudaStreamCopyAttributes(
     dstStream: cudaStream_t,
     srcStream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamCopyAttributes", || {
-        ::runtime::api::stream::cudaStreamCopyAttributes(dstStream, srcStream)
+    ::trace::call!("cudaStreamCopyAttributes", (value dstStream, value srcStream), {
+        ::runtime::entry("cudaStreamCopyAttributes", || {
+            ::runtime::api::stream::cudaStreamCopyAttributes(dstStream, srcStream)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamCopyAttributes_ptsz(dst: cudaStream_t, src: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamCopyAttributes_ptsz", || {
-        ::runtime::api::stream::cudaStreamCopyAttributes(dst, src)
+    ::trace::call!("cudaStreamCopyAttributes_ptsz", (value dst, value src), {
+        ::runtime::entry_per_thread("cudaStreamCopyAttributes_ptsz", || {
+            ::runtime::api::stream::cudaStreamCopyAttributes(dst, src)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamCreate(pStream: *mut cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaStreamCreate", || {
-        ::runtime::api::stream::cudaStreamCreate(unsafe { Out::new(pStream, "pStream") }?)
+    ::trace::call!("cudaStreamCreate", (out pStream), {
+        ::runtime::entry("cudaStreamCreate", || {
+            ::runtime::api::stream::cudaStreamCreate(unsafe { Out::new(pStream, "pStream") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamCreateWithFlags(pStream: *mut cudaStream_t, flags: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaStreamCreateWithFlags", || {
-        ::runtime::api::stream::cudaStreamCreateWithFlags(unsafe { Out::new(pStream, "pStream") }?, flags)
+    ::trace::call!("cudaStreamCreateWithFlags", (out pStream, value flags), {
+        ::runtime::entry("cudaStreamCreateWithFlags", || {
+            ::runtime::api::stream::cudaStreamCreateWithFlags(unsafe { Out::new(pStream, "pStream") }?, flags)
+        })
     })
 }
 
@@ -4849,22 +5855,28 @@ unsafe extern "C" fn cudaStreamCreateWithPriority(
     flags: c_uint,
     priority: c_int,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamCreateWithPriority", || {
-        ::runtime::api::stream::cudaStreamCreateWithPriority(
-            unsafe { Out::new(pStream, "pStream") }?,
-            flags,
-            priority,
-        )
+    ::trace::call!("cudaStreamCreateWithPriority", (out pStream, value flags, value priority), {
+        ::runtime::entry("cudaStreamCreateWithPriority", || {
+            ::runtime::api::stream::cudaStreamCreateWithPriority(
+                unsafe { Out::new(pStream, "pStream") }?,
+                flags,
+                priority,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaStreamDestroy", || ::runtime::api::stream::cudaStreamDestroy(stream))
+    ::trace::call!("cudaStreamDestroy", (value stream), {
+        ::runtime::entry("cudaStreamDestroy", || ::runtime::api::stream::cudaStreamDestroy(stream))
+    })
 }
 
 unsafe extern "C" fn cudaStreamEndCapture(stream: cudaStream_t, pGraph: *mut cudaGraph_t) -> cudaError_t {
-    ::runtime::entry("cudaStreamEndCapture", || {
-        ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+    ::trace::call!("cudaStreamEndCapture", (value stream, out pGraph), {
+        ::runtime::entry("cudaStreamEndCapture", || {
+            ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+        })
     })
 }
 
@@ -4872,8 +5884,10 @@ unsafe extern "C" fn cudaStreamEndCapture_ptsz(
     stream: cudaStream_t,
     pGraph: *mut cudaGraph_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamEndCapture_ptsz", || {
-        ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+    ::trace::call!("cudaStreamEndCapture_ptsz", (value stream, out pGraph), {
+        ::runtime::entry_per_thread("cudaStreamEndCapture_ptsz", || {
+            ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+        })
     })
 }
 
@@ -4882,8 +5896,10 @@ unsafe extern "C" fn cudaStreamGetAttribute(
     attr: cudaLaunchAttributeID,
     value: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetAttribute", || {
-        ::runtime::api::stream::cudaStreamGetAttribute(stream, attr, unsafe { Out::new(value, "value") }?)
+    ::trace::call!("cudaStreamGetAttribute", (value stream, value attr, value value), {
+        ::runtime::entry("cudaStreamGetAttribute", || {
+            ::runtime::api::stream::cudaStreamGetAttribute(stream, attr, unsafe { Out::new(value, "value") }?)
+        })
     })
 }
 
@@ -4892,12 +5908,14 @@ unsafe extern "C" fn cudaStreamGetAttribute_ptsz(
     attr: cudaLaunchAttributeID,
     value_out: *mut cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetAttribute_ptsz", || {
-        ::runtime::api::stream::cudaStreamGetAttribute(
-            hStream,
-            attr,
-            unsafe { Out::new(value_out, "value_out") }?,
-        )
+    ::trace::call!("cudaStreamGetAttribute_ptsz", (value hStream, value attr, value value_out), {
+        ::runtime::entry_per_thread("cudaStreamGetAttribute_ptsz", || {
+            ::runtime::api::stream::cudaStreamGetAttribute(
+                hStream,
+                attr,
+                unsafe { Out::new(value_out, "value_out") }?,
+            )
+        })
     })
 }
 
@@ -4910,16 +5928,20 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo(
     edgeData_out: *mut *const cudaGraphEdgeData,
     numDependencies_out: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetCaptureInfo", || {
-        ::runtime::api::capture::cudaStreamGetCaptureInfo_v13(
-            stream,
-            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
-            unsafe { OptOut::new(id_out) },
-            unsafe { OptOut::new(graph_out) },
-            unsafe { OptOut::new(dependencies_out) },
-            unsafe { OptOut::new(edgeData_out) },
-            unsafe { OptOut::new(numDependencies_out) },
-        )
+    ::trace::call!("cudaStreamGetCaptureInfo", (
+        value stream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out edgeData_out, out numDependencies_out
+    ), {
+        ::runtime::entry("cudaStreamGetCaptureInfo", || {
+            ::runtime::api::capture::cudaStreamGetCaptureInfo_v13(
+                stream,
+                unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+                unsafe { OptOut::new(id_out) },
+                unsafe { OptOut::new(graph_out) },
+                unsafe { OptOut::new(dependencies_out) },
+                unsafe { OptOut::new(edgeData_out) },
+                unsafe { OptOut::new(numDependencies_out) },
+            )
+        })
     })
 }
 
@@ -4932,16 +5954,20 @@ unsafe extern "C" fn cudaStreamGetCaptureInfo_ptsz(
     edgeData_out: *mut *const cudaGraphEdgeData,
     numDependencies_out: *mut usize,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetCaptureInfo_ptsz", || {
-        ::runtime::api::capture::cudaStreamGetCaptureInfo_v13(
-            stream,
-            unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
-            unsafe { OptOut::new(id_out) },
-            unsafe { OptOut::new(graph_out) },
-            unsafe { OptOut::new(dependencies_out) },
-            unsafe { OptOut::new(edgeData_out) },
-            unsafe { OptOut::new(numDependencies_out) },
-        )
+    ::trace::call!("cudaStreamGetCaptureInfo_ptsz", (
+        value stream, out captureStatus_out, out id_out, out graph_out, out dependencies_out, out edgeData_out, out numDependencies_out
+    ), {
+        ::runtime::entry_per_thread("cudaStreamGetCaptureInfo_ptsz", || {
+            ::runtime::api::capture::cudaStreamGetCaptureInfo_v13(
+                stream,
+                unsafe { Out::new(captureStatus_out, "captureStatus_out") }?,
+                unsafe { OptOut::new(id_out) },
+                unsafe { OptOut::new(graph_out) },
+                unsafe { OptOut::new(dependencies_out) },
+                unsafe { OptOut::new(edgeData_out) },
+                unsafe { OptOut::new(numDependencies_out) },
+            )
+        })
     })
 }
 
@@ -4950,12 +5976,14 @@ unsafe extern "C" fn cudaStreamGetDevResource(
     resource: *mut cudaDevResource,
     type_: cudaDevResourceType,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetDevResource", || {
-        ::runtime::api::execution_context::cudaStreamGetDevResource(
-            hStream,
-            unsafe { Out::new(resource, "resource") }?,
-            type_,
-        )
+    ::trace::call!("cudaStreamGetDevResource", (value hStream, value resource), {
+        ::runtime::entry("cudaStreamGetDevResource", || {
+            ::runtime::api::execution_context::cudaStreamGetDevResource(
+                hStream,
+                unsafe { Out::new(resource, "resource") }?,
+                type_,
+            )
+        })
     })
 }
 
@@ -4964,60 +5992,78 @@ unsafe extern "C" fn cudaStreamGetDevResource_ptsz(
     resource: *mut cudaDevResource,
     type_: cudaDevResourceType,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetDevResource_ptsz", || {
-        ::runtime::api::execution_context::cudaStreamGetDevResource(
-            hStream,
-            unsafe { Out::new(resource, "resource") }?,
-            type_,
-        )
+    ::trace::call!("cudaStreamGetDevResource_ptsz", (value hStream, value resource), {
+        ::runtime::entry_per_thread("cudaStreamGetDevResource_ptsz", || {
+            ::runtime::api::execution_context::cudaStreamGetDevResource(
+                hStream,
+                unsafe { Out::new(resource, "resource") }?,
+                type_,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetDevice(hStream: cudaStream_t, device: *mut c_int) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetDevice", || {
-        ::runtime::api::stream::cudaStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
+    ::trace::call!("cudaStreamGetDevice", (value hStream, out device), {
+        ::runtime::entry("cudaStreamGetDevice", || {
+            ::runtime::api::stream::cudaStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetDevice_ptsz(hStream: cudaStream_t, device: *mut c_int) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetDevice_ptsz", || {
-        ::runtime::api::stream::cudaStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
+    ::trace::call!("cudaStreamGetDevice_ptsz", (value hStream, out device), {
+        ::runtime::entry_per_thread("cudaStreamGetDevice_ptsz", || {
+            ::runtime::api::stream::cudaStreamGetDevice(hStream, unsafe { Out::new(device, "device") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetFlags(hStream: cudaStream_t, flags: *mut c_uint) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetFlags", || {
-        ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+    ::trace::call!("cudaStreamGetFlags", (value hStream, out flags), {
+        ::runtime::entry("cudaStreamGetFlags", || {
+            ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetFlags_ptsz(hStream: cudaStream_t, flags: *mut c_uint) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetFlags_ptsz", || {
-        ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+    ::trace::call!("cudaStreamGetFlags_ptsz", (value hStream, out flags), {
+        ::runtime::entry_per_thread("cudaStreamGetFlags_ptsz", || {
+            ::runtime::api::stream::cudaStreamGetFlags(hStream, unsafe { Out::new(flags, "flags") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetId(hStream: cudaStream_t, streamId: *mut c_ulonglong) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetId", || {
-        ::runtime::api::stream::cudaStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
+    ::trace::call!("cudaStreamGetId", (value hStream, out streamId), {
+        ::runtime::entry("cudaStreamGetId", || {
+            ::runtime::api::stream::cudaStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetId_ptsz(hStream: cudaStream_t, streamId: *mut c_ulonglong) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetId_ptsz", || {
-        ::runtime::api::stream::cudaStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
+    ::trace::call!("cudaStreamGetId_ptsz", (value hStream, out streamId), {
+        ::runtime::entry_per_thread("cudaStreamGetId_ptsz", || {
+            ::runtime::api::stream::cudaStreamGetId(hStream, unsafe { Out::new(streamId, "streamId") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetPriority(hStream: cudaStream_t, priority: *mut c_int) -> cudaError_t {
-    ::runtime::entry("cudaStreamGetPriority", || {
-        ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+    ::trace::call!("cudaStreamGetPriority", (value hStream, out priority), {
+        ::runtime::entry("cudaStreamGetPriority", || {
+            ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamGetPriority_ptsz(hStream: cudaStream_t, priority: *mut c_int) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamGetPriority_ptsz", || {
-        ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+    ::trace::call!("cudaStreamGetPriority_ptsz", (value hStream, out priority), {
+        ::runtime::entry_per_thread("cudaStreamGetPriority_ptsz", || {
+            ::runtime::api::stream::cudaStreamGetPriority(hStream, unsafe { Out::new(priority, "priority") }?)
+        })
     })
 }
 
@@ -5025,11 +6071,13 @@ unsafe extern "C" fn cudaStreamIsCapturing(
     stream: cudaStream_t,
     pCaptureStatus: *mut cudaStreamCaptureStatus,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamIsCapturing", || {
-        ::runtime::api::stream::cudaStreamIsCapturing(
-            stream,
-            unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
-        )
+    ::trace::call!("cudaStreamIsCapturing", (value stream, out pCaptureStatus), {
+        ::runtime::entry("cudaStreamIsCapturing", || {
+            ::runtime::api::stream::cudaStreamIsCapturing(
+                stream,
+                unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
+            )
+        })
     })
 }
 
@@ -5037,20 +6085,26 @@ unsafe extern "C" fn cudaStreamIsCapturing_ptsz(
     stream: cudaStream_t,
     pCaptureStatus: *mut cudaStreamCaptureStatus,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamIsCapturing_ptsz", || {
-        ::runtime::api::stream::cudaStreamIsCapturing(
-            stream,
-            unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
-        )
+    ::trace::call!("cudaStreamIsCapturing_ptsz", (value stream, out pCaptureStatus), {
+        ::runtime::entry_per_thread("cudaStreamIsCapturing_ptsz", || {
+            ::runtime::api::stream::cudaStreamIsCapturing(
+                stream,
+                unsafe { Out::new(pCaptureStatus, "pCaptureStatus") }?,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamQuery(stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaStreamQuery", || ::runtime::api::stream::cudaStreamQuery(stream))
+    ::trace::call!("cudaStreamQuery", (value stream), {
+        ::runtime::entry("cudaStreamQuery", || ::runtime::api::stream::cudaStreamQuery(stream))
+    })
 }
 
 unsafe extern "C" fn cudaStreamQuery_ptsz(stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamQuery_ptsz", || ::runtime::api::stream::cudaStreamQuery(stream))
+    ::trace::call!("cudaStreamQuery_ptsz", (value stream), {
+        ::runtime::entry_per_thread("cudaStreamQuery_ptsz", || ::runtime::api::stream::cudaStreamQuery(stream))
+    })
 }
 
 unsafe extern "C" fn cudaStreamSetAttribute(
@@ -5058,8 +6112,10 @@ unsafe extern "C" fn cudaStreamSetAttribute(
     attr: cudaLaunchAttributeID,
     param: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamSetAttribute", || {
-        ::runtime::api::stream::cudaStreamSetAttribute(stream, attr, unsafe { borrow(param, "param") }?)
+    ::trace::call!("cudaStreamSetAttribute", (value stream, value attr, value param), {
+        ::runtime::entry("cudaStreamSetAttribute", || {
+            ::runtime::api::stream::cudaStreamSetAttribute(stream, attr, unsafe { borrow(param, "param") }?)
+        })
     })
 }
 
@@ -5068,18 +6124,24 @@ unsafe extern "C" fn cudaStreamSetAttribute_ptsz(
     attr: cudaLaunchAttributeID,
     value: *const cudaLaunchAttributeValue,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamSetAttribute_ptsz", || {
-        ::runtime::api::stream::cudaStreamSetAttribute(hStream, attr, unsafe { borrow(value, "value") }?)
+    ::trace::call!("cudaStreamSetAttribute_ptsz", (value hStream, value attr, value value), {
+        ::runtime::entry_per_thread("cudaStreamSetAttribute_ptsz", || {
+            ::runtime::api::stream::cudaStreamSetAttribute(hStream, attr, unsafe { borrow(value, "value") }?)
+        })
     })
 }
 
 unsafe extern "C" fn cudaStreamSynchronize(stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry("cudaStreamSynchronize", || ::runtime::api::stream::cudaStreamSynchronize(stream))
+    ::trace::call!("cudaStreamSynchronize", (value stream), {
+        ::runtime::entry("cudaStreamSynchronize", || ::runtime::api::stream::cudaStreamSynchronize(stream))
+    })
 }
 
 unsafe extern "C" fn cudaStreamSynchronize_ptsz(stream: cudaStream_t) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamSynchronize_ptsz", || {
-        ::runtime::api::stream::cudaStreamSynchronize(stream)
+    ::trace::call!("cudaStreamSynchronize_ptsz", (value stream), {
+        ::runtime::entry_per_thread("cudaStreamSynchronize_ptsz", || {
+            ::runtime::api::stream::cudaStreamSynchronize(stream)
+        })
     })
 }
 
@@ -5090,14 +6152,18 @@ unsafe extern "C" fn cudaStreamUpdateCaptureDependencies(
     numDependencies: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamUpdateCaptureDependencies", || {
-        ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v13(
-            stream,
-            dependencies,
-            dependencyData,
-            numDependencies,
-            flags,
-        )
+    ::trace::call!("cudaStreamUpdateCaptureDependencies", (
+        value stream, value dependencies, value dependencyData, value numDependencies, value flags
+    ), {
+        ::runtime::entry("cudaStreamUpdateCaptureDependencies", || {
+            ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v13(
+                stream,
+                dependencies,
+                dependencyData,
+                numDependencies,
+                flags,
+            )
+        })
     })
 }
 
@@ -5108,14 +6174,18 @@ unsafe extern "C" fn cudaStreamUpdateCaptureDependencies_ptsz(
     numDependencies: usize,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamUpdateCaptureDependencies_ptsz", || {
-        ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v13(
-            stream,
-            dependencies,
-            dependencyData,
-            numDependencies,
-            flags,
-        )
+    ::trace::call!("cudaStreamUpdateCaptureDependencies_ptsz", (
+        value stream, value dependencies, value dependencyData, value numDependencies, value flags
+    ), {
+        ::runtime::entry_per_thread("cudaStreamUpdateCaptureDependencies_ptsz", || {
+            ::runtime::api::capture::cudaStreamUpdateCaptureDependencies_v13(
+                stream,
+                dependencies,
+                dependencyData,
+                numDependencies,
+                flags,
+            )
+        })
     })
 }
 
@@ -5124,8 +6194,10 @@ unsafe extern "C" fn cudaStreamWaitEvent(
     event: cudaEvent_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaStreamWaitEvent", || {
-        ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
+    ::trace::call!("cudaStreamWaitEvent", (value stream, value event, value flags), {
+        ::runtime::entry("cudaStreamWaitEvent", || {
+            ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
+        })
     })
 }
 
@@ -5134,26 +6206,36 @@ unsafe extern "C" fn cudaStreamWaitEvent_ptsz(
     event: cudaEvent_t,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaStreamWaitEvent_ptsz", || {
-        ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
+    ::trace::call!("cudaStreamWaitEvent_ptsz", (value stream, value event, value flags), {
+        ::runtime::entry_per_thread("cudaStreamWaitEvent_ptsz", || {
+            ::runtime::api::stream::cudaStreamWaitEvent(stream, event, flags)
+        })
     })
 }
 
 unsafe extern "C" fn cudaSubgridCreate() -> cudaError_t {
-    ::runtime::missing("cudaSubgridCreate")
+    ::trace::call!("cudaSubgridCreate", (), {
+        ::runtime::missing("cudaSubgridCreate")
+    })
 }
 
 unsafe extern "C" fn cudaSubgridWorkerGridCreate() -> cudaError_t {
-    ::runtime::missing("cudaSubgridWorkerGridCreate")
+    ::trace::call!("cudaSubgridWorkerGridCreate", (), {
+        ::runtime::missing("cudaSubgridWorkerGridCreate")
+    })
 }
 
 unsafe extern "C" fn cudaSubgridWorksetCreate() -> cudaError_t {
-    ::runtime::missing("cudaSubgridWorksetCreate")
+    ::trace::call!("cudaSubgridWorksetCreate", (), {
+        ::runtime::missing("cudaSubgridWorksetCreate")
+    })
 }
 
 unsafe extern "C" fn cudaThreadExchangeStreamCaptureMode(mode: *mut cudaStreamCaptureMode) -> cudaError_t {
-    ::runtime::entry("cudaThreadExchangeStreamCaptureMode", || {
-        ::runtime::api::stream::cudaThreadExchangeStreamCaptureMode(unsafe { Out::new(mode, "mode") }?)
+    ::trace::call!("cudaThreadExchangeStreamCaptureMode", (out mode), {
+        ::runtime::entry("cudaThreadExchangeStreamCaptureMode", || {
+            ::runtime::api::stream::cudaThreadExchangeStreamCaptureMode(unsafe { Out::new(mode, "mode") }?)
+        })
     })
 }
 
@@ -5164,23 +6246,31 @@ unsafe extern "C" fn cudaUserObjectCreate(
     initialRefcount: c_uint,
     flags: c_uint,
 ) -> cudaError_t {
-    ::runtime::entry("cudaUserObjectCreate", || {
-        ::runtime::api::graph::cudaUserObjectCreate(
-            unsafe { Out::new(object_out, "object_out") }?,
-            ptr,
-            destroy,
-            initialRefcount,
-            flags,
-        )
+    ::trace::call!("cudaUserObjectCreate", (
+        out object_out, value ptr, value destroy, value initialRefcount, value flags
+    ), {
+        ::runtime::entry("cudaUserObjectCreate", || {
+            ::runtime::api::graph::cudaUserObjectCreate(
+                unsafe { Out::new(object_out, "object_out") }?,
+                ptr,
+                destroy,
+                initialRefcount,
+                flags,
+            )
+        })
     })
 }
 
 unsafe extern "C" fn cudaUserObjectRelease(object: cudaUserObject_t, count: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaUserObjectRelease", || ::runtime::api::graph::cudaUserObjectRelease(object, count))
+    ::trace::call!("cudaUserObjectRelease", (value object, value count), {
+        ::runtime::entry("cudaUserObjectRelease", || ::runtime::api::graph::cudaUserObjectRelease(object, count))
+    })
 }
 
 unsafe extern "C" fn cudaUserObjectRetain(object: cudaUserObject_t, count: c_uint) -> cudaError_t {
-    ::runtime::entry("cudaUserObjectRetain", || ::runtime::api::graph::cudaUserObjectRetain(object, count))
+    ::trace::call!("cudaUserObjectRetain", (value object, value count), {
+        ::runtime::entry("cudaUserObjectRetain", || ::runtime::api::graph::cudaUserObjectRetain(object, count))
+    })
 }
 
 unsafe extern "C" fn cudaVDPAUGetDevice(
@@ -5188,12 +6278,14 @@ unsafe extern "C" fn cudaVDPAUGetDevice(
     vdpDevice: VdpDevice,
     vdpGetProcAddress: VdpGetProcAddress,
 ) -> cudaError_t {
-    ::runtime::entry("cudaVDPAUGetDevice", || {
-        ::runtime::api::graphics::cudaVDPAUGetDevice(
-            unsafe { Out::new(device, "device") }?,
-            vdpDevice,
-            vdpGetProcAddress,
-        )
+    ::trace::call!("cudaVDPAUGetDevice", (out device, value vdpDevice, value vdpGetProcAddress), {
+        ::runtime::entry("cudaVDPAUGetDevice", || {
+            ::runtime::api::graphics::cudaVDPAUGetDevice(
+                unsafe { Out::new(device, "device") }?,
+                vdpDevice,
+                vdpGetProcAddress,
+            )
+        })
     })
 }
 
@@ -5202,8 +6294,10 @@ unsafe extern "C" fn cudaVDPAUSetVDPAUDevice(
     vdpDevice: VdpDevice,
     vdpGetProcAddress: VdpGetProcAddress,
 ) -> cudaError_t {
-    ::runtime::entry("cudaVDPAUSetVDPAUDevice", || {
-        ::runtime::api::graphics::cudaVDPAUSetVDPAUDevice(device, vdpDevice, vdpGetProcAddress)
+    ::trace::call!("cudaVDPAUSetVDPAUDevice", (value device, value vdpDevice, value vdpGetProcAddress), {
+        ::runtime::entry("cudaVDPAUSetVDPAUDevice", || {
+            ::runtime::api::graphics::cudaVDPAUSetVDPAUDevice(device, vdpDevice, vdpGetProcAddress)
+        })
     })
 }
 
@@ -5213,13 +6307,15 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry("cudaWaitExternalSemaphoresAsync", || {
-        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v13(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaWaitExternalSemaphoresAsync", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry("cudaWaitExternalSemaphoresAsync", || {
+            ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v13(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 
@@ -5229,13 +6325,15 @@ unsafe extern "C" fn cudaWaitExternalSemaphoresAsync_ptsz(
     numExtSems: c_uint,
     stream: cudaStream_t,
 ) -> cudaError_t {
-    ::runtime::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
-        ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v13(
-            extSemArray,
-            paramsArray,
-            numExtSems,
-            stream,
-        )
+    ::trace::call!("cudaWaitExternalSemaphoresAsync_ptsz", (value extSemArray, value paramsArray, value numExtSems, value stream), {
+        ::runtime::entry_per_thread("cudaWaitExternalSemaphoresAsync_ptsz", || {
+            ::runtime::api::external::cudaWaitExternalSemaphoresAsync_v13(
+                extSemArray,
+                paramsArray,
+                numExtSems,
+                stream,
+            )
+        })
     })
 }
 

@@ -15,17 +15,17 @@ pub fn cudaEventCreate(event: Out<'_, cudaEvent_t>) -> Result {
 /// The flags have the driver's numbers.
 pub fn cudaEventCreateWithFlags(event: Out<'_, cudaEvent_t>, flags: c_uint) -> Result {
     let mut created = ptr::null_mut();
-    device::attach()?.cuEventCreate(&mut created, flags)?;
+    device::with_context(|driver| driver.cuEventCreate(&mut created, flags))?;
     event.write(created);
     Ok(())
 }
 
 pub fn cudaEventDestroy(event: cudaEvent_t) -> Result {
-    device::attach()?.cuEventDestroy_v2(event)
+    device::with_context(|driver| driver.cuEventDestroy_v2(event))
 }
 
 pub fn cudaEventRecord(event: cudaEvent_t, stream: cudaStream_t) -> Result {
-    device::attach()?.cuEventRecord(event, stream::meant(stream))
+    device::with_context(|driver| driver.cuEventRecord(event, stream::meant(stream)))
 }
 
 pub fn cudaEventRecordWithFlags(event: cudaEvent_t, stream: cudaStream_t, flags: c_uint) -> Result {
@@ -33,17 +33,17 @@ pub fn cudaEventRecordWithFlags(event: cudaEvent_t, stream: cudaStream_t, flags:
 }
 
 pub fn cudaEventQuery(event: cudaEvent_t) -> Result {
-    device::attach()?.cuEventQuery(event)
+    device::with_context(|driver| driver.cuEventQuery(event))
 }
 
 pub fn cudaEventSynchronize(event: cudaEvent_t) -> Result {
-    device::attach()?.cuEventSynchronize(event)
+    device::with_context(|driver| driver.cuEventSynchronize(event))
 }
 
 /// Milliseconds between two recorded events.
 pub fn cudaEventElapsedTime(ms: Out<'_, f32>, start: cudaEvent_t, end: cudaEvent_t) -> Result {
     let mut elapsed = 0.0;
-    device::attach()?.cuEventElapsedTime(&mut elapsed, start, end)?;
+    device::with_context(|driver| driver.cuEventElapsedTime(&mut elapsed, start, end))?;
     ms.write(elapsed);
     Ok(())
 }

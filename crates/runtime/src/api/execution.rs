@@ -22,24 +22,25 @@ pub fn cudaLaunchKernel(
     sharedMem: usize,
     stream: cudaStream_t,
 ) -> Result {
-    let driver = device::attach()?;
-    let kernel = registry::kernel(func)?;
-    let shared_bytes = u32::try_from(sharedMem).map_err(|_| Error::InvalidValue("sharedMem"))?;
-    let (grid, block) = (gridDim, blockDim);
-    let answer = driver.cuLaunchKernel(
-        as_function(kernel),
-        grid.x,
-        grid.y,
-        grid.z,
-        block.x,
-        block.y,
-        block.z,
-        shared_bytes,
-        stream::meant(stream),
-        args,
-        ptr::null_mut(),
-    );
-    refined(answer, grid, block)
+    device::with_context(|driver| {
+        let kernel = registry::kernel(func)?;
+        let shared_bytes = u32::try_from(sharedMem).map_err(|_| Error::InvalidValue("sharedMem"))?;
+        let (grid, block) = (gridDim, blockDim);
+        let answer = driver.cuLaunchKernel(
+            as_function(kernel),
+            grid.x,
+            grid.y,
+            grid.z,
+            block.x,
+            block.y,
+            block.z,
+            shared_bytes,
+            stream::meant(stream),
+            args,
+            ptr::null_mut(),
+        );
+        refined(answer, grid, block)
+    })
 }
 
 /// The driver's answer to a launch: what it calls an invalid value is an invalid configuration where the dimensions are.

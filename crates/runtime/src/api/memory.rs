@@ -24,10 +24,11 @@ pub fn pointer(address: CUdeviceptr) -> *mut c_void {
 
 /// CUDA: 0 bytes succeed and give a null pointer. (The driver refuses them.)
 pub fn cudaMalloc(devPtr: Out<'_, *mut c_void>, size: usize) -> Result {
-    let driver = device::attach()?;
     let mut allocated = 0;
-    if size != 0 {
-        driver.cuMemAlloc_v2(&mut allocated, size)?;
+    if size == 0 {
+        device::attach()?;
+    } else {
+        device::with_context(|driver| driver.cuMemAlloc_v2(&mut allocated, size))?;
     }
     devPtr.write(pointer(allocated));
     Ok(())
@@ -35,8 +36,11 @@ pub fn cudaMalloc(devPtr: Out<'_, *mut c_void>, size: usize) -> Result {
 
 /// CUDA: a null pointer is fine; the call then only initialises the device.
 pub fn cudaFree(devPtr: *mut c_void) -> Result {
-    let driver = device::attach()?;
-    if devPtr.is_null() { Ok(()) } else { driver.cuMemFree_v2(address(devPtr)) }
+    if devPtr.is_null() {
+        device::attach().map(|_| ())
+    } else {
+        device::with_context(|driver| driver.cuMemFree_v2(address(devPtr)))
+    }
 }
 
 pub fn cudaMallocHost(ptr: Out<'_, *mut c_void>, size: usize) -> Result {
@@ -127,7 +131,10 @@ pub fn cudaMemGetInfo(free: Out<'_, usize>, total: Out<'_, usize>) -> Result {
 
 /// Copies, and returns when the copy is done (from pageable host memory: when it may be changed again).
 pub fn cudaMemcpy(dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind) -> Result {
-    let driver = device::attach()?;
+    device::with_context(|driver| copy(driver, dst, src, count, kind))
+}
+
+fn copy(driver: &Driver, dst: *mut c_void, src: *const c_void, count: usize, kind: cudaMemcpyKind) -> Result {
     check_kind(kind)?;
     if count == 0 {
         return Ok(());
@@ -154,12 +161,13 @@ pub fn cudaMemcpyAsync(
     kind: cudaMemcpyKind,
     stream: cudaStream_t,
 ) -> Result {
-    let driver = device::attach()?;
-    check_kind(kind)?;
-    if count == 0 {
-        return Ok(());
-    }
-    copy_async(driver, dst, src, count, kind, stream::meant(stream))
+    device::with_context(|driver| {
+        check_kind(kind)?;
+        if count == 0 {
+            return Ok(());
+        }
+        copy_async(driver, dst, src, count, kind, stream::meant(stream))
+    })
 }
 
 fn copy_async(
@@ -349,25 +357,26 @@ pub fn cudaMemcpy3DAsync(p: &cudaMemcpy3DParms, stream: cudaStream_t) -> Result 
 }
 
 pub fn cudaMemset(devPtr: *mut c_void, value: c_int, count: usize) -> Result {
-    let driver = device::attach()?;
-    if count == 0 {
-        return Ok(());
-    }
-    // The driver knows whether the host waits for it.
-    if stream::default().is_null() {
-        driver.cuMemsetD8_v2(address(devPtr), low_byte(value), count)
-    } else {
-        driver.cuMemsetD8_v2_ptds(address(devPtr), low_byte(value), count)
-    }
+    device::with_context(|driver| {
+        if count == 0 {
+            return Ok(());
+        }
+        // The driver knows whether the host waits for it.
+        if stream::default().is_null() {
+            driver.cuMemsetD8_v2(address(devPtr), low_byte(value), count)
+        } else {
+            driver.cuMemsetD8_v2_ptds(address(devPtr), low_byte(value), count)
+        }
+    })
 }
 
 pub fn cudaMemsetAsync(devPtr: *mut c_void, value: c_int, count: usize, stream: cudaStream_t) -> Result {
-    let driver = device::attach()?;
-    if count == 0 {
-        Ok(())
-    } else {
+    device::with_context(|driver| {
+        if count == 0 {
+            return Ok(());
+        }
         driver.cuMemsetD8Async(address(devPtr), low_byte(value), count, stream::meant(stream))
-    }
+    })
 }
 
 pub fn cudaMemset2D(devPtr: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) -> Result {

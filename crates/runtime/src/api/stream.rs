@@ -22,7 +22,7 @@ pub fn cudaStreamCreate(pStream: Out<'_, cudaStream_t>) -> Result {
 
 pub fn cudaStreamCreateWithFlags(pStream: Out<'_, cudaStream_t>, flags: c_uint) -> Result {
     let mut created = ptr::null_mut();
-    device::attach()?.cuStreamCreate(&mut created, flags)?;
+    device::with_context(|driver| driver.cuStreamCreate(&mut created, flags))?;
     pStream.write(created);
     Ok(())
 }
@@ -39,19 +39,19 @@ pub fn cudaStreamCreateWithPriority(
 }
 
 pub fn cudaStreamDestroy(stream: cudaStream_t) -> Result {
-    device::attach()?.cuStreamDestroy_v2(stream)
+    device::with_context(|driver| driver.cuStreamDestroy_v2(stream))
 }
 
 pub fn cudaStreamSynchronize(stream: cudaStream_t) -> Result {
-    device::attach()?.cuStreamSynchronize(stream::meant(stream))
+    device::with_context(|driver| driver.cuStreamSynchronize(stream::meant(stream)))
 }
 
 pub fn cudaStreamQuery(stream: cudaStream_t) -> Result {
-    device::attach()?.cuStreamQuery(stream::meant(stream))
+    device::with_context(|driver| driver.cuStreamQuery(stream::meant(stream)))
 }
 
 pub fn cudaStreamWaitEvent(stream: cudaStream_t, event: cudaEvent_t, flags: c_uint) -> Result {
-    device::attach()?.cuStreamWaitEvent(stream::meant(stream), event, flags)
+    device::with_context(|driver| driver.cuStreamWaitEvent(stream::meant(stream), event, flags))
 }
 
 pub fn cudaStreamGetFlags(hStream: cudaStream_t, flags: Out<'_, c_uint>) -> Result {

@@ -1,25 +1,31 @@
 //! Loads, stores and atomic operations.
 
 use super::code::{Code, Result};
+use super::wide::Wide;
 use crate::back::llvm::{Type, Unsupported, Val, memory};
-use crate::ir::{Inst, Mem, Op, Order, Space};
+use crate::ir::{AtomTy, Inst, Mem, Op, Order, Space};
 
 impl Code<'_> {
     pub fn access(&mut self, inst: &Inst, args: &[Val], results: &[Type]) -> Result<Vec<Val>> {
         Ok(match &inst.op {
             Op::Load { space, mem, offset, order, scope } => {
-                whole(*mem, *order)?;
                 let at = self.pointer(*space, &args[0], *offset);
                 match order {
+                    _ if is_wide(*mem, *order) => {
+                        let value = self.wide(&at, Wide::Load);
+                        vec![self.b.bitcast(&value, results[0])]
+                    }
                     Order::Weak if results.len() > 1 => self.load_vector(&at, *mem, results),
                     _ => memory::load(&mut self.b, &at, *mem, (*order, *scope), results),
                 }
             }
             Op::Store { space, mem, offset, order, scope } => {
                 writable(*space)?;
-                whole(*mem, *order)?;
                 let at = self.pointer(*space, &args[0], *offset);
                 match order {
+                    _ if is_wide(*mem, *order) => {
+                        self.wide(&at, Wide::Exchange(&args[1]));
+                    }
                     Order::Weak if args.len() > 2 => self.store_vector(&at, *mem, &args[1..]),
                     _ => memory::store(&mut self.b, &at, *mem, (*order, *scope), &args[1..]),
                 }
@@ -29,13 +35,19 @@ impl Code<'_> {
                 writable(*space)?;
                 let at = self.pointer(*space, &args[0], *offset);
                 let to = results.first().copied().unwrap_or(args[1].ty);
-                if to.bits() > 64 {
-                    return Err(Unsupported("an atomic operation on 128 bits".to_owned()));
+                if *ty == AtomTy::B128 {
+                    let what = match args {
+                        [_, compare, new] => Wide::CompareAndSwap { compare, new },
+                        _ => Wide::Exchange(&args[1]),
+                    };
+                    let old = self.wide(&at, what);
+                    let old = self.b.bitcast(&old, to);
+                    return Ok(results.first().map(|_| old).into_iter().collect());
                 }
                 let old = memory::atomic(&mut self.b, &at, *op, *ty, (*order, *scope), &args[1..], to)?;
                 results.first().map(|_| old).into_iter().collect()
             }
-            op => return Err(Unsupported(format!("{op:?}"))),
+            _ => return Err(Unsupported(String::new())),
         })
     }
 
@@ -68,13 +80,9 @@ impl Code<'_> {
     }
 }
 
-/// No instruction is known to move 128 bits at once.
-fn whole(mem: Mem, order: Order) -> Result {
-    match order {
-        Order::Weak => Ok(()),
-        _ if mem.bits > 64 => Err(Unsupported("an access of 128 bits at once".to_owned())),
-        _ => Ok(()),
-    }
+/// Others are to see all of it or nothing.
+fn is_wide(mem: Mem, order: Order) -> bool {
+    mem.bits > 64 && order != Order::Weak
 }
 
 fn writable(space: Space) -> Result {

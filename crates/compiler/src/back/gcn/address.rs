@@ -44,7 +44,7 @@ impl Code<'_> {
                 }
             }
             Op::ParamAddr(offset) => Builder::int(wide, i128::from(*offset)),
-            op => return Err(Unsupported(format!("{op:?}"))),
+            _ => return Err(Unsupported(String::new())),
         };
         Ok(self.b.resize(&address, to.bits(), false))
     }

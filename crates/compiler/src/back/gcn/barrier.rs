@@ -1,7 +1,7 @@
 //! Barriers of the block, and what of LDS they and static shared memory take.
 
-use super::code::{Code, Result};
-use crate::back::llvm::{Builder, Type, Unsupported, Val};
+use super::code::Code;
+use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{BarrierKind, Function, Inst, Op, SharedLayout};
 
 /// LDS from its start: words of ours, static shared memory, dynamic shared memory.
@@ -15,11 +15,23 @@ pub struct SharedMemory {
     partial: u32,
 }
 
-/// Where the threads of a block count at a barrier that reduces.
+/// Where the threads of a block count at a barrier that reduces and that all come to.
 const COUNT: u64 = 0;
 /// Of each barrier that a part of the block meets at: u32 threads that have come, u32 times that all had.
 const STATES: u64 = 16;
 const BARRIERS: u64 = 16;
+/// Where those that come to one of these count: u32 for each.
+const COUNTS: u64 = STATES + 8 * BARRIERS;
+
+/// Who comes to a barrier.
+enum Comers {
+    Block,
+    /// As many as `count` at barrier `id`.
+    Part {
+        id: Val,
+        count: Val,
+    },
+}
 
 impl SharedMemory {
     pub fn of<'a>(layout: &SharedLayout, functions: impl Iterator<Item = &'a Function>) -> SharedMemory {
@@ -40,7 +52,8 @@ impl SharedMemory {
         let own = match (partial, reduces) {
             (0, false) => 0,
             (0, true) => STATES,
-            _ => STATES + 8 * BARRIERS,
+            (_, false) => COUNTS,
+            (_, true) => COUNTS + 4 * BARRIERS,
         };
         let align = layout.align.max(16);
         let first = u64::next_multiple_of(own, align);
@@ -66,36 +79,37 @@ impl SharedMemory {
 }
 
 const SHARED: &str = "@cudaway_shared";
+const SHARED_END: &str = "@cudaway_shared_end";
 
 impl Code<'_> {
     /// Accesses go to LDS by number, behind the array's end where they are dynamic. That the array is used says this.
     pub fn claim_shared(&mut self) {
         if self.unit.shared.bytes > 0 {
-            self.b.inst(format_args!("call void asm sideeffect \"\", \"v\"(ptr addrspace(3) {SHARED})"));
+            self.claim(SHARED);
         }
     }
 
-    pub fn barrier(&mut self, kind: BarrierKind, inst: &Inst, args: &[Val]) -> Result<Vec<Val>> {
+    /// LLVM may lay a kernel's local variables into LDS, behind the array and so where dynamic shared memory is; not in
+    /// one that uses an array of unknown length. (`unnamed_addr`: else LLVM 15 leaves its name undefined in the code object.)
+    pub fn keep_locals_out_of_shared(&mut self) {
+        let end = format!("{SHARED_END} = external unnamed_addr addrspace(3) global [0 x i8], align 16");
+        self.b.declare(SHARED_END, &end);
+        self.claim(SHARED_END);
+    }
+
+    fn claim(&mut self, array: &str) {
+        self.b.inst(format_args!("call void asm sideeffect \"\", \"v\"(ptr addrspace(3) {array})"));
+    }
+
+    pub fn barrier(&mut self, kind: BarrierKind, inst: &Inst, args: &[Val]) -> Vec<Val> {
         let id = inst.args.first().and_then(|id| self.constant(*id));
         let is_shared_with_parts =
             id.map_or(self.unit.shared.partial, |id| self.unit.shared.partial >> (id & 15) & 1) != 0;
-        if is_reduction(kind) {
-            if is_partial(kind, inst) || is_shared_with_parts {
-                return Err(Unsupported("a reduction at a barrier for a part of the block".to_owned()));
-            }
-            let predicate = args.last().cloned().unwrap_or_else(|| Builder::int(Type::int(1, 1), 0));
-            return Ok(vec![self.reduce(kind, &predicate)]);
-        }
-        if !is_shared_with_parts {
+        let comers = if !is_shared_with_parts {
             // Every thread of the block comes to this one, whatever its number is.
-            self.meet();
-        } else if self.unit.target.wave() == 64 {
-            // While one warp waits, the other one of its wave stands still.
-            return Err(Unsupported(
-                "a barrier for a part of the block where two warps share a wave".to_owned(),
-            ));
+            Comers::Block
         } else {
-            let count = match args.get(1) {
+            let count = match args.get(1).filter(|_| is_partial(kind, inst)) {
                 Some(count) => count.clone(),
                 None => {
                     let threads = self.block_threads();
@@ -103,9 +117,21 @@ impl Code<'_> {
                     self.b.bin_int("and", &rounded, !31)
                 }
             };
-            self.meet_some(&args[0], &count, kind == BarrierKind::Sync);
+            Comers::Part { id: args[0].clone(), count }
+        };
+        if is_reduction(kind) {
+            let predicate = args.last().cloned().unwrap_or_else(|| Builder::int(Type::int(1, 1), 0));
+            return vec![self.reduce(kind, &predicate, &comers)];
         }
-        Ok(vec![])
+        self.meet(&comers, kind == BarrierKind::Sync);
+        vec![]
+    }
+
+    fn meet(&mut self, comers: &Comers, waits: bool) {
+        match comers {
+            Comers::Block => self.meet_all(),
+            Comers::Part { id, count } => self.meet_some(id, count, waits),
+        }
     }
 
     /// LDS holds anything when a block starts.
@@ -120,7 +146,7 @@ impl Code<'_> {
                 format!("store atomic i64 0, {} syncscope(\"workgroup\") monotonic, align 8", at.typed());
             self.b.inst(line);
         }
-        self.meet();
+        self.meet_all();
     }
 
     fn barrier_state(&mut self, id: &Val) -> Val {
@@ -207,27 +233,35 @@ impl Code<'_> {
     /// A block is a cluster of its own: who has arrived waits here.
     pub fn cluster_barrier(&mut self, wait: bool) {
         if wait {
-            self.meet();
+            self.meet_all();
         }
     }
 
-    fn meet(&mut self) {
+    fn meet_all(&mut self) {
         self.b.inst("fence syncscope(\"workgroup\") release");
         self.b.call_void("llvm.amdgcn.s.barrier", "", &[]);
         self.b.inst("fence syncscope(\"workgroup\") acquire");
     }
 
-    fn reduce(&mut self, kind: BarrierKind, predicate: &Val) -> Val {
+    fn reduce(&mut self, kind: BarrierKind, predicate: &Val, comers: &Comers) -> Val {
         let word = Type::int(32, 1);
-        let at = self.b.cast("inttoptr", &Builder::int(word, i128::from(COUNT)), Type::space(3));
+        let at = match comers {
+            Comers::Block => Builder::int(word, i128::from(COUNT)),
+            Comers::Part { id, .. } => {
+                let id = self.b.bin_int("and", id, 15);
+                let offset = self.b.bin_int("shl", &id, 2);
+                self.b.bin_int("add", &offset, i128::from(COUNTS))
+            }
+        };
+        let at = self.b.cast("inttoptr", &at, Type::space(3));
         // Whoever reads the count of the barrier before has read it.
-        self.meet();
+        self.meet(comers, true);
         // All write the same.
         self.b.inst(format_args!(
             "store atomic i32 0, {} syncscope(\"workgroup\") monotonic, align 4",
             at.typed()
         ));
-        self.meet();
+        self.meet(comers, true);
         let counted = if kind == BarrierKind::RedAnd { self.b.not(predicate) } else { predicate.clone() };
         let one = self.b.cast("zext", &counted, word);
         self.b.assign(
@@ -238,7 +272,7 @@ impl Code<'_> {
                 one.typed()
             ),
         );
-        self.meet();
+        self.meet(comers, true);
         let count = self.b.assign(
             word,
             format_args!("load atomic i32, {} syncscope(\"workgroup\") monotonic, align 4", at.typed()),
@@ -258,6 +292,12 @@ fn is_reduction(kind: BarrierKind) -> bool {
 /// It has a number of threads, which may be fewer than the block has.
 fn is_partial(kind: BarrierKind, inst: &Inst) -> bool {
     inst.args.len() > 1 + usize::from(is_reduction(kind))
+}
+
+/// Whether it has a barrier for a part of the block.
+pub fn has_partial(function: &Function) -> bool {
+    let mut insts = function.blocks.iter().flat_map(|block| &block.insts);
+    insts.any(|inst| matches!(inst.op, Op::Barrier { kind, .. } if is_partial(kind, inst)))
 }
 
 /// Bits of the values that are constants.

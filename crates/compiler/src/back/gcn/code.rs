@@ -3,11 +3,13 @@
 //! Blocks are blocks and block parameters are phis; what lanes that part do is LLVM's affair.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 
 use super::barrier::SharedMemory;
 use super::launch::Kernarg;
+use super::packing::{Packing, threads_of};
 use super::variables::Variables;
-use super::{Target, services};
+use super::{Target, heap, services, wide};
 use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory};
 use crate::ir::{BlockId, Edge, Fault, FuncId, Function, Inst, Op, Space, Term, Value};
 use crate::pass::dominators::{Dominators, successors};
@@ -23,9 +25,14 @@ pub struct Unit<'a> {
     pub kernel: &'a Kernel,
     pub target: &'a Target,
     pub shared: SharedMemory,
+    pub packing: Packing,
     pub variables: &'a Variables,
     /// Some code reads or writes the services buffer.
     pub uses_services: Cell<bool>,
+    /// Some code needs the heap.
+    pub uses_heap: Cell<bool>,
+    /// Some code uses the locks in it.
+    pub uses_locks: Cell<bool>,
 }
 
 pub struct Code<'a> {
@@ -44,6 +51,8 @@ pub struct Code<'a> {
     at: usize,
     /// By block: label of the block that an edge comes from, and the operands it brings.
     edges: Vec<Vec<(String, Vec<Val>)>>,
+    /// Registers of matrices that this block has as matrix cores take them, by what they were made of.
+    pub moved: HashMap<String, Vec<Vec<Val>>>,
 }
 
 /// Writes a function; gives what of it the target does not have.
@@ -59,6 +68,7 @@ pub fn write(b: &mut Builder, unit: &Unit<'_>, function: &Function, id: Option<F
         waiting: waiting(function),
         at: 0,
         edges: vec![vec![]; function.blocks.len()],
+        moved: HashMap::new(),
     };
     let diagnostics = code.whole();
     *b = code.b;
@@ -68,7 +78,8 @@ pub fn write(b: &mut Builder, unit: &Unit<'_>, function: &Function, id: Option<F
 /// The finished module.
 pub fn module_text(b: Builder, unit: &Unit<'_>) -> String {
     let threads = unit.kernel.max_ntid.or(unit.kernel.req_ntid);
-    let most = threads.map_or(1024, |n| n.iter().map(|&n| u64::from(n)).product()).clamp(1, 1024);
+    let most = threads.map_or(u32::MAX, threads_of);
+    let most = unit.packing.threads(most.clamp(1, unit.packing.most_threads()));
     let mut text = String::from("target triple = \"amdgcn-amd-amdhsa\"\n");
     text += &unit.shared.declaration();
     text += &b.finish();
@@ -77,6 +88,13 @@ pub fn module_text(b: Builder, unit: &Unit<'_>) -> String {
     );
     text += &format!("attributes #0 = {{ {attributes} }}\n");
     text += &format!("attributes #1 = {{ nounwind noinline {ATTRIBUTES} }}\n");
+    if unit.uses_heap.get() {
+        text += &heap::functions();
+        if unit.uses_locks.get() {
+            text += &wide::function();
+        }
+        text += &format!("attributes #2 = {{ nounwind alwaysinline {ATTRIBUTES} }}\n");
+    }
     text += "!llvm.module.flags = !{!0}\n!0 = !{i32 1, !\"amdgpu_code_object_version\", i32 400}\n";
     text
 }
@@ -94,6 +112,7 @@ impl Code<'_> {
         self.b.start_block("entry");
         self.scratch();
         if self.device_function.is_none() {
+            self.end_idle_lanes();
             self.claim_shared();
             self.clear_barriers();
         }
@@ -154,15 +173,28 @@ impl Code<'_> {
             let name = if self.device_function.is_some() { "%frame" } else { "%window" };
             let bytes = bytes.next_multiple_of(16).max(16);
             self.b.inst(format_args!("{name} = alloca [{bytes} x i8], align 16, addrspace(5)"));
+            if self.device_function.is_none() {
+                self.keep_locals_out_of_shared();
+            }
         }
     }
 
     // ---- values ----
 
-    fn get(&mut self, value: Value) -> Val {
+    pub fn get(&self, value: Value) -> Val {
         let ty = Type::of(self.function.ty(value), 1);
         // What has no operand has a diagnostic.
         Val::new(ty, self.names[value.index()].clone().unwrap_or_else(|| "poison".to_owned()))
+    }
+
+    pub fn is_named(&self, value: Value) -> bool {
+        self.names[value.index()].is_some()
+    }
+
+    pub fn name_all(&mut self, values: impl IntoIterator<Item = (Value, Val)>) {
+        for (value, val) in values {
+            self.names[value.index()] = Some(val.text);
+        }
     }
 
     /// Bits of a value that is a constant.
@@ -195,12 +227,22 @@ impl Code<'_> {
                 self.b.line(phi_marker(*param));
             }
         }
+        // Products wait for each other: what they have in common is moved once, and two fit one core.
+        let mut waiting: Vec<&Inst> = vec![];
         for inst in &block.insts {
-            if let Err(why) = self.inst(inst) {
-                let lines = &self.unit.program.lines;
-                diagnostics.push(super::diagnostic(lines, inst, self.unit.kernel, self.unit.target, &why));
+            let is_product = self.core_of(inst).is_some();
+            let uses = |product: &&Inst| product.results.iter().any(|result| inst.args.contains(result));
+            if !is_product && waiting.iter().any(uses) {
+                self.products(&mut waiting, diagnostics);
             }
+            if is_product {
+                waiting.push(inst);
+                continue;
+            }
+            let written = self.inst(inst);
+            diagnostics.extend(written.err().map(|why| self.diagnostic(inst, &why)));
         }
+        self.products(&mut waiting, diagnostics);
         match &block.term {
             Term::Jump(edge) => {
                 self.leave_by(edge);
@@ -216,6 +258,18 @@ impl Code<'_> {
             Term::Return(values) => self.returns(values),
             Term::Exit => self.exit(),
         }
+    }
+
+    fn diagnostic(&self, inst: &Inst, why: &Unsupported) -> Diagnostic {
+        super::diagnostic(&self.unit.program.lines, inst, self.unit.kernel, self.unit.target, why)
+    }
+
+    /// Writes the products that wait.
+    fn products(&mut self, waiting: &mut Vec<&Inst>, diagnostics: &mut Vec<Diagnostic>) {
+        let Some(first) = waiting.first() else { return };
+        let written = self.core_products(waiting);
+        diagnostics.extend(written.err().map(|why| self.diagnostic(first, &why)));
+        waiting.clear();
     }
 
     /// A block for each edge, so that every phi has one entry for each.
@@ -255,29 +309,28 @@ impl Code<'_> {
             return self.exit();
         }
         let values: Vec<Val> = values.iter().map(|value| self.get(*value)).collect();
-        let ty = result_type(&values.iter().map(|value| value.ty).collect::<Vec<_>>());
+        self.leave(false, &values);
+    }
+
+    /// A wave cannot leave a function for some of its lanes only: whoever called it ends them.
+    pub fn exit(&mut self) {
+        match self.device_function {
+            Some(_) => self.leave(true, &[]),
+            None => self.b.inst("ret void"),
+        }
+    }
+
+    /// The end of a device function, and whether it is that of the thread as well.
+    fn leave(&mut self, is_end: bool, values: &[Val]) {
+        let results: Vec<Type> = self.function.results.iter().map(|ty| Type::of(*ty, 1)).collect();
+        let ty = result_type(&results);
+        let is_end = Builder::int(Type::int(1, 1), i128::from(is_end));
         let mut all = "poison".to_owned();
-        for (place, value) in values.iter().enumerate() {
+        for (place, value) in [&is_end].into_iter().chain(values).enumerate() {
             let inserted = format!("insertvalue {ty} {all}, {}, {place}", value.typed());
             all = self.b.assign(value.ty, inserted).text;
         }
-        match values.is_empty() {
-            true => self.b.inst("ret void"),
-            false => self.b.inst(format_args!("ret {ty} {all}")),
-        }
-    }
-
-    /// A function that `exit`s is refused where it is called.
-    fn exit(&mut self) {
-        self.b.inst(if self.device_function.is_some() { "unreachable" } else { "ret void" });
-    }
-
-    /// After a fault. A wave cannot leave a function for some of its lanes only.
-    pub fn end_thread(&mut self) {
-        if self.device_function.is_some() {
-            self.b.call_void("llvm.trap", "", &[]);
-        }
-        self.exit();
+        self.b.inst(format_args!("ret {ty} {all}"));
     }
 
     /// The phi of every block parameter, by its marker.
@@ -303,6 +356,10 @@ impl Code<'_> {
             inst.results.iter().map(|value| Type::of(self.function.ty(*value), 1)).collect();
         let values = match &inst.op {
             Op::Special(special) => vec![self.special(*special, results[0])?],
+            Op::GlobalAddr(id) if self.is_reference(*id) => {
+                self.only_accessed(inst.results[0])?;
+                vec![self.bound_object(*id)]
+            }
             Op::GlobalAddr(_) | Op::SharedAddr(_) | Op::LocalAddr(_) | Op::ParamAddr(_) => {
                 vec![self.address_of(&inst.op, results[0])?]
             }
@@ -315,7 +372,7 @@ impl Code<'_> {
                 memory::fence(&mut self.b, *order, *scope);
                 vec![]
             }
-            Op::Barrier { kind, .. } => self.barrier(*kind, inst, &args)?,
+            Op::Barrier { kind, .. } => self.barrier(*kind, inst, &args),
             Op::ClusterBarrier { wait } => {
                 self.cluster_barrier(*wait);
                 vec![]
@@ -339,6 +396,8 @@ impl Code<'_> {
             }
             Op::Syscall(syscall) => self.syscall(*syscall, &args)?,
             Op::Call(id) => self.call(*id, &args, &results)?,
+            Op::Texture(access) => self.texture(*access, &args, &results)?,
+            op if !op.is_pure() => return Err(Unsupported(String::new())),
             op => {
                 let names: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
                 let arg_tys: Vec<_> = inst.args.iter().map(|arg| self.function.ty(*arg)).collect();
@@ -347,29 +406,27 @@ impl Code<'_> {
                 values.into_iter().zip(&results).map(|(name, ty)| Val::new(*ty, name)).collect()
             }
         };
-        for (result, value) in inst.results.iter().zip(values) {
-            self.names[result.index()] = Some(value.text);
-        }
+        self.name_all(inst.results.iter().copied().zip(values));
         Ok(())
     }
 
     fn call(&mut self, id: FuncId, args: &[Val], results: &[Type]) -> Result<Vec<Val>> {
         let callee = self.unit.program.functions.get(id.index());
-        let callee = callee.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
-        if callee.blocks.iter().any(|block| matches!(block.term, Term::Exit)) {
-            return Err(Unsupported(format!("exit in {}, which calls itself", callee.name)));
-        }
+        callee.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
         let arguments: String = args.iter().map(|arg| format!(", {}", arg.typed())).collect();
         let ty = result_type(results);
         let call =
             format!("call {ty} @f{}({}, ptr addrspace(5) %window{arguments})", id.0, kernarg().typed());
-        if results.is_empty() {
-            self.b.inst(call);
-            return Ok(vec![]);
-        }
-        let all = self.b.assign(results[0], call).text;
+        let flag = Type::int(1, 1);
+        let all = self.b.assign(flag, call).text;
+        let is_end = self.b.assign(flag, format_args!("extractvalue {ty} {all}, 0"));
+        let [ended, returned] = ["ended", "returned"].map(|hint| self.b.label(hint));
+        self.b.cond_br(&is_end, &ended, &returned);
+        self.b.start_block(&ended);
+        self.exit();
+        self.b.start_block(&returned);
         let part = |(place, to): (usize, &Type)| {
-            self.b.assign(*to, format_args!("extractvalue {ty} {all}, {place}"))
+            self.b.assign(*to, format_args!("extractvalue {ty} {all}, {}", place + 1))
         };
         Ok(results.iter().enumerate().map(part).collect())
     }
@@ -397,12 +454,10 @@ pub fn kernarg() -> Val {
     Val::new(Type::space(4), "%kernarg")
 }
 
+/// Of a device function: whether the thread ends, and its results.
 fn result_type(results: &[Type]) -> String {
-    if results.is_empty() {
-        return "void".to_owned();
-    }
-    let types: Vec<String> = results.iter().map(Type::to_string).collect();
-    format!("{{ {} }}", types.join(", "))
+    let types = results.iter().map(|ty| format!(", {ty}"));
+    format!("{{ i1{} }}", types.collect::<String>())
 }
 
 fn block_label(id: BlockId) -> String {

@@ -24,6 +24,8 @@ pub struct Launch {
     pub dynamic_shared: u32,
     /// Multiprocessors of the device (`%nsmid`).
     pub multiprocessors: u32,
+    /// Address of the heap of `malloc` ([`super::heap`]), or 0.
+    pub heap: u64,
 }
 
 /// Offsets in it.
@@ -37,10 +39,11 @@ pub(crate) mod field {
     pub const BLOCK: u32 = 52;
     pub const DYNAMIC_SHARED: u32 = 64;
     pub const MULTIPROCESSORS: u32 = 68;
+    pub const HEAP: u32 = 72;
 }
 
 impl Launch {
-    pub const BYTES: u32 = 72;
+    pub const BYTES: u32 = 80;
 
     /// As it lies in the kernarg segment.
     pub fn to_bytes(&self) -> [u8; Launch::BYTES as usize] {
@@ -51,6 +54,7 @@ impl Launch {
         let words =
             self.grid.into_iter().chain(self.block).chain([self.dynamic_shared, self.multiprocessors]);
         bytes.extend(words.flat_map(u32::to_le_bytes));
+        bytes.extend(self.heap.to_le_bytes());
         let mut all = [0; Launch::BYTES as usize];
         all.copy_from_slice(&bytes);
         all
@@ -102,21 +106,29 @@ mod tests {
             (offset_of!(Launch, block), field::BLOCK),
             (offset_of!(Launch, dynamic_shared), field::DYNAMIC_SHARED),
             (offset_of!(Launch, multiprocessors), field::MULTIPROCESSORS),
+            (offset_of!(Launch, heap), field::HEAP),
         ];
         for (is, said) in offsets {
             assert_eq!(is, said as usize);
         }
-        let launch =
-            Launch { variables: 1, tick: 2, block: [3, 4, 5], multiprocessors: 6, ..Launch::default() };
+        let launch = Launch {
+            variables: 1,
+            tick: 2,
+            block: [3, 4, 5],
+            multiprocessors: 6,
+            heap: 7,
+            ..Launch::default()
+        };
         let bytes = launch.to_bytes();
         let word = |at: u32| u32::from_le_bytes(bytes[at as usize..][..4].try_into().unwrap());
-        assert_eq!([word(0), word(field::TICK), word(field::BLOCK + 4), word(68)], [1, 2, 4, 6]);
+        let words = [0, field::TICK, field::BLOCK + 4, field::MULTIPROCESSORS, field::HEAP].map(word);
+        assert_eq!(words, [1, 2, 4, 6, 7]);
     }
 
     #[test]
     fn the_parameters_stand_in_front_of_it() {
-        let kernarg = Kernarg { params_bytes: 12, launch: 16, bytes: 88 };
+        let kernarg = Kernarg { params_bytes: 12, launch: 16, bytes: 96 };
         let bytes = kernarg.fill(&[9; 12], &Launch { variables: 0x55, ..Launch::default() });
-        assert_eq!((bytes.len(), &bytes[..12], bytes[12], bytes[16]), (88, &[9; 12][..], 0, 0x55));
+        assert_eq!((bytes.len(), &bytes[..12], bytes[12], bytes[16]), (96, &[9; 12][..], 0, 0x55));
     }
 }

@@ -1,41 +1,141 @@
-//! Matrix products of a warp: each lane computes the elements of D that it holds, and reads the rows of A and the columns
-//! of B that they take from the lanes that have them.
+//! Matrix products of a warp: by a matrix core (`cores`) where the GPU has one for them, else each lane computes the
+//! elements of D that it holds, and reads the rows of A and the columns of B that they take from the lanes that have them.
 //!
-//! The order of the sums is the CPU's (`llvm::inst::matrix`): floats begin with C and add one exact product after the
+//! The order of the lanes' sums is the CPU's (`llvm::inst::matrix`): floats begin with C and add one exact product after the
 //! other, k ascending; halves are rounded once, at the end; integers are summed before C is added.
 
 use std::collections::HashMap;
 
 use super::code::{Code, Result};
+use super::cores::Core;
 use crate::back::llvm::inst::{float, matrix, minifloat, round, wide};
 use crate::back::llvm::{Builder, Type, Unsupported, Val};
-use crate::ir::{Float, FloatMode, Num, Round};
+use crate::ir::{Float, FloatMode, Inst, Num, Op, Round, Value};
 use crate::matrix::{BitProduct, Element, LANES, Metadata, Mma, Part};
 
-/// Lanes that an element is read from, one for each lane, and where it is in them.
-struct Source {
-    lanes: Vec<u32>,
-    register: u32,
-    nth: u32,
-}
+/// Results of products.
+type Made = HashMap<Value, Val>;
+
+/// Where an element is held: lane, register, which of the register's elements.
+type Place = (u32, u32, u32);
 
 struct Product<'m> {
     mma: &'m Mma,
     args: &'m [Val],
-    /// Where the elements of A and of B are held, by [`place`].
-    held: [Vec<Option<(u32, u32, u32)>>; 2],
+    /// Where the elements of A, B and C are held, by [`place`].
+    held: [Vec<Option<Place>>; 3],
     /// Registers of other lanes that were read.
-    read: HashMap<(bool, u32, Vec<u32>), Val>,
+    read: HashMap<(u32, Vec<u32>), Val>,
     /// Metadata of other lanes that was read.
     metadata: HashMap<Vec<u32>, Val>,
 }
 
 impl Code<'_> {
-    pub fn mma(&mut self, mma: &Mma, args: &[Val]) -> Result<Vec<Val>> {
+    /// The instruction's core, where it is a product that has one.
+    pub fn core_of(&self, inst: &Inst) -> Option<Core> {
+        let Op::Mma(mma) = &inst.op else { return None };
+        Core::of(self.unit.target, mma)
+    }
+
+    /// Products by cores, whose arguments are known or are results of such before them.
+    pub fn core_products(&mut self, insts: &[&Inst]) -> Result {
+        if !self.is_wide() {
+            let made = self.by_cores(insts)?;
+            self.name_all(made);
+            return Ok(());
+        }
+        // A core writes all lanes of the wave, so both of its warps have to be here.
+        let wave = Type::int(64, 1);
+        let active = self.b.intrinsic("amdgcn.ballot", &[wave], wave, &[&Builder::int(Type::int(1, 1), 1)]);
+        let is_whole = self.b.icmp_int("eq", &active, -1);
+        let [cores, lanes, joined] = ["cores", "lanes", "joined"].map(|hint| self.b.label(hint));
+        self.b.cond_br(&is_whole, &cores, &lanes);
+        self.b.start_block(&cores);
+        let by_cores = self.by_cores(insts)?;
+        self.moved.clear();
+        let cores = self.b.current_block().to_owned();
+        self.b.br(&joined);
+        self.b.start_block(&lanes);
+        let mut by_lanes = Made::new();
+        for inst in insts {
+            let args: Vec<Val> = inst.args.iter().map(|arg| self.known(*arg, &by_lanes)).collect();
+            let made = self.by_lanes(mma_of(inst), &args)?;
+            by_lanes.extend(inst.results.iter().copied().zip(made));
+        }
+        let lanes = self.b.current_block().to_owned();
+        self.b.br(&joined);
+        self.b.start_block(&joined);
+        for result in insts.iter().flat_map(|inst| &inst.results) {
+            let (core, lane) = (&by_cores[result], &by_lanes[result]);
+            let phi = format!("phi {} [ {}, %{cores} ], [ {}, %{lanes} ]", core.ty, core.text, lane.text);
+            let phi = self.b.assign(core.ty, phi);
+            self.name_all([(*result, phi)]);
+        }
+        Ok(())
+    }
+
+    fn known(&self, value: Value, made: &Made) -> Val {
+        made.get(&value).cloned().unwrap_or_else(|| self.get(value))
+    }
+
+    /// Where a core has room for 16 columns and products of 8 have the same A, two are made at once.
+    fn by_cores(&mut self, products: &[&Inst]) -> Result<Made> {
+        let (mut made, mut left) = (Made::new(), products.to_vec());
+        while !left.is_empty() {
+            let inst = left.remove(0);
+            let (mma, core) = (mma_of(inst), self.core_of(inst).expect("all have one"));
+            let args: Vec<Val> = inst.args.iter().map(|arg| self.known(*arg, &made)).collect();
+            let n_a = mma.registers(Part::A) as usize;
+            let second = left.iter().position(|it| {
+                let is_ready = |arg: &Value| self.is_named(*arg) || made.contains_key(arg);
+                it.op == inst.op && it.args[..n_a] == inst.args[..n_a] && it.args.iter().all(is_ready)
+            });
+            let Some(second) = second.filter(|_| mma.n == 8 && core.columns() == 2) else {
+                let results = self.by_core(&core, mma, &args)?;
+                made.extend(inst.results.iter().copied().zip(results));
+                continue;
+            };
+            let other = left.remove(second);
+            let others: Vec<Val> = other.args.iter().map(|arg| self.known(*arg, &made)).collect();
+            let (n_b, n_c) = (mma.registers(Part::B) as usize, mma.registers(Part::C) as usize);
+            let columns = (n_a..n_a + n_b).flat_map(|at| [&args[at], &others[at]]);
+            let sums = [&args, &others].map(|args| &args[n_a + n_b..][..n_c]).into_iter().flatten();
+            let both: Vec<Val> = args[..n_a].iter().chain(columns).chain(sums).cloned().collect();
+            let results = self.by_core(&core, &Mma { n: 16, ..*mma }, &both)?;
+            made.extend(inst.results.iter().chain(&other.results).copied().zip(results));
+        }
+        Ok(made)
+    }
+
+    fn by_core(&mut self, core: &Core, mma: &Mma, args: &[Val]) -> Result<Vec<Val>> {
+        let (a, rest) = args.split_at(mma.registers(Part::A) as usize);
+        let (b, rest) = rest.split_at(mma.registers(Part::B) as usize);
+        let per = mma.c.per_register();
+        let c: Vec<Val> = match per {
+            1 => rest[..mma.registers(Part::C) as usize].to_vec(),
+            _ => (0..mma.registers(Part::C) * per)
+                .map(|at| self.number(mma.c, &rest[(at / per) as usize], at % per))
+                .collect(),
+        };
+        // Only the whole sum saturates.
+        let adds_later = mma.d == Element::S32 && mma.saturates;
+        let d = self.core_product(core, mma, a, b, (!adds_later).then_some(&c))?;
+        if adds_later {
+            return Ok(c.iter().zip(&d).map(|(c, d)| self.b.same("sadd.sat", &[c, d])).collect());
+        }
+        if mma.d != Element::F16 && !mma.saturates {
+            return Ok(d);
+        }
+        let per = mma.d.per_register() as usize;
+        Ok(d.chunks(per).map(|elements| self.register_of_d(mma, elements)).collect())
+    }
+
+    /// The elements of D that a lane has, by itself.
+    pub fn by_lanes(&mut self, mma: &Mma, args: &[Val]) -> Result<Vec<Val>> {
         let mut product =
-            Product { mma, args, held: [vec![], vec![]], read: HashMap::new(), metadata: HashMap::new() };
-        for part in [Part::A, Part::B] {
-            let held = &mut product.held[usize::from(part == Part::B)];
+            Product { mma, args, held: Default::default(), read: HashMap::new(), metadata: HashMap::new() };
+        for part in [Part::A, Part::B, Part::C] {
+            let held = &mut product.held[part as usize];
             held.resize((mma.products() * mma.size(part).0 * mma.size(part).1) as usize, None);
             for lane in 0..LANES {
                 for register in 0..mma.registers(part) {
@@ -62,12 +162,7 @@ impl Code<'_> {
 
     fn element_of_d(&mut self, product: &mut Product<'_>, register: u32, nth: u32) -> Result<Val> {
         let mma = product.mma;
-        let n_a = mma.registers(Part::A) + mma.registers(Part::B);
-        // C lies as D does.
-        let per_c = mma.element(Part::C).per_register();
-        let index = register * mma.element(Part::D).per_register() + nth;
-        let c_register = &product.args[(n_a + index / per_c) as usize];
-        let c = self.number(mma.c, c_register, index % per_c);
+        let c = self.element_of_c(product, register, nth)?;
         let mut sum = if mma.c == Element::S32 { Builder::int(c.ty, 0) } else { c.clone() };
         let depth = mma.size(Part::A).1 / if mma.a == Element::B1 { 32 } else { 1 };
         for k in 0..depth {
@@ -83,6 +178,19 @@ impl Code<'_> {
             Element::S32 => self.b.add(&c, &sum),
             _ => sum,
         })
+    }
+
+    fn element_of_c(&mut self, product: &mut Product<'_>, register: u32, nth: u32) -> Result<Val> {
+        let mma = product.mma;
+        if mma.quads.is_some() && mma.c != mma.d {
+            return self.factor(product, Part::C, (register, nth), 0);
+        }
+        // It lies as D does.
+        let per_c = mma.element(Part::C).per_register();
+        let index = register * mma.element(Part::D).per_register() + nth;
+        let n_before = mma.registers(Part::A) + mma.registers(Part::B);
+        let c_register = &product.args[(n_before + index / per_c) as usize];
+        Ok(self.number(mma.c, c_register, index % per_c))
     }
 
     fn add_product(&mut self, mma: &Mma, sum: &Val, a: &Val, b: &Val) -> Val {
@@ -102,24 +210,50 @@ impl Code<'_> {
         }
     }
 
-    /// The element of A (B) that the element of D takes at step `k`.
+    /// The element of A (B) that the element of D takes at step `k`, or its element of C.
     fn factor(&mut self, product: &mut Product<'_>, part: Part, d: (u32, u32), k: u32) -> Result<Val> {
         let mma = product.mma;
-        let source = source(product, part, d, k)
-            .ok_or_else(|| Unsupported("a product whose lanes hold different elements".to_owned()))?;
-        let first = if part == Part::A { 0 } else { mma.registers(Part::A) };
-        let key = (part == Part::A, source.register, source.lanes);
-        let word = match product.read.get(&key) {
-            Some(word) => word.clone(),
-            None => {
-                let own = product.args[(first + source.register) as usize].clone();
-                let from = self.lane_of(&key.2)?;
-                let word = self.read_register(&own, &from);
-                product.read.insert(key, word.clone());
-                word
+        let sources = sources(product, part, d, k)
+            .ok_or_else(|| Unsupported("a product that lacks elements".to_owned()))?;
+        let lanes: Vec<u32> = sources.iter().map(|source| source.0).collect();
+        let before = [Part::A, Part::B].into_iter().take(part as usize);
+        let first: u32 = before.map(|part| mma.registers(part)).sum();
+        let mut value: Option<Val> = None;
+        let mut seen = vec![];
+        for &(_, register, nth) in &sources {
+            if seen.contains(&(register, nth)) {
+                continue;
             }
-        };
-        Ok(self.number(mma.element(part), &word, source.nth))
+            seen.push((register, nth));
+            let key = (first + register, lanes.clone());
+            let word = match product.read.get(&key) {
+                Some(word) => word.clone(),
+                None => {
+                    let own = product.args[key.0 as usize].clone();
+                    let from = self.lane_of(&lanes)?;
+                    let word = self.read_from(&own, &from, false);
+                    product.read.insert(key, word.clone());
+                    word
+                }
+            };
+            let number = self.number(mma.element(part), &word, nth);
+            value = Some(match value {
+                None => number,
+                // Lanes find it in different registers.
+                Some(other) => {
+                    let is_there = (0..LANES).filter(|&lane| {
+                        let (_, there, which) = sources[lane as usize];
+                        (there, which) == (register, nth)
+                    });
+                    let mask = is_there.fold(0u32, |mask, lane| mask | 1 << lane);
+                    let lane = self.lane();
+                    let bits = self.b.bin("lshr", &Builder::int(lane.ty, i128::from(mask)), &lane);
+                    let is_there = self.b.cast("trunc", &bits, bits.ty.pred());
+                    self.b.select(&is_there, &number, &other)
+                }
+            });
+        }
+        value.ok_or_else(|| Unsupported("a product of nothing".to_owned()))
     }
 
     /// The element of B that a sparse A's `k`-th of the row meets: the metadata says which of several.
@@ -155,21 +289,22 @@ impl Code<'_> {
         Ok(value)
     }
 
-    /// A function of the own lane: every bit of it is a bit of the lane or a constant.
-    fn lane_of(&mut self, lanes: &[u32]) -> Result<Val> {
-        let base = lanes[0];
-        let images: Vec<u32> = (0..5).map(|bit| lanes[1 << bit] ^ base).collect();
-        let is_moved = |lane: u32| {
-            (0..5).filter(|bit| lane >> bit & 1 == 1).fold(base, |sum, bit| sum ^ images[bit as usize])
+    /// A function of the own lane, of 32 in the warp or of 64 in the wave: every bit of it is a bit of the lane or a
+    /// constant.
+    pub fn lane_of(&mut self, lanes: &[u32]) -> Result<Val> {
+        let (base, bits) = (lanes[0], lanes.len().trailing_zeros());
+        let images: Vec<u32> = (0..bits).map(|bit| lanes[1 << bit] ^ base).collect();
+        let moved = |lane: u32| {
+            (0..bits).filter(|bit| lane >> bit & 1 == 1).fold(base, |sum, bit| sum ^ images[bit as usize])
         };
         let is_simple = images.iter().all(|image| image.count_ones() <= 1 && image & base == 0);
-        if !is_simple || (0..LANES).any(|lane| is_moved(lane) != lanes[lane as usize]) {
+        if !is_simple || lanes.iter().zip(0..).any(|(from, lane)| moved(lane) != *from) {
             return Err(Unsupported("a product whose lanes lie otherwise".to_owned()));
         }
-        let own = self.lane();
+        let own = if bits == 6 { self.wave_lane() } else { self.lane() };
         let mut from = Builder::int(own.ty, i128::from(base));
-        for distance in -4i32..=4 {
-            let moved = (0..5i32).filter(|&bit| {
+        for distance in -5i32..=5 {
+            let moved = (0..bits as i32).filter(|&bit| {
                 let image = images[bit as usize];
                 image != 0 && image.trailing_zeros() as i32 == bit + distance
             });
@@ -188,17 +323,25 @@ impl Code<'_> {
         Ok(from)
     }
 
-    /// The register of another lane, 32 or 64 bits.
-    fn read_register(&mut self, register: &Val, from: &Val) -> Val {
+    /// The register of another lane, of the warp or of the whole wave, 32 or 64 bits.
+    pub fn read_from(&mut self, register: &Val, from: &Val, of_wave: bool) -> Val {
+        self.by_words(register, |me, word| match of_wave {
+            true => me.read_wave_lane(word, from),
+            false => me.read_lane(word, from),
+        })
+    }
+
+    /// Does the same with both words of a register of 64 bits. The result is bits.
+    pub fn by_words(&mut self, register: &Val, mut each: impl FnMut(&mut Self, &Val) -> Val) -> Val {
         let bits = self.b.to_bits(register);
         if bits.ty.bits() == 32 {
-            return self.read_lane(&bits, from);
+            return each(self, &bits);
         }
         let low = self.b.resize(&bits, 32, false);
         let high = self.b.bin_int("lshr", &bits, 32);
         let high = self.b.resize(&high, 32, false);
         let [low, high] = [low, high].map(|half| {
-            let read = self.read_lane(&half, from);
+            let read = each(self, &half);
             self.b.resize(&read, 64, false)
         });
         let high = self.b.bin_int("shl", &high, 32);
@@ -206,7 +349,7 @@ impl Code<'_> {
     }
 
     /// The `nth` element of a register, as what is computed with.
-    fn number(&mut self, element: Element, register: &Val, nth: u32) -> Val {
+    pub fn number(&mut self, element: Element, register: &Val, nth: u32) -> Val {
         let b = &mut self.b;
         let word = b.to_bits(register);
         let part = |b: &mut Builder, bits: u32, nth: u32| {
@@ -274,6 +417,11 @@ impl Code<'_> {
     }
 }
 
+fn mma_of(inst: &Inst) -> &Mma {
+    let Op::Mma(mma) = &inst.op else { unreachable!("a product") };
+    mma
+}
+
 /// Bits of a word are multiplied together.
 fn steps_of(element: Element) -> u32 {
     if element == Element::B1 { 1 } else { element.per_register() }
@@ -289,20 +437,16 @@ fn place(mma: &Mma, part: Part, product: u32, row: u32, column: u32) -> usize {
     ((product * rows + row) * columns + column) as usize
 }
 
-/// `None` where lanes find it in different registers.
-fn source(product: &Product<'_>, part: Part, (register, nth): (u32, u32), k: u32) -> Option<Source> {
-    let mut lanes = vec![];
-    let mut place = None;
-    for lane in 0..LANES {
+/// Where each lane finds the element.
+fn sources(product: &Product<'_>, part: Part, (register, nth): (u32, u32), k: u32) -> Option<Vec<Place>> {
+    let places = (0..LANES).map(|lane| {
         let d = product.mma.position(Part::D, lane, register, nth);
-        let row = if part == Part::A { d.row } else { d.column };
-        let held = &product.held[usize::from(part == Part::B)];
-        let (from, register, nth) = (*held.get(self::place(product.mma, part, d.product, row, k))?)?;
-        if *place.get_or_insert((register, nth)) != (register, nth) {
-            return None;
-        }
-        lanes.push(from);
-    }
-    let (register, nth) = place?;
-    Some(Source { lanes, register, nth })
+        let (row, column) = match part {
+            Part::A => (d.row, k),
+            Part::B => (d.column, k),
+            _ => (d.row, d.column),
+        };
+        *product.held[part as usize].get(place(product.mma, part, d.product, row, column))?
+    });
+    places.collect()
 }

@@ -10,13 +10,20 @@ mod access;
 mod address;
 mod barrier;
 mod code;
+mod cores;
+mod descriptor;
+pub mod heap;
 mod launch;
 mod matrix;
+mod packing;
 pub mod services;
 mod special;
+mod surface;
 mod target;
+mod texture;
 mod variables;
 mod warp;
+mod wide;
 
 use std::cell::Cell;
 
@@ -28,6 +35,8 @@ use crate::program::{Cause, Diagnostic, Kernel, Program};
 use super::llvm::{Builder, Unsupported, nan};
 
 pub use launch::{Kernarg, Launch};
+use packing::Wish;
+pub use packing::{Blocks, Packing};
 pub use target::{Family, Target, UnknownTarget};
 pub use variables::Variables;
 
@@ -44,30 +53,62 @@ pub struct Code {
     pub shared_bytes: u32,
     /// A launch without a services buffer loses what the kernel prints, and ends the queue at a fault.
     pub uses_services: bool,
+    /// A launch needs a heap: the kernel calls `malloc`, or accesses 128 bits at once.
+    pub uses_heap: bool,
+    /// What a launch has for CUDA's block.
+    pub packing: Packing,
+    /// Threads that a block can have, in code for [`Blocks::Large`] if not in this.
+    pub most_threads: u32,
+    /// There is a loop in which lanes of a warp may wait for each other.
+    pub lanes_may_wait: bool,
 }
 
 /// Makes the module's kernel of this index. `Err` says which instructions cannot be.
 pub fn compile(module: &Module, kernel: usize, target: &Target) -> Result<Code, Vec<Diagnostic>> {
+    compile_for(module, kernel, target, Blocks::Declared)
+}
+
+/// As [`compile`], for blocks of this size.
+pub fn compile_for(
+    module: &Module,
+    kernel: usize,
+    target: &Target,
+    blocks: Blocks,
+) -> Result<Code, Vec<Diagnostic>> {
     let program = module.lower(kernel);
     let Some(kernel) = program.kernels.first() else { return Err(program.diagnostics) };
-    emit(&program, kernel, target)
+    emit(&program, kernel, target, blocks)
 }
 
 /// Makes a kernel that was lowered.
-pub fn emit(program: &Program, kernel: &Kernel, target: &Target) -> Result<Code, Vec<Diagnostic>> {
+pub fn emit(
+    program: &Program,
+    kernel: &Kernel,
+    target: &Target,
+    blocks: Blocks,
+) -> Result<Code, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
-    let body = &nan::canonical(body);
-    let functions = called(program, body);
+    let mut functions = called(program, body);
+    let mut body = nan::canonical(body);
+    let mut wish = Wish::default();
+    for function in functions.iter_mut().map(|(_, function)| function).chain([&mut body]) {
+        wish.add(function, kernel, target);
+    }
+    let (body, functions) = (&body, functions);
     let all = || std::iter::once(body).chain(functions.iter().map(|(_, function)| function));
     let shared = barrier::SharedMemory::of(&kernel.shared, all());
+    let packing = wish.packing(kernel, blocks);
     let variables = Variables::of(&program.globals);
     let unit = code::Unit {
         program,
         kernel,
         target,
         shared,
+        packing,
         variables: &variables,
         uses_services: Cell::new(false),
+        uses_heap: Cell::new(false),
+        uses_locks: Cell::new(false),
     };
 
     let mut b = Builder::for_amdgcn();
@@ -85,6 +126,10 @@ pub fn emit(program: &Program, kernel: &Kernel, target: &Target) -> Result<Code,
         kernarg: Kernarg::of(kernel),
         shared_bytes: unit.shared.bytes(),
         uses_services: unit.uses_services.get(),
+        uses_heap: unit.uses_heap.get(),
+        packing,
+        most_threads: wish.most_threads(),
+        lanes_may_wait: wish.lanes_may_wait,
     })
 }
 
@@ -106,7 +151,7 @@ fn called(program: &Program, body: &Function) -> Vec<(FuncId, Function)> {
     found
 }
 
-/// What is said of an instruction that the target does not have.
+/// What is said of an instruction that the target does not have, and why if not because nothing like it is there.
 fn diagnostic(
     lines: &Lines,
     inst: &crate::ir::Inst,
@@ -124,12 +169,14 @@ fn diagnostic(
         .sources()
         .get(source)
         .map(|_| lines.position(source, ptx::Span::new(inst.pos.offset, inst.pos.offset)));
+    let reason = if why.0.is_empty() { String::new() } else { format!(": {}", why.0) };
+    let message = format!("instruction '{opcode}' is not supported on {}{reason}", target.processor());
     Diagnostic {
         source: lines.sources().get(source).map(|it| it.name.clone()).unwrap_or_default(),
         line: position.map_or(0, |it| it.line),
         column: position.map_or(0, |it| it.column),
         function: Some(kernel.name.clone()),
-        message: format!("{opcode} is not supported on {}: {}", target.processor(), why.0),
+        message,
         cause: Cause::Code,
     }
 }

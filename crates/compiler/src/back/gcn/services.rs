@@ -72,7 +72,7 @@ impl Code<'_> {
         self.b.call_void("llvm.trap", "", &[]);
         self.b.br(&end);
         self.b.start_block(&end);
-        self.end_thread();
+        self.exit();
         self.b.start_block(&never);
     }
 
@@ -126,7 +126,12 @@ impl Code<'_> {
                 Ok(vec![])
             }
             (Syscall::Vprintf, [format, values]) => Ok(vec![self.printf(format, values)]),
-            _ => Err(Unsupported(format!("{syscall:?}"))),
+            (Syscall::Malloc, [bytes]) => Ok(vec![self.malloc(bytes)]),
+            (Syscall::Free, [address]) => {
+                self.free(address);
+                Ok(vec![])
+            }
+            _ => Err(Unsupported(String::new())),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::code::{Code, Result};
 use super::launch::field;
 use super::target::Family;
-use crate::back::llvm::{self, Builder, Type, Unsupported, Val};
+use crate::back::llvm::{self, Builder, Type, Val};
 use crate::ir::Special;
 
 const AXES: [&str; 3] = ["x", "y", "z"];
@@ -23,10 +23,10 @@ impl Code<'_> {
             | Special::NClusterId(3..)
             | Special::ClusterCtaid(_)
             | Special::ClusterNctaid(3..) => number(0),
-            Special::Tid(axis) => self.hardware("workitem", axis),
+            Special::Tid(axis) => self.thread(axis),
             // A block is a cluster of its own: launches of larger ones are refused.
             Special::Ctaid(axis) | Special::ClusterId(axis) => self.hardware("workgroup", axis),
-            Special::Ntid(axis) => self.launch(field::BLOCK + 4 * u32::from(axis), word),
+            Special::Ntid(axis) => self.block_dim(axis),
             Special::Nctaid(axis) | Special::NClusterId(axis) => {
                 self.launch(field::GRID + 4 * u32::from(axis), word)
             }
@@ -46,7 +46,7 @@ impl Code<'_> {
                 self.b.bin_int("lshr", &rounded, 5)
             }
             Special::NSmId => self.launch(field::MULTIPROCESSORS, word),
-            Special::SmId => return Err(Unsupported("%smid".to_owned())),
+            Special::SmId => self.multiprocessor(),
             Special::GridId => self.launch(field::GRID_ID, wide),
             Special::LaneMaskEq
             | Special::LaneMaskLe
@@ -75,25 +75,53 @@ impl Code<'_> {
         Ok(self.b.resize(&value, to.bits(), false))
     }
 
-    fn hardware(&mut self, of: &str, axis: u8) -> Val {
+    pub fn hardware(&mut self, of: &str, axis: u8) -> Val {
         let name = format!("amdgcn.{of}.id.{}", AXES[usize::from(axis)]);
         self.b.intrinsic(&name, &[], Type::int(32, 1), &[])
     }
 
-    /// The thread's number in its block, x fastest: lanes and warps count by it.
-    pub fn linear_thread(&mut self) -> Val {
-        let [x, y, z] = [0, 1, 2].map(|axis| self.hardware("workitem", axis));
-        let [nx, ny] = [0, 4].map(|axis| self.launch(field::BLOCK + axis, Type::int(32, 1)));
-        let rows = self.b.mul(&z, &ny);
-        let row = self.b.add(&rows, &y);
-        let first = self.b.mul(&row, &nx);
-        self.b.add(&first, &x)
+    pub fn block_dim(&mut self, axis: u8) -> Val {
+        self.launch(field::BLOCK + 4 * u32::from(axis), Type::int(32, 1))
     }
 
     pub fn block_threads(&mut self) -> Val {
-        let [x, y, z] = [0, 4, 8].map(|axis| self.launch(field::BLOCK + axis, Type::int(32, 1)));
+        let [x, y, z] = [0, 1, 2].map(|axis| self.block_dim(axis));
         let layer = self.b.mul(&x, &y);
         self.b.mul(&layer, &z)
+    }
+
+    /// Below `%nsmid`, as programs expect that have an array of so many. The hardware numbers engines and what is in them,
+    /// with gaps, so two multiprocessors may have one number.
+    fn multiprocessor(&mut self) -> Val {
+        let family = self.unit.target.family();
+        let xcc = match self.unit.target.has_several_dies() {
+            // XCC_ID
+            true => self.register(20, 0, 4),
+            false => Builder::int(Type::int(32, 1), 0),
+        };
+        let fields = match family {
+            // HW_ID: CU_ID, SH_ID, SE_ID
+            Family::Gfx9 => [(4, 8, 4), (4, 12, 1), (4, 13, 3)],
+            // HW_ID1: WGP_ID, SA_ID, SE_ID
+            Family::Gfx10 => [(23, 10, 4), (23, 16, 1), (23, 18, 2)],
+            Family::Gfx11 | Family::Gfx12 => [(23, 10, 4), (23, 16, 1), (23, 18, 3)],
+        };
+        let mut number = xcc;
+        for (register, first, bits) in fields.into_iter().rev() {
+            let field = self.register(register, first, bits);
+            let above = self.b.bin_int("shl", &number, i128::from(bits));
+            number = self.b.or(&above, &field);
+        }
+        let all = self.launch(field::MULTIPROCESSORS, Type::int(32, 1));
+        self.b.bin("urem", &number, &all)
+    }
+
+    /// Bits of a hardware register.
+    fn register(&mut self, number: u32, first: u32, bits: u32) -> Val {
+        let word = Type::int(32, 1);
+        self.b.declare("llvm.amdgcn.s.getreg", "declare i32 @llvm.amdgcn.s.getreg(i32 immarg)");
+        let which = number | first << 6 | (bits - 1) << 11;
+        self.b.assign(word, format_args!("call i32 @llvm.amdgcn.s.getreg(i32 {which})"))
     }
 
     /// The constant clock in nanoseconds.

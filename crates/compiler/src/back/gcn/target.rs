@@ -14,6 +14,15 @@ pub enum Family {
     Gfx12,
 }
 
+/// What image instructions a GPU has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Images {
+    None,
+    /// Of an image's first level, and none that gathers.
+    Some,
+    All,
+}
+
 /// A GPU and its features: `gfx90a:sramecc+:xnack-`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Target {
@@ -82,6 +91,19 @@ impl Target {
     /// Lanes of a wave. Where it is 64, two warps of CUDA share a wave.
     pub fn wave(&self) -> u32 {
         if self.family == Family::Gfx9 { 64 } else { 32 }
+    }
+
+    pub(crate) fn images(&self) -> Images {
+        match self.processor() {
+            "gfx940" | "gfx941" | "gfx942" | "gfx950" => Images::None,
+            "gfx90a" => Images::Some,
+            _ => Images::All,
+        }
+    }
+
+    /// Its multiprocessors lie on several dies, each with numbers of its own.
+    pub fn has_several_dies(&self) -> bool {
+        matches!(self.processor(), "gfx940" | "gfx941" | "gfx942" | "gfx950")
     }
 
     /// The processors that [`Target`] can be, without features.

@@ -27,17 +27,17 @@ impl Code<'_> {
                 self.b.call_void("llvm.amdgcn.wave.barrier", "", &[]);
                 vec![]
             }
-            Op::Mma(mma) => self.mma(mma, args)?,
-            op => return Err(Unsupported(format!("{op:?}"))),
+            Op::Mma(mma) => self.by_lanes(mma, args)?,
+            _ => return Err(Unsupported(String::new())),
         })
     }
 
-    fn is_wide(&self) -> bool {
+    pub fn is_wide(&self) -> bool {
         self.unit.target.wave() == 64
     }
 
     /// The lane's number in its wave.
-    fn wave_lane(&mut self) -> Val {
+    pub fn wave_lane(&mut self) -> Val {
         let word = Type::int(32, 1);
         let (ones, zero) = (Builder::int(word, -1), Builder::int(word, 0));
         let low = self.b.intrinsic("amdgcn.mbcnt.lo", &[], word, &[&ones, &zero]);
@@ -47,7 +47,7 @@ impl Code<'_> {
     /// The lane's number in its warp.
     pub fn lane(&mut self) -> Val {
         let lane = self.wave_lane();
-        if self.is_wide() { self.b.bin_int("and", &lane, 31) } else { lane }
+        if self.shares_wave() { self.b.bin_int("and", &lane, 31) } else { lane }
     }
 
     /// Bits of the warp's active lanes whose predicate holds.
@@ -56,6 +56,9 @@ impl Code<'_> {
         let all = self.b.intrinsic("amdgcn.ballot", &[wave], wave, &[predicate]);
         if !self.is_wide() {
             return all;
+        }
+        if !self.shares_wave() {
+            return self.b.resize(&all, 32, false);
         }
         let first = self.first();
         let first = self.b.resize(&first, 64, false);
@@ -76,11 +79,16 @@ impl Code<'_> {
     /// The 32-bit `value` that lane `from` of the warp has.
     pub fn read_lane(&mut self, value: &Val, from: &Val) -> Val {
         let mut lane = from.clone();
-        if self.is_wide() {
+        if self.shares_wave() {
             let first = self.first();
             lane = self.b.or(&lane, &first);
         }
-        let at = self.b.bin_int("shl", &lane, 2);
+        self.read_wave_lane(value, &lane)
+    }
+
+    /// The 32-bit `value` that lane `lane` of the wave has.
+    pub fn read_wave_lane(&mut self, value: &Val, lane: &Val) -> Val {
+        let at = self.b.bin_int("shl", lane, 2);
         self.b.intrinsic("amdgcn.ds.bpermute", &[], value.ty, &[&at, value])
     }
 

@@ -90,6 +90,11 @@ impl Type {
         }
     }
 
+    /// One lane of a vector.
+    pub fn lane(self) -> Type {
+        Type { lanes: 1, ..self }
+    }
+
     pub fn is_int(self) -> bool {
         matches!(self.scalar, Scalar::Int(_))
     }

@@ -2,15 +2,18 @@
 //!
 //! Rule: no lock is held while the compiler runs. Two threads may both make the same kernel; both get one that works.
 
+pub mod heap;
+pub mod sampler;
 pub mod services;
+pub mod timing;
 
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use comgr::Compiler;
-use compiler::gcn::{Kernarg, Launch, Target, Variables};
+use compiler::gcn::{Blocks, Kernarg, Launch, Packing, Target, Variables};
 use compiler::ir::GlobalId;
 use cuda_abi::CUfunction_attribute;
 use hip_sys::{self as hip, hipFunction_t, hipModule_t};
@@ -30,8 +33,10 @@ pub struct Code {
     device: &'static Device,
     /// One for each kernel that was asked for.
     loaded: Mutex<Vec<Shared<hipModule_t>>>,
-    /// Kernels that cannot be had, and CUDA's answer.
-    refused: Mutex<HashMap<CString, Error>>,
+    /// Kernels for larger blocks than their usual code has room for.
+    large: Mutex<HashMap<CString, (Shared<hipFunction_t>, Kernel)>>,
+    /// Kernels that could not be had, CUDA's answer, and why.
+    refused: Mutex<HashMap<CString, (Error, String)>>,
 }
 
 /// What the driver knows of a kernel that was compiled.
@@ -43,10 +48,14 @@ pub struct Kernel {
     tick: u64,
     /// It may fail, assert or print: a launch needs a buffer for that.
     pub uses_services: bool,
+    /// It calls `malloc`: a launch needs the context's heap.
+    pub uses_heap: bool,
     registers: u32,
     lds_bytes: u32,
     scratch_bytes: u32,
-    max_threads: u32,
+    packing: Packing,
+    /// Threads of CUDA's that a block can have.
+    pub max_threads: u32,
 }
 
 /// What a launch says besides its parameters.
@@ -59,6 +68,8 @@ pub struct Shape {
     pub workspace: u64,
     /// Address of the services buffer, or 0.
     pub services: u64,
+    /// Address of the heap of `malloc`, or 0.
+    pub heap: u64,
 }
 
 impl Code {
@@ -73,6 +84,7 @@ impl Code {
             base,
             device: context.device,
             loaded: Mutex::default(),
+            large: Mutex::default(),
             refused: Mutex::default(),
             variables,
         };
@@ -113,19 +125,53 @@ impl Code {
         info: &KernelInfo,
         context: &'static Context,
     ) -> Result<(Shared<hipFunction_t>, Kernel)> {
-        if let Some(&error) = self.refused.lock().get(&info.name) {
+        // Another compiler may be there the next time; what a compiler refused it refuses again.
+        let known = self.refused.lock().get(&info.name).map(|(error, _)| *error);
+        if let Some(error) = known.filter(|error| *error != Error::JitCompilerNotFound) {
             return Err(error);
         }
-        let made = self.compile(linked, info);
+        self.make(linked, info, context, Blocks::Declared)
+    }
+
+    /// Why the kernel could not be had when it was asked for.
+    pub fn refusal(&self, name: &CStr) -> Option<String> {
+        self.refused.lock().get(name).map(|(_, why)| why.clone())
+    }
+
+    /// The same for blocks that the usual code has no room for, when one is launched for the first time.
+    pub fn for_large_blocks(
+        &self,
+        linked: &Linked,
+        info: &KernelInfo,
+        context: &'static Context,
+    ) -> Result<(Shared<hipFunction_t>, Kernel)> {
+        if let Some(&known) = self.large.lock().get(&info.name) {
+            return Ok(known);
+        }
+        tracing::warn!(
+            target: "cudaway::driver",
+            "{} is launched in blocks of more than {} threads: two warps share a wave, and one that waits in a loop for \
+             the other waits forever",
+            info.name.to_string_lossy(), Packing::Alone.most_threads()
+        );
+        let made = self.make(linked, info, context, Blocks::Large)?;
+        Ok(*self.large.lock().entry(info.name.clone()).or_insert(made))
+    }
+
+    fn make(
+        &self,
+        linked: &Linked,
+        info: &KernelInfo,
+        context: &'static Context,
+        blocks: Blocks,
+    ) -> Result<(Shared<hipFunction_t>, Kernel)> {
+        let made = self.compile(linked, info, blocks);
         let (object, symbol, kernel) = made.map_err(|Failure { error, message }| {
             let name = info.name.to_string_lossy();
             tracing::error!(
                 target: "cudaway::driver", "kernel {name} cannot be had for {}: {message}", self.target
             );
-            // Another compiler may be there the next time; what a compiler refused it refuses again.
-            if error != Error::JitCompilerNotFound {
-                self.refused.lock().insert(info.name.clone(), error);
-            }
+            self.refused.lock().insert(info.name.clone(), (error, message));
             error
         })?;
         let mut module: hipModule_t = core::ptr::null_mut();
@@ -143,9 +189,16 @@ impl Code {
         &self,
         linked: &Linked,
         info: &KernelInfo,
+        blocks: Blocks,
     ) -> core::result::Result<(Vec<u8>, CString, Kernel), Failure> {
-        let code = linked.gfx_code(info, &self.target)?;
+        let code = linked.gfx_code(info, &self.target, blocks)?;
         let name = info.name.to_string_lossy();
+        if code.lanes_may_wait {
+            tracing::warn!(
+                target: "cudaway::driver",
+                "{name} has a loop in which lanes of a warp may wait for each other; on AMD GPUs that may never end"
+            );
+        }
         dump(&name, self.target.processor(), "ll", code.text.as_bytes());
         let request = comgr::Request {
             name: &name,
@@ -161,6 +214,10 @@ impl Code {
         if facts.kernarg_bytes != code.kernarg.bytes {
             return Err(damaged("the code object takes other arguments"));
         }
+        // Dynamic shared memory begins where the code takes it to.
+        if facts.lds_bytes != code.shared_bytes {
+            return Err(damaged("the code object takes other LDS"));
+        }
         let symbol = CString::new(code.symbol).map_err(|_| damaged("its name has a zero in it"))?;
         let kernel = Kernel {
             kernarg: code.kernarg,
@@ -168,10 +225,15 @@ impl Code {
             multiprocessors: multiprocessors(self.device),
             tick: tick(self.device),
             uses_services: code.uses_services,
+            uses_heap: code.uses_heap,
             registers: facts.vgprs,
             lds_bytes: facts.lds_bytes,
             scratch_bytes: facts.scratch_bytes,
-            max_threads: facts.max_threads,
+            packing: code.packing,
+            max_threads: match code.packing {
+                Packing::Dense => facts.max_threads,
+                Packing::Alone => code.most_threads,
+            },
         };
         Ok((object.bytes, symbol, kernel))
     }
@@ -265,6 +327,20 @@ impl Kernel {
         Some(c_int::try_from(value).unwrap_or(c_int::MAX))
     }
 
+    /// The block that HIP is told for CUDA's, or `None` where this code has no room for it.
+    pub fn launched_block(&self, block: [u32; 3]) -> Option<[u32; 3]> {
+        let threads = block.iter().fold(1u32, |all, &n| all.saturating_mul(n));
+        (threads <= self.packing.most_threads()).then(|| self.packing.block(block))
+    }
+
+    /// Threads that HIP is told for a block of CUDA's, or `None` where there is no code for so many.
+    pub fn launched_threads(&self, threads: u32) -> Option<u32> {
+        let fits = threads <= self.packing.most_threads();
+        // Larger blocks are dense.
+        let launched = if fits { self.packing.threads(threads) } else { threads };
+        (threads <= self.max_threads).then_some(launched)
+    }
+
     /// The whole kernarg segment, for parameters that lie in `params` as PTX lays them out.
     pub fn segment(&self, params: &[u8], shape: &Shape) -> Vec<u8> {
         static GRIDS: AtomicU64 = AtomicU64::new(1);
@@ -278,6 +354,7 @@ impl Kernel {
             block: shape.block,
             dynamic_shared: shape.dynamic_shared,
             multiprocessors: self.multiprocessors,
+            heap: shape.heap,
         };
         self.kernarg.fill(params, &launch)
     }

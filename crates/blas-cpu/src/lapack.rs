@@ -1,0 +1,251 @@
+//! Factorizations and what is solved by them, one matrix at a time: LAPACK's results in LAPACK's places.
+//!
+//! A number that is returned is 0, or says which diagonal element, counted from 1, is exactly zero.
+
+use crate::level3::solve;
+use crate::matrix::Matrix;
+use crate::{Diag, Op, Scalar, Side, Uplo, gemm, level1, parallel};
+
+/// Columns that are factored at a time.
+const PANEL: i64 = 32;
+
+/// `A = P·L·U`, n by n, in A's place: L's ones are not stored. Row i was swapped with `pivots[i] - 1`; a null pointer
+/// means no swaps.
+///
+/// # Safety
+/// The matrix is there, and room for n pivots.
+pub unsafe fn getrf<S: Scalar>(n: i64, a: *mut S, lda: i64, pivots: *mut i32) -> i64 {
+    let a = Matrix::new(a, lda);
+    let mut info = 0;
+    for start in (0..n).step_by(PANEL as usize) {
+        let width = PANEL.min(n - start);
+        let rest = n - start - width;
+        // SAFETY: the caller's word holds for every part.
+        unsafe {
+            let zero = factor_panel(a, n, start, width, pivots);
+            info = if info == 0 { zero } else { info };
+            let (beside, right) = (start + width, a.from(start, start + width));
+            let block = a.from(start, start);
+            solve(Side::Left, Uplo::Lower, Op::N, Diag::Unit, width, rest, block, right);
+            let (below, corner) = (a.from(beside, start), a.from(beside, beside));
+            let (minus, one) = (-S::one(), S::one());
+            let (left, top, into) = (below.start(), right.start(), corner.start());
+            gemm(Op::N, Op::N, rest, rest, width, minus, left, lda, top, lda, one, into, lda);
+        }
+    }
+    info
+}
+
+/// Factors the columns from `start` on, and swaps all columns' rows with theirs.
+unsafe fn factor_panel<S: Scalar>(a: Matrix<S>, n: i64, start: i64, width: i64, pivots: *mut i32) -> i64 {
+    let mut info = 0;
+    for k in start..start + width {
+        // SAFETY: the caller's word holds for every element.
+        unsafe {
+            if !pivots.is_null() {
+                let column = a.from(k, k).column(0, n - k);
+                let pivot = k + largest(column);
+                *pivots.offset(k as isize) = (pivot + 1) as i32;
+                swap_rows(a, n, k, pivot);
+            }
+            let divisor = a.get(k, k);
+            if divisor.is_zero() {
+                info = if info == 0 { k + 1 } else { info };
+                continue;
+            }
+            let factors = a.from(k + 1, k).column_mut(0, n - k - 1);
+            factors.iter_mut().for_each(|element| *element = element.over(divisor));
+            for column in k + 1..start + width {
+                let times = a.get(k, column);
+                let into = a.from(k + 1, column).column_mut(0, n - k - 1);
+                into.iter_mut().zip(factors.iter()).for_each(|(into, factor)| *into -= times * *factor);
+            }
+        }
+    }
+    info
+}
+
+/// Where the first of the largest elements is; one that is not a number counts as the largest.
+fn largest<S: Scalar>(column: &[S]) -> i64 {
+    let mut best = 0;
+    for (at, element) in column.iter().enumerate() {
+        if element.has_nan() {
+            return at as i64;
+        }
+        if element.abs1() > column[best].abs1() {
+            best = at;
+        }
+    }
+    best as i64
+}
+
+unsafe fn swap_rows<S: Scalar>(a: Matrix<S>, columns: i64, one: i64, other: i64) {
+    if one != other {
+        // SAFETY: the caller's word.
+        (0..columns).for_each(|column| unsafe { std::ptr::swap(a.at(one, column), a.at(other, column)) });
+    }
+}
+
+/// Swaps rows as [`getrf`] did, or back.
+unsafe fn permute<S: Scalar>(b: Matrix<S>, n: i64, columns: i64, pivots: *const i32, back: bool) {
+    if pivots.is_null() {
+        return;
+    }
+    // SAFETY: the caller's word.
+    let pivots = unsafe { std::slice::from_raw_parts(pivots, n as usize) };
+    parallel(columns, n, |column| {
+        for i in 0..n {
+            let row = if back { n - 1 - i } else { i };
+            let pivot = i64::from(pivots[row as usize]) - 1;
+            // SAFETY: the caller's word; a column for each call.
+            unsafe { std::ptr::swap(b.at(row, column), b.at(pivot, column)) };
+        }
+    });
+}
+
+/// `op(A)·X = B` for X, in B's place, by what [`getrf`] made of A.
+///
+/// # Safety
+/// The matrices are there, B with n rows and `columns` columns, and n pivots or a null pointer.
+#[expect(clippy::too_many_arguments, reason = "LAPACK's own")]
+pub unsafe fn getrs<S: Scalar>(
+    op: Op,
+    n: i64,
+    columns: i64,
+    a: *const S,
+    lda: i64,
+    pivots: *const i32,
+    b: *mut S,
+    ldb: i64,
+) {
+    let (a, b) = (Matrix::read(a, lda), Matrix::new(b, ldb));
+    // SAFETY: the caller's word.
+    unsafe {
+        if op == Op::N {
+            permute(b, n, columns, pivots, false);
+            solve(Side::Left, Uplo::Lower, op, Diag::Unit, n, columns, a, b);
+            solve(Side::Left, Uplo::Upper, op, Diag::NonUnit, n, columns, a, b);
+        } else {
+            solve(Side::Left, Uplo::Upper, op, Diag::NonUnit, n, columns, a, b);
+            solve(Side::Left, Uplo::Lower, op, Diag::Unit, n, columns, a, b);
+            permute(b, n, columns, pivots, true);
+        }
+    }
+}
+
+/// The inverse into C, by what [`getrf`] made of A; C stays as it is if there is none.
+///
+/// # Safety
+/// The matrices are there and do not overlap, and n pivots or a null pointer.
+pub unsafe fn getri<S: Scalar>(
+    n: i64,
+    a: *const S,
+    lda: i64,
+    pivots: *const i32,
+    c: *mut S,
+    ldc: i64,
+) -> i64 {
+    let (lu, inverse) = (Matrix::read(a, lda), Matrix::new(c, ldc));
+    // SAFETY: the caller's word.
+    unsafe {
+        if let Some(zero) = (0..n).find(|&i| lu.get(i, i).is_zero()) {
+            return zero + 1;
+        }
+        inverse.scale(n, n, S::zero());
+        (0..n).for_each(|i| inverse.set(i, i, S::one()));
+        getrs(Op::N, n, n, a, lda, pivots, c, ldc);
+    }
+    0
+}
+
+/// The inverse of A into C; A stays as it is.
+///
+/// # Safety
+/// The matrices are there and do not overlap.
+pub unsafe fn matinv<S: Scalar>(n: i64, a: *const S, lda: i64, c: *mut S, ldc: i64) -> i64 {
+    let a = Matrix::read(a, lda);
+    let mut copy = Vec::with_capacity((n * n).max(0) as usize);
+    // SAFETY: the caller's word.
+    (0..n).for_each(|column| copy.extend_from_slice(unsafe { a.column(column, n) }));
+    let mut pivots = vec![0_i32; n.max(0) as usize];
+    // SAFETY: the caller's word, and the copy is as large.
+    unsafe {
+        match getrf(n, copy.as_mut_ptr(), n, pivots.as_mut_ptr()) {
+            0 => getri(n, copy.as_ptr(), n, pivots.as_ptr(), c, ldc),
+            info => info,
+        }
+    }
+}
+
+/// `A = Q·R`, m by n: R in the upper triangle, below it and in `tau` the reflections `I - tau·v·vᴴ` whose product Q is.
+///
+/// # Safety
+/// The matrix is there, and room for min(m, n) values of `tau`.
+pub unsafe fn geqrf<S: Scalar>(m: i64, n: i64, a: *mut S, lda: i64, tau: *mut S) {
+    let a = Matrix::new(a, lda);
+    for k in 0..m.min(n) {
+        // SAFETY: the caller's word.
+        unsafe {
+            let factor = reflector(a.from(k, k).column_mut(0, m - k));
+            *tau.offset(k as isize) = factor;
+            reflect(a.from(k, k), m - k, factor.conj(), a.from(k, k + 1), n - k - 1);
+        }
+    }
+}
+
+/// Makes a vector the reflection's that leads it onto its first axis, the result's length in its first place; the
+/// return value is tau.
+fn reflector<S: Scalar>(x: &mut [S]) -> S {
+    let Some((first, rest)) = x.split_first_mut() else { return S::zero() };
+    // SAFETY: as many elements as it says.
+    let norm = unsafe { level1::nrm2::<S, S>(rest.len() as i64, rest.as_ptr(), 1) };
+    let zero = num_traits::zero();
+    if norm == zero && first.imag() == zero {
+        return S::zero();
+    }
+    let length = num_traits::Float::hypot(first.modulus(), norm);
+    let beta = if first.real() < zero { length } else { -length };
+    let tau = S::from_real((beta - Scalar::real(*first)) / beta).with_imag(-first.imag() / beta);
+    let divisor = *first - S::from_real(beta);
+    rest.iter_mut().for_each(|element| *element = element.over(divisor));
+    *first = S::from_real(beta);
+    tau
+}
+
+/// `(I - tau·v·vᴴ)·C`; v's first element is one and not stored.
+unsafe fn reflect<S: Scalar>(v: Matrix<S>, rows: i64, tau: S, c: Matrix<S>, columns: i64) {
+    if tau.is_zero() {
+        return;
+    }
+    parallel(columns, 2 * rows, |column| {
+        // SAFETY: the caller's word; a column for each call.
+        let (v, c) = unsafe { (&v.column(0, rows)[1..], c.column_mut(column, rows)) };
+        let (first, rest) = c.split_first_mut().expect("a reflection has a row");
+        let along = v.iter().zip(rest.iter()).fold(*first, |sum, (v, c)| sum + v.conj() * *c);
+        let by = tau * along;
+        *first -= by;
+        rest.iter_mut().zip(v).for_each(|(c, v)| *c -= by * *v);
+    });
+}
+
+/// The X for which `A·X` is nearest to C, m by n with m at least n; X's rows are the first n of C's. A becomes what
+/// [`geqrf`] makes of it.
+///
+/// # Safety
+/// The matrices are there, C with m rows and `columns` columns.
+pub unsafe fn gels<S: Scalar>(m: i64, n: i64, columns: i64, a: *mut S, lda: i64, c: *mut S, ldc: i64) -> i64 {
+    let mut tau = vec![S::zero(); n.max(0) as usize];
+    let (qr, into) = (Matrix::new(a, lda), Matrix::new(c, ldc));
+    // SAFETY: the caller's word.
+    unsafe {
+        geqrf(m, n, a, lda, tau.as_mut_ptr());
+        if let Some(zero) = (0..n).find(|&i| qr.get(i, i).is_zero()) {
+            return zero + 1;
+        }
+        for (k, tau) in (0..n).zip(&tau) {
+            reflect(qr.from(k, k), m - k, tau.conj(), into.from(k, 0), columns);
+        }
+        solve(Side::Left, Uplo::Upper, Op::N, Diag::NonUnit, n, columns, qr, into);
+    }
+    0
+}

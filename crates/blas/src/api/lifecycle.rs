@@ -1,0 +1,88 @@
+//! Handles, versions and names of statuses. Source: cuBLAS manual, "cuBLAS Helper Function Reference".
+
+use core::ffi::{CStr, c_char, c_int};
+
+use cuda_abi::out::Out;
+
+use crate::handle::{self, Handle};
+use crate::{CUBLAS_VER_BUILD, CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH, CUBLAS_VERSION};
+use crate::{Error, stream};
+use crate::{Result, cublasHandle_t, cublasStatus_t, libraryPropertyType};
+
+pub fn cublasCreate_v2(handle: Out<'_, cublasHandle_t>) -> Result {
+    handle.write(handle::add(Handle::new()?));
+    Ok(())
+}
+
+/// Waits for the handle's stream, as cuBLAS does.
+pub fn cublasDestroy_v2(handle: cublasHandle_t) -> Result {
+    let handle = handle::remove(handle)?;
+    // A program that destroyed the stream first has nothing to wait for.
+    _ = handle.stream().and_then(stream::synchronize);
+    Ok(())
+}
+
+pub fn cublasGetVersion_v2(handle: cublasHandle_t, version: Out<'_, c_int>) -> Result {
+    handle::get(handle)?;
+    version.write(CUBLAS_VERSION as c_int);
+    Ok(())
+}
+
+pub fn cublasGetProperty(property: libraryPropertyType, value: Out<'_, c_int>) -> Result {
+    value.write(match property {
+        libraryPropertyType::MAJOR_VERSION => CUBLAS_VER_MAJOR as c_int,
+        libraryPropertyType::MINOR_VERSION => CUBLAS_VER_MINOR as c_int,
+        libraryPropertyType::PATCH_LEVEL => CUBLAS_VER_PATCH as c_int,
+        _ => return Err(Error::InvalidValue("there is no such property")),
+    });
+    Ok(())
+}
+
+/// The version of cudart that cuBLAS was built with; what NVIDIA's answers in its 13.x releases.
+pub fn cublasGetCudartVersion() -> usize {
+    _ = CUBLAS_VER_BUILD;
+    13000
+}
+
+pub fn cublasGetStatusName(status: cublasStatus_t) -> *const c_char {
+    texts(status).0.as_ptr()
+}
+
+pub fn cublasGetStatusString(status: cublasStatus_t) -> *const c_char {
+    texts(status).1.as_ptr()
+}
+
+fn texts(status: cublasStatus_t) -> (&'static CStr, &'static CStr) {
+    match status {
+        cublasStatus_t::CUBLAS_STATUS_SUCCESS => (c"CUBLAS_STATUS_SUCCESS", c"success"),
+        cublasStatus_t::CUBLAS_STATUS_NOT_INITIALIZED => {
+            (c"CUBLAS_STATUS_NOT_INITIALIZED", c"the library was not initialized")
+        }
+        cublasStatus_t::CUBLAS_STATUS_ALLOC_FAILED => {
+            (c"CUBLAS_STATUS_ALLOC_FAILED", c"the resource allocation failed")
+        }
+        cublasStatus_t::CUBLAS_STATUS_INVALID_VALUE => {
+            (c"CUBLAS_STATUS_INVALID_VALUE", c"an unsupported value or parameter was passed to the function")
+        }
+        cublasStatus_t::CUBLAS_STATUS_ARCH_MISMATCH => (
+            c"CUBLAS_STATUS_ARCH_MISMATCH",
+            c"the function requires a feature absent from the device architecture",
+        ),
+        cublasStatus_t::CUBLAS_STATUS_MAPPING_ERROR => {
+            (c"CUBLAS_STATUS_MAPPING_ERROR", c"an access to GPU memory space failed")
+        }
+        cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED => {
+            (c"CUBLAS_STATUS_EXECUTION_FAILED", c"the GPU program failed to execute")
+        }
+        cublasStatus_t::CUBLAS_STATUS_INTERNAL_ERROR => {
+            (c"CUBLAS_STATUS_INTERNAL_ERROR", c"an internal operation failed")
+        }
+        cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED => {
+            (c"CUBLAS_STATUS_NOT_SUPPORTED", c"the functionality requested is not supported")
+        }
+        cublasStatus_t::CUBLAS_STATUS_LICENSE_ERROR => {
+            (c"CUBLAS_STATUS_LICENSE_ERROR", c"a license error was detected")
+        }
+        _ => (c"unknown error code", c"unknown error code"),
+    }
+}

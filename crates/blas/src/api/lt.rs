@@ -1,0 +1,534 @@
+//! cuBLASLt. Source: cuBLAS manual, "Using the cuBLASLt API".
+
+use core::ffi::{c_char, c_int, c_void};
+
+use cuda_abi::out::Out;
+
+use crate::api::lifecycle;
+use crate::hip::lt as hip;
+use crate::lt::descriptor::{Descriptor, Kind, LAYOUT, MATMUL, PREFERENCE, TRANSFORM};
+use crate::lt::handle::LtEngine;
+use crate::lt::{handle, product, transform};
+use crate::*;
+
+pub fn cublasLtCreate(lightHandle: Out<'_, cublasLtHandle_t>) -> Result {
+    lightHandle.write(handle::create()?);
+    Ok(())
+}
+
+pub fn cublasLtDestroy(lightHandle: cublasLtHandle_t) -> Result {
+    handle::destroy(lightHandle)
+}
+
+pub fn cublasLtGetVersion() -> usize {
+    CUBLAS_VERSION as usize
+}
+
+pub fn cublasLtGetCudartVersion() -> usize {
+    lifecycle::cublasGetCudartVersion()
+}
+
+pub fn cublasLtGetProperty(type_: libraryPropertyType, value: Out<'_, c_int>) -> Result {
+    lifecycle::cublasGetProperty(type_, value)
+}
+
+pub fn cublasLtGetStatusName(status: cublasStatus_t) -> *const c_char {
+    lifecycle::cublasGetStatusName(status)
+}
+
+pub fn cublasLtGetStatusString(status: cublasStatus_t) -> *const c_char {
+    lifecycle::cublasGetStatusString(status)
+}
+
+/// There is nothing to keep: one algorithm is the right one for every product.
+pub fn cublasLtHeuristicsCacheGetCapacity(capacity: Out<'_, usize>) -> Result {
+    capacity.write(0);
+    Ok(())
+}
+
+pub fn cublasLtHeuristicsCacheSetCapacity(_capacity: usize) -> Result {
+    Ok(())
+}
+
+/// # Safety
+/// NULL, or a descriptor of that kind.
+unsafe fn known<T>(at: *mut T, kind: &'static Kind) -> Result<Descriptor<'static>> {
+    // SAFETY: the caller's promise.
+    unsafe { Descriptor::of(at, kind) }
+}
+
+fn layout(made: Descriptor<'_>, type_: cudaDataType, rows: u64, cols: u64, ld: i64) {
+    for (number, value) in [(0, i64::from(type_.0)), (2, rows as i64), (3, cols as i64), (4, ld)] {
+        made.put(number, value);
+    }
+}
+
+fn matmul_desc(made: Descriptor<'_>, computeType: cublasComputeType_t, scaleType: cudaDataType_t) {
+    made.put(0, computeType.0.into());
+    made.put(1, scaleType.0.into());
+}
+
+fn transform_desc(made: Descriptor<'_>, scaleType: cudaDataType) {
+    made.put(0, scaleType.0.into());
+}
+
+pub fn cublasLtMatrixLayoutCreate(
+    matLayout: Out<'_, cublasLtMatrixLayout_t>,
+    type_: cudaDataType,
+    rows: u64,
+    cols: u64,
+    ld: i64,
+) -> Result {
+    let made = Descriptor::create(&LAYOUT);
+    layout(made, type_, rows, cols, ld);
+    matLayout.write(made.raw());
+    Ok(())
+}
+
+pub fn cublasLtMatrixLayoutInit_internal(
+    matLayout: cublasLtMatrixLayout_t,
+    size: usize,
+    type_: cudaDataType,
+    rows: u64,
+    cols: u64,
+    ld: i64,
+) -> Result {
+    // SAFETY: cuBLASLt's contract: `size` bytes of the program's. So it is of descriptors and buffers everywhere here.
+    let made = unsafe { Descriptor::init(matLayout, size, &LAYOUT)? };
+    layout(made, type_, rows, cols, ld);
+    Ok(())
+}
+
+pub fn cublasLtMatrixLayoutDestroy(matLayout: cublasLtMatrixLayout_t) -> Result {
+    // SAFETY: as above.
+    unsafe { Descriptor::destroy(matLayout) }
+}
+
+pub fn cublasLtMatrixLayoutSetAttribute(
+    matLayout: cublasLtMatrixLayout_t,
+    attr: cublasLtMatrixLayoutAttribute_t,
+    buf: *const c_void,
+    sizeInBytes: usize,
+) -> Result {
+    // SAFETY: as above.
+    unsafe { known(matLayout, &LAYOUT)?.set(attr.0, buf, sizeInBytes) }
+}
+
+pub fn cublasLtMatrixLayoutGetAttribute(
+    matLayout: cublasLtMatrixLayout_t,
+    attr: cublasLtMatrixLayoutAttribute_t,
+    buf: *mut c_void,
+    sizeInBytes: usize,
+    sizeWritten: *mut usize,
+) -> Result {
+    // SAFETY: as above.
+    unsafe { known(matLayout, &LAYOUT)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
+}
+
+pub fn cublasLtMatmulDescCreate(
+    matmulDesc: Out<'_, cublasLtMatmulDesc_t>,
+    computeType: cublasComputeType_t,
+    scaleType: cudaDataType_t,
+) -> Result {
+    let made = Descriptor::create(&MATMUL);
+    matmul_desc(made, computeType, scaleType);
+    matmulDesc.write(made.raw());
+    Ok(())
+}
+
+pub fn cublasLtMatmulDescInit_internal(
+    matmulDesc: cublasLtMatmulDesc_t,
+    size: usize,
+    computeType: cublasComputeType_t,
+    scaleType: cudaDataType_t,
+) -> Result {
+    // SAFETY: cuBLASLt's contract: `size` bytes of the program's. So it is of descriptors and buffers everywhere here.
+    let made = unsafe { Descriptor::init(matmulDesc, size, &MATMUL)? };
+    matmul_desc(made, computeType, scaleType);
+    Ok(())
+}
+
+pub fn cublasLtMatmulDescDestroy(matmulDesc: cublasLtMatmulDesc_t) -> Result {
+    // SAFETY: as above.
+    unsafe { Descriptor::destroy(matmulDesc) }
+}
+
+pub fn cublasLtMatmulDescSetAttribute(
+    matmulDesc: cublasLtMatmulDesc_t,
+    attr: cublasLtMatmulDescAttributes_t,
+    buf: *const c_void,
+    sizeInBytes: usize,
+) -> Result {
+    // SAFETY: as above.
+    unsafe { known(matmulDesc, &MATMUL)?.set(attr.0, buf, sizeInBytes) }
+}
+
+pub fn cublasLtMatmulDescGetAttribute(
+    matmulDesc: cublasLtMatmulDesc_t,
+    attr: cublasLtMatmulDescAttributes_t,
+    buf: *mut c_void,
+    sizeInBytes: usize,
+    sizeWritten: *mut usize,
+) -> Result {
+    // SAFETY: as above.
+    unsafe { known(matmulDesc, &MATMUL)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
+}
+
+pub fn cublasLtMatmulPreferenceCreate(pref: Out<'_, cublasLtMatmulPreference_t>) -> Result {
+    pref.write(Descriptor::create(&PREFERENCE).raw());
+    Ok(())
+}
+
+pub fn cublasLtMatmulPreferenceInit_internal(pref: cublasLtMatmulPreference_t, size: usize) -> Result {
+    // SAFETY: cuBLASLt's contract: `size` bytes of the program's. So it is of descriptors and buffers everywhere here.
+    unsafe { Descriptor::init(pref, size, &PREFERENCE)? };
+    Ok(())
+}
+
+pub fn cublasLtMatmulPreferenceDestroy(pref: cublasLtMatmulPreference_t) -> Result {
+    // SAFETY: as above.
+    unsafe { Descriptor::destroy(pref) }
+}
+
+pub fn cublasLtMatmulPreferenceSetAttribute(
+    pref: cublasLtMatmulPreference_t,
+    attr: cublasLtMatmulPreferenceAttributes_t,
+    buf: *const c_void,
+    sizeInBytes: usize,
+) -> Result {
+    // SAFETY: as above.
+    unsafe { known(pref, &PREFERENCE)?.set(attr.0, buf, sizeInBytes) }
+}
+
+pub fn cublasLtMatmulPreferenceGetAttribute(
+    pref: cublasLtMatmulPreference_t,
+    attr: cublasLtMatmulPreferenceAttributes_t,
+    buf: *mut c_void,
+    sizeInBytes: usize,
+    sizeWritten: *mut usize,
+) -> Result {
+    // SAFETY: as above.
+    unsafe { known(pref, &PREFERENCE)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
+}
+
+pub fn cublasLtMatrixTransformDescCreate(
+    transformDesc: Out<'_, cublasLtMatrixTransformDesc_t>,
+    scaleType: cudaDataType,
+) -> Result {
+    let made = Descriptor::create(&TRANSFORM);
+    transform_desc(made, scaleType);
+    transformDesc.write(made.raw());
+    Ok(())
+}
+
+pub fn cublasLtMatrixTransformDescInit_internal(
+    transformDesc: cublasLtMatrixTransformDesc_t,
+    size: usize,
+    scaleType: cudaDataType,
+) -> Result {
+    // SAFETY: cuBLASLt's contract: `size` bytes of the program's. So it is of descriptors and buffers everywhere here.
+    let made = unsafe { Descriptor::init(transformDesc, size, &TRANSFORM)? };
+    transform_desc(made, scaleType);
+    Ok(())
+}
+
+pub fn cublasLtMatrixTransformDescDestroy(transformDesc: cublasLtMatrixTransformDesc_t) -> Result {
+    // SAFETY: as above.
+    unsafe { Descriptor::destroy(transformDesc) }
+}
+
+pub fn cublasLtMatrixTransformDescSetAttribute(
+    transformDesc: cublasLtMatrixTransformDesc_t,
+    attr: cublasLtMatrixTransformDescAttributes_t,
+    buf: *const c_void,
+    sizeInBytes: usize,
+) -> Result {
+    // SAFETY: as above.
+    unsafe { known(transformDesc, &TRANSFORM)?.set(attr.0, buf, sizeInBytes) }
+}
+
+pub fn cublasLtMatrixTransformDescGetAttribute(
+    transformDesc: cublasLtMatrixTransformDesc_t,
+    attr: cublasLtMatrixTransformDescAttributes_t,
+    buf: *mut c_void,
+    sizeInBytes: usize,
+    sizeWritten: *mut usize,
+) -> Result {
+    // SAFETY: as above.
+    unsafe { known(transformDesc, &TRANSFORM)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
+}
+
+/// What the program hands a product, as hipBLASLt's side takes it.
+struct OnHip<'d> {
+    operation: (Descriptor<'d>, Vec<(u32, &'d [u8])>),
+    layouts: [(Descriptor<'d>, Vec<(u32, &'d [u8])>); 4],
+}
+
+impl<'d> OnHip<'d> {
+    fn of(operation: &'d Descriptor<'_>, layouts: &'d [Descriptor<'_>; 4]) -> OnHip<'d> {
+        OnHip {
+            operation: (*operation, operation.attributes()),
+            layouts: std::array::from_fn(|i| (layouts[i], layouts[i].attributes())),
+        }
+    }
+
+    fn product(&self) -> hip::Product<'_> {
+        let [a, b, c, d] = std::array::from_fn(|i| hip_layout(&self.layouts[i]));
+        let (operation, attributes) = &self.operation;
+        let compute = cublasComputeType_t(operation.number(0) as u32);
+        let scale = cudaDataType(operation.number(1) as u32);
+        hip::Product { operation: hip::Operation { compute, scale, attributes }, a, b, c, d }
+    }
+}
+
+fn hip_layout<'a>((layout, attributes): &'a (Descriptor<'_>, Vec<(u32, &'a [u8])>)) -> hip::Layout<'a> {
+    hip::Layout {
+        data: cudaDataType(layout.number(0) as u32),
+        rows: layout.number(2) as u64,
+        cols: layout.number(3) as u64,
+        ld: layout.number(4),
+        attributes,
+    }
+}
+
+/// Marks the one algorithm of the CPU.
+const IS_CPU: u64 = u64::from_ne_bytes(*b"blas-cpu");
+
+fn cpu_algorithm() -> cublasLtMatmulAlgo_t {
+    let mut algo = cublasLtMatmulAlgo_t::default();
+    algo.data[0] = IS_CPU;
+    algo
+}
+
+/// # Safety
+/// NULL, or descriptors of their kinds.
+unsafe fn descriptors(
+    operation: cublasLtMatmulDesc_t,
+    layouts: [cublasLtMatrixLayout_t; 4],
+) -> Result<(Descriptor<'static>, [Descriptor<'static>; 4])> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let operation = known(operation, &MATMUL)?;
+        let [a, b, c, d] = layouts;
+        Ok((operation, [known(a, &LAYOUT)?, known(b, &LAYOUT)?, known(c, &LAYOUT)?, known(d, &LAYOUT)?]))
+    }
+}
+
+pub fn cublasLtMatmulAlgoGetHeuristic(
+    lightHandle: cublasLtHandle_t,
+    operationDesc: cublasLtMatmulDesc_t,
+    Adesc: cublasLtMatrixLayout_t,
+    Bdesc: cublasLtMatrixLayout_t,
+    Cdesc: cublasLtMatrixLayout_t,
+    Ddesc: cublasLtMatrixLayout_t,
+    preference: cublasLtMatmulPreference_t,
+    requestedAlgoCount: c_int,
+    heuristicResultsArray: *mut cublasLtMatmulHeuristicResult_t,
+    returnAlgoCount: Out<'_, c_int>,
+) -> Result {
+    let engine = handle::get(lightHandle)?;
+    // SAFETY: cuBLASLt's contract.
+    let (operation, layouts) = unsafe { descriptors(operationDesc, [Adesc, Bdesc, Cdesc, Ddesc])? };
+    require(requestedAlgoCount > 0 && !heuristicResultsArray.is_null(), "no algorithm is asked for")?;
+    // SAFETY: as above; all-zero results are valid ones.
+    let results = unsafe {
+        heuristicResultsArray.write_bytes(0, requestedAlgoCount as usize);
+        std::slice::from_raw_parts_mut(heuristicResultsArray, requestedAlgoCount as usize)
+    };
+    let found = match &*engine {
+        LtEngine::Cpu => {
+            product::plan(operation, layouts)?;
+            results[0] = cublasLtMatmulHeuristicResult_t {
+                algo: cpu_algorithm(),
+                wavesCount: 1.0,
+                ..Default::default()
+            };
+            1
+        }
+        LtEngine::Hip(engine) => {
+            // SAFETY: as above.
+            let preference = unsafe { known(preference, &PREFERENCE)? };
+            engine.heuristics(
+                &OnHip::of(&operation, &layouts).product(),
+                &preference.attributes(),
+                results,
+            )?
+        }
+    };
+    returnAlgoCount.write(found as c_int);
+    if found == 0 { Err(Error::NotSupported("there is no algorithm for this product")) } else { Ok(()) }
+}
+
+pub fn cublasLtMatmulAlgoGetHeuristicForStream(
+    lightHandle: cublasLtHandle_t,
+    operationDesc: cublasLtMatmulDesc_t,
+    Adesc: cublasLtMatrixLayout_t,
+    Bdesc: cublasLtMatrixLayout_t,
+    Cdesc: cublasLtMatrixLayout_t,
+    Ddesc: cublasLtMatrixLayout_t,
+    preference: cublasLtMatmulPreference_t,
+    requestedAlgoCount: c_int,
+    heuristicResultsArray: *mut cublasLtMatmulHeuristicResult_t,
+    returnAlgoCount: Out<'_, c_int>,
+    _stream: cudaStream_t,
+) -> Result {
+    cublasLtMatmulAlgoGetHeuristic(
+        lightHandle,
+        operationDesc,
+        Adesc,
+        Bdesc,
+        Cdesc,
+        Ddesc,
+        preference,
+        requestedAlgoCount,
+        heuristicResultsArray,
+        returnAlgoCount,
+    )
+}
+
+/// Whether the algorithm is right for the product, and the workspace that it takes.
+pub fn cublasLtMatmulAlgoCheck(
+    lightHandle: cublasLtHandle_t,
+    operationDesc: cublasLtMatmulDesc_t,
+    Adesc: cublasLtMatrixLayout_t,
+    Bdesc: cublasLtMatrixLayout_t,
+    Cdesc: cublasLtMatrixLayout_t,
+    Ddesc: cublasLtMatrixLayout_t,
+    algo: &cublasLtMatmulAlgo_t,
+    result: Out<'_, cublasLtMatmulHeuristicResult_t>,
+) -> Result {
+    // SAFETY: cuBLASLt's contract.
+    let (operation, layouts) = unsafe { descriptors(operationDesc, [Adesc, Bdesc, Cdesc, Ddesc])? };
+    match &*handle::get(lightHandle)? {
+        LtEngine::Cpu => {
+            require(algo.data[0] == IS_CPU, "algo is none of this device's")?;
+            product::plan(operation, layouts)?;
+        }
+        LtEngine::Hip(_) => return Err(Error::NotSupported("hipBLASLt has no check of an algorithm in C")),
+    }
+    result.write(cublasLtMatmulHeuristicResult_t { algo: *algo, wavesCount: 1.0, ..Default::default() });
+    Ok(())
+}
+
+/// The CPU's one algorithm, by its number.
+pub fn cublasLtMatmulAlgoGetIds(
+    lightHandle: cublasLtHandle_t,
+    _computeType: cublasComputeType_t,
+    _scaleType: cudaDataType_t,
+    _Atype: cudaDataType_t,
+    _Btype: cudaDataType_t,
+    _Ctype: cudaDataType_t,
+    _Dtype: cudaDataType_t,
+    requestedAlgoCount: c_int,
+    algoIdsArray: *mut c_int,
+    returnAlgoCount: Out<'_, c_int>,
+) -> Result {
+    is_cpu(lightHandle)?;
+    require(requestedAlgoCount > 0 && !algoIdsArray.is_null(), "no algorithm is asked for")?;
+    // SAFETY: cuBLASLt's contract: room for as many as are asked for.
+    unsafe { algoIdsArray.write(0) };
+    returnAlgoCount.write(1);
+    Ok(())
+}
+
+pub fn cublasLtMatmulAlgoInit(
+    lightHandle: cublasLtHandle_t,
+    _computeType: cublasComputeType_t,
+    _scaleType: cudaDataType_t,
+    _Atype: cudaDataType_t,
+    _Btype: cudaDataType_t,
+    _Ctype: cudaDataType_t,
+    _Dtype: cudaDataType_t,
+    algoId: c_int,
+    algo: Out<'_, cublasLtMatmulAlgo_t>,
+) -> Result {
+    is_cpu(lightHandle)?;
+    require(algoId == 0, "there is no such algorithm")?;
+    algo.write(cpu_algorithm());
+    Ok(())
+}
+
+fn is_cpu(lightHandle: cublasLtHandle_t) -> Result {
+    match &*handle::get(lightHandle)? {
+        LtEngine::Cpu => Ok(()),
+        LtEngine::Hip(_) => Err(Error::NotSupported("hipBLASLt gives algorithms by its heuristics alone")),
+    }
+}
+
+pub fn cublasLtMatmul(
+    lightHandle: cublasLtHandle_t,
+    computeDesc: cublasLtMatmulDesc_t,
+    alpha: *const c_void,
+    A: *const c_void,
+    Adesc: cublasLtMatrixLayout_t,
+    B: *const c_void,
+    Bdesc: cublasLtMatrixLayout_t,
+    beta: *const c_void,
+    C: *const c_void,
+    Cdesc: cublasLtMatrixLayout_t,
+    D: *mut c_void,
+    Ddesc: cublasLtMatrixLayout_t,
+    algo: Option<&cublasLtMatmulAlgo_t>,
+    workspace: *mut c_void,
+    workspaceSizeInBytes: usize,
+    stream: cudaStream_t,
+) -> Result {
+    let engine = handle::get(lightHandle)?;
+    // SAFETY: cuBLASLt's contract.
+    let (operation, layouts) = unsafe { descriptors(computeDesc, [Adesc, Bdesc, Cdesc, Ddesc])? };
+    match &*engine {
+        LtEngine::Cpu => {
+            require(algo.is_none_or(|algo| algo.data[0] == IS_CPU), "algo is none of this device's")?;
+            let at = product::Operands { alpha, a: A, b: B, beta, c: C, d: D };
+            on_stream(stream, product::plan(operation, layouts)?.work(at)?)
+        }
+        LtEngine::Hip(engine) => {
+            let at = hip::Operands { alpha, a: A, b: B, beta, c: C, d: D };
+            let made = OnHip::of(&operation, &layouts);
+            // SAFETY: as above.
+            unsafe { engine.matmul(&made.product(), &at, algo, workspace, workspaceSizeInBytes, stream) }
+        }
+    }
+}
+
+/// A NULL `B` is no term.
+pub fn cublasLtMatrixTransform(
+    lightHandle: cublasLtHandle_t,
+    transformDesc: cublasLtMatrixTransformDesc_t,
+    alpha: *const c_void,
+    A: *const c_void,
+    Adesc: cublasLtMatrixLayout_t,
+    beta: *const c_void,
+    B: *const c_void,
+    Bdesc: cublasLtMatrixLayout_t,
+    C: *mut c_void,
+    Cdesc: cublasLtMatrixLayout_t,
+    stream: cudaStream_t,
+) -> Result {
+    let engine = handle::get(lightHandle)?;
+    // SAFETY: cuBLASLt's contract.
+    let (description, a, c) =
+        unsafe { (known(transformDesc, &TRANSFORM)?, known(Adesc, &LAYOUT)?, known(Cdesc, &LAYOUT)?) };
+    // SAFETY: as above.
+    let b = (!Bdesc.is_null()).then(|| unsafe { known(Bdesc, &LAYOUT) }).transpose()?;
+    match &*engine {
+        LtEngine::Cpu => {
+            let work = transform::work(description, [alpha, beta], [(Some(a), A), (b, B)], (c, C))?;
+            on_stream(stream, work)
+        }
+        LtEngine::Hip(engine) => {
+            let b = b.unwrap_or(a);
+            let made = [(a, a.attributes()), (b, b.attributes()), (c, c.attributes())];
+            let layouts = std::array::from_fn(|i| hip_layout(&made[i]));
+            let at = hip::Operands { alpha, a: A, b: B, beta, c: core::ptr::null(), d: C };
+            let scale = cudaDataType(description.number(0) as u32);
+            // SAFETY: as above.
+            unsafe { engine.transform(scale, &description.attributes(), layouts, &at, stream) }
+        }
+    }
+}
+
+fn on_stream(stream: cudaStream_t, work: impl Fn() + 'static) -> Result {
+    crate::driver::context(None)?;
+    crate::stream::enqueue(stream, work)
+}

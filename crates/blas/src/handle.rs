@@ -1,0 +1,136 @@
+//! `cublasHandle_t`: a number that is looked up, never a pointer that is followed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use cuda_abi::{CUcontext, CUstream};
+use parking_lot::{Mutex, RwLock};
+
+use crate::api::emulation::Emulation;
+use crate::hip::HipHandle;
+use crate::stream::{self, Scalar};
+use crate::{Error, Result, cublasAtomicsMode_t, cublasHandle_t, cublasMath_t, cublasPointerMode_t, driver};
+
+/// Who does the work of a handle.
+pub enum Engine {
+    /// `blas_cpu`, on the CPU device.
+    Cpu,
+    /// hipBLAS, on an AMD GPU.
+    Hip(HipHandle),
+}
+
+pub struct Handle {
+    pub engine: Engine,
+    pub context: CUcontext,
+    state: Mutex<State>,
+}
+
+// SAFETY: contexts and streams are the driver's numbers, good on every thread.
+unsafe impl Send for Handle {}
+// SAFETY: as above.
+unsafe impl Sync for Handle {}
+
+/// What the program has set.
+#[derive(Clone, Copy, Debug)]
+pub struct State {
+    pub stream: CUstream,
+    pub pointer_mode: cublasPointerMode_t,
+    pub atomics_mode: cublasAtomicsMode_t,
+    pub math_mode: cublasMath_t,
+    /// The program's workspace: address and bytes. Ours needs none.
+    pub workspace: (usize, usize),
+    pub sm_count_target: i32,
+    pub emulation: Emulation,
+}
+
+impl Handle {
+    /// For the calling thread's device.
+    pub fn new() -> Result<Handle> {
+        let context = driver::context(None)?;
+        let engine = Engine::of_current_device()?;
+        let state = State {
+            stream: CUstream::default(),
+            pointer_mode: cublasPointerMode_t::CUBLAS_POINTER_MODE_HOST,
+            atomics_mode: cublasAtomicsMode_t::CUBLAS_ATOMICS_NOT_ALLOWED,
+            math_mode: cublasMath_t::CUBLAS_DEFAULT_MATH,
+            workspace: (0, 0),
+            sm_count_target: 0,
+            emulation: Emulation::default(),
+        };
+        Ok(Handle { engine, context, state: Mutex::new(state) })
+    }
+
+    pub fn state(&self) -> State {
+        *self.state.lock()
+    }
+
+    pub fn set(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.lock());
+    }
+
+    /// The hipBLAS handle behind it, unless it is the CPU's.
+    pub fn hip(&self) -> Option<&HipHandle> {
+        match &self.engine {
+            Engine::Cpu => None,
+            Engine::Hip(hip) => Some(hip),
+        }
+    }
+
+    /// A factor as the pointer mode says: read now from the host, or from device memory when the routine runs.
+    pub fn scalar<T: Copy>(&self, at: *const T) -> Result<Scalar<T>> {
+        self.scalars::<1, T>(at).map(|scalar| scalar.map_host(|[value]| value))
+    }
+
+    /// As [`Self::scalar`], of `N` values that follow each other.
+    pub fn scalars<const N: usize, T: Copy>(&self, at: *const T) -> Result<Scalar<[T; N], T>> {
+        if at.is_null() {
+            return Err(Error::InvalidValue("a factor is NULL"));
+        }
+        Ok(match self.state().pointer_mode {
+            cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE => Scalar::Device(at),
+            // SAFETY: cuBLAS's contract in this mode: it points to the host's value.
+            _ => Scalar::Host(unsafe { at.cast::<[T; N]>().read_unaligned() }),
+        })
+    }
+
+    /// Puts work of the CPU's in stream order. A graph may run it again and again.
+    pub fn enqueue(&self, work: impl Fn() + 'static) -> Result {
+        stream::enqueue(self.stream()?, work)
+    }
+
+    /// As [`Self::enqueue`], for a routine that writes a result for the caller: with results on the host it has ended when
+    /// the call returns.
+    pub fn enqueue_result(&self, work: impl Fn() + 'static) -> Result {
+        let stream = self.stream()?;
+        stream::enqueue(stream, work)?;
+        match self.state().pointer_mode {
+            cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE => Ok(()),
+            _ => stream::synchronize(stream),
+        }
+    }
+
+    /// The handle's stream; the calling thread has a context then.
+    pub fn stream(&self) -> Result<CUstream> {
+        driver::context(Some(self.context))?;
+        Ok(self.state().stream)
+    }
+}
+
+static HANDLES: RwLock<BTreeMap<usize, Arc<Handle>>> = RwLock::new(BTreeMap::new());
+
+pub fn add(handle: Handle) -> cublasHandle_t {
+    // Looks like the address that programs expect, and is never 0.
+    static NEXT: AtomicUsize = AtomicUsize::new(0xcb1a_0000);
+    let number = NEXT.fetch_add(16, Ordering::Relaxed);
+    HANDLES.write().insert(number, Arc::new(handle));
+    std::ptr::without_provenance_mut(number)
+}
+
+pub fn get(handle: cublasHandle_t) -> Result<Arc<Handle>> {
+    HANDLES.read().get(&handle.addr()).cloned().ok_or(Error::NotInitialized)
+}
+
+pub fn remove(handle: cublasHandle_t) -> Result<Arc<Handle>> {
+    HANDLES.write().remove(&handle.addr()).ok_or(Error::NotInitialized)
+}

@@ -1,0 +1,261 @@
+//! The hipBLAS handle behind a cuBLAS handle, made ready for one call.
+
+use core::ffi::{CStr, c_int, c_void};
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use cuda_abi::{CUresult, CUstream};
+
+use super::convert::*;
+use super::library::{Entry, Library, Release};
+use crate::driver::{check as check_driver, driver};
+use crate::handle::Handle;
+use crate::{Error, Result, cublasAtomicsMode_t, cublasPointerMode_t};
+
+/// What libcuda.so.1's `cudaway_hip_stream` writes (crates/driver/src/api/cudaway.rs).
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct HipStream {
+    pub stream: *mut c_void,
+    pub device: c_int,
+    pub is_cpu: c_int,
+}
+
+/// The HIP stream behind a CUDA stream, with this thread bound to its device. `enqueues`: work of HIP's follows.
+#[expect(clippy::not_unsafe_ptr_arg_deref, reason = "a stream is a number that the driver looks up")]
+pub fn hip_stream(stream: CUstream, enqueues: bool) -> Result<HipStream> {
+    let Some(ask) = driver()?.cudaway_hip_stream else {
+        return Err(Error::NoDevice("libcuda.so.1 is not CUDAway's, and hipBLAS works on HIP's streams"));
+    };
+    let mut answer = HipStream { stream: core::ptr::null_mut(), device: 0, is_cpu: 0 };
+    // SAFETY: the driver looks at the stream itself; `answer` outlives the call.
+    match unsafe { ask(stream, c_int::from(enqueues), &mut answer) } {
+        // HIP differs: what its libraries enqueue is in no graph of the driver's.
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED => {
+            Err(Error::NotSupported("hipBLAS's work cannot be captured into a graph"))
+        }
+        code => check_driver("cudaway_hip_stream", code).map(|()| answer),
+    }
+}
+
+/// What a mode is before it is set for the first time: none of its numbers.
+const UNSET: u32 = u32::MAX;
+
+/// A hipBLAS handle, and what it was last told.
+pub struct HipHandle {
+    library: &'static Library,
+    raw: hipblasHandle_t,
+    stream: AtomicPtr<c_void>,
+    pointer_mode: AtomicU32,
+    atomics_mode: AtomicU32,
+}
+
+// SAFETY: hipBLAS's handles may be used by any thread; the rest is numbers.
+unsafe impl Send for HipHandle {}
+// SAFETY: as above. As with cuBLAS, threads that set the same handle's modes at one time do not know which of them holds.
+unsafe impl Sync for HipHandle {}
+
+impl HipHandle {
+    /// For the calling thread's device.
+    pub fn new() -> Result<HipHandle> {
+        let library = Library::get()?;
+        // hipBLAS's handle is the current HIP device's.
+        hip_stream(CUstream::default(), false)?;
+        HipHandle::of(library)
+    }
+
+    /// For HIP's current device.
+    pub fn of(library: &'static Library) -> Result<HipHandle> {
+        let create = library.find_other(c"hipblasCreate").ok_or(Error::NotSupported("hipblasCreate"))?;
+        let mut raw: hipblasHandle_t = core::ptr::null_mut();
+        // SAFETY: hipBLAS's signature.
+        let create: unsafe extern "C" fn(*mut hipblasHandle_t) -> hipblasStatus_t =
+            unsafe { core::mem::transmute(create) };
+        // SAFETY: `raw` is writable.
+        check(unsafe { create(&mut raw) })?;
+        Ok(HipHandle {
+            library,
+            raw,
+            // HIP's default stream, which a new handle works on.
+            stream: AtomicPtr::default(),
+            pointer_mode: AtomicU32::new(UNSET),
+            atomics_mode: AtomicU32::new(UNSET),
+        })
+    }
+
+    /// Runs one routine, or a part of one, on the handle's stream and in its modes.
+    pub fn call(&self, handle: &Handle, run: impl FnOnce(&HipCall) -> Result) -> Result {
+        let stream = hip_stream(handle.stream()?, true)?;
+        let state = handle.state();
+        let pointer_mode = pointer_mode(state.pointer_mode);
+        self.tell(stream.stream, pointer_mode, state.atomics_mode)?;
+        run(&HipCall { library: self.library, handle: self.raw, stream: state.stream, pointer_mode })
+    }
+
+    /// The answer of a routine that hipBLAS has nothing for.
+    pub fn lacks(&self) -> Result {
+        Err(Error::NotSupported("hipBLAS has no such routine"))
+    }
+
+    /// Sets what has changed since the last call.
+    pub fn tell(
+        &self,
+        stream: *mut c_void,
+        pointer_mode: hipblasPointerMode_t,
+        atomics_mode: cublasAtomicsMode_t,
+    ) -> Result {
+        if self.stream.load(Ordering::Relaxed) != stream {
+            self.set(c"hipblasSetStream", stream.addr())?;
+            self.stream.store(stream, Ordering::Relaxed);
+        }
+        if self.pointer_mode.load(Ordering::Relaxed) != pointer_mode.0 {
+            self.set(c"hipblasSetPointerMode", pointer_mode.0 as usize)?;
+            self.pointer_mode.store(pointer_mode.0, Ordering::Relaxed);
+        }
+        let atomics_mode = match atomics_mode {
+            cublasAtomicsMode_t::CUBLAS_ATOMICS_ALLOWED => hipblasAtomicsMode_t::HIPBLAS_ATOMICS_ALLOWED,
+            _ => hipblasAtomicsMode_t::HIPBLAS_ATOMICS_NOT_ALLOWED,
+        };
+        // HIP differs: a new handle allows atomics, cuBLAS's does not.
+        if self.atomics_mode.load(Ordering::Relaxed) != atomics_mode.0 {
+            self.set(c"hipblasSetAtomicsMode", atomics_mode.0 as usize)?;
+            self.atomics_mode.store(atomics_mode.0, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// One of the functions that take the handle and a value in a register.
+    fn set(&self, name: &CStr, value: usize) -> Result {
+        let set = self
+            .library
+            .find_other(name)
+            .ok_or(Error::NotSupported("hipBLAS lacks a function that sets a mode"))?;
+        // SAFETY: these functions take the handle and a pointer or an enumeration, which the C ABI passes alike.
+        let set: unsafe extern "C" fn(hipblasHandle_t, usize) -> hipblasStatus_t =
+            unsafe { core::mem::transmute(set) };
+        // SAFETY: the handle is alive; a stream was looked up by the driver.
+        check(unsafe { set(self.raw, value) })
+    }
+}
+
+impl Drop for HipHandle {
+    fn drop(&mut self) {
+        let Some(destroy) = self.library.find_other(c"hipblasDestroy") else { return };
+        // SAFETY: hipBLAS's signature.
+        let destroy: unsafe extern "C" fn(hipblasHandle_t) -> hipblasStatus_t =
+            unsafe { core::mem::transmute(destroy) };
+        // SAFETY: made by hipblasCreate, and nobody else has it.
+        if let Err(error) = check(unsafe { destroy(self.raw) }) {
+            tracing::info!(target: "cudaway::blas", "hipblasDestroy: {error}");
+        }
+    }
+}
+
+fn pointer_mode(mode: cublasPointerMode_t) -> hipblasPointerMode_t {
+    match mode {
+        cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE => hipblasPointerMode_t::HIPBLAS_POINTER_MODE_DEVICE,
+        _ => hipblasPointerMode_t::HIPBLAS_POINTER_MODE_HOST,
+    }
+}
+
+/// hipBLAS's handle during a call, bound to the stream and in the modes of cuBLAS's.
+pub struct HipCall {
+    pub library: &'static Library,
+    pub handle: hipblasHandle_t,
+    pub stream: CUstream,
+    pub pointer_mode: hipblasPointerMode_t,
+}
+
+impl HipCall {
+    pub fn release(&self) -> Release {
+        self.library.release
+    }
+
+    pub fn find(&self, entry: &Entry) -> Option<*mut c_void> {
+        self.library.find(entry)
+    }
+
+    /// A function that no routine of cuBLAS's is handed on to.
+    pub fn function(&self, name: &CStr) -> Result<*mut c_void> {
+        self.library
+            .find_other(name)
+            .ok_or(Error::NotSupported("this hipBLAS lacks a function for parts of the routine"))
+    }
+
+    /// Runs a part of a routine whose factors are ours, and on the host whatever the handle's mode.
+    pub fn with_factors_on_host(&self, run: impl FnOnce() -> Result) -> Result {
+        if self.pointer_mode == hipblasPointerMode_t::HIPBLAS_POINTER_MODE_HOST {
+            return run();
+        }
+        let set = self.function(c"hipblasSetPointerMode")?;
+        // SAFETY: hipBLAS's signature.
+        let set: unsafe extern "C" fn(hipblasHandle_t, hipblasPointerMode_t) -> hipblasStatus_t =
+            unsafe { core::mem::transmute(set) };
+        // SAFETY: the handle is alive.
+        check(unsafe { set(self.handle, hipblasPointerMode_t::HIPBLAS_POINTER_MODE_HOST) })?;
+        let answer = run();
+        // SAFETY: as above.
+        check(unsafe { set(self.handle, self.pointer_mode) })?;
+        answer
+    }
+}
+
+pub fn check(status: hipblasStatus_t) -> Result {
+    match status {
+        hipblasStatus_t::HIPBLAS_STATUS_SUCCESS => Ok(()),
+        hipblasStatus_t::HIPBLAS_STATUS_NOT_SUPPORTED => {
+            Err(Error::NotSupported("hipBLAS has not got it for these arguments"))
+        }
+        other => Err(Error::Hip(other)),
+    }
+}
+
+/// Ends the routine with a call of a hipBLAS function, if the library has it. The types are those of the parameters behind
+/// the handle.
+macro_rules! hand_on {
+    ($hip:ident, $entry:ident($($ty:ty = $value:expr),* $(,)?)) => {
+        if let Some(function) = $hip.find(&$entry) {
+            // SAFETY: the signature is hipBLAS's, from tools/data/hip.
+            let function = unsafe {
+                core::mem::transmute::<
+                    *mut core::ffi::c_void,
+                    unsafe extern "C" fn($crate::hip::convert::hipblasHandle_t $(, $ty)*)
+                        -> $crate::hip::convert::hipblasStatus_t,
+                >(function)
+            };
+            // SAFETY: cuBLAS's contract for the pointers is hipBLAS's.
+            return $crate::hip::call::check(unsafe { function($hip.handle $(, $value)*) });
+        }
+    };
+}
+pub(crate) use hand_on;
+
+/// The routines that are handed on, each as a function of its C name.
+macro_rules! routines {
+    ($hip:ident; $(fn $name:ident($($param:ident: $ty:ty),* $(,)?) $body:block)*) => {
+        $(
+            /// # Safety
+            /// cuBLAS's contract for the pointers.
+            #[allow(clippy::too_many_arguments, reason = "the signature is cuBLAS's")]
+            pub unsafe fn $name($hip: &$crate::hip::HipCall, $($param: $ty),*) -> $crate::Result {
+                $body
+                Err($crate::Error::NotSupported(concat!("this hipBLAS has no function for ", stringify!($name))))
+            }
+        )*
+
+        /// The routines for callers in C, each of which gets a [`HipCall`](crate::hip::HipCall) before its arguments.
+        #[cfg(test)]
+        pub fn for_c() -> Vec<(&'static str, *const core::ffi::c_void)> {
+            vec![$({
+                unsafe extern "C" fn $name(hip: &$crate::hip::HipCall, $($param: $ty),*) -> $crate::cublasStatus_t {
+                    // SAFETY: the caller's promise.
+                    match unsafe { self::$name(hip, $($param),*) } {
+                        Ok(()) => $crate::cublasStatus_t::CUBLAS_STATUS_SUCCESS,
+                        Err(error) => error.code(),
+                    }
+                }
+                (stringify!($name), $name as *const core::ffi::c_void)
+            }),*]
+        }
+    };
+}
+pub(crate) use routines;

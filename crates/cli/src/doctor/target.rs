@@ -1,0 +1,55 @@
+//! A program as it would be started: `cudaway run --verify` knows.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::finding::Finding;
+
+pub fn check(lib: &Path, command: &[OsString]) -> Result<Vec<Finding>> {
+    let own = std::env::current_exe().context("where this program lies")?;
+    let output =
+        Command::new(own).args(["run", "--verify", "--lib"]).arg(lib).arg("--").args(command).output();
+    let output = output.context("cudaway run --verify")?;
+    Ok(read(&String::from_utf8_lossy(&output.stderr), output.status.success()))
+}
+
+/// Its lines are `cudaway: not reached: why` and `cudaway: reached in part: why`.
+fn read(said: &str, is_reached: bool) -> Vec<Finding> {
+    let lines = said.lines().filter_map(|line| line.strip_prefix("cudaway: "));
+    let mut findings: Vec<Finding> = lines
+        .map(|line| match line.strip_prefix("reached in part: ") {
+            Some(why) => Finding::warning(
+                "target.partly",
+                why,
+                "some of its CUDA calls do not come to us",
+                "what stands there; `cudaway run --hooks dlsym` or `--audit` reach more; `doctor --loader` starts it and sees who answers",
+            ),
+            None => Finding::fault(
+                "target.unreached",
+                line.strip_prefix("not reached: ").unwrap_or(line),
+                "the program would run without us",
+                "what stands there",
+            ),
+        })
+        .collect();
+    if findings.is_empty() && is_reached {
+        findings.push(Finding::fine("target", "the program's loader takes our libraries"));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_run_become_findings() {
+        let found = read("cudaway: not reached: x is set-user-ID: …\ncudaway: reached in part: y\n", false);
+        assert_eq!(found.iter().map(|it| it.id).collect::<Vec<_>>(), ["target.unreached", "target.partly"]);
+        assert_eq!(found[0].seen, "x is set-user-ID: …");
+        assert_eq!(read("", true)[0].id, "target");
+    }
+}

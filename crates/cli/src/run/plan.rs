@@ -1,0 +1,148 @@
+//! The environment in which a program and everything it starts find us.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use clap::ValueEnum;
+
+use super::{Arguments, claims};
+use crate::tools;
+
+/// Objects and variables; nothing in here has happened yet.
+pub struct Plan {
+    /// What must be in the process at its start.
+    pub preload: Vec<PathBuf>,
+    pub variables: Vec<(&'static str, OsString)>,
+}
+
+pub fn make(arguments: &Arguments, lib: &Path) -> Result<Plan> {
+    let searched: Vec<PathBuf> = set("LD_LIBRARY_PATH").iter().flat_map(std::env::split_paths).collect();
+    let preload = preload(arguments, lib, &searched)?;
+    let mut variables = loader_variables(&preload, lib, searched)?;
+    variables.extend(tools::search_path().map(|path| ("PATH", path)));
+    let for_libraries = [
+        // Triton asks `ldconfig -p` otherwise, Numba takes the first of a list of folders.
+        ("TRITON_LIBCUDA_PATH", lib.into()),
+        ("NUMBA_CUDA_DRIVER", preload[0].clone().into()),
+        // Otherwise CuPy asks NVRTC for machine code, of which we can run nothing.
+        ("CUPY_COMPILE_WITH_PTX", "1".into()),
+    ];
+    for (name, value) in for_libraries.into_iter().chain(tools::variables()) {
+        if std::env::var_os(name).is_none() {
+            variables.push((name, value));
+        }
+    }
+    for (name, value) in [
+        ("CUDAWAY_DEVICE", &arguments.device),
+        ("CUDAWAY_LOG", &arguments.log),
+        ("CUDAWAY_LOG_FILE", &arguments.log_file),
+    ] {
+        variables.extend(value.clone().map(|value| (name, value)));
+    }
+    if !arguments.hooks.is_empty() {
+        let names = arguments.hooks.iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<String> = names.map(|name| name.get_name().to_owned()).collect();
+        variables.push(("CUDAWAY_HOOKS", names.join(",").into()));
+    }
+    if arguments.audit {
+        let theirs = set("LD_AUDIT");
+        let auditors = [ours(lib, "libcudaway_audit.so")?].into_iter();
+        let auditors = std::env::join_paths(auditors.chain(theirs.iter().flat_map(std::env::split_paths)));
+        variables.push(("LD_AUDIT", auditors.context("our folder's name cannot stand in LD_AUDIT")?));
+    }
+    Ok(Plan { preload, variables })
+}
+
+/// What the user has set, if there is something in it.
+fn set(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn ours(lib: &Path, name: &str) -> Result<PathBuf> {
+    let path = lib.join(name);
+    ensure!(path.exists(), "{} is missing; --lib DIR says where our objects are", path.display());
+    Ok(path)
+}
+
+/// The driver first: what the others need is then in the process.
+fn preload(arguments: &Arguments, lib: &Path, searched: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut preload = vec![ours(lib, &namesake::DRIVER.to_string_lossy())?];
+    let others = namesake::all().filter(|&name| name != namesake::DRIVER);
+    preload.extend(others.map(|name| lib.join(name.to_string_lossy().as_ref())).filter(|path| path.exists()));
+    if !arguments.hooks.is_empty() {
+        preload.push(ours(lib, "libcudaway_hooks.so")?);
+    }
+    if !arguments.no_claims {
+        let claims = claims::names(lib, &arguments.claim, searched);
+        preload.extend(claims::objects(&claims, &arguments.claim, config::get().cache_dir.as_deref())?);
+    }
+    Ok(preload)
+}
+
+/// What the loader reads, with the user's own behind ours.
+fn loader_variables(
+    preload: &[PathBuf],
+    lib: &Path,
+    searched: Vec<PathBuf>,
+) -> Result<Vec<(&'static str, OsString)>> {
+    // What stands in LD_PRELOAD ends at a blank or a colon; a file's name alone is looked for in
+    // LD_LIBRARY_PATH (after the program's own RPATH: the check tells when that has another file of the name).
+    let mut folders = vec![lib.to_path_buf()];
+    let mut words: Vec<OsString> = Vec::new();
+    for path in preload {
+        if !path.as_os_str().as_bytes().iter().any(|byte| b" \t\n:".contains(byte)) {
+            words.push(path.clone().into());
+            continue;
+        }
+        let (folder, name) = (path.parent().context("a file")?, path.file_name().context("a file")?);
+        words.push(name.to_owned());
+        if !folders.iter().any(|it| it == folder) {
+            folders.push(folder.to_path_buf());
+        }
+    }
+    // Ours once, when a program in front of which we are is started by `cudaway run` again.
+    let theirs = set("LD_PRELOAD").unwrap_or_default();
+    for word in theirs.as_bytes().split(|byte| b" :".contains(byte)).filter(|word| !word.is_empty()) {
+        if !words.iter().any(|it| it.as_bytes() == word) {
+            words.push(OsStr::from_bytes(word).to_owned());
+        }
+    }
+    folders.extend(searched.into_iter().filter(|it| it != lib));
+    let folders =
+        std::env::join_paths(folders).context("our folder's name cannot stand in LD_LIBRARY_PATH")?;
+    Ok(vec![("LD_LIBRARY_PATH", folders), ("LD_PRELOAD", words.join(OsStr::new(":")))])
+}
+
+impl Plan {
+    /// The line a shell would take for the same start.
+    pub fn command_line(&self, command: &[OsString]) -> String {
+        let variables = self.variables.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
+        let words = command.iter().map(|word| quoted(word));
+        std::iter::once("env".to_owned()).chain(variables).chain(words).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "%+,-./:=@_".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.into_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_the_words_back() {
+        for word in ["a b", "it's", "$HOME", "", "-x=1", "a\nb"] {
+            let script = format!("printf %s {}", quoted(OsStr::new(word)));
+            let output = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+            assert_eq!(output.stdout, word.as_bytes(), "{script}");
+        }
+    }
+}

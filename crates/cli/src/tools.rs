@@ -1,0 +1,133 @@
+//! Tools of CUDA's toolkit that programs start while they run. Links of their names lie in `tools` beside `bin` and lead to this
+//! program, which does what its first word's name says (`cudaway ptxas …` does the same).
+//!
+//! They are this program and no scripts: it starts in a few milliseconds, has the translator, and needs no shell.
+
+mod nvcc;
+mod ptxas;
+mod toolkit;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::{own, smi};
+
+/// What follows a tool's name: its own options.
+#[derive(clap::Args)]
+pub struct Words {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    words: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tool {
+    Ptxas,
+    Nvcc,
+    NvidiaSmi,
+}
+
+/// `cudaway smi` under the name that scripts know.
+#[derive(Parser)]
+#[command(name = "nvidia-smi", version)]
+struct NvidiaSmi {
+    #[command(flatten)]
+    arguments: smi::Arguments,
+}
+
+impl Tool {
+    /// The tool of a program's first word.
+    pub fn named(program: &OsStr) -> Option<Tool> {
+        match Path::new(program).file_name()?.to_str()? {
+            "ptxas" => Some(Tool::Ptxas),
+            "nvcc" => Some(Tool::Nvcc),
+            "nvidia-smi" => Some(Tool::NvidiaSmi),
+            _ => None,
+        }
+    }
+
+    pub fn run(self, arguments: &Words) -> Result<ExitCode> {
+        let words = &arguments.words[..];
+        match self {
+            Tool::Ptxas => Ok(ptxas::run(words)),
+            Tool::Nvcc => nvcc::run(words),
+            Tool::NvidiaSmi => {
+                let name = OsString::from("nvidia-smi");
+                smi::run(&NvidiaSmi::parse_from(std::iter::once(&name).chain(words)).arguments)
+            }
+        }
+    }
+}
+
+impl Words {
+    pub fn new(words: impl Iterator<Item = OsString>) -> Words {
+        Words { words: words.collect() }
+    }
+}
+
+/// The tools' folder, in a tree that has it.
+fn folder() -> Option<PathBuf> {
+    own::tree().ok().map(|tree| tree.join("tools")).filter(|folder| folder.join("ptxas").exists())
+}
+
+/// Where our `nvcc` lies, if there is a compiler behind it: else it would only make programs believe that there is one.
+fn compiler(tools: &Path) -> Option<PathBuf> {
+    static BIN: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let find = || {
+        let real = nvcc::real()?;
+        let bin = toolkit::bin(&real, tools, config::get().cache_dir.as_deref());
+        bin.inspect_err(|error| {
+            eprintln!("cudaway: no nvcc of ours goes before {}: {error:#}", real.display())
+        })
+        .ok()
+    };
+    BIN.get_or_init(find).clone()
+}
+
+/// The `PATH` of programs that `cudaway run` starts, where there is something to put into it.
+pub fn search_path() -> Option<OsString> {
+    let tools = folder()?;
+    let ours: Vec<PathBuf> = compiler(&tools).into_iter().chain([tools]).collect();
+    let theirs = std::env::var_os("PATH")?;
+    let theirs: Vec<PathBuf> = std::env::split_paths(&theirs).filter(|it| !ours.contains(it)).collect();
+    std::env::join_paths(ours.iter().chain(&theirs)).ok()
+}
+
+/// For programs that look for the tools in other ways.
+pub fn variables() -> Vec<(&'static str, OsString)> {
+    let Some(tools) = folder() else { return Vec::new() };
+    let ptxas = OsString::from(tools.join("ptxas"));
+    // Triton takes the second one for newer GPUs.
+    let always = [("TRITON_PTXAS_PATH", ptxas.clone()), ("TRITON_PTXAS_BLACKWELL_PATH", ptxas)];
+    let mut variables = always.to_vec();
+    if let Some(bin) = compiler(&tools) {
+        variables.push(("NVCC", bin.join("nvcc").into()));
+        // Its own cache may hold machine code of the same sources, by the same compiler.
+        let kept = config::get().cache_dir.as_ref().map(|cache| cache.join("pycuda"));
+        let made = kept.filter(|folder| std::fs::create_dir_all(folder).is_ok());
+        variables.extend(made.map(|folder| ("PYCUDA_CACHE_DIR", folder.into())));
+    }
+    variables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_known_by_the_name_it_is_started_with() {
+        for (program, tool) in [
+            ("/opt/cudaway/tools/ptxas", Some(Tool::Ptxas)),
+            ("nvcc", Some(Tool::Nvcc)),
+            ("tools/nvidia-smi", Some(Tool::NvidiaSmi)),
+            ("/usr/bin/cudaway", None),
+            ("", None),
+        ] {
+            assert_eq!(Tool::named(OsStr::new(program)), tool, "{program}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Functions of our libraries in this process, which lie beside this object.
+
+use core::ffi::{CStr, c_char, c_void};
+
+use beside::PATH_BYTES;
+
+use crate::real;
+
+/// The function of our library `file`; none when the library is not in the process from its start.
+///
+/// Ours are in front of the program's scope. A handle of a library that was never opened by `dlopen` cannot be made here:
+/// glibc 2.36's `dlsym` follows a list in it that only `dlopen` makes, and `dlopen` allocates.
+pub fn function(file: &CStr, name: &CStr) -> Option<*mut c_void> {
+    // Each major's names have a version of its own, which is called as the library is.
+    let found = real::global(name, namesake::has_versions(file).then_some(file));
+    (!found.is_null() && lies_in(found, file)).then_some(found)
+}
+
+/// Whether our library `file` is in the process.
+pub fn is_here(file: &CStr) -> bool {
+    let any = match file {
+        _ if file == namesake::DRIVER => c"cuInit",
+        _ if file == namesake::NVML => c"nvmlInit_v2",
+        _ if namesake::NVJITLINKS.contains(&file) => c"nvJitLinkVersion",
+        _ if namesake::CUBLAS.contains(&file) => c"cublasCreate_v2",
+        _ if namesake::CUBLAS_LT.contains(&file) => c"cublasLtCreate",
+        _ => c"cudaMalloc",
+    };
+    function(file, any).is_some()
+}
+
+fn lies_in(address: *const c_void, file: &CStr) -> bool {
+    let mut path = [0; PATH_BYTES];
+    let joined = beside::join(lies_in as *const c_void, file, &mut path);
+    // SAFETY: `join` ends it with a zero.
+    joined.is_some() && beside::path(address) == Some(unsafe { CStr::from_ptr(path.as_ptr()) })
+}
+
+/// The path of the object behind a handle of the loader's; empty for the program itself.
+pub fn path_of(handle: *mut c_void) -> &'static CStr {
+    /// The start of glibc's `struct link_map`, which is what its handles point to.
+    #[repr(C)]
+    struct LinkMap {
+        bias: usize,
+        name: *const c_char,
+    }
+    // SAFETY: callers hand on what `dlsym` takes as a handle, which libc itself reads as this.
+    let name = unsafe { (*handle.cast::<LinkMap>()).name };
+    // SAFETY: the loader's string lives as long as the object.
+    if name.is_null() { c"" } else { unsafe { CStr::from_ptr(name) } }
+}

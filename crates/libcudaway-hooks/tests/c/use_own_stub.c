@@ -1,0 +1,3 @@
+#include <stdio.h>
+int cudnnCreate(void);
+int main(void) { printf("%d", cudnnCreate()); return 0; }

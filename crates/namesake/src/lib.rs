@@ -1,0 +1,109 @@
+//! Which library of ours has the place of one of NVIDIA's, told by the file's name alone.
+//!
+//! Exact names only: `libcuda.so`, its versions, and so on; never a prefix, which would catch `libcudnn.so.9`. No
+//! allocation, so it can be asked inside a loader's callback.
+
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
+
+use core::ffi::CStr;
+
+pub const DRIVER: &CStr = c"libcuda.so.1";
+pub const NVML: &CStr = c"libnvidia-ml.so.1";
+/// The newest major first: it is what a name without a version gets.
+pub const RUNTIMES: [&CStr; 3] = [c"libcudart.so.13", c"libcudart.so.12", c"libcudart.so.11.0"];
+
+/// Likewise.
+pub const NVJITLINKS: [&CStr; 2] = [c"libnvJitLink.so.13", c"libnvJitLink.so.12"];
+pub const CUBLAS: [&CStr; 3] = [c"libcublas.so.13", c"libcublas.so.12", c"libcublas.so.11"];
+pub const CUBLAS_LT: [&CStr; 3] = [c"libcublasLt.so.13", c"libcublasLt.so.12", c"libcublasLt.so.11"];
+
+/// Every object of ours with the name of one of NVIDIA's.
+pub fn all() -> impl Iterator<Item = &'static CStr> {
+    [DRIVER, NVML].into_iter().chain(FAMILIES.into_iter().flat_map(|(_, majors)| majors.iter().copied()))
+}
+
+/// Whether the library's names carry its own name as their version.
+#[must_use]
+pub fn has_versions(file: &CStr) -> bool {
+    file != DRIVER && file != NVML
+}
+
+/// Libraries with an object for each major: what their names begin with.
+const FAMILIES: [(&[u8], &[&CStr]); 4] = [
+    (b"libcudart.so", &RUNTIMES),
+    (b"libnvJitLink.so", &NVJITLINKS),
+    (b"libcublas.so", &CUBLAS),
+    (b"libcublasLt.so", &CUBLAS_LT),
+];
+
+/// The object that a program which asks for the file `name` (no directory) gets: `libcuda.so.560.35.03` is `libcuda.so.1`.
+#[must_use]
+pub fn of(name: &[u8]) -> Option<&'static CStr> {
+    if version(name, b"libcuda.so").is_some() {
+        return Some(DRIVER);
+    }
+    if version(name, b"libnvidia-ml.so").is_some() {
+        return Some(NVML);
+    }
+    let (stem, majors) = FAMILIES.into_iter().find(|(stem, _)| version(name, stem).is_some())?;
+    let major = version(name, stem)?.split(|&byte| byte == b'.').next().unwrap_or_default();
+    let is_it = |file: &&&CStr| {
+        let version = version(file.to_bytes(), stem).unwrap_or_default();
+        major.is_empty() || version.split(|&byte| byte == b'.').next() == Some(major)
+    };
+    majors.iter().find(is_it).copied()
+}
+
+/// As [`of`], of a path.
+#[must_use]
+pub fn of_path(path: &[u8]) -> Option<&'static CStr> {
+    of(path.rsplit(|&byte| byte == b'/').next()?)
+}
+
+/// What follows `stem.` in the name, empty for the stem alone; digits and dots only.
+fn version<'n>(name: &'n [u8], stem: &[u8]) -> Option<&'n [u8]> {
+    let rest = name.strip_prefix(stem)?;
+    if rest.is_empty() {
+        return Some(rest);
+    }
+    let version = rest.strip_prefix(b".")?;
+    let is_version = !version.is_empty() && version.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.');
+    is_version.then_some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_of_a_library_is_that_library() {
+        for (name, ours) in [
+            ("libcuda.so", Some(DRIVER)),
+            ("libcuda.so.1", Some(DRIVER)),
+            ("libcuda.so.560.35.03", Some(DRIVER)),
+            ("/usr/lib/wsl/lib/libcuda.so.1.1", Some(DRIVER)),
+            ("libnvidia-ml.so.1", Some(NVML)),
+            ("libcudart.so", Some(c"libcudart.so.13")),
+            ("/usr/local/cuda/lib64/libcudart.so.12.4.127", Some(c"libcudart.so.12")),
+            ("libcudart.so.11.8.89", Some(c"libcudart.so.11.0")),
+            ("libcudart.so.10.2", None),
+            ("libnvJitLink.so", Some(c"libnvJitLink.so.13")),
+            ("/site-packages/nvidia/nvjitlink/lib/libnvJitLink.so.12", Some(c"libnvJitLink.so.12")),
+            ("libnvJitLink.so.11", None),
+            ("libcublas.so", Some(c"libcublas.so.13")),
+            ("libcublas.so.12.4.5.8", Some(c"libcublas.so.12")),
+            ("libcublasLt.so.11", Some(c"libcublasLt.so.11")),
+            ("libcublas.so.10", None),
+            ("libcudnn.so.9", None),
+            ("libcuda.so.1.bak", None),
+            ("libcuda.so.", None),
+            ("libcudadebugger.so.1", None),
+            ("libcudart-d0da41ae.so.11.0", None),
+            ("libcuda.so/x", None),
+            ("", None),
+        ] {
+            assert_eq!(of_path(name.as_bytes()), ours, "{name}");
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The calls as C makes them. No panic crosses them, and handles are numbers, never followed.
+
+use core::ffi::{CStr, c_char, c_uint, c_void};
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock, Once};
+
+use parking_lot::Mutex;
+
+use crate::input::Kind;
+use crate::link::Link;
+use crate::result::{Error, Release, Result};
+
+/// `nvJitLinkHandle`
+type Handle = *mut c_void;
+
+static LINKS: LazyLock<Mutex<HashMap<usize, Arc<Mutex<Link>>>>> = LazyLock::new(Mutex::default);
+
+/// The version of before CUDA 12.3, from which on programs with a choice (Numba, cuda.core) hand over LTO IR. With an older one
+/// they make PTX and let the driver link it.
+const VERSION: (c_uint, c_uint) = (12, 2);
+
+fn entry(release: Release, body: impl FnOnce() -> Result) -> i32 {
+    static START: Once = Once::new();
+    START.call_once(|| {
+        config::logging::init();
+        // The default hook writes to stderr, which is the program's.
+        std::panic::set_hook(Box::new(|panic| {
+            tracing::error!(target: "cudaway::nvjitlink", "internal error: {panic}");
+        }));
+    });
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => 0,
+        Ok(Err(error)) => error.code(release),
+        Err(_) => Error::Internal.code(release),
+    }
+}
+
+fn with<T>(handle: Handle, act: impl FnOnce(&mut Link) -> Result<T>) -> Result<T> {
+    let number = handle.addr();
+    if number == 0 {
+        return Err(Error::NullInput);
+    }
+    let link = LINKS.lock().get(&number).cloned().ok_or(Error::InvalidInput)?;
+    let mut link = link.lock();
+    act(&mut link)
+}
+
+/// # Safety
+/// `text` is NULL or a C string.
+unsafe fn string(text: *const c_char) -> Option<String> {
+    // SAFETY: the caller's promise.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// # Safety
+/// `handle` is NULL or writable; `options` has `count` C strings.
+pub unsafe fn create(
+    release: Release,
+    handle: *mut Handle,
+    count: u32,
+    options: *const *const c_char,
+) -> i32 {
+    entry(release, || {
+        if handle.is_null() || (options.is_null() && count > 0) {
+            return Err(Error::NullInput);
+        }
+        let at = |index: u32| options.wrapping_add(index as usize);
+        // SAFETY: the caller's promise.
+        let words: Option<Vec<String>> = (0..count).map(|index| unsafe { string(*at(index)) }).collect();
+        let (link, answer) = Link::new(&words.ok_or(Error::NullInput)?);
+        static NEXT: AtomicUsize = AtomicUsize::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        LINKS.lock().insert(number, Arc::new(Mutex::new(link)));
+        // SAFETY: the caller's promise. Also when the options are refused: its log is asked why.
+        unsafe { handle.write(core::ptr::without_provenance_mut(number)) };
+        answer
+    })
+}
+
+/// # Safety
+/// `handle` is NULL or good to read and write.
+pub unsafe fn destroy(release: Release, handle: *mut Handle) -> i32 {
+    entry(release, || {
+        if handle.is_null() {
+            return Err(Error::NullInput);
+        }
+        // SAFETY: the caller's promise.
+        let number = unsafe { *handle }.addr();
+        if number == 0 {
+            return Err(Error::NullInput);
+        }
+        LINKS.lock().remove(&number).ok_or(Error::InvalidInput)?;
+        // SAFETY: the caller's promise.
+        unsafe { handle.write(core::ptr::null_mut()) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `len_bytes` are readable at `data`; `name` is NULL or a C string.
+pub unsafe fn add_data(
+    release: Release,
+    handle: Handle,
+    kind: i32,
+    data: *const c_void,
+    len_bytes: usize,
+    name: *const c_char,
+) -> i32 {
+    entry(release, || {
+        if data.is_null() || len_bytes == 0 {
+            return Err(Error::InvalidInput);
+        }
+        let kind = Kind::new(kind).ok_or(Error::IncorrectInputType)?;
+        // SAFETY: the caller's promise.
+        let (bytes, name) = unsafe {
+            (core::slice::from_raw_parts(data.cast::<u8>(), len_bytes), string(name).unwrap_or_default())
+        };
+        with(handle, |link| link.add(kind, bytes, &name))
+    })
+}
+
+/// # Safety
+/// `path` is NULL or a C string.
+pub unsafe fn add_file(release: Release, handle: Handle, kind: i32, path: *const c_char) -> i32 {
+    entry(release, || {
+        // SAFETY: the caller's promise.
+        let path = unsafe { string(path) }.ok_or(Error::NullInput)?;
+        let kind = Kind::new(kind).ok_or(Error::IncorrectInputType)?;
+        let bytes = std::fs::read(&path);
+        with(handle, |link| match bytes {
+            Ok(bytes) => link.add(kind, &bytes, &path),
+            Err(why) => link.no_such_file(&path, &why),
+        })
+    })
+}
+
+/// # Safety
+/// None: `handle` is a number.
+pub unsafe fn complete(release: Release, handle: Handle) -> i32 {
+    entry(release, || with(handle, Link::complete))
+}
+
+/// Writes how many bytes the value of `get` takes.
+unsafe fn size(
+    release: Release,
+    handle: Handle,
+    size: *mut usize,
+    get: impl FnOnce(&Link) -> Result<usize>,
+) -> i32 {
+    entry(release, || {
+        if size.is_null() {
+            return Err(Error::NullInput);
+        }
+        let len_bytes = with(handle, |link| get(link))?;
+        // SAFETY: C's contract: it is writable.
+        unsafe { size.write(len_bytes) };
+        Ok(())
+    })
+}
+
+/// Copies the bytes that `get` gives.
+unsafe fn copy(
+    release: Release,
+    handle: Handle,
+    to: *mut u8,
+    get: impl FnOnce(&Link) -> Result<Vec<u8>>,
+) -> i32 {
+    entry(release, || {
+        if to.is_null() {
+            return Err(Error::NullInput);
+        }
+        let bytes = with(handle, |link| get(link))?;
+        // SAFETY: C's contract: there is room for what the size call said.
+        unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len()) };
+        Ok(())
+    })
+}
+
+/// # Safety
+/// `to` is NULL or writable.
+pub unsafe fn linked_cubin_size(release: Release, handle: Handle, to: *mut usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { size(release, handle, to, |link| link.image().map(<[u8]>::len)) }
+}
+
+/// # Safety
+/// `to` is NULL or has room for what [`linked_cubin_size`] says.
+pub unsafe fn linked_cubin(release: Release, handle: Handle, to: *mut c_void) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { copy(release, handle, to.cast(), |link| link.image().map(<[u8]>::to_vec)) }
+}
+
+/// PTX or LTO IR of a link, which LTO IR alone would give.
+///
+/// # Safety
+/// `to` is NULL or writable.
+pub unsafe fn not_linked_size(release: Release, handle: Handle, to: *mut usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { size(release, handle, to, |link| link.other().map(|()| 0)) }
+}
+
+/// # Safety
+/// None: nothing is written.
+pub unsafe fn not_linked(release: Release, handle: Handle, _to: *mut c_void) -> i32 {
+    entry(release, || with(handle, |link| link.other()))
+}
+
+/// A log and the zero behind it; nothing at all of an empty one.
+fn terminated(log: &str) -> Vec<u8> {
+    if log.is_empty() { Vec::new() } else { [log.as_bytes(), b"\0"].concat() }
+}
+
+/// # Safety
+/// `to` is NULL or writable.
+pub unsafe fn error_log_size(release: Release, handle: Handle, to: *mut usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { size(release, handle, to, |link| Ok(terminated(&link.errors).len())) }
+}
+
+/// # Safety
+/// `to` is NULL or has room for what [`error_log_size`] says.
+pub unsafe fn error_log(release: Release, handle: Handle, to: *mut c_char) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { copy(release, handle, to.cast(), |link| Ok(terminated(&link.errors))) }
+}
+
+/// # Safety
+/// `to` is NULL or writable.
+pub unsafe fn info_log_size(release: Release, handle: Handle, to: *mut usize) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { size(release, handle, to, |link| Ok(terminated(&link.infos).len())) }
+}
+
+/// # Safety
+/// `to` is NULL or has room for what [`info_log_size`] says.
+pub unsafe fn info_log(release: Release, handle: Handle, to: *mut c_char) -> i32 {
+    // SAFETY: the caller's promise.
+    unsafe { copy(release, handle, to.cast(), |link| Ok(terminated(&link.infos))) }
+}
+
+/// # Safety
+/// Both are NULL or writable.
+pub unsafe fn version(release: Release, major: *mut c_uint, minor: *mut c_uint) -> i32 {
+    entry(release, || {
+        if major.is_null() || minor.is_null() {
+            return Err(Error::NullInput);
+        }
+        // SAFETY: the caller's promise.
+        unsafe {
+            major.write(VERSION.0);
+            minor.write(VERSION.1);
+        }
+        Ok(())
+    })
+}

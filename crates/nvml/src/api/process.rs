@@ -1,0 +1,121 @@
+//! Who uses a device. On the CPU device: the processes in which its threads run.
+
+use core::ffi::{c_uint, c_ulonglong};
+
+use super::write_list;
+use crate::sensors::Process;
+use crate::types::{nvmlDevice_t, nvmlProcessInfo_t, nvmlProcessInfo_v1_t, nvmlProcessInfo_v2_t};
+use crate::{Device, Error, Result};
+
+/// What stands for "not known" in a number of 64 bits, and for "no MIG instance" in one of 32.
+const NOT_AVAILABLE: c_ulonglong = c_ulonglong::MAX;
+const NO_INSTANCE: c_uint = c_uint::MAX;
+
+trait Row: Copy {
+    fn of(process: &Process) -> Self;
+}
+
+impl Row for nvmlProcessInfo_v1_t {
+    fn of(process: &Process) -> Self {
+        nvmlProcessInfo_v1_t {
+            pid: process.pid,
+            usedGpuMemory: process.memory_bytes.unwrap_or(NOT_AVAILABLE),
+        }
+    }
+}
+
+impl Row for nvmlProcessInfo_v2_t {
+    fn of(process: &Process) -> Self {
+        nvmlProcessInfo_v2_t {
+            pid: process.pid,
+            usedGpuMemory: process.memory_bytes.unwrap_or(NOT_AVAILABLE),
+            gpuInstanceId: NO_INSTANCE,
+            computeInstanceId: NO_INSTANCE,
+        }
+    }
+}
+
+fn computing<T: Row>(device: nvmlDevice_t, count: *mut c_uint, infos: *mut T) -> Result {
+    let found = Device::of(device)?.sensors.processes();
+    let found = found.ok_or(Error::NotSupported("the system does not tell who uses the device"))?;
+    let rows: Vec<T> = found.iter().map(T::of).collect();
+    write_list(&rows, count, infos)
+}
+
+/// CUDA programs compute; none of them draws with the device, or comes by MPS.
+fn nobody<T: Row>(device: nvmlDevice_t, count: *mut c_uint, infos: *mut T) -> Result {
+    Device::of(device)?;
+    write_list(&[], count, infos)
+}
+
+pub fn nvmlDeviceGetComputeRunningProcesses(
+    device: nvmlDevice_t,
+    infoCount: *mut c_uint,
+    infos: *mut nvmlProcessInfo_v1_t,
+) -> Result {
+    computing(device, infoCount, infos)
+}
+
+pub fn nvmlDeviceGetComputeRunningProcesses_v2(
+    device: nvmlDevice_t,
+    infoCount: *mut c_uint,
+    infos: *mut nvmlProcessInfo_v2_t,
+) -> Result {
+    computing(device, infoCount, infos)
+}
+
+pub fn nvmlDeviceGetComputeRunningProcesses_v3(
+    device: nvmlDevice_t,
+    infoCount: *mut c_uint,
+    infos: *mut nvmlProcessInfo_t,
+) -> Result {
+    computing(device, infoCount, infos)
+}
+
+pub fn nvmlDeviceGetGraphicsRunningProcesses(
+    device: nvmlDevice_t,
+    infoCount: *mut c_uint,
+    infos: *mut nvmlProcessInfo_v1_t,
+) -> Result {
+    nobody(device, infoCount, infos)
+}
+
+pub fn nvmlDeviceGetGraphicsRunningProcesses_v2(
+    device: nvmlDevice_t,
+    infoCount: *mut c_uint,
+    infos: *mut nvmlProcessInfo_v2_t,
+) -> Result {
+    nobody(device, infoCount, infos)
+}
+
+pub fn nvmlDeviceGetGraphicsRunningProcesses_v3(
+    device: nvmlDevice_t,
+    infoCount: *mut c_uint,
+    infos: *mut nvmlProcessInfo_t,
+) -> Result {
+    nobody(device, infoCount, infos)
+}
+
+pub fn nvmlDeviceGetMPSComputeRunningProcesses(
+    device: nvmlDevice_t,
+    infoCount: *mut c_uint,
+    infos: *mut nvmlProcessInfo_v1_t,
+) -> Result {
+    nobody(device, infoCount, infos)
+}
+
+pub fn nvmlDeviceGetMPSComputeRunningProcesses_v2(
+    device: nvmlDevice_t,
+    infoCount: *mut c_uint,
+    infos: *mut nvmlProcessInfo_v2_t,
+) -> Result {
+    nobody(device, infoCount, infos)
+}
+
+pub fn nvmlDeviceGetMPSComputeRunningProcesses_v3(
+    device: nvmlDevice_t,
+    infoCount: *mut c_uint,
+    infos: *mut nvmlProcessInfo_t,
+) -> Result {
+    nobody(device, infoCount, infos)
+}

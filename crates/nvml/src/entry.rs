@@ -1,0 +1,86 @@
+//! The border of every export: no panic crosses it, every call has a span with its C name, nothing but a few names works
+//! before `nvmlInit`, and what is not supported logs itself once.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+
+use parking_lot::Mutex;
+
+use crate::types::nvmlReturn_t;
+use crate::{Error, Result, session};
+
+/// Calls that the manual lets come before `nvmlInit`.
+const BEFORE_INIT: [&str; 6] = [
+    "nvmlInit",
+    "nvmlInit_v2",
+    "nvmlInitWithFlags",
+    "nvmlSystemGetNVMLVersion",
+    "nvmlSystemGetCudaDriverVersion",
+    "nvmlSystemGetCudaDriverVersion_v2",
+];
+
+/// Runs one call's body and gives its answer in C's terms.
+pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> nvmlReturn_t {
+    start();
+    let span = tracing::trace_span!(target: "cudaway::nvml", "nvml", call = name);
+    let _inside = span.enter();
+    if !BEFORE_INIT.contains(&name) && !session::is_open() {
+        return Error::Uninitialized.code();
+    }
+    match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => nvmlReturn_t::NVML_SUCCESS,
+        Ok(Err(error)) => failed(name, error),
+        Err(_) => {
+            tracing::error!(target: "cudaway::nvml", "{name}: internal error, answering NVML_ERROR_UNKNOWN");
+            nvmlReturn_t::NVML_ERROR_UNKNOWN
+        }
+    }
+}
+
+/// As [`entry`], for a body that gives the C value itself.
+pub fn entry_value<T>(name: &'static str, otherwise: T, body: impl FnOnce() -> T) -> T {
+    start();
+    let span = tracing::trace_span!(target: "cudaway::nvml", "nvml", call = name);
+    let _inside = span.enter();
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
+}
+
+#[cold]
+fn failed(name: &'static str, error: Error) -> nvmlReturn_t {
+    match error {
+        // A monitor asks again every second.
+        Error::NotSupported(what) => say_once(name, what),
+        _ => tracing::info!(target: "cudaway::nvml", "{name}: {error}"),
+    }
+    error.code()
+}
+
+/// The answer of a name that has no body.
+#[cold]
+pub fn missing(name: &'static str) -> nvmlReturn_t {
+    entry(name, || {
+        Err(Error::NotSupported("there is no such thing on CUDAway's devices, or it has no body yet"))
+    })
+}
+
+fn say_once(name: &'static str, what: &'static str) {
+    static SAID: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let mut said = SAID.lock();
+    if !said.contains(&name) {
+        said.push(name);
+        drop(said);
+        tracing::warn!(target: "cudaway::nvml", "{name} is not supported: {what}");
+    }
+}
+
+fn start() {
+    static START: Once = Once::new();
+    START.call_once(|| {
+        config::logging::init();
+        // The default hook writes to stderr, which is the program's. This library has its own copy of std, so the
+        // hook is ours alone.
+        std::panic::set_hook(Box::new(|panic| {
+            tracing::error!(target: "cudaway::nvml", "internal error: {panic}");
+        }));
+    });
+}

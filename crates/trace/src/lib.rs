@@ -1,0 +1,190 @@
+//! `CUDAWAY_TRACE=PREFIX`: every call of a program, as a line of JSON in `PREFIX.PID`, written when the call returns.
+//! `cudaway trace` sets it, reads the lines and makes sense of them.
+//!
+//! Off, it costs a call one relaxed load. The generated exports wrap each body in [`call!`].
+
+mod arguments;
+mod line;
+mod out;
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+pub use arguments::Arguments;
+use line::Line;
+pub use out::nanoseconds;
+
+/// What a call gives its caller, as a number.
+pub trait Answer {
+    fn code(&self) -> i64;
+}
+
+impl Answer for cuda_abi::CUresult {
+    fn code(&self) -> i64 {
+        i64::from(self.0)
+    }
+}
+
+impl Answer for cuda_abi::runtime::cudaError_t {
+    fn code(&self) -> i64 {
+        i64::from(self.0)
+    }
+}
+
+const UNKNOWN: u8 = 0;
+const OFF: u8 = 1;
+const ON: u8 = 2;
+static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+/// Whether calls are written down; the environment is read at the first call.
+#[inline]
+pub fn is_on() -> bool {
+    match STATE.load(Ordering::Relaxed) {
+        OFF => false,
+        state => state == ON || begin(),
+    }
+}
+
+#[cold]
+fn begin() -> bool {
+    let wanted = config::get().trace.is_some();
+    STATE.store(if wanted { ON } else { OFF }, Ordering::Relaxed);
+    wanted
+}
+
+/// Runs a body, the call of this name, and writes it down when asked to: `call!("cuX", (value a, out b), body)`. The
+/// parameters are looked at before for what goes in, and once the call has succeeded for what came out.
+///
+/// The body stands in both branches, so that nothing is kept in memory for the other one while nobody listens.
+#[macro_export]
+macro_rules! call {
+    ($name:literal, ($($shown:tt)*), $body:expr) => {
+        if $crate::is_on() { $crate::status($name, &$crate::shown!($($shown)*), || $body) } else { $body }
+    };
+}
+
+/// As [`call`], of a call that answers with something else than a status.
+#[macro_export]
+macro_rules! call_value {
+    ($name:literal, ($($shown:tt)*), $body:expr) => {
+        if $crate::is_on() { $crate::value($name, &$crate::shown!($($shown)*), || $body) } else { $body }
+    };
+}
+
+/// [`call`] when somebody listens.
+#[cold]
+pub fn status<R: Answer>(
+    name: &'static str,
+    arguments: &dyn Fn(&mut Arguments),
+    body: impl FnOnce() -> R,
+) -> R {
+    written(name, arguments, body, |answer| Some(answer.code()))
+}
+
+/// [`call_value`] when somebody listens.
+#[cold]
+pub fn value<R>(name: &'static str, arguments: &dyn Fn(&mut Arguments), body: impl FnOnce() -> R) -> R {
+    written(name, arguments, body, |_| None)
+}
+
+fn written<R>(
+    name: &'static str,
+    arguments: &dyn Fn(&mut Arguments),
+    body: impl FnOnce() -> R,
+    code: impl Fn(&R) -> Option<i64>,
+) -> R {
+    let mut given = Arguments::before();
+    arguments(&mut given);
+    let start = out::nanoseconds();
+    let answer = body();
+    let nanoseconds = out::nanoseconds().saturating_sub(start);
+    let code = code(&answer);
+    let mut got = Arguments::after();
+    if code == Some(0) {
+        arguments(&mut got);
+    }
+    out::write(&Line { name, start, nanoseconds, code, given: given.text(), got: got.text() }.json());
+    answer
+}
+
+/// A kernel has run on the CPU device until now, and for so long.
+pub fn kernel(name: &str, plain: &str, took: Duration) {
+    let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    kernel_at(name, plain, out::nanoseconds().saturating_sub(nanoseconds), nanoseconds);
+}
+
+/// A kernel ran from then on, and for so long.
+pub fn kernel_at(name: &str, plain: &str, start: u64, nanoseconds: u64) {
+    out::write(&line::kernel(name, plain, start, nanoseconds));
+}
+
+/// The closure that shows a call's parameters: `value` as they are, `text` as C strings, `out` what the call wrote there.
+#[macro_export]
+macro_rules! shown {
+    ($($kind:ident $name:ident),* $(,)?) => {
+        move |_shown: &mut $crate::Arguments| {
+            $($crate::shown!(@ _shown $kind $name);)*
+        }
+    };
+    (@ $shown:ident value $name:ident) => {
+        $shown.value(stringify!($name), &$name)
+    };
+    // SAFETY: CUDA's contract makes it NULL or a C string.
+    (@ $shown:ident text $name:ident) => {
+        unsafe { $shown.c_text(stringify!($name), $name) }
+    };
+    // SAFETY: NULL, or the call that has succeeded wrote a value there.
+    (@ $shown:ident out $name:ident) => {
+        unsafe { $shown.out(stringify!($name), $name) }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_goes_in_is_shown_before_and_what_comes_out_after() {
+        let mut bytes = 7usize;
+        let place: *mut usize = &mut bytes;
+        let name = c"a \"kernel\"".as_ptr();
+        let arguments = shown!(out place, value bytes, text name);
+        let mut before = Arguments::before();
+        arguments(&mut before);
+        let mut after = Arguments::after();
+        arguments(&mut after);
+        let line = Line {
+            name: "cuX",
+            start: 5,
+            nanoseconds: 9,
+            code: Some(0),
+            given: before.text(),
+            got: after.text(),
+        };
+        let line: serde_json::Value = serde_json::from_str(&line.json()).unwrap();
+        assert_eq!(line["call"], "cuX");
+        assert_eq!(
+            (line["start"].as_u64(), line["ns"].as_u64(), line["result"].as_i64()),
+            (Some(5), Some(9), Some(0))
+        );
+        assert_eq!(line["in"]["bytes"], "7");
+        assert_eq!(line["in"]["name"], "a \"kernel\"");
+        assert_eq!(line["in"]["place"], format!("{place:?}"));
+        assert_eq!(line["out"]["place"], "7");
+    }
+
+    #[derive(Clone, Copy)]
+    struct Unshowable;
+    impl core::fmt::Debug for Unshowable {
+        fn fmt(&self, _: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+            panic!("asked")
+        }
+    }
+
+    #[test]
+    fn nothing_is_asked_when_nobody_listens() {
+        let parameter = Unshowable;
+        let answer = call!("cuX", (value parameter), cuda_abi::CUresult::CUDA_SUCCESS);
+        assert_eq!(answer.code(), 0);
+    }
+}

@@ -1,0 +1,196 @@
+//! Stand-ins for NVIDIA's libraries as trampolines: every export is a slot, filled at the first call of any name from
+//! the chosen backends, in layers (libblastrampoline's pattern). A shell (`libcublas.so.12`, …) is generated names, slots
+//! and jumps; a bound call costs one indirect jump.
+//!
+//! The rule: libc only, no constructor, and no call crashes when nothing can be opened. Whoever has a name first, has it:
+//! libraries given to [`Library::forward`], the newest first, then the paths in the library's variable, then ours.
+
+#![no_std]
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+/// What a function answers with when no backend has its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The library's status for what is not supported.
+    Status,
+    /// A pointer, a number or nothing: 0 says "none".
+    Zero,
+}
+
+pub type Slot = AtomicPtr<c_void>;
+
+/// One shell.
+pub struct Library {
+    pub slots: &'static [Slot],
+    pub names: &'static [(&'static CStr, Answer)],
+    /// Our own backend, which lies beside the shell.
+    pub implementation: &'static CStr,
+    /// The environment variable that lists backends; entries with a slash are paths.
+    pub variable: &'static CStr,
+    /// Answers with the library's status for what is not supported.
+    pub not_supported: extern "C" fn() -> usize,
+    pub layers: Layers,
+}
+
+/// At most as many libraries as anyone layers by hand.
+const LAYERS: usize = 16;
+
+/// Libraries that [`Library::forward`] got, by their handles.
+pub struct Layers {
+    handles: [AtomicPtr<c_void>; LAYERS],
+    n: AtomicUsize,
+}
+
+impl Layers {
+    #[expect(clippy::new_without_default, reason = "a constant of statics")]
+    pub const fn new() -> Layers {
+        Layers { handles: [const { AtomicPtr::new(core::ptr::null_mut()) }; LAYERS], n: AtomicUsize::new(0) }
+    }
+
+    fn newest_first(&self) -> impl Iterator<Item = *mut c_void> {
+        let n = self.n.load(Ordering::Acquire).min(LAYERS);
+        self.handles[..n].iter().rev().map(|handle| handle.load(Ordering::Acquire))
+    }
+}
+
+extern "C" fn zero() -> usize {
+    0
+}
+
+impl Library {
+    /// Stores an address in every slot. Threads that come at the same time store the same ones.
+    pub fn fill(&self) {
+        let errno = Errno::saved();
+        self.fill_from_variable();
+        for layer in self.layers.newest_first() {
+            self.bind(layer, false);
+        }
+        drop(errno);
+    }
+
+    /// Puts the library at `path` in front, for the names that it has; `clear` takes back what was put there before.
+    /// Gives the number of names that are its own now; 0 when it cannot be opened or has none of them.
+    ///
+    /// # Safety
+    /// `path` is NULL or a C string.
+    pub unsafe fn forward(&self, path: *const c_char, clear: bool) -> c_int {
+        let errno = Errno::saved();
+        // SAFETY: the caller's promise; what a user names is opened as the loader would.
+        let library = if path.is_null() { core::ptr::null_mut() } else { unsafe { open(path) } };
+        if clear {
+            self.layers.n.store(0, Ordering::Release);
+        }
+        self.fill();
+        if library.is_null() {
+            return 0;
+        }
+        let taken = self.bind(library, true);
+        let at = self.layers.n.load(Ordering::Acquire);
+        if taken > 0 && at < LAYERS {
+            self.layers.handles[at].store(library, Ordering::Release);
+            self.layers.n.store(at + 1, Ordering::Release);
+        }
+        drop(errno);
+        taken
+    }
+
+    /// Our own backend behind the variable's paths.
+    fn fill_from_variable(&self) {
+        let mut path = [0 as c_char; beside::PATH_BYTES];
+        let found = beside::join(self.slots.as_ptr().cast(), self.implementation, &mut path);
+        // SAFETY: `path` ends in a zero. The caller is a program's call, never a constructor of ours, so dlopen is allowed.
+        let own = if found.is_some() { unsafe { open(path.as_ptr()) } } else { core::ptr::null_mut() };
+        for (slot, (name, answer)) in self.slots.iter().zip(self.names) {
+            let address = self.look_up(own, name).unwrap_or(match answer {
+                Answer::Status => self.not_supported as *mut c_void,
+                Answer::Zero => zero as *mut c_void,
+            });
+            slot.store(address, Ordering::Release);
+        }
+        // The list's first entry is the outermost.
+        // SAFETY: a literal; the environment is as safe to read as for any other reader.
+        let list = unsafe { libc::getenv(self.variable.as_ptr()) };
+        if list.is_null() {
+            return;
+        }
+        // SAFETY: getenv gives C strings.
+        for entry in unsafe { CStr::from_ptr(list) }.to_bytes().rsplit(|&byte| byte == b',') {
+            let entry = entry.trim_ascii();
+            if !entry.contains(&b'/') || entry.len() >= path.len() {
+                continue;
+            }
+            for (to, &from) in path.iter_mut().zip(entry) {
+                *to = from.cast_signed();
+            }
+            path[entry.len()] = 0;
+            // SAFETY: as above.
+            self.bind(unsafe { open(path.as_ptr()) }, false);
+        }
+    }
+
+    /// Gives a backend the slots whose names it has; counts them when asked.
+    fn bind(&self, backend: *mut c_void, counts: bool) -> c_int {
+        let mut taken = 0;
+        for (slot, (name, _)) in self.slots.iter().zip(self.names) {
+            let Some(address) = self.look_up(backend, name) else { continue };
+            slot.store(address, Ordering::Release);
+            taken += c_int::from(counts);
+        }
+        taken
+    }
+
+    /// The backend's own function of that name: never one of this shell's, which a backend that is linked against the
+    /// shell would find.
+    fn look_up(&self, backend: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+        if backend.is_null() {
+            return None;
+        }
+        // SAFETY: a live handle and a C string.
+        let address = unsafe { libc::dlsym(backend, name.as_ptr()) };
+        (!address.is_null() && object_of(address) != object_of(self.slots.as_ptr().cast())).then_some(address)
+    }
+
+    /// The file that a name's calls go to; NULL for none.
+    pub fn backend_of(&self, name: &CStr) -> *const c_char {
+        let slot = self.names.iter().position(|(known, _)| *known == name);
+        let address = slot.map_or(core::ptr::null_mut(), |slot| self.slots[slot].load(Ordering::Acquire));
+        object_of(address).map_or(core::ptr::null(), |(_, path)| path)
+    }
+}
+
+/// # Safety
+/// A C string.
+unsafe fn open(path: *const c_char) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    unsafe { libc::dlopen(path, libc::RTLD_NOW | libc::RTLD_LOCAL) }
+}
+
+/// Where the object that holds `address` is mapped, and its file.
+fn object_of(address: *const c_void) -> Option<(*mut c_void, *const c_char)> {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `info` is written where the answer is not 0.
+    unsafe {
+        let found = libc::dladdr(address, info.as_mut_ptr()) != 0;
+        found.then(|| (info.assume_init().dli_fbase, info.assume_init().dli_fname))
+    }
+}
+
+/// The caller's `errno` comes back: a lookup is no business of the interrupted call's.
+struct Errno(c_int);
+
+impl Errno {
+    fn saved() -> Errno {
+        // SAFETY: errno's address is the thread's own and always valid.
+        Errno(unsafe { *libc::__errno_location() })
+    }
+}
+
+impl Drop for Errno {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { *libc::__errno_location() = self.0 };
+    }
+}

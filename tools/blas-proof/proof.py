@@ -1,0 +1,126 @@
+"""cuBLAS against NumPy, through the C ABI: every routine, type, option, layout, batch, pointer mode and integer width.
+
+usage: proof.py SIGNATURES LIBCUBLAS LIBCUDART [--only WORD] [--found FILE]
+"""
+
+import argparse
+import json
+from collections import Counter, defaultdict
+
+import lapack
+from call import Prepared, Wrong
+from cases import cases
+from library import DEVICE, HOST, NOT_SUPPORTED, Library
+from names import TYPES, parse
+from routines import ROUTINES
+from without import reason
+
+
+class Family:
+    def __init__(self):
+        self.calls, self.names, self.wrong = 0, set(), []
+        self.refused = {}
+
+    def called(self, name, status):
+        """Notes a call; whether there is a result to look at."""
+        self.names.add(name)
+        if status == NOT_SUPPORTED:
+            self.refused[name] = []
+            return False
+        self.calls += 1
+        if status != 0:
+            self.wrong.append(f"{name}: status {status}")
+        return status == 0
+
+
+def prove(library, name, parameters, family):
+    for types in TYPES.get(name.c.removesuffix("_64"), [{}]):
+        for case in cases(ROUTINES[name.routine], name, parameters):
+            prepared = Prepared(name, parameters, types, case)
+            if not _prove_case(library, prepared, family):
+                break
+
+
+def _prove_case(library, prepared, family):
+    """False once the library does not have the routine in these types."""
+    name, expected, seen = prepared.name, None, None
+    for mode in (HOST, DEVICE):
+        if mode == DEVICE and not prepared.has_scalars:
+            continue
+        status, after = prepared.call(library, mode)
+        if status == NOT_SUPPORTED:
+            family.refused.setdefault(name.c, []).append(describe(prepared.types))
+            return False
+        family.calls += 1
+        try:
+            if status != 0:
+                raise Wrong(f"status {status}")
+            if seen is None:
+                prepared.verify(after, prepared.expected())
+                seen = after
+            elif seen.tobytes() != after.tobytes():
+                prepared.verify(after, prepared.expected())
+        except Wrong as wrong:
+            family.wrong.append(f"{name.c} {describe(prepared.types)}({prepared.case}) mode={mode}: {wrong}")
+    return True
+
+
+def describe(types):
+    return " ".join(f"{key}={getattr(value, 'name', value)}" for key, value in types.items())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for argument in ("signatures", "cublas", "cudart"):
+        parser.add_argument(argument)
+    parser.add_argument("--only", default="", help="names that contain this")
+    parser.add_argument("--found", help="a file for what was shown of each name, as JSON")
+    arguments = parser.parse_args()
+    with open(arguments.signatures) as file:
+        signatures = json.load(file)
+    library = Library(arguments.cublas, arguments.cudart, signatures)
+    families, unknown, without = defaultdict(Family), [], Counter()
+    for c, signature in sorted(signatures.items()):
+        if not c.startswith("cublas") or c.startswith("cublasLt") or arguments.only not in c or not library.has(c):
+            continue
+        if why := reason(c, signature):
+            without[why] += 1
+            continue
+        name = parse(c)
+        if name is None:
+            unknown.append(c)
+            continue
+        family = families[name.family]
+        family.names.add(c)
+        prove(library, name, signature["params"], family)
+    lapack.prove(library, families, arguments.only)
+    for why, count in without.items():
+        print(f"not in the table of routines: {count} names ({why})")
+    report(families, unknown, arguments.found)
+
+
+def report(families, unknown, found):
+    for c in unknown:
+        print(f"FAILED {c}: there is no reference for it")
+    for title, family in sorted(families.items()):
+        verdict = "FAILED" if family.wrong else "ok"
+        print(f"{verdict} {title}: {len(family.names)} names, {family.calls} calls, {len(family.wrong)} wrong")
+        by_name = Counter()
+        for line in family.wrong:
+            by_name[line.split()[0]] += 1
+            if by_name[line.split()[0]] <= 2:
+                print(f"    {line}")
+        for c, types in sorted(family.refused.items()):
+            print(f"    not supported: {c}" + (f" in {len(types)} combinations of types, such as {types[0]}" if any(types) else ""))
+    if found:
+        shown = {c: title for title, family in families.items() if not family.wrong for c in family.names - family.refused.keys()}
+        with open(found, "w") as file:
+            json.dump(dict(sorted(shown.items())), file, indent=0)
+            file.write("\n")
+    if unknown or any(family.wrong for family in families.values()):
+        raise SystemExit(1)
+    print("PASSED")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+//! How objects are compiled and linked: for the tests of this checkout, or to be shipped.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::note;
+use crate::dist::sysroot::Sysroot;
+use crate::setup::root;
+
+pub struct Recipe {
+    is_optimised: bool,
+    shipped: Option<Shipped>,
+}
+
+/// What makes objects run on older systems, and the same bytes come out wherever they are built.
+pub struct Shipped {
+    pub target_dir: PathBuf,
+    /// Paths of this machine, and what stands for them in the objects.
+    pub remapped: Vec<(PathBuf, &'static str)>,
+    pub epoch_s: u64,
+    /// The oldest glibc that an object may need, by its file name.
+    pub sysroot_of: Box<dyn Fn(&str) -> Sysroot>,
+}
+
+impl Recipe {
+    /// Objects that are tried on this machine.
+    pub fn of_tests(is_debug: bool) -> Recipe {
+        Recipe { is_optimised: !is_debug, shipped: None }
+    }
+
+    pub fn shipped(shipped: Shipped) -> Recipe {
+        Recipe { is_optimised: true, shipped: Some(shipped) }
+    }
+
+    /// `cargo rustc` in the checkout, up to the package.
+    pub fn cargo_rustc(&self) -> Command {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(root()).args(["rustc", "--quiet"]);
+        if self.is_optimised {
+            command.arg("--release");
+        }
+        let Some(shipped) = &self.shipped else { return command };
+        let remaps = |flag: &str| {
+            let flags = shipped.remapped.iter().map(|(from, to)| format!("{flag}={}={to}", from.display()));
+            flags.collect::<Vec<_>>()
+        };
+        // The separator of CARGO_ENCODED_RUSTFLAGS, so that paths may have spaces.
+        command.env("CARGO_ENCODED_RUSTFLAGS", remaps("--remap-path-prefix").join("\x1f"));
+        let c_flags = remaps("-ffile-prefix-map").join(" ");
+        command.env("CFLAGS", &c_flags).env("CXXFLAGS", &c_flags);
+        command.env("CARGO_TARGET_DIR", &shipped.target_dir).env("CARGO_INCREMENTAL", "0");
+        command.env("SOURCE_DATE_EPOCH", shipped.epoch_s.to_string());
+        command
+    }
+
+    /// rustc's arguments about the linking of one object or program, beyond its own.
+    pub fn link_arguments(&self, name: &str) -> Result<Vec<String>> {
+        let mut arguments = vec![format!("link-arg={}", in_tree(&note::object(self.shipped.is_some())?))];
+        if let Some(shipped) = &self.shipped {
+            let sysroot = (shipped.sysroot_of)(name);
+            arguments.push(format!("linker={}", in_tree(&sysroot.linker()?)));
+            arguments.push(format!("link-arg={}", in_tree(&sysroot.newer_glibc()?)));
+        }
+        Ok(arguments)
+    }
+}
+
+/// A file of the checkout, for rustc, which runs in it. Its arguments are part of the names in the object, where a checkout
+/// elsewhere must not show.
+pub fn in_tree(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}

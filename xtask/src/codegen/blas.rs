@@ -1,0 +1,330 @@
+//! cuBLAS and cuBLASLt: the shells `libcublas.so.N` and `libcublasLt.so.N`, and the exports behind them.
+//!
+//! A body stands under its C name in crates/blas/src/api, as everywhere, or under its routine's name for all types:
+//! `gemv` serves `cublasSgemv_v2`, `cublasZgemv_v2_64` and the others. Such a body takes integers as `i64` and, for
+//! routines of a handle, `&Handle`; which type it is for follows from the pointers that it gets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result, ensure};
+use syn::Item;
+
+use super::bodies::Bodies;
+use super::facts::{self, Signature, Signatures};
+use super::hip_blas::OnHip;
+use super::shells::{self, HEAD, PROMISE};
+use crate::setup::root;
+
+/// (library in data's file names, in crates' folders, SONAME's stem)
+const LIBRARIES: [(&str, &str, &str); 2] = [("cublas", "v", "libcublas"), ("cublaslt", "ltv", "libcublasLt")];
+const MAJORS: [&str; 3] = ["11", "12", "13"];
+
+/// A body for all types of a routine.
+pub struct Routine {
+    /// Below the crate: `api::level2::gemv`.
+    path: String,
+    has_handle: bool,
+    n_params: usize,
+}
+
+pub type Routines = BTreeMap<String, Routine>;
+
+/// The public functions of crates/blas/src/api that do not stand under a C name.
+pub fn routines() -> Result<Routines> {
+    let mut routines = Routines::new();
+    for entry in std::fs::read_dir(root().join("crates/blas/src/api"))? {
+        let path = entry?.path();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let file = syn::parse_file(&std::fs::read_to_string(&path)?)
+            .with_context(|| format!("{} is not Rust yet", path.display()))?;
+        for item in file.items {
+            let Item::Fn(function) = item else { continue };
+            let name = function.sig.ident.to_string();
+            if !matches!(function.vis, syn::Visibility::Public(_)) || name.starts_with("cublas") {
+                continue;
+            }
+            let inputs = &function.sig.inputs;
+            let has_handle = inputs.first().is_some_and(
+                |input| matches!(input, syn::FnArg::Typed(typed) if matches!(&*typed.ty, syn::Type::Reference(_))),
+            );
+            let routine =
+                Routine { path: format!("api::{stem}::{name}"), has_handle, n_params: inputs.len() };
+            ensure!(routines.insert(name.clone(), routine).is_none(), "two bodies for the routine {name}");
+        }
+    }
+    Ok(routines)
+}
+
+/// `gemmStridedBatched` → `gemm_strided_batched`
+fn snake(name: &str) -> String {
+    let mut text = String::new();
+    for (index, c) in name.char_indices() {
+        if c.is_ascii_uppercase() && index > 0 {
+            text.push('_');
+        }
+        text.push(c.to_ascii_lowercase());
+    }
+    text
+}
+
+/// The routine that a C name is for some type: `cublasSgemv_v2_64` is `gemv`, `cublasIsamax_v2` is `amax`,
+/// `cublasHSHgemvBatched` is `gemv_batched`. The type's letters are at most three.
+fn routine_of<'r>(name: &str, routines: &'r Routines) -> Option<&'r Routine> {
+    let name = name.strip_prefix("cublas")?;
+    let name = name.strip_suffix("_64").unwrap_or(name);
+    let name = name.strip_suffix("_v2").unwrap_or(name);
+    (0..=3).filter(|&letters| name.is_char_boundary(letters)).find_map(|letters| {
+        let (letters, routine) = name.split_at_checked(letters)?;
+        let is_type = letters.chars().all(|c| "SDCZHTIscdz".contains(c));
+        // Without letters the C name's own capital begins the word.
+        let is_word = letters.is_empty() || routine.starts_with(|c: char| c.is_ascii_lowercase());
+        (is_type && is_word).then(|| routines.get(&snake(routine)))?
+    })
+}
+
+/// Bodies that no export calls.
+pub fn unused(bodies: &Bodies, routines: &Routines, signatures: &Signatures) -> Vec<String> {
+    let served: BTreeSet<&str> = signatures
+        .keys()
+        .filter_map(|name| routine_of(name, routines))
+        .map(|routine| routine.path.as_str())
+        .collect();
+    let unused = routines.values().filter(|routine| !served.contains(routine.path.as_str()));
+    let without_export = bodies.keys().filter(|name| !signatures.contains_key(*name));
+    unused.map(|routine| routine.path.clone()).chain(without_export.cloned()).collect()
+}
+
+/// Where the body of a name stands, below the crate, and whether it only ever refuses.
+pub fn place<'b>(
+    name: &str,
+    signatures: &Signatures,
+    bodies: &'b Bodies,
+    routines: &'b Routines,
+) -> Option<(&'b str, bool)> {
+    let own = bodies.get(name).map(|body| (body.path.as_str(), body.refuses));
+    own.or_else(|| Some((&routine_fits(name, signatures.get(name)?, routines)?.path, false)))
+}
+
+/// The later API's function of a name of the first, which has no handle: its name and signature.
+fn first_api<'s>(
+    name: &str,
+    signature: &Signature,
+    signatures: &'s Signatures,
+) -> Option<(String, &'s Signature)> {
+    let later = format!("{name}_v2");
+    let is_first = signature.params.first().is_none_or(|param| param.ty != "cublasHandle_t");
+    let found = signatures.get(&later).filter(|_| is_first)?;
+    Some((later, found))
+}
+
+/// The later function's call with the process's handle: letters become enums, values are passed by their addresses, and
+/// what the function gives back is the later one's last parameter.
+fn first_api_call(
+    name: &str,
+    signature: &Signature,
+    (later, later_signature): &(String, &Signature),
+) -> Result<String> {
+    let mut arguments = vec!["handle".to_owned()];
+    for (param, later) in signature.params.iter().zip(&later_signature.params[1..]) {
+        let name = &param.name;
+        arguments.push(match (param.ty.as_str(), later.ty.as_str()) {
+            ("c_char", "cublasOperation_t") => format!("legacy::operation({name})"),
+            ("c_char", "cublasFillMode_t") => format!("legacy::fill_mode({name})"),
+            ("c_char", "cublasDiagType_t") => format!("legacy::diagonal({name})"),
+            ("c_char", "cublasSideMode_t") => format!("legacy::side({name})"),
+            (own, later) if own == later => name.clone(),
+            // Rust takes a `*mut` for a `*const`.
+            (own, later) if own.strip_prefix("*mut ").is_some_and(|of| later == format!("*const {of}")) => {
+                name.clone()
+            }
+            (own, later) if later == format!("*const {own}") => format!("&raw const {name}"),
+            // A value that the later function also writes.
+            (own, later) if later == format!("*mut {own}") => format!("&mut {{ {name} }}"),
+            (own, later) => anyhow::bail!("{name} of the first API is {own}, of the later {later}"),
+        });
+    }
+    let has_result = signature.returns != "()";
+    if has_result {
+        arguments.push("result".to_owned());
+    } else if signature.params.len() + 3 == later_signature.params.len() {
+        // trmm in place: C is B.
+        let [.., b, ldb] = &signature.params[..] else { anyhow::bail!("{name} has no B") };
+        arguments.extend([b.name.clone(), ldb.name.clone()]);
+    }
+    ensure!(arguments.len() == later_signature.params.len(), "{name} and {later} do not fit");
+    let call = format!("unsafe {{ {later}({}) }}", arguments.join(", "));
+    Ok(if has_result {
+        format!("legacy::value(|handle, result| {call})")
+    } else {
+        format!("legacy::call(|handle| {call})")
+    })
+}
+
+/// The routine, unless the name is one of the first API, whose functions have no handle.
+fn routine_fits<'r>(name: &str, signature: &Signature, routines: &'r Routines) -> Option<&'r Routine> {
+    let takes_handle = signature.params.first().is_some_and(|param| param.ty == "cublasHandle_t");
+    routine_of(name, routines)
+        .filter(|routine| routine.has_handle == takes_handle && signature.returns == "cublasStatus_t")
+}
+
+/// Every name of the three majors.
+pub fn names() -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for (library, ..) in LIBRARIES {
+        for major in MAJORS {
+            names.extend(facts::blas_names(library, major)?);
+        }
+    }
+    Ok(names)
+}
+
+/// `crates/libcublas/src/generated/exports.rs`
+pub fn exports(
+    signatures: &Signatures,
+    bodies: &Bodies,
+    routines: &Routines,
+    on_hip: &OnHip,
+) -> Result<String> {
+    let unknown = Signature { params: Vec::new(), returns: "cublasStatus_t".to_owned() };
+    let names = names()?;
+    let mut text = format!(
+        "//! The {} exports of libcudaway_blas.so. {HEAD} from tools/data/blas\n\
+         //! and crates/blas/src/api; do not edit.\n\n{PROMISE}\n\
+         use core::ffi::*;\n\nuse blas::*;\nuse cuda_abi::out::{{OptOut, Out, borrow}};\n",
+        names.len()
+    );
+    for name in &names {
+        let signature = signatures.get(name).unwrap_or(&unknown);
+        let body = bodies.get(name);
+        let routine = routine_fits(name, signature, routines).filter(|_| body.is_none());
+        let on_hip = on_hip.path(name);
+        ensure!(
+            body.is_none() || on_hip.is_none(),
+            "{name} is handed on to hipBLAS: write its body as a routine (for all types, without the prefix), which is then the CPU's"
+        );
+        let of_first_api = first_api(name, signature, signatures).filter(|_| body.is_none());
+        let (statement, is_used) = if let Some(later) = of_first_api {
+            (first_api_call(name, signature, &later)?, true)
+        } else if routine.is_some() || on_hip.is_some() {
+            (routine_call(name, signature, routine, on_hip)?, true)
+        } else {
+            let body = body.map(|body| (body, false));
+            (shells::statement("::blas", "cublasStatus_t", name, signature, body)?, body.is_some())
+        };
+        text += &shells::exported(name, signature, is_used, &statement);
+    }
+    Ok(text)
+}
+
+/// A call of the routine, or of hipBLAS's where the handle is an AMD GPU's.
+fn routine_call(
+    name: &str,
+    signature: &Signature,
+    routine: Option<&Routine>,
+    on_hip: Option<String>,
+) -> Result<String> {
+    let call = match routine {
+        Some(routine) => cpu_call(name, signature, routine)?,
+        None => "Err(Error::NotSupported(\"it has no body yet\"))".to_owned(),
+    };
+    let shown = signature.params.iter().map(|param| format!("value {}", param.name)).collect::<Vec<_>>();
+    let shown = shown.join(", ");
+    let entry = if routine.is_none_or(|routine| routine.has_handle) {
+        let names: Vec<_> = signature.params[1..].iter().map(|param| param.name.as_str()).collect();
+        let hip_call = match on_hip {
+            Some(path) => format!(
+                "hip.call(handle, |hip| unsafe {{ ::blas::hip::{path}({}) }})",
+                [&["hip"], &names[..]].concat().join(", ")
+            ),
+            None => "hip.lacks()".to_owned(),
+        };
+        format!(
+            "::blas::on_handle(\"{name}\", {}, |handle| match handle.hip() {{\n            None => {call},\n            Some(hip) => {hip_call},\n        }})",
+            signature.params[0].name,
+        )
+    } else {
+        format!("::blas::entry(\"{name}\", || {call})")
+    };
+    Ok(format!("::trace::call!(\"{name}\", ({shown}), {{\n        {entry}\n    }})"))
+}
+
+fn cpu_call(name: &str, signature: &Signature, routine: &Routine) -> Result<String> {
+    ensure!(
+        routine.n_params == signature.params.len(),
+        "{} takes {} parameters, {name} has {}",
+        routine.path,
+        routine.n_params,
+        signature.params.len()
+    );
+    let arguments = signature.params.iter().enumerate().map(|(index, param)| match param.ty.as_str() {
+        "cublasHandle_t" if index == 0 => "handle".to_owned(),
+        "c_int" => format!("i64::from({})", param.name),
+        _ => param.name.clone(),
+    });
+    Ok(format!("::blas::{}({})", routine.path, arguments.collect::<Vec<_>>().join(", ")))
+}
+
+/// The names and the node of the shell with this file name.
+pub fn shell(object: &str) -> Result<Option<(Vec<String>, String)>> {
+    for (library, _, stem) in LIBRARIES {
+        for major in MAJORS {
+            if object == format!("{stem}.so.{major}") {
+                return Ok(Some((facts::blas_names(library, major)?, object.to_owned())));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Every file of the shells: (path, text).
+pub fn shells(signatures: &Signatures) -> Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for (library, folder, stem) in LIBRARIES {
+        for major in MAJORS {
+            let node = format!("{stem}.so.{major}");
+            let names = facts::blas_names(library, major)?;
+            let list = format!("tools/data/blas/{library}_exports_{major}.txt");
+            files.push((
+                format!("crates/libcublas/forward/{folder}{major}/src/generated/names.rs"),
+                names_file(&list, &format!("{library}_{major}"), &node, &names, signatures)?,
+            ));
+            files.push((
+                format!("cmake/exports/{stem}.{major}.version"),
+                shells::node_script(&node, &list, names.len()),
+            ));
+        }
+    }
+    Ok(files)
+}
+
+/// The names of a shell over the crate `trampoline`: its slots, names and jumps; `key` is the shell's own.
+pub fn names_file(
+    list: &str,
+    key: &str,
+    node: &str,
+    names: &[String],
+    signatures: &Signatures,
+) -> Result<String> {
+    let count = names.len();
+    let mut text = format!(
+        "//! The {count} names of {node}: a slot and a jump for each. {HEAD}\n\
+         //! from {list}; do not edit.\n\
+         //!\n\
+         //! A slot holds `resolve_slots` until `crate::fill` (`extern \"C\" fn()`) has stored an address in every slot.\n\n\
+         use core::ffi::{{CStr, c_void}};\n\nuse trampoline::{{Answer, Slot}};\n\n\
+         unsafe extern \"C\" {{\n    #[link_name = \"cudaway_forward_resolve_{key}\"]\n    fn resolve_slots();\n}}\n\n\
+         pub static SLOTS: [Slot; {count}] =\n    [const {{ Slot::new(resolve_slots as *mut c_void) }}; {count}];\n\n\
+         pub static NAMES: [(&CStr, Answer); {count}] = [\n"
+    );
+    for name in names {
+        let returns = signatures.get(name).map_or("cublasStatus_t", |signature| signature.returns.as_str());
+        let answer = if returns == "cublasStatus_t" { "Status" } else { "Zero" };
+        writeln!(text, "    (c\"{name}\", Answer::{answer}),")?;
+    }
+    text.push_str("];\n");
+    Ok(text + &shells::jumps(key, node, names)?)
+}

@@ -1,0 +1,86 @@
+//! The archives: the same bytes from two folders, and a smoke test on Debians that are older and newer than this one.
+//! Needs root, the network and 3 GB; asked for with `--only dist`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use testkit::Run;
+
+use super::debian::bootstrapped;
+use super::report::{Outcome, Report};
+use crate::{dist, setup};
+
+const DEBIANS: [(&str, &str); 3] = [("bullseye", "11"), ("bookworm", "12"), ("trixie", "13")];
+
+pub fn run(report: &mut Report) {
+    let archives = match dist::make() {
+        Ok(archives) => archives,
+        Err(error) => return report.note("cargo xtask dist", Err(error)),
+    };
+    report.note("cargo xtask dist", Ok(()));
+    report.note("another folder gives the same archives", same_elsewhere(&archives));
+    for (suite, version) in DEBIANS {
+        let name = format!("the archive's smoke test passes on a bare Debian {version}");
+        report.note(&name, passes_on(suite, &archives));
+    }
+}
+
+fn same_elsewhere(archives: &[PathBuf]) -> Outcome {
+    let mut status = Command::new("git");
+    status.args(["status", "--porcelain", "--untracked-files=no"]).current_dir(setup::root());
+    let status = status.output();
+    if status.is_ok_and(|status| !status.stdout.is_empty()) {
+        return Outcome::Skipped("the tree has changes that are not committed".to_owned());
+    }
+    build_elsewhere(archives).into()
+}
+
+fn build_elsewhere(archives: &[PathBuf]) -> Result<()> {
+    let folder = setup::root().join("target/dist/elsewhere");
+    let _ = fs::remove_dir_all(&folder);
+    setup::run(Command::new("git").args(["clone", "--quiet"]).arg(setup::root()).arg(&folder))?;
+    let mut again = Command::new("cargo");
+    again.args(["run", "--quiet", "--package", "xtask", "--", "dist"]).current_dir(&folder);
+    setup::run(again.env_remove("CARGO_TARGET_DIR").env("CARGO_TARGET_DIR", folder.join("target")))?;
+    for archive in archives {
+        let name = archive.file_name().context("an archive has a name")?;
+        let same = fs::read(archive)? == fs::read(folder.join("target/dist").join(name))?;
+        ensure!(same, "{} differs; diffoscope tells where", archive.display());
+    }
+    fs::remove_dir_all(&folder)?;
+    Ok(())
+}
+
+fn passes_on(suite: &str, archives: &[PathBuf]) -> Result<()> {
+    let root = bootstrapped(suite, &format!("plain-{suite}"), |_| Ok(()))?;
+    for archive in archives {
+        unpack(archive, &root)?;
+        // A private mount namespace: programs find their own path in /proc.
+        let script =
+            "mount -t proc proc \"$1/proc\" && exec chroot \"$1\" /opt/cudaway/examples/smoke_test.sh";
+        let ended = Run::new("unshare")
+            .arg("--mount")
+            .arg("sh")
+            .arg("-c")
+            .arg(script)
+            .arg("smoke")
+            .arg(&root)
+            .env("CUDAWAY_DEVICE", "cpu")
+            .run()?;
+        ensure!(ended.passed(), "{}: {}", archive.display(), ended.describe());
+    }
+    Ok(())
+}
+
+/// To /opt/cudaway below `root`.
+fn unpack(archive: &Path, root: &Path) -> Result<()> {
+    let at = root.join("opt/cudaway");
+    let _ = fs::remove_dir_all(&at);
+    fs::create_dir_all(&at)?;
+    let mut tar = Command::new("tar");
+    setup::run(
+        tar.args(["--extract", "--strip-components=1", "--file"]).arg(archive).arg("--directory").arg(at),
+    )
+}

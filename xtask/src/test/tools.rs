@@ -1,0 +1,93 @@
+//! `cudaway`'s tools as users start them; `doctor` has a file of its own.
+
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use testkit::{Installed, Run};
+
+use super::examples::{self, Form};
+use super::report::Report;
+use crate::setup;
+use crate::toolchain::Release;
+
+pub fn run(installed: &Installed, report: &mut Report) {
+    report.note("cudaway trace tells calls, copies and kernels of a program", trace(installed));
+    for release in ["12_0", "12_9", "13_0", "13_5"] {
+        let name = format!("libnvJitLink links PTX for programs built with {}", release.replace('_', "."));
+        report.note(&name, nvjitlink(installed, release));
+    }
+    super::doctor::run(installed, report);
+    super::nvml::run(installed, report);
+}
+
+/// As installed: `bin` beside `lib`.
+pub fn cudaway(installed: &Installed) -> Run {
+    Run::new(installed.lib().with_file_name("bin").join("cudaway"))
+}
+
+/// A C program that is linked with the names of one release.
+fn nvjitlink(installed: &Installed, release: &str) -> Result<()> {
+    let dir = testkit::temporary()?;
+    let program = dir.path().join("link");
+    let major = release.split('_').next().unwrap_or_default();
+    let library = |name: &str| installed.lib().join(name);
+    setup::run(
+        Command::new("cc")
+            .args(["-Wall", "-Wextra", "-Werror"])
+            .arg(format!("-DRELEASE={release}"))
+            .arg(setup::root().join("examples/nvjitlink/link.c"))
+            .arg(library(&format!("libnvJitLink.so.{major}")))
+            .arg(library("libcuda.so.1"))
+            .arg("-o")
+            .arg(&program),
+    )?;
+    let ended = installed.found(&program).run()?;
+    ensure!(ended.passed(), "{}", ended.describe());
+    Ok(())
+}
+
+fn trace(installed: &Installed) -> Result<()> {
+    let program = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add", installed)?;
+    let dir = testkit::temporary()?;
+    let file = dir.path().join("trace.json");
+    let ended = cudaway(installed)
+        .arg("trace")
+        .arg("--calls")
+        .arg("--output")
+        .arg(&file)
+        .arg("--")
+        .arg(&program)
+        .run()?;
+    ensure!(ended.passed(), "{}", ended.describe());
+    let says = |text: &str| ended.stderr.contains(text);
+    // The program has 1048589 floats in each of its arrays: two go there, one comes back.
+    for wanted in [
+        "cudaMemcpy(dst=",
+        "count=4194356, kind=cudaMemcpyKind(1)) = 0",
+        "<_Z10vector_addPKfS0_Pfi>",
+        "copies: to the device 8388712 bytes in 2, to the host 4194356 bytes in 1",
+        "\nvector_add(float const*, float const*, float*, int)      1 ",
+    ] {
+        ensure!(says(wanted), "there is no `{wanted}` in\n{}", ended.describe());
+    }
+    let trace: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&file)?).context("the trace file")?;
+    let events = trace["traceEvents"].as_array().context("no events")?;
+    let n = |name: &str| events.iter().filter(|event| event["name"] == name && event["ph"] == "X").count();
+    ensure!(
+        n("cudaMemcpy") == 3 && n("cuLaunchKernel") == 1,
+        "{} copies, {} launches",
+        n("cudaMemcpy"),
+        n("cuLaunchKernel")
+    );
+    ensure!(n("vector_add(float const*, float const*, float*, int)") == 1, "no kernel on the device's track");
+
+    // Nothing is written where nobody asked, and a program without CUDA is said to have none.
+    let ended = cudaway(installed).arg("trace").arg("--").arg("/bin/true").run()?;
+    ensure!(
+        ended.status.success() && ended.stderr == "cudaway: no CUDA call reached us\n",
+        "{}",
+        ended.describe()
+    );
+    Ok(())
+}
