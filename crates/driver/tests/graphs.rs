@@ -489,6 +489,39 @@ fn memory_nodes_hand_out_one_address_for_good() {
 }
 
 #[test]
+fn memory_of_graphs_ends_with_its_context() {
+    let mut scene = scene();
+    let reserved = || graph_bytes(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+    let used = || graph_bytes(CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
+    let before = (used(), reserved());
+    let by_hand = made(|g| graph::cuGraphCreate(g, 0));
+    let (_, address) = allocated(by_hand);
+    let exec = instantiate(by_hand);
+    launch(exec, &scene);
+    assert_eq!((used(), reserved()), (before.0 + 64, before.1 + 64));
+    context::cuCtxDestroy_v2(scene.context).unwrap();
+    assert_eq!((used(), reserved()), before);
+    // The graph, which has no context, lives on; its memory does not.
+    scene.context = made(|c| context::cuCtxCreate_v2(c, 0, 0));
+    let stream = made(|s| stream::cuStreamCreate(s, 1));
+    assert!(matches!(graph_exec::cuGraphLaunch(exec, stream), Err(Error::ContextIsDestroyed)));
+    assert!(memory::cuMemFree_v2(address).is_err());
+    // Memory that comes to lie at the same address is not the graph's.
+    let others: Vec<CUdeviceptr> = (0..100)
+        .map(|_| {
+            let mut other = 0;
+            memory::cuMemAlloc_v2((&mut other).into(), 64).unwrap();
+            other
+        })
+        .collect();
+    graph_exec::cuGraphExecDestroy(exec).unwrap();
+    graph::cuGraphDestroy(by_hand).unwrap();
+    for other in others {
+        memory::cuMemFree_v2(other).unwrap();
+    }
+}
+
+#[test]
 fn memory_may_outlive_the_graph_that_allocated_it() {
     let scene = scene();
     let by_hand = made(|g| graph::cuGraphCreate(g, 0));

@@ -252,6 +252,7 @@ impl Context {
         array::destroy_all(id);
         library::forget_context(id);
         module::unload_all(id);
+        graph::allocation::forget_context(id);
         memory::free_all(id);
         self.limits.lock().clear();
     }

@@ -17,7 +17,7 @@ use crate::object::memory::{self, Allocation, Kind, device_pointer};
 use crate::object::{Context, Device};
 use crate::{Error, Result};
 
-/// Every block by its address. Lock order: this before a block's own state.
+/// Every block of a living context by its address. Lock order: this before a block's own state.
 static BLOCKS: Mutex<BTreeMap<u64, Weak<Block>>> = Mutex::new(BTreeMap::new());
 /// How many there are; 0 nearly always, which is all that freeing other memory looks at.
 static N_BLOCKS: AtomicUsize = AtomicUsize::new(0);
@@ -29,12 +29,16 @@ pub struct Block {
     pub address: CUdeviceptr,
     pub len_bytes: usize,
     context: &'static Context,
+    /// Which life of the context the memory is of.
+    context_id: u64,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     is_out: bool,
+    /// Its context ended and took the memory with it: the address may be another allocation's by now.
+    has_ended: bool,
     /// The id of the graph that made it.
     owner: u32,
     freed_by: Freed,
@@ -81,7 +85,7 @@ impl Block {
         let address = device_pointer(at);
         memory::enter(Allocation::new(address, len_bytes, Kind::Graph, context));
         let state = Mutex::new(State { owner, ..State::default() });
-        let block = Arc::new(Block { address, len_bytes, context, state });
+        let block = Arc::new(Block { address, len_bytes, context, context_id: context.id(), state });
         BLOCKS.lock().insert(address, Arc::downgrade(&block));
         N_BLOCKS.fetch_add(1, Ordering::Relaxed);
         usage(block.device(), |usage| usage.reserved.add(len_bytes as u64));
@@ -115,6 +119,9 @@ impl Block {
     /// A launch hands the block out. CUDA: what the last launch handed out must have been freed.
     pub fn hand_out(self: &Arc<Self>) -> Result {
         let mut state = self.state.lock();
+        if state.has_ended {
+            return Err(Error::ContextIsDestroyed);
+        }
         if core::mem::replace(&mut state.is_out, true) {
             return Err(Error::InvalidValue("hGraphExec: memory of the last launch was not freed"));
         }
@@ -147,6 +154,12 @@ impl Block {
         self.take_back()
     }
 
+    /// The counts after a block left [`BLOCKS`].
+    fn is_no_more(&self) {
+        N_BLOCKS.fetch_sub(1, Ordering::Relaxed);
+        usage(self.device(), |usage| usage.reserved.current -= self.len_bytes as u64);
+    }
+
     pub fn describe(&self) -> CUDA_MEM_ALLOC_NODE_PARAMS_v2 {
         let location = CUmemLocation {
             type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
@@ -165,13 +178,30 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
+        if self.state.get_mut().has_ended {
+            return;
+        }
         BLOCKS.lock().remove(&self.address);
-        N_BLOCKS.fetch_sub(1, Ordering::Relaxed);
-        usage(self.device(), |usage| usage.reserved.current -= self.len_bytes as u64);
-        // A context that ended took its memory with it.
+        self.is_no_more();
         if let Some(range) = memory::take(self.address, |range| range.kind == Kind::Graph) {
             let _ = self.context.bind().and_then(|()| memory::release(&range));
         }
+    }
+}
+
+/// A context ends and takes the memory of its blocks with it, whoever still holds them.
+pub fn forget_context(context_id: u64) {
+    if N_BLOCKS.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    // A block is never dropped with the lock held.
+    let blocks: Vec<Arc<Block>> = BLOCKS.lock().values().filter_map(Weak::upgrade).collect();
+    for block in blocks.iter().filter(|block| block.context_id == context_id) {
+        BLOCKS.lock().remove(&block.address);
+        // Handed out or not: the memory goes.
+        let _ = block.take_back();
+        block.state.lock().has_ended = true;
+        block.is_no_more();
     }
 }
 
