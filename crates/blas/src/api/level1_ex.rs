@@ -11,34 +11,33 @@ use crate::{Error, Result, cublasPointerMode_t, cudaDataType, require};
 
 const NO_SUCH_TYPES: Error = Error::NotSupported("this combination of types");
 
-/// Does what follows with vectors of type `$X`, computed in `$S`, as the two data types say.
+/// Does what follows with vectors of type `X`, computed in `S`, as the two data types say. A body names what it uses of them.
 macro_rules! in_types {
-    ($data:expr, $execution:expr, |$X:ident, $S:ident| $body:block) => {
+    ($data:expr, $execution:expr, |$($name:ident),+| $body:block) => {
         match ($data, $execution) {
-            (cudaDataType::CUDA_R_16F, cudaDataType::CUDA_R_32F) => {
-                in_types!(@ $X = f16, $S = f32, $body)
-            }
-            (cudaDataType::CUDA_R_16BF, cudaDataType::CUDA_R_32F) => {
-                in_types!(@ $X = bf16, $S = f32, $body)
-            }
-            (cudaDataType::CUDA_R_32F, cudaDataType::CUDA_R_32F) => {
-                in_types!(@ $X = f32, $S = f32, $body)
-            }
-            (cudaDataType::CUDA_R_64F, cudaDataType::CUDA_R_64F) => {
-                in_types!(@ $X = f64, $S = f64, $body)
-            }
+            (cudaDataType::CUDA_R_16F, cudaDataType::CUDA_R_32F) => in_types!(@ ($($name)+) $($name)+, f16, f32, $body),
+            (cudaDataType::CUDA_R_16BF, cudaDataType::CUDA_R_32F) => in_types!(@ ($($name)+) $($name)+, bf16, f32, $body),
+            (cudaDataType::CUDA_R_32F, cudaDataType::CUDA_R_32F) => in_types!(@ ($($name)+) $($name)+, f32, f32, $body),
+            (cudaDataType::CUDA_R_64F, cudaDataType::CUDA_R_64F) => in_types!(@ ($($name)+) $($name)+, f64, f64, $body),
             (cudaDataType::CUDA_C_32F, cudaDataType::CUDA_C_32F) => {
-                in_types!(@ $X = Complex<f32>, $S = Complex<f32>, $body)
+                in_types!(@ ($($name)+) $($name)+, Complex<f32>, Complex<f32>, $body)
             }
             (cudaDataType::CUDA_C_64F, cudaDataType::CUDA_C_64F) => {
-                in_types!(@ $X = Complex<f64>, $S = Complex<f64>, $body)
+                in_types!(@ ($($name)+) $($name)+, Complex<f64>, Complex<f64>, $body)
             }
             _ => Err(NO_SUCH_TYPES),
         }
     };
-    (@ $X:ident = $data:ty, $S:ident = $computed:ty, $body:block) => {{
+    (@ (X S) $X:ident $S:ident, $data:ty, $computed:ty, $body:block) => {{
         type $X = $data;
-        #[allow(dead_code, reason = "not every routine computes")]
+        type $S = $computed;
+        $body
+    }};
+    (@ (X) $X:ident, $data:ty, $computed:ty, $body:block) => {{
+        type $X = $data;
+        $body
+    }};
+    (@ (S) $S:ident, $data:ty, $computed:ty, $body:block) => {{
         type $S = $computed;
         $body
     }};
@@ -328,7 +327,7 @@ pub fn copy_ex(
     incy: i64,
 ) -> Result {
     same(xType, yType)?;
-    in_types!(xType, computed(xType), |X, S| {
+    in_types!(xType, computed(xType), |X| {
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
         // SAFETY: as in `axpy_ex`.
         handle.enqueue(move || unsafe { level1::copy(n, x, incx, y, incy) })
@@ -346,7 +345,7 @@ pub fn swap_ex(
     incy: i64,
 ) -> Result {
     same(xType, yType)?;
-    in_types!(xType, computed(xType), |X, S| {
+    in_types!(xType, computed(xType), |X| {
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
         // SAFETY: as in `axpy_ex`.
         handle.enqueue(move || unsafe { level1::swap(n, x, incx, y, incy) })
@@ -389,7 +388,7 @@ pub fn rotg_ex(
     executiontype: cudaDataType,
 ) -> Result {
     require([a, b, c, s].iter().all(|at| !at.is_null()), "a scalar is NULL")?;
-    in_types!(abType, executiontype, |X, S| {
+    in_types!(abType, executiontype, |S| {
         let (reader, writer, writer_of_s) = (S::reader(abType)?, S::writer(abType)?, S::writer(csType)?);
         let writer_of_c = <S as Scalar>::Real::writer(real_of(csType))?;
         now_or_in_order(handle, move || {

@@ -5,7 +5,7 @@ use core::ffi::{CStr, c_char, c_int};
 use cuda_abi::out::Out;
 
 use crate::handle::{self, Handle};
-use crate::{CUBLAS_VER_BUILD, CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH, CUBLAS_VERSION};
+use crate::{CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH, CUBLAS_VERSION};
 use crate::{Error, stream};
 use crate::{Result, cublasHandle_t, cublasStatus_t, libraryPropertyType};
 
@@ -40,7 +40,6 @@ pub fn cublasGetProperty(property: libraryPropertyType, value: Out<'_, c_int>) -
 
 /// The version of cudart that cuBLAS was built with; what NVIDIA's answers in its 13.x releases.
 pub fn cublasGetCudartVersion() -> usize {
-    _ = CUBLAS_VER_BUILD;
     13000
 }
 
