@@ -121,6 +121,11 @@ fn first_api<'s>(
     Some((later, found))
 }
 
+/// The later API's name of a routine of the first, which has no body of its own.
+pub fn later(name: &str, signatures: &Signatures) -> Option<String> {
+    first_api(name, signatures.get(name)?, signatures).map(|(later, _)| later)
+}
+
 /// The later function's call with the process's handle: letters become enums, values are passed by their addresses, and
 /// what the function gives back is the later one's last parameter.
 fn first_api_call(

@@ -25,6 +25,9 @@ says which release has it, and in which form): that is not supported there.
 
 ";
 
+/// What only NVIDIA's own libraries call.
+const WITHOUT_HEADER: &str = "exported, in no header of NVIDIA's";
+
 /// How far one device is with a name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Row {
@@ -48,9 +51,15 @@ pub fn markdown(
         let first = signatures.get(&name).and_then(|signature| signature.params.first());
         let takes = |handle: &str| first.is_some_and(|param| param.ty == handle);
         let takes_handle = takes("cublasHandle_t");
-        let body = blas::place(&name, signatures, bodies, routines);
+        // A routine of the first API is the later one's with the process's handle.
+        let later = blas::later(&name, signatures).filter(|_| !bodies.contains_key(&name));
+        let shown_by = later.as_ref().unwrap_or(&name);
+        let body = blas::place(shown_by, signatures, bodies, routines);
+        let has_header = signatures.contains_key(&name);
         let (chapter, routine) = match body {
+            Some(_) if later.is_some() => ("first".to_owned(), String::new()),
             Some((path, _)) => split(path),
+            None if !has_header => (WITHOUT_HEADER.to_owned(), String::new()),
             None if is_lt => ("cuBLASLt".to_owned(), "without a body".to_owned()),
             None if takes_handle => ("without a body on the CPU".to_owned(), String::new()),
             None => ("other APIs".to_owned(), "without a body".to_owned()),
@@ -60,7 +69,7 @@ pub fn markdown(
             Some((_, true)) => "refuses",
             None => "no",
         };
-        let hip = match on_hip.way(&name) {
+        let hip = match on_hip.way(shown_by) {
             Way::Functions(functions) => format!("`{}`", functions.join("`, `")),
             Way::ByHand => "by hand".to_owned(),
             Way::Lacks(reason) => format!("no: {reason}"),
@@ -73,6 +82,7 @@ pub fn markdown(
             Way::Ours | Way::Elsewhere => "no".to_owned(),
         };
         let group = match (is_lt, takes_handle) {
+            _ if !has_header => WITHOUT_HEADER,
             (true, _) => "cuBLASLt",
             (false, true) => "cuBLAS, functions of a handle",
             (false, false) => "cuBLAS, other functions (first API, cuBLASXt, copies)",
@@ -82,7 +92,7 @@ pub fn markdown(
         count[1] += usize::from(cpu == "yes");
         count[2] += usize::from(!hip.starts_with("no"));
         // Which function it is differs by type: the row says one of each.
-        let shown = if matches!(on_hip.way(&name), Way::Functions(_)) { "yes".to_owned() } else { hip };
+        let shown = if matches!(on_hip.way(shown_by), Way::Functions(_)) { "yes".to_owned() } else { hip };
         rows.entry(Row { chapter, routine, cpu, hip: shown }).or_default().push(name);
     }
     let mut text = HEAD.to_owned();
