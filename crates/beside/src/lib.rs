@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), no_std)]
 
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr::NonNull;
 
 /// `dlfcn.h`: dladdr1 also gives the object's link map.
 const RTLD_DL_LINKMAP: c_int = 2;
@@ -24,6 +25,36 @@ pub fn join(address: *const c_void, file: &CStr, path: &mut [c_char; PATH_BYTES]
         *to = from.cast_signed();
     }
     Some(())
+}
+
+/// The library `name`: the one already in the process, else the one beside the object that holds `address`, else the one the
+/// loader finds. It stays open. `failed` hears of each path that exists and does not open, with the loader's reason.
+pub fn open(
+    address: *const c_void,
+    name: &CStr,
+    mut failed: impl FnMut(&CStr, &CStr),
+) -> Option<NonNull<c_void>> {
+    let mut load = |path: *const c_char, flags: c_int| {
+        // SAFETY: a string; the libraries asked for have constructors that do not depend on who opens them.
+        let handle = unsafe { libc::dlopen(path, libc::RTLD_NOW | libc::RTLD_LOCAL | flags) };
+        if handle.is_null() && flags == 0 {
+            // SAFETY: the reason is this thread's, of the call just made, and a string or NULL; `path` is a string.
+            unsafe {
+                let reason = libc::dlerror();
+                failed(CStr::from_ptr(path), if reason.is_null() { c"" } else { CStr::from_ptr(reason) });
+            }
+        }
+        NonNull::new(handle)
+    };
+    if let Some(here) = load(name.as_ptr(), libc::RTLD_NOLOAD) {
+        return Some(here);
+    }
+    let mut path = [0; PATH_BYTES];
+    let is_beside = join(address, name, &mut path).is_some()
+        // SAFETY: `join` ends it with a zero.
+        && unsafe { libc::access(path.as_ptr(), libc::F_OK) } == 0;
+    let beside = if is_beside { load(path.as_ptr(), 0) } else { None };
+    beside.or_else(|| load(name.as_ptr(), 0))
 }
 
 /// The directory that the loader noted for a library.
@@ -104,6 +135,21 @@ mod tests {
         let path = unsafe { CStr::from_ptr(path.as_ptr()) }.to_str().unwrap();
         let own = std::env::current_exe().unwrap();
         assert_eq!(std::path::Path::new(path).parent(), own.parent());
+    }
+
+    #[test]
+    fn a_library_of_the_process_is_opened_again_and_what_is_nowhere_is_told_of() {
+        let own = join as *const c_void;
+        let mut told = Vec::new();
+        assert!(open(own, c"libc.so.6", |path, _| told.push(path.to_owned())).is_some());
+        assert!(told.is_empty());
+        assert_eq!(
+            open(own, c"libnowhere.so.7", |path, reason| told.extend([path.to_owned(), reason.to_owned()])),
+            None
+        );
+        assert_eq!(told[0].as_c_str(), c"libnowhere.so.7");
+        assert!(told[1].to_str().unwrap().contains("No such file"), "{told:?}");
+        assert_eq!(told.len(), 2);
     }
 
     #[test]

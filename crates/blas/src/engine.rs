@@ -1,14 +1,18 @@
 //! Which engine a device's handles get.
 
 use config::BlasChoice;
+use cuda_abi::CUstream;
 
 use crate::handle::Engine;
+use crate::hip::call::hip_stream;
 use crate::{Error, Result};
 
 impl Engine {
     /// `CUDAWAY_BLAS`, or what the calling thread's device is: memory of the CPU device is the CPU's, and of no other.
     pub fn of_current_device() -> Result<Engine> {
-        let is_cpu = crate::driver::is_cpu_device()?;
+        crate::driver::context(None)?;
+        // NULL is the default stream of the current device.
+        let is_cpu = hip_stream(CUstream::default(), false)?.is_cpu != 0;
         // A path adds a library to the choice and leaves out nothing.
         let engines: Vec<_> =
             config::get().blas.iter().filter(|choice| !matches!(choice, BlasChoice::Path(_))).collect();

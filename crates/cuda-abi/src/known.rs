@@ -1,8 +1,8 @@
-//! What our driver tells our NVML of a device; no type of CUDA's.
+//! What our driver tells our other libraries; no types of CUDA's.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int, c_void};
 
-/// A device as `cudaway_devices` describes it. `libcuda.so.1` and `libnvidia-ml.so.1` come from one build; the caller says the
+/// A device as `cudaway_devices` describes it to NVML. `libcuda.so.1` and `libnvidia-ml.so.1` come from one build; the caller says the
 /// size that it knows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,5 +35,22 @@ impl Default for CudawayDevice {
             compute_mode: 0,
             is_cpu: 0,
         }
+    }
+}
+
+/// Where a stream's work goes, in the provider's terms: what `cudaway_hip_stream` tells cuBLAS.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct CudawayHipStream {
+    pub stream: *mut c_void,
+    /// The provider's own number of the device.
+    pub device: c_int,
+    /// 1: the CPU device, which has the streams of HIP but none of ROCm's libraries.
+    pub is_cpu: c_int,
+}
+
+impl Default for CudawayHipStream {
+    fn default() -> CudawayHipStream {
+        CudawayHipStream { stream: core::ptr::null_mut(), device: 0, is_cpu: 0 }
     }
 }

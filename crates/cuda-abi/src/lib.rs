@@ -18,5 +18,5 @@ pub mod runtime;
 mod special;
 
 pub use driver::*;
-pub use known::CudawayDevice;
+pub use known::{CudawayDevice, CudawayHipStream};
 pub use special::*;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use cuda_abi::*;
 use driver::Error;
-use driver::api::cudaway::{CudawayHipStream, hip_stream};
+use driver::api::cudaway::hip_stream;
 use driver::api::{capture, context, stream};
 
 fn created<T>(make: impl FnOnce(cuda_abi::out::Out<'_, *mut T>) -> driver::Result) -> *mut T {

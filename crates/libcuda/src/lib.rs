@@ -4,8 +4,8 @@
 use core::ffi::{c_char, c_int, c_void};
 
 use cuda_abi::out::Out;
-use cuda_abi::{CUresult, CUstream, CudawayDevice};
-use driver::api::cudaway::{CudawayConfig, CudawayHipStream, config_now, devices, forward, hip_stream};
+use cuda_abi::{CUresult, CUstream, CudawayDevice, CudawayHipStream};
+use driver::api::cudaway::{CudawayConfig, config_now, devices, forward, hip_stream};
 
 mod generated {
     //! Made by `cargo xtask codegen`.

@@ -1,13 +1,10 @@
 //! Who the devices are, asked of `libcuda.so.1` so that no two interfaces can differ. The calls used need no context.
 
-use core::ffi::{CStr, c_char, c_int};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use core::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use cuda_abi::{CUresult, CudawayDevice};
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use libloading::os::unix::Library;
 
 use crate::{Error, Result};
 
@@ -40,8 +37,6 @@ struct Driver {
     cudaway_devices: unsafe extern "C" fn(usize, *mut CudawayDevice, c_int, *mut c_int) -> CUresult,
 }
 
-const NAME: &CStr = c"libcuda.so.1";
-
 impl Driver {
     fn get() -> Result<&'static Driver> {
         static DRIVER: OnceLock<Option<Driver>> = OnceLock::new();
@@ -60,31 +55,18 @@ impl Driver {
     }
 }
 
-/// The driver that is in the process, else the one beside us, else the loader's; it stays open.
+/// The process's driver; it stays open.
 fn library() -> Option<&'static Library> {
     static LIBRARY: OnceLock<Option<Library>> = OnceLock::new();
     LIBRARY.get_or_init(open_library).as_ref()
 }
 
 fn open_library() -> Option<Library> {
-    let open = |path: &OsStr, flags: c_int| {
-        // SAFETY: a CUDA driver's constructors do not depend on who opens it.
-        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | flags) };
-        library
-            .inspect_err(|error| tracing::debug!(target: "cudaway::nvml", "{}: {error}", path.display()))
-            .ok()
-    };
-    let name = OsStr::from_bytes(NAME.to_bytes());
-    open(name, libc::RTLD_NOLOAD).or_else(|| open(beside_us(NAME)?.as_os_str(), 0)).or_else(|| open(name, 0))
-}
-
-/// The file of that name in the directory this library was loaded from.
-fn beside_us(file: &CStr) -> Option<PathBuf> {
-    let mut path = [0; beside::PATH_BYTES];
-    beside::join(beside_us as *const core::ffi::c_void, file, &mut path)?;
-    // SAFETY: `join` ends it with a zero.
-    let path = unsafe { CStr::from_ptr(path.as_ptr()) };
-    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes()))).filter(|path| path.exists())
+    let failed =
+        |path: &CStr, reason: &CStr| tracing::debug!(target: "cudaway::nvml", "{path:?}: {reason:?}");
+    let handle = beside::open(library as *const c_void, c"libcuda.so.1", failed)?;
+    // SAFETY: the loader's handle, which nobody else closes.
+    Some(unsafe { Library::from_raw(handle.as_ptr()) })
 }
 
 /// 1000 × major + 10 × minor.

@@ -2,14 +2,11 @@
 //! The rule: nothing here is private to our own driver. A function the driver lacks is not supported; the others still work.
 
 use core::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_ulonglong, c_void};
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use cuda_abi::*;
-use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+use libloading::os::unix::Library;
 use once_cell::sync::OnceCell;
 
 use crate::error::check;
@@ -455,28 +452,12 @@ pub fn get() -> Result<&'static Driver> {
     })
 }
 
-/// `libcuda.so.1`: the one already in the process, else the one beside this library, else the one the loader finds.
+/// The process's `libcuda.so.1`.
 fn library() -> Result<Library> {
-    const NAME: &CStr = c"libcuda.so.1";
-    let name = OsStr::from_bytes(NAME.to_bytes());
-    let open = |path: &OsStr, flags: c_int| {
-        // SAFETY: a CUDA driver's constructors do not depend on who opens it.
-        unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL | flags) }
-            .inspect_err(|error| tracing::debug!(target: "cudaway::runtime", "{}: {error}", path.display()))
-    };
-    if let Ok(library) = open(name, libc::RTLD_NOLOAD) {
-        return Ok(library);
-    }
-    beside_us(NAME)
-        .and_then(|path| open(path.as_os_str(), 0).ok())
-        .map_or_else(|| open(name, 0).map_err(|_| Error::NoDriver("libcuda.so.1 cannot be opened")), Ok)
-}
-
-/// The file of that name in the directory this library was loaded from.
-fn beside_us(file: &CStr) -> Option<PathBuf> {
-    let mut path = [0; beside::PATH_BYTES];
-    beside::join(beside_us as *const c_void, file, &mut path)?;
-    // SAFETY: `join` ends it with a zero.
-    let path = unsafe { CStr::from_ptr(path.as_ptr()) };
-    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes()))).filter(|path| path.exists())
+    let failed =
+        |path: &CStr, reason: &CStr| tracing::debug!(target: "cudaway::runtime", "{path:?}: {reason:?}");
+    let handle = beside::open(library as *const c_void, c"libcuda.so.1", failed);
+    let handle = handle.ok_or(Error::NoDriver("libcuda.so.1 cannot be opened"))?;
+    // SAFETY: the loader's handle, which nobody else closes.
+    Ok(unsafe { Library::from_raw(handle.as_ptr()) })
 }

@@ -3,7 +3,7 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use cuda_abi::{CUresult, CUstream};
+use cuda_abi::{CUresult, CUstream, CudawayHipStream};
 
 use super::convert::*;
 use super::library::{Entry, Library, Release};
@@ -11,22 +11,13 @@ use crate::driver::{check as check_driver, driver};
 use crate::handle::Handle;
 use crate::{Error, Result, cublasAtomicsMode_t, cublasPointerMode_t};
 
-/// What libcuda.so.1's `cudaway_hip_stream` writes (crates/driver/src/api/cudaway.rs).
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct HipStream {
-    pub stream: *mut c_void,
-    pub device: c_int,
-    pub is_cpu: c_int,
-}
-
 /// The HIP stream behind a CUDA stream, with this thread bound to its device. `enqueues`: work of HIP's follows.
 #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "a stream is a number that the driver looks up")]
-pub fn hip_stream(stream: CUstream, enqueues: bool) -> Result<HipStream> {
+pub fn hip_stream(stream: CUstream, enqueues: bool) -> Result<CudawayHipStream> {
     let Some(ask) = driver()?.cudaway_hip_stream else {
         return Err(Error::NoDevice("libcuda.so.1 is not CUDAway's, and hipBLAS works on HIP's streams"));
     };
-    let mut answer = HipStream { stream: core::ptr::null_mut(), device: 0, is_cpu: 0 };
+    let mut answer = CudawayHipStream::default();
     // SAFETY: the driver looks at the stream itself; `answer` outlives the call.
     match unsafe { ask(stream, c_int::from(enqueues), &mut answer) } {
         // HIP differs: what its libraries enqueue is in no graph of the driver's.

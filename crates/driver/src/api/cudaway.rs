@@ -1,13 +1,13 @@
 //! CUDAway's own exports: after libblastrampoline's `lbt_forward` and `lbt_get_config`, those that show the choice of
 //! providers and change it before the first `cuInit` that succeeds; and the HIP stream behind a CUDA stream.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::catch_unwind;
 
 use cuda_abi::out::Out;
-use cuda_abi::{CUdevice_attribute, CUstream, CudawayDevice};
+use cuda_abi::{CUdevice_attribute, CUstream, CudawayDevice, CudawayHipStream};
 use hip_sys::Provider;
 use parking_lot::Mutex;
 
@@ -157,17 +157,6 @@ fn known(device: &Device) -> CudawayDevice {
         *to = from.cast_signed();
     }
     known
-}
-
-/// Where a stream's work goes, in the provider's terms.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct CudawayHipStream {
-    pub stream: *mut c_void,
-    /// The provider's own number of the device.
-    pub device: c_int,
-    /// 1: the CPU device, which has the streams of HIP but none of ROCm's libraries.
-    pub is_cpu: c_int,
 }
 
 /// The HIP stream behind `stream`, with this thread bound to its device: what a library of ROCm needs to work in its order.
