@@ -1,7 +1,8 @@
 //! `CUDAWAY_LOG`: silent unless asked. Each shared object installs its own subscriber on its first call.
 
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::sync::{Mutex, Once};
+use std::sync::{Mutex, Once, PoisonError};
 
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
@@ -51,6 +52,25 @@ pub fn init() {
     });
 }
 
+/// What a library of ours does at its first call, once: [`init`], and panics become lines of the log at this target.
+/// The default hook writes to stderr, which is the program's. Each library has its own copy of std, so the hook is ours alone.
+#[macro_export]
+macro_rules! start_logging {
+    ($target:literal) => {{
+        static START: std::sync::Once = std::sync::Once::new();
+        START.call_once(|| {
+            $crate::logging::init();
+            std::panic::set_hook(Box::new(|panic| ::tracing::error!(target: $target, "internal error: {panic}")));
+        });
+    }};
+}
+
+/// Whether this is the first time that this library says so of `call`: programs repeat what does not work.
+pub fn is_news(call: &'static str, what: &'static str) -> bool {
+    static SAID: Mutex<BTreeSet<(&str, &str)>> = Mutex::new(BTreeSet::new());
+    SAID.lock().unwrap_or_else(PoisonError::into_inner).insert((call, what))
+}
+
 /// Silences a thread whose thread-local values are gone. A program may call CUDA from an exit handler or a static
 /// destructor, which run after them, and `tracing` would panic there.
 struct WhileThreadLives;
@@ -96,7 +116,7 @@ fn parse(text: &str) -> Option<Targets> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::{is_news, parse};
     use tracing::Level;
 
     #[test]
@@ -110,6 +130,13 @@ mod tests {
         let filter = parse("warn,cpu=trace").unwrap();
         assert!(filter.would_enable("cudaway::cpu", &Level::TRACE));
         assert!(!filter.would_enable("cudaway::driver", &Level::TRACE));
+    }
+
+    #[test]
+    fn a_call_is_news_once_for_each_reason() {
+        assert!(is_news("cuTest", "here"));
+        assert!(!is_news("cuTest", "here"));
+        assert!(is_news("cuTest", "there"));
     }
 
     #[test]

@@ -4,8 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Once, OnceLock};
 
+use config::logging::is_news;
 use cuda_abi::CUresult;
-use parking_lot::Mutex;
 
 use crate::object::gfx::services;
 use crate::object::stream::with_per_thread_default;
@@ -58,9 +58,8 @@ fn failed(name: &'static str, error: Error) -> CUresult {
     Context::note(error);
     log::note(name, error);
     match error {
-        // What a program needed and did not get: `cudaway trace` lists these.
-        Error::NotSupported(what) => {
-            tracing::warn!(target: "cudaway::driver", "{name}: not supported: {what}")
+        Error::NotSupported(what) if is_news(name, what) => {
+            tracing::warn!(target: "cudaway::driver", "{name} is not supported: {what}")
         }
         _ => tracing::info!(target: "cudaway::driver", "{name}: {error}"),
     }
@@ -70,13 +69,11 @@ fn failed(name: &'static str, error: Error) -> CUresult {
 /// The answer of a name that has no body.
 #[cold]
 pub fn missing(name: &'static str) -> CUresult {
-    static SEEN: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    const WHY: &str = "it has no body yet";
     start();
-    log::note(name, Error::NotSupported("it has no body yet"));
-    let mut seen = SEEN.lock();
-    if !seen.contains(&name) {
-        seen.push(name);
-        tracing::warn!(target: "cudaway::driver", "{name} is not supported");
+    log::note(name, Error::NotSupported(WHY));
+    if is_news(name, WHY) {
+        tracing::warn!(target: "cudaway::driver", "{name} is not supported: {WHY}");
     }
     CUresult::CUDA_ERROR_NOT_SUPPORTED
 }
@@ -85,12 +82,7 @@ pub fn missing(name: &'static str) -> CUresult {
 fn start() {
     static START: Once = Once::new();
     START.call_once(|| {
-        config::logging::init();
-        // The default hook writes to stderr, which is the program's. This library has its own copy of std, so the
-        // hook is ours alone.
-        std::panic::set_hook(Box::new(|panic| {
-            tracing::error!(target: "cudaway::driver", "internal error: {panic}");
-        }));
+        config::start_logging!("cudaway::driver");
         tell_news();
     });
 }

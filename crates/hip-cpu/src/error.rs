@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
 
 use hip_sys::{
     hipError_t, hipErrorInvalidValue, hipErrorNotInitialized, hipErrorNotReady, hipErrorUnknown, hipSuccess,
@@ -21,7 +20,9 @@ pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
     if thread::is_forked() {
         return hipErrorNotInitialized;
     }
-    start();
+    // The unit tests keep the harness's hook.
+    #[cfg(not(test))]
+    config::start_logging!("cudaway::cpu");
     let answer = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return hipSuccess,
         Ok(Err(error)) => error,
@@ -36,20 +37,6 @@ pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
         tracing::debug!(target: "cudaway::cpu", "{name}: {answer}");
     }
     answer
-}
-
-fn start() {
-    static START: Once = Once::new();
-    START.call_once(|| {
-        config::logging::init();
-        // The default hook writes to stderr, which is the program's. This library has its own copy of std, so the
-        // hook is ours alone; the unit tests keep the harness's.
-        if !cfg!(test) {
-            std::panic::set_hook(Box::new(|panic| {
-                tracing::error!(target: "cudaway::cpu", "internal error: {panic}");
-            }));
-        }
-    });
 }
 
 /// The last failure of this thread; `clear` resets it.

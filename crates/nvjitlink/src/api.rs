@@ -4,7 +4,7 @@ use core::ffi::{CStr, c_char, c_uint, c_void};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Once};
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
 
@@ -22,14 +22,7 @@ static LINKS: LazyLock<Mutex<HashMap<usize, Arc<Mutex<Link>>>>> = LazyLock::new(
 const VERSION: (c_uint, c_uint) = (12, 2);
 
 fn entry(release: Release, body: impl FnOnce() -> Result) -> i32 {
-    static START: Once = Once::new();
-    START.call_once(|| {
-        config::logging::init();
-        // The default hook writes to stderr, which is the program's.
-        std::panic::set_hook(Box::new(|panic| {
-            tracing::error!(target: "cudaway::nvjitlink", "internal error: {panic}");
-        }));
-    });
+    config::start_logging!("cudaway::nvjitlink");
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => error.code(release),

@@ -2,9 +2,8 @@
 //! before `nvmlInit`, and what is not supported logs itself once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
 
-use parking_lot::Mutex;
+use config::logging::is_news;
 
 use crate::types::nvmlReturn_t;
 use crate::{Error, Result, session};
@@ -21,7 +20,7 @@ const BEFORE_INIT: [&str; 6] = [
 
 /// Runs one call's body and gives its answer in C's terms.
 pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> nvmlReturn_t {
-    start();
+    config::start_logging!("cudaway::nvml");
     let span = tracing::trace_span!(target: "cudaway::nvml", "nvml", call = name);
     let _inside = span.enter();
     if !BEFORE_INIT.contains(&name) && !session::is_open() {
@@ -39,7 +38,7 @@ pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> nvmlReturn_t 
 
 /// As [`entry`], for a body that gives the C value itself.
 pub fn entry_value<T>(name: &'static str, otherwise: T, body: impl FnOnce() -> T) -> T {
-    start();
+    config::start_logging!("cudaway::nvml");
     let span = tracing::trace_span!(target: "cudaway::nvml", "nvml", call = name);
     let _inside = span.enter();
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
@@ -49,7 +48,10 @@ pub fn entry_value<T>(name: &'static str, otherwise: T, body: impl FnOnce() -> T
 fn failed(name: &'static str, error: Error) -> nvmlReturn_t {
     match error {
         // A monitor asks again every second.
-        Error::NotSupported(what) => say_once(name, what),
+        Error::NotSupported(what) if is_news(name, what) => {
+            tracing::warn!(target: "cudaway::nvml", "{name} is not supported: {what}")
+        }
+        Error::NotSupported(_) => {}
         _ => tracing::info!(target: "cudaway::nvml", "{name}: {error}"),
     }
     error.code()
@@ -61,26 +63,4 @@ pub fn missing(name: &'static str) -> nvmlReturn_t {
     entry(name, || {
         Err(Error::NotSupported("there is no such thing on CUDAway's devices, or it has no body yet"))
     })
-}
-
-fn say_once(name: &'static str, what: &'static str) {
-    static SAID: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
-    let mut said = SAID.lock();
-    if !said.contains(&name) {
-        said.push(name);
-        drop(said);
-        tracing::warn!(target: "cudaway::nvml", "{name} is not supported: {what}");
-    }
-}
-
-fn start() {
-    static START: Once = Once::new();
-    START.call_once(|| {
-        config::logging::init();
-        // The default hook writes to stderr, which is the program's. This library has its own copy of std, so the
-        // hook is ours alone.
-        std::panic::set_hook(Box::new(|panic| {
-            tracing::error!(target: "cudaway::nvml", "internal error: {panic}");
-        }));
-    });
 }

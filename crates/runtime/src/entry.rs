@@ -2,10 +2,9 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
 
+use config::logging::is_news;
 use cuda_abi::runtime::cudaError_t;
-use parking_lot::Mutex;
 
 use crate::last_error::set_last_error;
 use crate::{Error, Result};
@@ -16,7 +15,7 @@ thread_local! {
 
 /// Runs one call's body and gives its answer in C's terms.
 pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
-    start();
+    config::start_logging!("cudaway::runtime");
     let span = tracing::trace_span!(target: "cudaway::runtime", "cuda", call = name);
     let _inside = span.enter();
     let code = match catch_unwind(AssertUnwindSafe(body)) {
@@ -41,7 +40,7 @@ pub fn entry_per_thread(name: &'static str, body: impl FnOnce() -> Result) -> cu
 
 /// A call that answers with something else than a status; `nothing` is the answer when its body breaks.
 pub fn entry_value<T>(name: &'static str, nothing: T, body: impl FnOnce() -> T) -> T {
-    start();
+    config::start_logging!("cudaway::runtime");
     let span = tracing::trace_span!(target: "cudaway::runtime", "cuda", call = name);
     let _inside = span.enter();
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
@@ -53,12 +52,10 @@ pub fn entry_value<T>(name: &'static str, nothing: T, body: impl FnOnce() -> T) 
 /// The answer of a name that has no body.
 #[cold]
 pub fn missing(name: &'static str) -> cudaError_t {
-    static SEEN: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
-    start();
-    let mut seen = SEEN.lock();
-    if !seen.contains(&name) {
-        seen.push(name);
-        tracing::warn!(target: "cudaway::runtime", "{name} is not supported");
+    const WHY: &str = "it has no body yet";
+    config::start_logging!("cudaway::runtime");
+    if is_news(name, WHY) {
+        tracing::warn!(target: "cudaway::runtime", "{name} is not supported: {WHY}");
     }
     set_last_error(cudaError_t::cudaErrorNotSupported);
     cudaError_t::cudaErrorNotSupported
@@ -70,8 +67,8 @@ fn failed(name: &'static str, error: Error) -> cudaError_t {
     match error {
         // An answer, not a failure.
         _ if code == cudaError_t::cudaErrorNotReady => {}
-        Error::NotSupported(what) => {
-            tracing::warn!(target: "cudaway::runtime", "{name}: not supported: {what}")
+        Error::NotSupported(what) if is_news(name, what) => {
+            tracing::warn!(target: "cudaway::runtime", "{name} is not supported: {what}")
         }
         _ => tracing::info!(target: "cudaway::runtime", "{name}: {error}"),
     }
@@ -81,16 +78,4 @@ fn failed(name: &'static str, error: Error) -> cudaError_t {
 /// Whether the call in progress was made by a per-thread spelling.
 pub fn is_per_thread() -> bool {
     PER_THREAD.get()
-}
-
-#[inline]
-fn start() {
-    static START: Once = Once::new();
-    START.call_once(|| {
-        config::logging::init();
-        // The default hook writes to stderr, which is the program's. This library has its own copy of std, so the hook is ours alone.
-        std::panic::set_hook(Box::new(|panic| {
-            tracing::error!(target: "cudaway::runtime", "{panic}");
-        }));
-    });
 }
