@@ -40,6 +40,7 @@ pub fn entry_value<T>(name: &'static str, otherwise: T, body: impl FnOnce() -> T
 
 #[cold]
 fn failed(name: &'static str, error: Error) -> cublasStatus_t {
+    crate::log::failed(name, &error);
     match error {
         Error::NotSupported(what) => say_once(name, what),
         Error::Internal(_) => tracing::error!(target: "cudaway::blas", "{name}: internal error"),

@@ -13,6 +13,7 @@ mod foreign;
 pub mod handle;
 pub mod hip;
 pub mod legacy;
+pub mod log;
 mod lt;
 mod mixed;
 mod product;

@@ -9,18 +9,24 @@ use crate::line;
 const TEXT_BYTES: usize = 200;
 
 pub struct Arguments {
-    /// Members of a JSON object, with commas between them.
+    /// Members of a JSON object, with commas between them, or what people read.
     text: String,
     has_returned: bool,
+    is_plain: bool,
 }
 
 impl Arguments {
     pub(crate) fn before() -> Arguments {
-        Arguments { text: String::new(), has_returned: false }
+        Arguments { text: String::new(), has_returned: false, is_plain: false }
     }
 
     pub(crate) fn after() -> Arguments {
-        Arguments { text: String::new(), has_returned: true }
+        Arguments { has_returned: true, ..Arguments::before() }
+    }
+
+    /// For people, before the call.
+    pub(crate) fn plain() -> Arguments {
+        Arguments { is_plain: true, ..Arguments::before() }
     }
 
     pub(crate) fn text(self) -> String {
@@ -28,6 +34,11 @@ impl Arguments {
     }
 
     fn member(&mut self, name: &str, value: &str) {
+        if self.is_plain {
+            let blank = if self.text.is_empty() { "" } else { " " };
+            _ = write!(self.text, "{blank}{name}={value}");
+            return;
+        }
         if !self.text.is_empty() {
             self.text.push(',');
         }

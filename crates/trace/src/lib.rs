@@ -107,6 +107,13 @@ fn written<R>(
     answer
 }
 
+/// What goes into a call, for people: `name=value`, with blanks between.
+pub fn plain(arguments: &dyn Fn(&mut Arguments)) -> String {
+    let mut given = Arguments::plain();
+    arguments(&mut given);
+    given.text()
+}
+
 /// A kernel has run on the CPU device until now, and for so long.
 pub fn kernel(name: &str, plain: &str, took: Duration) {
     let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
@@ -142,6 +149,12 @@ macro_rules! shown {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_goes_in_is_shown_to_people_without_quotes() {
+        let (n, name) = (3, c"a kernel".as_ptr());
+        assert_eq!(plain(&shown!(value n, text name)), "n=3 name=a kernel");
+    }
 
     #[test]
     fn what_goes_in_is_shown_before_and_what_comes_out_after() {

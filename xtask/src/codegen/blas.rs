@@ -220,6 +220,8 @@ pub fn exports(
             let body = body.map(|body| (body, false));
             (shells::statement("::blas", "cublasStatus_t", name, signature, body)?, body.is_some())
         };
+        // cuBLAS has loggers of its own; ours stand around what `cudaway trace` sees.
+        let statement = statement.replace("::trace::call", "::blas::call");
         text += &shells::exported(name, signature, is_used, &statement);
     }
     Ok(text)

@@ -20,7 +20,7 @@ says which release has it, and in which form): that is not supported there.
 
 | device | by | shown by |
 |---|---|---|
-| CPU | crates/blas-cpu | crates/blas-cpu/tests; `examples/cublas_sgemm.cu` |
+| CPU | crates/blas-cpu | `cargo xtask test --only blas`: tools/blas-proof, through the C names; crates/blas-cpu/tests; `examples/cublas_sgemm.cu` |
 | AMD GPUs | ROCm's hipBLAS and hipBLASLt | crates/blas/src/hip/tests.rs: what reaches libraries with the exports of ROCm 5.2, 5.7, 6.4 and 7.2; `cargo xtask test --only rocm`: streams, modes and captures. Never run on a GPU |
 
 ";

@@ -6,6 +6,7 @@ use cuda_abi::out::Out;
 
 use crate::api::lifecycle;
 use crate::hip::lt as hip;
+use crate::log::{self, Level};
 use crate::lt::descriptor::{Descriptor, Kind, LAYOUT, MATMUL, PREFERENCE, TRANSFORM};
 use crate::lt::handle::LtEngine;
 use crate::lt::{handle, product, transform};
@@ -258,6 +259,30 @@ pub fn cublasLtMatrixTransformDescGetAttribute(
     unsafe { known(transformDesc, &TRANSFORM)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
 }
 
+/// A layout for the log.
+fn shown(layout: Descriptor<'_>) -> String {
+    layout.shown(&[
+        (0, "type"),
+        (1, "order"),
+        (2, "rows"),
+        (3, "cols"),
+        (4, "ld"),
+        (5, "batchCount"),
+        (6, "stride"),
+    ])
+}
+
+fn shown_operation(operation: Descriptor<'_>) -> String {
+    operation.shown(&[
+        (0, "computeType"),
+        (1, "scaleType"),
+        (2, "pointerMode"),
+        (3, "transa"),
+        (4, "transb"),
+        (7, "epilogue"),
+    ])
+}
+
 /// What the program hands a product, as hipBLASLt's side takes it.
 struct OnHip<'d> {
     operation: (Descriptor<'d>, Vec<(u32, &'d [u8])>),
@@ -355,6 +380,11 @@ pub fn cublasLtMatmulAlgoGetHeuristic(
             )?
         }
     };
+    log::tell_lt(Level::Info, "cublasLtMatmulAlgoGetHeuristic", || {
+        let [a, b, c, d] = layouts.map(shown);
+        let operation = shown_operation(operation);
+        format!("returnAlgoCount={found} operationDesc={operation} Adesc={a} Bdesc={b} Cdesc={c} Ddesc={d}")
+    });
     returnAlgoCount.write(found as c_int);
     if found == 0 { Err(Error::NotSupported("there is no algorithm for this product")) } else { Ok(()) }
 }
@@ -476,6 +506,19 @@ pub fn cublasLtMatmul(
     let engine = handle::get(lightHandle)?;
     // SAFETY: cuBLASLt's contract.
     let (operation, layouts) = unsafe { descriptors(computeDesc, [Adesc, Bdesc, Cdesc, Ddesc])? };
+    log::tell_lt(Level::Trace, "cublasLtMatmul", || {
+        let [a, b, c, d] = layouts.map(shown);
+        format!(
+            "A={A:?} Adesc={a} B={B:?} Bdesc={b} C={C:?} Cdesc={c} D={D:?} Ddesc={d} computeDesc={} \
+             workspace={workspace:?} workspaceSizeInBytes={workspaceSizeInBytes} stream={stream:?}",
+            shown_operation(operation)
+        )
+    });
+    if algo.is_none() {
+        log::tell_lt(Level::Hint, "cublasLtMatmul", || {
+            "algo is NULL: each call looks for an algorithm anew; cublasLtMatmulAlgoGetHeuristic finds one for many".to_owned()
+        });
+    }
     match &*engine {
         LtEngine::Cpu => {
             require(algo.is_none_or(|algo| algo.data[0] == IS_CPU), "algo is none of this device's")?;
@@ -511,6 +554,15 @@ pub fn cublasLtMatrixTransform(
         unsafe { (known(transformDesc, &TRANSFORM)?, known(Adesc, &LAYOUT)?, known(Cdesc, &LAYOUT)?) };
     // SAFETY: as above.
     let b = (!Bdesc.is_null()).then(|| unsafe { known(Bdesc, &LAYOUT) }).transpose()?;
+    log::tell_lt(Level::Trace, "cublasLtMatrixTransform", || {
+        let of_b = b.map_or_else(|| "NULL".to_owned(), shown);
+        format!(
+            "A={A:?} Adesc={} B={B:?} Bdesc={of_b} C={C:?} Cdesc={} transformDesc={} stream={stream:?}",
+            shown(a),
+            shown(c),
+            description.shown(&[(0, "scaleType"), (1, "pointerMode"), (2, "transa"), (3, "transb")])
+        )
+    });
     match &*engine {
         LtEngine::Cpu => {
             let work = transform::work(description, [alpha, beta], [(Some(a), A), (b, B)], (c, C))?;

@@ -11,6 +11,7 @@ pub mod level1_ex;
 pub mod level2;
 pub mod level3;
 pub mod lifecycle;
+pub mod logger;
 pub mod lt;
 pub mod mode;
 pub mod vector;

@@ -210,6 +210,12 @@ impl<'k> Descriptor<'k> {
         unsafe { value.as_ptr().copy_to(self.at.add(field.at), field.bytes) };
     }
 
+    /// Some attributes for a log, by these names.
+    pub fn shown(self, names: &[(u32, &str)]) -> String {
+        let shown = names.iter().map(|&(number, name)| format!("{name}={}", self.number(number)));
+        format!("[{}]", shown.collect::<Vec<_>>().join(" "))
+    }
+
     /// What the program has set, for hipBLASLt: numbers and bytes.
     pub fn attributes(&self) -> Vec<(u32, &[u8])> {
         let default = |number: u32| {

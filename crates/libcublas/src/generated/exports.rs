@@ -17,7 +17,7 @@ pub unsafe extern "C" fn cublasAlloc(
     elemSize: c_int,
     devicePtr: *mut *mut c_void,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasAlloc", (value n, value elemSize, out devicePtr), {
+    ::blas::call!("cublasAlloc", (value n, value elemSize, out devicePtr), {
         ::blas::entry("cublasAlloc", || {
             ::blas::api::first::cublasAlloc(n, elemSize, unsafe { Out::new(devicePtr, "devicePtr") }?)
         })
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn cublasAsumEx(
     resultType: cudaDataType,
     executiontype: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasAsumEx", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executiontype), {
+    ::blas::call!("cublasAsumEx", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executiontype), {
         ::blas::on_handle("cublasAsumEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::asum_ex(handle, i64::from(n), x, xType, i64::from(incx), result, resultType, executiontype),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasAsumEx(hip, n, x, xType, incx, result, resultType, executiontype) }),
@@ -54,7 +54,7 @@ pub unsafe extern "C" fn cublasAsumEx_64(
     resultType: cudaDataType,
     executiontype: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasAsumEx_64", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executiontype), {
+    ::blas::call!("cublasAsumEx_64", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executiontype), {
         ::blas::on_handle("cublasAsumEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::asum_ex(handle, n, x, xType, incx, result, resultType, executiontype),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasAsumEx_64(hip, n, x, xType, incx, result, resultType, executiontype) }),
@@ -76,7 +76,7 @@ pub unsafe extern "C" fn cublasAxpyEx(
     incy: c_int,
     executiontype: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasAxpyEx", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value y, value yType, value incy, value executiontype), {
+    ::blas::call!("cublasAxpyEx", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value y, value yType, value incy, value executiontype), {
         ::blas::on_handle("cublasAxpyEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::axpy_ex(handle, i64::from(n), alpha, alphaType, x, xType, i64::from(incx), y, yType, i64::from(incy), executiontype),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasAxpyEx(hip, n, alpha, alphaType, x, xType, incx, y, yType, incy, executiontype) }),
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn cublasAxpyEx_64(
     incy: i64,
     executiontype: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasAxpyEx_64", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value y, value yType, value incy, value executiontype), {
+    ::blas::call!("cublasAxpyEx_64", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value y, value yType, value incy, value executiontype), {
         ::blas::on_handle("cublasAxpyEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::axpy_ex(handle, n, alpha, alphaType, x, xType, incx, y, yType, incy, executiontype),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasAxpyEx_64(hip, n, alpha, alphaType, x, xType, incx, y, yType, incy, executiontype) }),
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn cublasCaxpy_v2(
     y: *mut cuComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasCaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasCaxpy_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCaxpy_v2(hip, n, alpha, x, incx, y, incy) }),
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn cublasCaxpy_v2_64(
     y: *mut cuComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasCaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasCaxpy_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::axpy(handle, n, alpha, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCaxpy_v2_64(hip, n, alpha, x, incx, y, incy) }),
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn cublasCaxpy_v2_64(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasCbdmm() -> cublasStatus_t {
-    ::trace::call!("cublasCbdmm", (), {
+    ::blas::call!("cublasCbdmm", (), {
         ::blas::missing("cublasCbdmm")
     })
 }
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn cublasCcopy_v2(
     y: *mut cuComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCcopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasCcopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasCcopy_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCcopy_v2(hip, n, x, incx, y, incy) }),
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn cublasCcopy_v2_64(
     y: *mut cuComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCcopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasCcopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasCcopy_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::copy(handle, n, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCcopy_v2_64(hip, n, x, incx, y, incy) }),
@@ -219,7 +219,7 @@ pub unsafe extern "C" fn cublasCdgmm(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
+    ::blas::call!("cublasCdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::blas::on_handle("cublasCdgmm", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCdgmm(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
@@ -240,7 +240,7 @@ pub unsafe extern "C" fn cublasCdgmm_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
+    ::blas::call!("cublasCdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::blas::on_handle("cublasCdgmm_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCdgmm_64(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
@@ -269,7 +269,7 @@ pub unsafe extern "C" fn cublasCdotc_v2(
     incy: c_int,
     result: *mut cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCdotc_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasCdotc_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasCdotc_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dotc(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCdotc_v2(hip, n, x, incx, y, incy, result) }),
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn cublasCdotc_v2_64(
     incy: i64,
     result: *mut cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCdotc_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasCdotc_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasCdotc_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dotc(handle, n, x, incx, y, incy, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCdotc_v2_64(hip, n, x, incx, y, incy, result) }),
@@ -316,7 +316,7 @@ pub unsafe extern "C" fn cublasCdotu_v2(
     incy: c_int,
     result: *mut cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCdotu_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasCdotu_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasCdotu_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dotu(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCdotu_v2(hip, n, x, incx, y, incy, result) }),
@@ -334,7 +334,7 @@ pub unsafe extern "C" fn cublasCdotu_v2_64(
     incy: i64,
     result: *mut cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCdotu_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasCdotu_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasCdotu_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dotu(handle, n, x, incx, y, incy, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCdotu_v2_64(hip, n, x, incx, y, incy, result) }),
@@ -378,7 +378,7 @@ pub unsafe extern "C" fn cublasCgbmv_v2(
     y: *mut cuComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasCgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasCgbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgbmv_v2(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -403,7 +403,7 @@ pub unsafe extern "C" fn cublasCgbmv_v2_64(
     y: *mut cuComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasCgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasCgbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgbmv_v2_64(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -427,7 +427,7 @@ pub unsafe extern "C" fn cublasCgeam(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasCgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasCgeam", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgeam(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
@@ -451,7 +451,7 @@ pub unsafe extern "C" fn cublasCgeam_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasCgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasCgeam_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgeam_64(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
@@ -474,7 +474,7 @@ pub unsafe extern "C" fn cublasCgelsBatched(
     devInfoArray: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
+    ::blas::call!("cublasCgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
         ::blas::on_handle("cublasCgelsBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgelsBatched(hip, trans, m, n, nrhs, Aarray, lda, Carray, ldc, info, devInfoArray, batchSize) }),
@@ -518,7 +518,7 @@ pub unsafe extern "C" fn cublasCgemm3m(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemm3m", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCgemm3m", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCgemm3m", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm3m(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemm3m(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -544,7 +544,7 @@ pub unsafe extern "C" fn cublasCgemm3mBatched(
     ldc: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemm3mBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasCgemm3mBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasCgemm3mBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm3m_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemm3mBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -570,7 +570,7 @@ pub unsafe extern "C" fn cublasCgemm3mBatched_64(
     ldc: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemm3mBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasCgemm3mBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasCgemm3mBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm3m_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemm3mBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -598,7 +598,7 @@ pub unsafe extern "C" fn cublasCgemm3mEx(
     Ctype: cudaDataType,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemm3mEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCgemm3mEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCgemm3mEx", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::cgemm3m_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCgemm3mEx(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
@@ -626,7 +626,7 @@ pub unsafe extern "C" fn cublasCgemm3mEx_64(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemm3mEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCgemm3mEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCgemm3mEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::cgemm3m_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCgemm3mEx_64(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
@@ -655,7 +655,7 @@ pub unsafe extern "C" fn cublasCgemm3mStridedBatched(
     strideC: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemm3mStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasCgemm3mStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasCgemm3mStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm3m_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemm3mStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -684,7 +684,7 @@ pub unsafe extern "C" fn cublasCgemm3mStridedBatched_64(
     strideC: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemm3mStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasCgemm3mStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasCgemm3mStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm3m_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemm3mStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -709,7 +709,7 @@ pub unsafe extern "C" fn cublasCgemm3m_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemm3m_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCgemm3m_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCgemm3m_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm3m(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemm3m_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -735,7 +735,7 @@ pub unsafe extern "C" fn cublasCgemmBatched(
     ldc: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasCgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasCgemmBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemmBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -761,7 +761,7 @@ pub unsafe extern "C" fn cublasCgemmBatched_64(
     ldc: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasCgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasCgemmBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemmBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -789,7 +789,7 @@ pub unsafe extern "C" fn cublasCgemmEx(
     Ctype: cudaDataType,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemmEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCgemmEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCgemmEx", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::cgemm_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCgemmEx(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
@@ -817,7 +817,7 @@ pub unsafe extern "C" fn cublasCgemmEx_64(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemmEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCgemmEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCgemmEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::cgemm_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCgemmEx_64(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
@@ -846,7 +846,7 @@ pub unsafe extern "C" fn cublasCgemmStridedBatched(
     strideC: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasCgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasCgemmStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemmStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -875,7 +875,7 @@ pub unsafe extern "C" fn cublasCgemmStridedBatched_64(
     strideC: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasCgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasCgemmStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemmStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -900,7 +900,7 @@ pub unsafe extern "C" fn cublasCgemm_v2(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCgemm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemm_v2(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -925,7 +925,7 @@ pub unsafe extern "C" fn cublasCgemm_v2_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCgemm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemm_v2_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -966,7 +966,7 @@ pub unsafe extern "C" fn cublasCgemvBatched(
     incy: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasCgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasCgemvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -990,7 +990,7 @@ pub unsafe extern "C" fn cublasCgemvBatched_64(
     incy: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasCgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasCgemvBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -1017,7 +1017,7 @@ pub unsafe extern "C" fn cublasCgemvStridedBatched(
     stridey: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasCgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasCgemvStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -1044,7 +1044,7 @@ pub unsafe extern "C" fn cublasCgemvStridedBatched_64(
     stridey: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasCgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasCgemvStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -1067,7 +1067,7 @@ pub unsafe extern "C" fn cublasCgemv_v2(
     y: *mut cuComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasCgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasCgemv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemv_v2(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -1090,7 +1090,7 @@ pub unsafe extern "C" fn cublasCgemv_v2_64(
     y: *mut cuComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasCgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasCgemv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgemv_v2_64(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -1109,7 +1109,7 @@ pub unsafe extern "C" fn cublasCgeqrfBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
+    ::blas::call!("cublasCgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
         ::blas::on_handle("cublasCgeqrfBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgeqrfBatched(hip, m, n, Aarray, lda, TauArray, info, batchSize) }),
@@ -1145,7 +1145,7 @@ pub unsafe extern "C" fn cublasCgerc_v2(
     A: *mut cuComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgerc_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasCgerc_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasCgerc_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gerc(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgerc_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -1166,7 +1166,7 @@ pub unsafe extern "C" fn cublasCgerc_v2_64(
     A: *mut cuComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgerc_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasCgerc_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasCgerc_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gerc(handle, m, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgerc_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -1202,7 +1202,7 @@ pub unsafe extern "C" fn cublasCgeru_v2(
     A: *mut cuComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgeru_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasCgeru_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasCgeru_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::geru(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgeru_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -1223,7 +1223,7 @@ pub unsafe extern "C" fn cublasCgeru_v2_64(
     A: *mut cuComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgeru_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasCgeru_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasCgeru_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::geru(handle, m, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgeru_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -1241,7 +1241,7 @@ pub unsafe extern "C" fn cublasCgetrfBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
+    ::blas::call!("cublasCgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
         ::blas::on_handle("cublasCgetrfBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgetrfBatched(hip, n, A, lda, P, info, batchSize) }),
@@ -1261,7 +1261,7 @@ pub unsafe extern "C" fn cublasCgetriBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
+    ::blas::call!("cublasCgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
         ::blas::on_handle("cublasCgetriBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgetriBatched(hip, n, A, lda, P, C, ldc, info, batchSize) }),
@@ -1283,7 +1283,7 @@ pub unsafe extern "C" fn cublasCgetrsBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
+    ::blas::call!("cublasCgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
         ::blas::on_handle("cublasCgetrsBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCgetrsBatched(hip, trans, n, nrhs, Aarray, lda, devIpiv, Barray, ldb, info, batchSize) }),
@@ -1323,7 +1323,7 @@ pub unsafe extern "C" fn cublasChbmv_v2(
     y: *mut cuComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasChbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasChbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChbmv_v2(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -1346,7 +1346,7 @@ pub unsafe extern "C" fn cublasChbmv_v2_64(
     y: *mut cuComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasChbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasChbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChbmv_v2_64(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -1388,7 +1388,7 @@ pub unsafe extern "C" fn cublasChemm_v2(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChemm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasChemm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasChemm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::hemm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChemm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -1412,7 +1412,7 @@ pub unsafe extern "C" fn cublasChemm_v2_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChemm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasChemm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasChemm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::hemm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChemm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -1450,7 +1450,7 @@ pub unsafe extern "C" fn cublasChemv_v2(
     y: *mut cuComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChemv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasChemv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasChemv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hemv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChemv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -1472,7 +1472,7 @@ pub unsafe extern "C" fn cublasChemv_v2_64(
     y: *mut cuComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChemv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasChemv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasChemv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hemv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChemv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -1521,7 +1521,7 @@ pub unsafe extern "C" fn cublasCher2_v2(
     A: *mut cuComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCher2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasCher2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasCher2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::her2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCher2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -1542,7 +1542,7 @@ pub unsafe extern "C" fn cublasCher2_v2_64(
     A: *mut cuComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCher2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasCher2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasCher2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::her2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCher2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -1584,7 +1584,7 @@ pub unsafe extern "C" fn cublasCher2k_v2(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCher2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCher2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCher2k_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::her2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCher2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -1608,7 +1608,7 @@ pub unsafe extern "C" fn cublasCher2k_v2_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCher2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCher2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCher2k_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::her2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCher2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -1627,7 +1627,7 @@ pub unsafe extern "C" fn cublasCher_v2(
     A: *mut cuComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCher_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasCher_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasCher_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::her(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCher_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -1646,7 +1646,7 @@ pub unsafe extern "C" fn cublasCher_v2_64(
     A: *mut cuComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCher_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasCher_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasCher_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::her(handle, uplo, n, alpha, x, incx, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCher_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -1686,7 +1686,7 @@ pub unsafe extern "C" fn cublasCherk3mEx(
     Ctype: cudaDataType,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCherk3mEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCherk3mEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCherk3mEx", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::cherk3m_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCherk3mEx(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
@@ -1710,7 +1710,7 @@ pub unsafe extern "C" fn cublasCherk3mEx_64(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCherk3mEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCherk3mEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCherk3mEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::cherk3m_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCherk3mEx_64(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
@@ -1734,7 +1734,7 @@ pub unsafe extern "C" fn cublasCherkEx(
     Ctype: cudaDataType,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCherkEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCherkEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCherkEx", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::cherk_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCherkEx(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
@@ -1758,7 +1758,7 @@ pub unsafe extern "C" fn cublasCherkEx_64(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCherkEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCherkEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCherkEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::cherk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCherkEx_64(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
@@ -1780,7 +1780,7 @@ pub unsafe extern "C" fn cublasCherk_v2(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCherk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasCherk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCherk_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::herk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCherk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -1802,7 +1802,7 @@ pub unsafe extern "C" fn cublasCherk_v2_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCherk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasCherk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCherk_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::herk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCherk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -1826,7 +1826,7 @@ pub unsafe extern "C" fn cublasCherkx(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCherkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCherkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCherkx", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::herkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCherkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -1850,7 +1850,7 @@ pub unsafe extern "C" fn cublasCherkx_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCherkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCherkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCherkx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::herkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCherkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -1886,7 +1886,7 @@ pub unsafe extern "C" fn cublasChpmv_v2(
     y: *mut cuComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChpmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasChpmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasChpmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChpmv_v2(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
@@ -1907,7 +1907,7 @@ pub unsafe extern "C" fn cublasChpmv_v2_64(
     y: *mut cuComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChpmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasChpmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasChpmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChpmv_v2_64(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
@@ -1953,7 +1953,7 @@ pub unsafe extern "C" fn cublasChpr2_v2(
     incy: c_int,
     AP: *mut cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChpr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
+    ::blas::call!("cublasChpr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::blas::on_handle("cublasChpr2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChpr2_v2(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
@@ -1973,7 +1973,7 @@ pub unsafe extern "C" fn cublasChpr2_v2_64(
     incy: i64,
     AP: *mut cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChpr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
+    ::blas::call!("cublasChpr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::blas::on_handle("cublasChpr2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpr2(handle, uplo, n, alpha, x, incx, y, incy, AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChpr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
@@ -1991,7 +1991,7 @@ pub unsafe extern "C" fn cublasChpr_v2(
     incx: c_int,
     AP: *mut cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChpr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
+    ::blas::call!("cublasChpr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::blas::on_handle("cublasChpr_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChpr_v2(hip, uplo, n, alpha, x, incx, AP) }),
@@ -2009,7 +2009,7 @@ pub unsafe extern "C" fn cublasChpr_v2_64(
     incx: i64,
     AP: *mut cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasChpr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
+    ::blas::call!("cublasChpr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::blas::on_handle("cublasChpr_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpr(handle, uplo, n, alpha, x, incx, AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasChpr_v2_64(hip, uplo, n, alpha, x, incx, AP) }),
@@ -2028,7 +2028,7 @@ pub unsafe extern "C" fn cublasCmatinvBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
+    ::blas::call!("cublasCmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
         ::blas::on_handle("cublasCmatinvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCmatinvBatched(hip, n, A, lda, Ainv, lda_inv, info, batchSize) }),
@@ -2047,7 +2047,7 @@ pub unsafe extern "C" fn cublasCopyEx(
     yType: cudaDataType,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCopyEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
+    ::blas::call!("cublasCopyEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
         ::blas::on_handle("cublasCopyEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::copy_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCopyEx(hip, n, x, xType, incx, y, yType, incy) }),
@@ -2066,7 +2066,7 @@ pub unsafe extern "C" fn cublasCopyEx_64(
     yType: cudaDataType,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCopyEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
+    ::blas::call!("cublasCopyEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
         ::blas::on_handle("cublasCopyEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::copy_ex(handle, n, x, xType, incx, y, yType, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCopyEx_64(hip, n, x, xType, incx, y, yType, incy) }),
@@ -2076,7 +2076,7 @@ pub unsafe extern "C" fn cublasCopyEx_64(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasCreate_v2(handle: *mut cublasHandle_t) -> cublasStatus_t {
-    ::trace::call!("cublasCreate_v2", (out handle), {
+    ::blas::call!("cublasCreate_v2", (out handle), {
         ::blas::entry("cublasCreate_v2", || {
             ::blas::api::lifecycle::cublasCreate_v2(unsafe { Out::new(handle, "handle") }?)
         })
@@ -2107,7 +2107,7 @@ pub unsafe extern "C" fn cublasCrot_v2(
     c: *const f32,
     s: *const cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasCrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasCrot_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCrot_v2(hip, n, x, incx, y, incy, c, s) }),
@@ -2126,7 +2126,7 @@ pub unsafe extern "C" fn cublasCrot_v2_64(
     c: *const f32,
     s: *const cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasCrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasCrot_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
@@ -2147,7 +2147,7 @@ pub unsafe extern "C" fn cublasCrotg_v2(
     c: *mut f32,
     s: *mut cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCrotg_v2", (value handle, value a, value b, value c, value s), {
+    ::blas::call!("cublasCrotg_v2", (value handle, value a, value b, value c, value s), {
         ::blas::on_handle("cublasCrotg_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rotg(handle, a, b, c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCrotg_v2(hip, a, b, c, s) }),
@@ -2168,7 +2168,7 @@ pub unsafe extern "C" fn cublasCscal_v2(
     x: *mut cuComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCscal_v2", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasCscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasCscal_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCscal_v2(hip, n, alpha, x, incx) }),
@@ -2184,7 +2184,7 @@ pub unsafe extern "C" fn cublasCscal_v2_64(
     x: *mut cuComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasCscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasCscal_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, n, alpha, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCscal_v2_64(hip, n, alpha, x, incx) }),
@@ -2216,7 +2216,7 @@ pub unsafe extern "C" fn cublasCsrot_v2(
     c: *const f32,
     s: *const f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasCsrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasCsrot_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsrot_v2(hip, n, x, incx, y, incy, c, s) }),
@@ -2235,7 +2235,7 @@ pub unsafe extern "C" fn cublasCsrot_v2_64(
     c: *const f32,
     s: *const f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasCsrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasCsrot_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
@@ -2256,7 +2256,7 @@ pub unsafe extern "C" fn cublasCsscal_v2(
     x: *mut cuComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsscal_v2", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasCsscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasCsscal_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsscal_v2(hip, n, alpha, x, incx) }),
@@ -2272,7 +2272,7 @@ pub unsafe extern "C" fn cublasCsscal_v2_64(
     x: *mut cuComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasCsscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasCsscal_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, n, alpha, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsscal_v2_64(hip, n, alpha, x, incx) }),
@@ -2300,7 +2300,7 @@ pub unsafe extern "C" fn cublasCswap_v2(
     y: *mut cuComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasCswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasCswap_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCswap_v2(hip, n, x, incx, y, incy) }),
@@ -2317,7 +2317,7 @@ pub unsafe extern "C" fn cublasCswap_v2_64(
     y: *mut cuComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasCswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasCswap_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::swap(handle, n, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCswap_v2_64(hip, n, x, incx, y, incy) }),
@@ -2359,7 +2359,7 @@ pub unsafe extern "C" fn cublasCsymm_v2(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCsymm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsymm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -2383,7 +2383,7 @@ pub unsafe extern "C" fn cublasCsymm_v2_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCsymm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsymm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -2405,7 +2405,7 @@ pub unsafe extern "C" fn cublasCsymv_v2(
     y: *mut cuComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasCsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasCsymv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsymv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -2427,7 +2427,7 @@ pub unsafe extern "C" fn cublasCsymv_v2_64(
     y: *mut cuComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasCsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasCsymv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsymv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -2448,7 +2448,7 @@ pub unsafe extern "C" fn cublasCsyr2_v2(
     A: *mut cuComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasCsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasCsyr2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsyr2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -2469,7 +2469,7 @@ pub unsafe extern "C" fn cublasCsyr2_v2_64(
     A: *mut cuComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasCsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasCsyr2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsyr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -2511,7 +2511,7 @@ pub unsafe extern "C" fn cublasCsyr2k_v2(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCsyr2k_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsyr2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -2535,7 +2535,7 @@ pub unsafe extern "C" fn cublasCsyr2k_v2_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCsyr2k_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsyr2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -2554,7 +2554,7 @@ pub unsafe extern "C" fn cublasCsyr_v2(
     A: *mut cuComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasCsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasCsyr_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsyr_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -2573,7 +2573,7 @@ pub unsafe extern "C" fn cublasCsyr_v2_64(
     A: *mut cuComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasCsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasCsyr_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsyr_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -2613,7 +2613,7 @@ pub unsafe extern "C" fn cublasCsyrk3mEx(
     Ctype: cudaDataType,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyrk3mEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCsyrk3mEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCsyrk3mEx", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::csyrk3m_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCsyrk3mEx(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
@@ -2637,7 +2637,7 @@ pub unsafe extern "C" fn cublasCsyrk3mEx_64(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyrk3mEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCsyrk3mEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCsyrk3mEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::csyrk3m_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCsyrk3mEx_64(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
@@ -2661,7 +2661,7 @@ pub unsafe extern "C" fn cublasCsyrkEx(
     Ctype: cudaDataType,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyrkEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCsyrkEx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCsyrkEx", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::csyrk_ex(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), beta, C, Ctype, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCsyrkEx(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
@@ -2685,7 +2685,7 @@ pub unsafe extern "C" fn cublasCsyrkEx_64(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyrkEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasCsyrkEx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value Atype, value lda, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasCsyrkEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::csyrk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCsyrkEx_64(hip, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc) }),
@@ -2707,7 +2707,7 @@ pub unsafe extern "C" fn cublasCsyrk_v2(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasCsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCsyrk_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsyrk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -2729,7 +2729,7 @@ pub unsafe extern "C" fn cublasCsyrk_v2_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasCsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCsyrk_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsyrk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -2753,7 +2753,7 @@ pub unsafe extern "C" fn cublasCsyrkx(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCsyrkx", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsyrkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -2777,7 +2777,7 @@ pub unsafe extern "C" fn cublasCsyrkx_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasCsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasCsyrkx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCsyrkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -2813,7 +2813,7 @@ pub unsafe extern "C" fn cublasCtbmv_v2(
     x: *mut cuComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasCtbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasCtbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtbmv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -2834,7 +2834,7 @@ pub unsafe extern "C" fn cublasCtbmv_v2_64(
     x: *mut cuComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasCtbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasCtbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtbmv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -2870,7 +2870,7 @@ pub unsafe extern "C" fn cublasCtbsv_v2(
     x: *mut cuComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasCtbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasCtbsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtbsv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -2891,7 +2891,7 @@ pub unsafe extern "C" fn cublasCtbsv_v2_64(
     x: *mut cuComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasCtbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasCtbsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtbsv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -2923,7 +2923,7 @@ pub unsafe extern "C" fn cublasCtpmv_v2(
     x: *mut cuComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasCtpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasCtpmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtpmv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -2942,7 +2942,7 @@ pub unsafe extern "C" fn cublasCtpmv_v2_64(
     x: *mut cuComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasCtpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasCtpmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtpmv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -2974,7 +2974,7 @@ pub unsafe extern "C" fn cublasCtpsv_v2(
     x: *mut cuComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasCtpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasCtpsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtpsv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -2993,7 +2993,7 @@ pub unsafe extern "C" fn cublasCtpsv_v2_64(
     x: *mut cuComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasCtpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasCtpsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtpsv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -3010,7 +3010,7 @@ pub unsafe extern "C" fn cublasCtpttr(
     A: *mut cuComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
+    ::blas::call!("cublasCtpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
         ::blas::on_handle("cublasCtpttr", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCtpttr(hip, uplo, n, AP, A, lda) }),
@@ -3052,7 +3052,7 @@ pub unsafe extern "C" fn cublasCtrmm_v2(
     C: *mut cuComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasCtrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasCtrmm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtrmm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
@@ -3077,7 +3077,7 @@ pub unsafe extern "C" fn cublasCtrmm_v2_64(
     C: *mut cuComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasCtrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasCtrmm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtrmm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
@@ -3111,7 +3111,7 @@ pub unsafe extern "C" fn cublasCtrmv_v2(
     x: *mut cuComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasCtrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasCtrmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtrmv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -3131,7 +3131,7 @@ pub unsafe extern "C" fn cublasCtrmv_v2_64(
     x: *mut cuComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasCtrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasCtrmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtrmv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -3172,7 +3172,7 @@ pub unsafe extern "C" fn cublasCtrsmBatched(
     ldb: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
+    ::blas::call!("cublasCtrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::blas::on_handle("cublasCtrsmBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtrsmBatched(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
@@ -3196,7 +3196,7 @@ pub unsafe extern "C" fn cublasCtrsmBatched_64(
     ldb: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
+    ::blas::call!("cublasCtrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::blas::on_handle("cublasCtrsmBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtrsmBatched_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
@@ -3219,7 +3219,7 @@ pub unsafe extern "C" fn cublasCtrsm_v2(
     B: *mut cuComplex,
     ldb: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasCtrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::blas::on_handle("cublasCtrsm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtrsm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
@@ -3242,7 +3242,7 @@ pub unsafe extern "C" fn cublasCtrsm_v2_64(
     B: *mut cuComplex,
     ldb: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasCtrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::blas::on_handle("cublasCtrsm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtrsm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
@@ -3276,7 +3276,7 @@ pub unsafe extern "C" fn cublasCtrsv_v2(
     x: *mut cuComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasCtrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasCtrsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtrsv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -3296,7 +3296,7 @@ pub unsafe extern "C" fn cublasCtrsv_v2_64(
     x: *mut cuComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasCtrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasCtrsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasCtrsv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -3313,7 +3313,7 @@ pub unsafe extern "C" fn cublasCtrttp(
     lda: c_int,
     AP: *mut cuComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasCtrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
+    ::blas::call!("cublasCtrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
         ::blas::on_handle("cublasCtrttp", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasCtrttp(hip, uplo, n, A, lda, AP) }),
@@ -3334,7 +3334,7 @@ pub unsafe extern "C" fn cublasDasum_v2(
     incx: c_int,
     result: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDasum_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasDasum_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasDasum_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDasum_v2(hip, n, x, incx, result) }),
@@ -3350,7 +3350,7 @@ pub unsafe extern "C" fn cublasDasum_v2_64(
     incx: i64,
     result: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDasum_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasDasum_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasDasum_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::asum(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDasum_v2_64(hip, n, x, incx, result) }),
@@ -3380,7 +3380,7 @@ pub unsafe extern "C" fn cublasDaxpy_v2(
     y: *mut f64,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasDaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasDaxpy_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDaxpy_v2(hip, n, alpha, x, incx, y, incy) }),
@@ -3398,7 +3398,7 @@ pub unsafe extern "C" fn cublasDaxpy_v2_64(
     y: *mut f64,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasDaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasDaxpy_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::axpy(handle, n, alpha, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDaxpy_v2_64(hip, n, alpha, x, incx, y, incy) }),
@@ -3408,7 +3408,7 @@ pub unsafe extern "C" fn cublasDaxpy_v2_64(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasDbdmm() -> cublasStatus_t {
-    ::trace::call!("cublasDbdmm", (), {
+    ::blas::call!("cublasDbdmm", (), {
         ::blas::missing("cublasDbdmm")
     })
 }
@@ -3427,7 +3427,7 @@ pub unsafe extern "C" fn cublasDcopy_v2(
     y: *mut f64,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDcopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasDcopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasDcopy_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDcopy_v2(hip, n, x, incx, y, incy) }),
@@ -3444,7 +3444,7 @@ pub unsafe extern "C" fn cublasDcopy_v2_64(
     y: *mut f64,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDcopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasDcopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasDcopy_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::copy(handle, n, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDcopy_v2_64(hip, n, x, incx, y, incy) }),
@@ -3465,7 +3465,7 @@ pub unsafe extern "C" fn cublasDdgmm(
     C: *mut f64,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
+    ::blas::call!("cublasDdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::blas::on_handle("cublasDdgmm", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDdgmm(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
@@ -3486,7 +3486,7 @@ pub unsafe extern "C" fn cublasDdgmm_64(
     C: *mut f64,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
+    ::blas::call!("cublasDdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::blas::on_handle("cublasDdgmm_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDdgmm_64(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
@@ -3509,7 +3509,7 @@ pub unsafe extern "C" fn cublasDdot_v2(
     incy: c_int,
     result: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDdot_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasDdot_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasDdot_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDdot_v2(hip, n, x, incx, y, incy, result) }),
@@ -3527,7 +3527,7 @@ pub unsafe extern "C" fn cublasDdot_v2_64(
     incy: i64,
     result: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDdot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasDdot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasDdot_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dot(handle, n, x, incx, y, incy, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDdot_v2_64(hip, n, x, incx, y, incy, result) }),
@@ -3537,7 +3537,7 @@ pub unsafe extern "C" fn cublasDdot_v2_64(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasDestroy_v2(handle: cublasHandle_t) -> cublasStatus_t {
-    ::trace::call!("cublasDestroy_v2", (value handle), {
+    ::blas::call!("cublasDestroy_v2", (value handle), {
         ::blas::entry("cublasDestroy_v2", || ::blas::api::lifecycle::cublasDestroy_v2(handle))
     })
 }
@@ -3578,7 +3578,7 @@ pub unsafe extern "C" fn cublasDgbmv_v2(
     y: *mut f64,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasDgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasDgbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgbmv_v2(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -3603,7 +3603,7 @@ pub unsafe extern "C" fn cublasDgbmv_v2_64(
     y: *mut f64,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasDgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasDgbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgbmv_v2_64(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -3627,7 +3627,7 @@ pub unsafe extern "C" fn cublasDgeam(
     C: *mut f64,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasDgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasDgeam", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgeam(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
@@ -3651,7 +3651,7 @@ pub unsafe extern "C" fn cublasDgeam_64(
     C: *mut f64,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasDgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasDgeam_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgeam_64(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
@@ -3674,7 +3674,7 @@ pub unsafe extern "C" fn cublasDgelsBatched(
     devInfoArray: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
+    ::blas::call!("cublasDgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
         ::blas::on_handle("cublasDgelsBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgelsBatched(hip, trans, m, n, nrhs, Aarray, lda, Carray, ldc, info, devInfoArray, batchSize) }),
@@ -3719,7 +3719,7 @@ pub unsafe extern "C" fn cublasDgemmBatched(
     ldc: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasDgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasDgemmBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemmBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -3745,7 +3745,7 @@ pub unsafe extern "C" fn cublasDgemmBatched_64(
     ldc: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasDgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasDgemmBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemmBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -3772,7 +3772,7 @@ pub unsafe extern "C" fn cublasDgemmGroupedBatched(
     group_count: c_int,
     group_size: *const c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemmGroupedBatched", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
+    ::blas::call!("cublasDgemmGroupedBatched", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
         ::blas::on_handle("cublasDgemmGroupedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, i64::from(group_count), group_size),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasDgemmGroupedBatched(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size) }),
@@ -3799,7 +3799,7 @@ pub unsafe extern "C" fn cublasDgemmGroupedBatched_64(
     group_count: i64,
     group_size: *const i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemmGroupedBatched_64", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
+    ::blas::call!("cublasDgemmGroupedBatched_64", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
         ::blas::on_handle("cublasDgemmGroupedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasDgemmGroupedBatched_64(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size) }),
@@ -3828,7 +3828,7 @@ pub unsafe extern "C" fn cublasDgemmStridedBatched(
     strideC: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasDgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasDgemmStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemmStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -3857,7 +3857,7 @@ pub unsafe extern "C" fn cublasDgemmStridedBatched_64(
     strideC: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasDgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasDgemmStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemmStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -3882,7 +3882,7 @@ pub unsafe extern "C" fn cublasDgemm_v2(
     C: *mut f64,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasDgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasDgemm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemm_v2(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -3907,7 +3907,7 @@ pub unsafe extern "C" fn cublasDgemm_v2_64(
     C: *mut f64,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasDgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasDgemm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemm_v2_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -3948,7 +3948,7 @@ pub unsafe extern "C" fn cublasDgemvBatched(
     incy: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasDgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasDgemvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -3972,7 +3972,7 @@ pub unsafe extern "C" fn cublasDgemvBatched_64(
     incy: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasDgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasDgemvBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -3999,7 +3999,7 @@ pub unsafe extern "C" fn cublasDgemvStridedBatched(
     stridey: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasDgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasDgemvStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -4026,7 +4026,7 @@ pub unsafe extern "C" fn cublasDgemvStridedBatched_64(
     stridey: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasDgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasDgemvStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -4049,7 +4049,7 @@ pub unsafe extern "C" fn cublasDgemv_v2(
     y: *mut f64,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasDgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasDgemv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemv_v2(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -4072,7 +4072,7 @@ pub unsafe extern "C" fn cublasDgemv_v2_64(
     y: *mut f64,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasDgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasDgemv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgemv_v2_64(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -4091,7 +4091,7 @@ pub unsafe extern "C" fn cublasDgeqrfBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
+    ::blas::call!("cublasDgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
         ::blas::on_handle("cublasDgeqrfBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgeqrfBatched(hip, m, n, Aarray, lda, TauArray, info, batchSize) }),
@@ -4127,7 +4127,7 @@ pub unsafe extern "C" fn cublasDger_v2(
     A: *mut f64,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDger_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasDger_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasDger_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::ger(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDger_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -4148,7 +4148,7 @@ pub unsafe extern "C" fn cublasDger_v2_64(
     A: *mut f64,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDger_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasDger_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasDger_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::ger(handle, m, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDger_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -4166,7 +4166,7 @@ pub unsafe extern "C" fn cublasDgetrfBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
+    ::blas::call!("cublasDgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
         ::blas::on_handle("cublasDgetrfBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgetrfBatched(hip, n, A, lda, P, info, batchSize) }),
@@ -4186,7 +4186,7 @@ pub unsafe extern "C" fn cublasDgetriBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
+    ::blas::call!("cublasDgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
         ::blas::on_handle("cublasDgetriBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgetriBatched(hip, n, A, lda, P, C, ldc, info, batchSize) }),
@@ -4208,7 +4208,7 @@ pub unsafe extern "C" fn cublasDgetrsBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
+    ::blas::call!("cublasDgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
         ::blas::on_handle("cublasDgetrsBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDgetrsBatched(hip, trans, n, nrhs, Aarray, lda, devIpiv, Barray, ldb, info, batchSize) }),
@@ -4227,7 +4227,7 @@ pub unsafe extern "C" fn cublasDmatinvBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
+    ::blas::call!("cublasDmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
         ::blas::on_handle("cublasDmatinvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasDmatinvBatched(hip, n, A, lda, Ainv, lda_inv, info, batchSize) }),
@@ -4248,7 +4248,7 @@ pub unsafe extern "C" fn cublasDnrm2_v2(
     incx: c_int,
     result: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDnrm2_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasDnrm2_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasDnrm2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDnrm2_v2(hip, n, x, incx, result) }),
@@ -4264,7 +4264,7 @@ pub unsafe extern "C" fn cublasDnrm2_v2_64(
     incx: i64,
     result: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDnrm2_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasDnrm2_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasDnrm2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::nrm2(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDnrm2_v2_64(hip, n, x, incx, result) }),
@@ -4286,7 +4286,7 @@ pub unsafe extern "C" fn cublasDotEx(
     resultType: cudaDataType,
     executionType: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDotEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
+    ::blas::call!("cublasDotEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
         ::blas::on_handle("cublasDotEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::dot_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), result, resultType, executionType),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDotEx(hip, n, x, xType, incx, y, yType, incy, result, resultType, executionType) }),
@@ -4308,7 +4308,7 @@ pub unsafe extern "C" fn cublasDotEx_64(
     resultType: cudaDataType,
     executionType: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDotEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
+    ::blas::call!("cublasDotEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
         ::blas::on_handle("cublasDotEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::dot_ex(handle, n, x, xType, incx, y, yType, incy, result, resultType, executionType),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDotEx_64(hip, n, x, xType, incx, y, yType, incy, result, resultType, executionType) }),
@@ -4330,7 +4330,7 @@ pub unsafe extern "C" fn cublasDotcEx(
     resultType: cudaDataType,
     executionType: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDotcEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
+    ::blas::call!("cublasDotcEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
         ::blas::on_handle("cublasDotcEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::dotc_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), result, resultType, executionType),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDotcEx(hip, n, x, xType, incx, y, yType, incy, result, resultType, executionType) }),
@@ -4352,7 +4352,7 @@ pub unsafe extern "C" fn cublasDotcEx_64(
     resultType: cudaDataType,
     executionType: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDotcEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
+    ::blas::call!("cublasDotcEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value result, value resultType, value executionType), {
         ::blas::on_handle("cublasDotcEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::dotc_ex(handle, n, x, xType, incx, y, yType, incy, result, resultType, executionType),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDotcEx_64(hip, n, x, xType, incx, y, yType, incy, result, resultType, executionType) }),
@@ -4384,7 +4384,7 @@ pub unsafe extern "C" fn cublasDrot_v2(
     c: *const f64,
     s: *const f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasDrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasDrot_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDrot_v2(hip, n, x, incx, y, incy, c, s) }),
@@ -4403,7 +4403,7 @@ pub unsafe extern "C" fn cublasDrot_v2_64(
     c: *const f64,
     s: *const f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasDrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasDrot_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
@@ -4424,7 +4424,7 @@ pub unsafe extern "C" fn cublasDrotg_v2(
     c: *mut f64,
     s: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDrotg_v2", (value handle, value a, value b, value c, value s), {
+    ::blas::call!("cublasDrotg_v2", (value handle, value a, value b, value c, value s), {
         ::blas::on_handle("cublasDrotg_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rotg(handle, a, b, c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDrotg_v2(hip, a, b, c, s) }),
@@ -4454,7 +4454,7 @@ pub unsafe extern "C" fn cublasDrotm_v2(
     incy: c_int,
     param: *const f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDrotm_v2", (value handle, value n, value x, value incx, value y, value incy, value param), {
+    ::blas::call!("cublasDrotm_v2", (value handle, value n, value x, value incx, value y, value incy, value param), {
         ::blas::on_handle("cublasDrotm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rotm(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), param),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDrotm_v2(hip, n, x, incx, y, incy, param) }),
@@ -4472,7 +4472,7 @@ pub unsafe extern "C" fn cublasDrotm_v2_64(
     incy: i64,
     param: *const f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDrotm_v2_64", (value handle, value n, value x, value incx, value y, value incy, value param), {
+    ::blas::call!("cublasDrotm_v2_64", (value handle, value n, value x, value incx, value y, value incy, value param), {
         ::blas::on_handle("cublasDrotm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rotm(handle, n, x, incx, y, incy, param),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDrotm_v2_64(hip, n, x, incx, y, incy, param) }),
@@ -4500,7 +4500,7 @@ pub unsafe extern "C" fn cublasDrotmg_v2(
     y1: *const f64,
     param: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDrotmg_v2", (value handle, value d1, value d2, value x1, value y1, value param), {
+    ::blas::call!("cublasDrotmg_v2", (value handle, value d1, value d2, value x1, value y1, value param), {
         ::blas::on_handle("cublasDrotmg_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rotmg(handle, d1, d2, x1, y1, param),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDrotmg_v2(hip, d1, d2, x1, y1, param) }),
@@ -4540,7 +4540,7 @@ pub unsafe extern "C" fn cublasDsbmv_v2(
     y: *mut f64,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasDsbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasDsbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::sbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsbmv_v2(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -4563,7 +4563,7 @@ pub unsafe extern "C" fn cublasDsbmv_v2_64(
     y: *mut f64,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasDsbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasDsbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::sbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsbmv_v2_64(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -4584,7 +4584,7 @@ pub unsafe extern "C" fn cublasDscal_v2(
     x: *mut f64,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDscal_v2", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasDscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasDscal_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDscal_v2(hip, n, alpha, x, incx) }),
@@ -4600,7 +4600,7 @@ pub unsafe extern "C" fn cublasDscal_v2_64(
     x: *mut f64,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasDscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasDscal_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, n, alpha, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDscal_v2_64(hip, n, alpha, x, incx) }),
@@ -4636,7 +4636,7 @@ pub unsafe extern "C" fn cublasDspmv_v2(
     y: *mut f64,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDspmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasDspmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasDspmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDspmv_v2(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
@@ -4657,7 +4657,7 @@ pub unsafe extern "C" fn cublasDspmv_v2_64(
     y: *mut f64,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDspmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasDspmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasDspmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDspmv_v2_64(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
@@ -4703,7 +4703,7 @@ pub unsafe extern "C" fn cublasDspr2_v2(
     incy: c_int,
     AP: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDspr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
+    ::blas::call!("cublasDspr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::blas::on_handle("cublasDspr2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDspr2_v2(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
@@ -4723,7 +4723,7 @@ pub unsafe extern "C" fn cublasDspr2_v2_64(
     incy: i64,
     AP: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDspr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
+    ::blas::call!("cublasDspr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::blas::on_handle("cublasDspr2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spr2(handle, uplo, n, alpha, x, incx, y, incy, AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDspr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
@@ -4741,7 +4741,7 @@ pub unsafe extern "C" fn cublasDspr_v2(
     incx: c_int,
     AP: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDspr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
+    ::blas::call!("cublasDspr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::blas::on_handle("cublasDspr_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDspr_v2(hip, uplo, n, alpha, x, incx, AP) }),
@@ -4759,7 +4759,7 @@ pub unsafe extern "C" fn cublasDspr_v2_64(
     incx: i64,
     AP: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDspr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
+    ::blas::call!("cublasDspr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::blas::on_handle("cublasDspr_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spr(handle, uplo, n, alpha, x, incx, AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDspr_v2_64(hip, uplo, n, alpha, x, incx, AP) }),
@@ -4781,7 +4781,7 @@ pub unsafe extern "C" fn cublasDswap_v2(
     y: *mut f64,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasDswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasDswap_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDswap_v2(hip, n, x, incx, y, incy) }),
@@ -4798,7 +4798,7 @@ pub unsafe extern "C" fn cublasDswap_v2_64(
     y: *mut f64,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasDswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasDswap_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::swap(handle, n, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDswap_v2_64(hip, n, x, incx, y, incy) }),
@@ -4840,7 +4840,7 @@ pub unsafe extern "C" fn cublasDsymm_v2(
     C: *mut f64,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasDsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasDsymm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsymm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -4864,7 +4864,7 @@ pub unsafe extern "C" fn cublasDsymm_v2_64(
     C: *mut f64,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasDsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasDsymm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsymm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -4902,7 +4902,7 @@ pub unsafe extern "C" fn cublasDsymv_v2(
     y: *mut f64,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasDsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasDsymv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsymv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -4924,7 +4924,7 @@ pub unsafe extern "C" fn cublasDsymv_v2_64(
     y: *mut f64,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasDsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasDsymv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsymv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -4973,7 +4973,7 @@ pub unsafe extern "C" fn cublasDsyr2_v2(
     A: *mut f64,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasDsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasDsyr2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsyr2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -4994,7 +4994,7 @@ pub unsafe extern "C" fn cublasDsyr2_v2_64(
     A: *mut f64,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasDsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasDsyr2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsyr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -5036,7 +5036,7 @@ pub unsafe extern "C" fn cublasDsyr2k_v2(
     C: *mut f64,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasDsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasDsyr2k_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsyr2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -5060,7 +5060,7 @@ pub unsafe extern "C" fn cublasDsyr2k_v2_64(
     C: *mut f64,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasDsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasDsyr2k_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsyr2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -5079,7 +5079,7 @@ pub unsafe extern "C" fn cublasDsyr_v2(
     A: *mut f64,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasDsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasDsyr_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsyr_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -5098,7 +5098,7 @@ pub unsafe extern "C" fn cublasDsyr_v2_64(
     A: *mut f64,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasDsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasDsyr_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsyr_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -5136,7 +5136,7 @@ pub unsafe extern "C" fn cublasDsyrk_v2(
     C: *mut f64,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasDsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasDsyrk_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsyrk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -5158,7 +5158,7 @@ pub unsafe extern "C" fn cublasDsyrk_v2_64(
     C: *mut f64,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasDsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasDsyrk_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsyrk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -5182,7 +5182,7 @@ pub unsafe extern "C" fn cublasDsyrkx(
     C: *mut f64,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasDsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasDsyrkx", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsyrkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -5206,7 +5206,7 @@ pub unsafe extern "C" fn cublasDsyrkx_64(
     C: *mut f64,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasDsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasDsyrkx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDsyrkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -5242,7 +5242,7 @@ pub unsafe extern "C" fn cublasDtbmv_v2(
     x: *mut f64,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasDtbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasDtbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtbmv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -5263,7 +5263,7 @@ pub unsafe extern "C" fn cublasDtbmv_v2_64(
     x: *mut f64,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasDtbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasDtbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtbmv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -5299,7 +5299,7 @@ pub unsafe extern "C" fn cublasDtbsv_v2(
     x: *mut f64,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasDtbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasDtbsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtbsv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -5320,7 +5320,7 @@ pub unsafe extern "C" fn cublasDtbsv_v2_64(
     x: *mut f64,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasDtbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasDtbsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtbsv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -5352,7 +5352,7 @@ pub unsafe extern "C" fn cublasDtpmv_v2(
     x: *mut f64,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasDtpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasDtpmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtpmv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -5371,7 +5371,7 @@ pub unsafe extern "C" fn cublasDtpmv_v2_64(
     x: *mut f64,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasDtpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasDtpmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtpmv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -5403,7 +5403,7 @@ pub unsafe extern "C" fn cublasDtpsv_v2(
     x: *mut f64,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasDtpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasDtpsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtpsv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -5422,7 +5422,7 @@ pub unsafe extern "C" fn cublasDtpsv_v2_64(
     x: *mut f64,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasDtpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasDtpsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtpsv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -5439,7 +5439,7 @@ pub unsafe extern "C" fn cublasDtpttr(
     A: *mut f64,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
+    ::blas::call!("cublasDtpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
         ::blas::on_handle("cublasDtpttr", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasDtpttr(hip, uplo, n, AP, A, lda) }),
@@ -5481,7 +5481,7 @@ pub unsafe extern "C" fn cublasDtrmm_v2(
     C: *mut f64,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasDtrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasDtrmm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtrmm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
@@ -5506,7 +5506,7 @@ pub unsafe extern "C" fn cublasDtrmm_v2_64(
     C: *mut f64,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasDtrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasDtrmm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtrmm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
@@ -5540,7 +5540,7 @@ pub unsafe extern "C" fn cublasDtrmv_v2(
     x: *mut f64,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasDtrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasDtrmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtrmv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -5560,7 +5560,7 @@ pub unsafe extern "C" fn cublasDtrmv_v2_64(
     x: *mut f64,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasDtrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasDtrmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtrmv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -5601,7 +5601,7 @@ pub unsafe extern "C" fn cublasDtrsmBatched(
     ldb: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
+    ::blas::call!("cublasDtrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::blas::on_handle("cublasDtrsmBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtrsmBatched(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
@@ -5625,7 +5625,7 @@ pub unsafe extern "C" fn cublasDtrsmBatched_64(
     ldb: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
+    ::blas::call!("cublasDtrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::blas::on_handle("cublasDtrsmBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtrsmBatched_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
@@ -5648,7 +5648,7 @@ pub unsafe extern "C" fn cublasDtrsm_v2(
     B: *mut f64,
     ldb: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasDtrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::blas::on_handle("cublasDtrsm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtrsm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
@@ -5671,7 +5671,7 @@ pub unsafe extern "C" fn cublasDtrsm_v2_64(
     B: *mut f64,
     ldb: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasDtrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::blas::on_handle("cublasDtrsm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtrsm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
@@ -5705,7 +5705,7 @@ pub unsafe extern "C" fn cublasDtrsv_v2(
     x: *mut f64,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasDtrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasDtrsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtrsv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -5725,7 +5725,7 @@ pub unsafe extern "C" fn cublasDtrsv_v2_64(
     x: *mut f64,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasDtrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasDtrsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDtrsv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -5742,7 +5742,7 @@ pub unsafe extern "C" fn cublasDtrttp(
     lda: c_int,
     AP: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDtrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
+    ::blas::call!("cublasDtrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
         ::blas::on_handle("cublasDtrttp", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasDtrttp(hip, uplo, n, A, lda, AP) }),
@@ -5763,7 +5763,7 @@ pub unsafe extern "C" fn cublasDzasum_v2(
     incx: c_int,
     result: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDzasum_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasDzasum_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasDzasum_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDzasum_v2(hip, n, x, incx, result) }),
@@ -5779,7 +5779,7 @@ pub unsafe extern "C" fn cublasDzasum_v2_64(
     incx: i64,
     result: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDzasum_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasDzasum_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasDzasum_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::asum(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDzasum_v2_64(hip, n, x, incx, result) }),
@@ -5800,7 +5800,7 @@ pub unsafe extern "C" fn cublasDznrm2_v2(
     incx: c_int,
     result: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDznrm2_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasDznrm2_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasDznrm2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDznrm2_v2(hip, n, x, incx, result) }),
@@ -5816,7 +5816,7 @@ pub unsafe extern "C" fn cublasDznrm2_v2_64(
     incx: i64,
     result: *mut f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasDznrm2_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasDznrm2_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasDznrm2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::nrm2(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasDznrm2_v2_64(hip, n, x, incx, result) }),
@@ -5826,7 +5826,7 @@ pub unsafe extern "C" fn cublasDznrm2_v2_64(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasFree(devicePtr: *mut c_void) -> cublasStatus_t {
-    ::trace::call!("cublasFree", (value devicePtr), {
+    ::blas::call!("cublasFree", (value devicePtr), {
         ::blas::entry("cublasFree", || ::blas::api::first::cublasFree(devicePtr))
     })
 }
@@ -5854,7 +5854,7 @@ pub unsafe extern "C" fn cublasGemmBatchedEx(
     computeType: cublasComputeType_t,
     algo: cublasGemmAlgo_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGemmBatchedEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value Atype, value lda, value Barray, value Btype, value ldb, value beta, value Carray, value Ctype, value ldc, value batchCount, value computeType, value algo), {
+    ::blas::call!("cublasGemmBatchedEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value Atype, value lda, value Barray, value Btype, value ldb, value beta, value Carray, value Ctype, value ldc, value batchCount, value computeType, value algo), {
         ::blas::on_handle("cublasGemmBatchedEx", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_batched_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, Atype, i64::from(lda), Barray, Btype, i64::from(ldb), beta, Carray, Ctype, i64::from(ldc), i64::from(batchCount), computeType, algo),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasGemmBatchedEx(hip, transa, transb, m, n, k, alpha, Aarray, Atype, lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo) }),
@@ -5885,7 +5885,7 @@ pub unsafe extern "C" fn cublasGemmBatchedEx_64(
     computeType: cublasComputeType_t,
     algo: cublasGemmAlgo_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGemmBatchedEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value Atype, value lda, value Barray, value Btype, value ldb, value beta, value Carray, value Ctype, value ldc, value batchCount, value computeType, value algo), {
+    ::blas::call!("cublasGemmBatchedEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value Atype, value lda, value Barray, value Btype, value ldb, value beta, value Carray, value Ctype, value ldc, value batchCount, value computeType, value algo), {
         ::blas::on_handle("cublasGemmBatchedEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_batched_ex(handle, transa, transb, m, n, k, alpha, Aarray, Atype, lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasGemmBatchedEx_64(hip, transa, transb, m, n, k, alpha, Aarray, Atype, lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo) }),
@@ -5915,7 +5915,7 @@ pub unsafe extern "C" fn cublasGemmEx(
     computeType: cublasComputeType_t,
     algo: cublasGemmAlgo_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGemmEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc, value computeType, value algo), {
+    ::blas::call!("cublasGemmEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc, value computeType, value algo), {
         ::blas::on_handle("cublasGemmEx", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc), computeType, algo),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasGemmEx(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc, computeType, algo) }),
@@ -5945,7 +5945,7 @@ pub unsafe extern "C" fn cublasGemmEx_64(
     computeType: cublasComputeType_t,
     algo: cublasGemmAlgo_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGemmEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc, value computeType, value algo), {
+    ::blas::call!("cublasGemmEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc, value computeType, value algo), {
         ::blas::on_handle("cublasGemmEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc, computeType, algo),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasGemmEx_64(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc, computeType, algo) }),
@@ -5976,7 +5976,7 @@ pub unsafe extern "C" fn cublasGemmGroupedBatchedEx(
     group_size: *const c_int,
     computeType: cublasComputeType_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGemmGroupedBatchedEx", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value Atype, value lda_array, value Barray, value Btype, value ldb_array, value beta_array, value Carray, value Ctype, value ldc_array, value group_count, value group_size, value computeType), {
+    ::blas::call!("cublasGemmGroupedBatchedEx", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value Atype, value lda_array, value Barray, value Btype, value ldb_array, value beta_array, value Carray, value Ctype, value ldc_array, value group_count, value group_size, value computeType), {
         ::blas::on_handle("cublasGemmGroupedBatchedEx", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_grouped_batched_ex(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, Atype, lda_array, Barray, Btype, ldb_array, beta_array, Carray, Ctype, ldc_array, i64::from(group_count), group_size, computeType),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasGemmGroupedBatchedEx(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, Atype, lda_array, Barray, Btype, ldb_array, beta_array, Carray, Ctype, ldc_array, group_count, group_size, computeType) }),
@@ -6007,7 +6007,7 @@ pub unsafe extern "C" fn cublasGemmGroupedBatchedEx_64(
     group_size: *const i64,
     computeType: cublasComputeType_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGemmGroupedBatchedEx_64", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value Atype, value lda_array, value Barray, value Btype, value ldb_array, value beta_array, value Carray, value Ctype, value ldc_array, value group_count, value group_size, value computeType), {
+    ::blas::call!("cublasGemmGroupedBatchedEx_64", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value Atype, value lda_array, value Barray, value Btype, value ldb_array, value beta_array, value Carray, value Ctype, value ldc_array, value group_count, value group_size, value computeType), {
         ::blas::on_handle("cublasGemmGroupedBatchedEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_grouped_batched_ex(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, Atype, lda_array, Barray, Btype, ldb_array, beta_array, Carray, Ctype, ldc_array, group_count, group_size, computeType),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasGemmGroupedBatchedEx_64(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, Atype, lda_array, Barray, Btype, ldb_array, beta_array, Carray, Ctype, ldc_array, group_count, group_size, computeType) }),
@@ -6041,7 +6041,7 @@ pub unsafe extern "C" fn cublasGemmStridedBatchedEx(
     computeType: cublasComputeType_t,
     algo: cublasGemmAlgo_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGemmStridedBatchedEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value strideA, value B, value Btype, value ldb, value strideB, value beta, value C, value Ctype, value ldc, value strideC, value batchCount, value computeType, value algo), {
+    ::blas::call!("cublasGemmStridedBatchedEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value strideA, value B, value Btype, value ldb, value strideB, value beta, value C, value Ctype, value ldc, value strideC, value batchCount, value computeType, value algo), {
         ::blas::on_handle("cublasGemmStridedBatchedEx", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_strided_batched_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), strideA, B, Btype, i64::from(ldb), strideB, beta, C, Ctype, i64::from(ldc), strideC, i64::from(batchCount), computeType, algo),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasGemmStridedBatchedEx(hip, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo) }),
@@ -6075,7 +6075,7 @@ pub unsafe extern "C" fn cublasGemmStridedBatchedEx_64(
     computeType: cublasComputeType_t,
     algo: cublasGemmAlgo_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGemmStridedBatchedEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value strideA, value B, value Btype, value ldb, value strideB, value beta, value C, value Ctype, value ldc, value strideC, value batchCount, value computeType, value algo), {
+    ::blas::call!("cublasGemmStridedBatchedEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value strideA, value B, value Btype, value ldb, value strideB, value beta, value C, value Ctype, value ldc, value strideC, value batchCount, value computeType, value algo), {
         ::blas::on_handle("cublasGemmStridedBatchedEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_strided_batched_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasGemmStridedBatchedEx_64(hip, transa, transb, m, n, k, alpha, A, Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo) }),
@@ -6088,7 +6088,7 @@ pub unsafe extern "C" fn cublasGetAtomicsMode(
     handle: cublasHandle_t,
     mode: *mut cublasAtomicsMode_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetAtomicsMode", (value handle, out mode), {
+    ::blas::call!("cublasGetAtomicsMode", (value handle, out mode), {
         ::blas::entry("cublasGetAtomicsMode", || {
             ::blas::api::mode::cublasGetAtomicsMode(handle, unsafe { Out::new(mode, "mode") }?)
         })
@@ -6097,14 +6097,14 @@ pub unsafe extern "C" fn cublasGetAtomicsMode(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasGetBackdoor() -> cublasStatus_t {
-    ::trace::call!("cublasGetBackdoor", (), {
+    ::blas::call!("cublasGetBackdoor", (), {
         ::blas::missing("cublasGetBackdoor")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasGetCudartVersion() -> usize {
-    ::trace::call_value!("cublasGetCudartVersion", (), {
+    ::blas::call_value!("cublasGetCudartVersion", (), {
         ::blas::entry_value("cublasGetCudartVersion", 0, ::blas::api::lifecycle::cublasGetCudartVersion)
     })
 }
@@ -6114,7 +6114,7 @@ pub unsafe extern "C" fn cublasGetEmulationSpecialValuesSupport(
     handle: cublasHandle_t,
     mask: *mut cudaEmulationSpecialValuesSupport,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetEmulationSpecialValuesSupport", (value handle, out mask), {
+    ::blas::call!("cublasGetEmulationSpecialValuesSupport", (value handle, out mask), {
         ::blas::entry("cublasGetEmulationSpecialValuesSupport", || {
             ::blas::api::emulation::cublasGetEmulationSpecialValuesSupport(
                 handle,
@@ -6129,7 +6129,7 @@ pub unsafe extern "C" fn cublasGetEmulationStrategy(
     handle: cublasHandle_t,
     emulationStrategy: *mut cublasEmulationStrategy_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetEmulationStrategy", (value handle, out emulationStrategy), {
+    ::blas::call!("cublasGetEmulationStrategy", (value handle, out emulationStrategy), {
         ::blas::entry("cublasGetEmulationStrategy", || {
             ::blas::api::emulation::cublasGetEmulationStrategy(
                 handle,
@@ -6141,14 +6141,14 @@ pub unsafe extern "C" fn cublasGetEmulationStrategy(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasGetEnvironmentMode() -> cublasStatus_t {
-    ::trace::call!("cublasGetEnvironmentMode", (), {
+    ::blas::call!("cublasGetEnvironmentMode", (), {
         ::blas::missing("cublasGetEnvironmentMode")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasGetError() -> cublasStatus_t {
-    ::trace::call!("cublasGetError", (), {
+    ::blas::call!("cublasGetError", (), {
         ::blas::entry_value(
             "cublasGetError",
             cublasStatus_t::CUBLAS_STATUS_INTERNAL_ERROR,
@@ -6162,7 +6162,7 @@ pub unsafe extern "C" fn cublasGetFixedPointEmulationMantissaBitCountPointer(
     handle: cublasHandle_t,
     mantissaBitCount: *mut *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetFixedPointEmulationMantissaBitCountPointer", (value handle, out mantissaBitCount), {
+    ::blas::call!("cublasGetFixedPointEmulationMantissaBitCountPointer", (value handle, out mantissaBitCount), {
         ::blas::entry("cublasGetFixedPointEmulationMantissaBitCountPointer", || {
             ::blas::api::emulation::cublasGetFixedPointEmulationMantissaBitCountPointer(
                 handle,
@@ -6177,7 +6177,7 @@ pub unsafe extern "C" fn cublasGetFixedPointEmulationMantissaBitOffset(
     handle: cublasHandle_t,
     mantissaBitOffset: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetFixedPointEmulationMantissaBitOffset", (value handle, out mantissaBitOffset), {
+    ::blas::call!("cublasGetFixedPointEmulationMantissaBitOffset", (value handle, out mantissaBitOffset), {
         ::blas::entry("cublasGetFixedPointEmulationMantissaBitOffset", || {
             ::blas::api::emulation::cublasGetFixedPointEmulationMantissaBitOffset(
                 handle,
@@ -6192,7 +6192,7 @@ pub unsafe extern "C" fn cublasGetFixedPointEmulationMantissaControl(
     handle: cublasHandle_t,
     mantissaControl: *mut cudaEmulationMantissaControl,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetFixedPointEmulationMantissaControl", (value handle, out mantissaControl), {
+    ::blas::call!("cublasGetFixedPointEmulationMantissaControl", (value handle, out mantissaControl), {
         ::blas::entry("cublasGetFixedPointEmulationMantissaControl", || {
             ::blas::api::emulation::cublasGetFixedPointEmulationMantissaControl(
                 handle,
@@ -6207,7 +6207,7 @@ pub unsafe extern "C" fn cublasGetFixedPointEmulationMaxMantissaBitCount(
     handle: cublasHandle_t,
     maxMantissaBitCount: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetFixedPointEmulationMaxMantissaBitCount", (value handle, out maxMantissaBitCount), {
+    ::blas::call!("cublasGetFixedPointEmulationMaxMantissaBitCount", (value handle, out maxMantissaBitCount), {
         ::blas::entry("cublasGetFixedPointEmulationMaxMantissaBitCount", || {
             ::blas::api::emulation::cublasGetFixedPointEmulationMaxMantissaBitCount(
                 handle,
@@ -6218,9 +6218,11 @@ pub unsafe extern "C" fn cublasGetFixedPointEmulationMaxMantissaBitCount(
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasGetLoggerCallback(_userCallback: *mut cublasLogCallback) -> cublasStatus_t {
-    ::trace::call!("cublasGetLoggerCallback", (), {
-        ::blas::missing("cublasGetLoggerCallback")
+pub unsafe extern "C" fn cublasGetLoggerCallback(userCallback: *mut cublasLogCallback) -> cublasStatus_t {
+    ::blas::call!("cublasGetLoggerCallback", (out userCallback), {
+        ::blas::entry("cublasGetLoggerCallback", || {
+            ::blas::api::logger::cublasGetLoggerCallback(unsafe { Out::new(userCallback, "userCallback") }?)
+        })
     })
 }
 
@@ -6229,7 +6231,7 @@ pub unsafe extern "C" fn cublasGetMathMode(
     handle: cublasHandle_t,
     mode: *mut cublasMath_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetMathMode", (value handle, out mode), {
+    ::blas::call!("cublasGetMathMode", (value handle, out mode), {
         ::blas::entry("cublasGetMathMode", || {
             ::blas::api::mode::cublasGetMathMode(handle, unsafe { Out::new(mode, "mode") }?)
         })
@@ -6246,7 +6248,7 @@ pub unsafe extern "C" fn cublasGetMatrix(
     B: *mut c_void,
     ldb: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetMatrix", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasGetMatrix", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
         ::blas::entry("cublasGetMatrix", || ::blas::api::vector::get_matrix(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb)))
     })
 }
@@ -6262,7 +6264,7 @@ pub unsafe extern "C" fn cublasGetMatrixAsync(
     ldb: c_int,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetMatrixAsync", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
+    ::blas::call!("cublasGetMatrixAsync", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
         ::blas::entry("cublasGetMatrixAsync", || ::blas::api::vector::get_matrix_async(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb), stream))
     })
 }
@@ -6278,7 +6280,7 @@ pub unsafe extern "C" fn cublasGetMatrixAsync_64(
     ldb: i64,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetMatrixAsync_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
+    ::blas::call!("cublasGetMatrixAsync_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
         ::blas::entry("cublasGetMatrixAsync_64", || ::blas::api::vector::get_matrix_async(rows, cols, elemSize, A, lda, B, ldb, stream))
     })
 }
@@ -6293,7 +6295,7 @@ pub unsafe extern "C" fn cublasGetMatrix_64(
     B: *mut c_void,
     ldb: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetMatrix_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasGetMatrix_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
         ::blas::entry("cublasGetMatrix_64", || ::blas::api::vector::get_matrix(rows, cols, elemSize, A, lda, B, ldb))
     })
 }
@@ -6303,7 +6305,7 @@ pub unsafe extern "C" fn cublasGetPointerMode_v2(
     handle: cublasHandle_t,
     mode: *mut cublasPointerMode_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetPointerMode_v2", (value handle, out mode), {
+    ::blas::call!("cublasGetPointerMode_v2", (value handle, out mode), {
         ::blas::entry("cublasGetPointerMode_v2", || {
             ::blas::api::mode::cublasGetPointerMode_v2(handle, unsafe { Out::new(mode, "mode") }?)
         })
@@ -6312,7 +6314,7 @@ pub unsafe extern "C" fn cublasGetPointerMode_v2(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasGetProperty(type_: libraryPropertyType, value: *mut c_int) -> cublasStatus_t {
-    ::trace::call!("cublasGetProperty", (value type_, out value), {
+    ::blas::call!("cublasGetProperty", (value type_, out value), {
         ::blas::entry("cublasGetProperty", || {
             ::blas::api::lifecycle::cublasGetProperty(type_, unsafe { Out::new(value, "value") }?)
         })
@@ -6324,7 +6326,7 @@ pub unsafe extern "C" fn cublasGetSmCountTarget(
     handle: cublasHandle_t,
     smCountTarget: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetSmCountTarget", (value handle, out smCountTarget), {
+    ::blas::call!("cublasGetSmCountTarget", (value handle, out smCountTarget), {
         ::blas::entry("cublasGetSmCountTarget", || {
             ::blas::api::mode::cublasGetSmCountTarget(
                 handle,
@@ -6336,7 +6338,7 @@ pub unsafe extern "C" fn cublasGetSmCountTarget(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasGetStatusName(status: cublasStatus_t) -> *const c_char {
-    ::trace::call_value!("cublasGetStatusName", (value status), {
+    ::blas::call_value!("cublasGetStatusName", (value status), {
         ::blas::entry_value("cublasGetStatusName", core::ptr::null(), || {
             ::blas::api::lifecycle::cublasGetStatusName(status)
         })
@@ -6345,7 +6347,7 @@ pub unsafe extern "C" fn cublasGetStatusName(status: cublasStatus_t) -> *const c
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasGetStatusString(status: cublasStatus_t) -> *const c_char {
-    ::trace::call_value!("cublasGetStatusString", (value status), {
+    ::blas::call_value!("cublasGetStatusString", (value status), {
         ::blas::entry_value("cublasGetStatusString", core::ptr::null(), || {
             ::blas::api::lifecycle::cublasGetStatusString(status)
         })
@@ -6357,7 +6359,7 @@ pub unsafe extern "C" fn cublasGetStream_v2(
     handle: cublasHandle_t,
     streamId: *mut cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetStream_v2", (value handle, out streamId), {
+    ::blas::call!("cublasGetStream_v2", (value handle, out streamId), {
         ::blas::entry("cublasGetStream_v2", || {
             ::blas::api::mode::cublasGetStream_v2(handle, unsafe { Out::new(streamId, "streamId") }?)
         })
@@ -6373,7 +6375,7 @@ pub unsafe extern "C" fn cublasGetVector(
     y: *mut c_void,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetVector", (value n, value elemSize, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasGetVector", (value n, value elemSize, value x, value incx, value y, value incy), {
         ::blas::entry("cublasGetVector", || ::blas::api::vector::get_vector(i64::from(n), i64::from(elemSize), x, i64::from(incx), y, i64::from(incy)))
     })
 }
@@ -6388,7 +6390,7 @@ pub unsafe extern "C" fn cublasGetVectorAsync(
     incy: c_int,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetVectorAsync", (value n, value elemSize, value devicePtr, value incx, value hostPtr, value incy, value stream), {
+    ::blas::call!("cublasGetVectorAsync", (value n, value elemSize, value devicePtr, value incx, value hostPtr, value incy, value stream), {
         ::blas::entry("cublasGetVectorAsync", || ::blas::api::vector::get_vector_async(i64::from(n), i64::from(elemSize), devicePtr, i64::from(incx), hostPtr, i64::from(incy), stream))
     })
 }
@@ -6403,7 +6405,7 @@ pub unsafe extern "C" fn cublasGetVectorAsync_64(
     incy: i64,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetVectorAsync_64", (value n, value elemSize, value devicePtr, value incx, value hostPtr, value incy, value stream), {
+    ::blas::call!("cublasGetVectorAsync_64", (value n, value elemSize, value devicePtr, value incx, value hostPtr, value incy, value stream), {
         ::blas::entry("cublasGetVectorAsync_64", || ::blas::api::vector::get_vector_async(n, elemSize, devicePtr, incx, hostPtr, incy, stream))
     })
 }
@@ -6417,14 +6419,14 @@ pub unsafe extern "C" fn cublasGetVector_64(
     y: *mut c_void,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasGetVector_64", (value n, value elemSize, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasGetVector_64", (value n, value elemSize, value x, value incx, value y, value incy), {
         ::blas::entry("cublasGetVector_64", || ::blas::api::vector::get_vector(n, elemSize, x, incx, y, incy))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasGetVersion(version: *mut c_int) -> cublasStatus_t {
-    ::trace::call!("cublasGetVersion", (out version), {
+    ::blas::call!("cublasGetVersion", (out version), {
         ::blas::entry("cublasGetVersion", || {
             ::blas::api::first::cublasGetVersion(unsafe { Out::new(version, "version") }?)
         })
@@ -6433,7 +6435,7 @@ pub unsafe extern "C" fn cublasGetVersion(version: *mut c_int) -> cublasStatus_t
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasGetVersion_v2(handle: cublasHandle_t, version: *mut c_int) -> cublasStatus_t {
-    ::trace::call!("cublasGetVersion_v2", (value handle, out version), {
+    ::blas::call!("cublasGetVersion_v2", (value handle, out version), {
         ::blas::entry("cublasGetVersion_v2", || {
             ::blas::api::lifecycle::cublasGetVersion_v2(handle, unsafe { Out::new(version, "version") }?)
         })
@@ -6456,7 +6458,7 @@ pub unsafe extern "C" fn cublasHSHgemvBatched(
     incy: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHSHgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasHSHgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasHSHgemvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasHSHgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -6480,7 +6482,7 @@ pub unsafe extern "C" fn cublasHSHgemvBatched_64(
     incy: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHSHgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasHSHgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasHSHgemvBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasHSHgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -6507,7 +6509,7 @@ pub unsafe extern "C" fn cublasHSHgemvStridedBatched(
     stridey: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHSHgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasHSHgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasHSHgemvStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasHSHgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -6534,7 +6536,7 @@ pub unsafe extern "C" fn cublasHSHgemvStridedBatched_64(
     stridey: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHSHgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasHSHgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasHSHgemvStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasHSHgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -6558,7 +6560,7 @@ pub unsafe extern "C" fn cublasHSSgemvBatched(
     incy: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHSSgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasHSSgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasHSSgemvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasHSSgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -6582,7 +6584,7 @@ pub unsafe extern "C" fn cublasHSSgemvBatched_64(
     incy: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHSSgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasHSSgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasHSSgemvBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasHSSgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -6609,7 +6611,7 @@ pub unsafe extern "C" fn cublasHSSgemvStridedBatched(
     stridey: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHSSgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasHSSgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasHSSgemvStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasHSSgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -6636,7 +6638,7 @@ pub unsafe extern "C" fn cublasHSSgemvStridedBatched_64(
     stridey: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHSSgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasHSSgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasHSSgemvStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasHSSgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -6661,7 +6663,7 @@ pub unsafe extern "C" fn cublasHgemm(
     C: *mut __half,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHgemm", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasHgemm", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasHgemm", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasHgemm(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -6687,7 +6689,7 @@ pub unsafe extern "C" fn cublasHgemmBatched(
     ldc: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasHgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasHgemmBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasHgemmBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -6713,7 +6715,7 @@ pub unsafe extern "C" fn cublasHgemmBatched_64(
     ldc: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasHgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasHgemmBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasHgemmBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -6742,7 +6744,7 @@ pub unsafe extern "C" fn cublasHgemmStridedBatched(
     strideC: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasHgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasHgemmStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasHgemmStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -6771,7 +6773,7 @@ pub unsafe extern "C" fn cublasHgemmStridedBatched_64(
     strideC: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasHgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasHgemmStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasHgemmStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -6796,7 +6798,7 @@ pub unsafe extern "C" fn cublasHgemm_64(
     C: *mut __half,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasHgemm_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasHgemm_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasHgemm_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasHgemm_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -6813,7 +6815,7 @@ pub unsafe extern "C" fn cublasIamaxEx(
     incx: c_int,
     result: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIamaxEx", (value handle, value n, value x, value xType, value incx, value result), {
+    ::blas::call!("cublasIamaxEx", (value handle, value n, value x, value xType, value incx, value result), {
         ::blas::on_handle("cublasIamaxEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::iamax_ex(handle, i64::from(n), x, xType, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasIamaxEx(hip, n, x, xType, incx, result) }),
@@ -6830,7 +6832,7 @@ pub unsafe extern "C" fn cublasIamaxEx_64(
     incx: i64,
     result: *mut i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIamaxEx_64", (value handle, value n, value x, value xType, value incx, value result), {
+    ::blas::call!("cublasIamaxEx_64", (value handle, value n, value x, value xType, value incx, value result), {
         ::blas::on_handle("cublasIamaxEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::iamax_ex(handle, n, x, xType, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasIamaxEx_64(hip, n, x, xType, incx, result) }),
@@ -6847,7 +6849,7 @@ pub unsafe extern "C" fn cublasIaminEx(
     incx: c_int,
     result: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIaminEx", (value handle, value n, value x, value xType, value incx, value result), {
+    ::blas::call!("cublasIaminEx", (value handle, value n, value x, value xType, value incx, value result), {
         ::blas::on_handle("cublasIaminEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::iamin_ex(handle, i64::from(n), x, xType, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasIaminEx(hip, n, x, xType, incx, result) }),
@@ -6864,7 +6866,7 @@ pub unsafe extern "C" fn cublasIaminEx_64(
     incx: i64,
     result: *mut i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIaminEx_64", (value handle, value n, value x, value xType, value incx, value result), {
+    ::blas::call!("cublasIaminEx_64", (value handle, value n, value x, value xType, value incx, value result), {
         ::blas::on_handle("cublasIaminEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::iamin_ex(handle, n, x, xType, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasIaminEx_64(hip, n, x, xType, incx, result) }),
@@ -6885,7 +6887,7 @@ pub unsafe extern "C" fn cublasIcamax_v2(
     incx: c_int,
     result: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIcamax_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIcamax_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIcamax_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIcamax_v2(hip, n, x, incx, result) }),
@@ -6901,7 +6903,7 @@ pub unsafe extern "C" fn cublasIcamax_v2_64(
     incx: i64,
     result: *mut i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIcamax_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIcamax_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIcamax_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amax(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIcamax_v2_64(hip, n, x, incx, result) }),
@@ -6922,7 +6924,7 @@ pub unsafe extern "C" fn cublasIcamin_v2(
     incx: c_int,
     result: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIcamin_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIcamin_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIcamin_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIcamin_v2(hip, n, x, incx, result) }),
@@ -6938,7 +6940,7 @@ pub unsafe extern "C" fn cublasIcamin_v2_64(
     incx: i64,
     result: *mut i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIcamin_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIcamin_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIcamin_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amin(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIcamin_v2_64(hip, n, x, incx, result) }),
@@ -6959,7 +6961,7 @@ pub unsafe extern "C" fn cublasIdamax_v2(
     incx: c_int,
     result: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIdamax_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIdamax_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIdamax_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIdamax_v2(hip, n, x, incx, result) }),
@@ -6975,7 +6977,7 @@ pub unsafe extern "C" fn cublasIdamax_v2_64(
     incx: i64,
     result: *mut i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIdamax_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIdamax_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIdamax_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amax(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIdamax_v2_64(hip, n, x, incx, result) }),
@@ -6996,7 +6998,7 @@ pub unsafe extern "C" fn cublasIdamin_v2(
     incx: c_int,
     result: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIdamin_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIdamin_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIdamin_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIdamin_v2(hip, n, x, incx, result) }),
@@ -7012,7 +7014,7 @@ pub unsafe extern "C" fn cublasIdamin_v2_64(
     incx: i64,
     result: *mut i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIdamin_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIdamin_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIdamin_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amin(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIdamin_v2_64(hip, n, x, incx, result) }),
@@ -7022,7 +7024,7 @@ pub unsafe extern "C" fn cublasIdamin_v2_64(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasInit() -> cublasStatus_t {
-    ::trace::call!("cublasInit", (), {
+    ::blas::call!("cublasInit", (), {
         ::blas::entry("cublasInit", ::blas::api::first::cublasInit)
     })
 }
@@ -7040,7 +7042,7 @@ pub unsafe extern "C" fn cublasIsamax_v2(
     incx: c_int,
     result: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIsamax_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIsamax_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIsamax_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIsamax_v2(hip, n, x, incx, result) }),
@@ -7056,7 +7058,7 @@ pub unsafe extern "C" fn cublasIsamax_v2_64(
     incx: i64,
     result: *mut i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIsamax_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIsamax_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIsamax_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amax(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIsamax_v2_64(hip, n, x, incx, result) }),
@@ -7077,7 +7079,7 @@ pub unsafe extern "C" fn cublasIsamin_v2(
     incx: c_int,
     result: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIsamin_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIsamin_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIsamin_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIsamin_v2(hip, n, x, incx, result) }),
@@ -7093,7 +7095,7 @@ pub unsafe extern "C" fn cublasIsamin_v2_64(
     incx: i64,
     result: *mut i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIsamin_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIsamin_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIsamin_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amin(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIsamin_v2_64(hip, n, x, incx, result) }),
@@ -7114,7 +7116,7 @@ pub unsafe extern "C" fn cublasIzamax_v2(
     incx: c_int,
     result: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIzamax_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIzamax_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIzamax_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amax(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIzamax_v2(hip, n, x, incx, result) }),
@@ -7130,7 +7132,7 @@ pub unsafe extern "C" fn cublasIzamax_v2_64(
     incx: i64,
     result: *mut i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIzamax_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIzamax_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIzamax_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amax(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIzamax_v2_64(hip, n, x, incx, result) }),
@@ -7151,7 +7153,7 @@ pub unsafe extern "C" fn cublasIzamin_v2(
     incx: c_int,
     result: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIzamin_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIzamin_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIzamin_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amin(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIzamin_v2(hip, n, x, incx, result) }),
@@ -7167,7 +7169,7 @@ pub unsafe extern "C" fn cublasIzamin_v2_64(
     incx: i64,
     result: *mut i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasIzamin_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasIzamin_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasIzamin_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::amin(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasIzamin_v2_64(hip, n, x, incx, result) }),
@@ -7177,313 +7179,315 @@ pub unsafe extern "C" fn cublasIzamin_v2_64(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLoggerConfigure(
-    _logIsOn: c_int,
-    _logToStdOut: c_int,
-    _logToStdErr: c_int,
-    _logFileName: *const c_char,
+    logIsOn: c_int,
+    logToStdOut: c_int,
+    logToStdErr: c_int,
+    logFileName: *const c_char,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLoggerConfigure", (), {
-        ::blas::missing("cublasLoggerConfigure")
+    ::blas::call!("cublasLoggerConfigure", (value logIsOn, value logToStdOut, value logToStdErr, text logFileName), {
+        ::blas::entry("cublasLoggerConfigure", || {
+            ::blas::api::logger::cublasLoggerConfigure(logIsOn, logToStdOut, logToStdErr, logFileName)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtACCMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtACCMatmul", (), {
+    ::blas::call!("cublasLtACCMatmul", (), {
         ::blas::missing("cublasLtACCMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtACCMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtACCMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtACCMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtACCMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtACCMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtACCMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtACCMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtACCMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtACCMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtACCMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtACCMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtACCMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtACCMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtACCMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtACCMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtACCMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtACCMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtACCMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtACCMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtACCMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtACCMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtACCMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtACCMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtACCMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtACCMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtACCMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtACCMatmulAlgoInit", (), {
         ::blas::missing("cublasLtACCMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtAlgoCharacteristicGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtAlgoCharacteristicGetAttribute", (), {
+    ::blas::call!("cublasLtAlgoCharacteristicGetAttribute", (), {
         ::blas::missing("cublasLtAlgoCharacteristicGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBIIMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtBIIMatmul", (), {
+    ::blas::call!("cublasLtBIIMatmul", (), {
         ::blas::missing("cublasLtBIIMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBIIMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtBIIMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtBIIMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtBIIMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBIIMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtBIIMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtBIIMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtBIIMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBIIMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtBIIMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtBIIMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtBIIMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBIIMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtBIIMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtBIIMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtBIIMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBIIMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtBIIMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtBIIMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtBIIMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBIIMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtBIIMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtBIIMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtBIIMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBIIMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtBIIMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtBIIMatmulAlgoInit", (), {
         ::blas::missing("cublasLtBIIMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSBMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSBMatmul", (), {
+    ::blas::call!("cublasLtBSBMatmul", (), {
         ::blas::missing("cublasLtBSBMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSBMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSBMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtBSBMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtBSBMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSBMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSBMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtBSBMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtBSBMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSBMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSBMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtBSBMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtBSBMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSBMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSBMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtBSBMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtBSBMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSBMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSBMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtBSBMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtBSBMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSBMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSBMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtBSBMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtBSBMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSBMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSBMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtBSBMatmulAlgoInit", (), {
         ::blas::missing("cublasLtBSBMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSSMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSSMatmul", (), {
+    ::blas::call!("cublasLtBSSMatmul", (), {
         ::blas::missing("cublasLtBSSMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSSMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSSMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtBSSMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtBSSMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSSMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSSMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtBSSMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtBSSMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSSMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSSMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtBSSMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtBSSMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSSMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSSMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtBSSMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtBSSMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSSMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSSMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtBSSMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtBSSMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSSMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSSMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtBSSMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtBSSMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtBSSMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtBSSMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtBSSMatmulAlgoInit", (), {
         ::blas::missing("cublasLtBSSMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtCCCMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtCCCMatmul", (), {
+    ::blas::call!("cublasLtCCCMatmul", (), {
         ::blas::missing("cublasLtCCCMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtCCCMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtCCCMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtCCCMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtCCCMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtCCCMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtCCCMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtCCCMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtCCCMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtCCCMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtCCCMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtCCCMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtCCCMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtCCCMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtCCCMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtCCCMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtCCCMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtCCCMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtCCCMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtCCCMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtCCCMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtCCCMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtCCCMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtCCCMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtCCCMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtCCCMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtCCCMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtCCCMatmulAlgoInit", (), {
         ::blas::missing("cublasLtCCCMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtClearNvjetCache() -> cublasStatus_t {
-    ::trace::call!("cublasLtClearNvjetCache", (), {
+    ::blas::call!("cublasLtClearNvjetCache", (), {
         ::blas::missing("cublasLtClearNvjetCache")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtCreate(lightHandle: *mut cublasLtHandle_t) -> cublasStatus_t {
-    ::trace::call!("cublasLtCreate", (out lightHandle), {
+    ::blas::call!("cublasLtCreate", (out lightHandle), {
         ::blas::entry("cublasLtCreate", || {
             ::blas::api::lt::cublasLtCreate(unsafe { Out::new(lightHandle, "lightHandle") }?)
         })
@@ -7492,469 +7496,469 @@ pub unsafe extern "C" fn cublasLtCreate(lightHandle: *mut cublasLtHandle_t) -> c
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtCtxInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtCtxInit", (), {
+    ::blas::call!("cublasLtCtxInit", (), {
         ::blas::missing("cublasLtCtxInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDDDMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtDDDMatmul", (), {
+    ::blas::call!("cublasLtDDDMatmul", (), {
         ::blas::missing("cublasLtDDDMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDDDMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtDDDMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtDDDMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtDDDMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDDDMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtDDDMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtDDDMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtDDDMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDDDMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtDDDMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtDDDMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtDDDMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDDDMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtDDDMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtDDDMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtDDDMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDDDMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtDDDMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtDDDMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtDDDMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDDDMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtDDDMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtDDDMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtDDDMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDDDMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtDDDMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtDDDMatmulAlgoInit", (), {
         ::blas::missing("cublasLtDDDMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtDestroy(lightHandle: cublasLtHandle_t) -> cublasStatus_t {
-    ::trace::call!("cublasLtDestroy", (value lightHandle), {
+    ::blas::call!("cublasLtDestroy", (value lightHandle), {
         ::blas::entry("cublasLtDestroy", || ::blas::api::lt::cublasLtDestroy(lightHandle))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Bf16Bf16MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Bf16E4m3MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Fp16E4m3MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Fp16Fp16MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E4m3Fp32Fp32Fp32MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Bf16Bf16MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Bf16E4m3MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Bf16E5m2MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp16E4m3MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp16E5m2MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp16Fp16MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE4m3E5m2Fp32Fp32Fp32MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Bf16Bf16MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Bf16E4m3MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Bf16E5m2MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp16E4m3MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp16E5m2MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp16Fp16MatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoCheck", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoInit", (), {
+    ::blas::call!("cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoInit", (), {
         ::blas::missing("cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoInit")
     })
 }
@@ -7963,7 +7967,7 @@ pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoInit() -> cublasS
 pub unsafe extern "C" fn cublasLtEmulationDescCreate(
     _emulationDesc: *mut cublasLtEmulationDesc_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtEmulationDescCreate", (), {
+    ::blas::call!("cublasLtEmulationDescCreate", (), {
         ::blas::missing("cublasLtEmulationDescCreate")
     })
 }
@@ -7972,7 +7976,7 @@ pub unsafe extern "C" fn cublasLtEmulationDescCreate(
 pub unsafe extern "C" fn cublasLtEmulationDescDestroy(
     _emulationDesc: cublasLtEmulationDesc_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtEmulationDescDestroy", (), {
+    ::blas::call!("cublasLtEmulationDescDestroy", (), {
         ::blas::missing("cublasLtEmulationDescDestroy")
     })
 }
@@ -7985,7 +7989,7 @@ pub unsafe extern "C" fn cublasLtEmulationDescGetAttribute(
     _sizeInBytes: usize,
     _sizeWritten: *mut usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtEmulationDescGetAttribute", (), {
+    ::blas::call!("cublasLtEmulationDescGetAttribute", (), {
         ::blas::missing("cublasLtEmulationDescGetAttribute")
     })
 }
@@ -7995,7 +7999,7 @@ pub unsafe extern "C" fn cublasLtEmulationDescInit_internal(
     _emulationDesc: cublasLtEmulationDesc_t,
     _size: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtEmulationDescInit_internal", (), {
+    ::blas::call!("cublasLtEmulationDescInit_internal", (), {
         ::blas::missing("cublasLtEmulationDescInit_internal")
     })
 }
@@ -8007,21 +8011,21 @@ pub unsafe extern "C" fn cublasLtEmulationDescSetAttribute(
     _buf: *const c_void,
     _sizeInBytes: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtEmulationDescSetAttribute", (), {
+    ::blas::call!("cublasLtEmulationDescSetAttribute", (), {
         ::blas::missing("cublasLtEmulationDescSetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtGetCudartVersion() -> usize {
-    ::trace::call_value!("cublasLtGetCudartVersion", (), {
+    ::blas::call_value!("cublasLtGetCudartVersion", (), {
         ::blas::entry_value("cublasLtGetCudartVersion", 0, ::blas::api::lt::cublasLtGetCudartVersion)
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtGetEnvironmentMode() -> cublasStatus_t {
-    ::trace::call!("cublasLtGetEnvironmentMode", (), {
+    ::blas::call!("cublasLtGetEnvironmentMode", (), {
         ::blas::missing("cublasLtGetEnvironmentMode")
     })
 }
@@ -8031,7 +8035,7 @@ pub unsafe extern "C" fn cublasLtGetProperty(
     type_: libraryPropertyType,
     value: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtGetProperty", (value type_, out value), {
+    ::blas::call!("cublasLtGetProperty", (value type_, out value), {
         ::blas::entry("cublasLtGetProperty", || {
             ::blas::api::lt::cublasLtGetProperty(type_, unsafe { Out::new(value, "value") }?)
         })
@@ -8040,7 +8044,7 @@ pub unsafe extern "C" fn cublasLtGetProperty(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtGetStatusName(status: cublasStatus_t) -> *const c_char {
-    ::trace::call_value!("cublasLtGetStatusName", (value status), {
+    ::blas::call_value!("cublasLtGetStatusName", (value status), {
         ::blas::entry_value("cublasLtGetStatusName", core::ptr::null(), || {
             ::blas::api::lt::cublasLtGetStatusName(status)
         })
@@ -8049,7 +8053,7 @@ pub unsafe extern "C" fn cublasLtGetStatusName(status: cublasStatus_t) -> *const
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtGetStatusString(status: cublasStatus_t) -> *const c_char {
-    ::trace::call_value!("cublasLtGetStatusString", (value status), {
+    ::blas::call_value!("cublasLtGetStatusString", (value status), {
         ::blas::entry_value("cublasLtGetStatusString", core::ptr::null(), || {
             ::blas::api::lt::cublasLtGetStatusString(status)
         })
@@ -8058,7 +8062,7 @@ pub unsafe extern "C" fn cublasLtGetStatusString(status: cublasStatus_t) -> *con
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtGetVersion() -> usize {
-    ::trace::call_value!("cublasLtGetVersion", (), {
+    ::blas::call_value!("cublasLtGetVersion", (), {
         ::blas::entry_value("cublasLtGetVersion", 0, ::blas::api::lt::cublasLtGetVersion)
     })
 }
@@ -8072,7 +8076,7 @@ pub unsafe extern "C" fn cublasLtGroupedMatrixLayoutCreate(
     _cols_array: *const c_void,
     _ld_array: *const c_void,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtGroupedMatrixLayoutCreate", (), {
+    ::blas::call!("cublasLtGroupedMatrixLayoutCreate", (), {
         ::blas::missing("cublasLtGroupedMatrixLayoutCreate")
     })
 }
@@ -8087,210 +8091,210 @@ pub unsafe extern "C" fn cublasLtGroupedMatrixLayoutInit_internal(
     _cols_array: *const c_void,
     _ld_array: *const c_void,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtGroupedMatrixLayoutInit_internal", (), {
+    ::blas::call!("cublasLtGroupedMatrixLayoutInit_internal", (), {
         ::blas::missing("cublasLtGroupedMatrixLayoutInit_internal")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHHHMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtHHHMatmul", (), {
+    ::blas::call!("cublasLtHHHMatmul", (), {
         ::blas::missing("cublasLtHHHMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHHHMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtHHHMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtHHHMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtHHHMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHHHMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtHHHMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtHHHMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtHHHMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHHHMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtHHHMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtHHHMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtHHHMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHHHMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtHHHMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtHHHMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtHHHMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHHHMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtHHHMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtHHHMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtHHHMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHHHMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtHHHMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtHHHMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtHHHMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHHHMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtHHHMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtHHHMatmulAlgoInit", (), {
         ::blas::missing("cublasLtHHHMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSHMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSHMatmul", (), {
+    ::blas::call!("cublasLtHSHMatmul", (), {
         ::blas::missing("cublasLtHSHMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSHMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSHMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtHSHMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtHSHMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSHMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSHMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtHSHMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtHSHMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSHMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSHMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtHSHMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtHSHMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSHMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSHMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtHSHMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtHSHMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSHMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSHMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtHSHMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtHSHMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSHMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSHMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtHSHMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtHSHMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSHMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSHMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtHSHMatmulAlgoInit", (), {
         ::blas::missing("cublasLtHSHMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSSMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSSMatmul", (), {
+    ::blas::call!("cublasLtHSSMatmul", (), {
         ::blas::missing("cublasLtHSSMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSSMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSSMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtHSSMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtHSSMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSSMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSSMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtHSSMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtHSSMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSSMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSSMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtHSSMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtHSSMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSSMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSSMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtHSSMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtHSSMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSSMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSSMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtHSSMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtHSSMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSSMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSSMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtHSSMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtHSSMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHSSMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtHSSMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtHSSMatmulAlgoInit", (), {
         ::blas::missing("cublasLtHSSMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHeuristicLutSerializeEntry() -> cublasStatus_t {
-    ::trace::call!("cublasLtHeuristicLutSerializeEntry", (), {
+    ::blas::call!("cublasLtHeuristicLutSerializeEntry", (), {
         ::blas::missing("cublasLtHeuristicLutSerializeEntry")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHeuristicsCacheCreate() -> cublasStatus_t {
-    ::trace::call!("cublasLtHeuristicsCacheCreate", (), {
+    ::blas::call!("cublasLtHeuristicsCacheCreate", (), {
         ::blas::missing("cublasLtHeuristicsCacheCreate")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHeuristicsCacheDestroy() -> cublasStatus_t {
-    ::trace::call!("cublasLtHeuristicsCacheDestroy", (), {
+    ::blas::call!("cublasLtHeuristicsCacheDestroy", (), {
         ::blas::missing("cublasLtHeuristicsCacheDestroy")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHeuristicsCacheGet() -> cublasStatus_t {
-    ::trace::call!("cublasLtHeuristicsCacheGet", (), {
+    ::blas::call!("cublasLtHeuristicsCacheGet", (), {
         ::blas::missing("cublasLtHeuristicsCacheGet")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHeuristicsCacheGetCapacity(capacity: *mut usize) -> cublasStatus_t {
-    ::trace::call!("cublasLtHeuristicsCacheGetCapacity", (out capacity), {
+    ::blas::call!("cublasLtHeuristicsCacheGetCapacity", (out capacity), {
         ::blas::entry("cublasLtHeuristicsCacheGetCapacity", || {
             ::blas::api::lt::cublasLtHeuristicsCacheGetCapacity(unsafe { Out::new(capacity, "capacity") }?)
         })
@@ -8299,14 +8303,14 @@ pub unsafe extern "C" fn cublasLtHeuristicsCacheGetCapacity(capacity: *mut usize
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHeuristicsCachePut() -> cublasStatus_t {
-    ::trace::call!("cublasLtHeuristicsCachePut", (), {
+    ::blas::call!("cublasLtHeuristicsCachePut", (), {
         ::blas::missing("cublasLtHeuristicsCachePut")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtHeuristicsCacheSetCapacity(capacity: usize) -> cublasStatus_t {
-    ::trace::call!("cublasLtHeuristicsCacheSetCapacity", (value capacity), {
+    ::blas::call!("cublasLtHeuristicsCacheSetCapacity", (value capacity), {
         ::blas::entry("cublasLtHeuristicsCacheSetCapacity", || {
             ::blas::api::lt::cublasLtHeuristicsCacheSetCapacity(capacity)
         })
@@ -8315,260 +8319,260 @@ pub unsafe extern "C" fn cublasLtHeuristicsCacheSetCapacity(capacity: usize) -> 
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCCMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCCMatmul", (), {
+    ::blas::call!("cublasLtKCCMatmul", (), {
         ::blas::missing("cublasLtKCCMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCCMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCCMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtKCCMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtKCCMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCCMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCCMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtKCCMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtKCCMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCCMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCCMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtKCCMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtKCCMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCCMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCCMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtKCCMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtKCCMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCCMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCCMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtKCCMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtKCCMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCCMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCCMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtKCCMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtKCCMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCCMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCCMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtKCCMatmulAlgoInit", (), {
         ::blas::missing("cublasLtKCCMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCKMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCKMatmul", (), {
+    ::blas::call!("cublasLtKCKMatmul", (), {
         ::blas::missing("cublasLtKCKMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCKMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCKMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtKCKMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtKCKMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCKMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCKMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtKCKMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtKCKMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCKMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCKMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtKCKMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtKCKMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCKMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCKMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtKCKMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtKCKMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCKMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCKMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtKCKMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtKCKMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCKMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCKMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtKCKMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtKCKMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtKCKMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtKCKMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtKCKMatmulAlgoInit", (), {
         ::blas::missing("cublasLtKCKMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmACC() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmACC", (), {
+    ::blas::call!("cublasLtLegacyGemmACC", (), {
         ::blas::missing("cublasLtLegacyGemmACC")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmBII() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmBII", (), {
+    ::blas::call!("cublasLtLegacyGemmBII", (), {
         ::blas::missing("cublasLtLegacyGemmBII")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmBSS() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmBSS", (), {
+    ::blas::call!("cublasLtLegacyGemmBSS", (), {
         ::blas::missing("cublasLtLegacyGemmBSS")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmCCC() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmCCC", (), {
+    ::blas::call!("cublasLtLegacyGemmCCC", (), {
         ::blas::missing("cublasLtLegacyGemmCCC")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmDDD() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmDDD", (), {
+    ::blas::call!("cublasLtLegacyGemmDDD", (), {
         ::blas::missing("cublasLtLegacyGemmDDD")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmHHH() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmHHH", (), {
+    ::blas::call!("cublasLtLegacyGemmHHH", (), {
         ::blas::missing("cublasLtLegacyGemmHHH")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmHSH() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmHSH", (), {
+    ::blas::call!("cublasLtLegacyGemmHSH", (), {
         ::blas::missing("cublasLtLegacyGemmHSH")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmHSS() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmHSS", (), {
+    ::blas::call!("cublasLtLegacyGemmHSS", (), {
         ::blas::missing("cublasLtLegacyGemmHSS")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmSSS() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmSSS", (), {
+    ::blas::call!("cublasLtLegacyGemmSSS", (), {
         ::blas::missing("cublasLtLegacyGemmSSS")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmTSS() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmTSS", (), {
+    ::blas::call!("cublasLtLegacyGemmTSS", (), {
         ::blas::missing("cublasLtLegacyGemmTSS")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmTST() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmTST", (), {
+    ::blas::call!("cublasLtLegacyGemmTST", (), {
         ::blas::missing("cublasLtLegacyGemmTST")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmUtilizationCCC() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmUtilizationCCC", (), {
+    ::blas::call!("cublasLtLegacyGemmUtilizationCCC", (), {
         ::blas::missing("cublasLtLegacyGemmUtilizationCCC")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmUtilizationDDD() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmUtilizationDDD", (), {
+    ::blas::call!("cublasLtLegacyGemmUtilizationDDD", (), {
         ::blas::missing("cublasLtLegacyGemmUtilizationDDD")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmUtilizationZZZ() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmUtilizationZZZ", (), {
+    ::blas::call!("cublasLtLegacyGemmUtilizationZZZ", (), {
         ::blas::missing("cublasLtLegacyGemmUtilizationZZZ")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLegacyGemmZZZ() -> cublasStatus_t {
-    ::trace::call!("cublasLtLegacyGemmZZZ", (), {
+    ::blas::call!("cublasLtLegacyGemmZZZ", (), {
         ::blas::missing("cublasLtLegacyGemmZZZ")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtLoggerForceDisable() -> cublasStatus_t {
-    ::trace::call!("cublasLtLoggerForceDisable", (), {
-        ::blas::missing("cublasLtLoggerForceDisable")
+    ::blas::call!("cublasLtLoggerForceDisable", (), {
+        ::blas::entry("cublasLtLoggerForceDisable", ::blas::api::logger::cublasLtLoggerForceDisable)
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasLtLoggerOpenFile(_logFile: *const c_char) -> cublasStatus_t {
-    ::trace::call!("cublasLtLoggerOpenFile", (), {
-        ::blas::missing("cublasLtLoggerOpenFile")
+pub unsafe extern "C" fn cublasLtLoggerOpenFile(logFile: *const c_char) -> cublasStatus_t {
+    ::blas::call!("cublasLtLoggerOpenFile", (text logFile), {
+        ::blas::entry("cublasLtLoggerOpenFile", || ::blas::api::logger::cublasLtLoggerOpenFile(logFile))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasLtLoggerSetCallback(_callback: cublasLtLoggerCallback_t) -> cublasStatus_t {
-    ::trace::call!("cublasLtLoggerSetCallback", (), {
-        ::blas::missing("cublasLtLoggerSetCallback")
+pub unsafe extern "C" fn cublasLtLoggerSetCallback(callback: cublasLtLoggerCallback_t) -> cublasStatus_t {
+    ::blas::call!("cublasLtLoggerSetCallback", (value callback), {
+        ::blas::entry("cublasLtLoggerSetCallback", || ::blas::api::logger::cublasLtLoggerSetCallback(callback))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasLtLoggerSetFile(_file: *mut FILE) -> cublasStatus_t {
-    ::trace::call!("cublasLtLoggerSetFile", (), {
-        ::blas::missing("cublasLtLoggerSetFile")
+pub unsafe extern "C" fn cublasLtLoggerSetFile(file: *mut FILE) -> cublasStatus_t {
+    ::blas::call!("cublasLtLoggerSetFile", (value file), {
+        ::blas::entry("cublasLtLoggerSetFile", || ::blas::api::logger::cublasLtLoggerSetFile(file))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasLtLoggerSetLevel(_level: c_int) -> cublasStatus_t {
-    ::trace::call!("cublasLtLoggerSetLevel", (), {
-        ::blas::missing("cublasLtLoggerSetLevel")
+pub unsafe extern "C" fn cublasLtLoggerSetLevel(level: c_int) -> cublasStatus_t {
+    ::blas::call!("cublasLtLoggerSetLevel", (value level), {
+        ::blas::entry("cublasLtLoggerSetLevel", || ::blas::api::logger::cublasLtLoggerSetLevel(level))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasLtLoggerSetMask(_mask: c_int) -> cublasStatus_t {
-    ::trace::call!("cublasLtLoggerSetMask", (), {
-        ::blas::missing("cublasLtLoggerSetMask")
+pub unsafe extern "C" fn cublasLtLoggerSetMask(mask: c_int) -> cublasStatus_t {
+    ::blas::call!("cublasLtLoggerSetMask", (value mask), {
+        ::blas::entry("cublasLtLoggerSetMask", || ::blas::api::logger::cublasLtLoggerSetMask(mask))
     })
 }
 
@@ -8591,7 +8595,7 @@ pub unsafe extern "C" fn cublasLtMatmul(
     workspaceSizeInBytes: usize,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmul", (
+    ::blas::call!("cublasLtMatmul", (
         value lightHandle, value computeDesc, value alpha, value A, value Adesc, value B, value Bdesc, value beta, value C, value Cdesc, value D, value Ddesc, value algo, value workspace, value workspaceSizeInBytes, value stream
     ), {
         ::blas::entry("cublasLtMatmul", || {
@@ -8625,7 +8629,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoCapGetAttribute(
     _sizeInBytes: usize,
     _sizeWritten: *mut usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtMatmulAlgoCapGetAttribute")
     })
 }
@@ -8641,7 +8645,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoCheck(
     algo: *const cublasLtMatmulAlgo_t,
     result: *mut cublasLtMatmulHeuristicResult_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulAlgoCheck", (
+    ::blas::call!("cublasLtMatmulAlgoCheck", (
         value lightHandle, value operationDesc, value Adesc, value Bdesc, value Cdesc, value Ddesc, value algo, out result
     ), {
         ::blas::entry("cublasLtMatmulAlgoCheck", || {
@@ -8671,7 +8675,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoCheckForStream(
     _result: *mut cublasLtMatmulHeuristicResult_t,
     _stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtMatmulAlgoCheckForStream")
     })
 }
@@ -8684,14 +8688,14 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoConfigGetAttribute(
     _sizeInBytes: usize,
     _sizeWritten: *mut usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulAlgoConfigGetAttribute", (), {
+    ::blas::call!("cublasLtMatmulAlgoConfigGetAttribute", (), {
         ::blas::missing("cublasLtMatmulAlgoConfigGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmulAlgoConfigGetAttributeRange() -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulAlgoConfigGetAttributeRange", (), {
+    ::blas::call!("cublasLtMatmulAlgoConfigGetAttributeRange", (), {
         ::blas::missing("cublasLtMatmulAlgoConfigGetAttributeRange")
     })
 }
@@ -8703,7 +8707,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoConfigSetAttribute(
     _buf: *const c_void,
     _sizeInBytes: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulAlgoConfigSetAttribute", (), {
+    ::blas::call!("cublasLtMatmulAlgoConfigSetAttribute", (), {
         ::blas::missing("cublasLtMatmulAlgoConfigSetAttribute")
     })
 }
@@ -8721,7 +8725,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristic(
     heuristicResultsArray: *mut cublasLtMatmulHeuristicResult_t,
     returnAlgoCount: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulAlgoGetHeuristic", (
+    ::blas::call!("cublasLtMatmulAlgoGetHeuristic", (
         value lightHandle, value operationDesc, value Adesc, value Bdesc, value Cdesc, value Ddesc, value preference, value requestedAlgoCount, value heuristicResultsArray, out returnAlgoCount
     ), {
         ::blas::entry("cublasLtMatmulAlgoGetHeuristic", || {
@@ -8755,7 +8759,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoGetHeuristicForStream(
     returnAlgoCount: *mut c_int,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulAlgoGetHeuristicForStream", (
+    ::blas::call!("cublasLtMatmulAlgoGetHeuristicForStream", (
         value lightHandle, value operationDesc, value Adesc, value Bdesc, value Cdesc, value Ddesc, value preference, value requestedAlgoCount, value heuristicResultsArray, out returnAlgoCount, value stream
     ), {
         ::blas::entry("cublasLtMatmulAlgoGetHeuristicForStream", || {
@@ -8789,7 +8793,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoGetIds(
     algoIdsArray: *mut c_int,
     returnAlgoCount: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulAlgoGetIds", (
+    ::blas::call!("cublasLtMatmulAlgoGetIds", (
         value lightHandle, value computeType, value scaleType, value Atype, value Btype, value Ctype, value Dtype, value requestedAlgoCount, value algoIdsArray, out returnAlgoCount
     ), {
         ::blas::entry("cublasLtMatmulAlgoGetIds", || {
@@ -8821,7 +8825,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoInit(
     algoId: c_int,
     algo: *mut cublasLtMatmulAlgo_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulAlgoInit", (
+    ::blas::call!("cublasLtMatmulAlgoInit", (
         value lightHandle, value computeType, value scaleType, value Atype, value Btype, value Ctype, value Dtype, value algoId, out algo
     ), {
         ::blas::entry("cublasLtMatmulAlgoInit", || {
@@ -8846,7 +8850,7 @@ pub unsafe extern "C" fn cublasLtMatmulDescCreate(
     computeType: cublasComputeType_t,
     scaleType: cudaDataType_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulDescCreate", (out matmulDesc, value computeType, value scaleType), {
+    ::blas::call!("cublasLtMatmulDescCreate", (out matmulDesc, value computeType, value scaleType), {
         ::blas::entry("cublasLtMatmulDescCreate", || {
             ::blas::api::lt::cublasLtMatmulDescCreate(
                 unsafe { Out::new(matmulDesc, "matmulDesc") }?,
@@ -8859,7 +8863,7 @@ pub unsafe extern "C" fn cublasLtMatmulDescCreate(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmulDescDestroy(matmulDesc: cublasLtMatmulDesc_t) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulDescDestroy", (value matmulDesc), {
+    ::blas::call!("cublasLtMatmulDescDestroy", (value matmulDesc), {
         ::blas::entry("cublasLtMatmulDescDestroy", || ::blas::api::lt::cublasLtMatmulDescDestroy(matmulDesc))
     })
 }
@@ -8872,7 +8876,7 @@ pub unsafe extern "C" fn cublasLtMatmulDescGetAttribute(
     sizeInBytes: usize,
     sizeWritten: *mut usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulDescGetAttribute", (
+    ::blas::call!("cublasLtMatmulDescGetAttribute", (
         value matmulDesc, value attr, value buf, value sizeInBytes, value sizeWritten
     ), {
         ::blas::entry("cublasLtMatmulDescGetAttribute", || {
@@ -8888,7 +8892,7 @@ pub unsafe extern "C" fn cublasLtMatmulDescInit_internal(
     computeType: cublasComputeType_t,
     scaleType: cudaDataType_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulDescInit_internal", (value matmulDesc, value size, value computeType, value scaleType), {
+    ::blas::call!("cublasLtMatmulDescInit_internal", (value matmulDesc, value size, value computeType, value scaleType), {
         ::blas::entry("cublasLtMatmulDescInit_internal", || {
             ::blas::api::lt::cublasLtMatmulDescInit_internal(matmulDesc, size, computeType, scaleType)
         })
@@ -8902,7 +8906,7 @@ pub unsafe extern "C" fn cublasLtMatmulDescSetAttribute(
     buf: *const c_void,
     sizeInBytes: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulDescSetAttribute", (value matmulDesc, value attr, value buf, value sizeInBytes), {
+    ::blas::call!("cublasLtMatmulDescSetAttribute", (value matmulDesc, value attr, value buf, value sizeInBytes), {
         ::blas::entry("cublasLtMatmulDescSetAttribute", || {
             ::blas::api::lt::cublasLtMatmulDescSetAttribute(matmulDesc, attr, buf, sizeInBytes)
         })
@@ -8913,7 +8917,7 @@ pub unsafe extern "C" fn cublasLtMatmulDescSetAttribute(
 pub unsafe extern "C" fn cublasLtMatmulPreferenceCreate(
     pref: *mut cublasLtMatmulPreference_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulPreferenceCreate", (out pref), {
+    ::blas::call!("cublasLtMatmulPreferenceCreate", (out pref), {
         ::blas::entry("cublasLtMatmulPreferenceCreate", || {
             ::blas::api::lt::cublasLtMatmulPreferenceCreate(unsafe { Out::new(pref, "pref") }?)
         })
@@ -8922,7 +8926,7 @@ pub unsafe extern "C" fn cublasLtMatmulPreferenceCreate(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmulPreferenceDestroy(pref: cublasLtMatmulPreference_t) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulPreferenceDestroy", (value pref), {
+    ::blas::call!("cublasLtMatmulPreferenceDestroy", (value pref), {
         ::blas::entry("cublasLtMatmulPreferenceDestroy", || {
             ::blas::api::lt::cublasLtMatmulPreferenceDestroy(pref)
         })
@@ -8937,7 +8941,7 @@ pub unsafe extern "C" fn cublasLtMatmulPreferenceGetAttribute(
     sizeInBytes: usize,
     sizeWritten: *mut usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulPreferenceGetAttribute", (
+    ::blas::call!("cublasLtMatmulPreferenceGetAttribute", (
         value pref, value attr, value buf, value sizeInBytes, value sizeWritten
     ), {
         ::blas::entry("cublasLtMatmulPreferenceGetAttribute", || {
@@ -8951,7 +8955,7 @@ pub unsafe extern "C" fn cublasLtMatmulPreferenceInit_internal(
     pref: cublasLtMatmulPreference_t,
     size: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulPreferenceInit_internal", (value pref, value size), {
+    ::blas::call!("cublasLtMatmulPreferenceInit_internal", (value pref, value size), {
         ::blas::entry("cublasLtMatmulPreferenceInit_internal", || {
             ::blas::api::lt::cublasLtMatmulPreferenceInit_internal(pref, size)
         })
@@ -8965,7 +8969,7 @@ pub unsafe extern "C" fn cublasLtMatmulPreferenceSetAttribute(
     buf: *const c_void,
     sizeInBytes: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatmulPreferenceSetAttribute", (value pref, value attr, value buf, value sizeInBytes), {
+    ::blas::call!("cublasLtMatmulPreferenceSetAttribute", (value pref, value attr, value buf, value sizeInBytes), {
         ::blas::entry("cublasLtMatmulPreferenceSetAttribute", || {
             ::blas::api::lt::cublasLtMatmulPreferenceSetAttribute(pref, attr, buf, sizeInBytes)
         })
@@ -8980,7 +8984,7 @@ pub unsafe extern "C" fn cublasLtMatrixLayoutCreate(
     cols: u64,
     ld: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatrixLayoutCreate", (out matLayout, value type_, value rows, value cols, value ld), {
+    ::blas::call!("cublasLtMatrixLayoutCreate", (out matLayout, value type_, value rows, value cols, value ld), {
         ::blas::entry("cublasLtMatrixLayoutCreate", || {
             ::blas::api::lt::cublasLtMatrixLayoutCreate(
                 unsafe { Out::new(matLayout, "matLayout") }?,
@@ -8995,7 +8999,7 @@ pub unsafe extern "C" fn cublasLtMatrixLayoutCreate(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatrixLayoutDestroy(matLayout: cublasLtMatrixLayout_t) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatrixLayoutDestroy", (value matLayout), {
+    ::blas::call!("cublasLtMatrixLayoutDestroy", (value matLayout), {
         ::blas::entry("cublasLtMatrixLayoutDestroy", || ::blas::api::lt::cublasLtMatrixLayoutDestroy(matLayout))
     })
 }
@@ -9008,7 +9012,7 @@ pub unsafe extern "C" fn cublasLtMatrixLayoutGetAttribute(
     sizeInBytes: usize,
     sizeWritten: *mut usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatrixLayoutGetAttribute", (
+    ::blas::call!("cublasLtMatrixLayoutGetAttribute", (
         value matLayout, value attr, value buf, value sizeInBytes, value sizeWritten
     ), {
         ::blas::entry("cublasLtMatrixLayoutGetAttribute", || {
@@ -9026,7 +9030,7 @@ pub unsafe extern "C" fn cublasLtMatrixLayoutInit_internal(
     cols: u64,
     ld: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatrixLayoutInit_internal", (
+    ::blas::call!("cublasLtMatrixLayoutInit_internal", (
         value matLayout, value size, value type_, value rows, value cols, value ld
     ), {
         ::blas::entry("cublasLtMatrixLayoutInit_internal", || {
@@ -9042,7 +9046,7 @@ pub unsafe extern "C" fn cublasLtMatrixLayoutSetAttribute(
     buf: *const c_void,
     sizeInBytes: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatrixLayoutSetAttribute", (value matLayout, value attr, value buf, value sizeInBytes), {
+    ::blas::call!("cublasLtMatrixLayoutSetAttribute", (value matLayout, value attr, value buf, value sizeInBytes), {
         ::blas::entry("cublasLtMatrixLayoutSetAttribute", || {
             ::blas::api::lt::cublasLtMatrixLayoutSetAttribute(matLayout, attr, buf, sizeInBytes)
         })
@@ -9063,7 +9067,7 @@ pub unsafe extern "C" fn cublasLtMatrixTransform(
     Cdesc: cublasLtMatrixLayout_t,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatrixTransform", (
+    ::blas::call!("cublasLtMatrixTransform", (
         value lightHandle, value transformDesc, value alpha, value A, value Adesc, value beta, value B, value Bdesc, value C, value Cdesc, value stream
     ), {
         ::blas::entry("cublasLtMatrixTransform", || {
@@ -9089,7 +9093,7 @@ pub unsafe extern "C" fn cublasLtMatrixTransformDescCreate(
     transformDesc: *mut cublasLtMatrixTransformDesc_t,
     scaleType: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatrixTransformDescCreate", (out transformDesc, value scaleType), {
+    ::blas::call!("cublasLtMatrixTransformDescCreate", (out transformDesc, value scaleType), {
         ::blas::entry("cublasLtMatrixTransformDescCreate", || {
             ::blas::api::lt::cublasLtMatrixTransformDescCreate(
                 unsafe { Out::new(transformDesc, "transformDesc") }?,
@@ -9103,7 +9107,7 @@ pub unsafe extern "C" fn cublasLtMatrixTransformDescCreate(
 pub unsafe extern "C" fn cublasLtMatrixTransformDescDestroy(
     transformDesc: cublasLtMatrixTransformDesc_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatrixTransformDescDestroy", (value transformDesc), {
+    ::blas::call!("cublasLtMatrixTransformDescDestroy", (value transformDesc), {
         ::blas::entry("cublasLtMatrixTransformDescDestroy", || {
             ::blas::api::lt::cublasLtMatrixTransformDescDestroy(transformDesc)
         })
@@ -9118,7 +9122,7 @@ pub unsafe extern "C" fn cublasLtMatrixTransformDescGetAttribute(
     sizeInBytes: usize,
     sizeWritten: *mut usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatrixTransformDescGetAttribute", (
+    ::blas::call!("cublasLtMatrixTransformDescGetAttribute", (
         value transformDesc, value attr, value buf, value sizeInBytes, value sizeWritten
     ), {
         ::blas::entry("cublasLtMatrixTransformDescGetAttribute", || {
@@ -9139,7 +9143,7 @@ pub unsafe extern "C" fn cublasLtMatrixTransformDescInit_internal(
     size: usize,
     scaleType: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatrixTransformDescInit_internal", (value transformDesc, value size, value scaleType), {
+    ::blas::call!("cublasLtMatrixTransformDescInit_internal", (value transformDesc, value size, value scaleType), {
         ::blas::entry("cublasLtMatrixTransformDescInit_internal", || {
             ::blas::api::lt::cublasLtMatrixTransformDescInit_internal(transformDesc, size, scaleType)
         })
@@ -9153,7 +9157,7 @@ pub unsafe extern "C" fn cublasLtMatrixTransformDescSetAttribute(
     buf: *const c_void,
     sizeInBytes: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasLtMatrixTransformDescSetAttribute", (value transformDesc, value attr, value buf, value sizeInBytes), {
+    ::blas::call!("cublasLtMatrixTransformDescSetAttribute", (value transformDesc, value attr, value buf, value sizeInBytes), {
         ::blas::entry("cublasLtMatrixTransformDescSetAttribute", || {
             ::blas::api::lt::cublasLtMatrixTransformDescSetAttribute(transformDesc, attr, buf, sizeInBytes)
         })
@@ -9162,427 +9166,427 @@ pub unsafe extern "C" fn cublasLtMatrixTransformDescSetAttribute(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtSSSMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtSSSMatmul", (), {
+    ::blas::call!("cublasLtSSSMatmul", (), {
         ::blas::missing("cublasLtSSSMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtSSSMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtSSSMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtSSSMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtSSSMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtSSSMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtSSSMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtSSSMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtSSSMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtSSSMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtSSSMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtSSSMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtSSSMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtSSSMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtSSSMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtSSSMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtSSSMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtSSSMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtSSSMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtSSSMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtSSSMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtSSSMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtSSSMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtSSSMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtSSSMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtSSSMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtSSSMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtSSSMatmulAlgoInit", (), {
         ::blas::missing("cublasLtSSSMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtSetEnvironmentMode() -> cublasStatus_t {
-    ::trace::call!("cublasLtSetEnvironmentMode", (), {
+    ::blas::call!("cublasLtSetEnvironmentMode", (), {
         ::blas::missing("cublasLtSetEnvironmentMode")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtShutdownCtx() -> cublasStatus_t {
-    ::trace::call!("cublasLtShutdownCtx", (), {
+    ::blas::call!("cublasLtShutdownCtx", (), {
         ::blas::missing("cublasLtShutdownCtx")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSSMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSSMatmul", (), {
+    ::blas::call!("cublasLtTSSMatmul", (), {
         ::blas::missing("cublasLtTSSMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSSMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSSMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtTSSMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtTSSMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSSMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSSMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtTSSMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtTSSMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSSMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSSMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtTSSMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtTSSMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSSMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSSMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtTSSMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtTSSMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSSMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSSMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtTSSMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtTSSMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSSMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSSMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtTSSMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtTSSMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSSMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSSMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtTSSMatmulAlgoInit", (), {
         ::blas::missing("cublasLtTSSMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSTMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSTMatmul", (), {
+    ::blas::call!("cublasLtTSTMatmul", (), {
         ::blas::missing("cublasLtTSTMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSTMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSTMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtTSTMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtTSTMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSTMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSTMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtTSTMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtTSTMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSTMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSTMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtTSTMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtTSTMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSTMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSTMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtTSTMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtTSTMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSTMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSTMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtTSTMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtTSTMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSTMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSTMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtTSTMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtTSTMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtTSTMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtTSTMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtTSTMatmulAlgoInit", (), {
         ::blas::missing("cublasLtTSTMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCCMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCCMatmul", (), {
+    ::blas::call!("cublasLtVCCMatmul", (), {
         ::blas::missing("cublasLtVCCMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCCMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCCMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtVCCMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtVCCMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCCMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCCMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtVCCMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtVCCMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCCMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCCMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtVCCMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtVCCMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCCMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCCMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtVCCMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtVCCMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCCMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCCMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtVCCMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtVCCMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCCMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCCMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtVCCMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtVCCMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCCMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCCMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtVCCMatmulAlgoInit", (), {
         ::blas::missing("cublasLtVCCMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCVMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCVMatmul", (), {
+    ::blas::call!("cublasLtVCVMatmul", (), {
         ::blas::missing("cublasLtVCVMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCVMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCVMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtVCVMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtVCVMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCVMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCVMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtVCVMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtVCVMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCVMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCVMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtVCVMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtVCVMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCVMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCVMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtVCVMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtVCVMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCVMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCVMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtVCVMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtVCVMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCVMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCVMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtVCVMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtVCVMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtVCVMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtVCVMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtVCVMatmulAlgoInit", (), {
         ::blas::missing("cublasLtVCVMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtZZZMatmul() -> cublasStatus_t {
-    ::trace::call!("cublasLtZZZMatmul", (), {
+    ::blas::call!("cublasLtZZZMatmul", (), {
         ::blas::missing("cublasLtZZZMatmul")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtZZZMatmulAlgoCapGetAttribute() -> cublasStatus_t {
-    ::trace::call!("cublasLtZZZMatmulAlgoCapGetAttribute", (), {
+    ::blas::call!("cublasLtZZZMatmulAlgoCapGetAttribute", (), {
         ::blas::missing("cublasLtZZZMatmulAlgoCapGetAttribute")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtZZZMatmulAlgoCheck() -> cublasStatus_t {
-    ::trace::call!("cublasLtZZZMatmulAlgoCheck", (), {
+    ::blas::call!("cublasLtZZZMatmulAlgoCheck", (), {
         ::blas::missing("cublasLtZZZMatmulAlgoCheck")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtZZZMatmulAlgoCheckForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtZZZMatmulAlgoCheckForStream", (), {
+    ::blas::call!("cublasLtZZZMatmulAlgoCheckForStream", (), {
         ::blas::missing("cublasLtZZZMatmulAlgoCheckForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtZZZMatmulAlgoGetHeuristic() -> cublasStatus_t {
-    ::trace::call!("cublasLtZZZMatmulAlgoGetHeuristic", (), {
+    ::blas::call!("cublasLtZZZMatmulAlgoGetHeuristic", (), {
         ::blas::missing("cublasLtZZZMatmulAlgoGetHeuristic")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtZZZMatmulAlgoGetHeuristicForStream() -> cublasStatus_t {
-    ::trace::call!("cublasLtZZZMatmulAlgoGetHeuristicForStream", (), {
+    ::blas::call!("cublasLtZZZMatmulAlgoGetHeuristicForStream", (), {
         ::blas::missing("cublasLtZZZMatmulAlgoGetHeuristicForStream")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtZZZMatmulAlgoGetIds() -> cublasStatus_t {
-    ::trace::call!("cublasLtZZZMatmulAlgoGetIds", (), {
+    ::blas::call!("cublasLtZZZMatmulAlgoGetIds", (), {
         ::blas::missing("cublasLtZZZMatmulAlgoGetIds")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtZZZMatmulAlgoInit() -> cublasStatus_t {
-    ::trace::call!("cublasLtZZZMatmulAlgoInit", (), {
+    ::blas::call!("cublasLtZZZMatmulAlgoInit", (), {
         ::blas::missing("cublasLtZZZMatmulAlgoInit")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLt_for_cublas_BII() -> cublasStatus_t {
-    ::trace::call!("cublasLt_for_cublas_BII", (), {
+    ::blas::call!("cublasLt_for_cublas_BII", (), {
         ::blas::missing("cublasLt_for_cublas_BII")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLt_for_cublas_BSS() -> cublasStatus_t {
-    ::trace::call!("cublasLt_for_cublas_BSS", (), {
+    ::blas::call!("cublasLt_for_cublas_BSS", (), {
         ::blas::missing("cublasLt_for_cublas_BSS")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLt_for_cublas_CCC() -> cublasStatus_t {
-    ::trace::call!("cublasLt_for_cublas_CCC", (), {
+    ::blas::call!("cublasLt_for_cublas_CCC", (), {
         ::blas::missing("cublasLt_for_cublas_CCC")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLt_for_cublas_DDD() -> cublasStatus_t {
-    ::trace::call!("cublasLt_for_cublas_DDD", (), {
+    ::blas::call!("cublasLt_for_cublas_DDD", (), {
         ::blas::missing("cublasLt_for_cublas_DDD")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLt_for_cublas_HHH() -> cublasStatus_t {
-    ::trace::call!("cublasLt_for_cublas_HHH", (), {
+    ::blas::call!("cublasLt_for_cublas_HHH", (), {
         ::blas::missing("cublasLt_for_cublas_HHH")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLt_for_cublas_HSH() -> cublasStatus_t {
-    ::trace::call!("cublasLt_for_cublas_HSH", (), {
+    ::blas::call!("cublasLt_for_cublas_HSH", (), {
         ::blas::missing("cublasLt_for_cublas_HSH")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLt_for_cublas_HSS() -> cublasStatus_t {
-    ::trace::call!("cublasLt_for_cublas_HSS", (), {
+    ::blas::call!("cublasLt_for_cublas_HSS", (), {
         ::blas::missing("cublasLt_for_cublas_HSS")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLt_for_cublas_SSS() -> cublasStatus_t {
-    ::trace::call!("cublasLt_for_cublas_SSS", (), {
+    ::blas::call!("cublasLt_for_cublas_SSS", (), {
         ::blas::missing("cublasLt_for_cublas_SSS")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLt_for_cublas_TSS() -> cublasStatus_t {
-    ::trace::call!("cublasLt_for_cublas_TSS", (), {
+    ::blas::call!("cublasLt_for_cublas_TSS", (), {
         ::blas::missing("cublasLt_for_cublas_TSS")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLt_for_cublas_TST() -> cublasStatus_t {
-    ::trace::call!("cublasLt_for_cublas_TST", (), {
+    ::blas::call!("cublasLt_for_cublas_TST", (), {
         ::blas::missing("cublasLt_for_cublas_TST")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLt_for_cublas_ZZZ() -> cublasStatus_t {
-    ::trace::call!("cublasLt_for_cublas_ZZZ", (), {
+    ::blas::call!("cublasLt_for_cublas_ZZZ", (), {
         ::blas::missing("cublasLt_for_cublas_ZZZ")
     })
 }
@@ -9598,7 +9602,7 @@ pub unsafe extern "C" fn cublasNrm2Ex(
     resultType: cudaDataType,
     executionType: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasNrm2Ex", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executionType), {
+    ::blas::call!("cublasNrm2Ex", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executionType), {
         ::blas::on_handle("cublasNrm2Ex", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::nrm2_ex(handle, i64::from(n), x, xType, i64::from(incx), result, resultType, executionType),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasNrm2Ex(hip, n, x, xType, incx, result, resultType, executionType) }),
@@ -9617,7 +9621,7 @@ pub unsafe extern "C" fn cublasNrm2Ex_64(
     resultType: cudaDataType,
     executionType: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasNrm2Ex_64", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executionType), {
+    ::blas::call!("cublasNrm2Ex_64", (value handle, value n, value x, value xType, value incx, value result, value resultType, value executionType), {
         ::blas::on_handle("cublasNrm2Ex_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::nrm2_ex(handle, n, x, xType, incx, result, resultType, executionType),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasNrm2Ex_64(hip, n, x, xType, incx, result, resultType, executionType) }),
@@ -9640,7 +9644,7 @@ pub unsafe extern "C" fn cublasRotEx(
     csType: cudaDataType,
     executiontype: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasRotEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value c, value s, value csType, value executiontype), {
+    ::blas::call!("cublasRotEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value c, value s, value csType, value executiontype), {
         ::blas::on_handle("cublasRotEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::rot_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), c, s, csType, executiontype),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasRotEx(hip, n, x, xType, incx, y, yType, incy, c, s, csType, executiontype) }),
@@ -9663,7 +9667,7 @@ pub unsafe extern "C" fn cublasRotEx_64(
     csType: cudaDataType,
     executiontype: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasRotEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value c, value s, value csType, value executiontype), {
+    ::blas::call!("cublasRotEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value c, value s, value csType, value executiontype), {
         ::blas::on_handle("cublasRotEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::rot_ex(handle, n, x, xType, incx, y, yType, incy, c, s, csType, executiontype),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasRotEx_64(hip, n, x, xType, incx, y, yType, incy, c, s, csType, executiontype) }),
@@ -9682,7 +9686,7 @@ pub unsafe extern "C" fn cublasRotgEx(
     csType: cudaDataType,
     executiontype: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasRotgEx", (value handle, value a, value b, value abType, value c, value s, value csType, value executiontype), {
+    ::blas::call!("cublasRotgEx", (value handle, value a, value b, value abType, value c, value s, value csType, value executiontype), {
         ::blas::on_handle("cublasRotgEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::rotg_ex(handle, a, b, abType, c, s, csType, executiontype),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasRotgEx(hip, a, b, abType, c, s, csType, executiontype) }),
@@ -9704,7 +9708,7 @@ pub unsafe extern "C" fn cublasRotmEx(
     paramType: cudaDataType,
     executiontype: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasRotmEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value param, value paramType, value executiontype), {
+    ::blas::call!("cublasRotmEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value param, value paramType, value executiontype), {
         ::blas::on_handle("cublasRotmEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::rotm_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy), param, paramType, executiontype),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasRotmEx(hip, n, x, xType, incx, y, yType, incy, param, paramType, executiontype) }),
@@ -9726,7 +9730,7 @@ pub unsafe extern "C" fn cublasRotmEx_64(
     paramType: cudaDataType,
     executiontype: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasRotmEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value param, value paramType, value executiontype), {
+    ::blas::call!("cublasRotmEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy, value param, value paramType, value executiontype), {
         ::blas::on_handle("cublasRotmEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::rotm_ex(handle, n, x, xType, incx, y, yType, incy, param, paramType, executiontype),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasRotmEx_64(hip, n, x, xType, incx, y, yType, incy, param, paramType, executiontype) }),
@@ -9749,7 +9753,7 @@ pub unsafe extern "C" fn cublasRotmgEx(
     paramType: cudaDataType,
     executiontype: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasRotmgEx", (value handle, value d1, value d1Type, value d2, value d2Type, value x1, value x1Type, value y1, value y1Type, value param, value paramType, value executiontype), {
+    ::blas::call!("cublasRotmgEx", (value handle, value d1, value d1Type, value d2, value d2Type, value x1, value x1Type, value y1, value y1Type, value param, value paramType, value executiontype), {
         ::blas::on_handle("cublasRotmgEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::rotmg_ex(handle, d1, d1Type, d2, d2Type, x1, x1Type, y1, y1Type, param, paramType, executiontype),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasRotmgEx(hip, d1, d1Type, d2, d2Type, x1, x1Type, y1, y1Type, param, paramType, executiontype) }),
@@ -9770,7 +9774,7 @@ pub unsafe extern "C" fn cublasSasum_v2(
     incx: c_int,
     result: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSasum_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasSasum_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasSasum_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSasum_v2(hip, n, x, incx, result) }),
@@ -9786,7 +9790,7 @@ pub unsafe extern "C" fn cublasSasum_v2_64(
     incx: i64,
     result: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSasum_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasSasum_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasSasum_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::asum(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSasum_v2_64(hip, n, x, incx, result) }),
@@ -9816,7 +9820,7 @@ pub unsafe extern "C" fn cublasSaxpy_v2(
     y: *mut f32,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasSaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasSaxpy_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSaxpy_v2(hip, n, alpha, x, incx, y, incy) }),
@@ -9834,7 +9838,7 @@ pub unsafe extern "C" fn cublasSaxpy_v2_64(
     y: *mut f32,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasSaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasSaxpy_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::axpy(handle, n, alpha, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSaxpy_v2_64(hip, n, alpha, x, incx, y, incy) }),
@@ -9844,7 +9848,7 @@ pub unsafe extern "C" fn cublasSaxpy_v2_64(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasSbdmm() -> cublasStatus_t {
-    ::trace::call!("cublasSbdmm", (), {
+    ::blas::call!("cublasSbdmm", (), {
         ::blas::missing("cublasSbdmm")
     })
 }
@@ -9860,7 +9864,7 @@ pub unsafe extern "C" fn cublasScalEx(
     incx: c_int,
     executionType: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasScalEx", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value executionType), {
+    ::blas::call!("cublasScalEx", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value executionType), {
         ::blas::on_handle("cublasScalEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::scal_ex(handle, i64::from(n), alpha, alphaType, x, xType, i64::from(incx), executionType),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasScalEx(hip, n, alpha, alphaType, x, xType, incx, executionType) }),
@@ -9879,7 +9883,7 @@ pub unsafe extern "C" fn cublasScalEx_64(
     incx: i64,
     executionType: cudaDataType,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasScalEx_64", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value executionType), {
+    ::blas::call!("cublasScalEx_64", (value handle, value n, value alpha, value alphaType, value x, value xType, value incx, value executionType), {
         ::blas::on_handle("cublasScalEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::scal_ex(handle, n, alpha, alphaType, x, xType, incx, executionType),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasScalEx_64(hip, n, alpha, alphaType, x, xType, incx, executionType) }),
@@ -9900,7 +9904,7 @@ pub unsafe extern "C" fn cublasScasum_v2(
     incx: c_int,
     result: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasScasum_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasScasum_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasScasum_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::asum(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasScasum_v2(hip, n, x, incx, result) }),
@@ -9916,7 +9920,7 @@ pub unsafe extern "C" fn cublasScasum_v2_64(
     incx: i64,
     result: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasScasum_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasScasum_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasScasum_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::asum(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasScasum_v2_64(hip, n, x, incx, result) }),
@@ -9937,7 +9941,7 @@ pub unsafe extern "C" fn cublasScnrm2_v2(
     incx: c_int,
     result: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasScnrm2_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasScnrm2_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasScnrm2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasScnrm2_v2(hip, n, x, incx, result) }),
@@ -9953,7 +9957,7 @@ pub unsafe extern "C" fn cublasScnrm2_v2_64(
     incx: i64,
     result: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasScnrm2_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasScnrm2_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasScnrm2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::nrm2(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasScnrm2_v2_64(hip, n, x, incx, result) }),
@@ -9975,7 +9979,7 @@ pub unsafe extern "C" fn cublasScopy_v2(
     y: *mut f32,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasScopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasScopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasScopy_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasScopy_v2(hip, n, x, incx, y, incy) }),
@@ -9992,7 +9996,7 @@ pub unsafe extern "C" fn cublasScopy_v2_64(
     y: *mut f32,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasScopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasScopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasScopy_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::copy(handle, n, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasScopy_v2_64(hip, n, x, incx, y, incy) }),
@@ -10013,7 +10017,7 @@ pub unsafe extern "C" fn cublasSdgmm(
     C: *mut f32,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
+    ::blas::call!("cublasSdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::blas::on_handle("cublasSdgmm", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSdgmm(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
@@ -10034,7 +10038,7 @@ pub unsafe extern "C" fn cublasSdgmm_64(
     C: *mut f32,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
+    ::blas::call!("cublasSdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::blas::on_handle("cublasSdgmm_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSdgmm_64(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
@@ -10057,7 +10061,7 @@ pub unsafe extern "C" fn cublasSdot_v2(
     incy: c_int,
     result: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSdot_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasSdot_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasSdot_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSdot_v2(hip, n, x, incx, y, incy, result) }),
@@ -10075,7 +10079,7 @@ pub unsafe extern "C" fn cublasSdot_v2_64(
     incy: i64,
     result: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSdot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasSdot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasSdot_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dot(handle, n, x, incx, y, incy, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSdot_v2_64(hip, n, x, incx, y, incy, result) }),
@@ -10088,21 +10092,21 @@ pub unsafe extern "C" fn cublasSetAtomicsMode(
     handle: cublasHandle_t,
     mode: cublasAtomicsMode_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetAtomicsMode", (value handle, value mode), {
+    ::blas::call!("cublasSetAtomicsMode", (value handle, value mode), {
         ::blas::entry("cublasSetAtomicsMode", || ::blas::api::mode::cublasSetAtomicsMode(handle, mode))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasSetBackdoor() -> cublasStatus_t {
-    ::trace::call!("cublasSetBackdoor", (), {
+    ::blas::call!("cublasSetBackdoor", (), {
         ::blas::missing("cublasSetBackdoor")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasSetBackdoorEx() -> cublasStatus_t {
-    ::trace::call!("cublasSetBackdoorEx", (), {
+    ::blas::call!("cublasSetBackdoorEx", (), {
         ::blas::missing("cublasSetBackdoorEx")
     })
 }
@@ -10112,7 +10116,7 @@ pub unsafe extern "C" fn cublasSetEmulationSpecialValuesSupport(
     handle: cublasHandle_t,
     mask: cudaEmulationSpecialValuesSupport,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetEmulationSpecialValuesSupport", (value handle, value mask), {
+    ::blas::call!("cublasSetEmulationSpecialValuesSupport", (value handle, value mask), {
         ::blas::entry("cublasSetEmulationSpecialValuesSupport", || {
             ::blas::api::emulation::cublasSetEmulationSpecialValuesSupport(handle, mask)
         })
@@ -10124,7 +10128,7 @@ pub unsafe extern "C" fn cublasSetEmulationStrategy(
     handle: cublasHandle_t,
     emulationStrategy: cublasEmulationStrategy_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetEmulationStrategy", (value handle, value emulationStrategy), {
+    ::blas::call!("cublasSetEmulationStrategy", (value handle, value emulationStrategy), {
         ::blas::entry("cublasSetEmulationStrategy", || {
             ::blas::api::emulation::cublasSetEmulationStrategy(handle, emulationStrategy)
         })
@@ -10133,7 +10137,7 @@ pub unsafe extern "C" fn cublasSetEmulationStrategy(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasSetEnvironmentMode() -> cublasStatus_t {
-    ::trace::call!("cublasSetEnvironmentMode", (), {
+    ::blas::call!("cublasSetEnvironmentMode", (), {
         ::blas::missing("cublasSetEnvironmentMode")
     })
 }
@@ -10143,7 +10147,7 @@ pub unsafe extern "C" fn cublasSetFixedPointEmulationMantissaBitCountPointer(
     handle: cublasHandle_t,
     mantissaBitCount: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetFixedPointEmulationMantissaBitCountPointer", (value handle, value mantissaBitCount), {
+    ::blas::call!("cublasSetFixedPointEmulationMantissaBitCountPointer", (value handle, value mantissaBitCount), {
         ::blas::entry("cublasSetFixedPointEmulationMantissaBitCountPointer", || {
             ::blas::api::emulation::cublasSetFixedPointEmulationMantissaBitCountPointer(handle, mantissaBitCount)
         })
@@ -10155,7 +10159,7 @@ pub unsafe extern "C" fn cublasSetFixedPointEmulationMantissaBitOffset(
     handle: cublasHandle_t,
     mantissaBitOffset: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetFixedPointEmulationMantissaBitOffset", (value handle, value mantissaBitOffset), {
+    ::blas::call!("cublasSetFixedPointEmulationMantissaBitOffset", (value handle, value mantissaBitOffset), {
         ::blas::entry("cublasSetFixedPointEmulationMantissaBitOffset", || {
             ::blas::api::emulation::cublasSetFixedPointEmulationMantissaBitOffset(handle, mantissaBitOffset)
         })
@@ -10167,7 +10171,7 @@ pub unsafe extern "C" fn cublasSetFixedPointEmulationMantissaControl(
     handle: cublasHandle_t,
     mantissaControl: cudaEmulationMantissaControl,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetFixedPointEmulationMantissaControl", (value handle, value mantissaControl), {
+    ::blas::call!("cublasSetFixedPointEmulationMantissaControl", (value handle, value mantissaControl), {
         ::blas::entry("cublasSetFixedPointEmulationMantissaControl", || {
             ::blas::api::emulation::cublasSetFixedPointEmulationMantissaControl(handle, mantissaControl)
         })
@@ -10179,7 +10183,7 @@ pub unsafe extern "C" fn cublasSetFixedPointEmulationMaxMantissaBitCount(
     handle: cublasHandle_t,
     maxMantissaBitCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetFixedPointEmulationMaxMantissaBitCount", (value handle, value maxMantissaBitCount), {
+    ::blas::call!("cublasSetFixedPointEmulationMaxMantissaBitCount", (value handle, value maxMantissaBitCount), {
         ::blas::entry("cublasSetFixedPointEmulationMaxMantissaBitCount", || {
             ::blas::api::emulation::cublasSetFixedPointEmulationMaxMantissaBitCount(handle, maxMantissaBitCount)
         })
@@ -10188,21 +10192,21 @@ pub unsafe extern "C" fn cublasSetFixedPointEmulationMaxMantissaBitCount(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasSetKernelStream(stream: cudaStream_t) -> cublasStatus_t {
-    ::trace::call!("cublasSetKernelStream", (value stream), {
+    ::blas::call!("cublasSetKernelStream", (value stream), {
         ::blas::entry("cublasSetKernelStream", || ::blas::api::first::cublasSetKernelStream(stream))
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasSetLoggerCallback(_userCallback: cublasLogCallback) -> cublasStatus_t {
-    ::trace::call!("cublasSetLoggerCallback", (), {
-        ::blas::missing("cublasSetLoggerCallback")
+pub unsafe extern "C" fn cublasSetLoggerCallback(userCallback: cublasLogCallback) -> cublasStatus_t {
+    ::blas::call!("cublasSetLoggerCallback", (value userCallback), {
+        ::blas::entry("cublasSetLoggerCallback", || ::blas::api::logger::cublasSetLoggerCallback(userCallback))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasSetMathMode(handle: cublasHandle_t, mode: cublasMath_t) -> cublasStatus_t {
-    ::trace::call!("cublasSetMathMode", (value handle, value mode), {
+    ::blas::call!("cublasSetMathMode", (value handle, value mode), {
         ::blas::entry("cublasSetMathMode", || ::blas::api::mode::cublasSetMathMode(handle, mode))
     })
 }
@@ -10217,7 +10221,7 @@ pub unsafe extern "C" fn cublasSetMatrix(
     B: *mut c_void,
     ldb: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetMatrix", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasSetMatrix", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
         ::blas::entry("cublasSetMatrix", || ::blas::api::vector::set_matrix(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb)))
     })
 }
@@ -10233,7 +10237,7 @@ pub unsafe extern "C" fn cublasSetMatrixAsync(
     ldb: c_int,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetMatrixAsync", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
+    ::blas::call!("cublasSetMatrixAsync", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
         ::blas::entry("cublasSetMatrixAsync", || ::blas::api::vector::set_matrix_async(i64::from(rows), i64::from(cols), i64::from(elemSize), A, i64::from(lda), B, i64::from(ldb), stream))
     })
 }
@@ -10249,7 +10253,7 @@ pub unsafe extern "C" fn cublasSetMatrixAsync_64(
     ldb: i64,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetMatrixAsync_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
+    ::blas::call!("cublasSetMatrixAsync_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb, value stream), {
         ::blas::entry("cublasSetMatrixAsync_64", || ::blas::api::vector::set_matrix_async(rows, cols, elemSize, A, lda, B, ldb, stream))
     })
 }
@@ -10264,7 +10268,7 @@ pub unsafe extern "C" fn cublasSetMatrix_64(
     B: *mut c_void,
     ldb: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetMatrix_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasSetMatrix_64", (value rows, value cols, value elemSize, value A, value lda, value B, value ldb), {
         ::blas::entry("cublasSetMatrix_64", || ::blas::api::vector::set_matrix(rows, cols, elemSize, A, lda, B, ldb))
     })
 }
@@ -10274,7 +10278,7 @@ pub unsafe extern "C" fn cublasSetPointerMode_v2(
     handle: cublasHandle_t,
     mode: cublasPointerMode_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetPointerMode_v2", (value handle, value mode), {
+    ::blas::call!("cublasSetPointerMode_v2", (value handle, value mode), {
         ::blas::entry("cublasSetPointerMode_v2", || ::blas::api::mode::cublasSetPointerMode_v2(handle, mode))
     })
 }
@@ -10284,7 +10288,7 @@ pub unsafe extern "C" fn cublasSetSmCountTarget(
     handle: cublasHandle_t,
     smCountTarget: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetSmCountTarget", (value handle, value smCountTarget), {
+    ::blas::call!("cublasSetSmCountTarget", (value handle, value smCountTarget), {
         ::blas::entry("cublasSetSmCountTarget", || {
             ::blas::api::mode::cublasSetSmCountTarget(handle, smCountTarget)
         })
@@ -10296,7 +10300,7 @@ pub unsafe extern "C" fn cublasSetStream_v2(
     handle: cublasHandle_t,
     streamId: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetStream_v2", (value handle, value streamId), {
+    ::blas::call!("cublasSetStream_v2", (value handle, value streamId), {
         ::blas::entry("cublasSetStream_v2", || ::blas::api::mode::cublasSetStream_v2(handle, streamId))
     })
 }
@@ -10310,7 +10314,7 @@ pub unsafe extern "C" fn cublasSetVector(
     devicePtr: *mut c_void,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetVector", (value n, value elemSize, value x, value incx, value devicePtr, value incy), {
+    ::blas::call!("cublasSetVector", (value n, value elemSize, value x, value incx, value devicePtr, value incy), {
         ::blas::entry("cublasSetVector", || ::blas::api::vector::set_vector(i64::from(n), i64::from(elemSize), x, i64::from(incx), devicePtr, i64::from(incy)))
     })
 }
@@ -10325,7 +10329,7 @@ pub unsafe extern "C" fn cublasSetVectorAsync(
     incy: c_int,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetVectorAsync", (value n, value elemSize, value hostPtr, value incx, value devicePtr, value incy, value stream), {
+    ::blas::call!("cublasSetVectorAsync", (value n, value elemSize, value hostPtr, value incx, value devicePtr, value incy, value stream), {
         ::blas::entry("cublasSetVectorAsync", || ::blas::api::vector::set_vector_async(i64::from(n), i64::from(elemSize), hostPtr, i64::from(incx), devicePtr, i64::from(incy), stream))
     })
 }
@@ -10340,7 +10344,7 @@ pub unsafe extern "C" fn cublasSetVectorAsync_64(
     incy: i64,
     stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetVectorAsync_64", (value n, value elemSize, value hostPtr, value incx, value devicePtr, value incy, value stream), {
+    ::blas::call!("cublasSetVectorAsync_64", (value n, value elemSize, value hostPtr, value incx, value devicePtr, value incy, value stream), {
         ::blas::entry("cublasSetVectorAsync_64", || ::blas::api::vector::set_vector_async(n, elemSize, hostPtr, incx, devicePtr, incy, stream))
     })
 }
@@ -10354,7 +10358,7 @@ pub unsafe extern "C" fn cublasSetVector_64(
     devicePtr: *mut c_void,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetVector_64", (value n, value elemSize, value x, value incx, value devicePtr, value incy), {
+    ::blas::call!("cublasSetVector_64", (value n, value elemSize, value x, value incx, value devicePtr, value incy), {
         ::blas::entry("cublasSetVector_64", || ::blas::api::vector::set_vector(n, elemSize, x, incx, devicePtr, incy))
     })
 }
@@ -10365,7 +10369,7 @@ pub unsafe extern "C" fn cublasSetWorkspace_v2(
     workspace: *mut c_void,
     workspaceSizeInBytes: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSetWorkspace_v2", (value handle, value workspace, value workspaceSizeInBytes), {
+    ::blas::call!("cublasSetWorkspace_v2", (value handle, value workspace, value workspaceSizeInBytes), {
         ::blas::entry("cublasSetWorkspace_v2", || {
             ::blas::api::mode::cublasSetWorkspace_v2(handle, workspace, workspaceSizeInBytes)
         })
@@ -10408,7 +10412,7 @@ pub unsafe extern "C" fn cublasSgbmv_v2(
     y: *mut f32,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasSgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasSgbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgbmv_v2(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -10433,7 +10437,7 @@ pub unsafe extern "C" fn cublasSgbmv_v2_64(
     y: *mut f32,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasSgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasSgbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgbmv_v2_64(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -10457,7 +10461,7 @@ pub unsafe extern "C" fn cublasSgeam(
     C: *mut f32,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasSgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasSgeam", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgeam(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
@@ -10481,7 +10485,7 @@ pub unsafe extern "C" fn cublasSgeam_64(
     C: *mut f32,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasSgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasSgeam_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgeam_64(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
@@ -10504,7 +10508,7 @@ pub unsafe extern "C" fn cublasSgelsBatched(
     devInfoArray: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
+    ::blas::call!("cublasSgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
         ::blas::on_handle("cublasSgelsBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgelsBatched(hip, trans, m, n, nrhs, Aarray, lda, Carray, ldc, info, devInfoArray, batchSize) }),
@@ -10549,7 +10553,7 @@ pub unsafe extern "C" fn cublasSgemmBatched(
     ldc: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasSgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasSgemmBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemmBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -10575,7 +10579,7 @@ pub unsafe extern "C" fn cublasSgemmBatched_64(
     ldc: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasSgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasSgemmBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemmBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -10603,7 +10607,7 @@ pub unsafe extern "C" fn cublasSgemmEx(
     Ctype: cudaDataType,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemmEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasSgemmEx", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasSgemmEx", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::sgemm_ex(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, Atype, i64::from(lda), B, Btype, i64::from(ldb), beta, C, Ctype, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasSgemmEx(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
@@ -10631,7 +10635,7 @@ pub unsafe extern "C" fn cublasSgemmEx_64(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemmEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
+    ::blas::call!("cublasSgemmEx_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value Atype, value lda, value B, value Btype, value ldb, value beta, value C, value Ctype, value ldc), {
         ::blas::on_handle("cublasSgemmEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::sgemm_ex(handle, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasSgemmEx_64(hip, transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc) }),
@@ -10658,7 +10662,7 @@ pub unsafe extern "C" fn cublasSgemmGroupedBatched(
     group_count: c_int,
     group_size: *const c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemmGroupedBatched", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
+    ::blas::call!("cublasSgemmGroupedBatched", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
         ::blas::on_handle("cublasSgemmGroupedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, i64::from(group_count), group_size),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasSgemmGroupedBatched(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size) }),
@@ -10685,7 +10689,7 @@ pub unsafe extern "C" fn cublasSgemmGroupedBatched_64(
     group_count: i64,
     group_size: *const i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemmGroupedBatched_64", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
+    ::blas::call!("cublasSgemmGroupedBatched_64", (value handle, value transa_array, value transb_array, value m_array, value n_array, value k_array, value alpha_array, value Aarray, value lda_array, value Barray, value ldb_array, value beta_array, value Carray, value ldc_array, value group_count, value group_size), {
         ::blas::on_handle("cublasSgemmGroupedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::gemm_ex::gemm_grouped_batched(handle, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasSgemmGroupedBatched_64(hip, transa_array, transb_array, m_array, n_array, k_array, alpha_array, Aarray, lda_array, Barray, ldb_array, beta_array, Carray, ldc_array, group_count, group_size) }),
@@ -10714,7 +10718,7 @@ pub unsafe extern "C" fn cublasSgemmStridedBatched(
     strideC: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasSgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasSgemmStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemmStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -10743,7 +10747,7 @@ pub unsafe extern "C" fn cublasSgemmStridedBatched_64(
     strideC: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasSgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasSgemmStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemmStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -10768,7 +10772,7 @@ pub unsafe extern "C" fn cublasSgemm_v2(
     C: *mut f32,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasSgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasSgemm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemm_v2(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -10793,7 +10797,7 @@ pub unsafe extern "C" fn cublasSgemm_v2_64(
     C: *mut f32,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasSgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasSgemm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemm_v2_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -10834,7 +10838,7 @@ pub unsafe extern "C" fn cublasSgemvBatched(
     incy: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasSgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasSgemvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -10858,7 +10862,7 @@ pub unsafe extern "C" fn cublasSgemvBatched_64(
     incy: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasSgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasSgemvBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -10885,7 +10889,7 @@ pub unsafe extern "C" fn cublasSgemvStridedBatched(
     stridey: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasSgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasSgemvStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -10912,7 +10916,7 @@ pub unsafe extern "C" fn cublasSgemvStridedBatched_64(
     stridey: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasSgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasSgemvStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -10935,7 +10939,7 @@ pub unsafe extern "C" fn cublasSgemv_v2(
     y: *mut f32,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasSgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasSgemv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemv_v2(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -10958,7 +10962,7 @@ pub unsafe extern "C" fn cublasSgemv_v2_64(
     y: *mut f32,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasSgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasSgemv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgemv_v2_64(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -10977,7 +10981,7 @@ pub unsafe extern "C" fn cublasSgeqrfBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
+    ::blas::call!("cublasSgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
         ::blas::on_handle("cublasSgeqrfBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgeqrfBatched(hip, m, n, Aarray, lda, TauArray, info, batchSize) }),
@@ -11013,7 +11017,7 @@ pub unsafe extern "C" fn cublasSger_v2(
     A: *mut f32,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSger_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasSger_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasSger_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::ger(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSger_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -11034,7 +11038,7 @@ pub unsafe extern "C" fn cublasSger_v2_64(
     A: *mut f32,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSger_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasSger_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasSger_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::ger(handle, m, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSger_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -11052,7 +11056,7 @@ pub unsafe extern "C" fn cublasSgetrfBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
+    ::blas::call!("cublasSgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
         ::blas::on_handle("cublasSgetrfBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgetrfBatched(hip, n, A, lda, P, info, batchSize) }),
@@ -11072,7 +11076,7 @@ pub unsafe extern "C" fn cublasSgetriBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
+    ::blas::call!("cublasSgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
         ::blas::on_handle("cublasSgetriBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgetriBatched(hip, n, A, lda, P, C, ldc, info, batchSize) }),
@@ -11094,7 +11098,7 @@ pub unsafe extern "C" fn cublasSgetrsBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
+    ::blas::call!("cublasSgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
         ::blas::on_handle("cublasSgetrsBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSgetrsBatched(hip, trans, n, nrhs, Aarray, lda, devIpiv, Barray, ldb, info, batchSize) }),
@@ -11104,7 +11108,7 @@ pub unsafe extern "C" fn cublasSgetrsBatched(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasShutdown() -> cublasStatus_t {
-    ::trace::call!("cublasShutdown", (), {
+    ::blas::call!("cublasShutdown", (), {
         ::blas::entry("cublasShutdown", ::blas::api::first::cublasShutdown)
     })
 }
@@ -11120,7 +11124,7 @@ pub unsafe extern "C" fn cublasSmatinvBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
+    ::blas::call!("cublasSmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
         ::blas::on_handle("cublasSmatinvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasSmatinvBatched(hip, n, A, lda, Ainv, lda_inv, info, batchSize) }),
@@ -11141,7 +11145,7 @@ pub unsafe extern "C" fn cublasSnrm2_v2(
     incx: c_int,
     result: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSnrm2_v2", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasSnrm2_v2", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasSnrm2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::nrm2(handle, i64::from(n), x, i64::from(incx), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSnrm2_v2(hip, n, x, incx, result) }),
@@ -11157,7 +11161,7 @@ pub unsafe extern "C" fn cublasSnrm2_v2_64(
     incx: i64,
     result: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSnrm2_v2_64", (value handle, value n, value x, value incx, value result), {
+    ::blas::call!("cublasSnrm2_v2_64", (value handle, value n, value x, value incx, value result), {
         ::blas::on_handle("cublasSnrm2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::nrm2(handle, n, x, incx, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSnrm2_v2_64(hip, n, x, incx, result) }),
@@ -11189,7 +11193,7 @@ pub unsafe extern "C" fn cublasSrot_v2(
     c: *const f32,
     s: *const f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasSrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasSrot_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSrot_v2(hip, n, x, incx, y, incy, c, s) }),
@@ -11208,7 +11212,7 @@ pub unsafe extern "C" fn cublasSrot_v2_64(
     c: *const f32,
     s: *const f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasSrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasSrot_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
@@ -11229,7 +11233,7 @@ pub unsafe extern "C" fn cublasSrotg_v2(
     c: *mut f32,
     s: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSrotg_v2", (value handle, value a, value b, value c, value s), {
+    ::blas::call!("cublasSrotg_v2", (value handle, value a, value b, value c, value s), {
         ::blas::on_handle("cublasSrotg_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rotg(handle, a, b, c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSrotg_v2(hip, a, b, c, s) }),
@@ -11259,7 +11263,7 @@ pub unsafe extern "C" fn cublasSrotm_v2(
     incy: c_int,
     param: *const f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSrotm_v2", (value handle, value n, value x, value incx, value y, value incy, value param), {
+    ::blas::call!("cublasSrotm_v2", (value handle, value n, value x, value incx, value y, value incy, value param), {
         ::blas::on_handle("cublasSrotm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rotm(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), param),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSrotm_v2(hip, n, x, incx, y, incy, param) }),
@@ -11277,7 +11281,7 @@ pub unsafe extern "C" fn cublasSrotm_v2_64(
     incy: i64,
     param: *const f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSrotm_v2_64", (value handle, value n, value x, value incx, value y, value incy, value param), {
+    ::blas::call!("cublasSrotm_v2_64", (value handle, value n, value x, value incx, value y, value incy, value param), {
         ::blas::on_handle("cublasSrotm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rotm(handle, n, x, incx, y, incy, param),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSrotm_v2_64(hip, n, x, incx, y, incy, param) }),
@@ -11305,7 +11309,7 @@ pub unsafe extern "C" fn cublasSrotmg_v2(
     y1: *const f32,
     param: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSrotmg_v2", (value handle, value d1, value d2, value x1, value y1, value param), {
+    ::blas::call!("cublasSrotmg_v2", (value handle, value d1, value d2, value x1, value y1, value param), {
         ::blas::on_handle("cublasSrotmg_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rotmg(handle, d1, d2, x1, y1, param),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSrotmg_v2(hip, d1, d2, x1, y1, param) }),
@@ -11345,7 +11349,7 @@ pub unsafe extern "C" fn cublasSsbmv_v2(
     y: *mut f32,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasSsbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasSsbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::sbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsbmv_v2(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -11368,7 +11372,7 @@ pub unsafe extern "C" fn cublasSsbmv_v2_64(
     y: *mut f32,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasSsbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasSsbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::sbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsbmv_v2_64(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -11389,7 +11393,7 @@ pub unsafe extern "C" fn cublasSscal_v2(
     x: *mut f32,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSscal_v2", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasSscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasSscal_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSscal_v2(hip, n, alpha, x, incx) }),
@@ -11405,7 +11409,7 @@ pub unsafe extern "C" fn cublasSscal_v2_64(
     x: *mut f32,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasSscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasSscal_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, n, alpha, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSscal_v2_64(hip, n, alpha, x, incx) }),
@@ -11441,7 +11445,7 @@ pub unsafe extern "C" fn cublasSspmv_v2(
     y: *mut f32,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSspmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasSspmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasSspmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSspmv_v2(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
@@ -11462,7 +11466,7 @@ pub unsafe extern "C" fn cublasSspmv_v2_64(
     y: *mut f32,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSspmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasSspmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasSspmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSspmv_v2_64(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
@@ -11508,7 +11512,7 @@ pub unsafe extern "C" fn cublasSspr2_v2(
     incy: c_int,
     AP: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSspr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
+    ::blas::call!("cublasSspr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::blas::on_handle("cublasSspr2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSspr2_v2(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
@@ -11528,7 +11532,7 @@ pub unsafe extern "C" fn cublasSspr2_v2_64(
     incy: i64,
     AP: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSspr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
+    ::blas::call!("cublasSspr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::blas::on_handle("cublasSspr2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spr2(handle, uplo, n, alpha, x, incx, y, incy, AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSspr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
@@ -11546,7 +11550,7 @@ pub unsafe extern "C" fn cublasSspr_v2(
     incx: c_int,
     AP: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSspr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
+    ::blas::call!("cublasSspr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::blas::on_handle("cublasSspr_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSspr_v2(hip, uplo, n, alpha, x, incx, AP) }),
@@ -11564,7 +11568,7 @@ pub unsafe extern "C" fn cublasSspr_v2_64(
     incx: i64,
     AP: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSspr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
+    ::blas::call!("cublasSspr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::blas::on_handle("cublasSspr_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::spr(handle, uplo, n, alpha, x, incx, AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSspr_v2_64(hip, uplo, n, alpha, x, incx, AP) }),
@@ -11586,7 +11590,7 @@ pub unsafe extern "C" fn cublasSswap_v2(
     y: *mut f32,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasSswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasSswap_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSswap_v2(hip, n, x, incx, y, incy) }),
@@ -11603,7 +11607,7 @@ pub unsafe extern "C" fn cublasSswap_v2_64(
     y: *mut f32,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasSswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasSswap_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::swap(handle, n, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSswap_v2_64(hip, n, x, incx, y, incy) }),
@@ -11645,7 +11649,7 @@ pub unsafe extern "C" fn cublasSsymm_v2(
     C: *mut f32,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasSsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasSsymm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsymm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -11669,7 +11673,7 @@ pub unsafe extern "C" fn cublasSsymm_v2_64(
     C: *mut f32,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasSsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasSsymm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsymm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -11707,7 +11711,7 @@ pub unsafe extern "C" fn cublasSsymv_v2(
     y: *mut f32,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasSsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasSsymv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsymv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -11729,7 +11733,7 @@ pub unsafe extern "C" fn cublasSsymv_v2_64(
     y: *mut f32,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasSsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasSsymv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsymv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -11778,7 +11782,7 @@ pub unsafe extern "C" fn cublasSsyr2_v2(
     A: *mut f32,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasSsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasSsyr2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsyr2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -11799,7 +11803,7 @@ pub unsafe extern "C" fn cublasSsyr2_v2_64(
     A: *mut f32,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasSsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasSsyr2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsyr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -11841,7 +11845,7 @@ pub unsafe extern "C" fn cublasSsyr2k_v2(
     C: *mut f32,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasSsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasSsyr2k_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsyr2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -11865,7 +11869,7 @@ pub unsafe extern "C" fn cublasSsyr2k_v2_64(
     C: *mut f32,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasSsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasSsyr2k_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsyr2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -11884,7 +11888,7 @@ pub unsafe extern "C" fn cublasSsyr_v2(
     A: *mut f32,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasSsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasSsyr_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsyr_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -11903,7 +11907,7 @@ pub unsafe extern "C" fn cublasSsyr_v2_64(
     A: *mut f32,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasSsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasSsyr_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsyr_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -11941,7 +11945,7 @@ pub unsafe extern "C" fn cublasSsyrk_v2(
     C: *mut f32,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasSsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasSsyrk_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsyrk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -11963,7 +11967,7 @@ pub unsafe extern "C" fn cublasSsyrk_v2_64(
     C: *mut f32,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasSsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasSsyrk_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsyrk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -11987,7 +11991,7 @@ pub unsafe extern "C" fn cublasSsyrkx(
     C: *mut f32,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasSsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasSsyrkx", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsyrkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -12011,7 +12015,7 @@ pub unsafe extern "C" fn cublasSsyrkx_64(
     C: *mut f32,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasSsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasSsyrkx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasSsyrkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -12047,7 +12051,7 @@ pub unsafe extern "C" fn cublasStbmv_v2(
     x: *mut f32,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasStbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasStbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStbmv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -12068,7 +12072,7 @@ pub unsafe extern "C" fn cublasStbmv_v2_64(
     x: *mut f32,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasStbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasStbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStbmv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -12104,7 +12108,7 @@ pub unsafe extern "C" fn cublasStbsv_v2(
     x: *mut f32,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasStbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasStbsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStbsv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -12125,7 +12129,7 @@ pub unsafe extern "C" fn cublasStbsv_v2_64(
     x: *mut f32,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasStbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasStbsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStbsv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -12157,7 +12161,7 @@ pub unsafe extern "C" fn cublasStpmv_v2(
     x: *mut f32,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasStpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasStpmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStpmv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -12176,7 +12180,7 @@ pub unsafe extern "C" fn cublasStpmv_v2_64(
     x: *mut f32,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasStpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasStpmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStpmv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -12208,7 +12212,7 @@ pub unsafe extern "C" fn cublasStpsv_v2(
     x: *mut f32,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasStpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasStpsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStpsv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -12227,7 +12231,7 @@ pub unsafe extern "C" fn cublasStpsv_v2_64(
     x: *mut f32,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasStpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasStpsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStpsv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -12244,7 +12248,7 @@ pub unsafe extern "C" fn cublasStpttr(
     A: *mut f32,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
+    ::blas::call!("cublasStpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
         ::blas::on_handle("cublasStpttr", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasStpttr(hip, uplo, n, AP, A, lda) }),
@@ -12286,7 +12290,7 @@ pub unsafe extern "C" fn cublasStrmm_v2(
     C: *mut f32,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasStrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasStrmm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStrmm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
@@ -12311,7 +12315,7 @@ pub unsafe extern "C" fn cublasStrmm_v2_64(
     C: *mut f32,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasStrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasStrmm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStrmm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
@@ -12345,7 +12349,7 @@ pub unsafe extern "C" fn cublasStrmv_v2(
     x: *mut f32,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasStrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasStrmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStrmv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -12365,7 +12369,7 @@ pub unsafe extern "C" fn cublasStrmv_v2_64(
     x: *mut f32,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasStrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasStrmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStrmv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -12406,7 +12410,7 @@ pub unsafe extern "C" fn cublasStrsmBatched(
     ldb: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
+    ::blas::call!("cublasStrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::blas::on_handle("cublasStrsmBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStrsmBatched(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
@@ -12430,7 +12434,7 @@ pub unsafe extern "C" fn cublasStrsmBatched_64(
     ldb: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
+    ::blas::call!("cublasStrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::blas::on_handle("cublasStrsmBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStrsmBatched_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
@@ -12453,7 +12457,7 @@ pub unsafe extern "C" fn cublasStrsm_v2(
     B: *mut f32,
     ldb: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasStrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::blas::on_handle("cublasStrsm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStrsm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
@@ -12476,7 +12480,7 @@ pub unsafe extern "C" fn cublasStrsm_v2_64(
     B: *mut f32,
     ldb: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasStrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::blas::on_handle("cublasStrsm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStrsm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
@@ -12510,7 +12514,7 @@ pub unsafe extern "C" fn cublasStrsv_v2(
     x: *mut f32,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasStrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasStrsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStrsv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -12530,7 +12534,7 @@ pub unsafe extern "C" fn cublasStrsv_v2_64(
     x: *mut f32,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasStrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasStrsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasStrsv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -12547,7 +12551,7 @@ pub unsafe extern "C" fn cublasStrttp(
     lda: c_int,
     AP: *mut f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasStrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
+    ::blas::call!("cublasStrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
         ::blas::on_handle("cublasStrttp", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasStrttp(hip, uplo, n, A, lda, AP) }),
@@ -12566,7 +12570,7 @@ pub unsafe extern "C" fn cublasSwapEx(
     yType: cudaDataType,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSwapEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
+    ::blas::call!("cublasSwapEx", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
         ::blas::on_handle("cublasSwapEx", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::swap_ex(handle, i64::from(n), x, xType, i64::from(incx), y, yType, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasSwapEx(hip, n, x, xType, incx, y, yType, incy) }),
@@ -12585,7 +12589,7 @@ pub unsafe extern "C" fn cublasSwapEx_64(
     yType: cudaDataType,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasSwapEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
+    ::blas::call!("cublasSwapEx_64", (value handle, value n, value x, value xType, value incx, value y, value yType, value incy), {
         ::blas::on_handle("cublasSwapEx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1_ex::swap_ex(handle, n, x, xType, incx, y, yType, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasSwapEx_64(hip, n, x, xType, incx, y, yType, incy) }),
@@ -12609,7 +12613,7 @@ pub unsafe extern "C" fn cublasTSSgemvBatched(
     incy: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasTSSgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasTSSgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasTSSgemvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasTSSgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -12633,7 +12637,7 @@ pub unsafe extern "C" fn cublasTSSgemvBatched_64(
     incy: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasTSSgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasTSSgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasTSSgemvBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasTSSgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -12660,7 +12664,7 @@ pub unsafe extern "C" fn cublasTSSgemvStridedBatched(
     stridey: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasTSSgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasTSSgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasTSSgemvStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasTSSgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -12687,7 +12691,7 @@ pub unsafe extern "C" fn cublasTSSgemvStridedBatched_64(
     stridey: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasTSSgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasTSSgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasTSSgemvStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasTSSgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -12711,7 +12715,7 @@ pub unsafe extern "C" fn cublasTSTgemvBatched(
     incy: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasTSTgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasTSTgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasTSTgemvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasTSTgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -12735,7 +12739,7 @@ pub unsafe extern "C" fn cublasTSTgemvBatched_64(
     incy: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasTSTgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasTSTgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasTSTgemvBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasTSTgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -12762,7 +12766,7 @@ pub unsafe extern "C" fn cublasTSTgemvStridedBatched(
     stridey: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasTSTgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasTSTgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasTSTgemvStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasTSTgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -12789,7 +12793,7 @@ pub unsafe extern "C" fn cublasTSTgemvStridedBatched_64(
     stridey: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasTSTgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasTSTgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasTSTgemvStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasTSTgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -12818,15 +12822,15 @@ pub unsafe extern "C" fn cublasUint8gemmBias(
     _C_mult: c_int,
     _C_shift: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasUint8gemmBias", (), {
+    ::blas::call!("cublasUint8gemmBias", (), {
         ::blas::missing("cublasUint8gemmBias")
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasXerbla(_srName: *const c_char, _info: c_int) {
-    ::trace::call_value!("cublasXerbla", (), {
-        _ = ::blas::missing("cublasXerbla");
+pub unsafe extern "C" fn cublasXerbla(srName: *const c_char, info: c_int) {
+    ::blas::call_value!("cublasXerbla", (text srName, value info), {
+        ::blas::entry_value("cublasXerbla", (), || ::blas::api::logger::cublasXerbla(srName, info))
     })
 }
 
@@ -12847,7 +12851,7 @@ pub unsafe extern "C" fn cublasXtCgemm(
     _C: *mut cuComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtCgemm", (), {
+    ::blas::call!("cublasXtCgemm", (), {
         ::blas::missing("cublasXtCgemm")
     })
 }
@@ -12868,7 +12872,7 @@ pub unsafe extern "C" fn cublasXtChemm(
     _C: *mut cuComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtChemm", (), {
+    ::blas::call!("cublasXtChemm", (), {
         ::blas::missing("cublasXtChemm")
     })
 }
@@ -12889,7 +12893,7 @@ pub unsafe extern "C" fn cublasXtCher2k(
     _C: *mut cuComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtCher2k", (), {
+    ::blas::call!("cublasXtCher2k", (), {
         ::blas::missing("cublasXtCher2k")
     })
 }
@@ -12908,7 +12912,7 @@ pub unsafe extern "C" fn cublasXtCherk(
     _C: *mut cuComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtCherk", (), {
+    ::blas::call!("cublasXtCherk", (), {
         ::blas::missing("cublasXtCherk")
     })
 }
@@ -12929,14 +12933,14 @@ pub unsafe extern "C" fn cublasXtCherkx(
     _C: *mut cuComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtCherkx", (), {
+    ::blas::call!("cublasXtCherkx", (), {
         ::blas::missing("cublasXtCherkx")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCreate(_handle: *mut cublasXtHandle_t) -> cublasStatus_t {
-    ::trace::call!("cublasXtCreate", (), {
+    ::blas::call!("cublasXtCreate", (), {
         ::blas::missing("cublasXtCreate")
     })
 }
@@ -12956,7 +12960,7 @@ pub unsafe extern "C" fn cublasXtCspmm(
     _C: *mut cuComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtCspmm", (), {
+    ::blas::call!("cublasXtCspmm", (), {
         ::blas::missing("cublasXtCspmm")
     })
 }
@@ -12977,7 +12981,7 @@ pub unsafe extern "C" fn cublasXtCsymm(
     _C: *mut cuComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtCsymm", (), {
+    ::blas::call!("cublasXtCsymm", (), {
         ::blas::missing("cublasXtCsymm")
     })
 }
@@ -12998,7 +13002,7 @@ pub unsafe extern "C" fn cublasXtCsyr2k(
     _C: *mut cuComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtCsyr2k", (), {
+    ::blas::call!("cublasXtCsyr2k", (), {
         ::blas::missing("cublasXtCsyr2k")
     })
 }
@@ -13017,7 +13021,7 @@ pub unsafe extern "C" fn cublasXtCsyrk(
     _C: *mut cuComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtCsyrk", (), {
+    ::blas::call!("cublasXtCsyrk", (), {
         ::blas::missing("cublasXtCsyrk")
     })
 }
@@ -13038,7 +13042,7 @@ pub unsafe extern "C" fn cublasXtCsyrkx(
     _C: *mut cuComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtCsyrkx", (), {
+    ::blas::call!("cublasXtCsyrkx", (), {
         ::blas::missing("cublasXtCsyrkx")
     })
 }
@@ -13060,7 +13064,7 @@ pub unsafe extern "C" fn cublasXtCtrmm(
     _C: *mut cuComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtCtrmm", (), {
+    ::blas::call!("cublasXtCtrmm", (), {
         ::blas::missing("cublasXtCtrmm")
     })
 }
@@ -13080,14 +13084,14 @@ pub unsafe extern "C" fn cublasXtCtrsm(
     _B: *mut cuComplex,
     _ldb: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtCtrsm", (), {
+    ::blas::call!("cublasXtCtrsm", (), {
         ::blas::missing("cublasXtCtrsm")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtDestroy(_handle: cublasXtHandle_t) -> cublasStatus_t {
-    ::trace::call!("cublasXtDestroy", (), {
+    ::blas::call!("cublasXtDestroy", (), {
         ::blas::missing("cublasXtDestroy")
     })
 }
@@ -13098,7 +13102,7 @@ pub unsafe extern "C" fn cublasXtDeviceSelect(
     _nbDevices: c_int,
     _deviceId: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtDeviceSelect", (), {
+    ::blas::call!("cublasXtDeviceSelect", (), {
         ::blas::missing("cublasXtDeviceSelect")
     })
 }
@@ -13120,7 +13124,7 @@ pub unsafe extern "C" fn cublasXtDgemm(
     _C: *mut f64,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtDgemm", (), {
+    ::blas::call!("cublasXtDgemm", (), {
         ::blas::missing("cublasXtDgemm")
     })
 }
@@ -13140,7 +13144,7 @@ pub unsafe extern "C" fn cublasXtDspmm(
     _C: *mut f64,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtDspmm", (), {
+    ::blas::call!("cublasXtDspmm", (), {
         ::blas::missing("cublasXtDspmm")
     })
 }
@@ -13161,7 +13165,7 @@ pub unsafe extern "C" fn cublasXtDsymm(
     _C: *mut f64,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtDsymm", (), {
+    ::blas::call!("cublasXtDsymm", (), {
         ::blas::missing("cublasXtDsymm")
     })
 }
@@ -13182,7 +13186,7 @@ pub unsafe extern "C" fn cublasXtDsyr2k(
     _C: *mut f64,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtDsyr2k", (), {
+    ::blas::call!("cublasXtDsyr2k", (), {
         ::blas::missing("cublasXtDsyr2k")
     })
 }
@@ -13201,7 +13205,7 @@ pub unsafe extern "C" fn cublasXtDsyrk(
     _C: *mut f64,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtDsyrk", (), {
+    ::blas::call!("cublasXtDsyrk", (), {
         ::blas::missing("cublasXtDsyrk")
     })
 }
@@ -13222,7 +13226,7 @@ pub unsafe extern "C" fn cublasXtDsyrkx(
     _C: *mut f64,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtDsyrkx", (), {
+    ::blas::call!("cublasXtDsyrkx", (), {
         ::blas::missing("cublasXtDsyrkx")
     })
 }
@@ -13244,7 +13248,7 @@ pub unsafe extern "C" fn cublasXtDtrmm(
     _C: *mut f64,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtDtrmm", (), {
+    ::blas::call!("cublasXtDtrmm", (), {
         ::blas::missing("cublasXtDtrmm")
     })
 }
@@ -13264,7 +13268,7 @@ pub unsafe extern "C" fn cublasXtDtrsm(
     _B: *mut f64,
     _ldb: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtDtrsm", (), {
+    ::blas::call!("cublasXtDtrsm", (), {
         ::blas::missing("cublasXtDtrsm")
     })
 }
@@ -13274,7 +13278,7 @@ pub unsafe extern "C" fn cublasXtGetBlockDim(
     _handle: cublasXtHandle_t,
     _blockDim: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtGetBlockDim", (), {
+    ::blas::call!("cublasXtGetBlockDim", (), {
         ::blas::missing("cublasXtGetBlockDim")
     })
 }
@@ -13285,7 +13289,7 @@ pub unsafe extern "C" fn cublasXtGetNumBoards(
     _deviceId: *mut c_int,
     _nbBoards: *mut c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtGetNumBoards", (), {
+    ::blas::call!("cublasXtGetNumBoards", (), {
         ::blas::missing("cublasXtGetNumBoards")
     })
 }
@@ -13295,21 +13299,21 @@ pub unsafe extern "C" fn cublasXtGetPinningMemMode(
     _handle: cublasXtHandle_t,
     _mode: *mut cublasXtPinnedMemMode_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtGetPinningMemMode", (), {
+    ::blas::call!("cublasXtGetPinningMemMode", (), {
         ::blas::missing("cublasXtGetPinningMemMode")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtMaxBoards(_nbGpuBoards: *mut c_int) -> cublasStatus_t {
-    ::trace::call!("cublasXtMaxBoards", (), {
+    ::blas::call!("cublasXtMaxBoards", (), {
         ::blas::missing("cublasXtMaxBoards")
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtSetBlockDim(_handle: cublasXtHandle_t, _blockDim: c_int) -> cublasStatus_t {
-    ::trace::call!("cublasXtSetBlockDim", (), {
+    ::blas::call!("cublasXtSetBlockDim", (), {
         ::blas::missing("cublasXtSetBlockDim")
     })
 }
@@ -13321,7 +13325,7 @@ pub unsafe extern "C" fn cublasXtSetCpuRatio(
     _type_: cublasXtOpType_t,
     _ratio: f32,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtSetCpuRatio", (), {
+    ::blas::call!("cublasXtSetCpuRatio", (), {
         ::blas::missing("cublasXtSetCpuRatio")
     })
 }
@@ -13333,7 +13337,7 @@ pub unsafe extern "C" fn cublasXtSetCpuRoutine(
     _type_: cublasXtOpType_t,
     _blasFunctor: *mut c_void,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtSetCpuRoutine", (), {
+    ::blas::call!("cublasXtSetCpuRoutine", (), {
         ::blas::missing("cublasXtSetCpuRoutine")
     })
 }
@@ -13343,7 +13347,7 @@ pub unsafe extern "C" fn cublasXtSetPinningMemMode(
     _handle: cublasXtHandle_t,
     _mode: cublasXtPinnedMemMode_t,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtSetPinningMemMode", (), {
+    ::blas::call!("cublasXtSetPinningMemMode", (), {
         ::blas::missing("cublasXtSetPinningMemMode")
     })
 }
@@ -13365,7 +13369,7 @@ pub unsafe extern "C" fn cublasXtSgemm(
     _C: *mut f32,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtSgemm", (), {
+    ::blas::call!("cublasXtSgemm", (), {
         ::blas::missing("cublasXtSgemm")
     })
 }
@@ -13385,7 +13389,7 @@ pub unsafe extern "C" fn cublasXtSspmm(
     _C: *mut f32,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtSspmm", (), {
+    ::blas::call!("cublasXtSspmm", (), {
         ::blas::missing("cublasXtSspmm")
     })
 }
@@ -13406,7 +13410,7 @@ pub unsafe extern "C" fn cublasXtSsymm(
     _C: *mut f32,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtSsymm", (), {
+    ::blas::call!("cublasXtSsymm", (), {
         ::blas::missing("cublasXtSsymm")
     })
 }
@@ -13427,7 +13431,7 @@ pub unsafe extern "C" fn cublasXtSsyr2k(
     _C: *mut f32,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtSsyr2k", (), {
+    ::blas::call!("cublasXtSsyr2k", (), {
         ::blas::missing("cublasXtSsyr2k")
     })
 }
@@ -13446,7 +13450,7 @@ pub unsafe extern "C" fn cublasXtSsyrk(
     _C: *mut f32,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtSsyrk", (), {
+    ::blas::call!("cublasXtSsyrk", (), {
         ::blas::missing("cublasXtSsyrk")
     })
 }
@@ -13467,7 +13471,7 @@ pub unsafe extern "C" fn cublasXtSsyrkx(
     _C: *mut f32,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtSsyrkx", (), {
+    ::blas::call!("cublasXtSsyrkx", (), {
         ::blas::missing("cublasXtSsyrkx")
     })
 }
@@ -13489,7 +13493,7 @@ pub unsafe extern "C" fn cublasXtStrmm(
     _C: *mut f32,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtStrmm", (), {
+    ::blas::call!("cublasXtStrmm", (), {
         ::blas::missing("cublasXtStrmm")
     })
 }
@@ -13509,7 +13513,7 @@ pub unsafe extern "C" fn cublasXtStrsm(
     _B: *mut f32,
     _ldb: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtStrsm", (), {
+    ::blas::call!("cublasXtStrsm", (), {
         ::blas::missing("cublasXtStrsm")
     })
 }
@@ -13531,7 +13535,7 @@ pub unsafe extern "C" fn cublasXtZgemm(
     _C: *mut cuDoubleComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZgemm", (), {
+    ::blas::call!("cublasXtZgemm", (), {
         ::blas::missing("cublasXtZgemm")
     })
 }
@@ -13552,7 +13556,7 @@ pub unsafe extern "C" fn cublasXtZhemm(
     _C: *mut cuDoubleComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZhemm", (), {
+    ::blas::call!("cublasXtZhemm", (), {
         ::blas::missing("cublasXtZhemm")
     })
 }
@@ -13573,7 +13577,7 @@ pub unsafe extern "C" fn cublasXtZher2k(
     _C: *mut cuDoubleComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZher2k", (), {
+    ::blas::call!("cublasXtZher2k", (), {
         ::blas::missing("cublasXtZher2k")
     })
 }
@@ -13592,7 +13596,7 @@ pub unsafe extern "C" fn cublasXtZherk(
     _C: *mut cuDoubleComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZherk", (), {
+    ::blas::call!("cublasXtZherk", (), {
         ::blas::missing("cublasXtZherk")
     })
 }
@@ -13613,7 +13617,7 @@ pub unsafe extern "C" fn cublasXtZherkx(
     _C: *mut cuDoubleComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZherkx", (), {
+    ::blas::call!("cublasXtZherkx", (), {
         ::blas::missing("cublasXtZherkx")
     })
 }
@@ -13633,7 +13637,7 @@ pub unsafe extern "C" fn cublasXtZspmm(
     _C: *mut cuDoubleComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZspmm", (), {
+    ::blas::call!("cublasXtZspmm", (), {
         ::blas::missing("cublasXtZspmm")
     })
 }
@@ -13654,7 +13658,7 @@ pub unsafe extern "C" fn cublasXtZsymm(
     _C: *mut cuDoubleComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZsymm", (), {
+    ::blas::call!("cublasXtZsymm", (), {
         ::blas::missing("cublasXtZsymm")
     })
 }
@@ -13675,7 +13679,7 @@ pub unsafe extern "C" fn cublasXtZsyr2k(
     _C: *mut cuDoubleComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZsyr2k", (), {
+    ::blas::call!("cublasXtZsyr2k", (), {
         ::blas::missing("cublasXtZsyr2k")
     })
 }
@@ -13694,7 +13698,7 @@ pub unsafe extern "C" fn cublasXtZsyrk(
     _C: *mut cuDoubleComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZsyrk", (), {
+    ::blas::call!("cublasXtZsyrk", (), {
         ::blas::missing("cublasXtZsyrk")
     })
 }
@@ -13715,7 +13719,7 @@ pub unsafe extern "C" fn cublasXtZsyrkx(
     _C: *mut cuDoubleComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZsyrkx", (), {
+    ::blas::call!("cublasXtZsyrkx", (), {
         ::blas::missing("cublasXtZsyrkx")
     })
 }
@@ -13737,7 +13741,7 @@ pub unsafe extern "C" fn cublasXtZtrmm(
     _C: *mut cuDoubleComplex,
     _ldc: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZtrmm", (), {
+    ::blas::call!("cublasXtZtrmm", (), {
         ::blas::missing("cublasXtZtrmm")
     })
 }
@@ -13757,7 +13761,7 @@ pub unsafe extern "C" fn cublasXtZtrsm(
     _B: *mut cuDoubleComplex,
     _ldb: usize,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasXtZtrsm", (), {
+    ::blas::call!("cublasXtZtrsm", (), {
         ::blas::missing("cublasXtZtrsm")
     })
 }
@@ -13784,7 +13788,7 @@ pub unsafe extern "C" fn cublasZaxpy_v2(
     y: *mut cuDoubleComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasZaxpy_v2", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasZaxpy_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::axpy(handle, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZaxpy_v2(hip, n, alpha, x, incx, y, incy) }),
@@ -13802,7 +13806,7 @@ pub unsafe extern "C" fn cublasZaxpy_v2_64(
     y: *mut cuDoubleComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasZaxpy_v2_64", (value handle, value n, value alpha, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasZaxpy_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::axpy(handle, n, alpha, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZaxpy_v2_64(hip, n, alpha, x, incx, y, incy) }),
@@ -13812,7 +13816,7 @@ pub unsafe extern "C" fn cublasZaxpy_v2_64(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasZbdmm() -> cublasStatus_t {
-    ::trace::call!("cublasZbdmm", (), {
+    ::blas::call!("cublasZbdmm", (), {
         ::blas::missing("cublasZbdmm")
     })
 }
@@ -13837,7 +13841,7 @@ pub unsafe extern "C" fn cublasZcopy_v2(
     y: *mut cuDoubleComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZcopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasZcopy_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasZcopy_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::copy(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZcopy_v2(hip, n, x, incx, y, incy) }),
@@ -13854,7 +13858,7 @@ pub unsafe extern "C" fn cublasZcopy_v2_64(
     y: *mut cuDoubleComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZcopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasZcopy_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasZcopy_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::copy(handle, n, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZcopy_v2_64(hip, n, x, incx, y, incy) }),
@@ -13875,7 +13879,7 @@ pub unsafe extern "C" fn cublasZdgmm(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
+    ::blas::call!("cublasZdgmm", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::blas::on_handle("cublasZdgmm", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::dgmm(handle, mode, i64::from(m), i64::from(n), A, i64::from(lda), x, i64::from(incx), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZdgmm(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
@@ -13896,7 +13900,7 @@ pub unsafe extern "C" fn cublasZdgmm_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
+    ::blas::call!("cublasZdgmm_64", (value handle, value mode, value m, value n, value A, value lda, value x, value incx, value C, value ldc), {
         ::blas::on_handle("cublasZdgmm_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::dgmm(handle, mode, m, n, A, lda, x, incx, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZdgmm_64(hip, mode, m, n, A, lda, x, incx, C, ldc) }),
@@ -13925,7 +13929,7 @@ pub unsafe extern "C" fn cublasZdotc_v2(
     incy: c_int,
     result: *mut cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZdotc_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasZdotc_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasZdotc_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dotc(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZdotc_v2(hip, n, x, incx, y, incy, result) }),
@@ -13943,7 +13947,7 @@ pub unsafe extern "C" fn cublasZdotc_v2_64(
     incy: i64,
     result: *mut cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZdotc_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasZdotc_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasZdotc_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dotc(handle, n, x, incx, y, incy, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZdotc_v2_64(hip, n, x, incx, y, incy, result) }),
@@ -13972,7 +13976,7 @@ pub unsafe extern "C" fn cublasZdotu_v2(
     incy: c_int,
     result: *mut cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZdotu_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasZdotu_v2", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasZdotu_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dotu(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZdotu_v2(hip, n, x, incx, y, incy, result) }),
@@ -13990,7 +13994,7 @@ pub unsafe extern "C" fn cublasZdotu_v2_64(
     incy: i64,
     result: *mut cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZdotu_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
+    ::blas::call!("cublasZdotu_v2_64", (value handle, value n, value x, value incx, value y, value incy, value result), {
         ::blas::on_handle("cublasZdotu_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::dotu(handle, n, x, incx, y, incy, result),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZdotu_v2_64(hip, n, x, incx, y, incy, result) }),
@@ -14022,7 +14026,7 @@ pub unsafe extern "C" fn cublasZdrot_v2(
     c: *const f64,
     s: *const f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZdrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasZdrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasZdrot_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZdrot_v2(hip, n, x, incx, y, incy, c, s) }),
@@ -14041,7 +14045,7 @@ pub unsafe extern "C" fn cublasZdrot_v2_64(
     c: *const f64,
     s: *const f64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZdrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasZdrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasZdrot_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZdrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
@@ -14062,7 +14066,7 @@ pub unsafe extern "C" fn cublasZdscal_v2(
     x: *mut cuDoubleComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZdscal_v2", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasZdscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasZdscal_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZdscal_v2(hip, n, alpha, x, incx) }),
@@ -14078,7 +14082,7 @@ pub unsafe extern "C" fn cublasZdscal_v2_64(
     x: *mut cuDoubleComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZdscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasZdscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasZdscal_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, n, alpha, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZdscal_v2_64(hip, n, alpha, x, incx) }),
@@ -14122,7 +14126,7 @@ pub unsafe extern "C" fn cublasZgbmv_v2(
     y: *mut cuDoubleComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZgbmv_v2", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZgbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gbmv(handle, trans, i64::from(m), i64::from(n), i64::from(kl), i64::from(ku), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgbmv_v2(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -14147,7 +14151,7 @@ pub unsafe extern "C" fn cublasZgbmv_v2_64(
     y: *mut cuDoubleComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZgbmv_v2_64", (value handle, value trans, value m, value n, value kl, value ku, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZgbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gbmv(handle, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgbmv_v2_64(hip, trans, m, n, kl, ku, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -14171,7 +14175,7 @@ pub unsafe extern "C" fn cublasZgeam(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasZgeam", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasZgeam", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::geam(handle, transa, transb, i64::from(m), i64::from(n), alpha, A, i64::from(lda), beta, B, i64::from(ldb), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgeam(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
@@ -14195,7 +14199,7 @@ pub unsafe extern "C" fn cublasZgeam_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasZgeam_64", (value handle, value transa, value transb, value m, value n, value alpha, value A, value lda, value beta, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasZgeam_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::geam(handle, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgeam_64(hip, transa, transb, m, n, alpha, A, lda, beta, B, ldb, C, ldc) }),
@@ -14218,7 +14222,7 @@ pub unsafe extern "C" fn cublasZgelsBatched(
     devInfoArray: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
+    ::blas::call!("cublasZgelsBatched", (value handle, value trans, value m, value n, value nrhs, value Aarray, value lda, value Carray, value ldc, value info, value devInfoArray, value batchSize), {
         ::blas::on_handle("cublasZgelsBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::gels_batched(handle, trans, i64::from(m), i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), Carray, i64::from(ldc), info, devInfoArray, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgelsBatched(hip, trans, m, n, nrhs, Aarray, lda, Carray, ldc, info, devInfoArray, batchSize) }),
@@ -14262,7 +14266,7 @@ pub unsafe extern "C" fn cublasZgemm3m(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemm3m", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZgemm3m", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZgemm3m", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm3m(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemm3m(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -14287,7 +14291,7 @@ pub unsafe extern "C" fn cublasZgemm3m_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemm3m_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZgemm3m_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZgemm3m_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm3m(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemm3m_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -14313,7 +14317,7 @@ pub unsafe extern "C" fn cublasZgemmBatched(
     ldc: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasZgemmBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasZgemmBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, Aarray, i64::from(lda), Barray, i64::from(ldb), beta, Carray, i64::from(ldc), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemmBatched(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -14339,7 +14343,7 @@ pub unsafe extern "C" fn cublasZgemmBatched_64(
     ldc: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
+    ::blas::call!("cublasZgemmBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value Aarray, value lda, value Barray, value ldb, value beta, value Carray, value ldc, value batchCount), {
         ::blas::on_handle("cublasZgemmBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_batched(handle, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemmBatched_64(hip, transa, transb, m, n, k, alpha, Aarray, lda, Barray, ldb, beta, Carray, ldc, batchCount) }),
@@ -14368,7 +14372,7 @@ pub unsafe extern "C" fn cublasZgemmStridedBatched(
     strideC: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasZgemmStridedBatched", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasZgemmStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_strided_batched(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), strideA, B, i64::from(ldb), strideB, beta, C, i64::from(ldc), strideC, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemmStridedBatched(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -14397,7 +14401,7 @@ pub unsafe extern "C" fn cublasZgemmStridedBatched_64(
     strideC: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
+    ::blas::call!("cublasZgemmStridedBatched_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value strideA, value B, value ldb, value strideB, value beta, value C, value ldc, value strideC, value batchCount), {
         ::blas::on_handle("cublasZgemmStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm_strided_batched(handle, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemmStridedBatched_64(hip, transa, transb, m, n, k, alpha, A, lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount) }),
@@ -14422,7 +14426,7 @@ pub unsafe extern "C" fn cublasZgemm_v2(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZgemm_v2", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZgemm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm(handle, transa, transb, i64::from(m), i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemm_v2(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -14447,7 +14451,7 @@ pub unsafe extern "C" fn cublasZgemm_v2_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZgemm_v2_64", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZgemm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::gemm(handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemm_v2_64(hip, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -14488,7 +14492,7 @@ pub unsafe extern "C" fn cublasZgemvBatched(
     incy: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasZgemvBatched", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasZgemvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, i64::from(m), i64::from(n), alpha, Aarray, i64::from(lda), xarray, i64::from(incx), beta, yarray, i64::from(incy), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemvBatched(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -14512,7 +14516,7 @@ pub unsafe extern "C" fn cublasZgemvBatched_64(
     incy: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
+    ::blas::call!("cublasZgemvBatched_64", (value handle, value trans, value m, value n, value alpha, value Aarray, value lda, value xarray, value incx, value beta, value yarray, value incy, value batchCount), {
         ::blas::on_handle("cublasZgemvBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_batched(handle, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemvBatched_64(hip, trans, m, n, alpha, Aarray, lda, xarray, incx, beta, yarray, incy, batchCount) }),
@@ -14539,7 +14543,7 @@ pub unsafe extern "C" fn cublasZgemvStridedBatched(
     stridey: c_longlong,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasZgemvStridedBatched", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasZgemvStridedBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), strideA, x, i64::from(incx), stridex, beta, y, i64::from(incy), stridey, i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemvStridedBatched(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -14566,7 +14570,7 @@ pub unsafe extern "C" fn cublasZgemvStridedBatched_64(
     stridey: c_longlong,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
+    ::blas::call!("cublasZgemvStridedBatched_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value strideA, value x, value incx, value stridex, value beta, value y, value incy, value stridey, value batchCount), {
         ::blas::on_handle("cublasZgemvStridedBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv_strided_batched(handle, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemvStridedBatched_64(hip, trans, m, n, alpha, A, lda, strideA, x, incx, stridex, beta, y, incy, stridey, batchCount) }),
@@ -14589,7 +14593,7 @@ pub unsafe extern "C" fn cublasZgemv_v2(
     y: *mut cuDoubleComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZgemv_v2", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZgemv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv(handle, trans, i64::from(m), i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemv_v2(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -14612,7 +14616,7 @@ pub unsafe extern "C" fn cublasZgemv_v2_64(
     y: *mut cuDoubleComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZgemv_v2_64", (value handle, value trans, value m, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZgemv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gemv(handle, trans, m, n, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgemv_v2_64(hip, trans, m, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -14631,7 +14635,7 @@ pub unsafe extern "C" fn cublasZgeqrfBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
+    ::blas::call!("cublasZgeqrfBatched", (value handle, value m, value n, value Aarray, value lda, value TauArray, value info, value batchSize), {
         ::blas::on_handle("cublasZgeqrfBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::geqrf_batched(handle, i64::from(m), i64::from(n), Aarray, i64::from(lda), TauArray, info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgeqrfBatched(hip, m, n, Aarray, lda, TauArray, info, batchSize) }),
@@ -14667,7 +14671,7 @@ pub unsafe extern "C" fn cublasZgerc_v2(
     A: *mut cuDoubleComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgerc_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasZgerc_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasZgerc_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gerc(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgerc_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -14688,7 +14692,7 @@ pub unsafe extern "C" fn cublasZgerc_v2_64(
     A: *mut cuDoubleComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgerc_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasZgerc_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasZgerc_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::gerc(handle, m, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgerc_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -14724,7 +14728,7 @@ pub unsafe extern "C" fn cublasZgeru_v2(
     A: *mut cuDoubleComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgeru_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasZgeru_v2", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasZgeru_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::geru(handle, i64::from(m), i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgeru_v2(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -14745,7 +14749,7 @@ pub unsafe extern "C" fn cublasZgeru_v2_64(
     A: *mut cuDoubleComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgeru_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasZgeru_v2_64", (value handle, value m, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasZgeru_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::geru(handle, m, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgeru_v2_64(hip, m, n, alpha, x, incx, y, incy, A, lda) }),
@@ -14763,7 +14767,7 @@ pub unsafe extern "C" fn cublasZgetrfBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
+    ::blas::call!("cublasZgetrfBatched", (value handle, value n, value A, value lda, value P, value info, value batchSize), {
         ::blas::on_handle("cublasZgetrfBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getrf_batched(handle, i64::from(n), A, i64::from(lda), P, info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgetrfBatched(hip, n, A, lda, P, info, batchSize) }),
@@ -14783,7 +14787,7 @@ pub unsafe extern "C" fn cublasZgetriBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
+    ::blas::call!("cublasZgetriBatched", (value handle, value n, value A, value lda, value P, value C, value ldc, value info, value batchSize), {
         ::blas::on_handle("cublasZgetriBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getri_batched(handle, i64::from(n), A, i64::from(lda), P, C, i64::from(ldc), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgetriBatched(hip, n, A, lda, P, C, ldc, info, batchSize) }),
@@ -14805,7 +14809,7 @@ pub unsafe extern "C" fn cublasZgetrsBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
+    ::blas::call!("cublasZgetrsBatched", (value handle, value trans, value n, value nrhs, value Aarray, value lda, value devIpiv, value Barray, value ldb, value info, value batchSize), {
         ::blas::on_handle("cublasZgetrsBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::getrs_batched(handle, trans, i64::from(n), i64::from(nrhs), Aarray, i64::from(lda), devIpiv, Barray, i64::from(ldb), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZgetrsBatched(hip, trans, n, nrhs, Aarray, lda, devIpiv, Barray, ldb, info, batchSize) }),
@@ -14845,7 +14849,7 @@ pub unsafe extern "C" fn cublasZhbmv_v2(
     y: *mut cuDoubleComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZhbmv_v2", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZhbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hbmv(handle, uplo, i64::from(n), i64::from(k), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhbmv_v2(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -14868,7 +14872,7 @@ pub unsafe extern "C" fn cublasZhbmv_v2_64(
     y: *mut cuDoubleComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZhbmv_v2_64", (value handle, value uplo, value n, value k, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZhbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hbmv(handle, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhbmv_v2_64(hip, uplo, n, k, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -14910,7 +14914,7 @@ pub unsafe extern "C" fn cublasZhemm_v2(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhemm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZhemm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZhemm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::hemm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhemm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -14934,7 +14938,7 @@ pub unsafe extern "C" fn cublasZhemm_v2_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhemm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZhemm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZhemm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::hemm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhemm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -14972,7 +14976,7 @@ pub unsafe extern "C" fn cublasZhemv_v2(
     y: *mut cuDoubleComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhemv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZhemv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZhemv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hemv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhemv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -14994,7 +14998,7 @@ pub unsafe extern "C" fn cublasZhemv_v2_64(
     y: *mut cuDoubleComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhemv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZhemv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZhemv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hemv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhemv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -15043,7 +15047,7 @@ pub unsafe extern "C" fn cublasZher2_v2(
     A: *mut cuDoubleComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZher2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasZher2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasZher2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::her2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZher2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -15064,7 +15068,7 @@ pub unsafe extern "C" fn cublasZher2_v2_64(
     A: *mut cuDoubleComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZher2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasZher2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasZher2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::her2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZher2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -15106,7 +15110,7 @@ pub unsafe extern "C" fn cublasZher2k_v2(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZher2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZher2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZher2k_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::her2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZher2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -15130,7 +15134,7 @@ pub unsafe extern "C" fn cublasZher2k_v2_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZher2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZher2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZher2k_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::her2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZher2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -15149,7 +15153,7 @@ pub unsafe extern "C" fn cublasZher_v2(
     A: *mut cuDoubleComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZher_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasZher_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasZher_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::her(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZher_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -15168,7 +15172,7 @@ pub unsafe extern "C" fn cublasZher_v2_64(
     A: *mut cuDoubleComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZher_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasZher_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasZher_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::her(handle, uplo, n, alpha, x, incx, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZher_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -15206,7 +15210,7 @@ pub unsafe extern "C" fn cublasZherk_v2(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZherk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasZherk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZherk_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::herk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZherk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -15228,7 +15232,7 @@ pub unsafe extern "C" fn cublasZherk_v2_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZherk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasZherk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZherk_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::herk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZherk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -15252,7 +15256,7 @@ pub unsafe extern "C" fn cublasZherkx(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZherkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZherkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZherkx", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::herkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZherkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -15276,7 +15280,7 @@ pub unsafe extern "C" fn cublasZherkx_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZherkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZherkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZherkx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::herkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZherkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -15312,7 +15316,7 @@ pub unsafe extern "C" fn cublasZhpmv_v2(
     y: *mut cuDoubleComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhpmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZhpmv_v2", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZhpmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpmv(handle, uplo, i64::from(n), alpha, AP, x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhpmv_v2(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
@@ -15333,7 +15337,7 @@ pub unsafe extern "C" fn cublasZhpmv_v2_64(
     y: *mut cuDoubleComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhpmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZhpmv_v2_64", (value handle, value uplo, value n, value alpha, value AP, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZhpmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpmv(handle, uplo, n, alpha, AP, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhpmv_v2_64(hip, uplo, n, alpha, AP, x, incx, beta, y, incy) }),
@@ -15379,7 +15383,7 @@ pub unsafe extern "C" fn cublasZhpr2_v2(
     incy: c_int,
     AP: *mut cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhpr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
+    ::blas::call!("cublasZhpr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::blas::on_handle("cublasZhpr2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhpr2_v2(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
@@ -15399,7 +15403,7 @@ pub unsafe extern "C" fn cublasZhpr2_v2_64(
     incy: i64,
     AP: *mut cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhpr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
+    ::blas::call!("cublasZhpr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value AP), {
         ::blas::on_handle("cublasZhpr2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpr2(handle, uplo, n, alpha, x, incx, y, incy, AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhpr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, AP) }),
@@ -15417,7 +15421,7 @@ pub unsafe extern "C" fn cublasZhpr_v2(
     incx: c_int,
     AP: *mut cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhpr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
+    ::blas::call!("cublasZhpr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::blas::on_handle("cublasZhpr_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhpr_v2(hip, uplo, n, alpha, x, incx, AP) }),
@@ -15435,7 +15439,7 @@ pub unsafe extern "C" fn cublasZhpr_v2_64(
     incx: i64,
     AP: *mut cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZhpr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
+    ::blas::call!("cublasZhpr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value AP), {
         ::blas::on_handle("cublasZhpr_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::hpr(handle, uplo, n, alpha, x, incx, AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZhpr_v2_64(hip, uplo, n, alpha, x, incx, AP) }),
@@ -15454,7 +15458,7 @@ pub unsafe extern "C" fn cublasZmatinvBatched(
     info: *mut c_int,
     batchSize: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
+    ::blas::call!("cublasZmatinvBatched", (value handle, value n, value A, value lda, value Ainv, value lda_inv, value info, value batchSize), {
         ::blas::on_handle("cublasZmatinvBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::batched::matinv_batched(handle, i64::from(n), A, i64::from(lda), Ainv, i64::from(lda_inv), info, i64::from(batchSize)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasZmatinvBatched(hip, n, A, lda, Ainv, lda_inv, info, batchSize) }),
@@ -15486,7 +15490,7 @@ pub unsafe extern "C" fn cublasZrot_v2(
     c: *const f64,
     s: *const cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasZrot_v2", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasZrot_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy), c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZrot_v2(hip, n, x, incx, y, incy, c, s) }),
@@ -15505,7 +15509,7 @@ pub unsafe extern "C" fn cublasZrot_v2_64(
     c: *const f64,
     s: *const cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
+    ::blas::call!("cublasZrot_v2_64", (value handle, value n, value x, value incx, value y, value incy, value c, value s), {
         ::blas::on_handle("cublasZrot_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rot(handle, n, x, incx, y, incy, c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZrot_v2_64(hip, n, x, incx, y, incy, c, s) }),
@@ -15531,7 +15535,7 @@ pub unsafe extern "C" fn cublasZrotg_v2(
     c: *mut f64,
     s: *mut cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZrotg_v2", (value handle, value a, value b, value c, value s), {
+    ::blas::call!("cublasZrotg_v2", (value handle, value a, value b, value c, value s), {
         ::blas::on_handle("cublasZrotg_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::rotg(handle, a, b, c, s),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZrotg_v2(hip, a, b, c, s) }),
@@ -15552,7 +15556,7 @@ pub unsafe extern "C" fn cublasZscal_v2(
     x: *mut cuDoubleComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZscal_v2", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasZscal_v2", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasZscal_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, i64::from(n), alpha, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZscal_v2(hip, n, alpha, x, incx) }),
@@ -15568,7 +15572,7 @@ pub unsafe extern "C" fn cublasZscal_v2_64(
     x: *mut cuDoubleComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
+    ::blas::call!("cublasZscal_v2_64", (value handle, value n, value alpha, value x, value incx), {
         ::blas::on_handle("cublasZscal_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::scal(handle, n, alpha, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZscal_v2_64(hip, n, alpha, x, incx) }),
@@ -15596,7 +15600,7 @@ pub unsafe extern "C" fn cublasZswap_v2(
     y: *mut cuDoubleComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasZswap_v2", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasZswap_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::swap(handle, i64::from(n), x, i64::from(incx), y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZswap_v2(hip, n, x, incx, y, incy) }),
@@ -15613,7 +15617,7 @@ pub unsafe extern "C" fn cublasZswap_v2_64(
     y: *mut cuDoubleComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
+    ::blas::call!("cublasZswap_v2_64", (value handle, value n, value x, value incx, value y, value incy), {
         ::blas::on_handle("cublasZswap_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level1::swap(handle, n, x, incx, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZswap_v2_64(hip, n, x, incx, y, incy) }),
@@ -15655,7 +15659,7 @@ pub unsafe extern "C" fn cublasZsymm_v2(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZsymm_v2", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZsymm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::symm(handle, side, uplo, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsymm_v2(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -15679,7 +15683,7 @@ pub unsafe extern "C" fn cublasZsymm_v2_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZsymm_v2_64", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZsymm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::symm(handle, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsymm_v2_64(hip, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -15701,7 +15705,7 @@ pub unsafe extern "C" fn cublasZsymv_v2(
     y: *mut cuDoubleComplex,
     incy: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZsymv_v2", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZsymv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::symv(handle, uplo, i64::from(n), alpha, A, i64::from(lda), x, i64::from(incx), beta, y, i64::from(incy)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsymv_v2(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -15723,7 +15727,7 @@ pub unsafe extern "C" fn cublasZsymv_v2_64(
     y: *mut cuDoubleComplex,
     incy: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
+    ::blas::call!("cublasZsymv_v2_64", (value handle, value uplo, value n, value alpha, value A, value lda, value x, value incx, value beta, value y, value incy), {
         ::blas::on_handle("cublasZsymv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::symv(handle, uplo, n, alpha, A, lda, x, incx, beta, y, incy),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsymv_v2_64(hip, uplo, n, alpha, A, lda, x, incx, beta, y, incy) }),
@@ -15744,7 +15748,7 @@ pub unsafe extern "C" fn cublasZsyr2_v2(
     A: *mut cuDoubleComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasZsyr2_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasZsyr2_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr2(handle, uplo, i64::from(n), alpha, x, i64::from(incx), y, i64::from(incy), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsyr2_v2(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -15765,7 +15769,7 @@ pub unsafe extern "C" fn cublasZsyr2_v2_64(
     A: *mut cuDoubleComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
+    ::blas::call!("cublasZsyr2_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value y, value incy, value A, value lda), {
         ::blas::on_handle("cublasZsyr2_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr2(handle, uplo, n, alpha, x, incx, y, incy, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsyr2_v2_64(hip, uplo, n, alpha, x, incx, y, incy, A, lda) }),
@@ -15807,7 +15811,7 @@ pub unsafe extern "C" fn cublasZsyr2k_v2(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZsyr2k_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZsyr2k_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syr2k(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsyr2k_v2(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -15831,7 +15835,7 @@ pub unsafe extern "C" fn cublasZsyr2k_v2_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZsyr2k_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZsyr2k_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syr2k(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsyr2k_v2_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -15850,7 +15854,7 @@ pub unsafe extern "C" fn cublasZsyr_v2(
     A: *mut cuDoubleComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasZsyr_v2", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasZsyr_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr(handle, uplo, i64::from(n), alpha, x, i64::from(incx), A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsyr_v2(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -15869,7 +15873,7 @@ pub unsafe extern "C" fn cublasZsyr_v2_64(
     A: *mut cuDoubleComplex,
     lda: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
+    ::blas::call!("cublasZsyr_v2_64", (value handle, value uplo, value n, value alpha, value x, value incx, value A, value lda), {
         ::blas::on_handle("cublasZsyr_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::syr(handle, uplo, n, alpha, x, incx, A, lda),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsyr_v2_64(hip, uplo, n, alpha, x, incx, A, lda) }),
@@ -15907,7 +15911,7 @@ pub unsafe extern "C" fn cublasZsyrk_v2(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasZsyrk_v2", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZsyrk_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrk(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsyrk_v2(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -15929,7 +15933,7 @@ pub unsafe extern "C" fn cublasZsyrk_v2_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+    ::blas::call!("cublasZsyrk_v2_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZsyrk_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrk(handle, uplo, trans, n, k, alpha, A, lda, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsyrk_v2_64(hip, uplo, trans, n, k, alpha, A, lda, beta, C, ldc) }),
@@ -15953,7 +15957,7 @@ pub unsafe extern "C" fn cublasZsyrkx(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZsyrkx", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrkx(handle, uplo, trans, i64::from(n), i64::from(k), alpha, A, i64::from(lda), B, i64::from(ldb), beta, C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsyrkx(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -15977,7 +15981,7 @@ pub unsafe extern "C" fn cublasZsyrkx_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+    ::blas::call!("cublasZsyrkx_64", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
         ::blas::on_handle("cublasZsyrkx_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::syrkx(handle, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZsyrkx_64(hip, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc) }),
@@ -16013,7 +16017,7 @@ pub unsafe extern "C" fn cublasZtbmv_v2(
     x: *mut cuDoubleComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasZtbmv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasZtbmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbmv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtbmv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -16034,7 +16038,7 @@ pub unsafe extern "C" fn cublasZtbmv_v2_64(
     x: *mut cuDoubleComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasZtbmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasZtbmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbmv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtbmv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -16070,7 +16074,7 @@ pub unsafe extern "C" fn cublasZtbsv_v2(
     x: *mut cuDoubleComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasZtbsv_v2", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasZtbsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbsv(handle, uplo, trans, diag, i64::from(n), i64::from(k), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtbsv_v2(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -16091,7 +16095,7 @@ pub unsafe extern "C" fn cublasZtbsv_v2_64(
     x: *mut cuDoubleComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasZtbsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value k, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasZtbsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tbsv(handle, uplo, trans, diag, n, k, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtbsv_v2_64(hip, uplo, trans, diag, n, k, A, lda, x, incx) }),
@@ -16123,7 +16127,7 @@ pub unsafe extern "C" fn cublasZtpmv_v2(
     x: *mut cuDoubleComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasZtpmv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasZtpmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpmv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtpmv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -16142,7 +16146,7 @@ pub unsafe extern "C" fn cublasZtpmv_v2_64(
     x: *mut cuDoubleComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasZtpmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasZtpmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpmv(handle, uplo, trans, diag, n, AP, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtpmv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -16174,7 +16178,7 @@ pub unsafe extern "C" fn cublasZtpsv_v2(
     x: *mut cuDoubleComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasZtpsv_v2", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasZtpsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpsv(handle, uplo, trans, diag, i64::from(n), AP, x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtpsv_v2(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -16193,7 +16197,7 @@ pub unsafe extern "C" fn cublasZtpsv_v2_64(
     x: *mut cuDoubleComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
+    ::blas::call!("cublasZtpsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value AP, value x, value incx), {
         ::blas::on_handle("cublasZtpsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::tpsv(handle, uplo, trans, diag, n, AP, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtpsv_v2_64(hip, uplo, trans, diag, n, AP, x, incx) }),
@@ -16210,7 +16214,7 @@ pub unsafe extern "C" fn cublasZtpttr(
     A: *mut cuDoubleComplex,
     lda: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
+    ::blas::call!("cublasZtpttr", (value handle, value uplo, value n, value AP, value A, value lda), {
         ::blas::on_handle("cublasZtpttr", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::tpttr(handle, uplo, i64::from(n), AP, A, i64::from(lda)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasZtpttr(hip, uplo, n, AP, A, lda) }),
@@ -16252,7 +16256,7 @@ pub unsafe extern "C" fn cublasZtrmm_v2(
     C: *mut cuDoubleComplex,
     ldc: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasZtrmm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasZtrmm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trmm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), C, i64::from(ldc)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtrmm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
@@ -16277,7 +16281,7 @@ pub unsafe extern "C" fn cublasZtrmm_v2_64(
     C: *mut cuDoubleComplex,
     ldc: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+    ::blas::call!("cublasZtrmm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
         ::blas::on_handle("cublasZtrmm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trmm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtrmm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, C, ldc) }),
@@ -16311,7 +16315,7 @@ pub unsafe extern "C" fn cublasZtrmv_v2(
     x: *mut cuDoubleComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasZtrmv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasZtrmv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trmv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtrmv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -16331,7 +16335,7 @@ pub unsafe extern "C" fn cublasZtrmv_v2_64(
     x: *mut cuDoubleComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasZtrmv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasZtrmv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trmv(handle, uplo, trans, diag, n, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtrmv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -16372,7 +16376,7 @@ pub unsafe extern "C" fn cublasZtrsmBatched(
     ldb: c_int,
     batchCount: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
+    ::blas::call!("cublasZtrsmBatched", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::blas::on_handle("cublasZtrsmBatched", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm_batched(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb), i64::from(batchCount)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtrsmBatched(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
@@ -16396,7 +16400,7 @@ pub unsafe extern "C" fn cublasZtrsmBatched_64(
     ldb: i64,
     batchCount: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
+    ::blas::call!("cublasZtrsmBatched_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value batchCount), {
         ::blas::on_handle("cublasZtrsmBatched_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm_batched(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtrsmBatched_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb, batchCount) }),
@@ -16419,7 +16423,7 @@ pub unsafe extern "C" fn cublasZtrsm_v2(
     B: *mut cuDoubleComplex,
     ldb: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasZtrsm_v2", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::blas::on_handle("cublasZtrsm_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm(handle, side, uplo, trans, diag, i64::from(m), i64::from(n), alpha, A, i64::from(lda), B, i64::from(ldb)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtrsm_v2(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
@@ -16442,7 +16446,7 @@ pub unsafe extern "C" fn cublasZtrsm_v2_64(
     B: *mut cuDoubleComplex,
     ldb: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+    ::blas::call!("cublasZtrsm_v2_64", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
         ::blas::on_handle("cublasZtrsm_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trsm(handle, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtrsm_v2_64(hip, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb) }),
@@ -16476,7 +16480,7 @@ pub unsafe extern "C" fn cublasZtrsv_v2(
     x: *mut cuDoubleComplex,
     incx: c_int,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasZtrsv_v2", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasZtrsv_v2", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trsv(handle, uplo, trans, diag, i64::from(n), A, i64::from(lda), x, i64::from(incx)),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtrsv_v2(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -16496,7 +16500,7 @@ pub unsafe extern "C" fn cublasZtrsv_v2_64(
     x: *mut cuDoubleComplex,
     incx: i64,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
+    ::blas::call!("cublasZtrsv_v2_64", (value handle, value uplo, value trans, value diag, value n, value A, value lda, value x, value incx), {
         ::blas::on_handle("cublasZtrsv_v2_64", handle, |handle| match handle.hip() {
             None => ::blas::api::level2::trsv(handle, uplo, trans, diag, n, A, lda, x, incx),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::calls::cublasZtrsv_v2_64(hip, uplo, trans, diag, n, A, lda, x, incx) }),
@@ -16513,7 +16517,7 @@ pub unsafe extern "C" fn cublasZtrttp(
     lda: c_int,
     AP: *mut cuDoubleComplex,
 ) -> cublasStatus_t {
-    ::trace::call!("cublasZtrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
+    ::blas::call!("cublasZtrttp", (value handle, value uplo, value n, value A, value lda, value AP), {
         ::blas::on_handle("cublasZtrttp", handle, |handle| match handle.hip() {
             None => ::blas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasZtrttp(hip, uplo, n, A, lda, AP) }),

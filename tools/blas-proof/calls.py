@@ -1,0 +1,136 @@
+"""Calls of cuBLAS and cuBLASLt that keep, tell or log something, through their C names: what they answer is the manual's.
+
+usage: calls.py LIBCUBLAS LIBCUBLASLT LIBCUDART [--only WORD] [--act NAME]
+
+Every case runs in a process of its own, since loggers and their variables are the process's.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from ctypes import CDLL, RTLD_GLOBAL, byref, c_int, c_void_p
+
+SUCCESS, NOT_INITIALIZED, INVALID_VALUE, NOT_SUPPORTED = 0, 1, 7, 15
+
+CASES = {}
+
+
+class Wrong(Exception):
+    pass
+
+
+def case(**variables):
+    """A case, and the environment it runs in. Its docstring is the promise."""
+
+    def register(function):
+        CASES[function.__name__] = (function, variables)
+        return function
+
+    return register
+
+
+def equal(found, wanted, what=""):
+    if found != wanted:
+        raise Wrong(f"{what or 'the answer'} is {found!r}, not {wanted!r}")
+
+
+def holds(condition, what):
+    if not condition:
+        raise Wrong(what)
+
+
+class Libraries:
+    def __init__(self, blas, lt, cuda):
+        self.blas, self.lt, self.cuda = CDLL(blas, RTLD_GLOBAL), CDLL(lt, RTLD_GLOBAL), CDLL(cuda)
+        self.folder = os.environ.get("CALLS_FOLDER", ".")
+
+    def handle(self):
+        handle = c_void_p()
+        equal(self.blas.cublasCreate_v2(byref(handle)), SUCCESS, "cublasCreate")
+        return handle
+
+    def lt_handle(self):
+        handle = c_void_p()
+        equal(self.lt.cublasLtCreate(byref(handle)), SUCCESS, "cublasLtCreate")
+        return handle
+
+    def version(self, handle):
+        """A call that only tells something."""
+        version = c_int()
+        equal(self.blas.cublasGetVersion_v2(handle, byref(version)), SUCCESS, "cublasGetVersion")
+
+
+def act(name, libraries):
+    function, _ = CASES[name]
+    try:
+        function(libraries)
+    except Wrong as wrong:
+        print(f"wrong: {wrong}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def run(name, paths):
+    """What a case says of itself when it is wrong."""
+    function, variables = CASES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {key: value.replace("FOLDER", folder) for key, value in variables.items()}
+        environment = {**os.environ, **environment, "CALLS_FOLDER": folder}
+        ended = subprocess.run(
+            [sys.executable, __file__, *paths, "--act", name], env=environment, capture_output=True, text=True
+        )
+        after = getattr(function, "after", None)
+        if ended.returncode == 0:
+            try:
+                (after or _silent)(ended.stdout, ended.stderr, folder)
+                return None
+            except Wrong as wrong:
+                return str(wrong)
+        return f"exit {ended.returncode}: {ended.stdout}{ended.stderr}"
+
+
+def _silent(stdout, stderr, _):
+    equal(stdout, "", "stdout")
+    equal(stderr, "", "stderr")
+
+
+def after(check_of):
+    """What the process of a case has left: `check(stdout, stderr, folder)`."""
+
+    def register(check):
+        check_of.after = check
+        return check
+
+    return register
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for argument in ("cublas", "cublaslt", "cudart"):
+        parser.add_argument(argument)
+    parser.add_argument("--only", default="", help="cases that contain this")
+    parser.add_argument("--act", help="this case alone, in this process")
+    arguments = parser.parse_args()
+    paths = (arguments.cublas, arguments.cublaslt, arguments.cudart)
+    if arguments.act:
+        raise SystemExit(act(arguments.act, Libraries(*paths)))
+    is_wrong = False
+    for name in (name for name in CASES if arguments.only in name):
+        wrong = run(name, paths)
+        is_wrong |= wrong is not None
+        print(f"{'ok' if wrong is None else 'FAILED'} {name.replace('_', ' ')}")
+        for line in (wrong or "").splitlines():
+            print(f"    {line}")
+    if is_wrong:
+        raise SystemExit(1)
+    print("PASSED")
+
+
+if __name__ == "__main__":
+    # The cases register with this module, not with a second copy of it.
+    sys.modules["calls"] = sys.modules["__main__"]
+    import logger  # noqa: F401
+
+    main()
