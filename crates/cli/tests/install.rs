@@ -20,7 +20,10 @@ impl Setting {
         fs::create_dir_all(setting.tree().join("bin")).unwrap();
         fs::create_dir_all(setting.tree().join("lib")).unwrap();
         fs::create_dir_all(setting.root()).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_cudaway"), setting.tree().join("bin/cudaway")).unwrap();
+        // By another process: a file that this one wrote cannot be run while another test's child still has it open.
+        let mut cp = Command::new("cp");
+        cp.arg(env!("CARGO_BIN_EXE_cudaway")).arg(setting.tree().join("bin/cudaway"));
+        assert!(cp.status().unwrap().success());
         library(&setting.tree().join("lib/libcuda.so.1"));
         symlink("libcuda.so.1", setting.tree().join("lib/libcuda.so")).unwrap();
         setting

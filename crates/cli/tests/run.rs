@@ -186,10 +186,11 @@ fn the_codes_are_those_of_env() {
 fn scripts_and_what_they_start_are_reached() {
     let folder = Folder::named("with blank ");
     let client = folder.cc("client", CLIENT, &[]).unwrap();
-    let script = folder.path("script");
-    std::fs::write(&script, format!("#!/usr/bin/env sh\n'{}' \"$1\"\n", text(&client))).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&script, mode).unwrap();
+    let (written, script) = (folder.path("written"), folder.path("script"));
+    std::fs::write(&written, format!("#!/usr/bin/env sh\n'{}' \"$1\"\n", text(&client))).unwrap();
+    // By another process: a file that this one wrote cannot be run while another test's child still has it open.
+    let mut install = Command::new("install");
+    assert!(install.args(["-m", "755"]).args([&written, &script]).status().unwrap().success());
     let output = folder.run(&[], &[text(&script), "libcuda.so"]);
     assert_eq!((out(&output), err(&output)), (OURS.to_owned(), String::new()));
 }

@@ -1,6 +1,6 @@
 //! The tools that `cudaway` is under other names, started as programs start them.
 
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -26,9 +26,9 @@ impl Tree {
     fn new() -> Tree {
         let tree = Tree(tempfile::tempdir().unwrap());
         let own = tree.path("bin/cudaway");
-        std::fs::hard_link(env!("CARGO_BIN_EXE_cudaway"), &own)
-            .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_cudaway"), &own).map(drop))
-            .unwrap();
+        // By another process: a file that this one wrote cannot be run while another test's child still has it open.
+        let mut cp = Command::new("cp");
+        assert!(cp.arg(env!("CARGO_BIN_EXE_cudaway")).arg(own).status().unwrap().success());
         for (name, target) in [
             ("tools/ptxas", "../bin/cudaway"),
             ("tools/nvidia-smi", "../bin/cudaway"),
@@ -61,8 +61,11 @@ impl Tree {
     fn compiler(&self, name: &str) -> PathBuf {
         let text = "#!/bin/sh\nall=\"$*\"\nwhile [ $# -gt 0 ]; do [ \"$1\" = -o ] && out=$2; shift; done\n\
                     echo \"real $all\" > \"${out:-/dev/stdout}\"\nexit 3\n";
-        let path = self.file(name, text);
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let (written, path) = (self.file("compiler.sh", text), self.path(name));
+        // By another process, as above.
+        let mut install = Command::new("install");
+        install.args(["-m", "755"]).args([written, path.clone()]);
+        assert!(install.status().unwrap().success());
         path
     }
 

@@ -2,8 +2,8 @@
 
 mod support;
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use comgr::{Compiler, Error, Setup};
 use config::Config;
@@ -157,19 +157,22 @@ fn a_compiler_that_never_returns_is_ended() {
     let place = root.path().join("process");
     let never = format!("#!/bin/sh\necho $$ > {}\nexec sleep 1000\n", place.display());
     for (name, text) in [("llc", never.as_str()), ("ld.lld", "#!/bin/sh\nexit 1\n")] {
-        let path = bin.join(name);
-        std::fs::write(&path, text).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let written = root.path().join(name);
+        std::fs::write(&written, text).unwrap();
+        // By another process: a file that this one wrote cannot be run while another test's child still has it open.
+        let mut install = Command::new("install");
+        assert!(install.args(["-m", "755"]).args([written, bin.join(name)]).status().unwrap().success());
     }
     let config = Config::read(|name| match name {
         "CUDAWAY_ROCM_ROOT" => Some(root.path().display().to_string()),
         "CUDAWAY_GFX_COMPILER" => Some("tools".into()),
         _ => None,
     });
-    let setup = Setup { limit_s: 1, ..rig.setup(comgr::backends(&config)) };
+    // Time enough for a slow machine to start the compiler.
+    let setup = Setup { limit_s: 4, ..rig.setup(comgr::backends(&config)) };
     let error = Compiler::new(setup).compile(&request("gfx90a", &store(1))).unwrap_err();
     let compiler = bin.join("llc").display().to_string();
-    assert!(matches!(&error, Error::TimedOut { compiler: it, seconds: 1 } if *it == compiler), "{error}");
+    assert!(matches!(&error, Error::TimedOut { compiler: it, seconds: 4 } if *it == compiler), "{error}");
     let process = std::fs::read_to_string(&place).unwrap();
     let at = Path::new("/proc").join(process.trim());
     let is_there = || std::fs::read_to_string(at.join("stat")).is_ok_and(|it| !it.contains(") Z "));

@@ -3,10 +3,17 @@
 mod null;
 
 use core::ffi::c_void;
+use std::sync::{Mutex, MutexGuard};
 
 use cuda_abi::*;
 use driver::Error;
 use driver::api::{context, memory, module, old, texture};
+
+/// One test at a time: what one gives back of the low memory is the next one's.
+fn turn() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// A context that the calls of that time made, current until dropped.
 struct OldContext(CUcontext);
@@ -31,6 +38,7 @@ fn allocate(len_bytes: u32) -> Result<u32, Error> {
 
 #[test]
 fn memory_lies_where_32_bits_reach_and_can_be_copied_to_and_from() {
+    let _turn = turn();
     let _context = old_context();
     let a = allocate(64).unwrap();
     let b = allocate(4096).unwrap();
@@ -52,6 +60,7 @@ fn memory_lies_where_32_bits_reach_and_can_be_copied_to_and_from() {
 
 #[test]
 fn a_context_that_ends_gives_its_low_memory_back() {
+    let _turn = turn();
     let context = old_context();
     let at = allocate(1 << 20).unwrap();
     let page: *mut c_void = core::ptr::without_provenance_mut(at as usize);
@@ -65,6 +74,7 @@ fn a_context_that_ends_gives_its_low_memory_back() {
 /// CUDA: contexts and calls of different API versions do not mix.
 #[test]
 fn a_context_of_today_refuses_calls_of_then() {
+    let _turn = turn();
     null::start();
     let mut today: CUcontext = core::ptr::null_mut();
     context::cuCtxCreate_v2((&mut today).into(), 0, 0).unwrap();
@@ -78,6 +88,7 @@ fn a_context_of_today_refuses_calls_of_then() {
 
 #[test]
 fn an_address_above_4_gib_is_an_error_and_never_cut_off() {
+    let _turn = turn();
     let _context = old_context();
     let mut page_locked: *mut c_void = core::ptr::null_mut();
     memory::cuMemHostAlloc((&mut page_locked).into(), 16, 0).unwrap();
@@ -89,6 +100,7 @@ fn an_address_above_4_gib_is_an_error_and_never_cut_off() {
 
 #[test]
 fn copies_of_rows_take_the_old_structure() {
+    let _turn = turn();
     let _context = old_context();
     let pitch = 256u32;
     let at = allocate(pitch * 3).unwrap();
@@ -116,6 +128,7 @@ fn copies_of_rows_take_the_old_structure() {
 
 #[test]
 fn a_reference_that_belongs_to_no_module_keeps_its_settings_until_destroyed() {
+    let _turn = turn();
     let _context = old_context();
     let mut reference: CUtexref = core::ptr::null_mut();
     texture::cuTexRefCreate((&mut reference).into()).unwrap();
