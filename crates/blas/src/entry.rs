@@ -2,16 +2,15 @@
 //! itself once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
 
-use parking_lot::Mutex;
+use config::logging::is_news;
 
 use crate::handle::{self, Handle};
 use crate::{Error, Result, cublasHandle_t, cublasStatus_t};
 
 /// Runs one call's body and gives its answer in C's terms.
 pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> cublasStatus_t {
-    start();
+    config::start_logging!("cudaway::blas");
     let span = tracing::trace_span!(target: "cudaway::blas", "blas", call = name);
     let _inside = span.enter();
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -32,7 +31,7 @@ pub fn on_handle(
 
 /// As [`entry`], for a body that gives the C value itself.
 pub fn entry_value<T>(name: &'static str, otherwise: T, body: impl FnOnce() -> T) -> T {
-    start();
+    config::start_logging!("cudaway::blas");
     let span = tracing::trace_span!(target: "cudaway::blas", "blas", call = name);
     let _inside = span.enter();
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
@@ -42,7 +41,9 @@ pub fn entry_value<T>(name: &'static str, otherwise: T, body: impl FnOnce() -> T
 fn failed(name: &'static str, error: Error) -> cublasStatus_t {
     crate::log::failed(name, &error);
     match error {
-        Error::NotSupported(what) => say_once(name, what),
+        Error::NotSupported(what) if is_news(name, what) => {
+            tracing::warn!(target: "cudaway::blas", "{name} is not supported: {what}")
+        }
         Error::Internal(_) => tracing::error!(target: "cudaway::blas", "{name}: internal error"),
         _ => tracing::info!(target: "cudaway::blas", "{name}: {error}"),
     }
@@ -53,26 +54,4 @@ fn failed(name: &'static str, error: Error) -> cublasStatus_t {
 #[cold]
 pub fn missing(name: &'static str) -> cublasStatus_t {
     entry(name, || Err(Error::NotSupported("it has no body yet")))
-}
-
-fn say_once(name: &'static str, what: &'static str) {
-    static SAID: Mutex<Vec<(&str, &str)>> = Mutex::new(Vec::new());
-    let mut said = SAID.lock();
-    if !said.contains(&(name, what)) {
-        said.push((name, what));
-        drop(said);
-        tracing::warn!(target: "cudaway::blas", "{name} is not supported: {what}");
-    }
-}
-
-fn start() {
-    static START: Once = Once::new();
-    START.call_once(|| {
-        config::logging::init();
-        // The default hook writes to stderr, which is the program's. This library has its own copy of std, so the
-        // hook is ours alone.
-        std::panic::set_hook(Box::new(|panic| {
-            tracing::error!(target: "cudaway::blas", "internal error: {panic}");
-        }));
-    });
 }

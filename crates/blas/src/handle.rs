@@ -1,14 +1,15 @@
 //! `cublasHandle_t`: a number that is looked up, never a pointer that is followed.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_abi::{CUcontext, CUstream};
-use parking_lot::{Mutex, RwLock};
+use once_cell::sync::OnceCell;
+use parking_lot::Mutex;
 
 use crate::api::emulation::Emulation;
 use crate::hip::HipHandle;
+use crate::lt::handle::LtEngine;
+use crate::registry::Registry;
 use crate::stream::{self, Scalar};
 use crate::{Error, Result, cublasAtomicsMode_t, cublasHandle_t, cublasMath_t, cublasPointerMode_t, driver};
 
@@ -23,6 +24,8 @@ pub enum Engine {
 pub struct Handle {
     pub engine: Engine,
     pub context: CUcontext,
+    /// hipBLASLt's side of it, made at its first product.
+    lt: OnceCell<Arc<LtEngine>>,
     state: Mutex<State>,
 }
 
@@ -58,7 +61,12 @@ impl Handle {
             sm_count_target: 0,
             emulation: Emulation::default(),
         };
-        Ok(Handle { engine, context, state: Mutex::new(state) })
+        Ok(Handle { engine, context, lt: OnceCell::new(), state: Mutex::new(state) })
+    }
+
+    /// As a `cublasLtHandle_t`, which the manual lets it stand for.
+    pub fn lt(&self) -> Result<Arc<LtEngine>> {
+        self.lt.get_or_try_init(|| LtEngine::of(&self.engine).map(Arc::new)).cloned()
     }
 
     pub fn state(&self) -> State {
@@ -117,20 +125,16 @@ impl Handle {
     }
 }
 
-static HANDLES: RwLock<BTreeMap<usize, Arc<Handle>>> = RwLock::new(BTreeMap::new());
+static HANDLES: Registry<Handle> = Registry::new();
 
 pub fn add(handle: Handle) -> cublasHandle_t {
-    // Looks like the address that programs expect, and is never 0.
-    static NEXT: AtomicUsize = AtomicUsize::new(0xcb1a_0000);
-    let number = NEXT.fetch_add(16, Ordering::Relaxed);
-    HANDLES.write().insert(number, Arc::new(handle));
-    std::ptr::without_provenance_mut(number)
+    HANDLES.add(handle)
 }
 
 pub fn get(handle: cublasHandle_t) -> Result<Arc<Handle>> {
-    HANDLES.read().get(&handle.addr()).cloned().ok_or(Error::NotInitialized)
+    HANDLES.get(handle)
 }
 
 pub fn remove(handle: cublasHandle_t) -> Result<Arc<Handle>> {
-    HANDLES.write().remove(&handle.addr()).ok_or(Error::NotInitialized)
+    HANDLES.remove(handle)
 }

@@ -17,6 +17,7 @@ pub mod log;
 mod lt;
 mod mixed;
 mod product;
+mod registry;
 mod stream;
 #[rustfmt::skip]
 #[expect(clippy::undocumented_unsafe_blocks, reason = "bindgen's `Default`: all-zero bytes are a value of every C struct here")]

@@ -1,0 +1,52 @@
+//! Handles: numbers that are looked up, never pointers that are followed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::RwLock;
+
+use crate::{Error, Result};
+
+/// What lies behind the handles of one kind. No two handles of the process are equal, whatever their kinds.
+pub struct Registry<T>(RwLock<BTreeMap<usize, Arc<T>>>);
+
+impl<T> Registry<T> {
+    pub const fn new() -> Registry<T> {
+        Registry(RwLock::new(BTreeMap::new()))
+    }
+
+    pub fn add<Handle>(&self, value: impl Into<Arc<T>>) -> *mut Handle {
+        // Looks like the address that programs expect, and is never 0.
+        static NEXT: AtomicUsize = AtomicUsize::new(0xcb1a_0000);
+        let number = NEXT.fetch_add(16, Ordering::Relaxed);
+        self.0.write().insert(number, value.into());
+        std::ptr::without_provenance_mut(number)
+    }
+
+    pub fn get<Handle>(&self, handle: *mut Handle) -> Result<Arc<T>> {
+        self.0.read().get(&handle.addr()).cloned().ok_or(Error::NotInitialized)
+    }
+
+    pub fn remove<Handle>(&self, handle: *mut Handle) -> Result<Arc<T>> {
+        self.0.write().remove(&handle.addr()).ok_or(Error::NotInitialized)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_of_one_kind_is_none_of_another_and_ends_once() {
+        let (numbers, texts) = (Registry::<i32>::new(), Registry::<&str>::new());
+        let number: *mut u8 = numbers.add(7);
+        let text: *mut u8 = texts.add("seven");
+        assert_ne!(number, text);
+        assert_eq!(*numbers.get(number).unwrap(), 7);
+        assert!(matches!(texts.get(number), Err(Error::NotInitialized)));
+        numbers.remove(number).unwrap();
+        assert!(matches!(numbers.remove(number), Err(Error::NotInitialized)));
+        assert!(matches!(numbers.get(number), Err(Error::NotInitialized)));
+    }
+}
