@@ -60,6 +60,7 @@ pub struct OnHip {
     by_hand: BTreeSet<String>,
     ours: BTreeSet<String>,
     none: BTreeMap<String, String>,
+    other_names: BTreeMap<String, Vec<String>>,
     lt: BTreeSet<String>,
 }
 
@@ -93,6 +94,7 @@ impl OnHip {
             by_hand: exceptions.by_hand,
             ours: exceptions.ours,
             none: exceptions.none,
+            other_names: exceptions.other_names,
             lt: facts::read_json::<Functions>(HIPBLASLT)?.into_keys().collect(),
         })
     }
@@ -107,9 +109,13 @@ impl OnHip {
         Some(format!("{module}::{name}"))
     }
 
-    /// Whether hipBLASLt has a function of the name.
+    /// Whether hipBLASLt has a function for the name.
     pub fn has_lt(&self, name: &str) -> bool {
         name.strip_prefix("cu").is_some_and(|plain| self.lt.contains(&format!("hip{plain}")))
+            || self
+                .other_names
+                .get(name)
+                .is_some_and(|others| others.iter().any(|other| self.lt.contains(other)))
     }
 
     pub fn way(&self, name: &str) -> Way<'_> {

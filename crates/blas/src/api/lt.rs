@@ -7,7 +7,8 @@ use cuda_abi::out::Out;
 use crate::api::lifecycle;
 use crate::hip::lt as hip;
 use crate::log::{self, Level};
-use crate::lt::descriptor::{Descriptor, Kind, LAYOUT, MATMUL, PREFERENCE, TRANSFORM};
+use crate::lt::algorithm;
+use crate::lt::descriptor::{Descriptor, EMULATION, Kind, LAYOUT, MATMUL, PREFERENCE, TRANSFORM};
 use crate::lt::handle::LtEngine;
 use crate::lt::{handle, product, transform};
 use crate::*;
@@ -98,6 +99,46 @@ pub fn cublasLtMatrixLayoutInit_internal(
     let made = unsafe { Descriptor::init(matLayout, size, &LAYOUT)? };
     layout(made, type_, rows, cols, ld);
     Ok(())
+}
+
+/// A matrix for each group, whose sizes the device's memory has when a product runs.
+pub fn cublasLtGroupedMatrixLayoutCreate(
+    matLayout: Out<'_, cublasLtMatrixLayout_t>,
+    type_: cudaDataType,
+    groupCount: c_int,
+    rows_array: *const c_void,
+    cols_array: *const c_void,
+    ld_array: *const c_void,
+) -> Result {
+    let made = Descriptor::create(&LAYOUT);
+    grouped_layout(made, type_, groupCount, [rows_array, cols_array, ld_array]);
+    matLayout.write(made.raw());
+    Ok(())
+}
+
+pub fn cublasLtGroupedMatrixLayoutInit_internal(
+    matLayout: cublasLtMatrixLayout_t,
+    size: usize,
+    type_: cudaDataType,
+    groupCount: c_int,
+    rows_array: *const c_void,
+    cols_array: *const c_void,
+    ld_array: *const c_void,
+) -> Result {
+    require(size >= size_of::<cublasLtMatrixLayoutOpaque_t>(), "the layout is too small for groups")?;
+    // SAFETY: as above.
+    let made = unsafe { Descriptor::init(matLayout, size, &LAYOUT)? };
+    grouped_layout(made, type_, groupCount, [rows_array, cols_array, ld_array]);
+    Ok(())
+}
+
+fn grouped_layout(made: Descriptor<'_>, type_: cudaDataType, groups: c_int, arrays: [*const c_void; 3]) {
+    layout(made, type_, 0, 0, 0);
+    made.put(5, groups.into());
+    made.put(8, cublasLtBatchMode_t::CUBLASLT_BATCH_MODE_GROUPED.0.into());
+    for (number, array) in [9, 10, 11].into_iter().zip(arrays) {
+        made.put(number, array.expose_provenance() as i64);
+    }
 }
 
 pub fn cublasLtMatrixLayoutDestroy(matLayout: cublasLtMatrixLayout_t) -> Result {
@@ -212,6 +253,43 @@ pub fn cublasLtMatmulPreferenceGetAttribute(
     unsafe { known(pref, &PREFERENCE)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
 }
 
+pub fn cublasLtEmulationDescCreate(emulationDesc: Out<'_, cublasLtEmulationDesc_t>) -> Result {
+    emulationDesc.write(Descriptor::create(&EMULATION).raw());
+    Ok(())
+}
+
+pub fn cublasLtEmulationDescInit_internal(emulationDesc: cublasLtEmulationDesc_t, size: usize) -> Result {
+    // SAFETY: cuBLASLt's contract: `size` bytes of the program's. So it is of descriptors and buffers everywhere here.
+    unsafe { Descriptor::init(emulationDesc, size, &EMULATION)? };
+    Ok(())
+}
+
+pub fn cublasLtEmulationDescDestroy(emulationDesc: cublasLtEmulationDesc_t) -> Result {
+    // SAFETY: as above.
+    unsafe { Descriptor::destroy(emulationDesc) }
+}
+
+pub fn cublasLtEmulationDescSetAttribute(
+    emulationDesc: cublasLtEmulationDesc_t,
+    attr: cublasLtEmulationDescAttributes_t,
+    buf: *const c_void,
+    sizeInBytes: usize,
+) -> Result {
+    // SAFETY: as above.
+    unsafe { known(emulationDesc, &EMULATION)?.set(attr.0, buf, sizeInBytes) }
+}
+
+pub fn cublasLtEmulationDescGetAttribute(
+    emulationDesc: cublasLtEmulationDesc_t,
+    attr: cublasLtEmulationDescAttributes_t,
+    buf: *mut c_void,
+    sizeInBytes: usize,
+    sizeWritten: *mut usize,
+) -> Result {
+    // SAFETY: as above.
+    unsafe { known(emulationDesc, &EMULATION)?.get(attr.0, buf, sizeInBytes, sizeWritten) }
+}
+
 pub fn cublasLtMatrixTransformDescCreate(
     transformDesc: Out<'_, cublasLtMatrixTransformDesc_t>,
     scaleType: cudaDataType,
@@ -316,15 +394,6 @@ fn hip_layout<'a>((layout, attributes): &'a (Descriptor<'_>, Vec<(u32, &'a [u8])
     }
 }
 
-/// Marks the one algorithm of the CPU.
-const IS_CPU: u64 = u64::from_ne_bytes(*b"blas-cpu");
-
-fn cpu_algorithm() -> cublasLtMatmulAlgo_t {
-    let mut algo = cublasLtMatmulAlgo_t::default();
-    algo.data[0] = IS_CPU;
-    algo
-}
-
 /// # Safety
 /// NULL, or descriptors of their kinds.
 unsafe fn descriptors(
@@ -362,9 +431,8 @@ pub fn cublasLtMatmulAlgoGetHeuristic(
     };
     let found = match &*engine {
         LtEngine::Cpu => {
-            product::plan(operation, layouts)?;
             results[0] = cublasLtMatmulHeuristicResult_t {
-                algo: cpu_algorithm(),
+                algo: product::plan(operation, layouts)?.algorithm(),
                 wavesCount: 1.0,
                 ..Default::default()
             };
@@ -416,7 +484,7 @@ pub fn cublasLtMatmulAlgoGetHeuristicForStream(
     )
 }
 
-/// Whether the algorithm is right for the product, and the workspace that it takes.
+/// Whether the algorithm is right for the product, and the workspace that it takes. The result's own algorithm stays as it is.
 pub fn cublasLtMatmulAlgoCheck(
     lightHandle: cublasLtHandle_t,
     operationDesc: cublasLtMatmulDesc_t,
@@ -425,56 +493,83 @@ pub fn cublasLtMatmulAlgoCheck(
     Cdesc: cublasLtMatrixLayout_t,
     Ddesc: cublasLtMatrixLayout_t,
     algo: &cublasLtMatmulAlgo_t,
-    result: Out<'_, cublasLtMatmulHeuristicResult_t>,
+    result: *mut cublasLtMatmulHeuristicResult_t,
 ) -> Result {
     // SAFETY: cuBLASLt's contract.
     let (operation, layouts) = unsafe { descriptors(operationDesc, [Adesc, Bdesc, Cdesc, Ddesc])? };
-    match &*handle::get(lightHandle)? {
+    require(!result.is_null(), "result")?;
+    let found = match &*handle::get(lightHandle)? {
         LtEngine::Cpu => {
-            require(algo.data[0] == IS_CPU, "algo is none of this device's")?;
-            product::plan(operation, layouts)?;
+            algorithm::check_cpu(algo)?;
+            require(
+                product::plan(operation, layouts)?.algorithm().data[1] == algo.data[1],
+                "algo is for other types",
+            )?;
+            cublasLtMatmulHeuristicResult_t { wavesCount: 1.0, ..Default::default() }
         }
-        LtEngine::Hip(_) => return Err(Error::NotSupported("hipBLASLt has no check of an algorithm in C")),
+        LtEngine::Hip(engine) => engine.check(&OnHip::of(&operation, &layouts).product(), algo)?,
+    };
+    // SAFETY: cuBLASLt's contract; only these fields are told.
+    unsafe {
+        (*result).workspaceSize = found.workspaceSize;
+        (*result).state = found.state;
+        (*result).wavesCount = found.wavesCount;
     }
-    result.write(cublasLtMatmulHeuristicResult_t { algo: *algo, wavesCount: 1.0, ..Default::default() });
     Ok(())
 }
 
-/// The CPU's one algorithm, by its number.
+pub fn cublasLtMatmulAlgoCheckForStream(
+    lightHandle: cublasLtHandle_t,
+    operationDesc: cublasLtMatmulDesc_t,
+    Adesc: cublasLtMatrixLayout_t,
+    Bdesc: cublasLtMatrixLayout_t,
+    Cdesc: cublasLtMatrixLayout_t,
+    Ddesc: cublasLtMatrixLayout_t,
+    algo: &cublasLtMatmulAlgo_t,
+    result: *mut cublasLtMatmulHeuristicResult_t,
+    _stream: cudaStream_t,
+) -> Result {
+    cublasLtMatmulAlgoCheck(lightHandle, operationDesc, Adesc, Bdesc, Cdesc, Ddesc, algo, result)
+}
+
+/// The CPU's one algorithm, by its number; none of types that it does not take.
 pub fn cublasLtMatmulAlgoGetIds(
     lightHandle: cublasLtHandle_t,
-    _computeType: cublasComputeType_t,
-    _scaleType: cudaDataType_t,
-    _Atype: cudaDataType_t,
-    _Btype: cudaDataType_t,
-    _Ctype: cudaDataType_t,
-    _Dtype: cudaDataType_t,
+    computeType: cublasComputeType_t,
+    scaleType: cudaDataType_t,
+    Atype: cudaDataType_t,
+    Btype: cudaDataType_t,
+    Ctype: cudaDataType_t,
+    Dtype: cudaDataType_t,
     requestedAlgoCount: c_int,
     algoIdsArray: *mut c_int,
     returnAlgoCount: Out<'_, c_int>,
 ) -> Result {
     is_cpu(lightHandle)?;
     require(requestedAlgoCount > 0 && !algoIdsArray.is_null(), "no algorithm is asked for")?;
-    // SAFETY: cuBLASLt's contract: room for as many as are asked for.
-    unsafe { algoIdsArray.write(0) };
-    returnAlgoCount.write(1);
+    let is_there = product::algorithm(computeType, scaleType, [Atype, Btype, Ctype, Dtype]).is_ok();
+    if is_there {
+        // SAFETY: cuBLASLt's contract: room for as many as are asked for.
+        unsafe { algoIdsArray.write(algorithm::CPU_ID) };
+    }
+    returnAlgoCount.write(is_there.into());
     Ok(())
 }
 
 pub fn cublasLtMatmulAlgoInit(
     lightHandle: cublasLtHandle_t,
-    _computeType: cublasComputeType_t,
-    _scaleType: cudaDataType_t,
-    _Atype: cudaDataType_t,
-    _Btype: cudaDataType_t,
-    _Ctype: cudaDataType_t,
-    _Dtype: cudaDataType_t,
+    computeType: cublasComputeType_t,
+    scaleType: cudaDataType_t,
+    Atype: cudaDataType_t,
+    Btype: cudaDataType_t,
+    Ctype: cudaDataType_t,
+    Dtype: cudaDataType_t,
     algoId: c_int,
     algo: Out<'_, cublasLtMatmulAlgo_t>,
 ) -> Result {
     is_cpu(lightHandle)?;
-    require(algoId == 0, "there is no such algorithm")?;
-    algo.write(cpu_algorithm());
+    require(algoId == algorithm::CPU_ID, "there is no such algorithm")?;
+    algo.write(product::algorithm(computeType, scaleType, [Atype, Btype, Ctype, Dtype])?);
     Ok(())
 }
 
@@ -483,6 +578,40 @@ fn is_cpu(lightHandle: cublasLtHandle_t) -> Result {
         LtEngine::Cpu => Ok(()),
         LtEngine::Hip(_) => Err(Error::NotSupported("hipBLASLt gives algorithms by its heuristics alone")),
     }
+}
+
+pub fn cublasLtMatmulAlgoCapGetAttribute(
+    algo: &cublasLtMatmulAlgo_t,
+    attr: cublasLtMatmulAlgoCapAttributes_t,
+    buf: *mut c_void,
+    sizeInBytes: usize,
+    sizeWritten: *mut usize,
+) -> Result {
+    // SAFETY: cuBLASLt's contract.
+    unsafe { algorithm::capability(algo, attr, buf, sizeInBytes, sizeWritten) }
+}
+
+pub fn cublasLtMatmulAlgoConfigGetAttribute(
+    algo: &cublasLtMatmulAlgo_t,
+    attr: cublasLtMatmulAlgoConfigAttributes_t,
+    buf: *mut c_void,
+    sizeInBytes: usize,
+    sizeWritten: *mut usize,
+) -> Result {
+    // SAFETY: cuBLASLt's contract.
+    unsafe { algorithm::setting(algo, attr, buf, sizeInBytes, sizeWritten) }
+}
+
+pub fn cublasLtMatmulAlgoConfigSetAttribute(
+    algo: *mut cublasLtMatmulAlgo_t,
+    attr: cublasLtMatmulAlgoConfigAttributes_t,
+    buf: *const c_void,
+    sizeInBytes: usize,
+) -> Result {
+    // SAFETY: cuBLASLt's contract: NULL or an algorithm.
+    let algo = unsafe { algo.as_mut() }.ok_or(Error::InvalidValue("algo"))?;
+    // SAFETY: as above.
+    unsafe { algorithm::set(algo, attr, buf, sizeInBytes) }
 }
 
 pub fn cublasLtMatmul(
@@ -519,9 +648,10 @@ pub fn cublasLtMatmul(
             "algo is NULL: each call looks for an algorithm anew; cublasLtMatmulAlgoGetHeuristic finds one for many".to_owned()
         });
     }
+    not_emulated(operation, stream)?;
     match &*engine {
         LtEngine::Cpu => {
-            require(algo.is_none_or(|algo| algo.data[0] == IS_CPU), "algo is none of this device's")?;
+            algo.map_or(Ok(()), algorithm::check_cpu)?;
             let at = product::Operands { alpha, a: A, b: B, beta, c: C, d: D };
             on_stream(stream, product::plan(operation, layouts)?.work(at)?)
         }
@@ -532,6 +662,26 @@ pub fn cublasLtMatmul(
             unsafe { engine.matmul(&made.product(), &at, algo, workspace, workspaceSizeInBytes, stream) }
         }
     }
+}
+
+/// Says that a product keeps the mantissa of its type, where its descriptor of emulation asks how many bits were kept.
+fn not_emulated(operation: Descriptor<'_>, stream: cudaStream_t) -> Result {
+    let emulation: cublasLtEmulationDesc_t = operation.pointer(38);
+    if emulation.is_null() {
+        return Ok(());
+    }
+    // SAFETY: cuBLASLt's contract: the program keeps the descriptor.
+    let place = unsafe { known(emulation, &EMULATION)? }.number(5);
+    if place == 0 {
+        return Ok(());
+    }
+    static NOT_EMULATED: c_int = -1;
+    crate::driver::context(None)?;
+    let driver = crate::driver::driver()?;
+    let from = (&raw const NOT_EMULATED).cast();
+    // SAFETY: device memory by cuBLASLt's contract.
+    let code = unsafe { (driver.cuMemcpyHtoDAsync_v2)(place as u64, from, size_of::<c_int>(), stream) };
+    crate::driver::check("cuMemcpyHtoDAsync", code)
 }
 
 /// A NULL `B` is no term.

@@ -112,6 +112,11 @@ const _: () = assert!(size_of::<Algorithm>() == 24 && size_of::<HeuristicResult>
 /// Marks cuBLASLt's algorithms that hold one of hipBLASLt's.
 const IS_HIP: u64 = u64::from_ne_bytes(*b"hipblas\0");
 
+/// Whether it is one of hipBLASLt's.
+pub fn is_algorithm(algo: &cublasLtMatmulAlgo_t) -> bool {
+    algo.data[3] == IS_HIP
+}
+
 impl Algorithm {
     fn as_cublas(self) -> cublasLtMatmulAlgo_t {
         let word = |at: usize| u64::from_ne_bytes(core::array::from_fn(|byte| self.data[at + byte]));
@@ -230,6 +235,8 @@ fn of_operation(attribute: u32, bytes: &[u8]) -> Told {
         Is::CUBLASLT_MATMUL_DESC_A_SCALE_MODE => Told::As(31),
         Is::CUBLASLT_MATMUL_DESC_B_SCALE_MODE => Told::As(32),
         Is::CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET | Is::CUBLASLT_MATMUL_DESC_FAST_ACCUM => Told::Hint,
+        // Nothing is emulated, which every setting allows.
+        Is::CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR => Told::Hint,
         // The descriptor was created with them.
         Is::CUBLASLT_MATMUL_DESC_COMPUTE_TYPE | Is::CUBLASLT_MATMUL_DESC_SCALE_TYPE => Told::Hint,
         Is::CUBLASLT_MATMUL_DESC_FILL_MODE => match cublasFillMode_t(number(bytes)) {
@@ -385,6 +392,24 @@ impl LtHandle {
             };
         }
         Ok(found.len())
+    }
+
+    /// `cublasLtMatmulAlgoCheck`: hipBLASLt has no check in C, but its heuristics give what is right for a product.
+    pub fn check(
+        &self,
+        product: &Product<'_>,
+        algo: &cublasLtMatmulAlgo_t,
+    ) -> Result<cublasLtMatmulHeuristicResult_t> {
+        let wanted = Algorithm::from_cublas(algo)?;
+        let limit = wanted.max_workspace_bytes.to_ne_bytes();
+        let key = cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES.0;
+        let mut found = [cublasLtMatmulHeuristicResult_t::default(); 64];
+        let count = self.heuristics(product, &[(key, &limit)], &mut found)?;
+        found[..count]
+            .iter()
+            .find(|result| result.algo.data[..2] == algo.data[..2])
+            .copied()
+            .ok_or(Error::NotSupported("hipBLASLt does not name this algorithm for this product"))
     }
 
     /// `cublasLtMatmul`. Without `algo` hipBLASLt's first choice within the workspace.

@@ -729,6 +729,12 @@ fn a_product_of_cublaslt_is_told_in_the_numbers_of_hipblaslt() {
                 .any(|line| line.starts_with("hipblasLtMatmul 101 113 ") && line.ends_with(" 7 112 512 128"))
         );
 
+        // An algorithm that the heuristics name for the product is right, and no other.
+        assert_eq!(handle.check(&product, &results[1].algo).unwrap().workspaceSize, 101);
+        let mut other = results[1].algo;
+        other.data[0] += 1;
+        assert!(matches!(handle.check(&product, &other), Err(Error::NotSupported(_))));
+
         // CUBLASLT_EPILOGUE_RELU_AUX is 130; its mask is cuBLASLt's own. FILL_MODE (6): 0 is the lower triangle.
         for refused in [(7, word(130)), (6, word(0)), (2, word(2)), (10, word(5))] {
             let attributes: [(u32, &[u8]); 1] = [(refused.0, &refused.1)];

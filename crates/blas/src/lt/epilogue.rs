@@ -19,6 +19,9 @@ const AUX: i64 = 128;
 const BGRADA: i64 = 256;
 const BGRADB: i64 = 512;
 
+/// Every bit: what the CPU's algorithm can do.
+pub const ALL: u32 = (2 * BGRADB - 1) as u32;
+
 /// The values of the enum, as the header has them.
 const KNOWN: [i64; 17] = [
     0,

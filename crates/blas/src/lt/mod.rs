@@ -1,5 +1,6 @@
 //! cuBLASLt: descriptors that are plain bytes, handles, and what a product or a transform asks of them.
 
+pub mod algorithm;
 pub mod descriptor;
 pub mod epilogue;
 pub mod handle;

@@ -7,13 +7,34 @@ use blas_cpu::mixed::{Alpha, IntegerProduct, Product, integer_product, product};
 use blas_cpu::storage::{Compute, Storage};
 use blas_cpu::{Complex, Op, parallel};
 
+use super::algorithm;
 use super::descriptor::Descriptor;
 use super::epilogue::{self, Steps};
 use crate::mixed::{Factor, Sums, storage};
 use crate::{
-    Error, Result, convert, cublasComputeType_t, cublasLtOrder_t, cublasLtPointerMode_t, cublasOperation_t,
-    cudaDataType, require,
+    Error, Result, convert, cublasComputeType_t, cublasLtBatchMode_t, cublasLtMatmulAlgo_t, cublasLtOrder_t,
+    cublasLtPointerMode_t, cublasOperation_t, cudaDataType, require,
 };
+
+/// Where the matrices of a batch are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Batch {
+    /// So many elements apart.
+    Strides(i64),
+    /// In device memory, at the operand's own address.
+    Pointers,
+    /// As pointers, each with sizes of its own in device memory.
+    Groups(Sizes),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sizes {
+    rows: *const c_void,
+    columns: *const c_void,
+    ld: *const c_void,
+    are_wide: bool,
+    has_wide_ld: bool,
+}
 
 /// A matrix, with what lies in order of rows seen as its transpose in order of columns.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +45,7 @@ pub struct Matrix {
     pub columns: i64,
     pub ld: i64,
     pub batch: i64,
-    pub stride: i64,
+    lies: Batch,
 }
 
 impl Matrix {
@@ -34,22 +55,75 @@ impl Matrix {
             cublasLtOrder_t::CUBLASLT_ORDER_ROW => true,
             _ => return Err(Error::NotSupported("a product of matrices in tiles")),
         };
-        if layout.number(7) != 0 || layout.number(8) != 0 {
-            return Err(Error::NotSupported("planar complex matrices, and batches that are no strides"));
+        if layout.number(7) != 0 {
+            return Err(Error::NotSupported("planar complex matrices"));
         }
-        let (rows, columns) = (layout.number(2), layout.number(3));
-        let (rows, columns) = if is_row_major { (columns, rows) } else { (rows, columns) };
+        let lies = match cublasLtBatchMode_t(layout.number(8) as u32) {
+            cublasLtBatchMode_t::CUBLASLT_BATCH_MODE_STRIDED => Batch::Strides(layout.number(6)),
+            cublasLtBatchMode_t::CUBLASLT_BATCH_MODE_POINTER_ARRAY => Batch::Pointers,
+            cublasLtBatchMode_t::CUBLASLT_BATCH_MODE_GROUPED => Batch::Groups(Sizes {
+                rows: layout.pointer(9),
+                columns: layout.pointer(10),
+                ld: layout.pointer(11),
+                are_wide: layout.number(12) != 0,
+                has_wide_ld: layout.number(13) != 0,
+            }),
+            _ => return Err(Error::InvalidValue("there is no such mode of a batch")),
+        };
         let storage = storage(cudaDataType(layout.number(0) as u32))?;
-        let (ld, batch, stride) = (layout.number(4), layout.number(5), layout.number(6));
-        require(rows >= 0 && columns >= 0 && batch >= 1, "a layout's size is negative")?;
+        let (rows, columns, ld, batch) =
+            (layout.number(2), layout.number(3), layout.number(4), layout.number(5));
+        require(batch >= 1, "a layout's batch is empty")?;
+        let matrix = Matrix { storage, is_row_major, rows: 0, columns: 0, ld, batch, lies };
+        match lies {
+            Batch::Groups(Sizes { rows, columns, ld, .. }) => {
+                require(!rows.is_null() && !columns.is_null() && !ld.is_null(), "a group's sizes are NULL")?;
+                Ok(matrix)
+            }
+            _ => matrix.sized(rows, columns, ld),
+        }
+    }
+
+    fn sized(self, rows: i64, columns: i64, ld: i64) -> Result<Matrix> {
+        let (rows, columns) = if self.is_row_major { (columns, rows) } else { (rows, columns) };
+        require(rows >= 0 && columns >= 0, "a layout's size is negative")?;
         require(ld >= rows.max(1), "a layout's leading dimension is too small")?;
-        Ok(Matrix { storage, is_row_major, rows, columns, ld, batch, stride })
+        Ok(Matrix { rows, columns, ld, ..self })
+    }
+
+    fn is_grouped(&self) -> bool {
+        matches!(self.lies, Batch::Groups(_))
+    }
+
+    /// The matrix of a group, when the product runs.
+    fn of_group(self, index: i64) -> Result<Matrix> {
+        let Batch::Groups(sizes) = self.lies else { return Ok(self) };
+        let read = |at: *const c_void, is_wide: bool| {
+            let index = index as usize;
+            // SAFETY: cuBLASLt's contract: device memory with a number for each group until the product has run.
+            unsafe {
+                match is_wide {
+                    true => at.cast::<i64>().add(index).read_unaligned(),
+                    false => at.cast::<i32>().add(index).read_unaligned().into(),
+                }
+            }
+        };
+        let size = |at| read(at, sizes.are_wide);
+        self.sized(size(sizes.rows), size(sizes.columns), read(sizes.ld, sizes.has_wide_ld))
     }
 
     fn place(&self, at: *const c_void, index: i64) -> Place {
         let index = if self.batch == 1 { 0 } else { index };
-        let bytes = (index * self.stride) as isize * self.storage.size() as isize;
-        Place::new(self.storage, at.wrapping_byte_offset(bytes), self.ld)
+        let at = match self.lies {
+            Batch::Strides(stride) => {
+                at.wrapping_byte_offset((index * stride) as isize * self.storage.size() as isize)
+            }
+            // SAFETY: cuBLASLt's contract: device memory with an address for each product.
+            Batch::Pointers | Batch::Groups(_) => unsafe {
+                at.cast::<*const c_void>().add(index as usize).read_unaligned()
+            },
+        };
+        Place::new(self.storage, at, self.ld)
     }
 }
 
@@ -126,33 +200,49 @@ pub fn plan(operation: Descriptor<'_>, [a, b, c, d]: [Descriptor<'_>; 4]) -> Res
         }
         true => ((other(op_b), b), (other(op_a), a)),
     };
-    let size = |(op, matrix): (Op, Matrix)| match op.transposes() {
-        false => (matrix.rows, matrix.columns),
-        true => (matrix.columns, matrix.rows),
-    };
-    let ((m, k), (k_of_b, n)) = (size(a), size(b));
-    require(k == k_of_b && (d.rows, d.columns) == (m, n), "the sizes of A, B and D do not fit")?;
-    require((c.rows, c.columns) == (m, n), "C has another size than D")?;
     let count = d.batch;
     let fits = |matrix: &Matrix| matrix.batch == count || matrix.batch == 1;
     require([a.1, b.1, c].iter().all(fits), "the batches have different lengths")?;
+    let grouped = [a.1, b.1, c, d].iter().filter(|matrix| matrix.is_grouped()).count();
+    require(grouped == 0 || grouped == 4, "some layouts are of groups, and some are not")?;
 
     let mode = cublasLtPointerMode_t(operation.number(2) as u32);
     require(mode.0 <= 4, "there is no such pointer mode")?;
-    let (sums, scale) = sums(operation, [a.1.storage, b.1.storage, c.storage, d.storage])?;
-    if (is_swapped && (steps.has_vectors() || mode.0 >= 2)) || (sums == Sums::I32 && !steps.is_none()) {
+    let compute = cublasComputeType_t(operation.number(0) as u32);
+    let scale_type = cudaDataType(operation.number(1) as u32);
+    let (sums, scale) = sums(compute, scale_type, [a.1.storage, b.1.storage, c.storage, d.storage])?;
+    let has_vectors = steps.has_vectors() || mode.0 >= 2;
+    let is_of_integers = sums == Sums::I32 && (!steps.is_none() || mode.0 >= 2);
+    if has_vectors && (is_swapped || grouped > 0) || is_of_integers {
         return Err(Error::NotSupported("this epilogue or pointer mode for these orders and types"));
     }
     let alpha_stride = operation.number(14);
     let scales = [17, 18, 19].map(|number| operation.pointer::<f32>(number).cast_const());
-    Ok(Plan { m, n, k, a, b, c, d, is_swapped, sums, scale, mode, alpha_stride, steps, scales })
+    let (m, n, k) = (0, 0, 0);
+    let plan = Plan { m, n, k, a, b, c, d, is_swapped, sums, scale, mode, alpha_stride, steps, scales };
+    if grouped > 0 { Ok(plan) } else { plan.sized() }
+}
+
+/// The CPU's algorithm for these types.
+pub fn algorithm(
+    compute: cublasComputeType_t,
+    scale: cudaDataType,
+    matrices: [cudaDataType; 4],
+) -> Result<cublasLtMatmulAlgo_t> {
+    let [a, b, c, d] = matrices.map(storage);
+    let matrices = [a?, b?, c?, d?];
+    let (sums, _) = sums(compute, scale, matrices)?;
+    Ok(algorithm::of_cpu(sums, matrices))
 }
 
 /// What sums are made in and factors lie in memory as; the table of cublasLtMatmul, widened to what costs nothing.
-fn sums(operation: Descriptor<'_>, matrices: [Storage; 4]) -> Result<(Sums, Storage)> {
+fn sums(
+    compute: cublasComputeType_t,
+    scale: cudaDataType,
+    matrices: [Storage; 4],
+) -> Result<(Sums, Storage)> {
     use cublasComputeType_t as T;
-    let scale = storage(cudaDataType(operation.number(1) as u32))?;
-    let compute = T(operation.number(0) as u32);
+    let scale = storage(scale)?;
     let sums = match (compute, scale) {
         (T::CUBLAS_COMPUTE_16F | T::CUBLAS_COMPUTE_16F_PEDANTIC, Storage::F16) => Sums::F32,
         (T::CUBLAS_COMPUTE_32I | T::CUBLAS_COMPUTE_32I_PEDANTIC, Storage::I32) => Sums::I32,
@@ -204,6 +294,34 @@ struct Factors {
 }
 
 impl Plan {
+    /// With the sizes of its matrices, which must fit.
+    fn sized(self) -> Result<Plan> {
+        let size = |(op, matrix): (Op, Matrix)| match op.transposes() {
+            false => (matrix.rows, matrix.columns),
+            true => (matrix.columns, matrix.rows),
+        };
+        let ((m, k), (k_of_b, n)) = (size(self.a), size(self.b));
+        require(
+            k == k_of_b && (self.d.rows, self.d.columns) == (m, n),
+            "the sizes of A, B and D do not fit",
+        )?;
+        require((self.c.rows, self.c.columns) == (m, n), "C has another size than D")?;
+        Ok(Plan { m, n, k, ..self })
+    }
+
+    /// One group's product, when it runs.
+    fn of_group(self, index: i64) -> Result<Plan> {
+        let group = |(op, matrix): (Op, Matrix)| matrix.of_group(index).map(|matrix| (op, matrix));
+        let (a, b, c, d) = (group(self.a)?, group(self.b)?, self.c.of_group(index)?, self.d.of_group(index)?);
+        Plan { a, b, c, d, ..self }.sized()
+    }
+
+    /// The CPU's, as heuristics give it.
+    pub fn algorithm(&self) -> cublasLtMatmulAlgo_t {
+        let (a, b) = if self.is_swapped { (self.b, self.a) } else { (self.a, self.b) };
+        algorithm::of_cpu(self.sums, [a.1.storage, b.1.storage, self.c.storage, self.d.storage])
+    }
+
     fn factors(&self, at: &Operands) -> Result<Factors> {
         use cublasLtPointerMode_t as M;
         let is_device = |mode: M| !matches!(mode, M::CUBLASLT_POINTER_MODE_HOST);
@@ -232,11 +350,21 @@ impl Plan {
         let shared = Shared(self, at, factors);
         Ok(move || {
             let shared = &shared;
-            let work = shared.0.m.saturating_mul(shared.0.n).saturating_mul(shared.0.k);
+            let work = match shared.0.d.is_grouped() {
+                // Nobody knows before.
+                true => i64::MAX,
+                false => shared.0.m.saturating_mul(shared.0.n).saturating_mul(shared.0.k),
+            };
             parallel(shared.0.d.batch, work, |index| {
                 let Shared(plan, at, factors) = shared;
-                // SAFETY: cuBLASLt's contract: device memory of these sizes until the product has run.
-                unsafe { plan.run(index, at, factors) }
+                match if plan.d.is_grouped() { plan.of_group(index) } else { Ok(*plan) } {
+                    // SAFETY: cuBLASLt's contract: device memory of these sizes until the product has run.
+                    Ok(plan) => unsafe { plan.run(index, at, factors) },
+                    // The call has returned long ago.
+                    Err(error) => {
+                        tracing::error!(target: "cudaway::blas", "group {index} is left out: {error}")
+                    }
+                }
             });
         })
     }

@@ -7965,54 +7965,66 @@ pub unsafe extern "C" fn cublasLtE5m2E4m3Fp32Fp32Fp32MatmulAlgoInit() -> cublasS
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtEmulationDescCreate(
-    _emulationDesc: *mut cublasLtEmulationDesc_t,
+    emulationDesc: *mut cublasLtEmulationDesc_t,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasLtEmulationDescCreate", (), {
-        ::blas::missing("cublasLtEmulationDescCreate")
+    ::blas::call!("cublasLtEmulationDescCreate", (out emulationDesc), {
+        ::blas::entry("cublasLtEmulationDescCreate", || {
+            ::blas::api::lt::cublasLtEmulationDescCreate(unsafe { Out::new(emulationDesc, "emulationDesc") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtEmulationDescDestroy(
-    _emulationDesc: cublasLtEmulationDesc_t,
+    emulationDesc: cublasLtEmulationDesc_t,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasLtEmulationDescDestroy", (), {
-        ::blas::missing("cublasLtEmulationDescDestroy")
+    ::blas::call!("cublasLtEmulationDescDestroy", (value emulationDesc), {
+        ::blas::entry("cublasLtEmulationDescDestroy", || {
+            ::blas::api::lt::cublasLtEmulationDescDestroy(emulationDesc)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtEmulationDescGetAttribute(
-    _emulationDesc: cublasLtEmulationDesc_t,
-    _attr: cublasLtEmulationDescAttributes_t,
-    _buf: *mut c_void,
-    _sizeInBytes: usize,
-    _sizeWritten: *mut usize,
+    emulationDesc: cublasLtEmulationDesc_t,
+    attr: cublasLtEmulationDescAttributes_t,
+    buf: *mut c_void,
+    sizeInBytes: usize,
+    sizeWritten: *mut usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasLtEmulationDescGetAttribute", (), {
-        ::blas::missing("cublasLtEmulationDescGetAttribute")
+    ::blas::call!("cublasLtEmulationDescGetAttribute", (
+        value emulationDesc, value attr, value buf, value sizeInBytes, value sizeWritten
+    ), {
+        ::blas::entry("cublasLtEmulationDescGetAttribute", || {
+            ::blas::api::lt::cublasLtEmulationDescGetAttribute(emulationDesc, attr, buf, sizeInBytes, sizeWritten)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtEmulationDescInit_internal(
-    _emulationDesc: cublasLtEmulationDesc_t,
-    _size: usize,
+    emulationDesc: cublasLtEmulationDesc_t,
+    size: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasLtEmulationDescInit_internal", (), {
-        ::blas::missing("cublasLtEmulationDescInit_internal")
+    ::blas::call!("cublasLtEmulationDescInit_internal", (value emulationDesc, value size), {
+        ::blas::entry("cublasLtEmulationDescInit_internal", || {
+            ::blas::api::lt::cublasLtEmulationDescInit_internal(emulationDesc, size)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtEmulationDescSetAttribute(
-    _emulationDesc: cublasLtEmulationDesc_t,
-    _attr: cublasLtEmulationDescAttributes_t,
-    _buf: *const c_void,
-    _sizeInBytes: usize,
+    emulationDesc: cublasLtEmulationDesc_t,
+    attr: cublasLtEmulationDescAttributes_t,
+    buf: *const c_void,
+    sizeInBytes: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasLtEmulationDescSetAttribute", (), {
-        ::blas::missing("cublasLtEmulationDescSetAttribute")
+    ::blas::call!("cublasLtEmulationDescSetAttribute", (value emulationDesc, value attr, value buf, value sizeInBytes), {
+        ::blas::entry("cublasLtEmulationDescSetAttribute", || {
+            ::blas::api::lt::cublasLtEmulationDescSetAttribute(emulationDesc, attr, buf, sizeInBytes)
+        })
     })
 }
 
@@ -8069,30 +8081,53 @@ pub unsafe extern "C" fn cublasLtGetVersion() -> usize {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtGroupedMatrixLayoutCreate(
-    _matLayout: *mut cublasLtMatrixLayout_t,
-    _type_: cudaDataType,
-    _groupCount: c_int,
-    _rows_array: *const c_void,
-    _cols_array: *const c_void,
-    _ld_array: *const c_void,
+    matLayout: *mut cublasLtMatrixLayout_t,
+    type_: cudaDataType,
+    groupCount: c_int,
+    rows_array: *const c_void,
+    cols_array: *const c_void,
+    ld_array: *const c_void,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasLtGroupedMatrixLayoutCreate", (), {
-        ::blas::missing("cublasLtGroupedMatrixLayoutCreate")
+    ::blas::call!("cublasLtGroupedMatrixLayoutCreate", (
+        out matLayout, value type_, value groupCount, value rows_array, value cols_array, value ld_array
+    ), {
+        ::blas::entry("cublasLtGroupedMatrixLayoutCreate", || {
+            ::blas::api::lt::cublasLtGroupedMatrixLayoutCreate(
+                unsafe { Out::new(matLayout, "matLayout") }?,
+                type_,
+                groupCount,
+                rows_array,
+                cols_array,
+                ld_array,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtGroupedMatrixLayoutInit_internal(
-    _matLayout: cublasLtMatrixLayout_t,
-    _size: usize,
-    _type_: cudaDataType,
-    _groupCount: c_int,
-    _rows_array: *const c_void,
-    _cols_array: *const c_void,
-    _ld_array: *const c_void,
+    matLayout: cublasLtMatrixLayout_t,
+    size: usize,
+    type_: cudaDataType,
+    groupCount: c_int,
+    rows_array: *const c_void,
+    cols_array: *const c_void,
+    ld_array: *const c_void,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasLtGroupedMatrixLayoutInit_internal", (), {
-        ::blas::missing("cublasLtGroupedMatrixLayoutInit_internal")
+    ::blas::call!("cublasLtGroupedMatrixLayoutInit_internal", (
+        value matLayout, value size, value type_, value groupCount, value rows_array, value cols_array, value ld_array
+    ), {
+        ::blas::entry("cublasLtGroupedMatrixLayoutInit_internal", || {
+            ::blas::api::lt::cublasLtGroupedMatrixLayoutInit_internal(
+                matLayout,
+                size,
+                type_,
+                groupCount,
+                rows_array,
+                cols_array,
+                ld_array,
+            )
+        })
     })
 }
 
@@ -8623,14 +8658,24 @@ pub unsafe extern "C" fn cublasLtMatmul(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmulAlgoCapGetAttribute(
-    _algo: *const cublasLtMatmulAlgo_t,
-    _attr: cublasLtMatmulAlgoCapAttributes_t,
-    _buf: *mut c_void,
-    _sizeInBytes: usize,
-    _sizeWritten: *mut usize,
+    algo: *const cublasLtMatmulAlgo_t,
+    attr: cublasLtMatmulAlgoCapAttributes_t,
+    buf: *mut c_void,
+    sizeInBytes: usize,
+    sizeWritten: *mut usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasLtMatmulAlgoCapGetAttribute", (), {
-        ::blas::missing("cublasLtMatmulAlgoCapGetAttribute")
+    ::blas::call!("cublasLtMatmulAlgoCapGetAttribute", (
+        value algo, value attr, value buf, value sizeInBytes, value sizeWritten
+    ), {
+        ::blas::entry("cublasLtMatmulAlgoCapGetAttribute", || {
+            ::blas::api::lt::cublasLtMatmulAlgoCapGetAttribute(
+                unsafe { borrow(algo, "algo") }?,
+                attr,
+                buf,
+                sizeInBytes,
+                sizeWritten,
+            )
+        })
     })
 }
 
@@ -8646,7 +8691,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoCheck(
     result: *mut cublasLtMatmulHeuristicResult_t,
 ) -> cublasStatus_t {
     ::blas::call!("cublasLtMatmulAlgoCheck", (
-        value lightHandle, value operationDesc, value Adesc, value Bdesc, value Cdesc, value Ddesc, value algo, out result
+        value lightHandle, value operationDesc, value Adesc, value Bdesc, value Cdesc, value Ddesc, value algo, value result
     ), {
         ::blas::entry("cublasLtMatmulAlgoCheck", || {
             ::blas::api::lt::cublasLtMatmulAlgoCheck(
@@ -8657,7 +8702,7 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoCheck(
                 Cdesc,
                 Ddesc,
                 unsafe { borrow(algo, "algo") }?,
-                unsafe { Out::new(result, "result") }?,
+                result,
             )
         })
     })
@@ -8665,31 +8710,55 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoCheck(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmulAlgoCheckForStream(
-    _lightHandle: cublasLtHandle_t,
-    _operationDesc: cublasLtMatmulDesc_t,
-    _Adesc: cublasLtMatrixLayout_t,
-    _Bdesc: cublasLtMatrixLayout_t,
-    _Cdesc: cublasLtMatrixLayout_t,
-    _Ddesc: cublasLtMatrixLayout_t,
-    _algo: *const cublasLtMatmulAlgo_t,
-    _result: *mut cublasLtMatmulHeuristicResult_t,
-    _stream: cudaStream_t,
+    lightHandle: cublasLtHandle_t,
+    operationDesc: cublasLtMatmulDesc_t,
+    Adesc: cublasLtMatrixLayout_t,
+    Bdesc: cublasLtMatrixLayout_t,
+    Cdesc: cublasLtMatrixLayout_t,
+    Ddesc: cublasLtMatrixLayout_t,
+    algo: *const cublasLtMatmulAlgo_t,
+    result: *mut cublasLtMatmulHeuristicResult_t,
+    stream: cudaStream_t,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasLtMatmulAlgoCheckForStream", (), {
-        ::blas::missing("cublasLtMatmulAlgoCheckForStream")
+    ::blas::call!("cublasLtMatmulAlgoCheckForStream", (
+        value lightHandle, value operationDesc, value Adesc, value Bdesc, value Cdesc, value Ddesc, value algo, value result, value stream
+    ), {
+        ::blas::entry("cublasLtMatmulAlgoCheckForStream", || {
+            ::blas::api::lt::cublasLtMatmulAlgoCheckForStream(
+                lightHandle,
+                operationDesc,
+                Adesc,
+                Bdesc,
+                Cdesc,
+                Ddesc,
+                unsafe { borrow(algo, "algo") }?,
+                result,
+                stream,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmulAlgoConfigGetAttribute(
-    _algo: *const cublasLtMatmulAlgo_t,
-    _attr: cublasLtMatmulAlgoConfigAttributes_t,
-    _buf: *mut c_void,
-    _sizeInBytes: usize,
-    _sizeWritten: *mut usize,
+    algo: *const cublasLtMatmulAlgo_t,
+    attr: cublasLtMatmulAlgoConfigAttributes_t,
+    buf: *mut c_void,
+    sizeInBytes: usize,
+    sizeWritten: *mut usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasLtMatmulAlgoConfigGetAttribute", (), {
-        ::blas::missing("cublasLtMatmulAlgoConfigGetAttribute")
+    ::blas::call!("cublasLtMatmulAlgoConfigGetAttribute", (
+        value algo, value attr, value buf, value sizeInBytes, value sizeWritten
+    ), {
+        ::blas::entry("cublasLtMatmulAlgoConfigGetAttribute", || {
+            ::blas::api::lt::cublasLtMatmulAlgoConfigGetAttribute(
+                unsafe { borrow(algo, "algo") }?,
+                attr,
+                buf,
+                sizeInBytes,
+                sizeWritten,
+            )
+        })
     })
 }
 
@@ -8702,13 +8771,15 @@ pub unsafe extern "C" fn cublasLtMatmulAlgoConfigGetAttributeRange() -> cublasSt
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtMatmulAlgoConfigSetAttribute(
-    _algo: *mut cublasLtMatmulAlgo_t,
-    _attr: cublasLtMatmulAlgoConfigAttributes_t,
-    _buf: *const c_void,
-    _sizeInBytes: usize,
+    algo: *mut cublasLtMatmulAlgo_t,
+    attr: cublasLtMatmulAlgoConfigAttributes_t,
+    buf: *const c_void,
+    sizeInBytes: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasLtMatmulAlgoConfigSetAttribute", (), {
-        ::blas::missing("cublasLtMatmulAlgoConfigSetAttribute")
+    ::blas::call!("cublasLtMatmulAlgoConfigSetAttribute", (value algo, value attr, value buf, value sizeInBytes), {
+        ::blas::entry("cublasLtMatmulAlgoConfigSetAttribute", || {
+            ::blas::api::lt::cublasLtMatmulAlgoConfigSetAttribute(algo, attr, buf, sizeInBytes)
+        })
     })
 }
 
