@@ -133,5 +133,6 @@ if __name__ == "__main__":
     sys.modules["calls"] = sys.modules["__main__"]
     import algorithms  # noqa: F401
     import logger  # noqa: F401
+    import xt  # noqa: F401
 
     main()

@@ -3,7 +3,7 @@
 import re
 
 _REASONS = [
-    (r"cublasXt\w+", "several devices: answers NOT_SUPPORTED"),
+    (r"cublasXt\w+", "on matrices of the host: xt.py"),
     (r"cublas(Create|Destroy|Get|Set|Logger|Alloc|Free|Init|Shutdown|Xerbla)\w*", "no arithmetic: calls.py"),
     (r"cublas[SDCZ](getrf|getri|getrs|matinv)Batched", "shown by lapack.py"),
     (r"cublas[SDCZ](geqrf|gels)Batched", "nobody has written the reference yet; crates/blas-cpu has its tests"),

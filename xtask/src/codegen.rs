@@ -6,6 +6,7 @@ pub mod blas;
 mod bodies;
 mod calls;
 mod coverage;
+mod cublas_xt;
 mod differences;
 pub mod facts;
 #[cfg(feature = "headers")]

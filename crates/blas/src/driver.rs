@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
 use cuda_abi::{
-    CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUgraph, CUgraphNode, CUhostFn, CUresult, CUstream,
-    CUstreamCaptureStatus, CUuserObject, CudawayHipStream,
+    CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUgraph, CUgraphNode, CUhostFn, CUpointer_attribute,
+    CUresult, CUstream, CUstreamCaptureStatus, CUuserObject, CudawayHipStream,
 };
 use libloading::os::unix::Library;
 
@@ -36,6 +36,8 @@ driver! {
     cuInit(c_uint);
     cuCtxGetCurrent(*mut CUcontext);
     cuCtxSetCurrent(CUcontext);
+    cuDeviceGetCount(*mut c_int);
+    cuPointerGetAttribute(*mut c_void, CUpointer_attribute, CUdeviceptr);
     cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
     cuLaunchHostFunc(CUstream, CUhostFn, *mut c_void);
     cuStreamSynchronize(CUstream);

@@ -29,6 +29,9 @@ pub enum Error {
     /// What hipBLAS answered.
     #[error("hipBLAS answered {0:?}")]
     Hip(hipblasStatus_t),
+    /// What the routine answered that does the work, and has said of itself.
+    #[error("{0:?}")]
+    Answered(cublasStatus_t),
     #[error("{0} panicked")]
     Internal(&'static str),
 }
@@ -43,6 +46,7 @@ impl Error {
             Error::Driver { .. } => cublasStatus_t::CUBLAS_STATUS_EXECUTION_FAILED,
             Error::Mapping(_) => cublasStatus_t::CUBLAS_STATUS_MAPPING_ERROR,
             Error::Hip(status) => status.as_cublas(),
+            Error::Answered(status) => status,
             Error::Internal(_) => cublasStatus_t::CUBLAS_STATUS_INTERNAL_ERROR,
         }
     }

@@ -19,6 +19,7 @@ mod mixed;
 mod product;
 mod registry;
 mod stream;
+pub mod xt;
 #[rustfmt::skip]
 #[expect(clippy::undocumented_unsafe_blocks, reason = "bindgen's `Default`: all-zero bytes are a value of every C struct here")]
 #[path = "generated/types.rs"]

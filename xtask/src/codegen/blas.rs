@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use syn::Item;
 
 use super::bodies::Bodies;
+use super::cublas_xt;
 use super::facts::{self, Signature, Signatures};
 use super::hip_blas::OnHip;
 use super::shells::{self, HEAD, PROMISE};
@@ -121,9 +122,11 @@ fn first_api<'s>(
     Some((later, found))
 }
 
-/// The later API's name of a routine of the first, which has no body of its own.
-pub fn later(name: &str, signatures: &Signatures) -> Option<String> {
-    first_api(name, signatures.get(name)?, signatures).map(|(later, _)| later)
+/// The name with a handle of cuBLAS's that does the work of a routine of the first API or of cuBLASXt, which has no body of
+/// its own.
+pub fn served_by(name: &str, signatures: &Signatures) -> Option<String> {
+    let later = first_api(name, signatures.get(name)?, signatures).map(|(later, _)| later);
+    later.or_else(|| cublas_xt::served_by(name, signatures))
 }
 
 /// The later function's call with the process's handle: letters become enums, values are passed by their addresses, and
@@ -212,7 +215,10 @@ pub fn exports(
             "{name} is handed on to hipBLAS: write its body as a routine (for all types, without the prefix), which is then the CPU's"
         );
         let of_first_api = first_api(name, signature, signatures).filter(|_| body.is_none());
-        let (statement, is_used) = if let Some(later) = of_first_api {
+        let of_xt = cublas_xt::statement(name, signature, signatures)?.filter(|_| body.is_none());
+        let (statement, is_used) = if let Some(statement) = of_xt {
+            (statement, true)
+        } else if let Some(later) = of_first_api {
             (first_api_call(name, signature, &later)?, true)
         } else if routine.is_some() || on_hip.is_some() {
             (routine_call(name, signature, routine, on_hip)?, true)

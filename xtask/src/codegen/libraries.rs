@@ -51,12 +51,13 @@ pub fn markdown(
         let first = signatures.get(&name).and_then(|signature| signature.params.first());
         let takes = |handle: &str| first.is_some_and(|param| param.ty == handle);
         let takes_handle = takes("cublasHandle_t");
-        // A routine of the first API is the later one's with the process's handle.
-        let later = blas::later(&name, signatures).filter(|_| !bodies.contains_key(&name));
+        // A routine of the first API is the later one's with the process's handle; one of cuBLASXt with its context's.
+        let later = blas::served_by(&name, signatures).filter(|_| !bodies.contains_key(&name));
         let shown_by = later.as_ref().unwrap_or(&name);
         let body = blas::place(shown_by, signatures, bodies, routines);
         let has_header = signatures.contains_key(&name);
         let (chapter, routine) = match body {
+            Some(_) if name.starts_with("cublasXt") => ("xt".to_owned(), String::new()),
             Some(_) if later.is_some() => ("first".to_owned(), String::new()),
             Some((path, _)) => split(path),
             None if !has_header => (WITHOUT_HEADER.to_owned(), String::new()),

@@ -15,3 +15,4 @@ pub mod logger;
 pub mod lt;
 pub mod mode;
 pub mod vector;
+pub mod xt;

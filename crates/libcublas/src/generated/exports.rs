@@ -12907,933 +12907,1139 @@ pub unsafe extern "C" fn cublasXerbla(srName: *const c_char, info: c_int) {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCgemm(
-    _handle: cublasXtHandle_t,
-    _transa: cublasOperation_t,
-    _transb: cublasOperation_t,
-    _m: usize,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: usize,
-    _B: *const cuComplex,
-    _ldb: usize,
-    _beta: *const cuComplex,
-    _C: *mut cuComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    transa: cublasOperation_t,
+    transb: cublasOperation_t,
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: usize,
+    B: *const cuComplex,
+    ldb: usize,
+    beta: *const cuComplex,
+    C: *mut cuComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtCgemm", (), {
-        ::blas::missing("cublasXtCgemm")
+    ::blas::call!("cublasXtCgemm", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtCgemm", handle, |call| {
+            let A = call.matrix(A, xt::shape(transa, m, k), lda)?;
+            let B = call.matrix(B, xt::shape(transb, k, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasCgemm_v2_64(call.blas(), transa, transb, xt::size(m)?, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtChemm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: usize,
-    _B: *const cuComplex,
-    _ldb: usize,
-    _beta: *const cuComplex,
-    _C: *mut cuComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    m: usize,
+    n: usize,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: usize,
+    B: *const cuComplex,
+    ldb: usize,
+    beta: *const cuComplex,
+    C: *mut cuComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtChemm", (), {
-        ::blas::missing("cublasXtChemm")
+    ::blas::call!("cublasXtChemm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtChemm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasChemm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCher2k(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: usize,
-    _B: *const cuComplex,
-    _ldb: usize,
-    _beta: *const f32,
-    _C: *mut cuComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: usize,
+    B: *const cuComplex,
+    ldb: usize,
+    beta: *const f32,
+    C: *mut cuComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtCher2k", (), {
-        ::blas::missing("cublasXtCher2k")
+    ::blas::call!("cublasXtCher2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtCher2k", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasCher2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCherk(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const f32,
-    _A: *const cuComplex,
-    _lda: usize,
-    _beta: *const f32,
-    _C: *mut cuComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const f32,
+    A: *const cuComplex,
+    lda: usize,
+    beta: *const f32,
+    C: *mut cuComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtCherk", (), {
-        ::blas::missing("cublasXtCherk")
+    ::blas::call!("cublasXtCherk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+        xt::call("cublasXtCherk", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasCherk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCherkx(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: usize,
-    _B: *const cuComplex,
-    _ldb: usize,
-    _beta: *const f32,
-    _C: *mut cuComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: usize,
+    B: *const cuComplex,
+    ldb: usize,
+    beta: *const f32,
+    C: *mut cuComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtCherkx", (), {
-        ::blas::missing("cublasXtCherkx")
+    ::blas::call!("cublasXtCherkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtCherkx", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasCherkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasXtCreate(_handle: *mut cublasXtHandle_t) -> cublasStatus_t {
-    ::blas::call!("cublasXtCreate", (), {
-        ::blas::missing("cublasXtCreate")
+pub unsafe extern "C" fn cublasXtCreate(handle: *mut cublasXtHandle_t) -> cublasStatus_t {
+    ::blas::call!("cublasXtCreate", (out handle), {
+        ::blas::entry("cublasXtCreate", || {
+            ::blas::api::xt::cublasXtCreate(unsafe { Out::new(handle, "handle") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCspmm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const cuComplex,
-    _AP: *const cuComplex,
-    _B: *const cuComplex,
-    _ldb: usize,
-    _beta: *const cuComplex,
-    _C: *mut cuComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    m: usize,
+    n: usize,
+    alpha: *const cuComplex,
+    AP: *const cuComplex,
+    B: *const cuComplex,
+    ldb: usize,
+    beta: *const cuComplex,
+    C: *mut cuComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtCspmm", (), {
-        ::blas::missing("cublasXtCspmm")
+    ::blas::call!("cublasXtCspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtCspmm", handle, |call| {
+            let A = call.unpacked(AP, side, uplo, (m, n))?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasCsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCsymm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: usize,
-    _B: *const cuComplex,
-    _ldb: usize,
-    _beta: *const cuComplex,
-    _C: *mut cuComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    m: usize,
+    n: usize,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: usize,
+    B: *const cuComplex,
+    ldb: usize,
+    beta: *const cuComplex,
+    C: *mut cuComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtCsymm", (), {
-        ::blas::missing("cublasXtCsymm")
+    ::blas::call!("cublasXtCsymm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtCsymm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasCsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCsyr2k(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: usize,
-    _B: *const cuComplex,
-    _ldb: usize,
-    _beta: *const cuComplex,
-    _C: *mut cuComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: usize,
+    B: *const cuComplex,
+    ldb: usize,
+    beta: *const cuComplex,
+    C: *mut cuComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtCsyr2k", (), {
-        ::blas::missing("cublasXtCsyr2k")
+    ::blas::call!("cublasXtCsyr2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtCsyr2k", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasCsyr2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCsyrk(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: usize,
-    _beta: *const cuComplex,
-    _C: *mut cuComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: usize,
+    beta: *const cuComplex,
+    C: *mut cuComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtCsyrk", (), {
-        ::blas::missing("cublasXtCsyrk")
+    ::blas::call!("cublasXtCsyrk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+        xt::call("cublasXtCsyrk", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasCsyrk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCsyrkx(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: usize,
-    _B: *const cuComplex,
-    _ldb: usize,
-    _beta: *const cuComplex,
-    _C: *mut cuComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: usize,
+    B: *const cuComplex,
+    ldb: usize,
+    beta: *const cuComplex,
+    C: *mut cuComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtCsyrkx", (), {
-        ::blas::missing("cublasXtCsyrkx")
+    ::blas::call!("cublasXtCsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtCsyrkx", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasCsyrkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCtrmm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _diag: cublasDiagType_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: usize,
-    _B: *const cuComplex,
-    _ldb: usize,
-    _C: *mut cuComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    diag: cublasDiagType_t,
+    m: usize,
+    n: usize,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: usize,
+    B: *const cuComplex,
+    ldb: usize,
+    C: *mut cuComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtCtrmm", (), {
-        ::blas::missing("cublasXtCtrmm")
+    ::blas::call!("cublasXtCtrmm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+        xt::call("cublasXtCtrmm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasCtrmm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtCtrsm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _diag: cublasDiagType_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const cuComplex,
-    _A: *const cuComplex,
-    _lda: usize,
-    _B: *mut cuComplex,
-    _ldb: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    diag: cublasDiagType_t,
+    m: usize,
+    n: usize,
+    alpha: *const cuComplex,
+    A: *const cuComplex,
+    lda: usize,
+    B: *mut cuComplex,
+    ldb: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtCtrsm", (), {
-        ::blas::missing("cublasXtCtrsm")
+    ::blas::call!("cublasXtCtrsm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+        xt::call("cublasXtCtrsm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.result(B, (m, n), ldb)?;
+            Ok(unsafe { cublasCtrsm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasXtDestroy(_handle: cublasXtHandle_t) -> cublasStatus_t {
-    ::blas::call!("cublasXtDestroy", (), {
-        ::blas::missing("cublasXtDestroy")
+pub unsafe extern "C" fn cublasXtDestroy(handle: cublasXtHandle_t) -> cublasStatus_t {
+    ::blas::call!("cublasXtDestroy", (value handle), {
+        ::blas::entry("cublasXtDestroy", || ::blas::api::xt::cublasXtDestroy(handle))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtDeviceSelect(
-    _handle: cublasXtHandle_t,
-    _nbDevices: c_int,
-    _deviceId: *mut c_int,
+    handle: cublasXtHandle_t,
+    nbDevices: c_int,
+    deviceId: *mut c_int,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtDeviceSelect", (), {
-        ::blas::missing("cublasXtDeviceSelect")
+    ::blas::call!("cublasXtDeviceSelect", (value handle, value nbDevices, value deviceId), {
+        ::blas::entry("cublasXtDeviceSelect", || {
+            ::blas::api::xt::cublasXtDeviceSelect(handle, nbDevices, deviceId)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtDgemm(
-    _handle: cublasXtHandle_t,
-    _transa: cublasOperation_t,
-    _transb: cublasOperation_t,
-    _m: usize,
-    _n: usize,
-    _k: usize,
-    _alpha: *const f64,
-    _A: *const f64,
-    _lda: usize,
-    _B: *const f64,
-    _ldb: usize,
-    _beta: *const f64,
-    _C: *mut f64,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    transa: cublasOperation_t,
+    transb: cublasOperation_t,
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: *const f64,
+    A: *const f64,
+    lda: usize,
+    B: *const f64,
+    ldb: usize,
+    beta: *const f64,
+    C: *mut f64,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtDgemm", (), {
-        ::blas::missing("cublasXtDgemm")
+    ::blas::call!("cublasXtDgemm", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtDgemm", handle, |call| {
+            let A = call.matrix(A, xt::shape(transa, m, k), lda)?;
+            let B = call.matrix(B, xt::shape(transb, k, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasDgemm_v2_64(call.blas(), transa, transb, xt::size(m)?, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtDspmm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const f64,
-    _AP: *const f64,
-    _B: *const f64,
-    _ldb: usize,
-    _beta: *const f64,
-    _C: *mut f64,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    m: usize,
+    n: usize,
+    alpha: *const f64,
+    AP: *const f64,
+    B: *const f64,
+    ldb: usize,
+    beta: *const f64,
+    C: *mut f64,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtDspmm", (), {
-        ::blas::missing("cublasXtDspmm")
+    ::blas::call!("cublasXtDspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtDspmm", handle, |call| {
+            let A = call.unpacked(AP, side, uplo, (m, n))?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasDsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtDsymm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const f64,
-    _A: *const f64,
-    _lda: usize,
-    _B: *const f64,
-    _ldb: usize,
-    _beta: *const f64,
-    _C: *mut f64,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    m: usize,
+    n: usize,
+    alpha: *const f64,
+    A: *const f64,
+    lda: usize,
+    B: *const f64,
+    ldb: usize,
+    beta: *const f64,
+    C: *mut f64,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtDsymm", (), {
-        ::blas::missing("cublasXtDsymm")
+    ::blas::call!("cublasXtDsymm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtDsymm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasDsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtDsyr2k(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const f64,
-    _A: *const f64,
-    _lda: usize,
-    _B: *const f64,
-    _ldb: usize,
-    _beta: *const f64,
-    _C: *mut f64,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const f64,
+    A: *const f64,
+    lda: usize,
+    B: *const f64,
+    ldb: usize,
+    beta: *const f64,
+    C: *mut f64,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtDsyr2k", (), {
-        ::blas::missing("cublasXtDsyr2k")
+    ::blas::call!("cublasXtDsyr2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtDsyr2k", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasDsyr2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtDsyrk(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const f64,
-    _A: *const f64,
-    _lda: usize,
-    _beta: *const f64,
-    _C: *mut f64,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const f64,
+    A: *const f64,
+    lda: usize,
+    beta: *const f64,
+    C: *mut f64,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtDsyrk", (), {
-        ::blas::missing("cublasXtDsyrk")
+    ::blas::call!("cublasXtDsyrk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+        xt::call("cublasXtDsyrk", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasDsyrk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtDsyrkx(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const f64,
-    _A: *const f64,
-    _lda: usize,
-    _B: *const f64,
-    _ldb: usize,
-    _beta: *const f64,
-    _C: *mut f64,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const f64,
+    A: *const f64,
+    lda: usize,
+    B: *const f64,
+    ldb: usize,
+    beta: *const f64,
+    C: *mut f64,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtDsyrkx", (), {
-        ::blas::missing("cublasXtDsyrkx")
+    ::blas::call!("cublasXtDsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtDsyrkx", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasDsyrkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtDtrmm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _diag: cublasDiagType_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const f64,
-    _A: *const f64,
-    _lda: usize,
-    _B: *const f64,
-    _ldb: usize,
-    _C: *mut f64,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    diag: cublasDiagType_t,
+    m: usize,
+    n: usize,
+    alpha: *const f64,
+    A: *const f64,
+    lda: usize,
+    B: *const f64,
+    ldb: usize,
+    C: *mut f64,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtDtrmm", (), {
-        ::blas::missing("cublasXtDtrmm")
+    ::blas::call!("cublasXtDtrmm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+        xt::call("cublasXtDtrmm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasDtrmm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtDtrsm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _diag: cublasDiagType_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const f64,
-    _A: *const f64,
-    _lda: usize,
-    _B: *mut f64,
-    _ldb: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    diag: cublasDiagType_t,
+    m: usize,
+    n: usize,
+    alpha: *const f64,
+    A: *const f64,
+    lda: usize,
+    B: *mut f64,
+    ldb: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtDtrsm", (), {
-        ::blas::missing("cublasXtDtrsm")
+    ::blas::call!("cublasXtDtrsm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+        xt::call("cublasXtDtrsm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.result(B, (m, n), ldb)?;
+            Ok(unsafe { cublasDtrsm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtGetBlockDim(
-    _handle: cublasXtHandle_t,
-    _blockDim: *mut c_int,
+    handle: cublasXtHandle_t,
+    blockDim: *mut c_int,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtGetBlockDim", (), {
-        ::blas::missing("cublasXtGetBlockDim")
+    ::blas::call!("cublasXtGetBlockDim", (value handle, out blockDim), {
+        ::blas::entry("cublasXtGetBlockDim", || {
+            ::blas::api::xt::cublasXtGetBlockDim(handle, unsafe { Out::new(blockDim, "blockDim") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtGetNumBoards(
-    _nbDevices: c_int,
-    _deviceId: *mut c_int,
-    _nbBoards: *mut c_int,
+    nbDevices: c_int,
+    deviceId: *mut c_int,
+    nbBoards: *mut c_int,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtGetNumBoards", (), {
-        ::blas::missing("cublasXtGetNumBoards")
+    ::blas::call!("cublasXtGetNumBoards", (value nbDevices, value deviceId, out nbBoards), {
+        ::blas::entry("cublasXtGetNumBoards", || {
+            ::blas::api::xt::cublasXtGetNumBoards(nbDevices, deviceId, unsafe { Out::new(nbBoards, "nbBoards") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtGetPinningMemMode(
-    _handle: cublasXtHandle_t,
-    _mode: *mut cublasXtPinnedMemMode_t,
+    handle: cublasXtHandle_t,
+    mode: *mut cublasXtPinnedMemMode_t,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtGetPinningMemMode", (), {
-        ::blas::missing("cublasXtGetPinningMemMode")
+    ::blas::call!("cublasXtGetPinningMemMode", (value handle, out mode), {
+        ::blas::entry("cublasXtGetPinningMemMode", || {
+            ::blas::api::xt::cublasXtGetPinningMemMode(handle, unsafe { Out::new(mode, "mode") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasXtMaxBoards(_nbGpuBoards: *mut c_int) -> cublasStatus_t {
-    ::blas::call!("cublasXtMaxBoards", (), {
-        ::blas::missing("cublasXtMaxBoards")
+pub unsafe extern "C" fn cublasXtMaxBoards(nbGpuBoards: *mut c_int) -> cublasStatus_t {
+    ::blas::call!("cublasXtMaxBoards", (out nbGpuBoards), {
+        ::blas::entry("cublasXtMaxBoards", || {
+            ::blas::api::xt::cublasXtMaxBoards(unsafe { Out::new(nbGpuBoards, "nbGpuBoards") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cublasXtSetBlockDim(_handle: cublasXtHandle_t, _blockDim: c_int) -> cublasStatus_t {
-    ::blas::call!("cublasXtSetBlockDim", (), {
-        ::blas::missing("cublasXtSetBlockDim")
+pub unsafe extern "C" fn cublasXtSetBlockDim(handle: cublasXtHandle_t, blockDim: c_int) -> cublasStatus_t {
+    ::blas::call!("cublasXtSetBlockDim", (value handle, value blockDim), {
+        ::blas::entry("cublasXtSetBlockDim", || ::blas::api::xt::cublasXtSetBlockDim(handle, blockDim))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtSetCpuRatio(
-    _handle: cublasXtHandle_t,
-    _blasOp: cublasXtBlasOp_t,
-    _type_: cublasXtOpType_t,
-    _ratio: f32,
+    handle: cublasXtHandle_t,
+    blasOp: cublasXtBlasOp_t,
+    type_: cublasXtOpType_t,
+    ratio: f32,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtSetCpuRatio", (), {
-        ::blas::missing("cublasXtSetCpuRatio")
+    ::blas::call!("cublasXtSetCpuRatio", (value handle, value blasOp, value type_, value ratio), {
+        ::blas::entry("cublasXtSetCpuRatio", || {
+            ::blas::api::xt::cublasXtSetCpuRatio(handle, blasOp, type_, ratio)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtSetCpuRoutine(
-    _handle: cublasXtHandle_t,
-    _blasOp: cublasXtBlasOp_t,
-    _type_: cublasXtOpType_t,
-    _blasFunctor: *mut c_void,
+    handle: cublasXtHandle_t,
+    blasOp: cublasXtBlasOp_t,
+    type_: cublasXtOpType_t,
+    blasFunctor: *mut c_void,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtSetCpuRoutine", (), {
-        ::blas::missing("cublasXtSetCpuRoutine")
+    ::blas::call!("cublasXtSetCpuRoutine", (value handle, value blasOp, value type_, value blasFunctor), {
+        ::blas::entry("cublasXtSetCpuRoutine", || {
+            ::blas::api::xt::cublasXtSetCpuRoutine(handle, blasOp, type_, blasFunctor)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtSetPinningMemMode(
-    _handle: cublasXtHandle_t,
-    _mode: cublasXtPinnedMemMode_t,
+    handle: cublasXtHandle_t,
+    mode: cublasXtPinnedMemMode_t,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtSetPinningMemMode", (), {
-        ::blas::missing("cublasXtSetPinningMemMode")
+    ::blas::call!("cublasXtSetPinningMemMode", (value handle, value mode), {
+        ::blas::entry("cublasXtSetPinningMemMode", || ::blas::api::xt::cublasXtSetPinningMemMode(handle, mode))
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtSgemm(
-    _handle: cublasXtHandle_t,
-    _transa: cublasOperation_t,
-    _transb: cublasOperation_t,
-    _m: usize,
-    _n: usize,
-    _k: usize,
-    _alpha: *const f32,
-    _A: *const f32,
-    _lda: usize,
-    _B: *const f32,
-    _ldb: usize,
-    _beta: *const f32,
-    _C: *mut f32,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    transa: cublasOperation_t,
+    transb: cublasOperation_t,
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: *const f32,
+    A: *const f32,
+    lda: usize,
+    B: *const f32,
+    ldb: usize,
+    beta: *const f32,
+    C: *mut f32,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtSgemm", (), {
-        ::blas::missing("cublasXtSgemm")
+    ::blas::call!("cublasXtSgemm", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtSgemm", handle, |call| {
+            let A = call.matrix(A, xt::shape(transa, m, k), lda)?;
+            let B = call.matrix(B, xt::shape(transb, k, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasSgemm_v2_64(call.blas(), transa, transb, xt::size(m)?, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtSspmm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const f32,
-    _AP: *const f32,
-    _B: *const f32,
-    _ldb: usize,
-    _beta: *const f32,
-    _C: *mut f32,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    m: usize,
+    n: usize,
+    alpha: *const f32,
+    AP: *const f32,
+    B: *const f32,
+    ldb: usize,
+    beta: *const f32,
+    C: *mut f32,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtSspmm", (), {
-        ::blas::missing("cublasXtSspmm")
+    ::blas::call!("cublasXtSspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtSspmm", handle, |call| {
+            let A = call.unpacked(AP, side, uplo, (m, n))?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasSsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtSsymm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const f32,
-    _A: *const f32,
-    _lda: usize,
-    _B: *const f32,
-    _ldb: usize,
-    _beta: *const f32,
-    _C: *mut f32,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    m: usize,
+    n: usize,
+    alpha: *const f32,
+    A: *const f32,
+    lda: usize,
+    B: *const f32,
+    ldb: usize,
+    beta: *const f32,
+    C: *mut f32,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtSsymm", (), {
-        ::blas::missing("cublasXtSsymm")
+    ::blas::call!("cublasXtSsymm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtSsymm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasSsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtSsyr2k(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const f32,
-    _A: *const f32,
-    _lda: usize,
-    _B: *const f32,
-    _ldb: usize,
-    _beta: *const f32,
-    _C: *mut f32,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const f32,
+    A: *const f32,
+    lda: usize,
+    B: *const f32,
+    ldb: usize,
+    beta: *const f32,
+    C: *mut f32,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtSsyr2k", (), {
-        ::blas::missing("cublasXtSsyr2k")
+    ::blas::call!("cublasXtSsyr2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtSsyr2k", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasSsyr2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtSsyrk(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const f32,
-    _A: *const f32,
-    _lda: usize,
-    _beta: *const f32,
-    _C: *mut f32,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const f32,
+    A: *const f32,
+    lda: usize,
+    beta: *const f32,
+    C: *mut f32,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtSsyrk", (), {
-        ::blas::missing("cublasXtSsyrk")
+    ::blas::call!("cublasXtSsyrk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+        xt::call("cublasXtSsyrk", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasSsyrk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtSsyrkx(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const f32,
-    _A: *const f32,
-    _lda: usize,
-    _B: *const f32,
-    _ldb: usize,
-    _beta: *const f32,
-    _C: *mut f32,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const f32,
+    A: *const f32,
+    lda: usize,
+    B: *const f32,
+    ldb: usize,
+    beta: *const f32,
+    C: *mut f32,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtSsyrkx", (), {
-        ::blas::missing("cublasXtSsyrkx")
+    ::blas::call!("cublasXtSsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtSsyrkx", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasSsyrkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtStrmm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _diag: cublasDiagType_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const f32,
-    _A: *const f32,
-    _lda: usize,
-    _B: *const f32,
-    _ldb: usize,
-    _C: *mut f32,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    diag: cublasDiagType_t,
+    m: usize,
+    n: usize,
+    alpha: *const f32,
+    A: *const f32,
+    lda: usize,
+    B: *const f32,
+    ldb: usize,
+    C: *mut f32,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtStrmm", (), {
-        ::blas::missing("cublasXtStrmm")
+    ::blas::call!("cublasXtStrmm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+        xt::call("cublasXtStrmm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasStrmm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtStrsm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _diag: cublasDiagType_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const f32,
-    _A: *const f32,
-    _lda: usize,
-    _B: *mut f32,
-    _ldb: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    diag: cublasDiagType_t,
+    m: usize,
+    n: usize,
+    alpha: *const f32,
+    A: *const f32,
+    lda: usize,
+    B: *mut f32,
+    ldb: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtStrsm", (), {
-        ::blas::missing("cublasXtStrsm")
+    ::blas::call!("cublasXtStrsm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+        xt::call("cublasXtStrsm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.result(B, (m, n), ldb)?;
+            Ok(unsafe { cublasStrsm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZgemm(
-    _handle: cublasXtHandle_t,
-    _transa: cublasOperation_t,
-    _transb: cublasOperation_t,
-    _m: usize,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: usize,
-    _B: *const cuDoubleComplex,
-    _ldb: usize,
-    _beta: *const cuDoubleComplex,
-    _C: *mut cuDoubleComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    transa: cublasOperation_t,
+    transb: cublasOperation_t,
+    m: usize,
+    n: usize,
+    k: usize,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: usize,
+    B: *const cuDoubleComplex,
+    ldb: usize,
+    beta: *const cuDoubleComplex,
+    C: *mut cuDoubleComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZgemm", (), {
-        ::blas::missing("cublasXtZgemm")
+    ::blas::call!("cublasXtZgemm", (value handle, value transa, value transb, value m, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtZgemm", handle, |call| {
+            let A = call.matrix(A, xt::shape(transa, m, k), lda)?;
+            let B = call.matrix(B, xt::shape(transb, k, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasZgemm_v2_64(call.blas(), transa, transb, xt::size(m)?, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZhemm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: usize,
-    _B: *const cuDoubleComplex,
-    _ldb: usize,
-    _beta: *const cuDoubleComplex,
-    _C: *mut cuDoubleComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    m: usize,
+    n: usize,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: usize,
+    B: *const cuDoubleComplex,
+    ldb: usize,
+    beta: *const cuDoubleComplex,
+    C: *mut cuDoubleComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZhemm", (), {
-        ::blas::missing("cublasXtZhemm")
+    ::blas::call!("cublasXtZhemm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtZhemm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasZhemm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZher2k(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: usize,
-    _B: *const cuDoubleComplex,
-    _ldb: usize,
-    _beta: *const f64,
-    _C: *mut cuDoubleComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: usize,
+    B: *const cuDoubleComplex,
+    ldb: usize,
+    beta: *const f64,
+    C: *mut cuDoubleComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZher2k", (), {
-        ::blas::missing("cublasXtZher2k")
+    ::blas::call!("cublasXtZher2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtZher2k", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasZher2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZherk(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const f64,
-    _A: *const cuDoubleComplex,
-    _lda: usize,
-    _beta: *const f64,
-    _C: *mut cuDoubleComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const f64,
+    A: *const cuDoubleComplex,
+    lda: usize,
+    beta: *const f64,
+    C: *mut cuDoubleComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZherk", (), {
-        ::blas::missing("cublasXtZherk")
+    ::blas::call!("cublasXtZherk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+        xt::call("cublasXtZherk", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasZherk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZherkx(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: usize,
-    _B: *const cuDoubleComplex,
-    _ldb: usize,
-    _beta: *const f64,
-    _C: *mut cuDoubleComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: usize,
+    B: *const cuDoubleComplex,
+    ldb: usize,
+    beta: *const f64,
+    C: *mut cuDoubleComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZherkx", (), {
-        ::blas::missing("cublasXtZherkx")
+    ::blas::call!("cublasXtZherkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtZherkx", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasZherkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZspmm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const cuDoubleComplex,
-    _AP: *const cuDoubleComplex,
-    _B: *const cuDoubleComplex,
-    _ldb: usize,
-    _beta: *const cuDoubleComplex,
-    _C: *mut cuDoubleComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    m: usize,
+    n: usize,
+    alpha: *const cuDoubleComplex,
+    AP: *const cuDoubleComplex,
+    B: *const cuDoubleComplex,
+    ldb: usize,
+    beta: *const cuDoubleComplex,
+    C: *mut cuDoubleComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZspmm", (), {
-        ::blas::missing("cublasXtZspmm")
+    ::blas::call!("cublasXtZspmm", (value handle, value side, value uplo, value m, value n, value alpha, value AP, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtZspmm", handle, |call| {
+            let A = call.unpacked(AP, side, uplo, (m, n))?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasZsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZsymm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: usize,
-    _B: *const cuDoubleComplex,
-    _ldb: usize,
-    _beta: *const cuDoubleComplex,
-    _C: *mut cuDoubleComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    m: usize,
+    n: usize,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: usize,
+    B: *const cuDoubleComplex,
+    ldb: usize,
+    beta: *const cuDoubleComplex,
+    C: *mut cuDoubleComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZsymm", (), {
-        ::blas::missing("cublasXtZsymm")
+    ::blas::call!("cublasXtZsymm", (value handle, value side, value uplo, value m, value n, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtZsymm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasZsymm_v2_64(call.blas(), side, uplo, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZsyr2k(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: usize,
-    _B: *const cuDoubleComplex,
-    _ldb: usize,
-    _beta: *const cuDoubleComplex,
-    _C: *mut cuDoubleComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: usize,
+    B: *const cuDoubleComplex,
+    ldb: usize,
+    beta: *const cuDoubleComplex,
+    C: *mut cuDoubleComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZsyr2k", (), {
-        ::blas::missing("cublasXtZsyr2k")
+    ::blas::call!("cublasXtZsyr2k", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtZsyr2k", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasZsyr2k_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZsyrk(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: usize,
-    _beta: *const cuDoubleComplex,
-    _C: *mut cuDoubleComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: usize,
+    beta: *const cuDoubleComplex,
+    C: *mut cuDoubleComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZsyrk", (), {
-        ::blas::missing("cublasXtZsyrk")
+    ::blas::call!("cublasXtZsyrk", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value beta, value C, value ldc), {
+        xt::call("cublasXtZsyrk", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasZsyrk_v2_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZsyrkx(
-    _handle: cublasXtHandle_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _n: usize,
-    _k: usize,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: usize,
-    _B: *const cuDoubleComplex,
-    _ldb: usize,
-    _beta: *const cuDoubleComplex,
-    _C: *mut cuDoubleComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    n: usize,
+    k: usize,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: usize,
+    B: *const cuDoubleComplex,
+    ldb: usize,
+    beta: *const cuDoubleComplex,
+    C: *mut cuDoubleComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZsyrkx", (), {
-        ::blas::missing("cublasXtZsyrkx")
+    ::blas::call!("cublasXtZsyrkx", (value handle, value uplo, value trans, value n, value k, value alpha, value A, value lda, value B, value ldb, value beta, value C, value ldc), {
+        xt::call("cublasXtZsyrkx", handle, |call| {
+            let A = call.matrix(A, xt::shape(trans, n, k), lda)?;
+            let B = call.matrix(B, xt::shape(trans, n, k), ldb)?;
+            let C = call.result(C, (n, n), ldc)?;
+            Ok(unsafe { cublasZsyrkx_64(call.blas(), uplo, trans, xt::size(n)?, xt::size(k)?, alpha, A.at, A.ld, B.at, B.ld, beta, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZtrmm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _diag: cublasDiagType_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: usize,
-    _B: *const cuDoubleComplex,
-    _ldb: usize,
-    _C: *mut cuDoubleComplex,
-    _ldc: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    diag: cublasDiagType_t,
+    m: usize,
+    n: usize,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: usize,
+    B: *const cuDoubleComplex,
+    ldb: usize,
+    C: *mut cuDoubleComplex,
+    ldc: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZtrmm", (), {
-        ::blas::missing("cublasXtZtrmm")
+    ::blas::call!("cublasXtZtrmm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb, value C, value ldc), {
+        xt::call("cublasXtZtrmm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.matrix(B, (m, n), ldb)?;
+            let C = call.result(C, (m, n), ldc)?;
+            Ok(unsafe { cublasZtrmm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld, C.at, C.ld) })
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasXtZtrsm(
-    _handle: cublasXtHandle_t,
-    _side: cublasSideMode_t,
-    _uplo: cublasFillMode_t,
-    _trans: cublasOperation_t,
-    _diag: cublasDiagType_t,
-    _m: usize,
-    _n: usize,
-    _alpha: *const cuDoubleComplex,
-    _A: *const cuDoubleComplex,
-    _lda: usize,
-    _B: *mut cuDoubleComplex,
-    _ldb: usize,
+    handle: cublasXtHandle_t,
+    side: cublasSideMode_t,
+    uplo: cublasFillMode_t,
+    trans: cublasOperation_t,
+    diag: cublasDiagType_t,
+    m: usize,
+    n: usize,
+    alpha: *const cuDoubleComplex,
+    A: *const cuDoubleComplex,
+    lda: usize,
+    B: *mut cuDoubleComplex,
+    ldb: usize,
 ) -> cublasStatus_t {
-    ::blas::call!("cublasXtZtrsm", (), {
-        ::blas::missing("cublasXtZtrsm")
+    ::blas::call!("cublasXtZtrsm", (value handle, value side, value uplo, value trans, value diag, value m, value n, value alpha, value A, value lda, value B, value ldb), {
+        xt::call("cublasXtZtrsm", handle, |call| {
+            let A = call.matrix(A, xt::square(side, m, n), lda)?;
+            let B = call.result(B, (m, n), ldb)?;
+            Ok(unsafe { cublasZtrsm_v2_64(call.blas(), side, uplo, trans, diag, xt::size(m)?, xt::size(n)?, alpha, A.at, A.ld, B.at, B.ld) })
+        })
     })
 }
 
