@@ -4,7 +4,9 @@ mod null;
 
 use cuda_abi::*;
 use driver::Error;
-use driver::api::{batch_copy, capture, context, copy, graph, graph_exec, graph_node, memory, stream};
+use driver::api::{
+    batch_copy, capture, context, copy, graph, graph_exec, graph_node, memory, memset, stream,
+};
 
 fn attributes(order: u32) -> CUmemcpyAttributes {
     CUmemcpyAttributes { srcAccessOrder: CUmemcpySrcAccessOrder(order), ..Default::default() }
@@ -31,6 +33,7 @@ fn a_batch_copies_all_and_names_the_one_that_is_wrong() {
     stream::cuStreamCreate((&mut stream).into(), 1).unwrap();
     let mut memory = 0;
     memory::cuMemAlloc_v2((&mut memory).into(), 64).unwrap();
+    memset::cuMemsetD8_v2(memory, 0, 64).unwrap();
     let source: [u8; 16] = core::array::from_fn(|index| index as u8);
     let host = source.as_ptr().expose_provenance() as CUdeviceptr;
     let read = || {

@@ -153,7 +153,7 @@ fn answer(method: Method, client: &Client, built: &Path) -> Result<&'static str>
 }
 
 fn start(method: Method, words: &[String]) -> Run {
-    let mut run = Run::new(&words[0]).env("CUDAWAY_CACHE_DIR", "/mnt/cache").limit(Duration::from_secs(30));
+    let mut run = Run::new(&words[0]).env("CUDAWAY_CACHE_DIR", "/mnt/cache").limit(Duration::from_secs(120));
     match method {
         Method::Preload => run = run.env("LD_PRELOAD", format!("{OURS}/lib/libcuda.so.1")),
         Method::Path => run = run.env("LD_LIBRARY_PATH", format!("{OURS}/lib")),
