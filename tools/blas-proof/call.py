@@ -31,7 +31,8 @@ def element_of(parameter, types):
     name, pointee = operand_of(parameter["name"]), parameter["type"].split()[-1]
     if pointee in OF_C:
         return OF_C[pointee]
-    for key in (name, f"{name}Type", f"{name}type", "csType"):
+    pair = {"a": "abType", "b": "abType", "c": "csType", "s": "csType"}.get(name)
+    for key in (name, f"{name}Type", f"{name}type", pair):
         if key in types:
             return types[key]
     return types["executiontype"] if "executiontype" in types else types["executionType"]
@@ -63,7 +64,7 @@ class Prepared:
     def _place(self, parameter, rng):
         key = operand_of(parameter["name"])
         place = scalar if key in ("alpha", "beta") else self.routine.operands.get(key)
-        if place is None:
+        if place is None or key == self.case.in_place:
             return
         layout, batch = self.case.layout, self.name.batch
         positions, span, step = place(self.options, layout)
@@ -72,6 +73,8 @@ class Prepared:
         order = ORDER if parameter["type"].count("*") == 2 else None
         self.operands[key] = Operand(element_of(parameter, self.types), positions, span, copies, shared, rng, order)
         self.steps[f"ld{key.lower()}"] = self.steps[f"inc{key}"] = step
+        if self.case.in_place and key in self.routine.writes:
+            self.steps[f"ld{self.case.in_place.lower()}"] = step
 
     @property
     def has_scalars(self):
@@ -83,6 +86,14 @@ class Prepared:
 
     def call(self, library, mode):
         """The status and the image after the call; in host mode with the host's scalars in their places."""
+        host, arguments = self.arguments(library, mode)
+        library.send(host)
+        library.pointer_mode(mode)
+        status = library.function(self.name.c)(*arguments)
+        return status, self.after(library, mode, host)
+
+    def arguments(self, library, mode):
+        """The whole image, and what C is given."""
         image, pointers = Image(), {}
         image.parts, image.size = list(self.image.parts), self.image.size
         for parameter in self.parameters:
@@ -92,20 +103,21 @@ class Prepared:
                 addresses = library.arena + operand.offset + starts * operand.element.dtype.itemsize
                 pointers[parameter["name"]] = library.arena + image.add(addresses)
         host = image.bytes()
-        library.send(host)
-        library.pointer_mode(mode)
         scalars = library.arena if mode == DEVICE else host.ctypes.data
-        arguments = [self._argument(p, library, pointers, scalars) for p in self.parameters]
-        status = library.function(self.name.c)(*arguments)
+        return host, [self._argument(p, library, pointers, scalars) for p in self.parameters]
+
+    def after(self, library, mode, host):
         after = library.receive(self.image.size)
         if mode != DEVICE:
             for key in BY_POINTER_MODE & self.operands.keys():
                 operand = self.operands[key]
                 read(after, operand.offset, operand.memory)[:] = read(host, operand.offset, operand.memory)
-        return status, after
+        return after
 
     def _argument(self, parameter, library, pointers, scalars):
         name = parameter["name"]
+        if name == self.case.in_place:
+            name = self.routine.writes[0]
         if name == "handle":
             return library.handle
         if name in pointers:
@@ -139,6 +151,8 @@ class Prepared:
             if key in self.forgotten:
                 value = np.zeros_like(value)
             setattr(o, key, np.abs(value) if magnitudes else value)
+        if self.case.in_place:
+            setattr(o, self.case.in_place, getattr(o, self.routine.writes[0]))
         o.raw_param = self.operands["param"].dense(0) if "param" in self.operands else None
         return o
 

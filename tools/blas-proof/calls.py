@@ -1,11 +1,12 @@
 """Calls of cuBLAS and cuBLASLt that keep, tell or log something, through their C names: what they answer is the manual's.
 
-usage: calls.py LIBCUBLAS LIBCUBLASLT LIBCUDART [--only WORD] [--act NAME]
+usage: calls.py LIBCUBLAS LIBCUBLASLT LIBCUDART [--only WORD] [--found FILE] [--act NAME]
 
 Every case runs in a process of its own, since loggers and their variables are the process's.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from ctypes import CDLL, RTLD_GLOBAL, byref, c_int, c_void_p
 SUCCESS, NOT_INITIALIZED, INVALID_VALUE, NOT_SUPPORTED = 0, 1, 7, 15
 
 CASES = {}
+CALLED = ".called"  # in a case's folder, the names that it called
 
 
 class Wrong(Exception):
@@ -41,9 +43,22 @@ def holds(condition, what):
         raise Wrong(what)
 
 
+class Remembering:
+    """A library, and the names of what was taken from it."""
+
+    def __init__(self, library, names):
+        self._library, self._names = library, names
+
+    def __getattr__(self, name):
+        self._names.add(name)
+        return getattr(self._library, name)
+
+
 class Libraries:
     def __init__(self, blas, lt, cuda):
-        self.blas, self.lt, self.cuda = CDLL(blas, RTLD_GLOBAL), CDLL(lt, RTLD_GLOBAL), CDLL(cuda)
+        self.names = set()
+        self.blas, self.lt = (Remembering(CDLL(path, RTLD_GLOBAL), self.names) for path in (blas, lt))
+        self.cuda = CDLL(cuda)
         self.folder = os.environ.get("CALLS_FOLDER", ".")
 
     def handle(self):
@@ -69,11 +84,13 @@ def act(name, libraries):
     except Wrong as wrong:
         print(f"wrong: {wrong}", file=sys.stderr)
         return 1
+    with open(os.path.join(libraries.folder, CALLED), "w") as file:
+        json.dump(sorted(libraries.names), file)
     return 0
 
 
 def run(name, paths):
-    """What a case says of itself when it is wrong."""
+    """What a case says of itself when it is wrong, and the names that it called."""
     function, variables = CASES[name]
     with tempfile.TemporaryDirectory() as folder:
         environment = {key: value.replace("FOLDER", folder) for key, value in variables.items()}
@@ -85,10 +102,11 @@ def run(name, paths):
         if ended.returncode == 0:
             try:
                 (after or _silent)(ended.stdout, ended.stderr, folder)
-                return None
+                with open(os.path.join(folder, CALLED)) as file:
+                    return None, json.load(file)
             except Wrong as wrong:
-                return str(wrong)
-        return f"exit {ended.returncode}: {ended.stdout}{ended.stderr}"
+                return str(wrong), []
+        return f"exit {ended.returncode}: {ended.stdout}{ended.stderr}", []
 
 
 def _silent(stdout, stderr, _):
@@ -111,18 +129,23 @@ def main():
     for argument in ("cublas", "cublaslt", "cudart"):
         parser.add_argument(argument)
     parser.add_argument("--only", default="", help="cases that contain this")
+    parser.add_argument("--found", help="a file for the names that each case called, as JSON")
     parser.add_argument("--act", help="this case alone, in this process")
     arguments = parser.parse_args()
     paths = (arguments.cublas, arguments.cublaslt, arguments.cudart)
     if arguments.act:
         raise SystemExit(act(arguments.act, Libraries(*paths)))
-    is_wrong = False
+    is_wrong, found = False, {}
     for name in (name for name in CASES if arguments.only in name):
-        wrong = run(name, paths)
+        wrong, called = run(name, paths)
+        found[name.replace("_", " ")] = called
         is_wrong |= wrong is not None
         print(f"{'ok' if wrong is None else 'FAILED'} {name.replace('_', ' ')}")
         for line in (wrong or "").splitlines():
             print(f"    {line}")
+    if arguments.found:
+        with open(arguments.found, "w") as file:
+            json.dump(found, file)
     if is_wrong:
         raise SystemExit(1)
     print("PASSED")

@@ -35,6 +35,7 @@ class Case:
     layout: Layout
     zero: tuple = ()  # factors that are 0, with NaN in what is then not read
     what: str = ""
+    in_place: str = ""  # the operand that lies where the result goes
 
     def namespace(self):
         o = SimpleNamespace(**dict(self.sizes), **dict(self.options))
@@ -45,7 +46,8 @@ class Case:
     def __str__(self):
         words = [f"{name}={value}" for name, value in self.options + self.sizes]
         words += [f"pad={self.layout.pad} inc={self.layout.increments}" + (" stride=0" if self.layout.shared else "")]
-        return " ".join(words + [f"{name}=0" for name in self.zero] + ([self.what] if self.what else []))
+        words += [f"{name}=0" for name in self.zero] + ([f"C is {self.in_place}"] if self.in_place else [])
+        return " ".join(words + ([self.what] if self.what else []))
 
 
 def cases(routine, name, parameters):
@@ -62,6 +64,9 @@ def cases(routine, name, parameters):
             yield Case(options, tuple(kept.items()), layout)
         for zero in _zeros(routine, names):
             yield Case(options, tuple(kept.items()), PADDED, zero=zero)
+        for operand, allowed in routine.in_place.items():
+            if not name.batch and allowed(dict(options)):
+                yield Case(options, tuple(kept.items()), PADDED, in_place=operand)
         for size in kept:
             if size not in ("kl", "ku"):
                 yield Case(options, tuple((kept | {size: 0}).items()), PADDED, what="empty")
@@ -84,6 +89,6 @@ def _options(routine, name, names):
 
 
 def _zeros(routine, names):
-    factors = [factor for factor in ("alpha", "beta") if factor in routine.unread]
+    factors = [factor for factor in ("alpha", "beta", "a", "b") if factor in routine.unread]
     for count in range(1, len(factors) + 1):
         yield from itertools.combinations(factors, count)

@@ -9,6 +9,7 @@ import numpy as np
 
 from call import Wrong
 from elements import C32, C64, F32, F64
+from library import Arena, INVALID_VALUE, NOT_SUPPORTED
 
 LETTERS = {"S": F32, "D": F64, "C": C32, "Z": C64}
 BATCH, PAD = 3, 2
@@ -41,24 +42,6 @@ class Matrices:
         return [matrix.T for matrix in wide]
 
 
-class Arena:
-    """Takes memory of the device in a row."""
-
-    def __init__(self, library):
-        self.library, self.next = library, library.arena
-
-    def put(self, array):
-        address = self.next
-        self.next += (array.nbytes + 255) // 256 * 256
-        self.library.copy(address, array.ctypes.data, array.nbytes, 1)
-        return address
-
-    def get(self, address, like):
-        out = np.empty_like(like)
-        self.library.copy(out.ctypes.data, address, like.nbytes, 2)
-        return out
-
-
 def close(what, left, right, bound):
     error = np.linalg.norm((left - right).astype(complex))
     if not error <= bound:
@@ -81,6 +64,11 @@ def prove(library, families, only):
         for n in (1, 6, 33):
             for pivoted in (True, False):
                 _lu(library, families, letter, element, n, pivoted, only)
+        _singular(library, families, letter, element, only)
+        for shape in ((1, 1), (6, 6), (9, 4), (4, 9), (70, 33)):
+            _qr(library, families, letter, element, shape, only)
+            for zero_column in (None, shape[1] - 1):
+                _least_squares(library, families, letter, element, shape, zero_column, only)
 
 
 def _lu(library, families, letter, element, n, pivoted, only):
@@ -95,7 +83,6 @@ def _lu(library, families, letter, element, n, pivoted, only):
     at_info, at_pivots = arena.put(info), arena.put(pivots)
     host_info = ctypes.c_int(-7)
     P = at_pivots if pivoted else None
-
 
     def step(routine, *arguments):
         name = f"cublas{letter}{routine}Batched"
@@ -137,3 +124,122 @@ def _lu(library, families, letter, element, n, pivoted, only):
         if step("getrs", trans, n, 4, a.pointers, a.ld, P, b.pointers, b.ld, ctypes.addressof(host_info), BATCH):
             x = b.after()
             check("getrs", lambda i: close("op(A)·X", form(old[i]) @ x[i], right[i], u * norm(lower[i], upper[i], x[i])))
+
+
+def _singular(library, families, letter, element, only):
+    """A column of zeros: `info` names it, counted from 1."""
+    n, zero = 5, 3
+    arena, rng = Arena(library), np.random.default_rng(5)
+    a, inverse = (Matrices(arena, element, n, n, rng) for _ in range(2))
+    info, pivots = np.full(BATCH, -7, np.int32), np.zeros((BATCH, n), np.int32)
+    at_info, at_pivots = arena.put(info), arena.put(pivots)
+    # The second matrix alone.
+    a.memory[0, zero, :n] = 0
+    library.copy(a.address, a.memory.ctypes.data, a.memory.nbytes, 1)
+    calls = {
+        "matinv": (n, a.pointers, a.ld, inverse.pointers, inverse.ld, at_info, BATCH),
+        "getrf": (n, a.pointers, a.ld, at_pivots, at_info, BATCH),
+        "getri": (n, a.pointers, a.ld, at_pivots, inverse.pointers, inverse.ld, at_info, BATCH),
+    }
+    for routine, arguments in calls.items():
+        name, family = f"cublas{letter}{routine}Batched", families[routine + "Batched"]
+        if only in name and family.called(name, library.function(name)(library.handle, *arguments)):
+            family.expect(name, "info of a singular matrix", arena.get(at_info, info).tolist(), [0, zero + 1, 0])
+
+
+class Vectors:
+    """An array of vectors with a gap between them, and the pointers to them."""
+
+    def __init__(self, arena, element, length):
+        self.arena, self.element, self.length = arena, element, length
+        self.memory = element.poison(BATCH * (length + 1)).reshape(BATCH, length + 1)
+        self.address = arena.put(self.memory)
+        self.pointers = arena.put(self.address + np.arange(BATCH, dtype=np.int64) * self.memory[0].nbytes)
+
+    def after(self):
+        new = self.arena.get(self.address, self.memory)
+        if not np.isnan(new[:, self.length]).all():
+            raise Wrong("a number too many was written")
+        return self.element.wide(new[:, : self.length])
+
+
+def _reflections(factored, tau):
+    """Q, of what LAPACK's geqrf leaves: the product of the I - τ·v·vᴴ."""
+    rows = len(factored)
+    q = np.eye(rows, dtype=factored.dtype)
+    for k, factor in enumerate(tau):
+        v = factored[:, k].copy()
+        v[:k], v[k] = 0, 1
+        q = q - factor * np.outer(q @ v, np.conj(v))
+    return q
+
+
+def _qr(library, families, letter, element, shape, only):
+    name, family = f"cublas{letter}geqrfBatched", families["geqrfBatched"]
+    if only not in name:
+        return
+    (m, n), arena = shape, Arena(library)
+    a = Matrices(arena, element, m, n, np.random.default_rng(m))
+    tau, info = Vectors(arena, element, min(m, n)), ctypes.c_int(-7)
+    arguments = lambda rows=m, columns=n, ld=a.ld: (rows, columns, a.pointers, ld, tau.pointers, ctypes.addressof(info), BATCH)
+    call = lambda *what: library.function(name)(library.handle, *what)
+    for place, wrong in ((1, arguments(rows=-1)), (2, arguments(columns=-1)), (4, arguments(ld=m - 1))):
+        family.expect(name, f"argument {place} is wrong", call(*wrong), INVALID_VALUE)
+        family.expect(name, f"info of argument {place}", info.value, -place)
+    if not family.called(name, call(*arguments())):
+        return
+    family.expect(name, "info", info.value, 0)
+    try:
+        factors, old = a.after(), a.before()
+        for i, factor in enumerate(tau.after()):
+            q, r = _reflections(factors[i], factor), np.triu(factors[i])
+            u = 60 * m * element.roundoff
+            close("Q·R", q @ r, old[i], u * norm(old[i]))
+            close("Qᴴ·Q", np.conj(q.T) @ q, np.eye(m), u * m)
+    except Wrong as wrong:
+        family.wrong.append(f"{name} {m}x{n}: {wrong}")
+
+
+def _least_squares(library, families, letter, element, shape, zero_column, only):
+    """The residual is orthogonal to what A reaches: Aᴴ·(C - A·X) = 0. A becomes its factors; the manual has the plain
+    operation alone and no fewer rows than columns."""
+    name, family = f"cublas{letter}gelsBatched", families["gelsBatched"]
+    if only not in name:
+        return
+    (m, n), arena, rng = shape, Arena(library), np.random.default_rng(shape[0] + 1)
+    a, c = Matrices(arena, element, m, n, rng), Matrices(arena, element, m, 3, rng)
+    if zero_column is not None:
+        a.memory[:, zero_column, :m] = 0
+        library.copy(a.address, a.memory.ctypes.data, a.memory.nbytes, 1)
+    infos = np.full(BATCH, -7, np.int32)
+    at_infos, info = arena.put(infos), ctypes.c_int(-7)
+
+    def call(trans=0, rows=m, columns=n, count=3, lda=a.ld, ldc=c.ld):
+        return library.function(name)(library.handle, trans, rows, columns, count, a.pointers, lda, c.pointers, ldc,
+                                      ctypes.addressof(info), at_infos, BATCH)
+
+    for place, wrong in ((2, dict(rows=-1)), (3, dict(columns=-1)), (4, dict(count=-1)), (6, dict(lda=m - 1)), (8, dict(ldc=m - 1))):
+        family.expect(name, f"argument {place} is wrong", call(**wrong), INVALID_VALUE)
+        family.expect(name, f"info of argument {place}", info.value, -place)
+    family.expect(name, "a transposed matrix", call(trans=1), NOT_SUPPORTED)
+    if m < n:
+        family.expect(name, "fewer rows than columns", call(), NOT_SUPPORTED)
+        return
+    if not family.called(name, call()):
+        return
+    family.expect(name, "info", info.value, 0)
+    wanted = 0 if zero_column is None else zero_column + 1
+    family.expect(name, "infos on the device", arena.get(at_infos, infos).tolist(), [wanted] * BATCH)
+    if zero_column is not None:
+        return
+    try:
+        factors, solved, old, right = a.after(), c.after(), a.before(), c.before()
+        for i in range(BATCH):
+            x, u = solved[i][:n], 60 * m * element.roundoff
+            error = np.conj(old[i].T) @ (right[i] - old[i] @ x)
+            close("Aᴴ·(C - A·X)", error, 0 * error, u * norm(old[i]) * (norm(right[i]) + norm(old[i], x)))
+            # R of A: Rᴴ·R = Aᴴ·A.
+            r = np.triu(factors[i][:n])
+            close("Rᴴ·R", np.conj(r.T) @ r, np.conj(old[i].T) @ old[i], u * norm(old[i]) ** 2)
+    except Wrong as wrong:
+        family.wrong.append(f"{name} {m}x{n}: {wrong}")

@@ -9,7 +9,7 @@ from routines import ROUTINES
 LETTERS = "Is|Id|Ic|Iz|Sc|Dz|Cs|Zd|HSH|HSS|TST|TSS|S|D|C|Z|H"
 _ROUTINE = "|".join(sorted(ROUTINES, key=len, reverse=True))
 _TYPED = re.compile(rf"cublas(?:{LETTERS})({_ROUTINE})(Batched|StridedBatched)?(Ex)?(_v2)?(_64)?")
-_UNTYPED = re.compile(rf"cublas(Gemm|Axpy|Dot|Dotc|Nrm2|Scal|Copy|Swap|Iamax|Iamin|Asum|Rot|Rotm)(Batched|StridedBatched)?Ex()()(_64)?")
+_UNTYPED = re.compile(rf"cublas(Gemm|Axpy|Dot|Dotc|Nrm2|Scal|Copy|Swap|Iamax|Iamin|Asum|Rot|Rotm|Rotg|Rotmg)(Batched|StridedBatched)?Ex()()(_64)?")
 
 PLAIN, BATCHED, STRIDED = "", "Batched", "StridedBatched"
 
@@ -69,8 +69,11 @@ TYPES = {
     "cublasDotcEx": _vectors(*((e, e, e, s) for e, s in _ONE), names="xType yType resultType executionType"),
     "cublasNrm2Ex": _vectors(*((e, _REAL_OF[e], _REAL_OF[s]) for e, s in _ONE), names="xType resultType executionType"),
     "cublasAsumEx": _vectors(*((e, _REAL_OF[e], _REAL_OF[s]) for e, s in _ONE), names="xType resultType executiontype"),
-    "cublasRotEx": _vectors(*((e, e, _REAL_OF[e], s) for e, s in _ONE), names="xType yType csType executiontype"),
-    "cublasRotmEx": _vectors((F32, F32, F32, F32), (F64, F64, F64, F64), names="xType yType paramType executiontype"),
+    "cublasRotEx": _vectors(*((e, e, _REAL_OF[e], s) for e, s in _ONE), names="xType yType csType executiontype")
+    + _vectors(*((e, e, e, _REAL_OF[e], e) for e in (C32, C64)), names="xType yType csType c executiontype"),
+    "cublasRotgEx": _vectors(*((e, e, _REAL_OF[e], s) for e, s in _ONE), names="abType csType c executiontype"),
+    "cublasRotmEx": _vectors(*((e, e, e, s) for e, s in _ONE[:4]), names="xType yType paramType executiontype"),
+    "cublasRotmgEx": _vectors(*((e, e, e, e, e, s) for e, s in _ONE[:4]), names="d1Type d2Type x1Type y1Type paramType executiontype"),
     **{f"cublas{name}Ex": _vectors(*((e, e) for e, _ in _ONE), names="xType yType") for name in ("Copy", "Swap")},
     **{f"cublas{name}Ex": _vectors(*((e,) for e, _ in _ONE), names="xType") for name in ("Iamax", "Iamin")},
 }

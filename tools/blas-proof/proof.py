@@ -1,36 +1,26 @@
 """cuBLAS against NumPy, through the C ABI: every routine, type, option, layout, batch, pointer mode and integer width.
 
-usage: proof.py SIGNATURES LIBCUBLAS LIBCUDART [--only WORD] [--found FILE]
+usage: proof.py SIGNATURES LIBCUBLAS LIBCUDART LIBCUBLASLT [--only WORD] [--found FILE]
 """
 
 import argparse
 import json
 from collections import Counter, defaultdict
 
+import first
+import grouped
+import handles
+import in_order
 import lapack
+import lt
+import refusals
 from call import Prepared, Wrong
 from cases import cases
+from family import Family
 from library import DEVICE, HOST, NOT_SUPPORTED, Library
 from names import TYPES, parse
 from routines import ROUTINES
 from without import reason
-
-
-class Family:
-    def __init__(self):
-        self.calls, self.names, self.wrong = 0, set(), []
-        self.refused = {}
-
-    def called(self, name, status):
-        """Notes a call; whether there is a result to look at."""
-        self.names.add(name)
-        if status == NOT_SUPPORTED:
-            self.refused[name] = []
-            return False
-        self.calls += 1
-        if status != 0:
-            self.wrong.append(f"{name}: status {status}")
-        return status == 0
 
 
 def prove(library, name, parameters, family):
@@ -71,19 +61,26 @@ def describe(types):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for argument in ("signatures", "cublas", "cudart"):
+    for argument in ("signatures", "cublas", "cudart", "cublaslt"):
         parser.add_argument(argument)
     parser.add_argument("--only", default="", help="names that contain this")
-    parser.add_argument("--found", help="a file for what was shown of each name, as JSON")
+    parser.add_argument("--found", help="a file for the names that were called and gave what they have to, by the part that shows it, as JSON")
     arguments = parser.parse_args()
     with open(arguments.signatures) as file:
         signatures = json.load(file)
-    library = Library(arguments.cublas, arguments.cudart, signatures)
+    library = Library(arguments.cublas, arguments.cudart, arguments.cublaslt, signatures)
     families, unknown, without = defaultdict(Family), [], Counter()
+    handles.prove(library, families, arguments.only)
+    lapack.prove(library, families, arguments.only)
+    grouped.prove(library, families, arguments.only)
+    lt.prove(library, families, arguments.only)
+    first.prove(library, families, signatures, arguments.only)
+    shown = {c for family in families.values() for c in family.names}
+    ordered = in_order.InOrder(library)
     for c, signature in sorted(signatures.items()):
-        if not c.startswith("cublas") or c.startswith("cublasLt") or arguments.only not in c or not library.has(c):
+        if arguments.only not in c or c in shown or not library.has(c):
             continue
-        if why := reason(c, signature):
+        if why := reason(c):
             without[why] += 1
             continue
         name = parse(c)
@@ -93,7 +90,8 @@ def main():
         family = families[name.family]
         family.names.add(c)
         prove(library, name, signature["params"], family)
-    lapack.prove(library, families, arguments.only)
+        ordered.prove(name, signature["params"], family)
+        refusals.prove(library, name, signature["params"], family)
     for why, count in without.items():
         print(f"not in the table of routines: {count} names ({why})")
     report(families, unknown, arguments.found)
@@ -103,6 +101,8 @@ def report(families, unknown, found):
     for c in unknown:
         print(f"FAILED {c}: there is no reference for it")
     for title, family in sorted(families.items()):
+        if not family.names:
+            continue
         verdict = "FAILED" if family.wrong else "ok"
         print(f"{verdict} {title}: {len(family.names)} names, {family.calls} calls, {len(family.wrong)} wrong")
         by_name = Counter()
@@ -110,13 +110,14 @@ def report(families, unknown, found):
             by_name[line.split()[0]] += 1
             if by_name[line.split()[0]] <= 2:
                 print(f"    {line}")
+        if family.declined:
+            print(f"    not supported: {len(family.declined)} of them, such as {family.declined[0]}")
         for c, types in sorted(family.refused.items()):
             print(f"    not supported: {c}" + (f" in {len(types)} combinations of types, such as {types[0]}" if any(types) else ""))
     if found:
-        shown = {c: title for title, family in families.items() if not family.wrong for c in family.names - family.refused.keys()}
+        shown = {title: sorted(family.names - family.refused.keys()) for title, family in sorted(families.items()) if not family.wrong}
         with open(found, "w") as file:
-            json.dump(dict(sorted(shown.items())), file, indent=0)
-            file.write("\n")
+            json.dump({title: names for title, names in shown.items() if names}, file)
     if unknown or any(family.wrong for family in families.values()):
         raise SystemExit(1)
     print("PASSED")

@@ -31,6 +31,8 @@ class Routine:
     empty: Callable = lambda o: False  # nothing is written at all
     prepare: Callable = None  # changes the random numbers
     relative: bool = False  # the bound is relative to the value itself
+    # Operands that may be what is written too, with which options.
+    in_place: dict[str, Callable] = field(default_factory=dict)
 
 
 # Operands.
@@ -209,6 +211,11 @@ def rotate_modified(o):
 def make_rotation(o):
     """a, b, c, s after rotg (Netlib's, before 3.10)."""
     a, b = o.a, o.b
+    if b == 0 and not np.iscomplexobj(a):
+        return a, 0 * a, 0 * a + 1, 0 * a
+    if a == 0:
+        # Of complex numbers, b stays as it is.
+        return b, b if np.iscomplexobj(a) else 1 + 0 * b, np.real(0 * a), 1 + 0 * a
     if np.iscomplexobj(a):
         norm = np.sqrt(np.abs(a) ** 2 + np.abs(b) ** 2)
         return a / np.abs(a) * norm, b, np.abs(a) / norm, a / np.abs(a) * np.conj(b) / norm
@@ -254,7 +261,7 @@ for name, pick in (("amax", np.argmax), ("amin", np.argmin)):
 routine("rot", "x y", operands={"x": X, "y": Y, "c": scalar, "s": scalar}, value=rotate)
 routine("rotm", "x y", operands={"x": X, "y": Y, "param": parameters}, value=rotate_modified, prepare=with_flag)
 routine("rotg", "a b c s", operands={"a": scalar, "b": scalar, "c": scalar, "s": scalar}, value=make_rotation, relative=True,
-        terms=lambda o: 8)
+        terms=lambda o: 8, unread={"a": (), "b": ()})
 routine("rotmg", "d1 d2 x1 param", value=make_modified_rotation, relative=True, terms=lambda o: 8, prepare=positive_weights,
         operands={"d1": scalar, "d2": scalar, "x1": scalar, "y1": scalar, "param": parameters})
 
@@ -358,7 +365,7 @@ routine("syr2k", "C", terms=lambda o: 2 * o.k, **MM, operands=TWO, value=lambda 
 routine("her2k", "C", terms=lambda o: 2 * o.k, **MM, operands=TWO, value=lambda o: (rank_2k(o, True) + o.beta * hermitian(o.C),))
 routine("trmm", "C", terms=order, unread={"alpha": ("A", "B", "C")},
         operands={"A": half(order, True), "B": matrix(m, n), "C": matrix(m, n)},
-        value=lambda o: (o.alpha * on_side(o, triangular(o), o.B),))
+        value=lambda o: (o.alpha * on_side(o, triangular(o), o.B),), in_place={"B": lambda options: True})
 
 
 def solve_matrix(o):
@@ -370,8 +377,9 @@ routine("trsm", "B", terms=order, unread={"alpha": ("A", "B")}, operands={"A": h
         residual=solve_matrix, prepare=well_scaled)
 routine("geam", "C", terms=lambda o: 2, unread={"alpha": ("A", "C"), "beta": ("B", "C")},
         operands={"A": matrix(*swapped("transa", m, n)), "B": matrix(*swapped("transb", m, n)), "C": matrix(m, n)},
-        value=lambda o: (o.alpha * op(o.A, o.transa) + o.beta * op(o.B, o.transb),))
-routine("dgmm", "C", operands={"A": matrix(m, n), "x": elements(order), "C": matrix(m, n)},
+        value=lambda o: (o.alpha * op(o.A, o.transa) + o.beta * op(o.B, o.transb),),
+        in_place={"A": lambda options: options["transa"] == N, "B": lambda options: options["transb"] == N})
+routine("dgmm", "C", operands={"A": matrix(m, n), "x": elements(order), "C": matrix(m, n)}, in_place={"A": lambda options: True},
         value=lambda o: (o.x[:, None] * o.A if o.side == LEFT else o.A * o.x[None, :],))
 routine("tpttr", "A", terms=None, operands={"AP": half_packed(n), "A": half(n)}, value=lambda o: (o.AP,))
 routine("trttp", "AP", terms=None, operands={"A": half(n), "AP": half_packed(n)}, value=lambda o: (o.A,))

@@ -1,5 +1,7 @@
 //! What becomes of a product before it is stored: cuBLASLt's epilogues.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use crate::Real;
 use crate::storage::{Compute, Storage};
 
@@ -61,10 +63,10 @@ pub struct Epilogue {
     pub auxiliary: Option<Place>,
     /// The saved values are multiplied with it.
     pub auxiliary_scale: Option<f32>,
-    /// Where the largest saved value goes, before that.
+    /// What is raised to the largest saved value's size, before that.
     pub auxiliary_largest: Option<*mut f32>,
     pub bias_gradient: Option<(BiasGradient, Place)>,
-    /// Where the largest result's size goes, before it is scaled.
+    /// What is raised to the largest result's size, before it is scaled; products of a batch share it.
     pub largest: Option<*mut f32>,
     /// The result is multiplied with it at the end.
     pub scale: Option<f32>,
@@ -147,6 +149,10 @@ impl Epilogue {
             // SAFETY: the caller's word.
             unsafe { S::write(auxiliary.storage, room, auxiliary.address(row, column)) };
         }
+        if let Some(at) = self.auxiliary_largest {
+            // SAFETY: the caller's word.
+            unsafe { raise(at, largest(values)) };
+        }
         values.iter_mut().for_each(|value| *value = S::from_real(gelu(value.real())));
     }
 
@@ -158,6 +164,20 @@ impl Epilogue {
         let gradients = room.iter().map(|saved| gelu_gradient(saved.real()));
         values.iter_mut().zip(gradients).for_each(|(value, gradient)| *value = value.times_real(gradient));
     }
+}
+
+pub(crate) fn largest<S: Compute>(values: &[S]) -> f32 {
+    let size = |value: &S| num_traits::ToPrimitive::to_f32(&value.modulus()).unwrap_or(f32::NAN);
+    values.iter().map(size).fold(0.0, f32::max)
+}
+
+/// Makes a number in memory at least `size`, whoever else does so.
+///
+/// # Safety
+/// A number that is not negative is there.
+pub(crate) unsafe fn raise(at: *mut f32, size: f32) {
+    // SAFETY: the caller's word. Bits of such numbers are in the numbers' order.
+    unsafe { AtomicU32::from_ptr(at.cast()) }.fetch_max(size.to_bits(), Ordering::Relaxed);
 }
 
 fn bit_address(bits: Place, row: i64, column: i64) -> *mut u8 {

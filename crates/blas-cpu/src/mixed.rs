@@ -3,7 +3,7 @@
 //! Panels are converted and given to [`gemm`](crate::gemm()). Bytes are exact: sums of 1024 products of two of them
 //! are integers that an f32 holds, and those are added up as integers.
 
-use crate::epilogue::{BiasGradient, Epilogue, Place};
+use crate::epilogue::{BiasGradient, Epilogue, Place, largest, raise};
 use crate::lanes::vectorized;
 use crate::matrix::Matrix;
 use crate::storage::{Compute, Storage};
@@ -16,8 +16,8 @@ const PANEL: i64 = 1024;
 #[derive(Clone, Copy, Debug)]
 pub enum Alpha<S> {
     One(S),
-    /// One for each row.
-    Rows(*const S),
+    /// One for each row, times a number for all.
+    Rows(*const S, S),
 }
 
 // SAFETY: an address that is only read.
@@ -30,7 +30,7 @@ impl<S: Scalar> Alpha<S> {
         match self {
             Alpha::One(alpha) => alpha,
             // SAFETY: the caller's word.
-            Alpha::Rows(factors) => unsafe { *factors.offset(row as isize) },
+            Alpha::Rows(factors, times) => unsafe { *factors.offset(row as isize) * times },
         }
     }
 
@@ -270,8 +270,7 @@ impl<S: Compute> Totals<S> {
 
     fn add(&mut self, rows: (i64, i64), results: &[S]) {
         if self.wants_largest {
-            let sizes = results.iter().map(|result| to_f32(result.modulus()));
-            self.largest = sizes.fold(self.largest, f32::max);
+            self.largest = self.largest.max(largest(results));
         }
         if self.of_result {
             for column in results.chunks_exact(rows.1 as usize) {
@@ -284,7 +283,7 @@ impl<S: Compute> Totals<S> {
     unsafe fn write(self, p: &Product<S>) {
         if let Some(at) = p.epilogue.largest {
             // SAFETY: the caller's word.
-            unsafe { *at = self.largest };
+            unsafe { raise(at, self.largest) };
         }
         // SAFETY: the caller's word.
         unsafe {
@@ -317,8 +316,4 @@ unsafe fn sums<S: Compute>(place: Place, transposed: bool, outer: i64, k: i64) -
         }
     }
     totals
-}
-
-fn to_f32<R: Real>(value: R) -> f32 {
-    num_traits::ToPrimitive::to_f32(&value).unwrap_or(f32::NAN)
 }

@@ -35,6 +35,10 @@ impl Storage {
             Self::C64 => 16,
         }
     }
+
+    pub fn is_complex(self) -> bool {
+        matches!(self, Self::C8 | Self::C16 | Self::CB16 | Self::C32 | Self::C64)
+    }
 }
 
 /// A number that sums are made in, and the elements that it can be read from and written to.

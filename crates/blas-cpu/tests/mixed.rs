@@ -293,7 +293,7 @@ fn forward_epilogues() {
         let d = Matrix::new::<f32>(Storage::F32, m, n, |_, _| f64::NAN);
         let saved = Matrix::new::<f32>(Storage::F16, m, n, |_, _| 0.0);
         let mut bits = vec![0_u8; 128 / 8 * n as usize];
-        let (mut largest, ld_bits) = (f32::NAN, 128);
+        let (mut largest, ld_bits) = (0.0f32, 128);
         let auxiliary = match activation {
             Activation::Relu => Some(Place::new(Storage::I8, bits.as_mut_ptr(), ld_bits)),
             Activation::Gelu => Some(saved.place),
@@ -420,7 +420,7 @@ fn a_factor_for_each_row() {
     let d = Matrix::new::<f32>(Storage::F32, m, n, |_, _| f64::NAN);
     let factors: Vec<f32> = (0..m).map(|row| (row % 5) as f32).collect();
     let mut p = plain::<f32>((m, n, k), &a, &b, &d);
-    p.alpha = Alpha::Rows(factors.as_ptr());
+    p.alpha = Alpha::Rows(factors.as_ptr(), 1.0);
     // SAFETY: everything is as large as said.
     unsafe { product(&p) };
     for column in 0..n {

@@ -43,13 +43,14 @@ fn on_cpu(installed: &Installed, program: &Path) -> Run {
 
 fn prove(installed: &Installed) -> anyhow::Result<Ended> {
     let root = setup::root();
-    let libraries = ["libcublas.so.13", "libcudart.so.13"].map(|name| installed.lib().join(name));
+    let libraries = ["libcublas.so.13", "libcudart.so.13", "libcublasLt.so.13"].map(|name| installed.lib().join(name));
     on_cpu(installed, &setup::venv()?)
         .arg(root.join("tools/blas-proof/proof.py"))
         .arg(root.join("tools/data/blas/blas.json"))
         .arg(&libraries[0])
         .arg(&libraries[1])
-        .limit(Duration::from_secs(600))
+        .arg(&libraries[2])
+        .limit(Duration::from_secs(1200))
         .run()
 }
 

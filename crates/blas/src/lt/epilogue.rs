@@ -123,6 +123,17 @@ impl Steps {
             || self.epilogue.bias_gradient.is_some()
     }
 
+    /// Before the products of a batch raise them.
+    ///
+    /// # Safety
+    /// The pointers of the descriptor are device memory.
+    pub unsafe fn forget_largest(&self) {
+        for at in [self.epilogue.largest, self.epilogue.auxiliary_largest].into_iter().flatten() {
+            // SAFETY: the caller's promise.
+            unsafe { at.write(0.0) };
+        }
+    }
+
     /// For one product of a batch, when it runs.
     ///
     /// # Safety

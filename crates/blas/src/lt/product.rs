@@ -133,8 +133,6 @@ fn seen(op: Op, matrix: &Matrix) -> Result<Op> {
         (op, false) => Ok(op),
         (Op::N, true) => Ok(Op::T),
         (Op::T, true) => Ok(Op::N),
-        // Of real numbers it is the transpose.
-        (Op::C, true) if !matches!(matrix.storage, Storage::C32 | Storage::C64) => Ok(Op::N),
         (Op::C, true) => Err(Error::NotSupported("conjugates of matrices in order of rows")),
     }
 }
@@ -183,7 +181,12 @@ unsafe impl Sync for Operands {}
 pub fn plan(operation: Descriptor<'_>, [a, b, c, d]: [Descriptor<'_>; 4]) -> Result<Plan> {
     let [a, b, c, d] = [Matrix::of(a)?, Matrix::of(b)?, Matrix::of(c)?, Matrix::of(d)?];
     let op = |number: u32| convert::op(cublasOperation_t(operation.number(number) as u32));
-    let (op_a, op_b) = (seen(op(3)?, &a)?, seen(op(4)?, &b)?);
+    // Of real numbers the conjugate transpose is the transpose.
+    let of = |number: u32, matrix: &Matrix| -> Result<Op> {
+        let op = op(number)?;
+        Ok(if op == Op::C && !matrix.storage.is_complex() { Op::T } else { op })
+    };
+    let (op_a, op_b) = (seen(of(3, &a)?, &a)?, seen(of(4, &b)?, &b)?);
     require(op(5)? == Op::N, "C has no operation")?;
     if operation.number(6) != 0 && operation.number(6) != 2 {
         return Err(Error::NotSupported("products of which a triangle is stored"));
@@ -350,6 +353,8 @@ impl Plan {
         let shared = Shared(self, at, factors);
         Ok(move || {
             let shared = &shared;
+            // SAFETY: cuBLASLt's contract: device memory.
+            unsafe { shared.0.steps.forget_largest() };
             let work = match shared.0.d.is_grouped() {
                 // Nobody knows before.
                 true => i64::MAX,
@@ -398,7 +403,10 @@ impl Plan {
         let of_product = real(scale(self.scales[0]) * scale(self.scales[1]));
         let alpha = match factors.rows {
             None => Alpha::One(factors.alpha.get::<S>() * of_product),
-            Some(rows) => Alpha::Rows(rows.cast::<S>().wrapping_offset((index * self.alpha_stride) as isize)),
+            Some(rows) => {
+                let rows = rows.cast::<S>().wrapping_offset((index * self.alpha_stride) as isize);
+                Alpha::Rows(rows, of_product)
+            }
         };
         let beta = factors.beta.map_or(S::zero(), |beta| beta.get::<S>() * real(scale(self.scales[2])));
         let (a, b) = self.operands(at);
