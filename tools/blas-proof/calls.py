@@ -100,10 +100,12 @@ def run(name, paths):
         )
         after = getattr(function, "after", None)
         if ended.returncode == 0:
+            with open(os.path.join(folder, CALLED)) as file:
+                called = json.load(file)
+            os.remove(os.path.join(folder, CALLED))
             try:
                 (after or _silent)(ended.stdout, ended.stderr, folder)
-                with open(os.path.join(folder, CALLED)) as file:
-                    return None, json.load(file)
+                return None, called
             except Wrong as wrong:
                 return str(wrong), []
         return f"exit {ended.returncode}: {ended.stdout}{ended.stderr}", []

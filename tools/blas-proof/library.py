@@ -40,7 +40,7 @@ def must(status, what):
 
 
 class Library:
-    def __init__(self, cublas, cudart, cublaslt, signatures):
+    def __init__(self, cublas, cublaslt, cudart, signatures):
         self._cuda, self._blas, self._lt = (ctypes.CDLL(path) for path in (cudart, cublas, cublaslt))
         self._signatures = signatures
         self._functions = {}

@@ -1,6 +1,6 @@
 """cuBLAS against NumPy, through the C ABI: every routine, type, option, layout, batch, pointer mode and integer width.
 
-usage: proof.py SIGNATURES LIBCUBLAS LIBCUDART LIBCUBLASLT [--only WORD] [--found FILE]
+usage: proof.py SIGNATURES LIBCUBLAS LIBCUBLASLT LIBCUDART [--only WORD] [--found FILE]
 """
 
 import argparse
@@ -61,14 +61,14 @@ def describe(types):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    for argument in ("signatures", "cublas", "cudart", "cublaslt"):
+    for argument in ("signatures", "cublas", "cublaslt", "cudart"):
         parser.add_argument(argument)
     parser.add_argument("--only", default="", help="names that contain this")
     parser.add_argument("--found", help="a file for the names that were called and gave what they have to, by the part that shows it, as JSON")
     arguments = parser.parse_args()
     with open(arguments.signatures) as file:
         signatures = json.load(file)
-    library = Library(arguments.cublas, arguments.cudart, arguments.cublaslt, signatures)
+    library = Library(arguments.cublas, arguments.cublaslt, arguments.cudart, signatures)
     families, unknown, without = defaultdict(Family), [], Counter()
     handles.prove(library, families, arguments.only)
     lapack.prove(library, families, arguments.only)

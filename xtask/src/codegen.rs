@@ -17,6 +17,7 @@ mod libraries;
 mod mapper;
 pub mod nvjitlink;
 mod shells;
+mod shown;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -91,7 +92,10 @@ pub fn generate() -> Result<Vec<(String, String)>> {
             "crates/libcublas/src/generated/exports.rs".to_owned(),
             blas::exports(&blas, &blas_bodies, &blas_routines, &on_hip)?,
         ),
-        ("docs/libraries.md".to_owned(), libraries::markdown(&blas, &blas_bodies, &blas_routines, &on_hip)?),
+        (
+            "docs/libraries.md".to_owned(),
+            libraries::markdown(&blas, &blas_bodies, &blas_routines, &on_hip, &shown::Shown::read()?)?,
+        ),
         ("crates/blas/src/generated/hip_calls.rs".to_owned(), on_hip.calls),
         ("crates/libcudaway-hooks/src/generated/names.rs".to_owned(), hooks::names(&nvml)?),
         ("cmake/exports/libcuda.version".to_owned(), shells::driver_version_script()),

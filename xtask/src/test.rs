@@ -53,6 +53,9 @@ pub struct Args {
     /// How long the 64 threads of the part `threads` go on.
     #[arg(long, default_value_t = 4)]
     seconds: u32,
+    /// Write down which names the part `blas` has called (tools/data/blas/shown.json).
+    #[arg(long)]
+    bless: bool,
     /// Test target/cudaway/lib as it is.
     #[arg(long)]
     no_build: bool,
@@ -129,7 +132,7 @@ pub fn run(args: &Args) -> Result<()> {
             "sanitizer" => sanitizer::run(&installed, &mut report),
             "threads" => threads::run(&installed, args.seconds, &mut report),
             "tools" => tools::run(&installed, &mut report),
-            "blas" => blas::run(&installed, &mut report),
+            "blas" => blas::run(&installed, args.bless, &mut report),
             "providers" => providers::run(&installed, &mut report),
             "reach" => reach::run(&installed, args.all || !args.only.is_empty(), &mut report),
             "harmless" => harmless::run(&installed, &mut report),

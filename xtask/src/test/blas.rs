@@ -2,56 +2,85 @@
 //! batch, pointer mode and width of integers, within the error bounds of the BLAS literature. By the manual: the calls that
 //! keep, tell or log something.
 
-use std::path::Path;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use testkit::{Ended, Installed, Run};
+use anyhow::ensure;
+use testkit::{Ended, Installed};
 
 use super::report::{Outcome, Report};
 use crate::setup;
 
 const WHEELS: &[&str] = &["numpy==2.4.6", "ml_dtypes==0.5.4"];
 
-pub fn run(installed: &Installed, report: &mut Report) {
-    calls(installed, report);
-    let title = "cuBLAS beside NumPy";
-    if let Err(error) = setup::wheels(WHEELS) {
-        return report.note(title, Outcome::Skipped(format!("NumPy cannot be had: {error:#}")));
+/// Which names the programs called, by the case that shows them; docs/libraries.md is made of it.
+const SHOWN: &str = "tools/data/blas/shown.json";
+const LIBRARIES: [&str; 3] = ["libcublas.so.13", "libcublasLt.so.13", "libcudart.so.13"];
+
+/// Program → case → names.
+type Shown = BTreeMap<String, BTreeMap<String, Vec<String>>>;
+
+pub fn run(installed: &Installed, bless: bool, report: &mut Report) {
+    let mut shown = Shown::new();
+    let programs = [
+        ("calls.py", "calls of cuBLAS", &[][..]),
+        ("proof.py", "cuBLAS beside NumPy", &["tools/data/blas/blas.json"][..]),
+    ];
+    for (program, title, arguments) in programs {
+        if let Err(error) = setup::wheels(WHEELS) {
+            return report.note(title, Outcome::Skipped(format!("NumPy cannot be had: {error:#}")));
+        }
+        match on_cpu(installed, program, arguments) {
+            Ok((ended, found)) => {
+                tell(title, &ended, report);
+                if !ended.passed() {
+                    return;
+                }
+                shown.insert(program.to_owned(), found);
+            }
+            Err(error) => return report.note(title, Outcome::Failed(format!("{error:#}"))),
+        }
     }
-    match prove(installed) {
-        Ok(ended) => tell(title, &ended, report),
-        Err(error) => report.note(title, Outcome::Failed(format!("{error:#}"))),
-    }
+    report.note(&format!("{SHOWN} has the names that were called"), remember(&shown, bless));
 }
 
-fn calls(installed: &Installed, report: &mut Report) {
-    let title = "calls of cuBLAS";
-    let libraries = ["libcublas.so.13", "libcublasLt.so.13", "libcudart.so.13"];
-    let ended = setup::venv().and_then(|python| {
-        let program = on_cpu(installed, &python).arg(setup::root().join("tools/blas-proof/calls.py"));
-        libraries.iter().fold(program, |program, name| program.arg(installed.lib().join(name))).run()
-    });
-    match ended {
-        Ok(ended) => tell(title, &ended, report),
-        Err(error) => report.note(title, Outcome::Failed(format!("{error:#}"))),
+/// The committed list is what was shown just now; with `bless` it becomes so.
+fn remember(shown: &Shown, bless: bool) -> anyhow::Result<()> {
+    let path = setup::root().join(SHOWN);
+    let text = serde_json::to_string_pretty(shown)? + "\n";
+    if bless {
+        std::fs::write(&path, &text)?;
     }
+    let is_same = std::fs::read_to_string(&path)? == text;
+    ensure!(is_same, "cargo xtask test --only blas --bless, then cargo xtask codegen");
+    Ok(())
 }
 
-fn on_cpu(installed: &Installed, program: &Path) -> Run {
-    installed.preloaded(program).env("CUDAWAY_DEVICE", "cpu").env("CUDAWAY_BLAS", "cpu")
-}
-
-fn prove(installed: &Installed) -> anyhow::Result<Ended> {
+/// How a program of tools/blas-proof ended, and the names that its cases called.
+fn on_cpu(
+    installed: &Installed,
+    program: &str,
+    arguments: &[&str],
+) -> anyhow::Result<(Ended, BTreeMap<String, Vec<String>>)> {
     let root = setup::root();
-    let libraries = ["libcublas.so.13", "libcudart.so.13", "libcublasLt.so.13"].map(|name| installed.lib().join(name));
-    on_cpu(installed, &setup::venv()?)
-        .arg(root.join("tools/blas-proof/proof.py"))
-        .arg(root.join("tools/data/blas/blas.json"))
-        .arg(&libraries[0])
-        .arg(&libraries[1])
-        .arg(&libraries[2])
-        .limit(Duration::from_secs(1200))
-        .run()
+    let folder = root.join("target/blas-proof");
+    std::fs::create_dir_all(&folder)?;
+    let found = folder.join(program).with_extension("json");
+    let mut run = installed
+        .preloaded(setup::venv()?)
+        .env("CUDAWAY_DEVICE", "cpu")
+        .env("CUDAWAY_BLAS", "cpu")
+        .arg(root.join("tools/blas-proof").join(program))
+        .limit(Duration::from_secs(1200));
+    run = arguments.iter().fold(run, |run, argument| run.arg(root.join(argument)));
+    run = LIBRARIES.iter().fold(run, |run, name| run.arg(installed.lib().join(name)));
+    let ended = run.arg("--found").arg(&found).run()?;
+    let found = if ended.passed() {
+        serde_json::from_str(&std::fs::read_to_string(&found)?)?
+    } else {
+        BTreeMap::new()
+    };
+    Ok((ended, found))
 }
 
 /// A line for each family; what is indented under it is its detail.
