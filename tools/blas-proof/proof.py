@@ -85,7 +85,8 @@ def main():
             continue
         name = parse(c)
         if name is None:
-            unknown.append(c)
+            # Some are shown together, whatever is asked for.
+            unknown += [] if arguments.only else [c]
             continue
         family = families[name.family]
         family.names.add(c)
