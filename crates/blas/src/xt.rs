@@ -5,15 +5,14 @@
 use core::ffi::{c_int, c_void};
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuda_abi::{CUDA_MEMCPY2D, CUcontext, CUmemorytype, CUpointer_attribute, CUresult};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use crate::driver::{check, driver};
 use crate::handle::{self, Engine, Handle};
+use crate::registry::Registry;
 use crate::{
     Error, Result, cublasFillMode_t, cublasHandle_t, cublasOperation_t, cublasSideMode_t, cublasStatus_t,
     cublasXtHandle_t, cublasXtPinnedMemMode_t, require, stream,
@@ -50,27 +49,22 @@ impl Device {
     }
 }
 
-static HANDLES: RwLock<BTreeMap<usize, Arc<Mutex<State>>>> = RwLock::new(BTreeMap::new());
+static HANDLES: Registry<Mutex<State>> = Registry::new();
 
 /// Tiles of the default have this size, which is ours.
 const BLOCK_DIM: c_int = 2048;
 
 pub fn create() -> cublasXtHandle_t {
-    static NEXT: AtomicUsize = AtomicUsize::new(0xcb27_0000);
-    let number = NEXT.fetch_add(16, Ordering::Relaxed);
-    let state = State { block_dim: BLOCK_DIM, ..State::default() };
-    HANDLES.write().insert(number, Arc::new(Mutex::new(state)));
-    std::ptr::without_provenance_mut(number)
+    HANDLES.add(Mutex::new(State { block_dim: BLOCK_DIM, ..State::default() }))
 }
 
 pub fn destroy(handle: cublasXtHandle_t) -> Result {
-    let state = HANDLES.write().remove(&handle.addr()).ok_or(Error::NotInitialized)?;
-    let device = state.lock().device;
+    let device = HANDLES.remove(handle)?.lock().device;
     device.map_or(Ok(()), |device| handle::remove(device.handle()).map(drop))
 }
 
 pub fn get(handle: cublasXtHandle_t) -> Result<Arc<Mutex<State>>> {
-    HANDLES.read().get(&handle.addr()).cloned().ok_or(Error::NotInitialized)
+    HANDLES.get(handle)
 }
 
 pub fn n_devices() -> Result<c_int> {
