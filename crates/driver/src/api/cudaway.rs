@@ -171,7 +171,7 @@ pub fn hip_stream(stream: CUstream, enqueues: bool, answer: Out<'_, CudawayHipSt
     answer.write(CudawayHipStream {
         stream: stream.hip.0.cast(),
         device: device.hip_ordinal,
-        is_cpu: c_int::from(device.target == Target::Cpu),
+        is_cpu: c_int::from(device.is_ours()),
     });
     Ok(())
 }

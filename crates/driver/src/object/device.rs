@@ -54,6 +54,12 @@ pub struct Device {
 }
 
 impl Device {
+    /// Whether libraries of ROCm have nothing to do here: the device is our own provider's. One that shows the CPU with a
+    /// release's face (crates/hip-recorder) has them.
+    pub fn is_ours(&self) -> bool {
+        self.provider.path.as_os_str().as_encoded_bytes().ends_with(b"libcudaway_cpu.so")
+    }
+
     pub fn open(provider: &'static Provider, hip_ordinal: c_int, ordinal: CUdevice) -> Result<Device> {
         let hip = &provider.hip;
         let identity = Layout::identity(hip, hip_ordinal)?;
