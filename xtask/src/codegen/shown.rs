@@ -9,7 +9,7 @@ use quote::ToTokens as _;
 use super::facts;
 use super::hip_blas::Way;
 
-const HIP_TESTS: &str = "crates/blas/src/hip/tests.rs";
+const HIP_TESTS: [&str; 2] = ["crates/blas/src/hip/tests.rs", "crates/blas/src/hip/tests/by_hand.rs"];
 /// The test that calls whatever is generated (`calls::for_c`).
 const GENERATED: &str = "every_generated_routine_hands_over_what_it_was_given";
 
@@ -32,8 +32,11 @@ impl Shown {
                 }
             }
         }
-        let on_hip = tests(&facts::read(HIP_TESTS)?).context(HIP_TESTS)?;
-        ensure!(on_hip.values().any(|test| test == GENERATED), "{HIP_TESTS} has no test {GENERATED}");
+        let mut on_hip = BTreeMap::new();
+        for path in HIP_TESTS.iter().rev() {
+            on_hip.extend(tests(&facts::read(path)?).context(*path)?);
+        }
+        ensure!(on_hip.contains_key(GENERATED), "{} has no test {GENERATED}", HIP_TESTS[0]);
         Ok(Shown { on_cpu, on_hip })
     }
 

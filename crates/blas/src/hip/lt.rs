@@ -488,6 +488,23 @@ impl LtHandle {
         at: &Operands,
         stream: CUstream,
     ) -> Result {
+        let stream = hip_stream(stream, true)?.stream;
+        // SAFETY: the caller's promise.
+        unsafe { self.transform_on(scale, attributes, [a, b, c], at, stream) }
+    }
+
+    /// As [`Self::transform`], on a stream of HIP's.
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn transform_on(
+        &self,
+        scale: cudaDataType,
+        attributes: Attributes<'_>,
+        [a, b, c]: [Layout<'_>; 3],
+        at: &Operands,
+        stream: *mut c_void,
+    ) -> Result {
         let library = self.library;
         // SAFETY: the place is writable.
         let create = |made| unsafe { (library.hipblasLtMatrixTransformDescCreate)(made, scale) };
@@ -497,7 +514,6 @@ impl LtHandle {
             of_transform,
         )?;
         let (a, b, c) = (self.layout(&a)?, self.layout(&b)?, self.layout(&c)?);
-        let stream = hip_stream(stream, true)?.stream;
         // SAFETY: the caller's promise; the descriptors are alive.
         check(unsafe {
             (library.hipblasLtMatrixTransform)(

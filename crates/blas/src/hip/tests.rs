@@ -1,7 +1,10 @@
 //! What reaches hipBLAS, looked at from its side: a library in C that has the functions of a release of ROCm (tools/data/hip)
 //! and writes down each call. cuBLAS's routines are called from C too, with arguments that are all different.
 
-use core::ffi::{CStr, c_char, c_void};
+#[path = "tests/by_hand.rs"]
+mod of_by_hand;
+
+use core::ffi::{CStr, c_char, c_int, c_void};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
@@ -633,6 +636,8 @@ fn recorded_by(object: &Object) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+/// cublasLtMatmul, cublasLtMatmulAlgoGetHeuristic and cublasLtMatmulAlgoCheck; with a stream
+/// (cublasLtMatmulAlgoGetHeuristicForStream, cublasLtMatmulAlgoCheckForStream) they are the same.
 #[test]
 fn a_product_of_cublaslt_is_told_in_the_numbers_of_hipblaslt() {
     let dir = tempfile::tempdir().unwrap();
