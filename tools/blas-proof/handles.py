@@ -174,8 +174,21 @@ def _descriptors(library, family):
         for at in (made, ctypes.addressof(room)):
             _attributes(call, kind, at, given, attributes)
         call(f"{kind}Destroy", made)
+    _groups(call)
     before = call.get("cublasLtHeuristicsCacheGetCapacity", ctypes.c_size_t)
     call("cublasLtHeuristicsCacheSetCapacity", before)
+
+
+def _groups(call):
+    """A layout of groups in the program's memory: its sizes are arrays, which nobody reads yet."""
+    room, name = (ctypes.c_uint64 * (ROOM // 8))(), "cublasLtGroupedMatrixLayoutInit_internal"
+    call(name, ctypes.addressof(room), ROOM, 0, 3, 256, 512, 1024)
+    call(name, ctypes.addressof((ctypes.c_uint64 * 8)()), 8, 0, 3, 256, 512, 1024, status=INVALID_VALUE)
+    # Its type, how many groups, CUBLASLT_BATCH_MODE_GROUPED.
+    for number, wanted in ((0, 0), (5, 3), (8, 2)):
+        value = ctypes.c_int32(-1)
+        call("cublasLtMatrixLayoutGetAttribute", ctypes.addressof(room), number, ctypes.addressof(value), 4, None)
+        call.family.expect(name, f"attribute {number}", value.value, wanted)
 
 
 def _attributes(call, kind, at, given, attributes):

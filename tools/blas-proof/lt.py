@@ -11,6 +11,7 @@ import numpy as np
 
 from call import Wrong, stored
 from elements import BF16, C32, C64, DATA_TYPE, E4M3, E5M2, F16, F32, F64, I8, I32
+from in_order import Stream
 from library import INVALID_VALUE, NOT_SUPPORTED, OK, Arena
 from memory import Operand, general
 from routines import op
@@ -221,8 +222,8 @@ class Product:
             pointer(numbers[key], factor.address)
         return made
 
-    def call(self, handle, algorithm=None):
-        """The status, after the stream."""
+    def call(self, handle, algorithm=None, stream=None):
+        """The status, after the work; a held stream is let go when the descriptors are no more."""
         library = self.library
         made, layouts = self.describe(), [matrix.layout(library) for matrix in (self.A, self.B, self.C, self.D)]
         host = [np.array([value]).astype(self.scale.dtype) for value in (self.alpha, self.beta)]
@@ -235,10 +236,15 @@ class Product:
         if status == OK:
             status = library.function("cublasLtMatmul")(
                 handle, made.at, alpha, self.A.address, layouts[0].at, self.B.address, layouts[1].at, beta, self.C.address, layouts[2].at,
-                self.D.address, layouts[3].at, found and ctypes.byref(found), None, 0, None)
-        library.cuda("cudaDeviceSynchronize")
+                self.D.address, layouts[3].at, found and ctypes.byref(found), None, 0, stream and stream.handle)
         for descriptor in (made, *layouts):
             descriptor.destroy()
+        early = self.arena.get(self.D.base, self.D.operand.memory)
+        if stream:
+            stream.let_go()
+        library.cuda("cudaDeviceSynchronize")
+        if stream and early.tobytes() != self.D.operand.memory.tobytes():
+            raise Wrong("something was written before the stream was let go")
         return status
 
     def factor(self, key):
@@ -435,6 +441,7 @@ def _products(library, handle, families):
             product.verify()
         except Wrong as wrong:
             family.wrong.append(f"{name} {product.description if product else more}: {wrong}")
+    _in_order(library, handle, families["Lt: products on a stream"])
     family = families["Lt: algorithms by number"]
     family.names |= {"cublasLtMatmulAlgoGetIds", "cublasLtMatmulAlgoInit", "cublasLtMatmulAlgoCheck"}
     try:
@@ -443,6 +450,35 @@ def _products(library, handle, families):
         product.verify()
     except Wrong as wrong:
         family.wrong.append(f"cublasLtMatmulAlgoCheck: {wrong}")
+
+
+def _in_order(library, handle, family):
+    """Behind a stream's work: a bias and a factor get their numbers only after the call."""
+    name, stream = "cublasLtMatmul", Stream(library)
+    of_floats = [types for types in TYPES if types[1] is F32 and types[5] is not I8]
+    for types, mode, epilogue in itertools.product(of_floats, (HOST, DEVICE), (0, GELU | AUX | BIAS)):
+        family.names.add(name)
+        family.calls += 1
+        product = Product(library, types, mode=mode, epilogue=epilogue, batch=BATCH)
+        late = [matrix.operand.memory for matrix in (product.A, product.B, product.C)] + ([product.bias.memory] if epilogue else [])
+        places = [matrix.base for matrix in (product.A, product.B, product.C)] + ([product.bias.address] if epilogue else [])
+        aside = [product.arena.put(memory) for memory in late]
+        for place, memory in zip(places, late):
+            nothing = np.zeros_like(memory)
+            library.copy(place, nothing.ctypes.data, memory.nbytes, 1)
+        stream.hold()
+        try:
+            for place, source, memory in zip(places, aside, late):
+                stream.copy(place, source, memory.nbytes)
+            status = product.call(handle, by_heuristics, stream)
+            if status != OK:
+                raise Wrong(f"status {status}")
+            product.verify()
+        except Wrong as wrong:
+            family.wrong.append(f"{name} on a stream {product.description}: {wrong}")
+        finally:
+            stream.let_go()
+    stream.destroy()
 
 
 def _refusals(library, handle, family):
