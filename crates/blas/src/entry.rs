@@ -10,7 +10,7 @@ use crate::{Error, Result, cublasHandle_t, cublasStatus_t};
 
 /// Runs one call's body and gives its answer in C's terms.
 pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> cublasStatus_t {
-    config::start_logging!("cudaway::blas");
+    start();
     let span = tracing::trace_span!(target: "cudaway::blas", "blas", call = name);
     let _inside = span.enter();
     match catch_unwind(AssertUnwindSafe(body)) {
@@ -31,7 +31,7 @@ pub fn on_handle(
 
 /// As [`entry`], for a body that gives the C value itself.
 pub fn entry_value<T>(name: &'static str, otherwise: T, body: impl FnOnce() -> T) -> T {
-    config::start_logging!("cudaway::blas");
+    start();
     let span = tracing::trace_span!(target: "cudaway::blas", "blas", call = name);
     let _inside = span.enter();
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
@@ -54,4 +54,9 @@ fn failed(name: &'static str, error: Error) -> cublasStatus_t {
 #[cold]
 pub fn missing(name: &'static str) -> cublasStatus_t {
     entry(name, || Err(Error::NotSupported("it has no body yet")))
+}
+
+/// Not part of the generic bodies above, which there are many of.
+fn start() {
+    config::start_logging!("cudaway::blas");
 }

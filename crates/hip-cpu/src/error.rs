@@ -20,9 +20,7 @@ pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
     if thread::is_forked() {
         return hipErrorNotInitialized;
     }
-    // The unit tests keep the harness's hook.
-    #[cfg(not(test))]
-    config::start_logging!("cudaway::cpu");
+    start();
     let answer = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => return hipSuccess,
         Ok(Err(error)) => error,
@@ -37,6 +35,13 @@ pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> hipError_t {
         tracing::debug!(target: "cudaway::cpu", "{name}: {answer}");
     }
     answer
+}
+
+/// Not part of [`entry`], of which there are many.
+fn start() {
+    // The unit tests keep the harness's hook.
+    #[cfg(not(test))]
+    config::start_logging!("cudaway::cpu");
 }
 
 /// The last failure of this thread; `clear` resets it.

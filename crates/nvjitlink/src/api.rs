@@ -21,8 +21,12 @@ static LINKS: LazyLock<Mutex<HashMap<usize, Arc<Mutex<Link>>>>> = LazyLock::new(
 /// they make PTX and let the driver link it.
 const VERSION: (c_uint, c_uint) = (12, 2);
 
-fn entry(release: Release, body: impl FnOnce() -> Result) -> i32 {
+fn start() {
     config::start_logging!("cudaway::nvjitlink");
+}
+
+fn entry(release: Release, body: impl FnOnce() -> Result) -> i32 {
+    start();
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => 0,
         Ok(Err(error)) => error.code(release),

@@ -20,7 +20,7 @@ const BEFORE_INIT: [&str; 6] = [
 
 /// Runs one call's body and gives its answer in C's terms.
 pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> nvmlReturn_t {
-    config::start_logging!("cudaway::nvml");
+    start();
     let span = tracing::trace_span!(target: "cudaway::nvml", "nvml", call = name);
     let _inside = span.enter();
     if !BEFORE_INIT.contains(&name) && !session::is_open() {
@@ -38,7 +38,7 @@ pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> nvmlReturn_t 
 
 /// As [`entry`], for a body that gives the C value itself.
 pub fn entry_value<T>(name: &'static str, otherwise: T, body: impl FnOnce() -> T) -> T {
-    config::start_logging!("cudaway::nvml");
+    start();
     let span = tracing::trace_span!(target: "cudaway::nvml", "nvml", call = name);
     let _inside = span.enter();
     catch_unwind(AssertUnwindSafe(body)).unwrap_or(otherwise)
@@ -63,4 +63,9 @@ pub fn missing(name: &'static str) -> nvmlReturn_t {
     entry(name, || {
         Err(Error::NotSupported("there is no such thing on CUDAway's devices, or it has no body yet"))
     })
+}
+
+/// Not part of the generic bodies above, which there are many of.
+fn start() {
+    config::start_logging!("cudaway::nvml");
 }

@@ -15,7 +15,7 @@ thread_local! {
 
 /// Runs one call's body and gives its answer in C's terms.
 pub fn entry(name: &'static str, body: impl FnOnce() -> Result) -> cudaError_t {
-    config::start_logging!("cudaway::runtime");
+    start();
     let span = tracing::trace_span!(target: "cudaway::runtime", "cuda", call = name);
     let _inside = span.enter();
     let code = match catch_unwind(AssertUnwindSafe(body)) {
@@ -40,7 +40,7 @@ pub fn entry_per_thread(name: &'static str, body: impl FnOnce() -> Result) -> cu
 
 /// A call that answers with something else than a status; `nothing` is the answer when its body breaks.
 pub fn entry_value<T>(name: &'static str, nothing: T, body: impl FnOnce() -> T) -> T {
-    config::start_logging!("cudaway::runtime");
+    start();
     let span = tracing::trace_span!(target: "cudaway::runtime", "cuda", call = name);
     let _inside = span.enter();
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
@@ -53,7 +53,7 @@ pub fn entry_value<T>(name: &'static str, nothing: T, body: impl FnOnce() -> T) 
 #[cold]
 pub fn missing(name: &'static str) -> cudaError_t {
     const WHY: &str = "it has no body yet";
-    config::start_logging!("cudaway::runtime");
+    start();
     if is_news(name, WHY) {
         tracing::warn!(target: "cudaway::runtime", "{name} is not supported: {WHY}");
     }
@@ -78,4 +78,9 @@ fn failed(name: &'static str, error: Error) -> cudaError_t {
 /// Whether the call in progress was made by a per-thread spelling.
 pub fn is_per_thread() -> bool {
     PER_THREAD.get()
+}
+
+/// Not part of the generic bodies above, which there are many of.
+fn start() {
+    config::start_logging!("cudaway::runtime");
 }
