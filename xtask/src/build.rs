@@ -46,6 +46,13 @@ pub struct Object {
     pub links: &'static [&'static str],
 }
 
+impl Object {
+    /// Whether it is only names of one major's, on their node, that jump into a library of ours: written without Rust's std.
+    fn is_shell(&self) -> bool {
+        self.version_script.is_some() && self.package != "libcuda"
+    }
+}
+
 pub const OBJECTS: [Object; 19] = [
     Object {
         package: "libcuda",
@@ -243,6 +250,10 @@ fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
         // What the driver means by its own names is its own functions, whoever else has one: cuGetProcAddress tells of the
         // driver's. It also spares every process 729 lookups.
         arguments.push("link-arg=-Wl,-Bsymbolic".to_owned());
+    }
+    if object.is_shell() {
+        // What std would bring: the C library, in two before glibc 2.34, and a way to unwind, which nothing here does.
+        arguments.extend(["link-arg=-ldl", "link-arg=-lc", "panic=abort"].map(str::to_owned));
     }
     if let Some(script) = object.version_script {
         // Below the checkout, where rustc runs: arguments are part of the names in the object.

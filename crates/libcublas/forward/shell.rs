@@ -4,6 +4,8 @@ use core::ffi::{c_char, c_int};
 
 use trampoline::{Layers, Library};
 
+trampoline::end_at_panic!();
+
 static LIBRARY: Library = Library {
     slots: &generated::SLOTS,
     names: &generated::NAMES,

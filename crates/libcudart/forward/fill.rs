@@ -8,6 +8,8 @@ use core::sync::atomic::Ordering;
 
 use generated::{Answer, COUNT, NAMES, SLOTS};
 
+trampoline::end_at_panic!();
+
 /// `libcudaway_cudart.so`'s one export: a major's functions, in the order of the major's names.
 type RuntimeTable = unsafe extern "C" fn(major: u32, n: *mut usize) -> *const *const c_void;
 

@@ -2,6 +2,8 @@
 
 use trampoline::{Layers, Library};
 
+trampoline::end_at_panic!();
+
 static LIBRARY: Library = Library {
     slots: &generated::SLOTS,
     names: &generated::NAMES,

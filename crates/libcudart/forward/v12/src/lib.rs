@@ -1,6 +1,8 @@
 //! `libcudart.so.12`: the names of CUDA 12's runtime on their version node, each a jump into `libcudaway_cudart.so`.
 //! The rule: no state of its own, nothing runs until the first call.
 
+#![cfg_attr(not(test), no_std)]
+
 #[rustfmt::skip]
 #[path = "generated/names.rs"]
 mod generated;
