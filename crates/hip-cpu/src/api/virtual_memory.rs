@@ -189,6 +189,10 @@ pub fn hipMemSetAccess(ptr: *mut c_void, size: usize, desc: *const hipMemAccessD
         }
         device::check(entry.location.id)?;
         let access = u32::try_from(entry.flags).map_err(|_| hipErrorInvalidValue)?;
+        if access != mapped::ACCESS_READ_WRITE {
+            // Work that uses it comes first: a fill or a copy that runs still would end the process.
+            stream::quiesce();
+        }
         mapped::set_access(ptr as usize, size, access)?;
     }
     Ok(())
