@@ -11,6 +11,7 @@ pub mod note;
 pub mod recipe;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -220,11 +221,9 @@ fn link_program(program: &Program, recipe: &Recipe) -> Result<PathBuf> {
     eprintln!("build: {}", program.name);
     let mut command = recipe.cargo_rustc();
     command.args(["--package", program.package, "--bin", program.name]);
-    command.args(["--message-format", "json-render-diagnostics", "--", "-C", "strip=debuginfo"]);
-    command.args(["-C", "link-arg=-Wl,-z,relro,-z,now"]);
-    for argument in recipe.link_arguments(program.name)? {
-        command.arg("-C").arg(argument);
-    }
+    let mut arguments = vec!["link-arg=-Wl,-z,relro,-z,now".to_owned()];
+    arguments.extend(recipe.link_arguments(program.name)?);
+    link_with(&mut command, &arguments);
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.with_context(|| format!("could not start {command:?}"))?;
     ensure!(output.status.success(), "{} did not build: {command:?}", program.name);
@@ -252,8 +251,10 @@ fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
         arguments.push("link-arg=-Wl,-Bsymbolic".to_owned());
     }
     if object.is_shell() {
-        // What std would bring: the C library, in two before glibc 2.34, and a way to unwind, which nothing here does.
-        arguments.extend(["link-arg=-ldl", "link-arg=-lc", "panic=abort"].map(str::to_owned));
+        // What std would bring: the C library, in two before glibc 2.34, and a way to unwind, which nothing here does. What
+        // start files bring, four names to look up for others' constructors, nothing here uses.
+        let arguments_of_shells = ["link-arg=-nostartfiles", "link-arg=-ldl", "link-arg=-lc", "panic=abort"];
+        arguments.extend(arguments_of_shells.map(str::to_owned));
     }
     if let Some(script) = object.version_script {
         // Below the checkout, where rustc runs: arguments are part of the names in the object.
@@ -261,6 +262,17 @@ fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
     }
     arguments.extend(recipe.link_arguments(object.name)?);
     rustc(object.package, Kind::Cdylib, recipe, &arguments)
+}
+
+/// rustc's last arguments: of what everything of ours is made, and what this one asks for.
+fn link_with(command: &mut Command, arguments: &[String]) {
+    /// GCC's unwinder, in place of libgcc_s.so.1: not every system has that, and it takes a tenth of a millisecond to start.
+    const UNWINDER: &str = "static:-bundle=gcc_eh";
+    command.args(["--message-format", "json-render-diagnostics", "--"]);
+    command.args(["-C", "strip=debuginfo", "-l", UNWINDER]);
+    for argument in arguments {
+        command.arg("-C").arg(argument);
+    }
 }
 
 /// A package of the tests' as a static library, for who links it with a version script of his own.
@@ -282,10 +294,7 @@ fn rustc(package: &str, kind: Kind, recipe: &Recipe, link_arguments: &[String]) 
     };
     let mut command = recipe.cargo_rustc();
     command.args(["--lib", "--crate-type", name, "--package", package]);
-    command.args(["--message-format", "json-render-diagnostics", "--", "-C", "strip=debuginfo"]);
-    for argument in link_arguments {
-        command.arg("-C").arg(argument);
-    }
+    link_with(&mut command, link_arguments);
     let output = command
         .stderr(std::process::Stdio::inherit())
         .output()

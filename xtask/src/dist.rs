@@ -65,7 +65,8 @@ pub fn make() -> Result<Vec<PathBuf>> {
     pack(&out, epoch_s)
 }
 
-fn oldest_glibc(name: &str) -> Sysroot {
+/// What the object or program of this name is linked against.
+pub fn oldest_glibc(name: &str) -> Sysroot {
     if name == "libcudaway_cpu.so" { OLDEST_FOR_CPU_DEVICE } else { OLDEST }
 }
 

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: sets up, builds, and runs every check there is; ends with a plain total.
 //! A part that cannot be had here is reported as skipped with its reason; nothing is left out silently.
 
+mod aarch64;
 mod amd;
 mod amd_rows;
 mod blas;
@@ -41,7 +42,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, rocm, corpus, instances, cache, faults, sanitizer, threads, tools, blas, providers, reach, harmless, amd, amd-emu, debian, dist, clients.
+    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, rocm, corpus, instances, cache, faults, sanitizer, threads, tools, blas, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -88,6 +89,7 @@ const PARTS: &[&str] = &[
     "harmless",
     "amd",
     "amd-emu",
+    "aarch64",
     "debian",
     "dist",
     "clients",
@@ -138,6 +140,7 @@ pub fn run(args: &Args) -> Result<()> {
             "harmless" => harmless::run(&installed, &mut report),
             "amd" => amd::run(&installed, &mut report),
             "amd-emu" => unit::amd_emulator(&mut report),
+            "aarch64" => aarch64::run(!args.only.is_empty(), &mut report),
             "debian" if args.only.is_empty() => report.note(
                 "ROCm 5.7 and 6.4 of newer Debians",
                 Outcome::Skipped("asked for with --only debian (root, 2 GB)".to_owned()),

@@ -22,7 +22,7 @@ pub fn join(address: *const c_void, file: &CStr, path: &mut [c_char; PATH_BYTES]
     let tail = core::iter::once(&b'/').chain(file.to_bytes_with_nul());
     let room = path.get_mut(directory_bytes..directory_bytes + 1 + file.to_bytes_with_nul().len())?;
     for (to, &from) in room.iter_mut().zip(tail) {
-        *to = from.cast_signed();
+        *to = c_char::from_ne_bytes([from]);
     }
     Some(())
 }
@@ -82,7 +82,7 @@ fn program_directory(path: &mut [c_char; PATH_BYTES]) -> Option<usize> {
     // SAFETY: a literal name, and room of the length said.
     let len_bytes = unsafe { libc::readlink(c"/proc/self/exe".as_ptr(), path.as_mut_ptr(), path.len()) };
     let target = path.get(..usize::try_from(len_bytes).ok()?)?;
-    target.iter().rposition(|&byte| byte == b'/'.cast_signed())
+    target.iter().rposition(|&byte| byte == c_char::from_ne_bytes([b'/']))
 }
 
 /// The path by which the object that holds `address` was loaded.
@@ -124,7 +124,8 @@ mod tests {
         // SAFETY: `join` ends it with a zero.
         let path = unsafe { CStr::from_ptr(path.as_ptr()) }.to_str().unwrap();
         assert!(path.starts_with('/') && path.ends_with("/libc.so.6"), "{path}");
-        assert!(std::path::Path::new(path).exists());
+        // QEMU shows a program of another processor its own libraries where it opens them, and nowhere else.
+        assert!(std::fs::File::open(path).is_ok());
     }
 
     #[test]

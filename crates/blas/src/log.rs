@@ -8,11 +8,10 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
-use trace::Arguments;
+use trace::{Arguments, Switch};
 
 use crate::{CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, FILE, cublasLogCallback, cublasLtLoggerCallback_t};
 
@@ -159,24 +158,12 @@ impl Lt {
     }
 }
 
-const UNKNOWN: u8 = 0;
-const OFF: u8 = 1;
-const ON: u8 = 2;
-static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
+static SWITCH: Switch = Switch::new();
 
 /// Whether any call has to be told of.
 #[inline]
 pub fn is_on() -> bool {
-    match STATE.load(Ordering::Relaxed) {
-        OFF => false,
-        state => state == ON || begin(),
-    }
-}
-
-#[cold]
-fn begin() -> bool {
-    change(|_, _| ());
-    STATE.load(Ordering::Relaxed) == ON
+    SWITCH.is_on(|| LOGGERS.lock().is_on())
 }
 
 /// Changes what is told to whom.
@@ -184,7 +171,7 @@ pub fn change<R>(change: impl FnOnce(&mut Blas, &mut Lt) -> R) -> R {
     let mut loggers = LOGGERS.lock();
     let Loggers { blas, lt } = &mut *loggers;
     let answer = change(blas, lt);
-    STATE.store(if loggers.is_on() { ON } else { OFF }, Ordering::Relaxed);
+    SWITCH.set(loggers.is_on());
     answer
 }
 
@@ -262,8 +249,7 @@ fn tell_blas(kind: char, name: &'static str, message: impl FnOnce() -> String) {
     if !is_on || (callback.is_none() && targets.is_empty()) {
         return;
     }
-    // SAFETY: it has no parameters and cannot fail.
-    let (process, thread) = (std::process::id(), unsafe { libc::gettid() });
+    let (process, thread) = (std::process::id(), trace::thread());
     let text = format!(
         "{kind}! cuBLAS (v{CUBLAS_VER_MAJOR}.{CUBLAS_VER_MINOR}) function {name} {}\n\
          {}! Time: {}; Process={process}; Thread={thread}",

@@ -7,9 +7,10 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use cuda_abi::{CUDA_MEMCPY2D, CUcontext, CUmemorytype, CUpointer_attribute, CUresult};
+use cuda_abi::{CUcontext, CUmemorytype, CUpointer_attribute, CUresult};
 use parking_lot::Mutex;
 
+use crate::api::vector::{Copy2d, Direction};
 use crate::driver::{check, driver};
 use crate::handle::{self, Engine, Handle};
 use crate::registry::Registry;
@@ -113,7 +114,7 @@ pub fn call(
     crate::entry(name, || {
         let device = get(handle)?.lock().device.ok_or(Error::NotInitialized)?;
         inside(device.context, || {
-            let call = Call { handle: device.handle(), copies: RefCell::default(), kept: RefCell::default() };
+            let call = Call { handle: device.handle(), staged: RefCell::default(), kept: RefCell::default() };
             // What other streams still write is there first.
             call.wait()?;
             match body(&call)? {
@@ -121,7 +122,7 @@ pub fn call(
                 status => return Err(Error::Answered(status)),
             }
             call.wait()?;
-            call.copies.borrow().iter().filter(|copy| copy.is_result).try_for_each(Copy2D::back)
+            call.staged.borrow().iter().filter(|staged| staged.is_result).try_for_each(Staged::back)
         })
     })
 }
@@ -150,7 +151,7 @@ pub struct Matrix<T> {
 
 pub struct Call {
     handle: cublasHandle_t,
-    copies: RefCell<Vec<Copy2D>>,
+    staged: RefCell<Vec<Staged>>,
     /// What the device reads until the routine has run.
     kept: RefCell<Vec<Box<dyn Any>>>,
 }
@@ -189,15 +190,11 @@ impl Call {
             return Ok(Matrix { at: at.cast_mut(), ld: size(ld)? });
         }
         require(ld >= rows, "a leading dimension is too small")?;
-        let bytes = |elements: usize| {
-            elements.checked_mul(size_of::<T>()).ok_or(Error::InvalidValue("a size is too large"))
-        };
-        let (row_bytes, pitch) = (bytes(rows)?, bytes(ld)?);
-        let copy = Copy2D::new(at.cast(), row_bytes, columns, pitch, is_result)?;
-        let device = std::ptr::with_exposed_provenance_mut(copy.device as usize);
-        copy.there()?;
-        self.copies.borrow_mut().push(copy);
-        Ok(Matrix { at: device, ld: size(rows)? })
+        let staged = Staged::new(at, (rows, columns), ld, is_result)?;
+        staged.there()?;
+        let (at, ld) = (staged.copy.to.cast(), staged.copy.to_ld);
+        self.staged.borrow_mut().push(staged);
+        Ok(Matrix { at, ld })
     }
 
     /// A symmetric matrix of which a triangle is packed, with the triangle in its place.
@@ -223,17 +220,8 @@ impl Call {
             }
             _ => {
                 copied.resize(n_packed, T::default());
-                let bytes = n_packed * size_of::<T>();
-                let copy = CUDA_MEMCPY2D {
-                    srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-                    srcDevice: packed.expose_provenance() as u64,
-                    dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
-                    dstHost: copied.as_mut_ptr().cast(),
-                    WidthInBytes: bytes,
-                    Height: 1,
-                    ..Default::default()
-                };
-                run(&copy)?;
+                let (n, bytes, to) = (size(n_packed)?, size(size_of::<T>())?, copied.as_mut_ptr());
+                Copy2d::vector(n, bytes, packed.cast(), 1, to.cast(), 1).run(Direction::ToHost, None)?;
                 &copied
             }
         };
@@ -267,74 +255,48 @@ fn is_of_host(at: *const c_void) -> Result<bool> {
 }
 
 /// A matrix of the host's on the device, without what lies between its columns.
-struct Copy2D {
-    host: *const c_void,
-    device: u64,
-    row_bytes: usize,
-    columns: usize,
-    pitch: usize,
+struct Staged {
+    /// To the device.
+    copy: Copy2d,
     is_result: bool,
 }
 
-impl Copy2D {
-    fn new(
-        host: *const c_void,
-        row_bytes: usize,
-        columns: usize,
-        pitch: usize,
-        is_result: bool,
-    ) -> Result<Copy2D> {
-        let bytes = row_bytes.checked_mul(columns).ok_or(Error::InvalidValue("a size is too large"))?;
+impl Staged {
+    fn new<T>(host: *const T, (rows, columns): (usize, usize), ld: usize, is_result: bool) -> Result<Staged> {
+        let bytes = rows.checked_mul(columns).and_then(|elements| elements.checked_mul(size_of::<T>()));
+        let bytes = bytes.ok_or(Error::InvalidValue("a size is too large"))?;
+        let mut copy = Copy2d {
+            element_bytes: size(size_of::<T>())?,
+            rows: size(rows)?,
+            columns: size(columns)?,
+            from: host.cast(),
+            from_ld: size(ld)?,
+            to: std::ptr::null_mut(),
+            to_ld: size(rows)?,
+        };
         let mut device = 0;
         // SAFETY: the place outlives the call.
         match unsafe { (driver()?.cuMemAlloc_v2)(&mut device, bytes) } {
-            CUresult::CUDA_SUCCESS => Ok(Copy2D { host, device, row_bytes, columns, pitch, is_result }),
-            _ => Err(Error::AllocFailed("cuMemAlloc")),
+            CUresult::CUDA_SUCCESS => copy.to = std::ptr::with_exposed_provenance_mut(device as usize),
+            _ => return Err(Error::AllocFailed("cuMemAlloc")),
         }
+        Ok(Staged { copy, is_result })
     }
 
     fn there(&self) -> Result {
-        run(&CUDA_MEMCPY2D {
-            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
-            srcHost: self.host,
-            srcPitch: self.pitch,
-            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-            dstDevice: self.device,
-            dstPitch: self.row_bytes,
-            WidthInBytes: self.row_bytes,
-            Height: self.columns,
-            ..Default::default()
-        })
+        self.copy.run(Direction::ToDevice, None)
     }
 
     fn back(&self) -> Result {
-        run(&CUDA_MEMCPY2D {
-            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
-            srcDevice: self.device,
-            srcPitch: self.row_bytes,
-            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
-            dstHost: self.host.cast_mut(),
-            dstPitch: self.pitch,
-            WidthInBytes: self.row_bytes,
-            Height: self.columns,
-            ..Default::default()
-        })
+        self.copy.reversed().run(Direction::ToHost, None)
     }
 }
 
-impl Drop for Copy2D {
+impl Drop for Staged {
     fn drop(&mut self) {
         if let Ok(driver) = driver() {
             // SAFETY: allocated above, and no work with it is left: the driver waits.
-            _ = unsafe { (driver.cuMemFree_v2)(self.device) };
+            _ = unsafe { (driver.cuMemFree_v2)(self.copy.to.addr() as u64) };
         }
-    }
-}
-
-fn run(copy: &CUDA_MEMCPY2D) -> Result {
-    // SAFETY: the description outlives the call; its memory is the program's by cuBLASXt's contract, or ours.
-    match unsafe { (driver()?.cuMemcpy2D_v2)(copy) } {
-        CUresult::CUDA_SUCCESS => Ok(()),
-        code => Err(Error::Mapping(code)),
     }
 }

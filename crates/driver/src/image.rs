@@ -87,9 +87,7 @@ pub unsafe fn read_sized(
         Some(first) if u32::from_le_bytes(*first) == fatbin::WRAPPER_MAGIC => {
             wrapper(data.cast(), capability)
         }
-        Some(first) if u32::from_le_bytes(*first) == fatbin::CONTAINER_MAGIC => {
-            choose(&[bytes.to_vec()], capability)
-        }
+        Some(first) if u32::from_le_bytes(*first) == fatbin::CONTAINER_MAGIC => choose(&[bytes], capability),
         Some(b"\x7fELF") => object(bytes, capability),
         _ if bytes.starts_with(&compiler::image::MAGIC) => decode(bytes),
         _ if bytes.starts_with(&fatbin::archive::MAGIC) => library(bytes, capability),
@@ -143,6 +141,7 @@ fn from_containers(addresses: &[*const u8], capability: u32) -> core::result::Re
             }
         }
     }
+    let containers: Vec<&[u8]> = containers.iter().map(Vec::as_slice).collect();
     choose(&containers, capability)
 }
 
@@ -151,7 +150,7 @@ fn object(bytes: &[u8], capability: u32) -> core::result::Result<Image, Failure>
     if fatbin::elf::machine(bytes) == Some(fatbin::elf::EM_CUDA) {
         return elf(bytes.as_ptr());
     }
-    let containers: Vec<Vec<u8>> = fatbin::elf::containers(bytes).into_iter().map(<[u8]>::to_vec).collect();
+    let containers = fatbin::elf::containers(bytes);
     if containers.is_empty() {
         return fail(Error::InvalidImage, "an object file without device code");
     }
@@ -160,9 +159,7 @@ fn object(bytes: &[u8], capability: u32) -> core::result::Result<Image, Failure>
 
 /// An archive of host objects; those without device code do not matter.
 fn library(bytes: &[u8], capability: u32) -> core::result::Result<Image, Failure> {
-    let members = fatbin::archive::members(bytes);
-    let containers: Vec<Vec<u8>> =
-        members.into_iter().flat_map(fatbin::elf::containers).map(<[u8]>::to_vec).collect();
+    let containers = fatbin::archive::containers(bytes);
     if containers.is_empty() {
         return fail(Error::InvalidImage, "a library without device code");
     }
@@ -170,7 +167,7 @@ fn library(bytes: &[u8], capability: u32) -> core::result::Result<Image, Failure
 }
 
 /// One PTX per container; containers with machine code only are an error when nothing else is left.
-fn choose(containers: &[Vec<u8>], capability: u32) -> core::result::Result<Image, Failure> {
+fn choose(containers: &[&[u8]], capability: u32) -> core::result::Result<Image, Failure> {
     let mut image = Image::default();
     for (index, container) in containers.iter().enumerate() {
         let entries = match fatbin::parse(container) {

@@ -1,11 +1,18 @@
 //! `ar` archives, in which host objects with device code come (`libcudadevrt.a`).
 
+use crate::elf;
+
 /// First bytes of every archive.
 pub const MAGIC: [u8; 8] = *b"!<arch>\n";
 const HEADER_BYTES: usize = 60;
 
+/// The containers of its host objects.
+pub fn containers(archive: &[u8]) -> Vec<&[u8]> {
+    members(archive).into_iter().flat_map(elf::containers).collect()
+}
+
 /// The files of an archive, without the linker's own tables; what is cut off is left out.
-pub fn members(archive: &[u8]) -> Vec<&[u8]> {
+fn members(archive: &[u8]) -> Vec<&[u8]> {
     let mut found = Vec::new();
     let Some(mut rest) = archive.strip_prefix(&MAGIC) else { return found };
     while let Some((header, body)) = rest.split_at_checked(HEADER_BYTES) {

@@ -13,6 +13,7 @@
 
 mod elf;
 mod instance;
+mod memory;
 mod names;
 mod patch;
 mod recognise;

@@ -3,6 +3,7 @@
 //! A jump written there brings us the call. The rule: inside it the loader's lock is held, so nothing here opens a library,
 //! allocates, logs or waits.
 
+use crate::memory;
 use crate::patch::{self, Island, Unprotected};
 use crate::record::{self, Outcome, Record};
 use crate::takeover::{self, Loaded};
@@ -132,7 +133,8 @@ fn look(startup: bool) {
 }
 
 fn consider(object: &LinkMap, is_program: bool, startup: bool) {
-    if object.name.is_null() {
+    // SAFETY: the loader's list has it.
+    if object.name.is_null() || !unsafe { memory::may_hold_runtime(object.bias, object.dynamic) } {
         return;
     }
     // SAFETY: the loader's string, alive as long as the object is listed.
@@ -141,9 +143,7 @@ fn consider(object: &LinkMap, is_program: bool, startup: bool) {
     let mut found = None;
     if !is_program {
         loaded.runs = false;
-        // Ours is by far the largest file that most programs then have, with many names like a runtime's.
-        let is_own = crate::own_info().is_some_and(|own| own.dli_fbase.addr() == object.bias);
-        if !name.is_empty() && !is_own {
+        if !name.is_empty() {
             found = takeover::consider(loaded);
         }
     } else if startup {

@@ -1,28 +1,9 @@
-// The part that is the same for every shell. Included by each shell's lib.rs, so that they share no state.
+// What cuBLAS's and cuBLASLt's shells are beside their names. Included by each shell's lib.rs, so that they share no state.
 
 use core::ffi::{c_char, c_int};
 
-use trampoline::{Layers, Library};
-
-trampoline::end_at_panic!();
-
-static LIBRARY: Library = Library {
-    slots: &generated::SLOTS,
-    names: &generated::NAMES,
-    implementation: c"libcudaway_blas.so",
-    variable: c"CUDAWAY_BLAS",
-    not_supported,
-    layers: Layers::new(),
-};
-
-/// `CUBLAS_STATUS_NOT_SUPPORTED`
-extern "C" fn not_supported() -> usize {
-    15
-}
-
-pub extern "C" fn fill() {
-    LIBRARY.fill();
-}
+// CUBLAS_STATUS_NOT_SUPPORTED
+trampoline::shell!(c"libcudaway_blas.so", c"CUDAWAY_BLAS", not_supported: 15);
 
 /// Puts the library at `path` in front of what answers this library's names, for the names that it has; `clear` takes back
 /// what was put there before. Gives the number of names that are its own now, 0 when it cannot be used.

@@ -7,6 +7,7 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 
 use generated::{Answer, COUNT, NAMES, SLOTS};
+use trampoline::Errno;
 
 trampoline::end_at_panic!();
 
@@ -17,10 +18,7 @@ const IMPLEMENTATION: &CStr = c"libcudaway_cudart.so";
 
 /// Stores an address in every slot. Threads that come at the same time store the same ones.
 pub extern "C" fn fill() {
-    // SAFETY: errno's address is the thread's own and always valid.
-    let errno = unsafe { libc::__errno_location() };
-    // SAFETY: as above.
-    let saved = unsafe { *errno };
+    let errno = Errno::saved();
     let table = implementation();
     for (index, (slot, (name, answer))) in SLOTS.iter().zip(&NAMES).enumerate() {
         let target = match table {
@@ -30,16 +28,12 @@ pub extern "C" fn fill() {
         };
         slot.store(target.cast_mut(), Ordering::Release);
     }
-    // SAFETY: as above.
-    unsafe { *errno = saved };
+    drop(errno);
 }
 
 /// The table of our major, from the library that lies beside this one.
 fn implementation() -> Option<*const *const c_void> {
-    let mut path = [0 as c_char; beside::PATH_BYTES];
-    beside::join(ptr::from_ref(&SLOTS).cast(), IMPLEMENTATION, &mut path)?;
-    // SAFETY: `path` ends in a zero. The caller is a program's call, never a constructor of ours, so dlopen is allowed.
-    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    let library = trampoline::open_beside(ptr::from_ref(&SLOTS).cast(), IMPLEMENTATION);
     if library.is_null() {
         return None;
     }

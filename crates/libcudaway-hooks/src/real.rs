@@ -7,8 +7,13 @@ use core::sync::atomic::{AtomicPtr, Ordering};
 pub static DLSYM: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 pub static DLOPEN: AtomicPtr<c_void> = AtomicPtr::new(core::ptr::null_mut());
 
-/// glibc 2.34 moved both from libdl into libc; before, the versions are those of the processor's first port: x86-64, aarch64.
-const VERSIONS: [&CStr; 3] = [c"GLIBC_2.34", c"GLIBC_2.2.5", c"GLIBC_2.17"];
+/// The version of both in glibc's first port to this processor. glibc 2.34, which moved them from libdl into libc, gives them
+/// under it too. One that a release may not have is never asked for: glibc writes its error into memory of `malloc`, which may
+/// be who asks.
+#[cfg(target_arch = "x86_64")]
+const VERSION: &CStr = c"GLIBC_2.2.5";
+#[cfg(target_arch = "aarch64")]
+const VERSION: &CStr = c"GLIBC_2.17";
 
 unsafe extern "C" {
     // By itself it is never interposed, so that this cannot lead back to us.
@@ -19,12 +24,9 @@ unsafe extern "C" {
 pub fn find() {
     for (slot, name) in [(&DLSYM, c"dlsym"), (&DLOPEN, c"dlopen")] {
         if slot.load(Ordering::Relaxed).is_null() {
-            let found = VERSIONS.iter().find_map(|version| {
-                // SAFETY: two C strings; the next object after ours is meant.
-                let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), version.as_ptr()) };
-                (!found.is_null()).then_some(found)
-            });
-            slot.store(found.unwrap_or(core::ptr::null_mut()), Ordering::Relaxed);
+            // SAFETY: two C strings; the next object after ours is meant.
+            let found = unsafe { dlvsym(libc::RTLD_NEXT, name.as_ptr(), VERSION.as_ptr()) };
+            slot.store(found, Ordering::Relaxed);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The hooks before C programs that look names up in every way that has broken an interposer before (each is a symptom
 //! somebody reported). Libraries of one function stand in for ours (it answers 42) and for others (7).
+//!
+//! `cargo xtask test --only aarch64` runs them for AArch64.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 struct Folder(tempfile::TempDir);
 
@@ -55,7 +56,7 @@ impl Folder {
 
     fn compile(&self, source: &Path, name: &str, options: &[&str]) -> PathBuf {
         let out = self.path(name);
-        let mut command = Command::new("cc");
+        let mut command = testkit::target::c_compiler();
         command.args(["-w", "-O1", "-o"]).arg(&out).arg(source);
         let output = command.arg("-L").arg(self.0.path()).args(options).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -65,9 +66,10 @@ impl Folder {
     /// Runs with ours in front, and the objects `before` and `after` the hooks.
     fn run(&self, hooks: &str, preload: &[&str], program: &Path, words: &[&str]) -> Ran {
         let preload: Vec<String> = preload.iter().map(|name| self.path(name).display().to_string()).collect();
-        let mut command = Command::new(program);
-        command.args(words).env("LD_PRELOAD", preload.join(":")).env("CUDAWAY_HOOKS", hooks);
-        command.env("LD_LIBRARY_PATH", self.0.path()).env_remove("CUDAWAY_LOG_FILE");
+        let (preload, folder) = (preload.join(":"), self.0.path().to_str().unwrap());
+        let loader = [("LD_PRELOAD", preload.as_str()), ("LD_LIBRARY_PATH", folder)];
+        let mut command = testkit::target::program(program, &loader);
+        command.args(words).env("CUDAWAY_HOOKS", hooks).env_remove("CUDAWAY_LOG_FILE");
         let output = command.output().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let (out, err) = (text(output.stdout), text(output.stderr));

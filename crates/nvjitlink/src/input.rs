@@ -60,9 +60,7 @@ pub fn read(kind: Kind, bytes: &[u8], arch: u32, name: &str) -> Found {
             from_containers(&fatbin::elf::containers(bytes), arch, name)
         }
         Kind::Library | Kind::Any if starts_with(&fatbin::archive::MAGIC) => {
-            let members = fatbin::archive::members(bytes);
-            let containers: Vec<&[u8]> = members.into_iter().flat_map(fatbin::elf::containers).collect();
-            from_containers(&containers, arch, name)
+            from_containers(&fatbin::archive::containers(bytes), arch, name)
         }
         Kind::Ptx | Kind::Cubin | Kind::Any => match text(bytes) {
             Some(text) => Ok(vec![Source { name: name.to_owned(), text }]),

@@ -1,6 +1,7 @@
 //! Runs real programs against the objects that `cargo xtask build` laid out, as a user would, and reads what they did.
 
 mod run;
+pub mod target;
 
 use std::path::{Path, PathBuf};
 

@@ -49,6 +49,11 @@ impl Run {
     }
 
     #[must_use]
+    pub fn args(self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Run {
+        args.into_iter().fold(self, Run::arg)
+    }
+
+    #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Run {
         self.env.push((name.into(), value.as_ref().to_owned()));
         self

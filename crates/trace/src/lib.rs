@@ -6,13 +6,14 @@
 mod arguments;
 mod line;
 mod out;
+mod switch;
 
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 pub use arguments::Arguments;
 use line::Line;
 pub use out::nanoseconds;
+pub use switch::Switch;
 
 /// What a call gives its caller, as a number.
 pub trait Answer {
@@ -31,25 +32,12 @@ impl Answer for cuda_abi::runtime::cudaError_t {
     }
 }
 
-const UNKNOWN: u8 = 0;
-const OFF: u8 = 1;
-const ON: u8 = 2;
-static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
+static SWITCH: Switch = Switch::new();
 
 /// Whether calls are written down; the environment is read at the first call.
 #[inline]
 pub fn is_on() -> bool {
-    match STATE.load(Ordering::Relaxed) {
-        OFF => false,
-        state => state == ON || begin(),
-    }
-}
-
-#[cold]
-fn begin() -> bool {
-    let wanted = config::get().trace.is_some();
-    STATE.store(if wanted { ON } else { OFF }, Ordering::Relaxed);
-    wanted
+    SWITCH.is_on(|| config::get().trace.is_some())
 }
 
 /// Runs a body, the call of this name, and writes it down when asked to: `call!("cuX", (value a, out b), body)`. The
@@ -112,6 +100,12 @@ pub fn plain(arguments: &dyn Fn(&mut Arguments)) -> String {
     let mut given = Arguments::plain();
     arguments(&mut given);
     given.text()
+}
+
+/// The system's number of the calling thread.
+pub fn thread() -> core::ffi::c_long {
+    // SAFETY: it has no parameters and cannot fail. glibc's function for it is newer (2.30) than the glibc that we need.
+    unsafe { libc::syscall(libc::SYS_gettid) }
 }
 
 /// A kernel has run on the CPU device until now, and for so long.

@@ -15,8 +15,7 @@ pub struct Line {
 impl Line {
     pub fn json(&self) -> String {
         let mut text = String::with_capacity(128 + self.given.len() + self.got.len());
-        // SAFETY: it has no parameters and cannot fail.
-        let thread = unsafe { libc::gettid() };
+        let thread = crate::thread();
         _ = write!(
             text,
             "{{\"call\":\"{}\",\"thread\":{thread},\"start\":{},\"ns\":{}",

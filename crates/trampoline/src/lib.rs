@@ -22,6 +22,32 @@ pub enum Answer {
 
 pub type Slot = AtomicPtr<c_void>;
 
+/// What a shell is beside its names, which codegen writes as `mod generated`: `LIBRARY`, filled from its backends by `fill`.
+/// A macro, because each shell has a state of its own. What has no backend answers with the status `not_supported`.
+#[macro_export]
+macro_rules! shell {
+    ($implementation:literal, $variable:literal, not_supported: $status:literal) => {
+        $crate::end_at_panic!();
+
+        static LIBRARY: $crate::Library = $crate::Library {
+            slots: &generated::SLOTS,
+            names: &generated::NAMES,
+            implementation: $implementation,
+            variable: $variable,
+            not_supported,
+            layers: $crate::Layers::new(),
+        };
+
+        extern "C" fn not_supported() -> usize {
+            $status
+        }
+
+        pub extern "C" fn fill() {
+            LIBRARY.fill();
+        }
+    };
+}
+
 /// What a shell needs in place of Rust's std: each that has std costs every program it is preloaded into twice the start-up.
 /// A panic is a defect of ours that no caller could be told of, so the process ends; a shell's unit tests have std.
 #[macro_export]
@@ -117,10 +143,7 @@ impl Library {
 
     /// Our own backend behind the variable's paths.
     fn fill_from_variable(&self) {
-        let mut path = [0 as c_char; beside::PATH_BYTES];
-        let found = beside::join(self.slots.as_ptr().cast(), self.implementation, &mut path);
-        // SAFETY: `path` ends in a zero. The caller is a program's call, never a constructor of ours, so dlopen is allowed.
-        let own = if found.is_some() { unsafe { open(path.as_ptr()) } } else { core::ptr::null_mut() };
+        let own = open_beside(self.slots.as_ptr().cast(), self.implementation);
         for (slot, (name, answer)) in self.slots.iter().zip(self.names) {
             let address = self.look_up(own, name).unwrap_or(match answer {
                 Answer::Status => self.not_supported as *mut c_void,
@@ -134,6 +157,7 @@ impl Library {
         if list.is_null() {
             return;
         }
+        let mut path = [0 as c_char; beside::PATH_BYTES];
         // SAFETY: getenv gives C strings.
         for entry in unsafe { CStr::from_ptr(list) }.to_bytes().rsplit(|&byte| byte == b',') {
             let entry = entry.trim_ascii();
@@ -144,7 +168,7 @@ impl Library {
                 *to = from.cast_signed();
             }
             path[entry.len()] = 0;
-            // SAFETY: as above.
+            // SAFETY: `path` ends in a zero; what a user names is opened as the loader would.
             self.bind(unsafe { open(path.as_ptr()) }, false);
         }
     }
@@ -179,6 +203,17 @@ impl Library {
     }
 }
 
+/// The library that lies beside the object of `place`; NULL when it cannot be opened. For a program's call, never a constructor
+/// of ours, where dlopen is not allowed.
+pub fn open_beside(place: *const c_void, name: &CStr) -> *mut c_void {
+    let mut path = [0 as c_char; beside::PATH_BYTES];
+    match beside::join(place, name, &mut path) {
+        // SAFETY: `path` ends in a zero.
+        Some(_) => unsafe { open(path.as_ptr()) },
+        None => core::ptr::null_mut(),
+    }
+}
+
 /// # Safety
 /// A C string.
 unsafe fn open(path: *const c_char) -> *mut c_void {
@@ -197,10 +232,10 @@ fn object_of(address: *const c_void) -> Option<(*mut c_void, *const c_char)> {
 }
 
 /// The caller's `errno` comes back: a lookup is no business of the interrupted call's.
-struct Errno(c_int);
+pub struct Errno(c_int);
 
 impl Errno {
-    fn saved() -> Errno {
+    pub fn saved() -> Errno {
         // SAFETY: errno's address is the thread's own and always valid.
         Errno(unsafe { *libc::__errno_location() })
     }

@@ -10,15 +10,8 @@ use super::{Object, Program};
 use crate::codegen::{blas, facts, nvjitlink};
 
 /// Everything an object of ours may need to start.
-const ALLOWED: &[&str] = &[
-    "libc.so.6",
-    "libm.so.6",
-    "libdl.so.2",
-    "libpthread.so.0",
-    "librt.so.1",
-    "libgcc_s.so.1",
-    "ld-linux-x86-64.so.2",
-];
+const ALLOWED: &[&str] =
+    &["libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"];
 
 /// Objects with a few names of their own, and no other. The hooks alone have names of libc's.
 const EXACT: &[(&str, &[&str])] = &[
@@ -61,7 +54,7 @@ pub fn glibc_symbols_after(path: &Path, oldest: &str) -> Result<Vec<String>> {
 }
 
 /// `2.17`, with or without a third number, as numbers.
-fn release(text: &str) -> Option<Vec<u32>> {
+pub fn release(text: &str) -> Option<Vec<u32>> {
     text.split('.').map(|number| number.parse().ok()).collect()
 }
 

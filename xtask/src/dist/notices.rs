@@ -14,9 +14,16 @@ use serde_json::json;
 use crate::build::{OBJECTS, PROGRAMS};
 use crate::setup::{self, root};
 
-/// Debian packages whose static libraries are linked into libcudaway_cpu.so.
-const STATIC: &[&str] =
-    &["llvm-19-dev", "libstdc++-12-dev", "zlib1g-dev", "libzstd-dev", "libtinfo-dev", "libxml2-dev"];
+/// Debian packages whose static libraries are linked into libcudaway_cpu.so; of libgcc-12-dev, into all.
+const STATIC: &[&str] = &[
+    "libgcc-12-dev",
+    "llvm-19-dev",
+    "libstdc++-12-dev",
+    "zlib1g-dev",
+    "libzstd-dev",
+    "libtinfo-dev",
+    "libxml2-dev",
+];
 
 #[derive(Deserialize)]
 struct Metadata {

@@ -87,7 +87,57 @@ fn add_compiler(aside: &Path, dir: &Path) -> Result<()> {
     let script = format!("#!/bin/sh\nexec cc '-B{dir}' '-L{dir}' -Wl,--allow-shlib-undefined \"$@\"\n");
     fs::write(aside.join("cc"), script)?;
     fs::set_permissions(aside.join("cc"), fs::Permissions::from_mode(0o755))?;
+    compile_newer_glibc(&aside.join("newer_glibc.o"))
+}
+
+/// What objects that run with an older glibc have in place of newer functions.
+pub fn compile_newer_glibc(at: &Path) -> Result<()> {
     let mut compile = Command::new("cc");
     compile.args(["-c", "-O2", "-fPIC", "-x", "c"]).arg(root().join("xtask/src/dist/newer_glibc.c"));
-    setup::run(compile.arg("-o").arg(aside.join("newer_glibc.o")))
+    setup::run(compile.arg("-o").arg(at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Prints how many frames each of five calls adds, and that there are some below them.
+    const COUNTS_FRAMES: &str = r#"
+        #include <stdio.h>
+        #include <unwind.h>
+        static _Unwind_Reason_Code count(struct _Unwind_Context *context, void *n)
+        {
+            ++*(int *)n;
+            return _URC_NO_REASON;
+        }
+        __attribute__((noinline)) int frames(int more)
+        {
+            int n = 0;
+            if (more)
+                n = frames(more - 1);
+            else
+                _Unwind_Backtrace(count, &n);
+            __asm__ volatile("" : "+r"(n));
+            return n;
+        }
+        int main(void)
+        {
+            int n = frames(0);
+            printf("%d %s\n", frames(5) - n, n > 2 ? "in main and who called it" : "nothing below");
+        }"#;
+
+    #[test]
+    fn what_stands_for_a_newer_glibc_finds_the_frames_of_a_program() {
+        let folder = testkit::temporary().unwrap();
+        let [source, newer, program] =
+            ["frames.c", "newer_glibc.o", "frames"].map(|name| folder.path().join(name));
+        fs::write(&source, COUNTS_FRAMES).unwrap();
+        compile_newer_glibc(&newer).unwrap();
+        let mut compile = Command::new("cc");
+        compile.args(["-O1", "-static-libgcc"]).arg(&source).arg(&newer).arg("-o").arg(&program);
+        setup::run(&mut compile).unwrap();
+        assert_eq!(setup::said(&mut Command::new(&program)).unwrap(), "5 in main and who called it");
+        let symbols = setup::said(Command::new("nm").arg(&program)).unwrap();
+        assert!(symbols.lines().any(|line| line.ends_with(" t _dl_find_object")), "{symbols}");
+    }
 }

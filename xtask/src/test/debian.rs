@@ -56,14 +56,20 @@ pub fn run(installed: &Installed, report: &mut Report) {
     }
 }
 
-/// A minimal Debian in target/debian/`name`, made if it is not there; `finish` adds to a new one.
-pub fn bootstrapped(suite: &str, name: &str, finish: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
+/// A minimal Debian in target/debian/`name`, made if it is not there, with more of debootstrap's options; `finish` adds to a
+/// new one.
+pub fn bootstrapped(
+    suite: &str,
+    name: &str,
+    options: &[&str],
+    finish: impl FnOnce(&Path) -> Result<()>,
+) -> Result<PathBuf> {
     setup::packages(&[("debootstrap", "makes another Debian in a folder")])?;
     let root = setup::root().join("target/debian").join(name);
     if !root.join("installed").exists() {
         let _ = fs::remove_dir_all(&root);
         fs::create_dir_all(&root)?;
-        setup::run(Command::new("debootstrap").args(["--variant=minbase", suite]).arg(&root))?;
+        setup::run(Command::new("debootstrap").arg("--variant=minbase").args(options).arg(suite).arg(&root))?;
         finish(&root)?;
         fs::write(root.join("installed"), "")?;
     }
@@ -73,7 +79,7 @@ pub fn bootstrapped(suite: &str, name: &str, finish: impl FnOnce(&Path) -> Resul
 impl Debian {
     /// The folder, with ROCm and our objects in it.
     fn root(&self, installed: &Installed) -> Result<PathBuf> {
-        let root = bootstrapped(self.suite, self.suite, |root| {
+        let root = bootstrapped(self.suite, self.suite, &[], |root| {
             // Snapshots of sid may be older than their files allow.
             let mut update = Command::new("chroot");
             setup::run(update.arg(root).args([

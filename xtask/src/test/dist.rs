@@ -53,23 +53,25 @@ fn build_elsewhere(archives: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
+/// The smoke test, and the same by the ways that depend most on the C library.
+const SMOKE_TESTS: [&str; 3] = [
+    "/opt/cudaway/examples/smoke_test.sh",
+    "/opt/cudaway/bin/cudaway run --hooks dlsym,dlopen -- /opt/cudaway/bin/cudaway selftest",
+    "/opt/cudaway/bin/cudaway run --audit -- /opt/cudaway/bin/cudaway selftest",
+];
+
 fn passes_on(suite: &str, archives: &[PathBuf]) -> Result<()> {
-    let root = bootstrapped(suite, &format!("plain-{suite}"), |_| Ok(()))?;
+    let root = bootstrapped(suite, &format!("plain-{suite}"), &[], |_| Ok(()))?;
     for archive in archives {
         unpack(archive, &root)?;
-        // A private mount namespace: programs find their own path in /proc.
-        let script =
-            "mount -t proc proc \"$1/proc\" && exec chroot \"$1\" /opt/cudaway/examples/smoke_test.sh";
-        let ended = Run::new("unshare")
-            .arg("--mount")
-            .arg("sh")
-            .arg("-c")
-            .arg(script)
-            .arg("smoke")
-            .arg(&root)
-            .env("CUDAWAY_DEVICE", "cpu")
-            .run()?;
-        ensure!(ended.passed(), "{}: {}", archive.display(), ended.describe());
+        for smoke_test in SMOKE_TESTS {
+            // A private mount namespace: programs find their own path in /proc.
+            let script = "mount -t proc proc \"$1/proc\" && exec chroot \"$@\"";
+            let mut run = Run::new("unshare").args(["--mount", "sh", "-c", script, "smoke"]).arg(&root);
+            run = run.args(smoke_test.split(' ')).env("CUDAWAY_DEVICE", "cpu");
+            let ended = run.run()?;
+            ensure!(ended.passed(), "{}, {smoke_test}: {}", archive.display(), ended.describe());
+        }
     }
     Ok(())
 }

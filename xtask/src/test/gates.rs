@@ -9,11 +9,11 @@ use anyhow::{Context as _, Result, bail, ensure};
 use testkit::Installed;
 
 use super::report::Report;
-use crate::setup;
+use crate::build::{OBJECTS, gate};
+use crate::{dist, setup};
 
 /// All that a program's process must have anyway.
-const NEEDED: &[&str] =
-    &["libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libgcc_s.so.1", "ld-linux-x86-64.so.2"];
+const NEEDED: &[&str] = &["libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2"];
 
 const CUDARTS: &[&str] = &["libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"];
 
@@ -42,6 +42,16 @@ pub fn run(installed: &Installed, report: &mut Report) {
         let path = lib.join(object);
         report.note(&format!("{object} needs only the C library's family"), needed(&path));
         report.note(&format!("{object} is hardened: relro, now, no undefined name"), hardened(&path));
+    }
+    match glibc() {
+        Ok(glibc) => {
+            for object in &OBJECTS {
+                let oldest = dist::oldest_glibc(object.name).glibc;
+                let name = format!("{} asks for nothing that came after glibc {oldest}", object.name);
+                report.note(&name, glibc_has_all(&glibc, &lib.join(object.name), oldest));
+            }
+        }
+        Err(error) => report.note("what each glibc has", Err(error)),
     }
     report.note(
         "libcudaway_cpu.so is hardened and shows no LLVM name",
@@ -129,6 +139,45 @@ fn needed(path: &Path) -> Result<()> {
     let found = dynamic(path, "(NEEDED)")?;
     let other: Vec<&String> = found.iter().filter(|name| !NEEDED.contains(&name.as_str())).collect();
     ensure!(other.is_empty(), "it needs {other:?} too");
+    Ok(())
+}
+
+/// The releases of glibc, as numbers, in which each of its names has a version, by this machine's.
+type Glibc = Vec<(String, Vec<u32>)>;
+
+fn glibc() -> Result<Glibc> {
+    /// What old glibcs link into every program, and have in no library.
+    const OF_EVERY_PROGRAM: [&str; 9] =
+        ["stat", "stat64", "fstat", "fstat64", "fstatat", "fstatat64", "lstat", "lstat64", "mknod"];
+    let folder = testkit::temporary()?;
+    let stand_ins = folder.path().join("newer_glibc.o");
+    dist::sysroot::compile_newer_glibc(&stand_ins)?;
+    let stand_ins = tool("nm", &["--defined-only"], &stand_ins)?;
+    let stand_ins = stand_ins.lines().filter_map(|line| line.split_whitespace().last());
+    let mut names: Glibc =
+        stand_ins.chain(OF_EVERY_PROGRAM).map(|name| (name.to_owned(), Vec::new())).collect();
+    for library in ["libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"] {
+        let defined = defined(&Path::new("/lib/x86_64-linux-gnu").join(library))?;
+        names.extend(defined.iter().filter_map(|name| {
+            let (name, version) = name.split_once('@')?;
+            let release = gate::release(version.trim_start_matches('@').strip_prefix("GLIBC_")?)?;
+            Some((name.to_owned(), release))
+        }));
+    }
+    Ok(names)
+}
+
+/// Whether the archives, which are linked against an `oldest` glibc, can have the object: each name that it asks for was there
+/// before, under another version or the same.
+fn glibc_has_all(glibc: &Glibc, path: &Path, oldest: &str) -> Result<()> {
+    let limit = gate::release(oldest).context("a release of glibc")?;
+    let had = glibc.iter().filter(|(_, release)| *release <= limit).map(|(name, _)| name.as_str());
+    let had: BTreeSet<&str> = had.collect();
+    // Not those that are asked for with `w`, which may be missing.
+    let asked = tool("nm", &["-D", "--undefined-only"], path)?;
+    let asked = asked.lines().filter_map(|line| line.trim_start().strip_prefix("U "));
+    let newer: Vec<&str> = asked.filter(|name| !had.contains(bare(name))).collect();
+    ensure!(newer.is_empty(), "it asks for {newer:?}");
     Ok(())
 }
 

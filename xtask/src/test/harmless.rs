@@ -12,7 +12,7 @@ use super::report::{Outcome, Report};
 use crate::setup;
 
 /// Programs that say the same whenever they are run in this checkout.
-const PROGRAMS: &[&str] = &[
+pub const PROGRAMS: &[&str] = &[
     "awk {BEGIN{print(6*7)}}",
     "base64 Cargo.toml",
     "basename a/b",
@@ -134,10 +134,15 @@ fn compare(lib: &Path, words: &[&str], has_strace: bool) -> Result<()> {
 }
 
 fn start(lib: Option<&Path>, words: &[&str]) -> Result<Output> {
+    command(lib, words).output().with_context(|| words[0].to_owned())
+}
+
+/// One of the programs, with all of ours in front of it or with nothing.
+pub fn command(lib: Option<&Path>, words: &[&str]) -> Command {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]);
     in_front(&mut command, lib);
-    command.output().with_context(|| words[0].to_owned())
+    command
 }
 
 fn in_front(command: &mut Command, lib: Option<&Path>) {

@@ -23,10 +23,15 @@ pub fn cargo_test(report: &mut Report) {
     command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(setup::root());
     // The emulator is a part of its own.
     command.env_remove("TINYGRAD");
-    command.env("CUDAWAY_TEST_LIB", setup::lib_dir()).stdin(Stdio::null()).stdout(Stdio::piped());
-    let mut child = match command.spawn() {
+    command.env("CUDAWAY_TEST_LIB", setup::lib_dir());
+    counted(report, "cargo test --workspace", &mut command);
+}
+
+/// Runs a `cargo test` whose tests are counted one by one.
+pub fn counted(report: &mut Report, name: &str, command: &mut Command) {
+    let mut child = match command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() {
         Ok(child) => child,
-        Err(error) => return report.note("cargo test --workspace", Outcome::Failed(error.to_string())),
+        Err(error) => return report.note(name, Outcome::Failed(error.to_string())),
     };
     let mut counted = Counted::default();
     for line in BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok) {
@@ -35,8 +40,8 @@ pub fn cargo_test(report: &mut Report) {
     }
     let status = child.wait();
     report.add(counted.passed, counted.ignored);
-    for name in &counted.failed {
-        report.note(name, Outcome::Failed("see cargo test's output above".to_owned()));
+    for test in &counted.failed {
+        report.note(test, Outcome::Failed("see cargo test's output above".to_owned()));
     }
     // A crate that does not build, or a test that takes the whole runner with it, has no line of its own.
     let overall = match status {
@@ -45,7 +50,7 @@ pub fn cargo_test(report: &mut Report) {
         Ok(status) => Outcome::Failed(format!("{status}; {} tests failed by name", counted.failed.len())),
         Err(error) => Outcome::Failed(error.to_string()),
     };
-    report.note("cargo test --workspace, as a whole", overall);
+    report.note(&format!("{name}, as a whole"), overall);
 }
 
 /// Every value row of PTX once more, this time by the driver API of the built library.

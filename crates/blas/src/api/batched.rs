@@ -7,7 +7,7 @@ use core::ffi::c_int;
 
 use blas_cpu::{Op, Scalar, lapack, parallel};
 
-use super::level2::{Address, leading, sizes};
+use super::operand::{Address, leading, sizes};
 use crate::handle::Handle;
 use crate::{Error, Result, convert, cublasOperation_t};
 

@@ -5,8 +5,8 @@ use core::ffi::c_void;
 use blas_cpu::storage::{Compute, Storage};
 use blas_cpu::{Complex, Op, level3, parallel};
 
-use super::level2::{Address, sizes};
 use super::level3::{product, update};
+use super::operand::{Address, sizes};
 use crate::handle::Handle;
 use crate::mixed::{Factor, Shape, Sums, Types, run, storage};
 use crate::{
@@ -457,6 +457,7 @@ pub fn csyrk_ex(
     )
 }
 
+/// As [`super::level3::gemm3m`].
 pub fn csyrk3m_ex(
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -472,23 +473,7 @@ pub fn csyrk3m_ex(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> Result {
-    rank_update(
-        handle,
-        level3::syrk::<cuComplex>,
-        uplo,
-        trans,
-        n,
-        k,
-        alpha,
-        A,
-        Atype,
-        lda,
-        beta,
-        C,
-        Ctype,
-        ldc,
-        Op::C,
-    )
+    csyrk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc)
 }
 
 pub fn cherk_ex(
@@ -525,6 +510,7 @@ pub fn cherk_ex(
     )
 }
 
+/// As [`super::level3::gemm3m`].
 pub fn cherk3m_ex(
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -540,21 +526,5 @@ pub fn cherk3m_ex(
     Ctype: cudaDataType,
     ldc: i64,
 ) -> Result {
-    rank_update(
-        handle,
-        level3::herk::<cuComplex>,
-        uplo,
-        trans,
-        n,
-        k,
-        alpha,
-        A,
-        Atype,
-        lda,
-        beta,
-        C,
-        Ctype,
-        ldc,
-        Op::T,
-    )
+    cherk_ex(handle, uplo, trans, n, k, alpha, A, Atype, lda, beta, C, Ctype, ldc)
 }

@@ -2,32 +2,9 @@
 
 use blas_cpu::{Diag, Op, Real, Scalar, Stored, Uplo, level2, parallel};
 
+use super::operand::{Address, leading, sizes};
 use crate::handle::Handle;
-use crate::{Result, convert, cublasDiagType_t, cublasFillMode_t, cublasOperation_t, require};
-
-pub(super) fn sizes(dimensions: &[i64], increments: &[i64]) -> Result {
-    require(dimensions.iter().all(|&dimension| dimension >= 0), "a size is negative")?;
-    require(!increments.contains(&0), "an increment is 0")
-}
-
-pub(super) fn leading(ld: i64, rows: i64) -> Result {
-    require(ld >= rows.max(1), "a leading dimension is too small")
-}
-
-/// An address that pieces of work on several threads use.
-#[derive(Clone, Copy)]
-pub(super) struct Address<T>(pub(super) T);
-
-// SAFETY: what the pieces do with it is for them to keep apart.
-unsafe impl<T> Send for Address<T> {}
-// SAFETY: as above.
-unsafe impl<T> Sync for Address<T> {}
-
-impl<T: Copy> Address<T> {
-    pub(super) fn get(&self) -> T {
-        self.0
-    }
-}
+use crate::{Result, convert, cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
 
 pub fn gemv<T: Scalar>(
     handle: &Handle,
@@ -387,12 +364,7 @@ pub fn syr<T: Scalar>(
     A: *mut T,
     lda: i64,
 ) -> Result {
-    let uplo = convert::uplo(uplo)?;
-    sizes(&[n], &[incx])?;
-    leading(lda, n)?;
-    let alpha = handle.scalar(alpha)?;
-    // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { level2::syr(uplo, n, alpha.get(), x, incx, A, lda) })
+    square(level2::syr, handle, uplo, n, alpha, x, incx, A, lda)
 }
 
 pub fn her<T: Scalar>(
@@ -405,12 +377,7 @@ pub fn her<T: Scalar>(
     A: *mut T,
     lda: i64,
 ) -> Result {
-    let uplo = convert::uplo(uplo)?;
-    sizes(&[n], &[incx])?;
-    leading(lda, n)?;
-    let alpha = handle.scalar(alpha)?;
-    // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { level2::her(uplo, n, alpha.get(), x, incx, A, lda) })
+    square(level2::her, handle, uplo, n, alpha, x, incx, A, lda)
 }
 
 pub fn spr<T: Scalar>(
@@ -422,11 +389,7 @@ pub fn spr<T: Scalar>(
     incx: i64,
     AP: *mut T,
 ) -> Result {
-    let uplo = convert::uplo(uplo)?;
-    sizes(&[n], &[incx])?;
-    let alpha = handle.scalar(alpha)?;
-    // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { level2::spr(uplo, n, alpha.get(), x, incx, AP) })
+    packed_square(level2::spr, handle, uplo, n, alpha, x, incx, AP)
 }
 
 pub fn hpr<T: Scalar>(
@@ -438,11 +401,7 @@ pub fn hpr<T: Scalar>(
     incx: i64,
     AP: *mut T,
 ) -> Result {
-    let uplo = convert::uplo(uplo)?;
-    sizes(&[n], &[incx])?;
-    let alpha = handle.scalar(alpha)?;
-    // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { level2::hpr(uplo, n, alpha.get(), x, incx, AP) })
+    packed_square(level2::hpr, handle, uplo, n, alpha, x, incx, AP)
 }
 
 pub fn syr2<T: Scalar>(
@@ -648,6 +607,43 @@ fn outer<T: Scalar>(
     let alpha = handle.scalar(alpha)?;
     // SAFETY: as in `gemv`.
     handle.enqueue(move || unsafe { routine(m, n, alpha.get(), x, incx, y, incy, A, lda) })
+}
+
+/// A vector times itself: of Hermitian matrices the factor is real.
+fn square<T: Scalar, F: Copy + 'static>(
+    routine: unsafe fn(Uplo, i64, F, *const T, i64, *mut T, i64),
+    handle: &Handle,
+    uplo: cublasFillMode_t,
+    n: i64,
+    alpha: *const F,
+    x: *const T,
+    incx: i64,
+    A: *mut T,
+    lda: i64,
+) -> Result {
+    let uplo = convert::uplo(uplo)?;
+    sizes(&[n], &[incx])?;
+    leading(lda, n)?;
+    let alpha = handle.scalar(alpha)?;
+    // SAFETY: as in `gemv`.
+    handle.enqueue(move || unsafe { routine(uplo, n, alpha.get(), x, incx, A, lda) })
+}
+
+fn packed_square<T: Scalar, F: Copy + 'static>(
+    routine: unsafe fn(Uplo, i64, F, *const T, i64, *mut T),
+    handle: &Handle,
+    uplo: cublasFillMode_t,
+    n: i64,
+    alpha: *const F,
+    x: *const T,
+    incx: i64,
+    AP: *mut T,
+) -> Result {
+    let uplo = convert::uplo(uplo)?;
+    sizes(&[n], &[incx])?;
+    let alpha = handle.scalar(alpha)?;
+    // SAFETY: as in `gemv`.
+    handle.enqueue(move || unsafe { routine(uplo, n, alpha.get(), x, incx, AP) })
 }
 
 fn update<T: Scalar>(

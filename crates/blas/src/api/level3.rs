@@ -2,7 +2,7 @@
 
 use blas_cpu::{Diag, Op, Scalar, Side, Uplo, level3, parallel};
 
-use super::level2::{Address, leading, sizes};
+use super::operand::{Address, leading, sizes};
 use crate::handle::Handle;
 use crate::product::Product;
 use crate::{
@@ -284,6 +284,15 @@ pub(super) fn update(
     Ok((uplo, op))
 }
 
+/// Of real matrices the conjugate transpose is the transpose.
+fn symmetric<T: Scalar>(op: Op) -> Result {
+    require(op != Op::C || !T::IS_COMPLEX, "a symmetric update takes no conjugate transpose")
+}
+
+fn hermitian<T: Scalar>(op: Op) -> Result {
+    require(op != Op::T || !T::IS_COMPLEX, "a Hermitian update takes no plain transpose")
+}
+
 pub fn syrk<T: Scalar>(
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -298,7 +307,7 @@ pub fn syrk<T: Scalar>(
     ldc: i64,
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda], ldc)?;
-    require(op != Op::C || !T::IS_COMPLEX, "a symmetric update takes no conjugate transpose")?;
+    symmetric::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     handle.enqueue(move || {
         // SAFETY: as in `gemm`.
@@ -320,7 +329,7 @@ pub fn herk<T: Scalar>(
     ldc: i64,
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda], ldc)?;
-    require(op != Op::T || !T::IS_COMPLEX, "a Hermitian update takes no plain transpose")?;
+    hermitian::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     handle.enqueue(move || {
         // SAFETY: as in `gemm`.
@@ -344,7 +353,7 @@ pub fn syr2k<T: Scalar>(
     ldc: i64,
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
-    require(op != Op::C || !T::IS_COMPLEX, "a symmetric update takes no conjugate transpose")?;
+    symmetric::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     handle.enqueue(move || {
         // SAFETY: as in `gemm`.
@@ -368,7 +377,7 @@ pub fn her2k<T: Scalar>(
     ldc: i64,
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
-    require(op != Op::T || !T::IS_COMPLEX, "a Hermitian update takes no plain transpose")?;
+    hermitian::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     handle.enqueue(move || {
         // SAFETY: as in `gemm`.
@@ -392,7 +401,7 @@ pub fn syrkx<T: Scalar>(
     ldc: i64,
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
-    require(op != Op::C || !T::IS_COMPLEX, "a symmetric update takes no conjugate transpose")?;
+    symmetric::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     handle.enqueue(move || {
         // SAFETY: as in `gemm`.
@@ -416,7 +425,7 @@ pub fn herkx<T: Scalar>(
     ldc: i64,
 ) -> Result {
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
-    require(op != Op::T || !T::IS_COMPLEX, "a Hermitian update takes no plain transpose")?;
+    hermitian::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     handle.enqueue(move || {
         // SAFETY: as in `gemm`.

@@ -10,6 +10,7 @@ use crate::log::{self, Level};
 use crate::lt::algorithm;
 use crate::lt::descriptor::{Descriptor, EMULATION, Kind, LAYOUT, MATMUL, PREFERENCE, TRANSFORM};
 use crate::lt::handle::LtEngine;
+use crate::lt::product::Operands;
 use crate::lt::{handle, product, transform};
 use crate::*;
 
@@ -649,14 +650,13 @@ pub fn cublasLtMatmul(
         });
     }
     not_emulated(operation, stream)?;
+    let at = Operands { alpha, a: A, b: B, beta, c: C, d: D };
     match &*engine {
         LtEngine::Cpu => {
             algo.map_or(Ok(()), algorithm::check_cpu)?;
-            let at = product::Operands { alpha, a: A, b: B, beta, c: C, d: D };
             on_stream(stream, product::plan(operation, layouts)?.work(at)?)
         }
         LtEngine::Hip(engine) => {
-            let at = hip::Operands { alpha, a: A, b: B, beta, c: C, d: D };
             let made = OnHip::of(&operation, &layouts);
             // SAFETY: as above.
             unsafe { engine.matmul(&made.product(), &at, algo, workspace, workspaceSizeInBytes, stream) }
@@ -722,7 +722,7 @@ pub fn cublasLtMatrixTransform(
             let b = b.unwrap_or(a);
             let made = [(a, a.attributes()), (b, b.attributes()), (c, c.attributes())];
             let layouts = std::array::from_fn(|i| hip_layout(&made[i]));
-            let at = hip::Operands { alpha, a: A, b: B, beta, c: core::ptr::null(), d: C };
+            let at = Operands { alpha, a: A, b: B, beta, c: core::ptr::null(), d: C };
             let scale = cudaDataType(description.number(0) as u32);
             // SAFETY: as above.
             unsafe { engine.transform(scale, &description.attributes(), layouts, &at, stream) }

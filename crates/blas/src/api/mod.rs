@@ -14,5 +14,6 @@ pub mod lifecycle;
 pub mod logger;
 pub mod lt;
 pub mod mode;
+mod operand;
 pub mod vector;
 pub mod xt;

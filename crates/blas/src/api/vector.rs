@@ -8,25 +8,26 @@ use cuda_abi::{CUDA_MEMCPY2D, CUmemorytype, CUresult, CUstream};
 use crate::{Error, Result, cudaStream_t, require};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
+pub(crate) enum Direction {
     ToDevice,
     ToHost,
 }
 
 /// `rows` × `columns` elements; the leading dimensions count elements.
-struct Copy2d {
-    element_bytes: i64,
-    rows: i64,
-    columns: i64,
-    from: *const c_void,
-    from_ld: i64,
-    to: *mut c_void,
-    to_ld: i64,
+#[derive(Clone, Copy)]
+pub(crate) struct Copy2d {
+    pub element_bytes: i64,
+    pub rows: i64,
+    pub columns: i64,
+    pub from: *const c_void,
+    pub from_ld: i64,
+    pub to: *mut c_void,
+    pub to_ld: i64,
 }
 
 impl Copy2d {
     /// `stream`: `None` for a copy that has ended when the call returns.
-    fn run(&self, direction: Direction, stream: Option<CUstream>) -> Result {
+    pub fn run(&self, direction: Direction, stream: Option<CUstream>) -> Result {
         let driver = crate::driver::driver()?;
         require(self.element_bytes > 0, "elemSize is not positive")?;
         require(self.rows >= 0 && self.columns >= 0, "a size is negative")?;
@@ -71,8 +72,13 @@ impl Copy2d {
         if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Error::Mapping(code)) }
     }
 
+    /// The way back.
+    pub fn reversed(&self) -> Copy2d {
+        Copy2d { from: self.to, from_ld: self.to_ld, to: self.from.cast_mut(), to_ld: self.from_ld, ..*self }
+    }
+
     /// A vector is a matrix of one row.
-    fn vector(
+    pub fn vector(
         n: i64,
         element_bytes: i64,
         from: *const c_void,

@@ -11,6 +11,7 @@ use libloading::os::unix::{Library as Object, RTLD_LOCAL, RTLD_NOW};
 use super::call::{check, hip_stream};
 use super::convert::{compute_type, hipDataType, hipblasComputeType_t, hipblasStatus_t, operation};
 use super::library::first;
+pub use crate::lt::product::Operands;
 use crate::*;
 
 const NAMES: [&str; 3] = ["libhipblaslt.so", "libhipblaslt.so.1", "libhipblaslt.so.0"];
@@ -168,17 +169,6 @@ pub struct Product<'a> {
     pub b: Layout<'a>,
     pub c: Layout<'a>,
     pub d: Layout<'a>,
-}
-
-/// Where they are.
-#[derive(Clone, Copy)]
-pub struct Operands {
-    pub alpha: *const c_void,
-    pub a: *const c_void,
-    pub b: *const c_void,
-    pub beta: *const c_void,
-    pub c: *const c_void,
-    pub d: *mut c_void,
 }
 
 /// How an attribute is told.

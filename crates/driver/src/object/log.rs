@@ -52,8 +52,7 @@ pub fn note(call: &'static str, reason: impl fmt::Display) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (seconds, thousandths) = (now.as_secs(), now.subsec_millis());
     let (hours, minutes) = (seconds / 3600 % 24, seconds / 60 % 60);
-    // SAFETY: a plain call. glibc has a function for it since 2.30 only.
-    let thread = unsafe { libc::syscall(libc::SYS_gettid) };
+    let thread = trace::thread();
     let line = format!(
         "[{hours:02}:{minutes:02}:{:02}.{thousandths:03}][{thread}][CUDA][E] {call}: {reason}\n",
         seconds % 60

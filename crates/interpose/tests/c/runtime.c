@@ -1,6 +1,9 @@
 // What stands for NVIDIA's static runtime: a few of its public names, each answering "static".
 // Compiled with hidden visibility, so that the linker makes the names local, as nvcc's link does.
 #include "runtime.h"
+// What NVIDIA's import, whatever the program uses of them.
+#include <pthread.h>
+int share(pthread_rwlockattr_t *attributes) { return pthread_rwlockattr_setpshared(attributes, PTHREAD_PROCESS_SHARED); }
 
 const char *cudaGetErrorName(int error) { return "static"; }
 int cudaMalloc(void **pointer, size_t size) { return -1; }

@@ -8,12 +8,13 @@ use cuda_abi::runtime::{
     cudaFuncAttribute, cudaFuncCache, cudaFunction_t, cudaHostFn_t, cudaKernel_t, cudaSharedMemConfig,
     cudaStream_t, dim3, v11, v12, v13,
 };
-use cuda_abi::{CUfunction, CUfunction_attribute, CUkernel, CUlaunchAttribute, CUlaunchConfig, CUresult};
+use cuda_abi::{
+    CUfunction, CUfunction_attribute, CUkernel, CUlaunchAttribute, CUlaunchConfig, CUresult, CUstream,
+};
 
 use crate::driver::Driver;
 use crate::{Error, Result, device, registry, stream};
 
-/// Runs a kernel. Bad dimensions are cudaErrorInvalidConfiguration (the driver would say invalid value).
 pub fn cudaLaunchKernel(
     func: *const c_void,
     gridDim: dim3,
@@ -25,26 +26,34 @@ pub fn cudaLaunchKernel(
     device::with_context(|driver| {
         let kernel = registry::kernel(func)?;
         let shared_bytes = u32::try_from(sharedMem).map_err(|_| Error::InvalidValue("sharedMem"))?;
-        let (grid, block) = (gridDim, blockDim);
-        let answer = driver.cuLaunchKernel(
-            as_function(kernel),
-            grid.x,
-            grid.y,
-            grid.z,
-            block.x,
-            block.y,
-            block.z,
-            shared_bytes,
-            stream::meant(stream),
-            args,
-            ptr::null_mut(),
-        );
-        refined(answer, grid, block)
+        launch(driver, kernel, gridDim, blockDim, shared_bytes, stream::meant(stream), args)
     })
 }
 
-/// The driver's answer to a launch: what it calls an invalid value is an invalid configuration where the dimensions are.
-fn refined(answer: Result, grid: dim3, block: dim3) -> Result {
+/// Runs a kernel. Bad dimensions are cudaErrorInvalidConfiguration (the driver would say invalid value).
+#[inline]
+fn launch(
+    driver: &Driver,
+    kernel: CUkernel,
+    grid: dim3,
+    block: dim3,
+    shared_bytes: u32,
+    stream: CUstream,
+    args: *mut *mut c_void,
+) -> Result {
+    let answer = driver.cuLaunchKernel(
+        as_function(kernel),
+        grid.x,
+        grid.y,
+        grid.z,
+        block.x,
+        block.y,
+        block.z,
+        shared_bytes,
+        stream,
+        args,
+        ptr::null_mut(),
+    );
     if answer == Err(Error::Driver(CUresult::CUDA_ERROR_INVALID_VALUE)) {
         check_dimensions(grid, block)?;
     }
@@ -92,26 +101,18 @@ impl Launch {
     fn run(self, func: *const c_void, args: *mut *mut c_void) -> Result {
         let driver = device::attach()?;
         let kernel = registry::kernel(func)?;
-        if self.n_attributes == 0 {
-            let (grid, block) = (self.grid, self.block);
-            let config = self.driver_config()?;
-            let answer = driver.cuLaunchKernel(
+        let (grid, block) = (self.grid, self.block);
+        if self.n_attributes > 0 {
+            check_dimensions(grid, block)?;
+            return driver.cuLaunchKernelEx(
+                &self.driver_config()?,
                 as_function(kernel),
-                config.gridDimX,
-                config.gridDimY,
-                config.gridDimZ,
-                config.blockDimX,
-                config.blockDimY,
-                config.blockDimZ,
-                config.sharedMemBytes,
-                config.hStream,
                 args,
                 ptr::null_mut(),
             );
-            return refined(answer, grid, block);
         }
-        check_dimensions(self.grid, self.block)?;
-        driver.cuLaunchKernelEx(&self.driver_config()?, as_function(kernel), args, ptr::null_mut())
+        let config = self.driver_config()?;
+        launch(driver, kernel, grid, block, config.sharedMemBytes, config.hStream, args)
     }
 
     fn driver_config(self) -> Result<CUlaunchConfig> {

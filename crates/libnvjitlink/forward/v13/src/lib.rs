@@ -7,4 +7,5 @@
 #[path = "generated/names.rs"]
 mod generated;
 
-include!("../../shell.rs");
+// NVJITLINK_ERROR_INTERNAL
+trampoline::shell!(c"libcudaway_nvjitlink.so", c"CUDAWAY_NVJITLINK", not_supported: 6);
