@@ -2,9 +2,12 @@
 //! Each step says what it does and why, skips what is there, and is safe to repeat.
 
 use std::fmt::Write as _;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -94,6 +97,20 @@ pub fn download_cache() -> Result<PathBuf> {
     Ok(base.context("neither XDG_CACHE_HOME nor HOME is set")?.join("cudaway-toolchains"))
 }
 
+/// Keeps every other thread and process that sets something up in `dir` waiting, until the file is dropped.
+pub fn alone_in(dir: &Path) -> Result<File> {
+    fs::create_dir_all(dir)?;
+    let path = dir.join("setup.lock");
+    let lock = File::create(&path).with_context(|| path.display().to_string())?;
+    lock.lock().with_context(|| path.display().to_string())?;
+    Ok(lock)
+}
+
+/// The same for this checkout: its `.venv`, and the machine's packages on its behalf.
+fn alone() -> Result<File> {
+    alone_in(&root().join("target"))
+}
+
 /// Installs what a build needs.
 pub fn build_packages() -> Result<()> {
     packages(BUILD)
@@ -106,6 +123,7 @@ pub fn test_packages() -> Result<()> {
 
 /// Installs those of `wanted` that are missing.
 pub fn packages(wanted: &[Package]) -> Result<()> {
+    let _lock = alone()?;
     if which("dpkg-query").is_none() {
         println!("setup: this is not a Debian system; you need the equivalents of:{}", list(wanted));
         return Ok(());
@@ -134,6 +152,11 @@ pub fn update_lists() -> Result<()> {
 
 /// Makes the local Python environment `.venv` and returns its `bin/python`.
 pub fn venv() -> Result<PathBuf> {
+    let _lock = alone()?;
+    venv_alone()
+}
+
+fn venv_alone() -> Result<PathBuf> {
     let dir = root().join(".venv");
     let python = dir.join("bin/python");
     if python.exists()
@@ -152,7 +175,12 @@ pub fn venv() -> Result<PathBuf> {
 
 /// Installs wheels into `.venv`; `wanted` are exact `name==version` pins.
 pub fn wheels(wanted: &[&str]) -> Result<()> {
-    let python = venv()?;
+    let _lock = alone()?;
+    wheels_alone(wanted)
+}
+
+fn wheels_alone(wanted: &[&str]) -> Result<()> {
+    let python = venv_alone()?;
     let have = Command::new(&python).args(["-m", "pip", "freeze"]).output().context("pip freeze")?;
     let have = String::from_utf8_lossy(&have.stdout);
     let missing: Vec<&str> =
@@ -167,9 +195,11 @@ pub fn wheels(wanted: &[&str]) -> Result<()> {
             missing.join(" ")
         );
     }
-    run(Command::new(&python)
-        .args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"])
-        .args(&missing))
+    download(
+        Command::new(&python)
+            .args(["-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check"])
+            .args(&missing),
+    )
     .context("pip install")
 }
 
@@ -184,28 +214,38 @@ const REMOTEZIP: &[&str] = &[
 ];
 
 /// Unpacks the files of a wheel whose path has `part` into `to`, flat, without loading the rest of it: a library's headers
-/// are 1 part in 1,000 of its wheel.
+/// are 1 part in 1,000 of its wheel. Whoever reads there sees a file whole or not at all, and a file named like the pin
+/// when all are there.
 pub fn files_of_wheel(pin: &str, part: &str, to: &Path) -> Result<()> {
     const SCRIPT: &str = "\
-import json, os, subprocess, sys
+import json, os, subprocess, sys, tempfile
 from remotezip import RemoteZip
 pin, part, to = sys.argv[1:]
 ask = [sys.executable, '-m', 'pip', 'install', '--dry-run', '--quiet', '--report', '-', '--no-deps',
        '--only-binary=:all:', '--ignore-installed', pin]
 report = json.loads(subprocess.run(ask, check=True, stdout=subprocess.PIPE).stdout)
-os.makedirs(to, exist_ok=True)
-with RemoteZip(report['install'][0]['download_info']['url']) as wheel:
+with RemoteZip(report['install'][0]['download_info']['url']) as wheel, tempfile.TemporaryDirectory(dir=to) as new:
     for name in wheel.namelist():
         if part in name:
-            with open(os.path.join(to, os.path.basename(name)), 'wb') as file:
-                file.write(wheel.read(name))
+            file = os.path.basename(name)
+            with open(os.path.join(new, file), 'wb') as whole:
+                whole.write(wheel.read(name))
+            os.replace(os.path.join(new, file), os.path.join(to, file))
 ";
+    let _lock = alone()?;
+    let all_there = to.join(format!(".{pin}"));
+    if all_there.exists() {
+        return Ok(());
+    }
     println!("setup: files of {pin} with {part:?} in their path, to {}", to.display());
     if offline() {
         bail!("--offline, and files of {pin} are missing in {}", to.display());
     }
-    wheels(REMOTEZIP)?;
-    run(Command::new(venv()?).args(["-c", SCRIPT, pin, part]).arg(to)).with_context(|| pin.to_owned())
+    wheels_alone(REMOTEZIP)?;
+    fs::create_dir_all(to)?;
+    download(Command::new(venv_alone()?).args(["-c", SCRIPT, pin, part]).arg(to))
+        .with_context(|| pin.to_owned())?;
+    fs::write(&all_there, "").with_context(|| all_there.display().to_string())
 }
 
 /// Where the packages of a Python lie.
@@ -248,6 +288,18 @@ pub fn run(command: &mut Command) -> Result<()> {
         bail!("{status}: {command:?}");
     }
     Ok(())
+}
+
+/// Runs a command that downloads; a network may fail it twice.
+fn download(command: &mut Command) -> Result<()> {
+    for pause in [5, 20] {
+        match run(command) {
+            Ok(()) => return Ok(()),
+            Err(error) => println!("setup: {error:#}; again in {pause} s"),
+        }
+        thread::sleep(Duration::from_secs(pause));
+    }
+    run(command)
 }
 
 fn apt_install(names: &[&str]) -> Result<()> {

@@ -105,7 +105,7 @@ pub fn run(args: &Args) -> Result<()> {
     setup::build_packages()?;
     setup::test_packages()?;
     if !args.no_build && args.lib.is_none() {
-        heading("build: target/cudaway/lib");
+        heading("build: target/cudaway/lib", started);
         let built = build::shipped();
         let failed = built.is_err();
         report.note("cargo xtask build", built);
@@ -118,7 +118,7 @@ pub fn run(args: &Args) -> Result<()> {
     let installed = Installed::at(lib.unwrap_or_else(setup::lib_dir));
     for part in PARTS.iter().filter(|part| args.only.is_empty() || args.only.iter().any(|only| only == *part))
     {
-        heading(part);
+        heading(part, started);
         match *part {
             "codegen" => report.note("cargo xtask codegen --check", unit::xtask(&["codegen", "--check"])),
             "unit" => unit::cargo_test(&mut report),
@@ -185,6 +185,6 @@ fn run_examples(args: &Args, installed: &Installed, report: &mut Report) {
     }
 }
 
-fn heading(text: &str) {
-    println!("\n== {text}");
+fn heading(text: &str, started: Instant) {
+    println!("\n== {text} (after {:.0} s)", started.elapsed().as_secs_f64());
 }

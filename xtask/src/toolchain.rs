@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -55,8 +56,19 @@ impl Release {
         }
     }
 
-    /// Gets this release, from what is there or by download.
+    /// Gets this release, from what is there or by download. It is looked for once, whoever asks.
     pub fn get(self) -> Result<Toolchain> {
+        static FOUND: Mutex<Vec<Toolchain>> = Mutex::new(Vec::new());
+        let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(toolchain) = found.iter().find(|toolchain| toolchain.release == self) {
+            return Ok(toolchain.clone());
+        }
+        let toolchain = self.find()?;
+        found.push(toolchain.clone());
+        Ok(toolchain)
+    }
+
+    fn find(self) -> Result<Toolchain> {
         match self {
             Release::V13_5 => from_wheels(),
             Release::V12_4 => from_debian(
@@ -97,11 +109,10 @@ impl Toolchain {
 
     /// Has cuBLAS's headers in the toolkit: Debian's packages bring them.
     pub fn with_cublas(&self) -> Result<()> {
-        let include = self.dir.join("include");
-        if include.join("cublasLt.h").exists() {
-            return Ok(());
+        match self.release {
+            Release::V13_5 => setup::files_of_wheel(CUBLAS_13_5, "include/cublas", &self.dir.join("include")),
+            Release::V11_8 | Release::V12_4 => Ok(()),
         }
-        setup::files_of_wheel(CUBLAS_13_5, "include/cublas", &include)
     }
 
     pub fn tool(&self, name: &str) -> Command {
@@ -120,6 +131,7 @@ fn from_wheels() -> Result<Toolchain> {
 
 fn from_debian(release: Release, debian: &Debian) -> Result<Toolchain> {
     let cache = setup::download_cache()?;
+    let _lock = setup::alone_in(&cache)?;
     let dir = cache.join(format!("cuda-{}", release.version()));
     if !dir.join("bin/nvcc").exists() {
         println!(
