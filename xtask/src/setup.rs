@@ -79,6 +79,13 @@ pub fn stay_offline(command: &mut Command) -> &mut Command {
     command
 }
 
+/// The cargo that runs us, in the checkout.
+pub fn cargo() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root());
+    command
+}
+
 /// The checkout.
 pub fn root() -> PathBuf {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::note;
 use crate::dist::sysroot::Sysroot;
-use crate::setup::root;
+use crate::setup::{cargo, root};
 
 pub struct Recipe {
     is_optimised: bool,
@@ -36,8 +36,8 @@ impl Recipe {
 
     /// `cargo rustc` in the checkout, up to the package.
     pub fn cargo_rustc(&self) -> Command {
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command.current_dir(root()).args(["rustc", "--quiet"]);
+        let mut command = cargo();
+        command.args(["rustc", "--quiet"]);
         if self.is_optimised {
             command.arg("--release");
         }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::build::{OBJECTS, PROGRAMS};
-use crate::setup::{self, root};
+use crate::setup;
 
 /// Debian packages whose static libraries are linked into libcudaway_cpu.so; of libgcc-12-dev, into all.
 const STATIC: &[&str] = &[
@@ -75,7 +75,7 @@ pub fn add(tree: &Path) -> Result<()> {
 
 /// The crates of others that end up in our objects.
 fn foreign_crates() -> Result<Vec<Crate>> {
-    let mut metadata = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut metadata = setup::cargo();
     metadata.args([
         "metadata",
         "--format-version",
@@ -84,7 +84,7 @@ fn foreign_crates() -> Result<Vec<Crate>> {
         "--filter-platform",
         "x86_64-unknown-linux-gnu",
     ]);
-    let metadata = setup::said(metadata.current_dir(root()))?;
+    let metadata = setup::said(&mut metadata)?;
     let metadata: Metadata = serde_json::from_str(&metadata)?;
     let nodes: BTreeMap<&str, &Node> =
         metadata.resolve.nodes.iter().map(|node| (node.id.as_str(), node)).collect();

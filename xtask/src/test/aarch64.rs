@@ -50,8 +50,8 @@ pub fn run(by_name: bool, report: &mut Report) {
 }
 
 fn test(name: &str, cc: &Path, sysroot: &Path, report: &mut Report) {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["test", "--no-fail-fast", "--target", TARGET]).current_dir(setup::root());
+    let mut command = setup::cargo();
+    command.args(["test", "--no-fail-fast", "--target", TARGET]);
     for package in ["beside", "namesake", "libcudaway-hooks", "libcudaway-audit"] {
         command.args(["--package", package]);
     }

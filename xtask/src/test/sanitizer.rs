@@ -297,8 +297,8 @@ pub fn run(installed: &Installed, report: &mut Report) {
 
 /// The rows of `crates/hip-cpu/tests/run`, with every access asked for.
 fn rows() -> Result<()> {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["test", "--package", "hip-cpu", "--test", "run"]).current_dir(setup::root());
+    let mut command = setup::cargo();
+    command.args(["test", "--package", "hip-cpu", "--test", "run"]);
     setup::run(command.env("CUDAWAY_SANITIZE", "memcheck"))
 }
 

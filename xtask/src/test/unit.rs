@@ -17,13 +17,19 @@ pub fn xtask(args: &[&str]) -> Outcome {
     result.into()
 }
 
+const TESTS: [&str; 2] = ["test", "--workspace"];
+
+/// Compiles what `cargo_test` runs, and says nothing: what does not compile is reported there.
+pub fn compile_tests() {
+    let _ = setup::stay_offline(setup::cargo().args(TESTS).args(["--no-run", "--quiet"])).output();
+}
+
 /// `cargo test` over the workspace; each test counts as one check of ours.
 pub fn cargo_test(report: &mut Report) {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["test", "--workspace", "--no-fail-fast"]).current_dir(setup::root());
+    let mut command = setup::cargo();
+    command.args(TESTS).arg("--no-fail-fast");
     // The emulator is a part of its own.
     command.env_remove("TINYGRAD");
-    command.env("CUDAWAY_TEST_LIB", setup::lib_dir());
     counted(report, "cargo test --workspace", &mut command);
 }
 
@@ -57,9 +63,9 @@ pub fn counted(report: &mut Report, name: &str, command: &mut Command) {
 pub fn rows(installed: &Installed, report: &mut Report) {
     let run = || -> Result<()> {
         let cache = testkit::temporary()?;
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut command = setup::cargo();
         command.args(["run", "--package", "hip-cpu", "--example", "rows_on_cuda", "--"]);
-        command.arg(installed.lib().join("libcuda.so.1")).current_dir(setup::root());
+        command.arg(installed.lib().join("libcuda.so.1"));
         command.env("CUDAWAY_DEVICE", "cpu").env("CUDAWAY_CACHE_DIR", cache.path());
         setup::run(setup::stay_offline(&mut command))
     };
@@ -73,7 +79,7 @@ pub fn amd_emulator(report: &mut Report) {
         let why = "TINYGRAD does not name a checkout of github.com/tinygrad/tinygrad".to_owned();
         return report.note(name, Outcome::Skipped(why));
     }
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = setup::cargo();
     command.args([
         "test",
         "--package",
@@ -85,8 +91,8 @@ pub fn amd_emulator(report: &mut Report) {
         "--",
         "--nocapture",
     ]);
-    let ran = setup::run(setup::stay_offline(&mut command).current_dir(setup::root()));
-    report.note(name, ran.map_err(Into::into));
+    let ran = setup::run(setup::stay_offline(&mut command));
+    report.note(name, ran);
 }
 
 /// The sums over all `test result:` lines, and the names of failed tests.
