@@ -154,7 +154,7 @@ pub fn packages(wanted: &[Package]) -> Result<()> {
 
 /// `apt-get update`, on the machine's own state.
 pub fn update_lists() -> Result<()> {
-    run(&mut as_root("apt-get", &["-q", "update"])).context("apt-get update")
+    run(&mut as_root("apt-get", &["-q", "-o", "Acquire::Retries=3", "update"])).context("apt-get update")
 }
 
 /// Makes the local Python environment `.venv` and returns its `bin/python`.
@@ -310,7 +310,8 @@ fn download(command: &mut Command) -> Result<()> {
 }
 
 fn apt_install(names: &[&str]) -> Result<()> {
-    let mut args = vec!["-q", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0", "install"];
+    let mut args = vec!["-q", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0"];
+    args.extend(["-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=300", "install"]);
     args.extend(names);
     run(&mut as_root("apt-get", &args)).context("apt-get install")
 }

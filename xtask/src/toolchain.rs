@@ -179,7 +179,7 @@ fn private_apt(cache: &Path) -> Result<PathBuf> {
         format!(
             "Dir::Etc::sourcelist \"{state_path}/sources.list\";\nDir::Etc::sourceparts \"-\";\n\
              Dir::State::Lists \"{state_path}/lists\";\nDir::Cache \"{state_path}/cache\";\n\
-             Acquire::Languages \"none\";\nAcquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
+             Acquire::Retries \"3\";\nAcquire::Languages \"none\";\nAcquire::IndexTargets::deb::DEP-11::DefaultEnabled \"false\";\n\
              APT::Architectures {{ \"amd64\"; }};\nAPT::Sandbox::User \"root\";\n"
         ),
     )?;
