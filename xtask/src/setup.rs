@@ -339,3 +339,19 @@ fn list(packages: &[Package]) -> String {
         text
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{File, TryLockError};
+
+    #[test]
+    fn one_sets_up_and_another_waits() {
+        let dir = testkit::temporary().expect("a folder");
+        let dir = dir.path().join("new");
+        let held = super::alone_in(&dir).expect("nobody else is there");
+        let another = File::open(dir.join("setup.lock")).expect("the lock's file");
+        assert!(matches!(another.try_lock(), Err(TryLockError::WouldBlock)));
+        drop(held);
+        another.try_lock().expect("it is free again");
+    }
+}
