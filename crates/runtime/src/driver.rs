@@ -60,7 +60,6 @@ driver! {
     cuDeviceGetDefaultMemPool(pool_out: *mut CUmemoryPool, dev: CUdevice);
     cuDeviceGetMemPool(pool: *mut CUmemoryPool, dev: CUdevice);
     cuDeviceSetMemPool(dev: CUdevice, pool: CUmemoryPool);
-    cuDeviceGetLuid(luid: *mut c_char, deviceNodeMask: *mut c_uint, dev: CUdevice);
 
     cuDevicePrimaryCtxRetain(pctx: *mut CUcontext, dev: CUdevice);
     cuDevicePrimaryCtxReset_v2(dev: CUdevice);

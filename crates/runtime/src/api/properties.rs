@@ -114,26 +114,18 @@ fn read<const N: usize, T: FromAttributes<N>>(device: &Device, attributes: [CUde
 struct Identity {
     name: [c_char; 256],
     uuid: CUuuid,
-    luid: [c_char; 8],
-    luid_mask: c_uint,
     memory_bytes: usize,
 }
 
 impl Identity {
     fn of(device: &Device) -> Result<Self> {
         let driver = driver::get()?;
-        let mut identity =
-            Identity { name: [0; 256], uuid: CUuuid::default(), luid: [0; 8], luid_mask: 0, memory_bytes: 0 };
+        let mut identity = Identity { name: [0; 256], uuid: CUuuid::default(), memory_bytes: 0 };
         driver.cuDeviceGetName(identity.name.as_mut_ptr(), 256, device.handle)?;
         driver.cuDeviceTotalMem_v2(&mut identity.memory_bytes, device.handle)?;
         driver
             .cuDeviceGetUuid_v2(&mut identity.uuid, device.handle)
             .or_else(|_| driver.cuDeviceGetUuid(&mut identity.uuid, device.handle))?;
-        // Only Windows has these: 0 elsewhere.
-        let luid = driver.cuDeviceGetLuid(identity.luid.as_mut_ptr(), &mut identity.luid_mask, device.handle);
-        if luid.is_err() {
-            (identity.luid, identity.luid_mask) = ([0; 8], 0);
-        }
         Ok(identity)
     }
 }
@@ -242,7 +234,8 @@ macro_rules! attributes {
     (@ hostNumaMultinodeIpcSupported) => { [A::CU_DEVICE_ATTRIBUTE_HOST_NUMA_MULTINODE_IPC_SUPPORTED] };
 }
 
-/// Writes out the reading of one properties struct: identity, then the named fields from their attributes; what is reserved is 0.
+/// Writes out the reading of one properties struct: identity, then the named fields from their attributes; what is reserved
+/// is 0, and so are the LUID and its mask, which Windows alone has.
 macro_rules! properties {
     ($name:ident, $properties:ty; $($field:ident),* $(,)?) => {
         fn $name(device: &Device) -> Result<$properties> {
@@ -250,8 +243,6 @@ macro_rules! properties {
             let mut properties = <$properties>::default();
             properties.name = identity.name;
             properties.uuid = identity.uuid;
-            properties.luid = identity.luid;
-            properties.luidDeviceNodeMask = identity.luid_mask;
             properties.totalGlobalMem = identity.memory_bytes;
             $(properties.$field = attributes!(device, $field);)*
             Ok(properties)

@@ -31,7 +31,6 @@ int cuDeviceGet(int *d, int ordinal) { if (ordinal >= n_devices) return 101; *d 
 int cuDeviceGetName(char *name, int len, int d) { snprintf(name, len, "Test device %d", d); return 0; }
 int cuDeviceTotalMem_v2(size_t *bytes, int d) { *bytes = 8ull << 30; return 0; }
 int cuDeviceGetUuid_v2(char *uuid, int d) { for (int i = 0; i < 16; i++) uuid[i] = (char)(i + d); return 0; }
-int cuDeviceGetLuid(char *luid, unsigned *mask, int d) { return 801; }
 // An attribute's value is 1000 + its number, but for the launch limits.
 int cuDeviceGetAttribute(int *v, int a, int d) {
     switch (a) {
