@@ -1,11 +1,14 @@
 //! `cudaway trace`: starts a program as `cudaway run` does, with every call of it written down (crates/trace), and says
 //! afterwards what it did.
 
+mod child;
 mod chrome;
 mod read;
 mod summary;
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, ExitStatus};
@@ -31,6 +34,10 @@ pub struct Arguments {
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let output = arguments.output.as_ref();
+    // Before the program runs, perhaps for hours.
+    let output =
+        output.map(|path| File::create(path).with_context(|| path.display().to_string())).transpose()?;
     let dir = tempfile::tempdir().context("a folder for the calls")?;
     let status = start(arguments, &dir.path().join("calls"))?;
     let processes = read::all(dir.path())?;
@@ -38,8 +45,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         processes.iter().for_each(|process| eprint!("{}", read::listing(process)));
     }
     eprint!("{}", summary::text(&processes));
-    if let Some(path) = &arguments.output {
-        std::fs::write(path, chrome::json(&processes)).with_context(|| path.display().to_string())?;
+    if let (Some(mut file), Some(path)) = (output, &arguments.output) {
+        file.write_all(chrome::json(&processes).as_bytes()).with_context(|| path.display().to_string())?;
         eprintln!("cudaway: {} is for chrome://tracing or ui.perfetto.dev", path.display());
     }
     Ok(exit_code(status))
@@ -54,7 +61,7 @@ fn start(arguments: &Arguments, prefix: &std::path::Path) -> Result<ExitStatus> 
         command.arg("--lib").arg(lib);
     }
     command.arg("--").args(&arguments.command).env("CUDAWAY_TRACE", prefix);
-    command.status().context("cudaway run")
+    command.spawn().and_then(child::wait).context("cudaway run")
 }
 
 /// As shells do: a signal is 128 and its number.

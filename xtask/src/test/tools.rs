@@ -16,8 +16,30 @@ pub fn run(installed: &Installed, report: &mut Report) {
         let name = format!("libnvJitLink links PTX for programs built with {}", release.replace('_', "."));
         report.note(&name, nvjitlink(installed, release));
     }
+    report.note("cudaway trace tells of a program that a signal ends", signals(installed));
     super::doctor::run(installed, report);
     super::nvml::run(installed, report);
+}
+
+/// ^C in a terminal goes to all of a process group; `kill` and service managers may tell the tracer alone.
+fn signals(installed: &Installed) -> Result<()> {
+    let program = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add", installed)?;
+    for (whom, signal, number) in
+        [("0", "INT", 2), ("0", "TERM", 15), ("$PPID", "TERM", 15), ("$PPID", "HUP", 1)]
+    {
+        let script = format!("\"$0\"; kill -{signal} {whom}; exec sleep 60");
+        let ended = cudaway(installed).args(["trace", "--", "sh", "-c", &script]).arg(&program).run()?;
+        let told = ended.stderr.lines().any(|line| line.starts_with("cuLaunchKernel "));
+        ensure!(
+            ended.status.code() == Some(128 + number) && told,
+            "{signal} to {whom}: {}",
+            ended.describe()
+        );
+    }
+    let missing =
+        cudaway(installed).args(["trace", "--output", "/nowhere/trace.json", "--"]).arg(&program).run()?;
+    ensure!(missing.status.code() == Some(1) && missing.stdout.is_empty(), "{}", missing.describe());
+    Ok(())
 }
 
 /// As installed: `bin` beside `lib`.
