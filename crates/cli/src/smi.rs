@@ -5,8 +5,13 @@ mod field;
 mod library;
 mod table;
 
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -25,12 +30,21 @@ pub struct Arguments {
     /// These fields of each device, comma separated; --help-query-gpu lists them.
     #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
     query_gpu: Vec<String>,
-    /// These fields of each process that uses a device: gpu_uuid, gpu_name, pid, process_name, used_memory.
+    /// These fields of each process that uses a device: gpu_uuid, gpu_name, pid, process_name, used_gpu_memory.
     #[arg(long, value_name = "FIELDS", value_delimiter = ',', conflicts_with = "query_gpu")]
     query_compute_apps: Vec<String>,
     /// csv, with noheader and nounits if wanted, comma separated.
     #[arg(long, value_delimiter = ',', default_value = "csv")]
     format: Vec<String>,
+    /// Again and again, after so many seconds (5, if none are given), until it is interrupted.
+    #[arg(short = 'l', long = "loop", value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5")]
+    every_s: Option<u64>,
+    /// The same in milliseconds.
+    #[arg(long = "loop-ms", value_name = "MILLISECONDS", conflicts_with = "every_s")]
+    every_ms: Option<u64>,
+    /// Writes to this file instead of to the terminal.
+    #[arg(short, long, value_name = "FILE")]
+    filename: Option<PathBuf>,
     /// Only this device: index, UUID or PCI address; may be repeated, comma separated.
     #[arg(short, long, value_delimiter = ',')]
     id: Vec<String>,
@@ -49,30 +63,50 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let nvml = Nvml::open(&crate::own::lib(arguments.lib.as_deref())?)?;
     let devices = chosen(&nvml, &arguments.id)?;
+    let mut csv = Csv::of(&arguments.format)?;
+    let mut out: Box<dyn Write> = match &arguments.filename {
+        Some(path) => Box::new(File::create(path).with_context(|| path.display().to_string())?),
+        None => Box::new(io::stdout()),
+    };
+    let pause = arguments.every_s.map(Duration::from_secs).or(arguments.every_ms.map(Duration::from_millis));
+    loop {
+        let text = shown(arguments, &csv, &nvml, &devices)?;
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            // Who read it has seen enough.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(ExitCode::SUCCESS),
+            written => written.context("could not write")?,
+        }
+        let Some(pause) = pause else { return Ok(ExitCode::SUCCESS) };
+        thread::sleep(pause);
+        // Once is enough for a table that goes on.
+        csv.header = false;
+    }
+}
+
+fn shown(arguments: &Arguments, csv: &Csv, nvml: &Nvml, devices: &[Device]) -> Result<String> {
+    let mut text = String::new();
     if arguments.list_gpus {
-        for device in &devices {
+        for device in devices {
             let [index, name, uuid] = ["index", "name", "uuid"]
                 .map(|field| Gpu::named(field).map_or_else(String::new, |it| it.shown(device)));
-            println!("GPU {index}: {name} (UUID: {uuid})");
+            _ = writeln!(text, "GPU {index}: {name} (UUID: {uuid})");
         }
     } else if !arguments.query_gpu.is_empty() {
-        print!("{}", Csv::of(&arguments.format)?.of_devices(&arguments.query_gpu, &devices)?);
+        text = csv.of_devices(&arguments.query_gpu, devices)?;
     } else if !arguments.query_compute_apps.is_empty() {
-        print!(
-            "{}",
-            Csv::of(&arguments.format)?.of_processes(&arguments.query_compute_apps, &nvml, &devices)?
-        );
+        text = csv.of_processes(&arguments.query_compute_apps, nvml, devices)?;
     } else if arguments.query {
-        for device in &devices {
-            println!("GPU {}", Gpu::named("pci.bus_id").map_or_else(String::new, |it| it.shown(device)));
+        for device in devices {
+            let bus = Gpu::named("pci.bus_id").map_or_else(String::new, |it| it.shown(device));
+            _ = writeln!(text, "GPU {bus}");
             for field in Gpu::ALL {
-                println!("    {:<30}: {}", field.name, field.shown(device));
+                _ = writeln!(text, "    {:<30}: {}", field.name, field.shown(device));
             }
         }
     } else {
-        print!("{}", table::draw(&nvml, &devices));
+        text = table::draw(nvml, devices);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(text)
 }
 
 /// The devices whose index, UUID or PCI address was given; all when none was.
@@ -113,7 +147,7 @@ impl Csv {
                     .with_context(|| format!("there is no field {name}; --help-query-gpu lists them"))
             })
             .collect::<Result<Vec<&Gpu>>>()?;
-        let heads = fields.iter().zip(names).map(|(field, name)| head(name.trim(), field.unit)).collect();
+        let heads = fields.iter().map(|field| head(field.name, field.unit)).collect();
         let rows = devices.iter().map(|device| {
             fields
                 .iter()
@@ -128,7 +162,7 @@ impl Csv {
             .iter()
             .map(|name| Apps::named(name.trim()).with_context(|| format!("there is no field {name}")))
             .collect::<Result<Vec<&Apps>>>()?;
-        let heads = fields.iter().zip(names).map(|(field, name)| head(name.trim(), field.unit)).collect();
+        let heads = fields.iter().map(|field| head(field.name, field.unit)).collect();
         let mut rows = Vec::new();
         for device in devices {
             for process in device.processes() {

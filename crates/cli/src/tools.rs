@@ -55,10 +55,7 @@ impl Tool {
         match self {
             Tool::Ptxas => Ok(ptxas::run(words)),
             Tool::Nvcc => nvcc::run(words),
-            Tool::NvidiaSmi => {
-                let name = OsString::from("nvidia-smi");
-                smi::run(&NvidiaSmi::parse_from(std::iter::once(&name).chain(words)).arguments)
-            }
+            Tool::NvidiaSmi => smi::run(&NvidiaSmi::parse_from(nvidia_smi(words)).arguments),
         }
     }
 }
@@ -67,6 +64,12 @@ impl Words {
     pub fn new(words: impl Iterator<Item = OsString>) -> Words {
         Words { words: words.collect() }
     }
+}
+
+/// Its command line; `-lms` is a short option of several letters, which nothing else has.
+fn nvidia_smi(words: &[OsString]) -> Vec<OsString> {
+    let usual = |word: &OsString| if word == "-lms" { "--loop-ms".into() } else { word.clone() };
+    std::iter::once("nvidia-smi".into()).chain(words.iter().map(usual)).collect()
 }
 
 /// The tools' folder, in a tree that has it.
@@ -117,6 +120,14 @@ pub fn variables() -> Vec<(&'static str, OsString)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nvidia_smi_takes_milliseconds_under_both_names() {
+        for option in ["-lms", "--loop-ms"] {
+            let words = ["--query-gpu=name", option, "500"].map(OsString::from);
+            assert!(NvidiaSmi::try_parse_from(nvidia_smi(&words)).is_ok(), "{option}");
+        }
+    }
 
     #[test]
     fn a_tool_is_known_by_the_name_it_is_started_with() {

@@ -17,8 +17,45 @@ pub fn run(installed: &Installed, report: &mut Report) {
         report.note(&name, nvjitlink(installed, release));
     }
     report.note("cudaway trace tells of a program that a signal ends", signals(installed));
+    report.note("cudaway smi answers scripts as nvidia-smi does", smi(installed));
     super::doctor::run(installed, report);
     super::nvml::run(installed, report);
+}
+
+fn smi(installed: &Installed) -> Result<()> {
+    let ask = |words: &[&str]| -> Result<String> {
+        let ended = cudaway(installed).arg("smi").args(words).env("TZ", "UTC").run()?;
+        ensure!(ended.status.success(), "{words:?}: {}", ended.describe());
+        Ok(ended.stdout)
+    };
+    let hour = || setup::said(Command::new("date").args(["-u", "+%Y/%m/%d %H:"]));
+    let before = hour()?;
+    // Heads are a field's own name, whichever of its names was asked for.
+    let said = ask(&["--query-gpu=timestamp,gpu_name,clocks.gr,memory.total", "--format=csv"])?;
+    let (head, row) = said.split_once('\n').context("one line")?;
+    ensure!(head == "timestamp, name, clocks.current.graphics [MHz], memory.total [MiB]", "{said}");
+    let digits: String = row.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+    ensure!(digits.starts_with("0000/00/00 00:00:00.000, ") && digits.ends_with(" MiB\n"), "{said}");
+    ensure!(row.starts_with(&before) || row.starts_with(&hour()?), "{said}");
+    let said = ask(&["--query-compute-apps=pid,used_memory"])?;
+    ensure!(said.starts_with("pid, used_gpu_memory [MiB]\n"), "{said}");
+
+    // It goes on until it is ended, with one head, and into a file.
+    let dir = testkit::temporary()?;
+    let file = dir.path().join("log.csv");
+    let program = installed.lib().with_file_name("bin").join("cudaway");
+    let mut command = Command::new("timeout");
+    command
+        .arg("3")
+        .arg(program)
+        .args(["smi", "--query-gpu=index,uuid", "--loop-ms=50", "--filename"])
+        .arg(&file);
+    ensure!(command.status()?.code() == Some(124), "it ended by itself");
+    let said = std::fs::read_to_string(&file)?;
+    let n_heads = said.lines().filter(|line| *line == "index, uuid").count();
+    let n_rows = said.lines().filter(|line| line.starts_with("0, GPU-")).count();
+    ensure!(n_heads == 1 && n_rows > 1, "{said}");
+    Ok(())
 }
 
 /// ^C in a terminal goes to all of a process group; `kill` and service managers may tell the tracer alone.

@@ -1,6 +1,8 @@
 //! The fields that scripts ask for, by nvidia-smi's names.
 
 use core::ffi::c_uint;
+use core::mem::MaybeUninit;
+use std::time::SystemTime;
 
 use nvml::types::{nvmlEnableState_t, nvmlMemory_t, nvmlPciInfo_t, nvmlProcessInfo_t, nvmlUtilization_t};
 
@@ -37,6 +39,7 @@ impl Gpu {
     }
 
     pub const ALL: &'static [Gpu] = &[
+        field("timestamp", "", "", |_| Ok(now())),
         field("index", "", "", |it| number(it, "nvmlDeviceGetIndex")),
         field("name", "gpu_name", "", |it| it.text("nvmlDeviceGetName")),
         field("uuid", "gpu_uuid", "", |it| it.text("nvmlDeviceGetUUID")),
@@ -92,7 +95,7 @@ impl Gpu {
             .to_owned())
         }),
         field("ecc.mode.current", "", "", |it| state(it.pair("nvmlDeviceGetEccMode")?.0)),
-        field("mig.mode.current", "", "", |it| Ok(it.pair::<c_uint>("nvmlDeviceGetMigMode")?.0.to_string())),
+        field("mig.mode.current", "", "", |it| state(it.pair("nvmlDeviceGetMigMode")?.0)),
     ];
 }
 
@@ -138,13 +141,35 @@ fn state(state: c_uint) -> Answer<String> {
     Ok(if is_on { "Enabled" } else { "Disabled" }.to_owned())
 }
 
+/// The local time, as `2026/11/23 08:34:29.123`.
+fn now() -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let seconds = libc::time_t::try_from(since.as_secs()).unwrap_or(0);
+    let mut parts = MaybeUninit::zeroed();
+    // SAFETY: both are this function's own; all zero bytes are a tm, should the year not fit into one.
+    let tm: libc::tm = unsafe {
+        libc::localtime_r(&seconds, parts.as_mut_ptr());
+        parts.assume_init()
+    };
+    format!(
+        "{:04}/{:02}/{:02} {:02}:{:02}:{:02}.{:03}",
+        tm.tm_year + 1900,
+        tm.tm_mon + 1,
+        tm.tm_mday,
+        tm.tm_hour,
+        tm.tm_min,
+        tm.tm_sec,
+        since.subsec_millis()
+    )
+}
+
 fn chars(text: &[core::ffi::c_char]) -> String {
     text.iter().map(|c| char::from(c.cast_unsigned())).take_while(|&c| c != '\0').collect()
 }
 
 /// A field of a process.
 pub struct Apps {
-    name: &'static str,
+    pub name: &'static str,
     pub unit: &'static str,
     value: fn(&Nvml, &Device, &nvmlProcessInfo_t) -> Answer<String>,
 }
@@ -153,7 +178,7 @@ impl Apps {
     pub fn named(name: &str) -> Option<&'static Apps> {
         let name = match name {
             "name" => "process_name",
-            "used_gpu_memory" => "used_memory",
+            "used_memory" => "used_gpu_memory",
             other => other,
         };
         Apps::ALL.iter().find(|field| field.name == name)
@@ -173,7 +198,7 @@ impl Apps {
         Apps { name: "pid", unit: "", value: |_, _, process| Ok(process.pid.to_string()) },
         Apps { name: "process_name", unit: "", value: |nvml, _, process| nvml.process_name(process.pid) },
         Apps {
-            name: "used_memory",
+            name: "used_gpu_memory",
             unit: "MiB",
             value: |_, _, process| match process.usedGpuMemory {
                 u64::MAX => Err(nvml::types::nvmlReturn_t::NVML_ERROR_NOT_SUPPORTED),

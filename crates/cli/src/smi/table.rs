@@ -54,7 +54,7 @@ pub fn draw(nvml: &Nvml, devices: &[Device]) -> String {
                 &format!(
                     "{index:>3}  {:>8}  {:<10}  {}",
                     process.pid,
-                    shown("used_memory"),
+                    shown("used_gpu_memory"),
                     shown("process_name")
                 ),
             );
