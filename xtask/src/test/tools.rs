@@ -74,7 +74,7 @@ fn signals(installed: &Installed) -> Result<()> {
         );
     }
     let missing =
-        cudaway(installed).args(["trace", "--output", "/nowhere/trace.json", "--"]).arg(&program).run()?;
+        cudaway(installed).args(["trace", "--output", "/dev/null/trace.json", "--"]).arg(&program).run()?;
     ensure!(missing.status.code() == Some(1) && missing.stdout.is_empty(), "{}", missing.describe());
     Ok(())
 }
