@@ -1,5 +1,6 @@
 //! `cudaway`'s tools as users start them; `doctor` has a file of its own.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -65,7 +66,9 @@ fn signals(installed: &Installed) -> Result<()> {
         [("0", "INT", 2), ("0", "TERM", 15), ("$PPID", "TERM", 15), ("$PPID", "HUP", 1)]
     {
         let script = format!("\"$0\"; kill -{signal} {whom}; exec sleep 60");
-        let ended = cudaway(installed).args(["trace", "--", "sh", "-c", &script]).arg(&program).run()?;
+        // Whoever starts the tests in the background has all below ignore ^C.
+        let ended = Run::new("env").arg("--default-signal").arg(tool(installed));
+        let ended = ended.args(["trace", "--", "sh", "-c", &script]).arg(&program).run()?;
         let told = ended.stderr.lines().any(|line| line.starts_with("cuLaunchKernel "));
         ensure!(
             ended.status.code() == Some(128 + number) && told,
@@ -81,7 +84,11 @@ fn signals(installed: &Installed) -> Result<()> {
 
 /// As installed: `bin` beside `lib`.
 pub fn cudaway(installed: &Installed) -> Run {
-    Run::new(installed.lib().with_file_name("bin").join("cudaway"))
+    Run::new(tool(installed))
+}
+
+fn tool(installed: &Installed) -> PathBuf {
+    installed.lib().with_file_name("bin").join("cudaway")
 }
 
 /// A C program that is linked with the names of one release.
