@@ -43,102 +43,184 @@ pub struct Object {
     pub name: &'static str,
     /// Below cmake/exports.
     pub version_script: Option<&'static str>,
-    /// Other names for the file.
+    /// Other names for the file. One in [`PRELOAD`] is those libraries too, on a node for each.
     pub links: &'static [&'static str],
+    /// Below the folder of our objects, if not in it.
+    pub folder: &'static str,
 }
 
+/// The folder of the objects that `cudaway run` preloads in place of many: each has the names of all libraries of a major.
+///
+/// glibc compares what a program asks for with the SONAME of what is loaded, of which an object has one, and with the names by
+/// which it was found. So an object there "needs" its other names, and has its own folder as its `DT_RPATH`, where they are links
+/// to the object itself: the loader finds that it has the file already and adds the name, at a tenth of what an object costs.
+const PRELOAD: &str = "preload";
+
 impl Object {
+    /// Where it lies, below the folder of our objects.
+    pub fn path(&self, lib: &Path) -> PathBuf {
+        lib.join(self.folder).join(self.name)
+    }
+
+    pub fn is_for_preload(&self) -> bool {
+        self.folder == PRELOAD
+    }
+
     /// Whether it is only names of one major's, on their node, that jump into a library of ours: written without Rust's std.
     fn is_shell(&self) -> bool {
         self.version_script.is_some() && self.package != "libcuda"
     }
 }
 
-pub const OBJECTS: [Object; 19] = [
+pub const OBJECTS: [Object; 22] = [
     Object {
         package: "libcuda",
         name: "libcuda.so.1",
         version_script: Some("libcuda.version"),
         links: &["libcuda.so"],
+        folder: "",
     },
     Object {
         package: "libcudart-11",
         name: "libcudart.so.11.0",
         version_script: Some("libcudart.11.0.version"),
         links: &[],
+        folder: "",
     },
     Object {
         package: "libcudart-12",
         name: "libcudart.so.12",
         version_script: Some("libcudart.12.version"),
         links: &[],
+        folder: "",
     },
     Object {
         package: "libcudart-13",
         name: "libcudart.so.13",
         version_script: Some("libcudart.13.version"),
         links: &[],
+        folder: "",
     },
-    Object { package: "libcudart", name: "libcudaway_cudart.so", version_script: None, links: &[] },
+    Object {
+        package: "libcudart",
+        name: "libcudaway_cudart.so",
+        version_script: None,
+        links: &[],
+        folder: "",
+    },
     Object {
         package: "libnvml",
         name: "libnvidia-ml.so.1",
         version_script: None,
         links: &["libnvidia-ml.so"],
+        folder: "",
     },
     Object {
         package: "libcublas-11",
         name: "libcublas.so.11",
         version_script: Some("libcublas.11.version"),
         links: &[],
+        folder: "",
     },
     Object {
         package: "libcublas-12",
         name: "libcublas.so.12",
         version_script: Some("libcublas.12.version"),
         links: &[],
+        folder: "",
     },
     Object {
         package: "libcublas-13",
         name: "libcublas.so.13",
         version_script: Some("libcublas.13.version"),
         links: &["libcublas.so"],
+        folder: "",
     },
     Object {
         package: "libcublaslt-11",
         name: "libcublasLt.so.11",
         version_script: Some("libcublasLt.11.version"),
         links: &[],
+        folder: "",
     },
     Object {
         package: "libcublaslt-12",
         name: "libcublasLt.so.12",
         version_script: Some("libcublasLt.12.version"),
         links: &[],
+        folder: "",
     },
     Object {
         package: "libcublaslt-13",
         name: "libcublasLt.so.13",
         version_script: Some("libcublasLt.13.version"),
         links: &["libcublasLt.so"],
+        folder: "",
     },
-    Object { package: "libcublas", name: "libcudaway_blas.so", version_script: None, links: &[] },
+    Object { package: "libcublas", name: "libcudaway_blas.so", version_script: None, links: &[], folder: "" },
     Object {
         package: "libnvjitlink-12",
         name: "libnvJitLink.so.12",
         version_script: Some("libnvJitLink.12.version"),
         links: &[],
+        folder: "",
     },
     Object {
         package: "libnvjitlink-13",
         name: "libnvJitLink.so.13",
         version_script: Some("libnvJitLink.13.version"),
         links: &[],
+        folder: "",
     },
-    Object { package: "libnvjitlink", name: "libcudaway_nvjitlink.so", version_script: None, links: &[] },
-    Object { package: "libcudaway-cpu", name: "libcudaway_cpu.so", version_script: None, links: &[] },
-    Object { package: "libcudaway-hooks", name: "libcudaway_hooks.so", version_script: None, links: &[] },
-    Object { package: "libcudaway-audit", name: "libcudaway_audit.so", version_script: None, links: &[] },
+    Object {
+        package: "libnvjitlink",
+        name: "libcudaway_nvjitlink.so",
+        version_script: None,
+        links: &[],
+        folder: "",
+    },
+    Object {
+        package: "libcudaway-cpu",
+        name: "libcudaway_cpu.so",
+        version_script: None,
+        links: &[],
+        folder: "",
+    },
+    Object {
+        package: "libcudaway-hooks",
+        name: "libcudaway_hooks.so",
+        version_script: None,
+        links: &[],
+        folder: "",
+    },
+    Object {
+        package: "libcudaway-audit",
+        name: "libcudaway_audit.so",
+        version_script: None,
+        links: &[],
+        folder: "",
+    },
+    Object {
+        package: "preload-11",
+        name: "libcudart.so.11.0",
+        version_script: Some("preload.11.version"),
+        links: &["libcublas.so.11", "libcublasLt.so.11"],
+        folder: PRELOAD,
+    },
+    Object {
+        package: "preload-12",
+        name: "libcudart.so.12",
+        version_script: Some("preload.12.version"),
+        links: &["libcublas.so.12", "libcublasLt.so.12", "libnvJitLink.so.12"],
+        folder: PRELOAD,
+    },
+    Object {
+        package: "preload-13",
+        name: "libcudart.so.13",
+        version_script: Some("preload.13.version"),
+        links: &["libcublas.so.13", "libcublasLt.so.13", "libnvJitLink.so.13"],
+        folder: PRELOAD,
+    },
 ];
 
 /// A shipped program.
@@ -194,11 +276,13 @@ pub fn lay_out(only: &[String], recipe: &Recipe, out: &Path) -> Result<()> {
     let mut findings = Vec::new();
     for object in OBJECTS.iter().filter(|object| wanted(object.name)) {
         let built = link(object, recipe)?;
-        place(&built, &out.join(object.name))?;
+        let at = object.path(out);
+        std::fs::create_dir_all(at.parent().context("a folder")?)?;
+        place(&built, &at)?;
         for link in object.links {
-            symlink(object.name, &out.join(link))?;
+            symlink(object.name, &at.with_file_name(link))?;
         }
-        findings.extend(gate::check(object, &out.join(object.name))?);
+        findings.extend(gate::check(object, &at)?);
     }
     for program in PROGRAMS.iter().filter(|program| wanted(program.name)) {
         let at = if program.folder == "lib" { out.to_path_buf() } else { out.with_file_name(program.folder) };
@@ -237,7 +321,7 @@ fn link_program(program: &Program, recipe: &Recipe) -> Result<PathBuf> {
 
 /// Compiles one shell to a cdylib with the arguments its place asks for.
 fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
-    eprintln!("build: {}", object.name);
+    eprintln!("build: {}", object.path(Path::new("")).display());
     let mut arguments = vec![
         format!("link-arg=-Wl,-soname,{}", object.name),
         // Every symbol resolved, tables read-only after start, never unmapped: code of ours may run until the end.
@@ -260,8 +344,28 @@ fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
         // Below the checkout, where rustc runs: arguments are part of the names in the object.
         arguments.push(format!("link-arg=-Wl,--version-script=cmake/exports/{script}"));
     }
+    if object.is_for_preload() {
+        arguments.push("link-arg=-Wl,--disable-new-dtags,-rpath,$ORIGIN,--no-as-needed".to_owned());
+        for name in object.links {
+            arguments.push(format!("link-arg={}", recipe::in_tree(&empty_library(name)?)));
+        }
+    }
     arguments.extend(recipe.link_arguments(object.name)?);
     rustc(object.package, Kind::Cdylib, recipe, &arguments)
+}
+
+/// A library without contents, so that what is linked against it needs that name.
+fn empty_library(name: &str) -> Result<PathBuf> {
+    let at = setup::root().join("target/names").join(name);
+    if !at.exists() {
+        std::fs::create_dir_all(at.parent().context("a folder")?)?;
+        let aside = at.with_file_name(format!(".{}.{name}", std::process::id()));
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-nostdlib", "-x", "c", "/dev/null"]).arg(format!("-Wl,-soname,{name}"));
+        setup::run(cc.arg("-o").arg(&aside))?;
+        std::fs::rename(&aside, &at)?;
+    }
+    Ok(at)
 }
 
 /// rustc's last arguments: of what everything of ours is made, and what this one asks for.

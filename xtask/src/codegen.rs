@@ -34,6 +34,14 @@ pub struct Args {
 }
 
 /// (major in names, SONAME and version node)
+/// The names and the node of the shell with this file name.
+pub fn shell(object: &str) -> Result<Option<(Vec<String>, String)>> {
+    if let Some((major, node)) = NODES.iter().find(|(_, node)| *node == object) {
+        return Ok(Some((facts::runtime_names(major)?, (*node).to_owned())));
+    }
+    Ok(blas::shell(object)?.or(nvjitlink::shell(object)?))
+}
+
 pub const NODES: [(&str, &str); 3] =
     [("11", "libcudart.so.11.0"), ("12", "libcudart.so.12"), ("13", "libcudart.so.13")];
 
@@ -117,6 +125,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     }
     files.extend(blas::shells(&blas)?);
     files.extend(nvjitlink::files()?);
+    files.extend(shells::preload_scripts());
     files.push((
         "tools/data/cuda-mapper.json".to_owned(),
         mapper::json(&driver, &runtime, &driver_bodies, &runtime_bodies)?,

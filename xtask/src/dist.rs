@@ -71,9 +71,12 @@ pub fn oldest_glibc(name: &str) -> Sysroot {
 }
 
 fn check_glibc(tree: &Path) -> Result<()> {
-    for folder in ["lib", "bin"] {
+    for folder in ["lib", "lib/preload", "bin"] {
         for entry in fs::read_dir(tree.join(folder))? {
             let path = entry?.path();
+            if path.is_dir() {
+                continue;
+            }
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let oldest = oldest_glibc(&name).glibc;
             let newer = gate::glibc_symbols_after(&path, oldest)?;

@@ -2,7 +2,7 @@
 //! the committed lists (tools/data, cmake/exports). `cargo xtask build` asks the same of what it builds; the layouts of
 //! structures are asserted where they are declared, when cuda-abi, hip-sys and nvml are compiled.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
@@ -20,9 +20,9 @@ pub fn run(args: &Args) -> Result<()> {
     let lib = args.lib.clone().unwrap_or_else(setup::lib_dir);
     let mut findings = Vec::new();
     for object in &OBJECTS {
-        let found = gate::check(object, &lib.join(object.name))?;
+        let found = gate::check(object, &object.path(&lib))?;
         if found.is_empty() {
-            println!("ok {}", object.name);
+            println!("ok {}", object.path(Path::new("")).display());
         }
         findings.extend(found);
     }

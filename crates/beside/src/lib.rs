@@ -15,10 +15,14 @@ const RTLD_DL_LINKMAP: c_int = 2;
 /// Room for any path the system takes.
 pub const PATH_BYTES: usize = 4096;
 
+/// A folder whose objects lie, by our reckoning, beside those of the folder that it is in.
+const PRELOAD: &[u8] = b"/preload";
+
 /// Writes `<directory of the object that holds address>/<file>` with a final zero.
 pub fn join(address: *const c_void, file: &CStr, path: &mut [c_char; PATH_BYTES]) -> Option<()> {
     let (_, map) = object(address)?;
     let directory_bytes = if is_program(map) { program_directory(path)? } else { origin(map, path)? };
+    let directory_bytes = without_preload(path.get(..directory_bytes)?);
     let tail = core::iter::once(&b'/').chain(file.to_bytes_with_nul());
     let room = path.get_mut(directory_bytes..directory_bytes + 1 + file.to_bytes_with_nul().len())?;
     for (to, &from) in room.iter_mut().zip(tail) {
@@ -55,6 +59,13 @@ pub fn open(
         && unsafe { libc::access(path.as_ptr(), libc::F_OK) } == 0;
     let beside = if is_beside { load(path.as_ptr(), 0) } else { None };
     beside.or_else(|| load(name.as_ptr(), 0))
+}
+
+/// The length of the directory's name, without a final `/preload`.
+fn without_preload(directory: &[c_char]) -> usize {
+    let above = directory.len().saturating_sub(PRELOAD.len());
+    let is_preload = directory[above..].iter().map(|&byte| byte.to_ne_bytes()[0]).eq(PRELOAD.iter().copied());
+    if is_preload { above } else { directory.len() }
 }
 
 /// The directory that the loader noted for a library.
@@ -126,6 +137,22 @@ mod tests {
         assert!(path.starts_with('/') && path.ends_with("/libc.so.6"), "{path}");
         // QEMU shows a program of another processor its own libraries where it opens them, and nowhere else.
         assert!(std::fs::File::open(path).is_ok());
+    }
+
+    #[test]
+    fn what_lies_in_the_folder_preload_lies_beside_what_is_above_it() {
+        let length = |text: &str| {
+            let directory: Vec<c_char> = text.bytes().map(|byte| c_char::from_ne_bytes([byte])).collect();
+            without_preload(&directory)
+        };
+        for (directory, wanted) in [
+            ("/opt/lib/preload", "/opt/lib"),
+            ("/preload", ""),
+            ("/opt/xpreload", "/opt/xpreload"),
+            ("/lib", "/lib"),
+        ] {
+            assert_eq!(length(directory), wanted.len(), "{directory}");
+        }
     }
 
     #[test]

@@ -9,13 +9,14 @@ mod preflight;
 mod stub;
 mod target;
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 
+use plan::Plan;
 use preflight::Finding;
 use target::Missing;
 
@@ -85,12 +86,20 @@ fn start(arguments: &Arguments) -> Result<ExitCode> {
         Ok(images) => images,
         Err(missing) => return Ok(refuse(&missing)),
     };
-    let plan = plan::make(arguments, &crate::own::lib(arguments.lib.as_deref())?)?;
-    let findings: Vec<Finding> = images.iter().flat_map(|image| preflight::check(image, &plan)).collect();
+    let lib = crate::own::lib(arguments.lib.as_deref())?;
+    let check =
+        |plan: &Plan| images.iter().flat_map(|image| preflight::check(image, plan)).collect::<Vec<_>>();
+    let mut plan = plan::make(arguments, &lib, &[])?;
+    let mut findings = check(&plan);
+    let past: Vec<&CStr> = findings.iter().filter_map(Finding::past).collect();
+    if !past.is_empty() {
+        plan = plan::make(arguments, &lib, &past)?;
+        findings = check(&plan);
+    }
     let mut is_reached = true;
     for finding in &findings {
         match finding {
-            Finding::Unreached(why) => {
+            Finding::Unreached(why) | Finding::Past(_, why) => {
                 is_reached = false;
                 eprintln!("cudaway: not reached: {why}");
             }

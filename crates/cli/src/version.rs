@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use object::elf::FileHeader64;
@@ -22,19 +22,28 @@ pub fn run(is_verbose: bool) -> Result<()> {
     Ok(())
 }
 
-/// This program and each library in the folder, with what its note says.
+/// This program and each library in the folder and below it, with what its note says.
 pub fn verbose(lib: &Path) -> Result<String> {
     let own = std::env::current_exe().context("where this program lies")?;
-    let mut files: Vec<_> = fs::read_dir(lib)
-        .with_context(|| format!("our libraries, in {}", lib.display()))?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<std::io::Result<_>>()?;
+    let mut files = files(lib).with_context(|| format!("our libraries, in {}", lib.display()))?;
     files.sort();
     let mut text = format!("cudaway {}\n", env!("CARGO_PKG_VERSION"));
     for file in std::iter::once(&own).chain(files.iter().filter(|file| !file.is_symlink())) {
         describe(file, &mut text)?;
     }
     Ok(text)
+}
+
+fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        match entry.file_type()? {
+            kind if kind.is_dir() => found.extend(files(&entry.path())?),
+            _ => found.push(entry.path()),
+        }
+    }
+    Ok(found)
 }
 
 fn describe(file: &Path, text: &mut String) -> Result<()> {

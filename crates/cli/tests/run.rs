@@ -121,6 +121,55 @@ fn a_bundled_runtime_under_a_mangled_name_is_beaten_by_the_version_of_its_names(
     assert_eq!(out(&folder.run(&[], &[text(&program)])), OURS);
 }
 
+/// In `lib`: a library of its own, and an object that is it and another, as `cargo xtask build` makes them.
+fn several(folder: &Folder, alone: &str, together: &str) {
+    folder.library("lib/libcuda.so.1", "3", &["-Wl,-soname,libcuda.so.1", "-DcuInit=cuOther"]);
+    let library = folder.library("lib/libcublas.so.12", alone, &["-Wl,-soname,libcublas.so.12"]);
+    folder.library("lib/libcudart.so.12", "4", &["-Wl,-soname,libcudart.so.12"]);
+    let options =
+        ["-Wl,-soname,libcudart.so.12,--disable-new-dtags,-rpath,$ORIGIN,--no-as-needed", text(&library)];
+    folder.library("lib/preload/libcudart.so.12", together, &options);
+    std::os::unix::fs::symlink("libcudart.so.12", folder.path("lib/preload/libcublas.so.12")).unwrap();
+}
+
+#[test]
+fn one_object_answers_for_several_libraries() {
+    let folder = Folder::new();
+    several(&folder, "5", OURS);
+    let client = folder.cc("client", CLIENT, &[]).unwrap();
+    for name in ["libcublas.so.12", "libcudart.so.12"] {
+        assert_eq!(out(&folder.run(&[], &[text(&client), name])), OURS, "{name}");
+    }
+    let environment = out(&folder.run(&[], &["env"]));
+    let preload = environment.lines().find(|line| line.starts_with("LD_PRELOAD=")).unwrap();
+    assert!(!preload.contains("libcublas") && preload.contains("/preload/libcudart.so.12"), "{preload}");
+    // Among libraries that a program brings along.
+    let theirs = folder.library("bundle/libcublas.so.12", THEIRS, &["-Wl,-soname,libcublas.so.12"]);
+    let rpath = format!("-Wl,--disable-new-dtags,-rpath,{}", text(theirs.parent().unwrap()));
+    let between = "int cuInit(void); int between(void) { return cuInit(); }\n";
+    let options = ["-shared", "-fPIC", "-Wl,-soname,libbetween.so", text(&theirs), &rpath];
+    let between = folder.cc("bundle/libbetween.so", between, &options).unwrap();
+    let source = LINKED.replace("cuInit", "between");
+    let program = folder.cc("linked", &source, &[text(&between), &rpath]).unwrap();
+    assert_eq!(Command::new(&program).output().unwrap().stdout, THEIRS.as_bytes());
+    assert_eq!(out(&folder.run(&[], &[text(&program)])), OURS);
+}
+
+#[test]
+fn a_program_that_would_find_its_own_copy_gets_the_library_by_itself() {
+    let folder = Folder::new();
+    several(&folder, OURS, "6");
+    let theirs = folder.library("bundle/libcublas.so.12", THEIRS, &["-Wl,-soname,libcublas.so.12"]);
+    let rpath = format!("-Wl,--disable-new-dtags,-rpath,{}", text(theirs.parent().unwrap()));
+    // The copy is asked for by name, since the names of what is loaded first come first.
+    let source = format!("{CLIENT}\nint cuInit(void); int (*needed)(void) = cuInit;\n");
+    let program = folder.cc("linked", &source, &[text(&theirs), &rpath]).unwrap();
+    let output = Command::new(&program).arg("libcublas.so.12").output().unwrap();
+    assert_eq!(output.stdout, THEIRS.as_bytes());
+    let output = folder.run(&[], &[text(&program), "libcublas.so.12"]);
+    assert_eq!((out(&output), err(&output)), (OURS.to_owned(), String::new()));
+}
+
 #[test]
 fn a_link_to_a_program_is_the_program() {
     let folder = Folder::new();

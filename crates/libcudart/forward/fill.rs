@@ -1,5 +1,5 @@
 // The part of a forwarder that is the same for every major: binding its slots, once, at the first call of any name.
-// Included by each forwarder's lib.rs, so that three libraries share no state and no code.
+// Included by each forwarder's shell.rs, so that three libraries share no state and no code.
 // The rule: libc only, no constructor, no allocation, and no call crashes when the implementation is missing.
 
 use core::ffi::{CStr, c_char, c_void};
@@ -9,12 +9,10 @@ use core::sync::atomic::Ordering;
 use generated::{Answer, COUNT, NAMES, SLOTS};
 use trampoline::Errno;
 
-trampoline::end_at_panic!();
+const IMPLEMENTATION: &CStr = c"libcudaway_cudart.so";
 
 /// `libcudaway_cudart.so`'s one export: a major's functions, in the order of the major's names.
 type RuntimeTable = unsafe extern "C" fn(major: u32, n: *mut usize) -> *const *const c_void;
-
-const IMPLEMENTATION: &CStr = c"libcudaway_cudart.so";
 
 /// Stores an address in every slot. Threads that come at the same time store the same ones.
 pub extern "C" fn fill() {

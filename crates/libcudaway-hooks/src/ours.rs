@@ -13,7 +13,7 @@ use crate::real;
 pub fn function(file: &CStr, name: &CStr) -> Option<*mut c_void> {
     // Each major's names have a version of its own, which is called as the library is.
     let found = real::global(name, namesake::has_versions(file).then_some(file));
-    (!found.is_null() && lies_in(found, file)).then_some(found)
+    (!found.is_null() && is_ours(found)).then_some(found)
 }
 
 /// Whether our library `file` is in the process.
@@ -29,11 +29,13 @@ pub fn is_here(file: &CStr) -> bool {
     function(file, any).is_some()
 }
 
-fn lies_in(address: *const c_void, file: &CStr) -> bool {
-    let mut path = [0; PATH_BYTES];
-    let joined = beside::join(lies_in as *const c_void, file, &mut path);
-    // SAFETY: `join` ends it with a zero.
-    joined.is_some() && beside::path(address) == Some(unsafe { CStr::from_ptr(path.as_ptr()) })
+/// Whether the address is in an object that lies beside this one.
+fn is_ours(address: *const c_void) -> bool {
+    let (mut its, mut own) = ([0; PATH_BYTES], [0; PATH_BYTES]);
+    let joined =
+        beside::join(address, c"", &mut its).and(beside::join(is_ours as *const c_void, c"", &mut own));
+    // SAFETY: `join` ends them with a zero.
+    joined.is_some() && unsafe { CStr::from_ptr(its.as_ptr()) == CStr::from_ptr(own.as_ptr()) }
 }
 
 /// The path of the object behind a handle of the loader's; empty for the program itself.

@@ -27,9 +27,7 @@ pub type Slot = AtomicPtr<c_void>;
 #[macro_export]
 macro_rules! shell {
     ($implementation:literal, $variable:literal, not_supported: $status:literal) => {
-        $crate::end_at_panic!();
-
-        static LIBRARY: $crate::Library = $crate::Library {
+        pub static LIBRARY: $crate::Library = $crate::Library {
             slots: &generated::SLOTS,
             names: &generated::NAMES,
             implementation: $implementation,
@@ -44,6 +42,41 @@ macro_rules! shell {
 
         pub extern "C" fn fill() {
             LIBRARY.fill();
+        }
+    };
+}
+
+/// CUDAway's own two exports, about the libraries that an object has the names of.
+#[macro_export]
+macro_rules! forward_exports {
+    ($($library:expr),+) => {
+        static LIBRARIES: &[&$crate::Library] = &[$(&$library),+];
+
+        /// Puts the library at `path` in front of what answers this object's names, for the names that it has; `clear` takes
+        /// back what was put there before. Gives the number of names that are its own now, 0 when it cannot be used.
+        ///
+        /// # Safety
+        /// `path` is NULL or a C string.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn cudaway_forward(
+            path: *const core::ffi::c_char,
+            clear: core::ffi::c_int,
+            _verbose: core::ffi::c_int,
+        ) -> core::ffi::c_int {
+            // SAFETY: the caller's promise.
+            LIBRARIES.iter().map(|library| unsafe { library.forward(path, clear != 0) }).sum()
+        }
+
+        /// The file that answers a name of this object's, or NULL.
+        ///
+        /// # Safety
+        /// `name` is a C string.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn cudaway_backend_of(name: *const core::ffi::c_char) -> *const core::ffi::c_char {
+            // SAFETY: the caller's promise.
+            let name = unsafe { core::ffi::CStr::from_ptr(name) };
+            let files = LIBRARIES.iter().map(|library| library.backend_of(name));
+            files.into_iter().find(|file| !file.is_null()).unwrap_or(core::ptr::null())
         }
     };
 }

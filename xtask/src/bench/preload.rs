@@ -1,8 +1,8 @@
-//! `cargo xtask bench preload`: what our objects cost programs that never ask for CUDA: the start of `true` with each of them,
-//! and of some seventy ordinary programs with all of them.
+//! `cargo xtask bench preload`: what the objects that `cudaway run` preloads cost programs that never ask for CUDA: the start of
+//! `true` with each of them, and of some seventy ordinary programs with all of them.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::section;
 use crate::setup;
-use crate::test::harmless;
+use crate::test::harmless::{self, Front};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -35,15 +35,20 @@ struct Times {
 
 pub fn run(args: &Args) -> Result<()> {
     let lib = args.lib.clone().map_or_else(|| Ok(setup::lib_dir()), std::path::absolute)?;
-    let all = harmless::preload(&lib);
-    ensure!(!all.is_empty(), "nothing of ours is in {}", lib.display());
+    let front = Front::of_run(&lib)?;
     let kind = |name: &str, preload| Times { name: name.to_owned(), preload, took: Vec::new() };
     let mut kinds = vec![kind("nothing", None)];
-    for path in all.split(':') {
-        let name = path.rsplit('/').next().unwrap_or(path);
-        kinds.push(kind(&format!("`{name}`"), Some(path.to_owned())));
+    // The object that claims names needs all others.
+    let (claims, libraries): (Vec<_>, Vec<_>) =
+        front.preload.iter().cloned().partition(|path| path.ends_with("/libcudaway_claims.so"));
+    for path in &libraries {
+        let name = path.strip_prefix(&*lib.to_string_lossy()).unwrap_or(path).trim_start_matches('/');
+        kinds.push(kind(&format!("`{name}`"), Some(path.clone())));
     }
-    kinds.push(kind("all of them", Some(all.clone())));
+    kinds.push(kind("all of these", Some(libraries.join(":"))));
+    kinds.push(kind("all, and the claimed names", Some([libraries, claims].concat().join(":"))));
+    let hooks = lib.join("libcudaway_hooks.so");
+    kinds.push(kind("`libcudaway_hooks.so`, only if asked for", Some(hooks.display().to_string())));
     // By turns, so that what else the machine does falls on all alike.
     for _ in 0..args.starts {
         for kind in &mut kinds {
@@ -60,7 +65,7 @@ pub fn run(args: &Args) -> Result<()> {
     let mut text = table(&mut kinds);
     let programs = harmless::PROGRAMS.iter().map(|line| line.split(' ').collect::<Vec<_>>());
     let programs = programs.filter(|words| setup::which(words[0]).is_some());
-    let costs = programs.map(|words| cost(&lib, &words, args.starts_of_programs));
+    let costs = programs.map(|words| cost(&front, &words, args.starts_of_programs));
     text.push_str(&programs_table(costs.collect::<Result<_>>()?));
     println!("{text}");
     if args.lib.is_some() { Ok(()) } else { section::write("preload", &text) }
@@ -104,12 +109,12 @@ impl Cost {
 }
 
 /// The fastest starts of the program, with all of ours and without.
-fn cost(lib: &Path, words: &[&str], starts: usize) -> Result<Cost> {
+fn cost(front: &Front, words: &[&str], starts: usize) -> Result<Cost> {
     let (mut bare, mut with_ours) = (Duration::MAX, Duration::MAX);
     for _ in 0..starts {
         let (before, took) = start(&mut harmless::command(None, words))?;
         bare = bare.min(took);
-        let (after, took) = start(&mut harmless::command(Some(lib), words))?;
+        let (after, took) = start(&mut harmless::command(Some(front), words))?;
         with_ours = with_ours.min(took);
         // Some of the programs compare files that differ.
         ensure!(before == after, "{words:?}: {before}, and with ours {after}");

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{Object, Program};
-use crate::codegen::{blas, facts, nvjitlink};
+use crate::codegen::{blas, facts, nvjitlink, shell};
 
 /// Everything an object of ours may need to start.
 const ALLOWED: &[&str] =
@@ -35,8 +35,12 @@ pub fn check(object: &Object, path: &Path) -> Result<Vec<String>> {
     let versions = readelf("-V", path)?;
     let exports = exports(&readelf("--dyn-syms", path)?);
 
-    let mut findings = loader_findings(object.name, &dynamic, &segments);
-    findings.extend(export_findings(object.name, &exports, &versions)?);
+    let mut findings = loader_findings(object, &dynamic, &segments);
+    if object.is_for_preload() {
+        findings.extend(preload_findings(object, &exports)?);
+    } else {
+        findings.extend(export_findings(object.name, &exports, &versions)?);
+    }
     Ok(findings.into_iter().map(|finding| format!("{}: {finding}", object.name)).collect())
 }
 
@@ -62,7 +66,7 @@ pub fn release(text: &str) -> Option<Vec<u32>> {
 pub fn check_program(program: &Program, path: &Path) -> Result<Vec<String>> {
     let dynamic = readelf("-d", path)?;
     let segments = readelf("-l", path)?;
-    let mut findings = common_findings(&dynamic, &segments);
+    let mut findings = common_findings(&dynamic, &segments, &[]);
     if !dynamic.contains("PIE") {
         findings.push("is not position-independent".to_owned());
     }
@@ -94,10 +98,11 @@ fn bracketed<'t>(dynamic: &'t str, tag: &str) -> Vec<&'t str> {
         .collect()
 }
 
-fn loader_findings(name: &str, dynamic: &str, segments: &str) -> Vec<String> {
-    let mut findings = common_findings(dynamic, segments);
+fn loader_findings(object: &Object, dynamic: &str, segments: &str) -> Vec<String> {
+    let own_names = if object.is_for_preload() { object.links } else { &[] };
+    let mut findings = common_findings(dynamic, segments, own_names);
     let soname = bracketed(dynamic, "SONAME");
-    if soname != [name] {
+    if soname != [object.name] {
         findings.push(format!("SONAME is {soname:?}"));
     }
     if !dynamic.contains("NODELETE") {
@@ -106,20 +111,27 @@ fn loader_findings(name: &str, dynamic: &str, segments: &str) -> Vec<String> {
     findings
 }
 
-/// What objects and programs keep to alike.
-fn common_findings(dynamic: &str, segments: &str) -> Vec<String> {
+/// What objects and programs keep to alike; `own_names` are those that an object needs of itself, found in its own folder.
+fn common_findings(dynamic: &str, segments: &str, own_names: &[&str]) -> Vec<String> {
     let mut findings = Vec::new();
-    for needed in bracketed(dynamic, "NEEDED") {
-        if !ALLOWED.contains(&needed) {
+    let needed = bracketed(dynamic, "NEEDED");
+    for needed in &needed {
+        if !ALLOWED.contains(needed) && !own_names.contains(needed) {
             findings.push(format!("needs {needed}"));
         }
+    }
+    for name in own_names.iter().filter(|name| !needed.contains(name)) {
+        findings.push(format!("does not need its own name {name}"));
     }
     if !dynamic.contains("BIND_NOW") {
         findings.push("not linked with -z now".to_owned());
     }
-    for tag in ["RPATH", "RUNPATH"] {
-        if dynamic.contains(&format!("({tag})")) {
-            findings.push(format!("carries a {tag}"));
+    // A RUNPATH would be read after LD_LIBRARY_PATH.
+    let rpaths: &[&str] = if own_names.is_empty() { &[] } else { &["$ORIGIN"] };
+    for (tag, wanted) in [("RPATH", rpaths), ("RUNPATH", &[])] {
+        let found = bracketed(dynamic, tag);
+        if found != wanted {
+            findings.push(format!("has the {tag} {found:?}, not {wanted:?}"));
         }
     }
     if dynamic.contains("TEXTREL") {
@@ -182,20 +194,11 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
         if let Some(export) = exports.iter().find(|export| export.node.is_some()) {
             findings.push(format!("{} is on node {:?}, not on the base version", export.name, export.node));
         }
-    } else if let Some((major, node)) = crate::codegen::NODES.iter().find(|(_, node)| *node == object) {
-        must(&facts::runtime_names(major)?.into_iter().collect(), &|_| false);
-        if let Some(export) = exports.iter().find(|export| export.node.as_deref() != Some(node)) {
-            findings.push(format!("{} is on {:?}, not on {node}", export.name, export.node));
-        }
-    } else if let Some((names, node)) = blas::shell(object)?.or(nvjitlink::shell(object)?) {
-        must(&names.into_iter().collect(), &|name| name.starts_with("cudaway_"));
-        let is_elsewhere = |export: &&Export| match export.name.starts_with("cudaway_") {
-            true => export.node.is_some(),
-            false => export.node.as_deref() != Some(&node),
-        };
-        if let Some(export) = exports.iter().find(is_elsewhere) {
-            findings.push(format!("{} is on {:?}, not on {node}", export.name, export.node));
-        }
+    } else if let Some((names, node)) = shell(object)? {
+        must(&names.into_iter().collect(), &|name| {
+            object.starts_with("libcublas") && is_of_cublas_shells(name)
+        });
+        findings.extend(elsewhere(exports, &node));
     } else if object == "libcudaway_blas.so" {
         must(&blas::names()?, &|_| false);
     } else if object == "libcudaway_nvjitlink.so" {
@@ -221,6 +224,43 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
     Ok(findings)
 }
 
+/// CUDAway's own exports of cuBLAS's shells, on no node.
+fn is_of_cublas_shells(name: &str) -> bool {
+    ["cudaway_forward", "cudaway_backend_of"].contains(&name)
+}
+
+/// A shell's export that is not where NVIDIA has it.
+fn elsewhere(exports: &[Export], node: &str) -> Option<String> {
+    let wanted = |export: &Export| (!is_of_cublas_shells(&export.name)).then_some(node);
+    let export = exports.iter().find(|export| export.node.as_deref() != wanted(export))?;
+    Some(format!("{} is on {:?}, not on {node}", export.name, export.node))
+}
+
+/// As [`export_findings`], of an object that is several libraries: each library's names on its node, and the same as in the library.
+fn preload_findings(object: &Object, exports: &[Export]) -> Result<Vec<String>> {
+    let mut findings = Vec::new();
+    let mut rest: Vec<&Export> = exports.iter().collect();
+    for library in std::iter::once(&object.name).chain(object.links) {
+        let (names, node) = shell(library)?.with_context(|| format!("no library {library}"))?;
+        let (on_node, others): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|export| export.node.as_deref() == Some(&node));
+        let found: BTreeSet<&String> = on_node.iter().map(|export| &export.name).collect();
+        let wanted: BTreeSet<&String> = names.iter().collect();
+        if found != wanted {
+            findings.push(format!("on {node} differ: {:?}", found.symmetric_difference(&wanted)));
+        }
+        rest = others;
+    }
+    rest.retain(|export| !(is_of_cublas_shells(&export.name) && export.node.is_none()));
+    if !rest.is_empty() {
+        findings.push(format!("exports what it must not: {rest:?}"));
+    }
+    if let Some(export) = exports.iter().find(|export| export.is_absolute) {
+        findings.push(format!("{} is absolute", export.name));
+    }
+    Ok(findings)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,9 +273,16 @@ mod tests {
 ";
     const GOOD_SEGMENTS: &str = "  GNU_RELRO 0x0\n  GNU_STACK 0x0 0x0 RW 0x0\n";
 
+    fn object(name: &str) -> &'static Object {
+        crate::build::OBJECTS.iter().find(|object| object.name == name).unwrap()
+    }
+
     #[test]
     fn a_good_object_has_no_findings() {
-        assert_eq!(loader_findings("libcudaway_cudart.so", GOOD_DYNAMIC, GOOD_SEGMENTS), [] as [&str; 0]);
+        assert_eq!(
+            loader_findings(object("libcudaway_cudart.so"), GOOD_DYNAMIC, GOOD_SEGMENTS),
+            [] as [&str; 0]
+        );
     }
 
     #[test]
@@ -244,7 +291,7 @@ mod tests {
             .replace("libc.so.6", "libLLVM-19.so")
             .replace("NODELETE", "")
             .replace("BIND_NOW", "TEXTREL");
-        let found = loader_findings("libcuda.so.1", &faults, "  GNU_STACK 0x0 RWE\n");
+        let found = loader_findings(object("libcuda.so.1"), &faults, "  GNU_STACK 0x0 RWE\n");
         assert_eq!(found.len(), 7, "{found:?}");
     }
 

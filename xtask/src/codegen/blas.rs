@@ -327,7 +327,7 @@ pub fn names_file(
         "//! The {count} names of {node}: a slot and a jump for each. {HEAD}\n\
          //! from {list}; do not edit.\n\
          //!\n\
-         //! A slot holds `resolve_slots` until `crate::fill` (`extern \"C\" fn()`) has stored an address in every slot.\n\n\
+         //! A slot holds `resolve_slots` until `super::fill` (`extern \"C\" fn()`) has stored an address in every slot.\n\n\
          use core::ffi::{{CStr, c_void}};\n\nuse trampoline::{{Answer, Slot}};\n\n\
          unsafe extern \"C\" {{\n    #[link_name = \"cudaway_forward_resolve_{key}\"]\n    fn resolve_slots();\n}}\n\n\
          pub static SLOTS: [Slot; {count}] =\n    [const {{ Slot::new(resolve_slots as *mut c_void) }}; {count}];\n\n\

@@ -405,7 +405,7 @@ pub fn forwarder(major: &str, node: &str, exports: &BTreeMap<String, RuntimeExpo
         "//! The {count} names of {node}: a slot and a jump for each. {HEAD}\n\
          //! from tools/data/cuda/cudart_exports_{major}.txt; do not edit.\n\
          //!\n\
-         //! A slot holds `resolve_slots` until `crate::fill` (`extern \"C\" fn()`) has stored an address in every slot.\n\n\
+         //! A slot holds `resolve_slots` until `super::fill` (`extern \"C\" fn()`) has stored an address in every slot.\n\n\
          use core::ffi::c_void;\nuse core::sync::atomic::AtomicPtr;\n\n\
          pub const COUNT: usize = {count};\n\n\
          unsafe extern \"C\" {{\n    #[link_name = \"cudaway_forward_resolve_{major}\"]\n    fn resolve_slots();\n}}\n\n\
@@ -468,7 +468,7 @@ pub fn jumps(key: &str, node: &str, names: &[String]) -> Result<String> {
             index * 8
         )?;
     }
-    writeln!(text, "    fill = sym crate::fill,\n    slots = sym SLOTS,\n);")?;
+    writeln!(text, "    fill = sym super::fill,\n    slots = sym SLOTS,\n);")?;
     Ok(text)
 }
 
@@ -486,6 +486,18 @@ pub fn node_script(node: &str, list: &str, count: usize) -> String {
          # meet rustc's own script (which makes everything else local) and lld would warn about each name.\n\
          {node} {{\n}};\n"
     )
+}
+
+/// The nodes of the objects that are several libraries.
+pub fn preload_scripts() -> impl Iterator<Item = (String, String)> {
+    let objects = crate::build::OBJECTS.iter().filter(|object| object.is_for_preload());
+    objects.filter_map(|object| {
+        let nodes = std::iter::once(&object.name).chain(object.links);
+        let nodes: String = nodes.map(|node| format!("{node} {{\n}};\n")).collect();
+        let head =
+            format!("# {HEAD}; do not edit.\n# Nodes alone: their names are put on them by `.symver`.\n");
+        Some((format!("cmake/exports/{}", object.version_script?), head + &nodes))
+    })
 }
 
 pub fn driver_version_script() -> String {

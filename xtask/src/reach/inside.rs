@@ -91,6 +91,7 @@ fn prepare(built: &Path, lib: &Path) -> Result<()> {
         }
     }
     let cudaway = lib.with_file_name("bin").join("cudaway");
+    setup::run(Command::new("cp").arg("-a").arg(lib.join("preload")).arg(&ours))?;
     fs::copy(&cudaway, bin.join("cudaway")).with_context(|| cudaway.display().to_string())?;
 
     let lent = Path::new("/mnt/set-user-id");

@@ -107,6 +107,25 @@ int main(int n, char **words) {
 "#;
 const DRIVER: &str = "int cuInit(unsigned flags) { return flags ? 1 : 0; }\n";
 
+/// Makes the folder `to` with the files and links of `from`: the same files, or on another disk copies.
+fn same_files(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let (at, to) = {
+            let entry = entry?;
+            (entry.path(), to.join(entry.file_name()))
+        };
+        if let Ok(target) = fs::read_link(&at) {
+            symlink(target, to)?;
+        } else if at.is_dir() {
+            same_files(&at, &to)?;
+        } else {
+            fs::hard_link(&at, &to).or_else(|_| fs::copy(&at, &to).map(|_| ()))?;
+        }
+    }
+    Ok(())
+}
+
 /// A service's folder: our libraries, of which one may be spoilt, a cache, programs.
 struct Bench {
     folder: TempDir,
@@ -117,22 +136,11 @@ impl Bench {
     fn new(installed: &Installed) -> Result<Bench> {
         let folder = testkit::temporary()?;
         let lib = folder.path().join("lib");
-        fs::create_dir(&lib)?;
         fs::create_dir(folder.path().join("cache"))?;
         // Services of other users come here too.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
         fs::set_permissions(folder.path().join("cache"), fs::Permissions::from_mode(0o777))?;
-        for entry in fs::read_dir(installed.lib())? {
-            let entry = entry?;
-            let to = lib.join(entry.file_name());
-            match fs::read_link(entry.path()) {
-                Ok(target) => symlink(target, to)?,
-                // The same file, or on another disk a copy.
-                Err(_) => {
-                    fs::hard_link(entry.path(), &to).or_else(|_| fs::copy(entry.path(), &to).map(|_| ()))?
-                }
-            }
-        }
+        same_files(installed.lib(), &lib)?;
         Ok(Bench { folder, lib })
     }
 

@@ -47,8 +47,9 @@ pub fn run(installed: &Installed, report: &mut Report) {
         Ok(glibc) => {
             for object in &OBJECTS {
                 let oldest = dist::oldest_glibc(object.name).glibc;
-                let name = format!("{} asks for nothing that came after glibc {oldest}", object.name);
-                report.note(&name, glibc_has_all(&glibc, &lib.join(object.name), oldest));
+                let shown = object.path(Path::new(""));
+                let name = format!("{} asks for nothing that came after glibc {oldest}", shown.display());
+                report.note(&name, glibc_has_all(&glibc, &object.path(lib), oldest));
             }
         }
         Err(error) => report.note("what each glibc has", Err(error)),

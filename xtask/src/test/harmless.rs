@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
-use testkit::Installed;
+use testkit::{Installed, TempDir};
 
 use super::report::{Outcome, Report};
 use crate::setup;
@@ -103,6 +103,10 @@ pub fn run(installed: &Installed, report: &mut Report) {
         let why = "strace is not there".to_owned();
         report.note("harmless: what ordinary programs open, and their threads", Outcome::Skipped(why));
     }
+    let front = match Front::of_run(installed.lib()).and_then(|front| front.with_hooks(installed.lib())) {
+        Ok(front) => front,
+        Err(error) => return report.note("harmless: what `cudaway run` preloads", Err(error)),
+    };
     let mut n_missing = 0;
     for line in PROGRAMS {
         let words: Vec<&str> = line.split(' ').collect();
@@ -110,13 +114,13 @@ pub fn run(installed: &Installed, report: &mut Report) {
             n_missing += 1;
             continue;
         }
-        report.note(&format!("harmless: {line}"), compare(installed.lib(), &words, has_strace));
+        report.note(&format!("harmless: {line}"), compare(&front, &words, has_strace));
     }
     println!("{n_missing} of {} programs are not there", PROGRAMS.len());
 }
 
-fn compare(lib: &Path, words: &[&str], has_strace: bool) -> Result<()> {
-    let (plain, ours) = (start(None, words)?, start(Some(lib), words)?);
+fn compare(front: &Front, words: &[&str], has_strace: bool) -> Result<()> {
+    let (plain, ours) = (start(None, words)?, start(Some(front), words)?);
     let streams = [("stdout", &plain.stdout, &ours.stdout), ("stderr", &plain.stderr, &ours.stderr)];
     for (stream, before, after) in streams {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -124,7 +128,7 @@ fn compare(lib: &Path, words: &[&str], has_strace: bool) -> Result<()> {
     }
     ensure!(plain.status == ours.status, "it ended with {}, and ends with {}", plain.status, ours.status);
     if has_strace {
-        let (before, after) = (trace(None, words)?, trace(Some(lib), words)?);
+        let (before, after) = (trace(None, words)?, trace(Some(front), words)?);
         let foreign = after.opened.iter().find(|path| FOREIGN.iter().any(|it| path.contains(it)));
         ensure!(foreign.is_none(), "{} is opened", foreign.map_or("", String::as_str));
         // Programs with threads of their own (java, node) start as many as they like.
@@ -133,31 +137,61 @@ fn compare(lib: &Path, words: &[&str], has_strace: bool) -> Result<()> {
     Ok(())
 }
 
-fn start(lib: Option<&Path>, words: &[&str]) -> Result<Output> {
-    command(lib, words).output().with_context(|| words[0].to_owned())
+/// What is put in front of a program.
+pub struct Front {
+    /// The words of LD_PRELOAD.
+    pub preload: Vec<String>,
+    library_path: String,
+    /// Where the objects that claim names lie.
+    _cache: TempDir,
 }
 
-/// One of the programs, with all of ours in front of it or with nothing.
-pub fn command(lib: Option<&Path>, words: &[&str]) -> Command {
-    let mut command = Command::new(words[0]);
-    command.args(&words[1..]);
-    in_front(&mut command, lib);
-    command
-}
+impl Front {
+    /// What `cudaway run` puts there.
+    pub fn of_run(lib: &Path) -> Result<Front> {
+        let cache = testkit::temporary()?;
+        let mut cudaway = Command::new(lib.with_file_name("bin").join("cudaway"));
+        cudaway.arg("run").arg("--lib").arg(lib).args(["--", "env"]).env("CUDAWAY_CACHE_DIR", cache.path());
+        let output = cudaway.env_remove("LD_PRELOAD").env_remove("LD_LIBRARY_PATH").output();
+        let output = output.with_context(|| format!("{cudaway:?}"))?;
+        let said = String::from_utf8_lossy(&output.stdout);
+        let value = |name: &str| {
+            let value = said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+            value.map(str::to_owned).with_context(|| format!("{cudaway:?} sets no {name}"))
+        };
+        let preload = value("LD_PRELOAD")?.split(':').map(str::to_owned).collect();
+        Ok(Front { preload, library_path: value("LD_LIBRARY_PATH")?, _cache: cache })
+    }
 
-fn in_front(command: &mut Command, lib: Option<&Path>) {
-    command.current_dir(setup::root()).stdin(Stdio::null()).env_remove("LD_PRELOAD").env("LC_ALL", "C");
-    if let Some(lib) = lib {
-        command.env("LD_PRELOAD", preload(lib)).env("LD_LIBRARY_PATH", lib);
+    /// The hooks too, which do nothing unless told.
+    fn with_hooks(mut self, lib: &Path) -> Result<Front> {
+        let hooks = lib.join("libcudaway_hooks.so");
+        ensure!(hooks.exists(), "{} is not there", hooks.display());
+        self.preload.push(hooks.display().to_string());
+        Ok(self)
+    }
+
+    fn variables(&self) -> [(&str, String); 2] {
+        [("LD_PRELOAD", self.preload.join(":")), ("LD_LIBRARY_PATH", self.library_path.clone())]
     }
 }
 
-/// All of ours that `cudaway run` puts in, in its order, with the hooks (which do nothing unless told).
-pub fn preload(lib: &Path) -> String {
-    let names = namesake::all().map(|name| name.to_string_lossy().into_owned());
-    let names = names.chain(["libcudaway_hooks.so".to_owned()]);
-    let paths = names.map(|name| lib.join(name)).filter(|path| path.exists());
-    paths.map(|path| path.display().to_string()).collect::<Vec<_>>().join(":")
+fn start(front: Option<&Front>, words: &[&str]) -> Result<Output> {
+    command(front, words).output().with_context(|| words[0].to_owned())
+}
+
+/// One of the programs, with ours in front of it or with nothing.
+pub fn command(front: Option<&Front>, words: &[&str]) -> Command {
+    let mut command = Command::new(words[0]);
+    command.args(&words[1..]);
+    in_front(&mut command, front);
+    command
+}
+
+fn in_front(command: &mut Command, front: Option<&Front>) {
+    command.current_dir(setup::root()).stdin(Stdio::null()).env("LC_ALL", "C");
+    command.env_remove("LD_PRELOAD").env_remove("LD_LIBRARY_PATH");
+    command.envs(front.iter().flat_map(|front| front.variables()));
 }
 
 /// What strace saw of a program and all it started.
@@ -166,15 +200,14 @@ struct Trace {
     n_threads: usize,
 }
 
-fn trace(lib: Option<&Path>, words: &[&str]) -> Result<Trace> {
+fn trace(front: Option<&Front>, words: &[&str]) -> Result<Trace> {
     let folder = testkit::temporary()?;
     let log = folder.path().join("calls");
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-e", "trace=open,openat,clone,clone3", "-o"]).arg(&log);
     // Set for the program alone, strace itself stays as it is.
-    if let Some(lib) = lib {
-        command.arg("-E").arg(format!("LD_PRELOAD={}", preload(lib)));
-        command.arg("-E").arg(format!("LD_LIBRARY_PATH={}", lib.display()));
+    for (name, value) in front.iter().flat_map(|front| front.variables()) {
+        command.arg("-E").arg(format!("{name}={value}"));
     }
     in_front(command.args(words), None);
     command.output().context("strace")?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::elf::{self, Library, Unfit};
 use super::finding::Finding;
 
-/// A library of ours: its name, the version node that its names are on, and other names of it.
+/// A library of ours: its file below `lib`, the version node that its names are on, and other names of it.
 struct Shipped {
     name: &'static str,
     node: Option<&'static str>,
@@ -17,7 +17,7 @@ const fn shipped(name: &'static str, node: Option<&'static str>, links: &'static
     Shipped { name, node, links }
 }
 
-const SHIPPED: [Shipped; 14] = [
+const SHIPPED: [Shipped; 17] = [
     shipped("libcuda.so.1", None, &["libcuda.so"]),
     shipped("libcudart.so.11.0", Some("libcudart.so.11.0"), &[]),
     shipped("libcudart.so.12", Some("libcudart.so.12"), &[]),
@@ -32,6 +32,22 @@ const SHIPPED: [Shipped; 14] = [
     shipped("libcudaway_cudart.so", None, &[]),
     shipped("libcudaway_cpu.so", None, &[]),
     shipped("libcudaway_blas.so", None, &[]),
+    // What `cudaway run` preloads: the links there are names that the loader gives the object.
+    shipped(
+        "preload/libcudart.so.11.0",
+        Some("libcudart.so.11.0"),
+        &["libcublas.so.11", "libcublasLt.so.11"],
+    ),
+    shipped(
+        "preload/libcudart.so.12",
+        Some("libcudart.so.12"),
+        &["libcublas.so.12", "libcublasLt.so.12", "libnvJitLink.so.12"],
+    ),
+    shipped(
+        "preload/libcudart.so.13",
+        Some("libcudart.so.13"),
+        &["libcublas.so.13", "libcublasLt.so.13", "libnvJitLink.so.13"],
+    ),
 ];
 
 const REINSTALL: &str = "install CUDAway again into this folder";
@@ -44,7 +60,7 @@ pub fn check(lib: &Path) -> Vec<Finding> {
             Ok(library) => findings.extend(judge(shipped, &library)),
             Err(unfit) => findings.push(refuse(&path, unfit)),
         }
-        findings.extend(shipped.links.iter().filter_map(|link| check_link(lib, link, shipped.name)));
+        findings.extend(shipped.links.iter().filter_map(|link| check_link(&path, link)));
         findings.extend(writable(&path));
     }
     if findings.is_empty() {
@@ -83,7 +99,7 @@ fn refuse(path: &Path, unfit: Unfit) -> Finding {
 fn judge(shipped: &Shipped, library: &Library) -> Vec<Finding> {
     let mut findings = Vec::new();
     let name = shipped.name;
-    if library.soname.as_deref() != Some(name) {
+    if library.soname.as_deref() != name.rsplit('/').next() {
         findings.push(Finding::fault(
             "files.soname",
             format!("{name} calls itself {}", library.soname.as_deref().unwrap_or("nothing")),
@@ -129,10 +145,10 @@ fn system_glibc() -> (u32, u32) {
     elf::glibc(&version.to_string_lossy()).unwrap_or((u32::MAX, 0))
 }
 
-/// `libcuda.so` must lead to our `libcuda.so.1`.
-fn check_link(lib: &Path, link: &str, file: &str) -> Option<Finding> {
-    let at = lib.join(link);
-    let wanted = lib.join(file).canonicalize().ok()?;
+/// `libcuda.so` must lead to our `libcuda.so.1` beside it.
+fn check_link(file: &Path, link: &str) -> Option<Finding> {
+    let at = file.with_file_name(link);
+    let wanted = file.canonicalize().ok()?;
     let seen = match at.canonicalize() {
         Ok(found) if found == wanted => return None,
         Ok(found) => format!("{} leads to {}", at.display(), found.display()),
@@ -144,8 +160,8 @@ fn check_link(lib: &Path, link: &str, file: &str) -> Option<Finding> {
     Some(Finding::fault(
         "files.link",
         seen,
-        "programs that ask for the name without a version get another library, or none",
-        format!("ln -sfn {file} {}", at.display()),
+        "programs that ask for this name get another library, or none",
+        format!("ln -sfn {} {}", file.file_name()?.to_string_lossy(), at.display()),
     ))
 }
 
@@ -202,7 +218,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("libcuda.so.1"), "").unwrap();
         std::fs::write(at("other"), "").unwrap();
-        let id = || check_link(folder.path(), "libcuda.so", "libcuda.so.1").map(|finding| finding.seen);
+        let id = || check_link(&at("libcuda.so.1"), "libcuda.so").map(|finding| finding.seen);
         assert!(id().unwrap().ends_with("is not there"));
         std::os::unix::fs::symlink("libcuda.so.535", at("libcuda.so")).unwrap();
         assert!(id().unwrap().ends_with("leads to libcuda.so.535, which is not there"));

@@ -1,5 +1,7 @@
 //! The names by which programs look for CUDA's libraries past every search path: names without a version, and paths.
-//! Each gets an object ([`super::stub`]) that answers for it, and one more object needs them all, for `LD_PRELOAD`.
+//! For each path there is an object ([`super::stub`]) that answers for it. A name without a folder is one more name of the object
+//! of ours that it means, since it is a link to it in a folder where the loader looks. One more object, for `LD_PRELOAD`, needs
+//! them all.
 
 use std::collections::BTreeSet;
 use std::ffi::CStr;
@@ -95,32 +97,80 @@ fn files(folder: &Path) -> Vec<String> {
 
 /// What to preload so that all of them are claimed, made once for each list of names and kept in `cache`: the stubs of the
 /// names `linked`, which may stand in the program's own `DT_NEEDED`, and the one object that needs the others. (What a preloaded
-/// object needs is loaded after what the program needs.)
-pub fn objects(claims: &[Claim], linked: &[String], cache: Option<&Path>) -> Result<Vec<PathBuf>> {
-    let stubs =
-        claims.iter().map(|(name, ours)| stub::shared_object(name, &[ours.to_string_lossy().into_owned()]));
-    let stubs: Vec<Vec<u8>> = stubs.collect::<Result<_, _>>()?;
-    let folder = kept::folder(cache, "claims", &blake3::hash(&stubs.concat()))?;
-    kept::make(&folder, |aside| fill(&stubs, &folder, aside))?;
-    let is_linked = |name: &str| linked.iter().any(|it| it == name);
-    let numbers = (0..claims.len()).filter(|&number| is_linked(&claims[number].0));
-    let paths = numbers.map(|number| folder.join(file_name(number)));
+/// object needs is loaded after what the program needs.) `file` is what is preloaded of ours for a library.
+pub fn objects(
+    claims: &[Claim],
+    linked: &[String],
+    file: impl Fn(&CStr) -> PathBuf,
+    cache: Option<&Path>,
+) -> Result<Vec<PathBuf>> {
+    let is_linked = |name: &String| linked.contains(name);
+    let answers = claims.iter().map(|(name, ours)| {
+        Ok(if name.contains('/') || is_linked(name) {
+            let needed = [ours.to_string_lossy().into_owned()];
+            Answer::Stub(name.clone(), stub::shared_object(name, &needed, None)?)
+        } else {
+            Answer::Link(name.clone(), file(ours))
+        })
+    });
+    let answers: Vec<Answer> = answers.collect::<Result<_>>()?;
+    let mut key = blake3::Hasher::new();
+    for answer in &answers {
+        for part in [answer.name().as_bytes(), answer.bytes()] {
+            key.update(&part.len().to_ne_bytes()).update(part);
+        }
+    }
+    let folder = kept::folder(cache, "claims", &key.finalize())?;
+    kept::make(&folder, |aside| fill(&answers, &folder, aside))?;
+    let stubs = answers.iter().enumerate().filter(|(_, answer)| is_linked(answer.name()));
+    let paths = stubs.map(|(number, _)| folder.join(file_name(number)));
     Ok(paths.chain([folder.join(UMBRELLA)]).collect())
+}
+
+/// How a name is answered.
+enum Answer {
+    /// By an object of that SONAME.
+    Stub(String, Vec<u8>),
+    /// By this object, which is loaded already.
+    Link(String, PathBuf),
+}
+
+impl Answer {
+    fn name(&self) -> &String {
+        let (Answer::Stub(name, _) | Answer::Link(name, _)) = self;
+        name
+    }
+
+    /// What it is made of.
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Answer::Stub(_, bytes) => bytes,
+            Answer::Link(_, target) => target.as_os_str().as_bytes(),
+        }
+    }
 }
 
 fn file_name(number: usize) -> String {
     format!("{number}.so")
 }
 
-/// Writes the objects that will lie in `folder`.
-fn fill(stubs: &[Vec<u8>], folder: &Path, aside: &Path) -> Result<()> {
-    let mut paths = Vec::new();
-    for (number, bytes) in stubs.iter().enumerate() {
-        let file = file_name(number);
-        std::fs::write(aside.join(&file), bytes)?;
-        paths.push(folder.join(file).to_string_lossy().into_owned());
+/// Writes what will lie in `folder`.
+fn fill(answers: &[Answer], folder: &Path, aside: &Path) -> Result<()> {
+    let mut needed = Vec::new();
+    for (number, answer) in answers.iter().enumerate() {
+        match answer {
+            Answer::Stub(_, bytes) => {
+                let file = file_name(number);
+                std::fs::write(aside.join(&file), bytes)?;
+                needed.push(folder.join(file).to_string_lossy().into_owned());
+            }
+            Answer::Link(name, target) => {
+                std::os::unix::fs::symlink(target, aside.join(name))?;
+                needed.push(name.clone());
+            }
+        }
     }
-    Ok(std::fs::write(aside.join(UMBRELLA), stub::shared_object(UMBRELLA, &paths)?)?)
+    Ok(std::fs::write(aside.join(UMBRELLA), stub::shared_object(UMBRELLA, &needed, Some("$ORIGIN"))?)?)
 }
 
 #[cfg(test)]
@@ -165,15 +215,21 @@ mod tests {
     fn the_same_names_are_the_same_files() {
         let folder = tempfile::tempdir().unwrap();
         let claims = [("libcuda.so".to_owned(), namesake::DRIVER)];
-        let object = |claims: &[Claim]| objects(claims, &[], Some(folder.path())).unwrap().remove(0);
+        let ours = |name: &CStr| Path::new("/opt/lib").join(name.to_string_lossy().as_ref());
+        let object = |claims: &[Claim]| objects(claims, &[], ours, Some(folder.path())).unwrap().remove(0);
         let first = object(&claims);
         let time = || first.metadata().unwrap().modified().unwrap();
         let made = time();
         assert_eq!(object(&claims), first);
         assert_eq!(time(), made);
+        let link = std::fs::read_link(first.with_file_name("libcuda.so")).unwrap();
+        assert_eq!(link, Path::new("/opt/lib/libcuda.so.1"));
         assert_ne!(object(&[]), first);
-        let linked = objects(&claims, &["libcuda.so".to_owned()], Some(folder.path())).unwrap();
-        assert_eq!(linked, [first.with_file_name("0.so"), first.clone()]);
-        assert!(linked[0].exists());
+        // Ours lie elsewhere.
+        let elsewhere = objects(&claims, &[], |_| PathBuf::from("/x"), Some(folder.path())).unwrap();
+        assert_ne!(elsewhere[0], first);
+        let linked = objects(&claims, &["libcuda.so".to_owned()], ours, Some(folder.path())).unwrap();
+        assert_eq!(linked[0], linked[1].with_file_name("0.so"));
+        assert!(linked[0].exists() && linked.len() == 2);
     }
 }

@@ -1,6 +1,6 @@
 //! The environment in which a program and everything it starts find us.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CStr, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -17,9 +17,10 @@ pub struct Plan {
     pub variables: Vec<(&'static str, OsString)>,
 }
 
-pub fn make(arguments: &Arguments, lib: &Path) -> Result<Plan> {
+/// `alone` are libraries that the program would not take from an object that is several ([`several`]).
+pub fn make(arguments: &Arguments, lib: &Path, alone: &[&CStr]) -> Result<Plan> {
     let searched: Vec<PathBuf> = set("LD_LIBRARY_PATH").iter().flat_map(std::env::split_paths).collect();
-    let preload = preload(arguments, lib, &searched)?;
+    let preload = preload(arguments, lib, alone, &searched)?;
     let mut variables = loader_variables(&preload, lib, searched)?;
     variables.extend(tools::search_path().map(|path| ("PATH", path)));
     let for_libraries = [
@@ -67,18 +68,43 @@ fn ours(lib: &Path, name: &str) -> Result<PathBuf> {
 }
 
 /// The driver first: what the others need is then in the process.
-fn preload(arguments: &Arguments, lib: &Path, searched: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut preload = vec![ours(lib, &namesake::DRIVER.to_string_lossy())?];
-    let others = namesake::all().filter(|&name| name != namesake::DRIVER);
-    preload.extend(others.map(|name| lib.join(name.to_string_lossy().as_ref())).filter(|path| path.exists()));
+fn preload(arguments: &Arguments, lib: &Path, alone: &[&CStr], searched: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    ours(lib, &namesake::DRIVER.to_string_lossy())?;
+    let file = |name: &CStr| {
+        let several = if alone.iter().any(|it| *it == name) { None } else { several(lib, name) };
+        several.or_else(|| Some(lib.join(name.to_string_lossy().as_ref())).filter(|path| path.exists()))
+    };
+    let mut preload: Vec<PathBuf> = Vec::new();
+    for path in namesake::all().filter_map(file) {
+        if !preload.contains(&path) {
+            preload.push(path);
+        }
+    }
     if !arguments.hooks.is_empty() {
         preload.push(ours(lib, "libcudaway_hooks.so")?);
     }
     if !arguments.no_claims {
         let claims = claims::names(lib, &arguments.claim, searched);
-        preload.extend(claims::objects(&claims, &arguments.claim, config::get().cache_dir.as_deref())?);
+        let file = |name: &CStr| file(name).unwrap_or_default();
+        preload.extend(claims::objects(&claims, &arguments.claim, file, config::get().cache_dir.as_deref())?);
     }
     Ok(preload)
+}
+
+/// The object that is this library and others of its major: `preload/libcudart.so.12`, for which the others' names are links
+/// there. It costs a program that starts less than the libraries do, and answers all that it loads; but to the names that stand
+/// in the program's own file it answers only after the loader has looked into the program's `RPATH`, but for its SONAME.
+fn several(lib: &Path, name: &CStr) -> Option<PathBuf> {
+    let folder = lib.join("preload");
+    let name = name.to_string_lossy();
+    let target = std::fs::read_link(folder.join(name.as_ref())).unwrap_or_else(|_| name.as_ref().into());
+    // Of a folder that cannot stand in LD_PRELOAD the loader would only take names, which are those in `lib`.
+    Some(folder.join(target)).filter(|path| path.exists() && stands_in_preload(path))
+}
+
+/// What stands in LD_PRELOAD ends at a blank or a colon.
+fn stands_in_preload(path: &Path) -> bool {
+    !path.as_os_str().as_bytes().iter().any(|byte| b" \t\n:".contains(byte))
 }
 
 /// What the loader reads, with the user's own behind ours.
@@ -87,12 +113,12 @@ fn loader_variables(
     lib: &Path,
     searched: Vec<PathBuf>,
 ) -> Result<Vec<(&'static str, OsString)>> {
-    // What stands in LD_PRELOAD ends at a blank or a colon; a file's name alone is looked for in
-    // LD_LIBRARY_PATH (after the program's own RPATH: the check tells when that has another file of the name).
+    // A file's name alone is looked for in LD_LIBRARY_PATH (after the program's own RPATH: the check tells when that has
+    // another file of the name).
     let mut folders = vec![lib.to_path_buf()];
     let mut words: Vec<OsString> = Vec::new();
     for path in preload {
-        if !path.as_os_str().as_bytes().iter().any(|byte| b" \t\n:".contains(byte)) {
+        if stands_in_preload(path) {
             words.push(path.clone().into());
             continue;
         }

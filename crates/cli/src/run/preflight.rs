@@ -1,5 +1,6 @@
 //! Whether a program would get us: what its file says, and what its own loader answers when it is asked.
 
+use std::ffi::CStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,10 +14,18 @@ use super::target::Image;
 pub enum Finding {
     /// It would run without us.
     Unreached(String),
+    /// It would load a file in place of this library of ours.
+    Past(&'static CStr, String),
     /// Some of its calls would come to us.
     Partly(String),
 }
-use Finding::{Partly, Unreached};
+use Finding::{Partly, Past, Unreached};
+
+impl Finding {
+    pub fn past(&self) -> Option<&'static CStr> {
+        if let Past(ours, _) = self { Some(*ours) } else { None }
+    }
+}
 
 pub fn check(image: &Image, plan: &Plan) -> Vec<Finding> {
     let path = image.path.display();
@@ -117,18 +126,22 @@ fn judge(listed: &[Listed], complaints: &str, plan: &Plan) -> Vec<Finding> {
     for library in listed {
         let Some(file) = &library.file else { continue };
         let is_ours = plan.preload.iter().any(|ours| same(ours, file));
-        let is_named_so = |path: &Path| namesake::of_path(path.as_os_str().as_encoded_bytes()).is_some();
+        let named = |path: &Path| namesake::of_path(path.as_os_str().as_encoded_bytes());
         // A stub of ours is listed by the path it claims and the file it is.
         let is_claim = plan.preload.iter().any(|ours| ours.parent().is_some_and(|it| file.starts_with(it)));
-        if is_ours || is_claim || !(is_named_so(file) || is_named_so(Path::new(&library.name))) {
+        let Some(ours) = named(Path::new(&library.name)).or_else(|| named(file)) else { continue };
+        if is_ours || is_claim {
             continue;
         }
-        findings.push(Unreached(format!(
-            "it would load {} past us, as {}: try --audit, or --claim {}",
-            file.display(),
-            library.name,
-            library.name
-        )));
+        findings.push(Past(
+            ours,
+            format!(
+                "it would load {} past us, as {}: try --audit, or --claim {}",
+                file.display(),
+                library.name,
+                library.name
+            ),
+        ));
     }
     for library in listed.iter().filter(|it| it.file.is_none() && it.name.contains(".so")) {
         findings.push(Partly(format!("its loader does not find {}", library.name)));
@@ -207,7 +220,7 @@ mod tests {
             format!("{LISTED}\t/app/libcuda.so.1 => /app/libcuda.so.1 (0x1)\n\tlibx.so.2 => not found\n");
         let findings = judge(&listed(&list), "", &plan(&["/opt/c/lib/libcuda.so.1"]));
         assert!(
-            matches!(&findings[0], Unreached(why) if why.contains("--claim /app/libcuda.so.1")),
+            matches!(&findings[0], Past(ours, why) if *ours == namesake::DRIVER && why.contains("--claim /app/libcuda.so.1")),
             "{findings:?}"
         );
         assert!(matches!(&findings[1], Partly(why) if why.contains("libx.so.2")), "{findings:?}");

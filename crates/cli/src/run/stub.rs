@@ -10,12 +10,14 @@ use object::write::elf::{FileHeader, ProgramHeader, Writer};
 
 const PAGE_BYTES: u64 = 4096;
 
-/// The bytes of an object with this SONAME. It has no code, so a folder that is mounted `noexec` will do.
-pub fn shared_object(soname: &str, needed: &[String]) -> object::write::Result<Vec<u8>> {
+/// The bytes of an object with this SONAME; what it needs is looked for in `rpath` first, whatever LD_LIBRARY_PATH says. It has
+/// no code, so a folder that is mounted `noexec` will do.
+pub fn shared_object(soname: &str, needed: &[String], rpath: Option<&str>) -> object::write::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(Endianness::Little, true, &mut bytes);
     let soname = writer.add_dynamic_string(soname.as_bytes());
     let needed: Vec<_> = needed.iter().map(|name| writer.add_dynamic_string(name.as_bytes())).collect();
+    let rpath = rpath.map(|folder| writer.add_dynamic_string(folder.as_bytes()));
 
     writer.reserve_file_header();
     writer.reserve_program_headers(4);
@@ -41,7 +43,7 @@ pub fn shared_object(soname: &str, needed: &[String]) -> object::write::Result<V
         (elf::DT_SYMENT, 24),
         (elf::DT_NULL, 0),
     ];
-    let dynamic = writer.reserve_dynamic(1 + needed.len() + entries.len());
+    let dynamic = writer.reserve_dynamic(1 + needed.len() + usize::from(rpath.is_some()) + entries.len());
     let dynamic_bytes = writer.reserved_len() - dynamic;
     writer.reserve_shstrtab()?;
     writer.reserve_section_headers();
@@ -80,6 +82,9 @@ pub fn shared_object(soname: &str, needed: &[String]) -> object::write::Result<V
     for name in needed {
         writer.write_dynamic_string(elf::DT_NEEDED, name)?;
     }
+    if let Some(folder) = rpath {
+        writer.write_dynamic_string(elf::DT_RPATH, folder)?;
+    }
     for (tag, value) in entries {
         writer.write_dynamic(tag, value)?;
     }
@@ -101,7 +106,7 @@ mod tests {
     #[test]
     fn the_object_says_what_it_was_made_with() {
         let needed = ["libcuda.so.1".to_owned(), "/a b/c.so".to_owned()];
-        let bytes = shared_object("/usr/lib/libcuda.so", &needed).unwrap();
+        let bytes = shared_object("/usr/lib/libcuda.so", &needed, Some("$ORIGIN")).unwrap();
         let data = bytes.as_slice();
         let header = elf::FileHeader64::<Endianness>::parse(data).unwrap();
         let endian = header.endian().unwrap();
@@ -114,6 +119,7 @@ mod tests {
             core::ffi::CStr::from_bytes_until_nul(tail).unwrap().to_str().unwrap()
         };
         assert_eq!(string(value(elf::DT_SONAME)), "/usr/lib/libcuda.so");
+        assert_eq!(string(value(elf::DT_RPATH)), "$ORIGIN");
         let found: Vec<&str> = dynamic
             .iter()
             .filter(|it| it.tag(endian) == elf::DT_NEEDED)

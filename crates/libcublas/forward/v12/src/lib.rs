@@ -3,8 +3,7 @@
 
 #![cfg_attr(not(test), no_std)]
 
-#[rustfmt::skip]
-#[path = "generated/names.rs"]
-mod generated;
+mod shell;
 
-include!("../../shell.rs");
+trampoline::end_at_panic!();
+trampoline::forward_exports!(shell::LIBRARY);

@@ -3,10 +3,6 @@
 
 #![cfg_attr(not(test), no_std)]
 
-#[rustfmt::skip]
-#[path = "generated/names.rs"]
-mod generated;
+mod shell;
 
-const MAJOR: u32 = 11;
-
-include!("../../fill.rs");
+trampoline::end_at_panic!();

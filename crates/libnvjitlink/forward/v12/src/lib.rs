@@ -3,9 +3,6 @@
 
 #![cfg_attr(not(test), no_std)]
 
-#[rustfmt::skip]
-#[path = "generated/names.rs"]
-mod generated;
+mod shell;
 
-// NVJITLINK_ERROR_INTERNAL
-trampoline::shell!(c"libcudaway_nvjitlink.so", c"CUDAWAY_NVJITLINK", not_supported: 6);
+trampoline::end_at_panic!();

@@ -1,0 +1,8 @@
+//! The library but for what an object has once; crates/trampoline/preload has it too.
+
+#[rustfmt::skip]
+#[path = "generated/names.rs"]
+mod generated;
+
+// NVJITLINK_ERROR_INTERNAL
+trampoline::shell!(c"libcudaway_nvjitlink.so", c"CUDAWAY_NVJITLINK", not_supported: 6);

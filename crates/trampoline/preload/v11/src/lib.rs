@@ -1,0 +1,15 @@
+//! `preload/libcudart.so.11.0`: all libraries of CUDA 11 that have an object each beside it, in one. Each object that is preloaded
+//! costs every program that starts; this one is called as the runtime is, and has the other names because it "needs" them, where
+//! they are links to itself (xtask/src/build).
+
+#![no_std]
+
+#[path = "../../../../libcublas/forward/v11/src/shell.rs"]
+mod cublas;
+#[path = "../../../../libcublas/forward/ltv11/src/shell.rs"]
+mod cublas_lt;
+#[path = "../../../../libcudart/forward/v11/src/shell.rs"]
+mod cudart;
+
+trampoline::end_at_panic!();
+trampoline::forward_exports!(cublas::LIBRARY, cublas_lt::LIBRARY);

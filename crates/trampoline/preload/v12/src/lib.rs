@@ -1,0 +1,17 @@
+//! `preload/libcudart.so.12`: all libraries of CUDA 12 that have an object each beside it, in one. Each object that is preloaded
+//! costs every program that starts; this one is called as the runtime is, and has the other names because it "needs" them, where
+//! they are links to itself (xtask/src/build).
+
+#![no_std]
+
+#[path = "../../../../libcublas/forward/v12/src/shell.rs"]
+mod cublas;
+#[path = "../../../../libcublas/forward/ltv12/src/shell.rs"]
+mod cublas_lt;
+#[path = "../../../../libcudart/forward/v12/src/shell.rs"]
+mod cudart;
+#[path = "../../../../libnvjitlink/forward/v12/src/shell.rs"]
+mod nvjitlink;
+
+trampoline::end_at_panic!();
+trampoline::forward_exports!(cublas::LIBRARY, cublas_lt::LIBRARY);
