@@ -282,6 +282,9 @@ pub fn lay_out(only: &[String], recipe: &Recipe, out: &Path) -> Result<()> {
         for link in object.links {
             symlink(object.name, &at.with_file_name(link))?;
         }
+        if object.is_for_preload() {
+            found_at_once(&out.join(PRELOAD))?;
+        }
         findings.extend(gate::check(object, &at)?);
     }
     for program in PROGRAMS.iter().filter(|program| wanted(program.name)) {
@@ -428,6 +431,14 @@ fn place(built: &Path, at: &Path) -> Result<()> {
     let aside = at.with_file_name(format!(".{}.{}", std::process::id(), file_name(at)));
     std::fs::copy(built, &aside).with_context(|| format!("could not copy {}", built.display()))?;
     std::fs::rename(&aside, at).with_context(|| format!("could not write {}", at.display()))
+}
+
+/// Below a folder of a `DT_RPATH` glibc looks into folders for the processor's features first, some twenty of them before 2.37.
+/// Links from there back to the folder itself end the search with the first.
+fn found_at_once(folder: &Path) -> Result<()> {
+    let features = folder.join("glibc-hwcaps");
+    std::fs::create_dir_all(&features)?;
+    ["x86-64-v4", "x86-64-v3", "x86-64-v2"].iter().try_for_each(|level| symlink("..", &features.join(level)))
 }
 
 fn symlink(target: &str, at: &Path) -> Result<()> {

@@ -6,8 +6,8 @@ use core::ffi::{CStr, c_char, c_void};
 use core::ptr;
 use core::sync::atomic::Ordering;
 
-use generated::{Answer, COUNT, NAMES, SLOTS};
-use trampoline::Errno;
+use generated::{NAMES, SLOTS};
+use trampoline::{Answer, Errno, one, zero};
 
 const IMPLEMENTATION: &CStr = c"libcudaway_cudart.so";
 
@@ -18,11 +18,11 @@ type RuntimeTable = unsafe extern "C" fn(major: u32, n: *mut usize) -> *const *c
 pub extern "C" fn fill() {
     let errno = Errno::saved();
     let table = implementation();
-    for (index, (slot, (name, answer))) in SLOTS.iter().zip(&NAMES).enumerate() {
+    for (index, (slot, (name, answer))) in SLOTS.iter().zip(NAMES.iter()).enumerate() {
         let target = match table {
-            // SAFETY: `implementation` saw that the table has COUNT entries.
+            // SAFETY: `implementation` saw that the table has an entry for each slot.
             Some(table) => unsafe { *table.add(index) },
-            None => unavailable(name, *answer),
+            None => unavailable(name, answer),
         };
         slot.store(target.cast_mut(), Ordering::Release);
     }
@@ -46,14 +46,14 @@ fn implementation() -> Option<*const *const c_void> {
     // SAFETY: `n` outlives the call.
     let table = unsafe { function(MAJOR, &mut n) };
     // Another count means that the two libraries are of different builds, and an index of ours means something else there.
-    (!table.is_null() && n == COUNT).then_some(table)
+    (!table.is_null() && n == SLOTS.len()).then_some(table)
 }
 
 /// What a call does when the implementation cannot be opened: cudaErrorInitializationError, and a name for it.
-fn unavailable(name: &str, answer: Answer) -> *const c_void {
+fn unavailable(name: &CStr, answer: Answer) -> *const c_void {
     match answer {
-        _ if name == "cudaGetErrorName" => error_name as *const c_void,
-        _ if name == "cudaGetErrorString" => error_string as *const c_void,
+        _ if name == c"cudaGetErrorName" => error_name as *const c_void,
+        _ if name == c"cudaGetErrorString" => error_string as *const c_void,
         Answer::Status => initialization_error as *const c_void,
         Answer::Zero => zero as *const c_void,
         Answer::One => one as *const c_void,
@@ -62,14 +62,6 @@ fn unavailable(name: &str, answer: Answer) -> *const c_void {
 
 extern "C" fn initialization_error() -> usize {
     3
-}
-
-extern "C" fn zero() -> usize {
-    0
-}
-
-extern "C" fn one() -> usize {
-    1
 }
 
 extern "C" fn error_name() -> *const c_char {
@@ -84,8 +76,8 @@ extern "C" fn error_string() -> *const c_char {
 mod tests {
     use super::*;
 
-    fn bound(name: &str) -> *const c_void {
-        let index = NAMES.iter().position(|(known, _)| *known == name).unwrap();
+    fn bound(name: &CStr) -> *const c_void {
+        let index = NAMES.iter().position(|(known, _)| known == name).unwrap();
         SLOTS[index].load(Ordering::Acquire)
     }
 
@@ -96,11 +88,11 @@ mod tests {
         // SAFETY: without an implementation every slot holds one of the functions above.
         let call =
             |name| unsafe { core::mem::transmute::<*const c_void, extern "C" fn() -> usize>(bound(name)) }();
-        assert_eq!(call("cudaMalloc"), 3);
-        assert_eq!(call("cudaGetLastError"), 3);
-        assert_eq!(call("__cudaRegisterFatBinary"), 0);
-        assert_eq!(call("__cudaPushCallConfiguration"), 1);
-        let text = ptr::with_exposed_provenance(call("cudaGetErrorString"));
+        assert_eq!(call(c"cudaMalloc"), 3);
+        assert_eq!(call(c"cudaGetLastError"), 3);
+        assert_eq!(call(c"__cudaRegisterFatBinary"), 0);
+        assert_eq!(call(c"__cudaPushCallConfiguration"), 1);
+        let text = ptr::with_exposed_provenance(call(c"cudaGetErrorString"));
         // SAFETY: the function gives a literal.
         assert_eq!(unsafe { CStr::from_ptr(text) }, c"initialization error");
     }
@@ -110,6 +102,6 @@ mod tests {
         let mut names: Vec<_> = NAMES.iter().map(|(name, _)| name).collect();
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), COUNT);
+        assert_eq!(names.len(), SLOTS.len());
     }
 }

@@ -5,7 +5,7 @@
 //! The rule: libc only, no constructor, and no call crashes when nothing can be opened. Whoever has a name first, has it:
 //! libraries given to [`Library::forward`], the newest first, then the paths in the library's variable, then ours.
 
-#![no_std]
+#![cfg_attr(not(test), no_std)]
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::mem::MaybeUninit;
@@ -18,9 +18,37 @@ pub enum Answer {
     Status,
     /// A pointer, a number or nothing: 0 says "none".
     Zero,
+    /// A number where 0 means success: 1 says "no".
+    One,
 }
 
 pub type Slot = AtomicPtr<c_void>;
+
+/// A shell's names in the order of its slots, without an address that the loader would have to relocate.
+pub struct Names {
+    /// Each ends with a zero.
+    pub text: &'static [u8],
+    /// The numbers of those that do not answer with a status, in their order.
+    pub others: &'static [(u16, Answer)],
+}
+
+impl Names {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static CStr, Answer)> {
+        let (mut text, mut others) = (self.text, self.others);
+        (0..).map_while(move |number: u16| {
+            let name = CStr::from_bytes_until_nul(text).ok()?;
+            text = &text[name.count_bytes() + 1..];
+            let answer = match others {
+                [(other, answer), rest @ ..] if *other == number => {
+                    others = rest;
+                    *answer
+                }
+                _ => Answer::Status,
+            };
+            Some((name, answer))
+        })
+    }
+}
 
 /// What a shell is beside its names, which codegen writes as `mod generated`: `LIBRARY`, filled from its backends by `fill`.
 /// A macro, because each shell has a state of its own. What has no backend answers with the status `not_supported`.
@@ -102,7 +130,7 @@ pub fn end() -> ! {
 /// One shell.
 pub struct Library {
     pub slots: &'static [Slot],
-    pub names: &'static [(&'static CStr, Answer)],
+    pub names: &'static Names,
     /// Our own backend, which lies beside the shell.
     pub implementation: &'static CStr,
     /// The environment variable that lists backends; entries with a slash are paths.
@@ -133,8 +161,12 @@ impl Layers {
     }
 }
 
-extern "C" fn zero() -> usize {
+pub extern "C" fn zero() -> usize {
     0
+}
+
+pub extern "C" fn one() -> usize {
+    1
 }
 
 impl Library {
@@ -177,10 +209,11 @@ impl Library {
     /// Our own backend behind the variable's paths.
     fn fill_from_variable(&self) {
         let own = open_beside(self.slots.as_ptr().cast(), self.implementation);
-        for (slot, (name, answer)) in self.slots.iter().zip(self.names) {
+        for (slot, (name, answer)) in self.slots.iter().zip(self.names.iter()) {
             let address = self.look_up(own, name).unwrap_or(match answer {
                 Answer::Status => self.not_supported as *mut c_void,
                 Answer::Zero => zero as *mut c_void,
+                Answer::One => one as *mut c_void,
             });
             slot.store(address, Ordering::Release);
         }
@@ -209,7 +242,7 @@ impl Library {
     /// Gives a backend the slots whose names it has; counts them when asked.
     fn bind(&self, backend: *mut c_void, counts: bool) -> c_int {
         let mut taken = 0;
-        for (slot, (name, _)) in self.slots.iter().zip(self.names) {
+        for (slot, (name, _)) in self.slots.iter().zip(self.names.iter()) {
             let Some(address) = self.look_up(backend, name) else { continue };
             slot.store(address, Ordering::Release);
             taken += c_int::from(counts);
@@ -230,7 +263,7 @@ impl Library {
 
     /// The file that a name's calls go to; NULL for none.
     pub fn backend_of(&self, name: &CStr) -> *const c_char {
-        let slot = self.names.iter().position(|(known, _)| *known == name);
+        let slot = self.names.iter().position(|(known, _)| known == name);
         let address = slot.map_or(core::ptr::null_mut(), |slot| self.slots[slot].load(Ordering::Acquire));
         object_of(address).map_or(core::ptr::null(), |(_, path)| path)
     }
@@ -278,5 +311,18 @@ impl Drop for Errno {
     fn drop(&mut self) {
         // SAFETY: as above.
         unsafe { *libc::__errno_location() = self.0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_in_order_each_with_its_answer() {
+        let names = Names { text: b"first\0second\0third\0", others: &[(1, Answer::One), (2, Answer::Zero)] };
+        let wanted = [(c"first", Answer::Status), (c"second", Answer::One), (c"third", Answer::Zero)];
+        assert!(names.iter().eq(wanted));
+        assert_eq!(Names { text: b"", others: &[] }.iter().count(), 0);
     }
 }

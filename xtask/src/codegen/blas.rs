@@ -5,7 +5,6 @@
 //! routines of a handle, `&Handle`; which type it is for follows from the pointers that it gets.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 use syn::Item;
@@ -303,7 +302,9 @@ pub fn shells(signatures: &Signatures) -> Result<Vec<(String, String)>> {
             let list = format!("tools/data/blas/{library}_exports_{major}.txt");
             files.push((
                 format!("crates/libcublas/forward/{folder}{major}/src/generated/names.rs"),
-                names_file(&list, &format!("{library}_{major}"), &node, &names, signatures)?,
+                shells::names_file(&list, &format!("{library}_{major}"), &node, &names, |name| {
+                    answer(signatures, name)
+                })?,
             ));
             files.push((
                 format!("cmake/exports/{stem}.{major}.version"),
@@ -314,30 +315,8 @@ pub fn shells(signatures: &Signatures) -> Result<Vec<(String, String)>> {
     Ok(files)
 }
 
-/// The names of a shell over the crate `trampoline`: its slots, names and jumps; `key` is the shell's own.
-pub fn names_file(
-    list: &str,
-    key: &str,
-    node: &str,
-    names: &[String],
-    signatures: &Signatures,
-) -> Result<String> {
-    let count = names.len();
-    let mut text = format!(
-        "//! The {count} names of {node}: a slot and a jump for each. {HEAD}\n\
-         //! from {list}; do not edit.\n\
-         //!\n\
-         //! A slot holds `resolve_slots` until `super::fill` (`extern \"C\" fn()`) has stored an address in every slot.\n\n\
-         use core::ffi::{{CStr, c_void}};\n\nuse trampoline::{{Answer, Slot}};\n\n\
-         unsafe extern \"C\" {{\n    #[link_name = \"cudaway_forward_resolve_{key}\"]\n    fn resolve_slots();\n}}\n\n\
-         pub static SLOTS: [Slot; {count}] =\n    [const {{ Slot::new(resolve_slots as *mut c_void) }}; {count}];\n\n\
-         pub static NAMES: [(&CStr, Answer); {count}] = [\n"
-    );
-    for name in names {
-        let returns = signatures.get(name).map_or("cublasStatus_t", |signature| signature.returns.as_str());
-        let answer = if returns == "cublasStatus_t" { "Status" } else { "Zero" };
-        writeln!(text, "    (c\"{name}\", Answer::{answer}),")?;
-    }
-    text.push_str("];\n");
-    Ok(text + &shells::jumps(key, node, names)?)
+/// What a function answers without a backend.
+fn answer(signatures: &Signatures, name: &str) -> &'static str {
+    let returns = signatures.get(name).map_or("cublasStatus_t", |signature| signature.returns.as_str());
+    if returns == "cublasStatus_t" { "Status" } else { "Zero" }
 }

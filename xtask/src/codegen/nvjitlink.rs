@@ -6,8 +6,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 
-use super::blas::names_file;
-use super::facts::{self, Signatures};
+use super::facts;
 use super::shells::{self, HEAD};
 
 const MAJORS: [&str; 2] = ["12", "13"];
@@ -63,7 +62,7 @@ pub fn files() -> Result<Vec<(String, String)>> {
         let (node, names) = (format!("libnvJitLink.so.{major}"), names_of(major)?);
         files.push((
             format!("crates/libnvjitlink/forward/v{major}/src/generated/names.rs"),
-            names_file(&list(major), &format!("nvjitlink_{major}"), &node, &names, &Signatures::new())?,
+            shells::names_file(&list(major), &format!("nvjitlink_{major}"), &node, &names, |_| "Status")?,
         ));
         files.push((
             format!("cmake/exports/libnvJitLink.{major}.version"),

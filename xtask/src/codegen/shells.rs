@@ -400,34 +400,48 @@ pub fn runtime_table(
 /// `crates/libcudart/forward/vN/src/generated/names.rs`
 pub fn forwarder(major: &str, node: &str, exports: &BTreeMap<String, RuntimeExport>) -> Result<String> {
     let names = runtime_names(major)?;
-    let count = names.len();
-    let mut text = format!(
-        "//! The {count} names of {node}: a slot and a jump for each. {HEAD}\n\
-         //! from tools/data/cuda/cudart_exports_{major}.txt; do not edit.\n\
-         //!\n\
-         //! A slot holds `resolve_slots` until `super::fill` (`extern \"C\" fn()`) has stored an address in every slot.\n\n\
-         use core::ffi::c_void;\nuse core::sync::atomic::AtomicPtr;\n\n\
-         pub const COUNT: usize = {count};\n\n\
-         unsafe extern \"C\" {{\n    #[link_name = \"cudaway_forward_resolve_{major}\"]\n    fn resolve_slots();\n}}\n\n\
-         pub static SLOTS: [AtomicPtr<c_void>; COUNT] =\n    [const {{ AtomicPtr::new(resolve_slots as *mut c_void) }}; COUNT];\n\n\
-         /// What the function answers with, for when the implementation cannot be opened.\n\
-         #[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub enum Answer {{\n    /// `cudaError_t`\n    Status,\n    /// A pointer, a number or nothing: 0 says \"none\".\n    Zero,\n    /// A number where 0 means success: 1 says \"no\".\n    One,\n}}\n\n\
-         pub static NAMES: [(&str, Answer); COUNT] = [\n"
-    );
-    for name in &names {
-        let returns = exports
-            .get(name)
-            .and_then(|export| export.signature(major))
-            .map_or("cudaError_t", |signature| signature.returns.as_str());
-        let answer = match returns {
+    let answer = |name: &str| {
+        let signature = exports.get(name).and_then(|export| export.signature(major));
+        match signature.map_or("cudaError_t", |signature| signature.returns.as_str()) {
             "cudaError_t" => "Status",
             _ if name == "__cudaPushCallConfiguration" => "One",
             _ => "Zero",
-        };
-        writeln!(text, "    (\"{name}\", Answer::{answer}),")?;
+        }
+    };
+    names_file(&format!("tools/data/cuda/cudart_exports_{major}.txt"), major, node, &names, answer)
+}
+
+/// The names of a shell over the crate `trampoline`: its slots, names and jumps; `key` is the shell's own, `answer` the name of
+/// the `trampoline::Answer` that a function has without a backend.
+pub fn names_file(
+    list: &str,
+    key: &str,
+    node: &str,
+    names: &[String],
+    answer: impl Fn(&str) -> &'static str,
+) -> Result<String> {
+    let count = names.len();
+    let mut text = format!(
+        "//! The {count} names of {node}: a slot and a jump for each. {HEAD}\n\
+         //! from {list}; do not edit.\n\
+         //!\n\
+         //! A slot is null until `super::fill` (`extern \"C\" fn()`) has stored an address in every slot.\n\n\
+         use trampoline::{{Names, Slot}};\n\n\
+         pub static SLOTS: [Slot; {count}] = [const {{ Slot::new(core::ptr::null_mut()) }}; {count}];\n\n\
+         pub static NAMES: Names = Names {{\n    text: b\""
+    );
+    for name in names {
+        write!(text, "\\\n        {name}\\0")?;
     }
-    text.push_str("];\n");
-    Ok(text + &jumps(major, node, &names)?)
+    text.push_str("\",\n    others: &[\n");
+    for (index, name) in names.iter().enumerate() {
+        let answer = answer(name);
+        if answer != "Status" {
+            writeln!(text, "        ({index}, trampoline::Answer::{answer}), // {name}")?;
+        }
+    }
+    text.push_str("    ],\n};\n");
+    Ok(text + &jumps(key, node, names)?)
 }
 
 /// The code of a shell: a jump through its slot for each name, and what fills the slots at the first call of any.
@@ -459,10 +473,12 @@ pub fn jumps(key: &str, node: &str, names: &[String]) -> Result<String> {
          \".size cudaway_forward_resolve_{key}, . - cudaway_forward_resolve_{key}\","
     )?;
     for (index, name) in names.iter().enumerate() {
+        // A slot that began with an address would have to be relocated in every program that starts.
         writeln!(
             text,
             "    \".p2align 4\", \".globl cudaway_{key}_{name}\", \".type cudaway_{key}_{name},@function\", \
-             \"cudaway_{key}_{name}: mov r11d, {index}\", \"jmp [rip + {{slots}} + {}]\", \
+             \"cudaway_{key}_{name}: mov r11, [rip + {{slots}} + {}]\", \"test r11, r11\", \"jz 2f\", \"jmp r11\", \
+             \"2: mov r11d, {index}\", \"jmp cudaway_forward_resolve_{key}\", \
              \".size cudaway_{key}_{name}, . - cudaway_{key}_{name}\", \
              \".symver cudaway_{key}_{name}, {name}@@{node}, remove\",",
             index * 8

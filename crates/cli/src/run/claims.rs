@@ -170,6 +170,12 @@ fn fill(answers: &[Answer], folder: &Path, aside: &Path) -> Result<()> {
             }
         }
     }
+    // glibc looks into these first, and then into some twenty others before it looks into the folder itself.
+    let features = aside.join("glibc-hwcaps");
+    std::fs::create_dir(&features)?;
+    for level in ["x86-64-v4", "x86-64-v3", "x86-64-v2"] {
+        std::os::unix::fs::symlink("..", features.join(level))?;
+    }
     Ok(std::fs::write(aside.join(UMBRELLA), stub::shared_object(UMBRELLA, &needed, Some("$ORIGIN"))?)?)
 }
 
