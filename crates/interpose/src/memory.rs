@@ -16,12 +16,18 @@ const DT_RELASZ: usize = 8;
 const DT_STRSZ: usize = 10;
 const DT_JMPREL: usize = 23;
 const DT_RELACOUNT: usize = 0x6fff_fff9;
+const DT_GNU_HASH: usize = 0x6fff_fef5;
 
-/// `Elf64_Sym`, the part that is read.
+/// `Elf64_Sym`
 #[repr(C)]
 struct Symbol {
     name: u32,
-    rest: [u32; 5],
+    kind: u8,
+    visibility: u8,
+    /// 0: an import.
+    section: u16,
+    value: u64,
+    size: u64,
 }
 
 /// `Elf64_Rela`
@@ -53,6 +59,7 @@ struct Tables {
     n_relative: usize,
     calls: usize,
     calls_bytes: usize,
+    gnu_hash: usize,
 }
 
 impl Tables {
@@ -75,6 +82,7 @@ impl Tables {
                 [DT_RELACOUNT, value] => tables.n_relative = value,
                 [DT_JMPREL, value] => tables.calls = address(value),
                 [DT_PLTRELSZ, value] => tables.calls_bytes = value,
+                [DT_GNU_HASH, value] => tables.gnu_hash = address(value),
                 _ => {}
             }
             // SAFETY: not past DT_NULL.
@@ -83,7 +91,7 @@ impl Tables {
         (tables.symbols != 0 && tables.strings != 0).then_some(tables)
     }
 
-    /// Whether a relocation is about a symbol of this name.
+    /// Whether the object imports a symbol of this name.
     ///
     /// # Safety
     /// As [`may_hold_runtime`].
@@ -91,6 +99,15 @@ impl Tables {
         let name = name.to_bytes_with_nul();
         // SAFETY: the table that the loader takes names from.
         let strings = unsafe { slice::<u8>(self.strings, self.strings_bytes) };
+        // Most names differ in their first letter, and there are thousands.
+        let is_it = |symbol: &Symbol| {
+            let found = strings.get(symbol.name as usize..).unwrap_or(&[]);
+            symbol.section == 0 && found.first() == name.first() && found.starts_with(name)
+        };
+        // SAFETY: the caller's promise.
+        if let Some(symbols) = unsafe { self.without_hash() } {
+            return symbols.iter().any(is_it);
+        }
         // SAFETY: the tables that the loader goes through.
         let [data, calls] = unsafe {
             [
@@ -102,12 +119,23 @@ impl Tables {
         data.iter().chain(calls).any(|relocation| {
             let index = (relocation.info >> 32) as usize;
             // SAFETY: the loader looks the relocation's symbol up in this table.
-            index != 0
-                && unsafe {
-                    let symbol = &*(self.symbols as *const Symbol).add(index);
-                    strings.get(symbol.name as usize..).is_some_and(|found| found.starts_with(name))
-                }
+            index != 0 && is_it(unsafe { &*(self.symbols as *const Symbol).add(index) })
         })
+    }
+
+    /// The symbols in front of those that the GNU hash table finds: each import once, one after the other, where the relocations
+    /// name it as often as it is used. None where the table is missing, or empty, when it does not tell how many there are.
+    ///
+    /// # Safety
+    /// As [`may_hold_runtime`].
+    unsafe fn without_hash(&self) -> Option<&[Symbol]> {
+        if self.gnu_hash == 0 {
+            return None;
+        }
+        // SAFETY: the table's head: numbers of buckets, of symbols before the first with a hash, of words of the filter, and a shift.
+        let [_, n, ..] = unsafe { *(self.gnu_hash as *const [u32; 4]) };
+        // SAFETY: the symbol table has those with a hash behind them.
+        (n > 1).then(|| unsafe { slice(self.symbols, n as usize * size_of::<Symbol>()) })
     }
 }
 
@@ -139,11 +167,17 @@ mod tests {
     fn imports_are_told_from_exports_and_from_names_that_are_not_there() {
         let here = object_of(object_of as *const _);
         let libc = object_of(libc::getpid as *const _);
-        let imports = |(bias, dynamic), name| unsafe { Tables::read(bias, dynamic).unwrap().imports(name) };
-        assert!(imports(here, c"dladdr1"));
-        assert!(!imports(here, c"dladdr"));
-        assert!(!imports(here, c"no_such_name"));
-        assert!(!imports(libc, IMPORTED), "libc exports it, and does not import it");
+        let by_symbols = |(bias, dynamic)| unsafe { Tables::read(bias, dynamic).unwrap() };
+        let by_relocations = |object| Tables { gnu_hash: 0, ..by_symbols(object) };
+        for tables in [&by_symbols as &dyn Fn(_) -> Tables, &by_relocations] {
+            let imports = |object, name| unsafe { tables(object).imports(name) };
+            assert!(imports(here, c"dladdr1"));
+            assert!(!imports(here, c"dladdr"));
+            assert!(!imports(here, c"no_such_name"));
+            assert!(!imports(libc, IMPORTED), "libc exports it, and does not import it");
+        }
+        let tables = by_symbols(libc);
+        assert!(unsafe { tables.without_hash() }.is_some(), "so the first way was tried");
         assert!(!unsafe { may_hold_runtime(libc.0, libc.1) });
     }
 }

@@ -28,7 +28,8 @@ pub fn shared_object(soname: &str, needed: &[String], rpath: Option<&str>) -> ob
     writer.reserve_dynstr_section_index();
     writer.reserve_dynamic_section_index();
     writer.reserve_shstrtab_section_index();
-    let hash = writer.reserve_hash(1, 1);
+    // Without a bucket the loader passes the object by, whatever name it looks for.
+    let hash = writer.reserve_hash(0, 1);
     let symbols = writer.reserve_dynsym();
     let strings = writer.reserve_dynstr()?;
     let string_bytes = u64::from(writer.dynstr_len());
@@ -73,7 +74,7 @@ pub fn shared_object(soname: &str, needed: &[String], rpath: Option<&str>) -> ob
     writer.write_program_header(&segment(elf::PT_DYNAMIC, writable, dynamic, dynamic_bytes, 8));
     // Without this one the loader would make the process's stack executable.
     writer.write_program_header(&segment(elf::PT_GNU_STACK, writable, 0, 0, 16));
-    writer.write_hash(1, 1, |_| None);
+    writer.write_hash(0, 1, |_| None);
     writer.write_null_dynamic_symbol();
     writer.write_dynstr();
     writer.pad_until(dynamic);
