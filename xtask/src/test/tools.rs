@@ -17,10 +17,66 @@ pub fn run(installed: &Installed, report: &mut Report) {
         let name = format!("libnvJitLink links PTX for programs built with {}", release.replace('_', "."));
         report.note(&name, nvjitlink(installed, release));
     }
+    report.note("an object that is preloaded is each library of its major", several(installed));
     report.note("cudaway trace tells of a program that a signal ends", signals(installed));
     report.note("cudaway smi answers scripts as nvidia-smi does", smi(installed));
     super::doctor::run(installed, report);
     super::nvml::run(installed, report);
+}
+
+/// For pairs of a library's name and a function of its: which object the name leads to, and which one the function is in.
+const SEVERAL: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <link.h>
+int main(int n, char **words) {
+    for (int i = 1; i + 1 < n; i += 2) {
+        struct link_map *map = 0;
+        Dl_info info = {0};
+        void *library = dlopen(words[i], RTLD_NOW | RTLD_NOLOAD);
+        if (library) dlinfo(library, RTLD_DI_LINKMAP, &map);
+        if (library) dladdr(dlsym(library, words[i + 1]), &info);
+        printf("%s %s %s\n", words[i], map ? map->l_name : "none", info.dli_fname ? info.dli_fname : "none");
+    }
+    int version = 0;
+    for (int i = 1; i + 1 < n; i += 2) {
+        int (*ask)(int *) = dlsym(dlopen(words[i], RTLD_NOW), "cudaRuntimeGetVersion");
+        ask(&version);
+        printf("%d\n", version / 1000);
+    }
+    return 0;
+}
+"#;
+
+/// `cudaway run` preloads one object for each major, which answers to the names of the major's libraries.
+fn several(installed: &Installed) -> Result<()> {
+    let dir = testkit::temporary()?;
+    let (source, client) = (dir.path().join("several.c"), dir.path().join("several"));
+    std::fs::write(&source, SEVERAL)?;
+    setup::run(Command::new("cc").args(["-w", "-o"]).arg(&client).arg(&source).arg("-ldl"))?;
+    let (mut words, mut objects, mut majors) = (Vec::new(), String::new(), String::new());
+    for (major, runtime) in [(11, "libcudart.so.11.0"), (12, "libcudart.so.12"), (13, "libcudart.so.13")] {
+        let object = installed.lib().join("preload").join(runtime).display().to_string();
+        for (stem, function) in [
+            ("libcublas.so", "cublasCreate_v2"),
+            ("libcublasLt.so", "cublasLtCreate"),
+            ("libnvJitLink.so", "nvJitLinkVersion"),
+            ("libcudart.so", "cudaMalloc"),
+        ] {
+            let name = if stem == "libcudart.so" { runtime.to_owned() } else { format!("{stem}.{major}") };
+            // CUDA 11 has none.
+            if name != "libnvJitLink.so.11" {
+                objects += &format!("{name} {object} {object}\n");
+                majors += &format!("{major}\n");
+                words.extend([name, function.to_owned()]);
+            }
+        }
+    }
+    let ended = cudaway(installed).arg("run").arg("--").arg(client).args(&words).run()?;
+    let wanted = objects + &majors;
+    ensure!(ended.stdout == wanted, "wanted\n{wanted}got\n{}{}", ended.stdout, ended.describe());
+    Ok(())
 }
 
 fn smi(installed: &Installed) -> Result<()> {

@@ -71,7 +71,9 @@ fn ours(lib: &Path, name: &str) -> Result<PathBuf> {
 fn preload(arguments: &Arguments, lib: &Path, alone: &[&CStr], searched: &[PathBuf]) -> Result<Vec<PathBuf>> {
     ours(lib, &namesake::DRIVER.to_string_lossy())?;
     let file = |name: &CStr| {
-        let several = if alone.iter().any(|it| *it == name) { None } else { several(lib, name) };
+        // The auditor leads each name to the library of that name in `lib`.
+        let is_alone = arguments.audit || alone.iter().any(|it| *it == name);
+        let several = if is_alone { None } else { several(lib, name) };
         several.or_else(|| Some(lib.join(name.to_string_lossy().as_ref())).filter(|path| path.exists()))
     };
     let mut preload: Vec<PathBuf> = Vec::new();
