@@ -123,7 +123,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
             shells::runtime_version_script(major, node)?,
         ));
     }
-    files.extend(blas::shells(&blas)?);
+    files.extend(blas::shells(&blas, &blas_bodies)?);
     files.extend(nvjitlink::files()?);
     files.extend(shells::preload_scripts());
     files.push((

@@ -30,6 +30,8 @@ pub struct Names {
     pub text: &'static [u8],
     /// The numbers of those that do not answer with a status, in their order.
     pub others: &'static [(u16, Answer)],
+    /// The numbers of those that our own backend has for each major apart, as `cublasGetProperty_v12`.
+    pub of_major: &'static [u16],
 }
 
 impl Names {
@@ -54,12 +56,13 @@ impl Names {
 /// A macro, because each shell has a state of its own. What has no backend answers with the status `not_supported`.
 #[macro_export]
 macro_rules! shell {
-    ($implementation:literal, $variable:literal, not_supported: $status:literal) => {
+    ($implementation:literal, $variable:literal, major: $major:literal, not_supported: $status:literal) => {
         pub static LIBRARY: $crate::Library = $crate::Library {
             slots: &generated::SLOTS,
             names: &generated::NAMES,
             implementation: $implementation,
             variable: $variable,
+            major: $major,
             not_supported,
             layers: $crate::Layers::new(),
         };
@@ -133,6 +136,7 @@ pub struct Library {
     pub names: &'static Names,
     /// Our own backend, which lies beside the shell.
     pub implementation: &'static CStr,
+    pub major: u8,
     /// The environment variable that lists backends; entries with a slash are paths.
     pub variable: &'static CStr,
     /// Answers with the library's status for what is not supported.
@@ -209,7 +213,10 @@ impl Library {
     /// Our own backend behind the variable's paths.
     fn fill_from_variable(&self) {
         let own = open_beside(self.slots.as_ptr().cast(), self.implementation);
-        for (slot, (name, answer)) in self.slots.iter().zip(self.names.iter()) {
+        for (number, (slot, (name, answer))) in (0..).zip(self.slots.iter().zip(self.names.iter())) {
+            let mut room = [0; NAME_BYTES];
+            let is_of_major = self.names.of_major.contains(&number);
+            let name = if is_of_major { with_major(name, self.major, &mut room) } else { name };
             let address = self.look_up(own, name).unwrap_or(match answer {
                 Answer::Status => self.not_supported as *mut c_void,
                 Answer::Zero => zero as *mut c_void,
@@ -269,6 +276,21 @@ impl Library {
     }
 }
 
+const NAME_BYTES: usize = 128;
+
+/// `name_v12`; the name itself if there is no room.
+fn with_major<'r>(name: &'r CStr, major: u8, room: &'r mut [u8; NAME_BYTES]) -> &'r CStr {
+    let tail = [b'_', b'v', b'0' + major / 10, b'0' + major % 10, 0];
+    let bytes = name.to_bytes().iter().chain(&tail);
+    if name.count_bytes() + tail.len() > room.len() {
+        return name;
+    }
+    for (to, &from) in room.iter_mut().zip(bytes) {
+        *to = from;
+    }
+    CStr::from_bytes_until_nul(room).unwrap_or(name)
+}
+
 /// The library that lies beside the object of `place`; NULL when it cannot be opened. For a program's call, never a constructor
 /// of ours, where dlopen is not allowed.
 pub fn open_beside(place: *const c_void, name: &CStr) -> *mut c_void {
@@ -320,9 +342,27 @@ mod tests {
 
     #[test]
     fn names_come_in_order_each_with_its_answer() {
-        let names = Names { text: b"first\0second\0third\0", others: &[(1, Answer::One), (2, Answer::Zero)] };
+        let names = Names {
+            text: b"first\0second\0third\0",
+            others: &[(1, Answer::One), (2, Answer::Zero)],
+            of_major: &[],
+        };
         let wanted = [(c"first", Answer::Status), (c"second", Answer::One), (c"third", Answer::Zero)];
         assert!(names.iter().eq(wanted));
-        assert_eq!(Names { text: b"", others: &[] }.iter().count(), 0);
+        assert_eq!(Names { text: b"", others: &[], of_major: &[] }.iter().count(), 0);
+    }
+
+    #[test]
+    fn a_majors_own_name_has_the_major_behind_it() {
+        let mut room = [0; NAME_BYTES];
+        assert_eq!(with_major(c"cublasGetProperty", 12, &mut room), c"cublasGetProperty_v12");
+        let long = CStr::from_bytes_with_nul(&{
+            let mut long = [b'x'; NAME_BYTES];
+            long[NAME_BYTES - 1] = 0;
+            long
+        })
+        .unwrap()
+        .to_owned();
+        assert_eq!(with_major(&long, 11, &mut room), long.as_c_str());
     }
 }

@@ -200,7 +200,7 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
         });
         findings.extend(elsewhere(exports, &node));
     } else if object == "libcudaway_blas.so" {
-        must(&blas::names()?, &|_| false);
+        must(&blas::all_exports()?, &|_| false);
     } else if object == "libcudaway_nvjitlink.so" {
         must(&nvjitlink::names()?, &|_| false);
     } else if object == "libnvidia-ml.so.1" {

@@ -94,7 +94,11 @@ pub fn unused(bodies: &Bodies, routines: &Routines, signatures: &Signatures) -> 
         .map(|routine| routine.path.as_str())
         .collect();
     let unused = routines.values().filter(|routine| !served.contains(routine.path.as_str()));
-    let without_export = bodies.keys().filter(|name| !signatures.contains_key(*name));
+    let is_of_major = |name: &str| {
+        let mut plain = MAJORS.iter().filter_map(|major| name.strip_suffix(&format!("_v{major}")));
+        plain.any(|plain| signatures.contains_key(plain))
+    };
+    let without_export = bodies.keys().filter(|name| !signatures.contains_key(*name) && !is_of_major(name));
     unused.map(|routine| routine.path.clone()).chain(without_export.cloned()).collect()
 }
 
@@ -178,6 +182,33 @@ fn routine_fits<'r>(name: &str, signature: &Signature, routines: &'r Routines) -
         .filter(|routine| routine.has_handle == takes_handle && signature.returns == "cublasStatus_t")
 }
 
+/// Names whose body is another one for this major: `cublasGetProperty_v12`.
+fn of_major<'n>(bodies: &Bodies, names: &'n [String], major: &str) -> Vec<(usize, &'n String)> {
+    let has_own = |name: &str| bodies.contains_key(&format!("{name}_v{major}"));
+    names.iter().enumerate().filter(|(_, name)| has_own(name)).collect()
+}
+
+/// What `libcudaway_blas.so` exports: [`names`], and those of majors with a body of their own.
+pub fn all_exports() -> Result<BTreeSet<String>> {
+    let mut exports = names()?;
+    exports
+        .extend(names_of_majors(&super::bodies::scan("crates/blas")?)?.into_iter().map(|(_, export)| export));
+    Ok(exports)
+}
+
+/// (name, export) of the majors' own.
+fn names_of_majors(bodies: &Bodies) -> Result<BTreeSet<(String, String)>> {
+    let mut found = BTreeSet::new();
+    for (library, ..) in LIBRARIES {
+        for major in MAJORS {
+            let names = facts::blas_names(library, major)?;
+            let own = of_major(bodies, &names, major);
+            found.extend(own.into_iter().map(|(_, name)| (name.clone(), format!("{name}_v{major}"))));
+        }
+    }
+    Ok(found)
+}
+
 /// Every name of the three majors.
 pub fn names() -> Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
@@ -228,6 +259,13 @@ pub fn exports(
         // cuBLAS has loggers of its own; ours stand around what `cudaway trace` sees.
         let statement = statement.replace("::trace::call", "::blas::call");
         text += &shells::exported(name, signature, is_used, &statement);
+    }
+    for (name, export) in names_of_majors(bodies)? {
+        let signature = signatures.get(&name).unwrap_or(&unknown);
+        let body = bodies.get(&export).map(|body| (body, false));
+        let statement = shells::statement("::blas", "cublasStatus_t", &name, signature, body)?;
+        let statement = statement.replace("::trace::call", "::blas::call");
+        text += &shells::exported(&export, signature, true, &statement);
     }
     Ok(text)
 }
@@ -293,7 +331,7 @@ pub fn shell(object: &str) -> Result<Option<(Vec<String>, String)>> {
 }
 
 /// Every file of the shells: (path, text).
-pub fn shells(signatures: &Signatures) -> Result<Vec<(String, String)>> {
+pub fn shells(signatures: &Signatures, bodies: &Bodies) -> Result<Vec<(String, String)>> {
     let mut files = Vec::new();
     for (library, folder, stem) in LIBRARIES {
         for major in MAJORS {
@@ -302,9 +340,14 @@ pub fn shells(signatures: &Signatures) -> Result<Vec<(String, String)>> {
             let list = format!("tools/data/blas/{library}_exports_{major}.txt");
             files.push((
                 format!("crates/libcublas/forward/{folder}{major}/src/generated/names.rs"),
-                shells::names_file(&list, &format!("{library}_{major}"), &node, &names, |name| {
-                    answer(signatures, name)
-                })?,
+                shells::names_file(
+                    &list,
+                    &format!("{library}_{major}"),
+                    &node,
+                    &names,
+                    |name| answer(signatures, name),
+                    of_major(bodies, &names, major),
+                )?,
             ));
             files.push((
                 format!("cmake/exports/{stem}.{major}.version"),

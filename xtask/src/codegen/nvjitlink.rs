@@ -62,7 +62,14 @@ pub fn files() -> Result<Vec<(String, String)>> {
         let (node, names) = (format!("libnvJitLink.so.{major}"), names_of(major)?);
         files.push((
             format!("crates/libnvjitlink/forward/v{major}/src/generated/names.rs"),
-            shells::names_file(&list(major), &format!("nvjitlink_{major}"), &node, &names, |_| "Status")?,
+            shells::names_file(
+                &list(major),
+                &format!("nvjitlink_{major}"),
+                &node,
+                &names,
+                |_| "Status",
+                Vec::new(),
+            )?,
         ));
         files.push((
             format!("cmake/exports/libnvJitLink.{major}.version"),

@@ -408,17 +408,20 @@ pub fn forwarder(major: &str, node: &str, exports: &BTreeMap<String, RuntimeExpo
             _ => "Zero",
         }
     };
-    names_file(&format!("tools/data/cuda/cudart_exports_{major}.txt"), major, node, &names, answer)
+    let list = format!("tools/data/cuda/cudart_exports_{major}.txt");
+    names_file(&list, major, node, &names, answer, Vec::new())
 }
 
 /// The names of a shell over the crate `trampoline`: its slots, names and jumps; `key` is the shell's own, `answer` the name of
-/// the `trampoline::Answer` that a function has without a backend.
+/// the `trampoline::Answer` that a function has without a backend; `of_major` are the names (and their numbers) that our backend
+/// exports for this major with `_v` and the major's number behind them.
 pub fn names_file(
     list: &str,
     key: &str,
     node: &str,
     names: &[String],
     answer: impl Fn(&str) -> &'static str,
+    of_major: Vec<(usize, &String)>,
 ) -> Result<String> {
     let count = names.len();
     let mut text = format!(
@@ -439,6 +442,10 @@ pub fn names_file(
         if answer != "Status" {
             writeln!(text, "        ({index}, trampoline::Answer::{answer}), // {name}")?;
         }
+    }
+    text.push_str("    ],\n    of_major: &[\n");
+    for (index, name) in of_major {
+        writeln!(text, "        {index}, // {name}")?;
     }
     text.push_str("    ],\n};\n");
     Ok(text + &jumps(key, node, names)?)

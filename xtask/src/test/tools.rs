@@ -24,12 +24,14 @@ pub fn run(installed: &Installed, report: &mut Report) {
     super::nvml::run(installed, report);
 }
 
-/// For pairs of a library's name and a function of its: which object the name leads to, and which one the function is in.
+/// For pairs of a library's name and a function of its: which object the name leads to, which one the function is in, and which
+/// release it says it is.
 const SEVERAL: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <link.h>
+#include <string.h>
 int main(int n, char **words) {
     for (int i = 1; i + 1 < n; i += 2) {
         struct link_map *map = 0;
@@ -39,11 +41,16 @@ int main(int n, char **words) {
         if (library) dladdr(dlsym(library, words[i + 1]), &info);
         printf("%s %s %s\n", words[i], map ? map->l_name : "none", info.dli_fname ? info.dli_fname : "none");
     }
-    int version = 0;
     for (int i = 1; i + 1 < n; i += 2) {
-        int (*ask)(int *) = dlsym(dlopen(words[i], RTLD_NOW), "cudaRuntimeGetVersion");
-        ask(&version);
-        printf("%d\n", version / 1000);
+        int version = 0;
+        void *library = dlopen(words[i], RTLD_NOW);
+        if (strstr(words[i], "libcublasLt"))
+            version = ((size_t (*)(void))dlsym(library, "cublasLtGetVersion"))();
+        else if (strstr(words[i], "libcublas"))
+            ((int (*)(int, int *))dlsym(library, "cublasGetProperty"))(0, &version);
+        else
+            ((int (*)(int *))dlsym(library, "cudaRuntimeGetVersion"))(&version), version /= 1000;
+        printf("%d\n", version);
     }
     return 0;
 }
@@ -55,8 +62,13 @@ fn several(installed: &Installed) -> Result<()> {
     let (source, client) = (dir.path().join("several.c"), dir.path().join("several"));
     std::fs::write(&source, SEVERAL)?;
     setup::run(Command::new("cc").args(["-w", "-o"]).arg(&client).arg(&source).arg("-ldl"))?;
-    let (mut words, mut objects, mut majors) = (Vec::new(), String::new(), String::new());
-    for (major, runtime) in [(11, "libcudart.so.11.0"), (12, "libcudart.so.12"), (13, "libcudart.so.13")] {
+    let (mut words, mut objects, mut releases) = (Vec::new(), String::new(), String::new());
+    // The last is what NVIDIA's cublasLtGetVersion answers in the releases that ours follow.
+    for (major, runtime, cublas_lt) in [
+        (11, "libcudart.so.11.0", 111_103),
+        (12, "libcudart.so.12", 120_901),
+        (13, "libcudart.so.13", 131_000),
+    ] {
         let object = installed.lib().join("preload").join(runtime).display().to_string();
         for (stem, function) in [
             ("libcublas.so", "cublasCreate_v2"),
@@ -68,13 +80,13 @@ fn several(installed: &Installed) -> Result<()> {
             // CUDA 11 has none.
             if name != "libnvJitLink.so.11" {
                 objects += &format!("{name} {object} {object}\n");
-                majors += &format!("{major}\n");
+                releases += &format!("{}\n", if stem == "libcublasLt.so" { cublas_lt } else { major });
                 words.extend([name, function.to_owned()]);
             }
         }
     }
     let ended = cudaway(installed).arg("run").arg("--").arg(client).args(&words).run()?;
-    let wanted = objects + &majors;
+    let wanted = objects + &releases;
     ensure!(ended.stdout == wanted, "wanted\n{wanted}got\n{}{}", ended.stdout, ended.describe());
     Ok(())
 }

@@ -28,10 +28,6 @@ pub fn cublasGetError() -> cublasStatus_t {
     legacy::take_last()
 }
 
-pub fn cublasGetVersion(version: Out<'_, c_int>) -> Result {
-    lifecycle::cublasGetVersion_v2(legacy::handle()?, version)
-}
-
 pub fn cublasSetKernelStream(stream: cudaStream_t) -> Result {
     mode::cublasSetStream_v2(legacy::handle()?, stream)
 }

@@ -1,13 +1,11 @@
-//! Handles, versions and names of statuses. Source: cuBLAS manual, "cuBLAS Helper Function Reference".
+//! Handles and names of statuses. Source: cuBLAS manual, "cuBLAS Helper Function Reference".
 
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char};
 
 use cuda_abi::out::Out;
 
 use crate::handle::{self, Handle};
-use crate::{CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, CUBLAS_VER_PATCH, CUBLAS_VERSION};
-use crate::{Error, stream};
-use crate::{Result, cublasHandle_t, cublasStatus_t, libraryPropertyType};
+use crate::{Result, cublasHandle_t, cublasStatus_t, stream};
 
 pub fn cublasCreate_v2(handle: Out<'_, cublasHandle_t>) -> Result {
     handle.write(handle::add(Handle::new()?));
@@ -20,27 +18,6 @@ pub fn cublasDestroy_v2(handle: cublasHandle_t) -> Result {
     // A program that destroyed the stream first has nothing to wait for.
     _ = handle.stream().and_then(stream::synchronize);
     Ok(())
-}
-
-pub fn cublasGetVersion_v2(handle: cublasHandle_t, version: Out<'_, c_int>) -> Result {
-    handle::get(handle)?;
-    version.write(CUBLAS_VERSION as c_int);
-    Ok(())
-}
-
-pub fn cublasGetProperty(property: libraryPropertyType, value: Out<'_, c_int>) -> Result {
-    value.write(match property {
-        libraryPropertyType::MAJOR_VERSION => CUBLAS_VER_MAJOR as c_int,
-        libraryPropertyType::MINOR_VERSION => CUBLAS_VER_MINOR as c_int,
-        libraryPropertyType::PATCH_LEVEL => CUBLAS_VER_PATCH as c_int,
-        _ => return Err(Error::InvalidValue("there is no such property")),
-    });
-    Ok(())
-}
-
-/// The version of cudart that cuBLAS was built with; what NVIDIA's answers in its 13.x releases.
-pub fn cublasGetCudartVersion() -> usize {
-    13000
 }
 
 pub fn cublasGetStatusName(status: cublasStatus_t) -> *const c_char {

@@ -23,18 +23,6 @@ pub fn cublasLtDestroy(lightHandle: cublasLtHandle_t) -> Result {
     handle::destroy(lightHandle)
 }
 
-pub fn cublasLtGetVersion() -> usize {
-    CUBLAS_VERSION as usize
-}
-
-pub fn cublasLtGetCudartVersion() -> usize {
-    lifecycle::cublasGetCudartVersion()
-}
-
-pub fn cublasLtGetProperty(type_: libraryPropertyType, value: Out<'_, c_int>) -> Result {
-    lifecycle::cublasGetProperty(type_, value)
-}
-
 pub fn cublasLtGetStatusName(status: cublasStatus_t) -> *const c_char {
     lifecycle::cublasGetStatusName(status)
 }

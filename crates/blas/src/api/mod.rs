@@ -15,5 +15,6 @@ pub mod logger;
 pub mod lt;
 pub mod mode;
 mod operand;
+pub mod release;
 pub mod vector;
 pub mod xt;

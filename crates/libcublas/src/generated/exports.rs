@@ -6105,7 +6105,7 @@ pub unsafe extern "C" fn cublasGetBackdoor() -> cublasStatus_t {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasGetCudartVersion() -> usize {
     ::blas::call_value!("cublasGetCudartVersion", (), {
-        ::blas::entry_value("cublasGetCudartVersion", 0, ::blas::api::lifecycle::cublasGetCudartVersion)
+        ::blas::entry_value("cublasGetCudartVersion", 0, ::blas::api::release::cublasGetCudartVersion)
     })
 }
 
@@ -6316,7 +6316,7 @@ pub unsafe extern "C" fn cublasGetPointerMode_v2(
 pub unsafe extern "C" fn cublasGetProperty(type_: libraryPropertyType, value: *mut c_int) -> cublasStatus_t {
     ::blas::call!("cublasGetProperty", (value type_, out value), {
         ::blas::entry("cublasGetProperty", || {
-            ::blas::api::lifecycle::cublasGetProperty(type_, unsafe { Out::new(value, "value") }?)
+            ::blas::api::release::cublasGetProperty(type_, unsafe { Out::new(value, "value") }?)
         })
     })
 }
@@ -6428,7 +6428,7 @@ pub unsafe extern "C" fn cublasGetVector_64(
 pub unsafe extern "C" fn cublasGetVersion(version: *mut c_int) -> cublasStatus_t {
     ::blas::call!("cublasGetVersion", (out version), {
         ::blas::entry("cublasGetVersion", || {
-            ::blas::api::first::cublasGetVersion(unsafe { Out::new(version, "version") }?)
+            ::blas::api::release::cublasGetVersion(unsafe { Out::new(version, "version") }?)
         })
     })
 }
@@ -6437,7 +6437,7 @@ pub unsafe extern "C" fn cublasGetVersion(version: *mut c_int) -> cublasStatus_t
 pub unsafe extern "C" fn cublasGetVersion_v2(handle: cublasHandle_t, version: *mut c_int) -> cublasStatus_t {
     ::blas::call!("cublasGetVersion_v2", (value handle, out version), {
         ::blas::entry("cublasGetVersion_v2", || {
-            ::blas::api::lifecycle::cublasGetVersion_v2(handle, unsafe { Out::new(version, "version") }?)
+            ::blas::api::release::cublasGetVersion_v2(handle, unsafe { Out::new(version, "version") }?)
         })
     })
 }
@@ -8031,7 +8031,7 @@ pub unsafe extern "C" fn cublasLtEmulationDescSetAttribute(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtGetCudartVersion() -> usize {
     ::blas::call_value!("cublasLtGetCudartVersion", (), {
-        ::blas::entry_value("cublasLtGetCudartVersion", 0, ::blas::api::lt::cublasLtGetCudartVersion)
+        ::blas::entry_value("cublasLtGetCudartVersion", 0, ::blas::api::release::cublasLtGetCudartVersion)
     })
 }
 
@@ -8049,7 +8049,7 @@ pub unsafe extern "C" fn cublasLtGetProperty(
 ) -> cublasStatus_t {
     ::blas::call!("cublasLtGetProperty", (value type_, out value), {
         ::blas::entry("cublasLtGetProperty", || {
-            ::blas::api::lt::cublasLtGetProperty(type_, unsafe { Out::new(value, "value") }?)
+            ::blas::api::release::cublasLtGetProperty(type_, unsafe { Out::new(value, "value") }?)
         })
     })
 }
@@ -8075,7 +8075,7 @@ pub unsafe extern "C" fn cublasLtGetStatusString(status: cublasStatus_t) -> *con
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cublasLtGetVersion() -> usize {
     ::blas::call_value!("cublasLtGetVersion", (), {
-        ::blas::entry_value("cublasLtGetVersion", 0, ::blas::api::lt::cublasLtGetVersion)
+        ::blas::entry_value("cublasLtGetVersion", 0, ::blas::api::release::cublasLtGetVersion)
     })
 }
 
@@ -16799,5 +16799,137 @@ pub unsafe extern "C" fn cublasZtrttp(
             None => ::blas::api::level3::trttp(handle, uplo, i64::from(n), A, i64::from(lda), AP),
             Some(hip) => hip.call(handle, |hip| unsafe { ::blas::hip::by_hand::cublasZtrttp(hip, uplo, n, A, lda, AP) }),
         })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasGetCudartVersion_v11() -> usize {
+    ::blas::call_value!("cublasGetCudartVersion", (), {
+        ::blas::entry_value("cublasGetCudartVersion", 0, ::blas::api::release::cublasGetCudartVersion_v11)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasGetCudartVersion_v12() -> usize {
+    ::blas::call_value!("cublasGetCudartVersion", (), {
+        ::blas::entry_value("cublasGetCudartVersion", 0, ::blas::api::release::cublasGetCudartVersion_v12)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasGetProperty_v11(
+    type_: libraryPropertyType,
+    value: *mut c_int,
+) -> cublasStatus_t {
+    ::blas::call!("cublasGetProperty", (value type_, out value), {
+        ::blas::entry("cublasGetProperty", || {
+            ::blas::api::release::cublasGetProperty_v11(type_, unsafe { Out::new(value, "value") }?)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasGetProperty_v12(
+    type_: libraryPropertyType,
+    value: *mut c_int,
+) -> cublasStatus_t {
+    ::blas::call!("cublasGetProperty", (value type_, out value), {
+        ::blas::entry("cublasGetProperty", || {
+            ::blas::api::release::cublasGetProperty_v12(type_, unsafe { Out::new(value, "value") }?)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasGetVersion_v11(version: *mut c_int) -> cublasStatus_t {
+    ::blas::call!("cublasGetVersion", (out version), {
+        ::blas::entry("cublasGetVersion", || {
+            ::blas::api::release::cublasGetVersion_v11(unsafe { Out::new(version, "version") }?)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasGetVersion_v12(version: *mut c_int) -> cublasStatus_t {
+    ::blas::call!("cublasGetVersion", (out version), {
+        ::blas::entry("cublasGetVersion", || {
+            ::blas::api::release::cublasGetVersion_v12(unsafe { Out::new(version, "version") }?)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasGetVersion_v2_v11(
+    handle: cublasHandle_t,
+    version: *mut c_int,
+) -> cublasStatus_t {
+    ::blas::call!("cublasGetVersion_v2", (value handle, out version), {
+        ::blas::entry("cublasGetVersion_v2", || {
+            ::blas::api::release::cublasGetVersion_v2_v11(handle, unsafe { Out::new(version, "version") }?)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasGetVersion_v2_v12(
+    handle: cublasHandle_t,
+    version: *mut c_int,
+) -> cublasStatus_t {
+    ::blas::call!("cublasGetVersion_v2", (value handle, out version), {
+        ::blas::entry("cublasGetVersion_v2", || {
+            ::blas::api::release::cublasGetVersion_v2_v12(handle, unsafe { Out::new(version, "version") }?)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasLtGetCudartVersion_v11() -> usize {
+    ::blas::call_value!("cublasLtGetCudartVersion", (), {
+        ::blas::entry_value("cublasLtGetCudartVersion", 0, ::blas::api::release::cublasLtGetCudartVersion_v11)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasLtGetCudartVersion_v12() -> usize {
+    ::blas::call_value!("cublasLtGetCudartVersion", (), {
+        ::blas::entry_value("cublasLtGetCudartVersion", 0, ::blas::api::release::cublasLtGetCudartVersion_v12)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasLtGetProperty_v11(
+    type_: libraryPropertyType,
+    value: *mut c_int,
+) -> cublasStatus_t {
+    ::blas::call!("cublasLtGetProperty", (value type_, out value), {
+        ::blas::entry("cublasLtGetProperty", || {
+            ::blas::api::release::cublasLtGetProperty_v11(type_, unsafe { Out::new(value, "value") }?)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasLtGetProperty_v12(
+    type_: libraryPropertyType,
+    value: *mut c_int,
+) -> cublasStatus_t {
+    ::blas::call!("cublasLtGetProperty", (value type_, out value), {
+        ::blas::entry("cublasLtGetProperty", || {
+            ::blas::api::release::cublasLtGetProperty_v12(type_, unsafe { Out::new(value, "value") }?)
+        })
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasLtGetVersion_v11() -> usize {
+    ::blas::call_value!("cublasLtGetVersion", (), {
+        ::blas::entry_value("cublasLtGetVersion", 0, ::blas::api::release::cublasLtGetVersion_v11)
+    })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cublasLtGetVersion_v12() -> usize {
+    ::blas::call_value!("cublasLtGetVersion", (), {
+        ::blas::entry_value("cublasLtGetVersion", 0, ::blas::api::release::cublasLtGetVersion_v12)
     })
 }

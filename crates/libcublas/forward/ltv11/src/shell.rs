@@ -5,4 +5,4 @@
 mod generated;
 
 // CUBLAS_STATUS_NOT_SUPPORTED
-trampoline::shell!(c"libcudaway_blas.so", c"CUDAWAY_BLAS", not_supported: 15);
+trampoline::shell!(c"libcudaway_blas.so", c"CUDAWAY_BLAS", major: 11, not_supported: 15);

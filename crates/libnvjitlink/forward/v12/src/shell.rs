@@ -5,4 +5,4 @@
 mod generated;
 
 // NVJITLINK_ERROR_INTERNAL
-trampoline::shell!(c"libcudaway_nvjitlink.so", c"CUDAWAY_NVJITLINK", not_supported: 6);
+trampoline::shell!(c"libcudaway_nvjitlink.so", c"CUDAWAY_NVJITLINK", major: 12, not_supported: 6);

@@ -249,6 +249,11 @@ pub static NAMES: Names = Names {
         (100, trampoline::Answer::Zero), // cublasLtGetStatusString
         (101, trampoline::Answer::Zero), // cublasLtGetVersion
     ],
+    of_major: &[
+        97, // cublasLtGetCudartVersion
+        98, // cublasLtGetProperty
+        101, // cublasLtGetVersion
+    ],
 };
 
 // r11 carries the slot's number: it is no argument register, and no caller expects it to survive a call.

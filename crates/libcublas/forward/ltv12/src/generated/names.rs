@@ -195,6 +195,11 @@ pub static NAMES: Names = Names {
         (45, trampoline::Answer::Zero), // cublasLtGetStatusString
         (46, trampoline::Answer::Zero), // cublasLtGetVersion
     ],
+    of_major: &[
+        41, // cublasLtGetCudartVersion
+        43, // cublasLtGetProperty
+        46, // cublasLtGetVersion
+    ],
 };
 
 // r11 carries the slot's number: it is no argument register, and no caller expects it to survive a call.

@@ -237,6 +237,8 @@ pub static NAMES: Names = Names {
         (62, trampoline::Answer::Zero), // cublasLtGetStatusString
         (63, trampoline::Answer::Zero), // cublasLtGetVersion
     ],
+    of_major: &[
+    ],
 };
 
 // r11 carries the slot's number: it is no argument register, and no caller expects it to survive a call.

@@ -672,6 +672,12 @@ pub static NAMES: Names = Names {
         (501, trampoline::Answer::Zero), // cublasZtrsm
         (504, trampoline::Answer::Zero), // cublasZtrsv
     ],
+    of_major: &[
+        203, // cublasGetCudartVersion
+        210, // cublasGetProperty
+        217, // cublasGetVersion
+        218, // cublasGetVersion_v2
+    ],
 };
 
 // r11 carries the slot's number: it is no argument register, and no caller expects it to survive a call.

@@ -911,6 +911,12 @@ pub static NAMES: Names = Names {
         (737, trampoline::Answer::Zero), // cublasZtrsm
         (742, trampoline::Answer::Zero), // cublasZtrsv
     ],
+    of_major: &[
+        312, // cublasGetCudartVersion
+        323, // cublasGetProperty
+        332, // cublasGetVersion
+        333, // cublasGetVersion_v2
+    ],
 };
 
 // r11 carries the slot's number: it is no argument register, and no caller expects it to survive a call.

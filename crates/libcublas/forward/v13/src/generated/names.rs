@@ -921,6 +921,8 @@ pub static NAMES: Names = Names {
         (747, trampoline::Answer::Zero), // cublasZtrsm
         (752, trampoline::Answer::Zero), // cublasZtrsv
     ],
+    of_major: &[
+    ],
 };
 
 // r11 carries the slot's number: it is no argument register, and no caller expects it to survive a call.

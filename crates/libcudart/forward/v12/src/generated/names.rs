@@ -457,6 +457,8 @@ pub static NAMES: Names = Names {
         (109, trampoline::Answer::Zero), // cudaGetErrorName
         (110, trampoline::Answer::Zero), // cudaGetErrorString
     ],
+    of_major: &[
+    ],
 };
 
 // r11 carries the slot's number: it is no argument register, and no caller expects it to survive a call.

@@ -480,6 +480,8 @@ pub static NAMES: Names = Names {
         (124, trampoline::Answer::Zero), // cudaGetErrorName
         (125, trampoline::Answer::Zero), // cudaGetErrorString
     ],
+    of_major: &[
+    ],
 };
 
 // r11 carries the slot's number: it is no argument register, and no caller expects it to survive a call.

@@ -117,6 +117,8 @@ pub static NAMES: Names = Names {
         nvJitLinkVersion\0",
     others: &[
     ],
+    of_major: &[
+    ],
 };
 
 // r11 carries the slot's number: it is no argument register, and no caller expects it to survive a call.
