@@ -90,7 +90,8 @@ impl Target {
 }
 
 /// The features but for arithmetic of halves in vectors: LLVM 19 swaps the operands of a masked `vcmpph` to take one of them from
-/// the stack, and leaves the relation as it was, so that "less" becomes "greater". Without it halves are compared as floats.
+/// the stack, and leaves the relation as it was, so that "less" becomes "greater" (llvm-project issue 159723, mended in pull
+/// request 160304). Without it halves are compared as floats.
 fn without_half_precision(features: &str) -> String {
     // AVX10 would bring it back.
     let kept = features.split(',').filter(|f| !f.contains("avx512fp16") && !f.contains("avx10"));
