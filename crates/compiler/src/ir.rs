@@ -558,8 +558,9 @@ pub enum Op {
     MulWide(Int),
     /// `[a, b]` or `[a, b, carry]` → `[sum, carry]`
     AddCarry(Int),
-    /// `[a, b]` or `[a, b, borrow]` → `[difference, borrow]`; carries are `Pred`.
-    SubBorrow(Int),
+    /// `[a, b]` or `[a, b, carry]` → `[difference, carry]` of `a + ~b + carry` (1 where there is none): the carry says that
+    /// nothing is borrowed. Carries are `Pred`.
+    SubCarry(Int),
     /// `[a, pos, len]` (B32s)
     Bfe(Int),
     /// `[insert, base, pos, len]`

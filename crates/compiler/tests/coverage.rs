@@ -41,7 +41,7 @@ fn load(example: &str) -> Program {
          .visible .global .u32 variable;\n.visible .func function() {{ ret; }}\n\
          .visible .entry kernel(.param .align 16 .b8 parameter[64]) {{\n.shared .align 16 .b8 tile[64];\n.local .align 16 .b8 local[64];\n\
          .reg .pred %p<10>;\n.reg .b8 %b<10>;\n.reg .b16 %h<20>;\n.reg .b32 %r<20>;\n.reg .b64 %rd<20>;\n.reg .b128 %q<10>;\n\
-         .reg .f32 %f<20>;\n.reg .f64 %fd<20>;\n\
+         .reg .f32 %f<20>;\n.reg .f64 %fd<20>;\n.reg .v2 .b32 %v<10>;\n.reg .v4 .b32 %w<10>;\n\
          targets: .branchtargets OUT, OUT;\nprototype: .callprototype _ ();\n{example};\nOUT:\nret;\n}}\n"
     );
     let sources = [Source { name: "example.ptx".to_owned(), text }];

@@ -104,18 +104,18 @@ fn integer_arithmetic() {
                 &[ty, Ty::Pred],
                 move |a| vec![cut((a[0] + a[1] + a[2]) as i128, bits), (a[0] + a[1] + a[2]) >> bits],
             );
-            suite.rust(format!("sub.cc {int:?}"), Op::SubBorrow(int), &[ty, ty], &[ty, Ty::Pred], move |a| {
-                vec![cut(a[0] as i128 - a[1] as i128, bits), u128::from(a[0] < a[1])]
+            suite.rust(format!("sub.cc {int:?}"), Op::SubCarry(int), &[ty, ty], &[ty, Ty::Pred], move |a| {
+                vec![cut(a[0] as i128 - a[1] as i128, bits), u128::from(a[0] >= a[1])]
             });
             suite.rust(
                 format!("subc {int:?}"),
-                Op::SubBorrow(int),
+                Op::SubCarry(int),
                 &[ty, ty, Ty::Pred],
                 &[ty, Ty::Pred],
                 move |a| {
                     vec![
-                        cut(a[0] as i128 - a[1] as i128 - a[2] as i128, bits),
-                        u128::from(a[0] < a[1] + a[2]),
+                        cut(a[0] as i128 - a[1] as i128 - 1 + a[2] as i128, bits),
+                        u128::from(a[0] + a[2] > a[1]),
                     ]
                 },
             );

@@ -62,12 +62,20 @@ pub(crate) fn parse(m: &mut Modifiers<'_>) -> Option<Form> {
     }
 }
 
-/// `.ftz` is about f32 on either side (§9.7.9.21, "Subnormal numbers").
+/// `.ftz` is about f32 on either side (§9.7.9.21, "Subnormal numbers"), but not where it becomes an f16, whatever the manual
+/// says (SASS: `F2F.F16.F32.RP` has no `.FTZ`, while `F2F.FTZ.BF16.F32.RP` has).
 fn float(mode: Mode, satfinite: bool, target: Format, source: Format, bits: u128) -> u128 {
-    let flush = |format: Format, bits| if mode.ftz && format == F32 { format.flush(bits) } else { bits };
-    let value = source.decode(flush(source, bits));
+    let flushes = |format: Format| mode.ftz && format == F32 && target != F16;
+    if flushes(target)
+        && source == F64
+        && bits & ((1 << 63) - 1) < least_of_f32(mode.rounding, bits >> 63 == 1)
+    {
+        return if mode.sat { 0 } else { bits >> 63 << 31 };
+    }
+    let value = source.decode(if flushes(source) { source.flush(bits) } else { bits });
     let rest = Mode { ftz: false, ..mode };
-    let bits = flush(target, rest.write(target, value));
+    let bits = rest.write(target, value);
+    let bits = if flushes(target) && source != F64 { target.flush(bits) } else { bits };
     if satfinite && !value.is_nan() {
         // Clamped, and below zero by `.relu` already.
         let negative = value.is_negative();
@@ -77,6 +85,15 @@ fn float(mode: Mode, satfinite: bool, target: Format, source: Format, bits: u128
         };
     }
     bits
+}
+
+/// The size below which ptxas flushes an f64 that becomes an f32: what rounds to 2^-126 if exponents have no end.
+fn least_of_f32(rounding: Rounding, negative: bool) -> u128 {
+    match (rounding, negative) {
+        (Rounding::Nearest | Rounding::NearestAway, _) => 0x380f_ffff_f000_0000,
+        (Rounding::Up, false) | (Rounding::Down, true) => 0x380f_ffff_e000_0000,
+        _ => 0x3810_0000_0000_0000,
+    }
 }
 
 /// A whole number, with the sign of what it came from if it is zero.

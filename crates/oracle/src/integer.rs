@@ -53,7 +53,9 @@ fn clamp(ty: Type, value: i128) -> u128 {
     ty.cut(value.clamp(low, high))
 }
 
-/// `add`, `sub`, and with carry or borrow: CC.CF is the bit that does not fit, or 1 when the unsigned difference is negative.
+/// `add`, `sub`, and with carry. CC.CF is the bit that does not fit. A subtraction adds the complement and the carry, which is
+/// 1 in `sub.cc`, as NVIDIA's GPUs do (`IADD3 P0 = a + -b`, read by an `addc` and a `subc` alike), though the manual speaks of a
+/// borrow: the flag is 1 where nothing is borrowed.
 fn sum(opcode: &str, m: &mut Modifiers<'_>) -> Option<Form> {
     let takes_carry = opcode.ends_with('c');
     let sign = if opcode.starts_with("add") { 1 } else { -1 };
@@ -84,9 +86,9 @@ fn sum(opcode: &str, m: &mut Modifiers<'_>) -> Option<Form> {
             return Some([clamp(ty, ty.integer(x[0]) + sign * ty.integer(x[1])), 0]);
         }
         // The carry is that of the bits read as unsigned, for signed types too.
-        let carry = if takes_carry { x[2] as i128 } else { 0 };
-        let exact = x[0] as i128 + sign * (x[1] as i128 + carry);
-        Some([ty.cut(exact), u128::from(exact != ty.cut(exact) as i128)])
+        let (added, first) = if sign == 1 { (x[1], 0) } else { (ty.cut(!x[1] as i128), 1) };
+        let exact = x[0] + added + if takes_carry { x[2] } else { first };
+        Some([ty.cut(exact as i128), exact >> ty.bits()])
     })
 }
 
@@ -242,12 +244,18 @@ fn fns(m: &mut Modifiers<'_>) -> Option<Form> {
     })
 }
 
+/// What counts of a position or a length: the low 8 bits of those of 32-bit fields, as the manual has it. For 64 bits ptxas
+/// makes shifts that clamp, and the manual's 8 bits are nowhere (SASS: `SHF.R.U64` by `pos` as it is, `(1 << len) - 1`).
+fn extent(ty: Type, x: u128) -> u128 {
+    if ty.bits() == 64 { x } else { x & 0xff }
+}
+
 /// `bfe` (§9.7.1.19): beyond the register's top stands the sign bit, that of the last bit which is inside.
 fn bfe(m: &mut Modifiers<'_>) -> Option<Form> {
     let ty = number(m, &[32, 64])?;
     let msb = u128::from(ty.bits() - 1);
     Form::total(ty, &[ty, U32, U32], move |x| {
-        let (a, pos, len) = (x[0], x[1] & 0xff, x[2] & 0xff);
+        let (a, pos, len) = (x[0], extent(ty, x[1]), extent(ty, x[2]));
         let sign = if !ty.is_signed() || len == 0 { 0 } else { a >> (pos + len - 1).min(msb) & 1 };
         (0..=msb).fold(0, |d, i| {
             let bit = if i < len && pos + i <= msb { a >> (pos + i) & 1 } else { sign };
@@ -261,7 +269,7 @@ fn bfi(m: &mut Modifiers<'_>) -> Option<Form> {
     let ty = m.ty().filter(|ty| matches!(ty, Type::Bits(32 | 64)))?;
     let msb = u128::from(ty.bits() - 1);
     Form::total(ty, &[ty, ty, U32, U32], move |x| {
-        let (a, b, pos, len) = (x[0], x[1], x[2] & 0xff, x[3] & 0xff);
+        let (a, b, pos, len) = (x[0], x[1], extent(ty, x[2]), extent(ty, x[3]));
         (0..len)
             .take_while(|i| pos + i <= msb)
             .fold(b, |d, i| d & !(1 << (pos + i)) | (a >> i & 1) << (pos + i))

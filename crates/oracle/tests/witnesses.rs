@@ -185,9 +185,32 @@ fn carries_go_in_and_out() {
     is("add.cc.u32", &[0xffff_ffff, 1], &[0, 1]);
     is("addc.cc.u32", &[0xffff_ffff, 0, 1], &[0, 1]);
     is("addc.u32", &[1, 1, 1], &[3]);
-    is("sub.cc.u32", &[0, 1], &[0xffff_ffff, 1]);
-    is("subc.u64", &[5, 2, 1], &[2]);
+    // What ptxas folds `sub.cc` and an `addc` of zeros behind it to: 1 for 5 - 3, 0 for 3 - 5.
+    is("sub.cc.u32", &[5, 3], &[2, 1]);
+    is("sub.cc.u32", &[3, 5], &[0xffff_fffe, 0]);
+    is("sub.cc.s64", &[0, 0], &[0, 1]);
+    is("subc.u64", &[5, 2, 1], &[3]);
+    is("subc.u64", &[5, 2, 0], &[2]);
+    is("subc.cc.s32", &[5, 5, 0], &[0xffff_ffff, 0]);
     is("madc.hi.cc.u32", &[0xffff_ffff, 0xffff_ffff, 1, 1], &[0, 1]);
+}
+
+/// What ptxas makes of them: shifts that clamp for fields of 64 bits, no `.FTZ` on the way to f16, comparisons of the f64.
+#[test]
+fn where_the_hardware_is_not_as_the_manual_says() {
+    is("bfe.u64", &[0xfedc_ba98, 256, 8], &[0]);
+    is("bfe.u64", &[0xfedc_ba98, 4, 264], &[0xfed_cba9]);
+    is("bfe.s64", &[1 << 63, 300, 300], &[u64::MAX.into()]);
+    is("bfi.b64", &[0xff, 0x1234, 256, 8], &[0x1234]);
+    is("bfe.u32", &[0xfedc_ba98, 260, 8], &[0xa9]);
+    is("cvt.rp.ftz.f16.f32", &[1], &[1]);
+    is("cvt.rm.ftz.f16.f32", &[0x8000_0001], &[0x8001]);
+    is("cvt.rm.ftz.sat.f16.f32", &[0x8000_0001], &[0]);
+    is("cvt.rp.ftz.bf16.f32", &[1], &[0]);
+    is("cvt.rn.ftz.f32.f64", &[0x380f_ffff_efff_ffff], &[0]);
+    is("cvt.rn.ftz.f32.f64", &[0x380f_ffff_f000_0000], &[0x80_0000]);
+    is("cvt.rm.ftz.f32.f64", &[0xb80f_ffff_dfff_ffff], &[0x8000_0000]);
+    is("cvt.rm.ftz.f32.f64", &[0xb80f_ffff_e000_0000], &[0x8080_0000]);
 }
 
 #[test]

@@ -166,7 +166,6 @@ macro_rules! types {
     ($($(#[$doc:meta])* $name:ident $text:literal $bits:literal,)*) => {
         /// A fundamental, packed, alternate or opaque type.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        #[allow(missing_docs)]
         pub enum Type { $($name,)* }
 
         impl Type {
@@ -529,7 +528,6 @@ pub enum ExpressionKind<'a> {
 
 /// Operators of one operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum UnaryOperator {
     Plus,
     Minus,
@@ -539,7 +537,6 @@ pub enum UnaryOperator {
 
 /// Operators of two operands, as in C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum BinaryOperator {
     Multiply,
     Divide,

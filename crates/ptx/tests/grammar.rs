@@ -206,3 +206,22 @@ fn positions_count_lines_and_characters() {
     assert_eq!(at(6), (2, 3));
     assert_eq!(at(1000), (3, 1));
 }
+
+#[test]
+fn parentheses_hold_a_list_in_calls_and_a_constant_elsewhere() {
+    let call = instruction("call (r), f, ((1+2)*2, -1, (3));");
+    let [result, function, arguments] = call.operands.as_slice() else { panic!("{:?}", call.operands) };
+    assert!(matches!(&result.kind, OperandKind::List(list) if list.len() == 1));
+    assert!(matches!(function.kind, OperandKind::Name("f")));
+    let OperandKind::List(list) = &arguments.kind else { panic!("{arguments:?}") };
+    let values: Vec<_> = list
+        .iter()
+        .map(|it| match &it.kind {
+            OperandKind::Expression(expression) => expression.constant(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(values, [Ok(Constant::Signed(6)), Ok(Constant::Signed(-1)), Ok(Constant::Signed(3))]);
+    assert_eq!(constant("(5)"), Ok(Constant::Signed(5)));
+    assert!(matches!(instruction("call f, (-1);").operands[1].kind, OperandKind::List(_)));
+}

@@ -7,7 +7,7 @@ use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::layout::{self, Shape};
 use super::link::{Device, Symbol};
-use super::scope::Entity;
+use super::scope::{Entity, Register};
 use crate::ir::{Mem, Op, Order, Scope, Space, Syscall, Term, Ty, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -186,7 +186,7 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
                 _ => None,
             };
             let Some(index) = buffer else {
-                values.push(self.register_argument(operand, shape)?);
+                values.extend(self.register_argument(operand, shape)?);
                 continue;
             };
             for at in 0..shape.count {
@@ -198,8 +198,14 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
         Ok(values)
     }
 
-    /// A register or constant as argument.
-    fn register_argument(&mut self, operand: &Operand<'a>, shape: &Shape) -> Lower<Value> {
+    /// A register or constant as argument, in the parameter's chunks.
+    fn register_argument(&mut self, operand: &Operand<'a>, shape: &Shape) -> Lower<Vec<Value>> {
+        if let Some(register) = self.named_register(operand)
+            && (register.vars.len() > 1 || shape.count > 1)
+        {
+            self.check_fits(operand, &register, shape)?;
+            return Ok(self.read_chunks(&register, shape));
+        }
         let ty = match shape.ty {
             Ty::Pred => Type::Pred,
             Ty::B16 => Type::B16,
@@ -212,7 +218,23 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
         if shape.count != 1 {
             return fail(operand.span, "the argument is smaller than the parameter");
         }
-        self.value(operand, ty)
+        Ok(vec![self.value(operand, ty)?])
+    }
+
+    fn named_register(&mut self, operand: &Operand<'a>) -> Option<Register> {
+        let OperandKind::Name(name) = operand.kind else { return None };
+        match self.entity(name) {
+            Some(Entity::Register(register)) => Some(register),
+            _ => None,
+        }
+    }
+
+    fn check_fits(&self, operand: &Operand<'a>, register: &Register, shape: &Shape) -> Lower {
+        if self.fits(register, shape) {
+            return Ok(());
+        }
+        let (has, takes) = (register.vars.len() as u32 * register.bits, shape.count * shape.chunk * 8);
+        fail(operand.span, format!("the operand has {has} bits, the function's has {takes}"))
     }
 
     /// Puts what came back where the call says.
@@ -234,8 +256,15 @@ impl<'i, 'a> Lowerer<'_, 'i, 'a> {
                     let offset = at as i64 * i64::from(shape.chunk);
                     self.write_buffer(index, offset, shape.chunk, value, operand.span)?;
                 }
+            } else if let Some(register) = self.named_register(operand)
+                && (register.vars.len() > 1 || mine.len() > 1)
+            {
+                self.check_fits(operand, &register, shape)?;
+                self.write_chunks(&register, shape, mine);
             } else if let [value] = mine {
                 self.write(operand, *value)?;
+            } else if !matches!(operand.kind, OperandKind::Sink) {
+                return fail(operand.span, "what comes back does not fit here");
             }
         }
         Ok(())

@@ -36,13 +36,23 @@ pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         ("rmi", Round::Down),
         ("rpi", Round::Up),
     ]);
+    let rounding = match integral {
+        Some(round) => Some(Rounding::ToInteger(round)),
+        None => i.round().map(Rounding::ToFloat),
+    };
     // For 8-bit floats `.satfinite` is the only behaviour there is.
     let satfinite = i.take("satfinite");
     let mode = i.float_mode();
-    let mode = FloatMode { round: integral.unwrap_or(mode.round), ..mode };
+    let mode = match rounding {
+        Some(Rounding::ToInteger(round) | Rounding::ToFloat(round)) => FloatMode { round, ..mode },
+        None => mode,
+    };
     let (target, source) = (i.ty()?, i.ty()?);
     i.done()?;
     let (Some(to), Some(from)) = (num(target), num(source)) else { return Err(Failure::Unsupported) };
+    if !is_legal(from, to, rounding, satfinite, mode) {
+        return Err(Failure::Unsupported);
+    }
     let is_pair = matches!(to, Num::Float(Float::F16x2 | Float::Bf16x2) | Num::E4m3x2 | Num::E5m2x2);
     let is_mini = matches!(to, Num::E4m3x2 | Num::E5m2x2);
     let infinite = if satfinite && !is_mini { finite_parts(to).ok_or(Failure::Unsupported)? } else { &[] };
@@ -60,11 +70,6 @@ pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         (Num::Float(from), Num::Float(to)) if from == to && integral.is_some() => {
             (l.b.emit1(Op::RoundInt { ty: to, mode }, &[a], to.ty()), false)
         }
-        // A conversion to a narrower float, or from an integer, names its rounding, as NVIDIA's assembler demands.
-        (Num::Float(_), Num::Int(_)) if integral.is_none() => return Err(Failure::Unsupported),
-        (Num::Float(from), Num::Float(to)) if integral.is_some() && from != to => {
-            return Err(Failure::Unsupported);
-        }
         _ => (
             l.b.emit1(Op::Cvt { from, to, mode }, &[a], register_ty(target)),
             matches!(to, Num::Int(to) if to.signed),
@@ -73,6 +78,62 @@ pub(super) fn cvt<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let result = l.make_finite(result, register_ty(target), infinite);
     let var = l.destination(d)?;
     l.write_extended(var, result, signed, d.span)
+}
+
+/// A rounding as it is written.
+#[derive(Clone, Copy)]
+enum Rounding {
+    /// `.rni` and its like.
+    ToInteger(Round),
+    /// `.rn` and its like.
+    ToFloat(Round),
+}
+
+/// Whether the modifiers go with the types, as NVIDIA's assembler has it.
+fn is_legal(from: Num, to: Num, rounding: Option<Rounding>, satfinite: bool, mode: FloatMode) -> bool {
+    use Float::{Bf16, Bf16x2, F16, F16x2, F32, F64};
+    use Rounding::{ToFloat, ToInteger};
+    let FloatMode { ftz, sat, relu, .. } = mode;
+    let rounds = matches!(rounding, Some(ToFloat(round)) if round != Round::NearestAway);
+    let rounds_simply = matches!(rounding, Some(ToFloat(Round::Nearest | Round::Zero)));
+    let is_nearest = matches!(rounding, Some(ToFloat(Round::Nearest)));
+    let either = |float| from == Num::Float(float) || to == Num::Float(float);
+    // `.ftz` is about f32, and bf16 has no `.sat`.
+    let is_plain = !satfinite && !relu && (!ftz || either(F32)) && (!sat || !either(Bf16));
+    match (from, to) {
+        (Num::Int(from), Num::Int(to)) => rounding.is_none() && is_plain && !(sat && holds(to, from)),
+        (Num::Int(_), Num::Float(F16 | Bf16 | F32 | F64)) => rounds && is_plain,
+        (Num::Float(F16 | Bf16 | F32 | F64), Num::Int(_)) => {
+            matches!(rounding, Some(ToInteger(_))) && is_plain
+        }
+        (Num::Float(from), Num::Float(to)) => match (from, to) {
+            (F32, F16 | Bf16) if satfinite || relu => rounds_simply && !ftz && !sat,
+            (F64, F32) | (F32 | F64, F16 | Bf16) => rounds && is_plain,
+            // A rounding may be written though nothing is rounded.
+            (Bf16, F16 | F32 | F64) | (F16, Bf16) => (rounds || rounding.is_none()) && is_plain,
+            (F16, F32 | F64) | (F32, F64) => rounding.is_none() && is_plain,
+            (F32, F16x2 | Bf16x2) => rounds_simply && !ftz && !sat,
+            (F16 | Bf16 | F32 | F64, _) if from == to => {
+                matches!(rounding, None | Some(ToInteger(_))) && is_plain
+            }
+            _ => false,
+        },
+        (Num::Float(F32), Num::Tf32) => {
+            (rounds_simply || matches!(rounding, Some(ToFloat(Round::NearestAway))) && !relu) && !ftz && !sat
+        }
+        (Num::Float(F32 | F16x2), Num::E4m3x2 | Num::E5m2x2) => is_nearest && satfinite && !ftz && !sat,
+        (Num::E4m3x2 | Num::E5m2x2, Num::Float(F16x2)) => is_nearest && !satfinite && !ftz && !sat,
+        _ => false,
+    }
+}
+
+/// Whether every number of `inner` is one of `outer`, so that there is nothing to saturate.
+fn holds(outer: Int, inner: Int) -> bool {
+    if outer.signed == inner.signed {
+        outer.bits >= inner.bits
+    } else {
+        outer.signed && outer.bits > inner.bits
+    }
 }
 
 /// One part of a result: its bits but the sign, infinity, and what infinity has more than the largest number.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use ptx::Span;
 use ptx::ast::{
-    Block, Function, FunctionKind, Guard, Instruction, Linkage, Operand, OperandKind, Space, Statement, Type,
+    Block, Function, FunctionKind, Guard, Instruction, Linkage, Operand, OperandKind, Space, Statement,
     Variable,
 };
 
@@ -15,7 +15,7 @@ use super::builder::{Builder, Var};
 use super::instruction::{Failure, Instr, Lower, fail, register_ty};
 use super::layout::{self, Layout, Shape};
 use super::link::{self, Defined};
-use super::scope::{Entity, Found, ParamBuffer, Register, Scopes};
+use super::scope::{Entity, Found, ParamBuffer, Register, RegisterKind, Scopes};
 use super::table::{self, Effect};
 use crate::ir::{self, BlockId, Op, Pos, Term, Ty, Value};
 use crate::module::Module;
@@ -47,7 +47,8 @@ pub(crate) struct Lowerer<'l, 'i, 'a> {
 #[derive(Clone)]
 pub(super) enum Returned {
     Buffer(usize),
-    Register(Var),
+    /// A register, in the chunks of its shape.
+    Register(Register, Shape),
 }
 
 /// A kernel's parameters: names, offsets, sizes.
@@ -167,9 +168,9 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         self.bind_parameters(function, body, parameters, arguments);
         for (variable, shape) in function.returns.iter().zip(returns) {
             let returned = if shape.register {
-                let var = self.b.new_var(shape.ty);
-                self.declare(variable, Entity::Register(Register { vars: vec![var], ty: shape.ty }));
-                Returned::Register(var)
+                let register = self.new_register(RegisterKind::of(variable));
+                self.declare(variable, Entity::Register(register.clone()));
+                Returned::Register(register, *shape)
             } else {
                 let index = self.new_buffer(shape);
                 self.declare(variable, Entity::Buffer(index));
@@ -210,11 +211,9 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             let (values, tail) = rest.split_at((shape.count as usize).min(rest.len()));
             rest = tail;
             let entity = if shape.register {
-                let var = self.b.new_var(shape.ty);
-                if let Some(&value) = values.first() {
-                    self.b.write(var, value);
-                }
-                Entity::Register(Register { vars: vec![var], ty: shape.ty })
+                let register = self.new_register(RegisterKind::of(variable));
+                self.write_chunks(&register, shape, values);
+                Entity::Register(register)
             } else if variable.names.first().is_some_and(|name| addressed.contains(name.name.value)) {
                 self.parameter_in_memory(variable, shape, values)
             } else {
@@ -274,7 +273,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         let mut values = Vec::new();
         for returned in self.returns.clone() {
             match returned {
-                Returned::Register(var) => values.push(self.b.read(var)),
+                Returned::Register(register, shape) => values.extend(self.read_chunks(&register, &shape)),
                 Returned::Buffer(index) => {
                     for var in self.buffers[index].vars.clone() {
                         values.push(self.b.read(var));
@@ -386,7 +385,10 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     /// A declaration inside the body.
     fn variable(&mut self, variable: &'i Variable<'a>) -> Result<(), layout::Problem> {
         match variable.space.value {
-            Space::Register => self.declare_registers(variable),
+            Space::Register => {
+                layout::check_register(variable)?;
+                self.declare_registers(variable);
+            }
             Space::Param => {
                 for name in &variable.names {
                     let single = Variable { names: vec![name.clone()], ..variable.clone() };
@@ -445,12 +447,12 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     fn declare_registers(&mut self, variable: &Variable<'a>) {
         for name in &variable.names {
             match name.range {
-                Some(count) => self.scopes.declare_range(name.name.value, count, variable.ty.value),
+                Some(count) => {
+                    self.scopes.declare_range(name.name.value, count, RegisterKind::of(variable));
+                }
                 None => {
-                    let ty = register_ty(variable.ty.value);
-                    let lanes = variable.vector.unwrap_or(1);
-                    let vars = (0..lanes).map(|_| self.b.new_var(ty)).collect();
-                    self.declare_new(name.name, Entity::Register(Register { vars, ty }));
+                    let register = self.new_register(RegisterKind::of(variable));
+                    self.declare_new(name.name, Entity::Register(register));
                 }
             }
         }
@@ -460,8 +462,8 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     pub(super) fn entity(&mut self, name: &str) -> Option<Entity<'i, 'a>> {
         match self.scopes.find(name) {
             Found::Entity(entity) => Some(entity),
-            Found::Undeclared { scope, ty } => {
-                let entity = self.first_use(ty);
+            Found::Undeclared { scope, kind } => {
+                let entity = Entity::Register(self.new_register(kind));
                 self.scopes.declare_in(scope, name, entity.clone());
                 Some(entity)
             }
@@ -469,9 +471,10 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
         }
     }
 
-    fn first_use(&mut self, ty: Type) -> Entity<'i, 'a> {
+    fn new_register(&mut self, RegisterKind { ty, lanes }: RegisterKind) -> Register {
+        let bits = ty.bits();
         let ty = register_ty(ty);
-        Entity::Register(Register { vars: vec![self.b.new_var(ty)], ty })
+        Register { vars: (0..lanes).map(|_| self.b.new_var(ty)).collect(), ty, bits }
     }
 
     pub(super) fn register(&mut self, name: &str, span: Span) -> Lower<Register> {

@@ -1,11 +1,12 @@
 //! Integer arithmetic, extended-precision arithmetic, bit fields, dot products. The opcodes that floats share (`add`,
 //! `mul`, `min`, …) start here and go on in `float` when the type says so.
 
-use ptx::ast::Type;
+use ptx::ast::{Operand, Type};
 
 use super::float;
 use super::function::Lowerer;
-use super::instruction::{ALL, Failure, Instr, Lower, WIDE, WORD, int, register_ty};
+use super::instruction::{ALL, Failure, Instr, Lower, WIDE, WORD, fail, int, register_ty};
+use super::operand::immediate;
 use crate::ir::{FloatBin, FloatUn, Int, IntBin, IntUn, Op, S16, Ty, U16, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -38,7 +39,7 @@ pub(super) fn sub<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         return float::binary(l, i, FloatBin::Sub);
     }
     if i.take("cc") {
-        return sub_borrow(l, i, false, true);
+        return sub_carry(l, i, false, true);
     }
     if i.take("sat") { binary(l, i, IntBin::SubSat, WORD) } else { binary(l, i, IntBin::Sub, ALL) }
 }
@@ -49,10 +50,10 @@ pub(super) fn addc<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     add_carry(l, i, true, sets)
 }
 
-/// `subc{.cc}.type d, a, b`: subtracts the borrow flag.
+/// `subc{.cc}.type d, a, b`: subtracts one more where the carry flag is 0.
 pub(super) fn subc<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let sets = i.take("cc");
-    sub_borrow(l, i, true, sets)
+    sub_carry(l, i, true, sets)
 }
 
 fn add_carry<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, takes: bool, sets: bool) -> Lower {
@@ -64,12 +65,12 @@ fn add_carry<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, takes: bool, sets
     l.write(d, sum)
 }
 
-fn sub_borrow<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, takes: bool, sets: bool) -> Lower {
+fn sub_carry<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>, takes: bool, sets: bool) -> Lower {
     let (ty, int) = i.int(WIDE)?;
     i.done()?;
     let [d, a, b] = i.operands()?;
     let (a, b) = (l.value(a, ty)?, l.value(b, ty)?);
-    let difference = l.with_carry(Op::SubBorrow(int), a, b, takes, sets);
+    let difference = l.with_carry(Op::SubCarry(int), a, b, takes, sets);
     l.write(d, difference)
 }
 
@@ -324,11 +325,21 @@ pub(super) fn sad<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     l.write(d, result)
 }
 
+/// A position or a length that is a number has 8 bits, as NVIDIA's assembler demands.
+fn check_extent(operand: &Operand<'_>) -> Lower {
+    match immediate(operand) {
+        Some(value @ 256..) => fail(operand.span, format!("{value} is not within 0 and 255")),
+        _ => Ok(()),
+    }
+}
+
 /// `bfe.type d, a, pos, len`
 pub(super) fn bfe<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let (ty, int) = i.int(WIDE)?;
     i.done()?;
     let [d, a, pos, len] = i.operands()?;
+    check_extent(pos)?;
+    check_extent(len)?;
     let args = [l.value(a, ty)?, l.value(pos, Type::U32)?, l.value(len, Type::U32)?];
     let result = l.b.emit1(Op::Bfe(int), &args, register_ty(ty));
     l.write(d, result)
@@ -339,6 +350,8 @@ pub(super) fn bfi<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let (ty, int) = i.int(WIDE)?;
     i.done()?;
     let [d, a, b, pos, len] = i.operands()?;
+    check_extent(pos)?;
+    check_extent(len)?;
     let args = [l.value(a, ty)?, l.value(b, ty)?, l.value(pos, Type::U32)?, l.value(len, Type::U32)?];
     let result = l.b.emit1(Op::Bfi(int), &args, register_ty(ty));
     l.write(d, result)

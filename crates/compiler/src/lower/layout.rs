@@ -83,8 +83,21 @@ pub(crate) struct Shape {
     pub(crate) register: bool,
 }
 
+/// Whether a `.reg` may be declared so.
+pub(crate) fn check_register(variable: &Variable<'_>) -> Result<(), Problem> {
+    match (variable.vector, variable.ty.value) {
+        (None, _) => Ok(()),
+        (Some(_), Type::Pred) => Err((variable.span, "a predicate is no vector".to_owned())),
+        (Some(lanes @ (2 | 4)), ty) if ty.bits() * u32::from(lanes) <= 128 => Ok(()),
+        _ => Err((variable.span, "a vector register has 2 or 4 elements and at most 128 bits".to_owned())),
+    }
+}
+
 pub(crate) fn shape(variable: &Variable<'_>) -> Result<Shape, Problem> {
     let register = variable.space.value == ptx::ast::Space::Register;
+    if register {
+        check_register(variable)?;
+    }
     let unnamed;
     let name = match variable.names.first() {
         Some(name) => name,
@@ -102,7 +115,8 @@ pub(crate) fn shape(variable: &Variable<'_>) -> Result<Shape, Problem> {
     };
     let Layout { bytes, align, .. } = layout(variable, name)?;
     let scalar = scalar_bytes(variable.ty.value);
-    let is_scalar = name.dimensions.is_empty() && variable.vector.is_none();
+    // A vector register travels as its elements do.
+    let is_scalar = name.dimensions.is_empty() && (variable.vector.is_none() || register);
     let (chunk, ty) = if is_scalar && scalar <= 8 {
         (scalar, register_ty(variable.ty.value))
     } else {

@@ -1,7 +1,8 @@
 //! Moving 8×8 matrices of 16-bit elements between shared memory and a warp's registers. Lane l holds the elements
 //! (l / 4, 2·(l mod 4)) and the one right of it. The addresses of the rows come from the lanes that hold them.
 
-use ptx::ast::{Operand, OperandKind, Type};
+use ptx::Span;
+use ptx::ast::{Operand, Type};
 
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
@@ -113,13 +114,9 @@ fn rows<'i, 'a>(l: &mut L<'_, 'i, 'a>, address: &Operand<'a>, space: Option<Spac
     }
 }
 
-/// The list, which may be a single register for `.x1`.
-fn registers<'o, 'a>(operand: &'o Operand<'a>, count: usize) -> Lower<Vec<&'o Operand<'a>>> {
-    let list: Vec<&Operand<'a>> = match &operand.kind {
-        OperandKind::Vector(list) => list.iter().collect(),
-        _ => vec![operand],
-    };
-    if list.len() == count { Ok(list) } else { fail(operand.span, format!("expected {count} registers")) }
+/// What a list, a vector register, or for `.x1` a single one gave.
+fn checked<T>(registers: Vec<T>, count: usize, span: Span) -> Lower<Vec<T>> {
+    if registers.len() == count { Ok(registers) } else { fail(span, format!("expected {count} registers")) }
 }
 
 /// `ldmatrix.sync.aligned.m8n8.num{.trans}{.shared}.b16 r, [p]`
@@ -148,8 +145,8 @@ pub(super) fn ldmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
         };
         values.push(value);
     }
-    for (operand, value) in registers(d, count)?.into_iter().zip(values) {
-        l.write(operand, value)?;
+    for (var, value) in checked(l.destinations(d)?, count, d.span)?.into_iter().zip(values) {
+        l.write_same_width(var, value, d.span)?;
     }
     Ok(())
 }
@@ -160,8 +157,7 @@ pub(super) fn stmatrix<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lowe
     let [address, a] = i.operands()?;
     let rows = rows(l, address, space)?;
     let position = l.position();
-    let values: Vec<Value> =
-        registers(a, count)?.into_iter().map(|it| l.value(it, Type::B32)).collect::<Lower<_>>()?;
+    let values = checked(l.exact_values(a, Type::B32)?, count, a.span)?;
     for (matrix, value) in values.into_iter().enumerate() {
         let matrix = matrix as u32;
         if !trans {

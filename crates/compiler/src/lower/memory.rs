@@ -11,7 +11,7 @@ use crate::ir::{Cmp, IntBin, Mem, Op, Order, Scope, Space, Ty, U64, Value};
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
 
-/// `mov.type d, a`; `mov.b64 {lo, hi}, a`; `mov.b32 d, {a, b}`
+/// `mov.type d, a`; `mov.b64 {lo, hi}, a`; `mov.b32 d, {a, b}`, or a vector register in place of the list
 pub(super) fn mov<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     let lanes = i.take_one(&[("v2", 2usize), ("v4", 4)]);
     let ty = i.ty()?;
@@ -20,81 +20,25 @@ pub(super) fn mov<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     if let Some(lanes) = lanes {
         return mov_vector(l, d, a, ty, lanes);
     }
-    let value = match &a.kind {
-        OperandKind::Vector(list) => pack(l, a, list, ty)?,
-        _ => l.value(a, ty)?,
+    let value = match l.parts(a) {
+        Some(parts) => l.packed(a, parts, ty)?,
+        None => l.value(a, ty)?,
     };
-    match &d.kind {
-        OperandKind::Vector(list) => unpack(l, d, list, value),
-        _ => l.write(d, value),
-    }
+    if l.parts(d).is_some() { l.unpack(d, value) } else { l.write(d, value) }
 }
 
-/// `mov.v2.f32 d, a`: element by element.
+/// `mov.v2.f32 d, a`, `mov.v4.u32 d, %tid`: element by element.
 fn mov_vector<'a>(l: &mut L<'_, '_, 'a>, d: &Operand<'a>, a: &Operand<'a>, ty: Type, lanes: usize) -> Lower {
-    let values = l.values(a, ty)?;
+    let values = match l.special_vector(a, ty)? {
+        Some(elements) => elements,
+        None => l.values(a, ty)?,
+    };
     let vars = l.destinations(d)?;
     if values.len() != lanes || vars.len() != lanes {
         return fail(d.span, format!("expected {lanes} elements"));
     }
     for (var, value) in vars.into_iter().zip(values) {
         l.write_extended(var, value, false, d.span)?;
-    }
-    Ok(())
-}
-
-/// The type of one of `parts` equal parts; 8-bit parts are handled apart.
-fn part_type(bits: u32, parts: usize, span: ptx::Span) -> Lower<Type> {
-    match u32::try_from(parts)
-        .ok()
-        .and_then(|parts| bits.checked_div(parts).filter(|part| part * parts == bits))
-    {
-        Some(8) => Ok(Type::B8),
-        Some(16) => Ok(Type::B16),
-        Some(32) => Ok(Type::B32),
-        Some(64) => Ok(Type::B64),
-        _ => fail(span, "the parts do not make up the type"),
-    }
-}
-
-fn pack<'a>(l: &mut L<'_, '_, 'a>, a: &Operand<'a>, list: &[Operand<'a>], ty: Type) -> Lower<Value> {
-    let part = part_type(ty.bits(), list.len(), a.span)?;
-    let mut parts: Vec<Value> = list.iter().map(|it| l.value(it, part)).collect::<Lower<_>>()?;
-    if part == Type::B8 {
-        // Two bytes make a 16-bit part.
-        let bytes = std::mem::take(&mut parts);
-        for pair in bytes.chunks(2) {
-            let [low, high] = pair else { return fail(a.span, "the parts do not make up the type") };
-            let low = l.extend_byte(*low, false);
-            let count = l.b.constant(Ty::B32, 8);
-            let high = l.b.emit1(Op::Int(crate::ir::IntBin::Shl, crate::ir::U16), &[*high, count], Ty::B16);
-            parts.push(l.bitwise(crate::ir::IntBin::Or, Ty::B16, low, high));
-        }
-    }
-    let packed = match parts.as_slice() {
-        [single] => *single,
-        _ => l.b.emit1(Op::Pack, &parts, Ty::of_bits(ty.bits())),
-    };
-    Ok(l.resize(packed, register_ty(ty), false))
-}
-
-fn unpack<'a>(l: &mut L<'_, '_, 'a>, d: &Operand<'a>, list: &[Operand<'a>], value: Value) -> Lower {
-    let value = l.untyped(value);
-    let bits = l.b.ty(value).bits();
-    let part = part_type(bits, list.len(), d.span)?;
-    let halves = if part == Type::B8 { list.len() / 2 } else { list.len() };
-    let part_ty = if part == Type::B8 { Ty::B16 } else { register_ty(part) };
-    let mut parts =
-        if halves == 1 { vec![value] } else { l.b.emit(Op::Unpack, &[value], &vec![part_ty; halves]) };
-    if part == Type::B8 {
-        for half in std::mem::take(&mut parts) {
-            parts.push(l.extend_byte(half, false));
-            let count = l.b.constant(Ty::B32, 8);
-            parts.push(l.b.emit1(Op::Int(crate::ir::IntBin::Shr, crate::ir::U16), &[half, count], Ty::B16));
-        }
-    }
-    for (operand, part) in list.iter().zip(parts) {
-        l.write(operand, part)?;
     }
     Ok(())
 }

@@ -38,6 +38,7 @@ mod table;
 pub(crate) mod taken;
 mod tensor;
 mod texture;
+mod vector;
 pub mod verify;
 mod video;
 mod video_simd;

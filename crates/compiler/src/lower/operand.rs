@@ -39,23 +39,12 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     /// The operand as a value of `ty`.
     pub(super) fn value(&mut self, operand: &Operand<'a>, ty: Type) -> Lower<Value> {
         let want = register_ty(ty);
+        if let Some(value) = self.register_value(operand)? {
+            return self.same_width(value, want, operand.span);
+        }
         match &operand.kind {
-            OperandKind::Name(name) => match self.entity(name) {
-                Some(Entity::Register(register)) if register.vars.len() == 1 => {
-                    let value = self.b.read(register.vars[0]);
-                    self.same_width(value, want, operand.span)
-                }
-                Some(Entity::Register(_)) => fail(operand.span, format!("'{name}' is a vector")),
-                _ => self.named_value(name, want, operand.span),
-            },
-            OperandKind::Member(name, member) => {
-                if let Some(special) = special::find(name, Some(member)) {
-                    return self.special(special, want);
-                }
-                let var = self.member(name, member, operand.span)?;
-                let value = self.b.read(var);
-                self.same_width(value, want, operand.span)
-            }
+            OperandKind::Name(name) => self.named_value(name, want, operand.span),
+            OperandKind::Member(name, member) => self.special_element(name, member, want, operand.span),
             OperandKind::Expression(expression) => self.expression_value(expression, ty),
             OperandKind::Not(inner) if ty == Type::Pred => {
                 let value = self.value(inner, ty)?;
@@ -73,16 +62,47 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
 
     /// The operand as a value of `ty`'s width or wider, cut to it: what `cvt` and `st` allow.
     pub(super) fn narrow_value(&mut self, operand: &Operand<'a>, ty: Type) -> Lower<Value> {
+        match self.register_value(operand)? {
+            Some(value) => self.narrowed(value, ty, operand.span),
+            None => self.value(operand, ty),
+        }
+    }
+
+    fn narrowed(&mut self, value: Value, ty: Type, span: Span) -> Lower<Value> {
         let want = register_ty(ty);
-        if let OperandKind::Name(name) = &operand.kind
-            && let Some(Entity::Register(register)) = self.entity(name)
-            && register.vars.len() == 1
-            && register.ty.bits() > want.bits()
-        {
-            let value = self.b.read(register.vars[0]);
+        if self.b.ty(value).bits() > want.bits() {
             return Ok(self.resize(value, want, false));
         }
-        self.value(operand, ty)
+        self.same_width(value, want, span)
+    }
+
+    /// `r`, `v.x`, `r + 1`: what a register holds, in its own type; `None` if the operand names none.
+    fn register_value(&mut self, operand: &Operand<'a>) -> Lower<Option<Value>> {
+        let (name, number) = match &operand.kind {
+            OperandKind::Name(name) => (*name, None),
+            OperandKind::Member(name, member) if !special::is_vector(name) => {
+                let var = self.member(name, member, operand.span)?;
+                return Ok(Some(self.b.read(var)));
+            }
+            OperandKind::Expression(expression) if expression.constant() == Err(ptx::NotConstant::Name) => {
+                let (Some(name), number) = split(expression)? else { return Ok(None) };
+                (name, Some(number))
+            }
+            _ => return Ok(None),
+        };
+        let Some(Entity::Register(register)) = self.entity(name) else { return Ok(None) };
+        let [var] = register.vars[..] else { return fail(operand.span, format!("'{name}' is a vector")) };
+        let value = self.b.read(var);
+        let Some(number) = number else { return Ok(Some(value)) };
+        // As ptxas has it, the number is added in the register's width.
+        let int = match register.ty {
+            Ty::B16 => crate::ir::U16,
+            Ty::B32 => crate::ir::U32,
+            Ty::B64 => crate::ir::U64,
+            _ => return fail(operand.span, "a number is added to registers of integers alone"),
+        };
+        let number = self.b.constant(register.ty, number as u128 & ((1 << register.ty.bits()) - 1));
+        Ok(Some(self.b.emit1(Op::Int(IntBin::Add, int), &[value, number], register.ty)))
     }
 
     /// A predicate, `!p` included.
@@ -128,6 +148,27 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
             return fail(span, format!("the address of '{name}' does not fit the type"));
         }
         Ok(self.resize(address, want, false))
+    }
+
+    /// `%tid.x`
+    fn special_element(&mut self, name: &str, member: &str, want: Ty, span: Span) -> Lower<Value> {
+        match special::find(name, Some(member)) {
+            Some(special) => self.special(special, want),
+            None if matches!(member, "w" | "a") => Ok(self.b.constant(want, 0)),
+            None => fail(span, format!("'.{member}' is not a vector element")),
+        }
+    }
+
+    /// The four elements of `%tid` and its like.
+    pub(super) fn special_vector(&mut self, operand: &Operand<'a>, ty: Type) -> Lower<Option<Vec<Value>>> {
+        let OperandKind::Name(name) = operand.kind else { return Ok(None) };
+        if !special::is_vector(name) {
+            return Ok(None);
+        }
+        let elements = ["x", "y", "z", "w"];
+        let elements =
+            elements.into_iter().map(|it| self.special_element(name, it, register_ty(ty), operand.span));
+        elements.collect::<Lower<_>>().map(Some)
     }
 
     fn special(&mut self, special: crate::ir::Special, want: Ty) -> Lower<Value> {
@@ -241,7 +282,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     }
 
     /// The same bits as another type of that width.
-    fn same_width(&mut self, value: Value, want: Ty, span: Span) -> Lower<Value> {
+    pub(super) fn same_width(&mut self, value: Value, want: Ty, span: Span) -> Lower<Value> {
         let ty = self.b.ty(value);
         if ty.bits() != want.bits() {
             let message =
@@ -331,10 +372,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
                     && register.vars.len() > 1
                 {
                     let values: Vec<Value> = register.vars.iter().map(|&var| self.b.read(var)).collect();
-                    return values
-                        .into_iter()
-                        .map(|it| self.same_width(it, register_ty(ty), operand.span))
-                        .collect();
+                    return values.into_iter().map(|it| self.narrowed(it, ty, operand.span)).collect();
                 }
                 Ok(vec![self.narrow_value(operand, ty)?])
             }
@@ -359,9 +397,13 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
 
     /// Writes `value` to the register that `operand` names; widths agree.
     pub(super) fn write(&mut self, operand: &Operand<'a>, value: Value) -> Lower {
-        if let Some(var) = self.destination(operand)? {
-            let want = self.b.var_ty(var);
-            let value = self.same_width(value, want, operand.span)?;
+        let var = self.destination(operand)?;
+        self.write_same_width(var, value, operand.span)
+    }
+
+    pub(super) fn write_same_width(&mut self, var: Option<Var>, value: Value, span: Span) -> Lower {
+        if let Some(var) = var {
+            let value = self.same_width(value, self.b.var_ty(var), span)?;
             self.write_var(var, value);
         }
         Ok(())

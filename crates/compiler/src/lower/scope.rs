@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ptx::ast::{CallPrototype, Ident, Type};
+use ptx::ast::{CallPrototype, Ident, Type, Variable};
 
 use super::builder::Var;
 use crate::ir::{BlockId, GlobalId, LocalId, SharedId, Ty};
@@ -12,6 +12,8 @@ use crate::ir::{BlockId, GlobalId, LocalId, SharedId, Ty};
 pub(crate) struct Register {
     pub(crate) vars: Vec<Var>,
     pub(crate) ty: Ty,
+    /// Bits of each as it was declared: 8 for `.b8`, which is held in 16.
+    pub(crate) bits: u32,
 }
 
 /// A `.param` variable of a call or device function, held in registers: equal chunks that cover its bytes.
@@ -38,10 +40,23 @@ pub(crate) enum Entity<'i, 'a> {
     Targets(&'i [Ident<'a>]),
 }
 
+/// What a `.reg` declares: registers of `ty`, or vectors of `lanes` of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RegisterKind {
+    pub(crate) ty: Type,
+    pub(crate) lanes: u8,
+}
+
+impl RegisterKind {
+    pub(crate) fn of(variable: &Variable<'_>) -> RegisterKind {
+        RegisterKind { ty: variable.ty.value, lanes: variable.vector.unwrap_or(1) }
+    }
+}
+
 /// `%r<100>`
 struct Range {
     count: u32,
-    ty: Type,
+    kind: RegisterKind,
 }
 
 /// One `{ }`.
@@ -63,7 +78,7 @@ pub(crate) enum Found<'i, 'a> {
     /// A register of a range, read for the first time: declare it in that scope.
     Undeclared {
         scope: usize,
-        ty: Type,
+        kind: RegisterKind,
     },
     Nothing,
 }
@@ -94,9 +109,9 @@ impl<'i, 'a> Scopes<'i, 'a> {
         self.open[scope].names.insert(name.to_owned(), entity);
     }
 
-    pub(crate) fn declare_range(&mut self, stem: &'a str, count: u32, ty: Type) {
+    pub(crate) fn declare_range(&mut self, stem: &'a str, count: u32, kind: RegisterKind) {
         let scope = self.innermost();
-        self.open[scope].ranges.insert(stem, Range { count, ty });
+        self.open[scope].ranges.insert(stem, Range { count, kind });
     }
 
     pub(crate) fn find(&self, name: &str) -> Found<'i, 'a> {
@@ -104,8 +119,8 @@ impl<'i, 'a> Scopes<'i, 'a> {
             if let Some(entity) = scope.names.get(name) {
                 return Found::Entity(entity.clone());
             }
-            if let Some(ty) = scope.in_range(name) {
-                return Found::Undeclared { scope: index, ty };
+            if let Some(kind) = scope.in_range(name) {
+                return Found::Undeclared { scope: index, kind };
             }
         }
         Found::Nothing
@@ -114,7 +129,7 @@ impl<'i, 'a> Scopes<'i, 'a> {
 
 impl Scope<'_, '_> {
     /// `%r12` is in `%r<100>` and in `%r1<5>`.
-    fn in_range(&self, name: &str) -> Option<Type> {
+    fn in_range(&self, name: &str) -> Option<RegisterKind> {
         if self.ranges.is_empty() {
             return None;
         }
@@ -124,7 +139,7 @@ impl Scope<'_, '_> {
             let range = self.ranges.get(stem)?;
             let canonical = number.len() == 1 || !number.starts_with('0');
             let number: u32 = number.parse().ok().filter(|_| canonical)?;
-            (number < range.count).then_some(range.ty)
+            (number < range.count).then_some(range.kind)
         })
     }
 }

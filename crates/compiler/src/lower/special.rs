@@ -9,9 +9,9 @@ pub(super) fn find(name: &str, member: Option<&str>) -> Option<Special> {
     let name = name.strip_prefix('%')?;
     if let Some(member) = member {
         let axis = match member {
-            "x" => 0,
-            "y" => 1,
-            "z" => 2,
+            "x" | "r" => 0,
+            "y" | "g" => 1,
+            "z" | "b" => 2,
             _ => return None,
         };
         return Some(match name {
@@ -55,6 +55,11 @@ pub(super) fn find(name: &str, member: Option<&str>) -> Option<Special> {
             Special::EnvReg(number)
         }
     })
+}
+
+/// Whether it is a vector, as `%tid` is. Its fourth element is zero.
+pub(super) fn is_vector(name: &str) -> bool {
+    find(name, Some("x")).is_some()
 }
 
 /// Registers that are zero here: performance counters, whose contents the manual leaves undefined, and the shared memory

@@ -192,7 +192,7 @@ fn types(function: &Function, inst: &Inst) -> Result<(), String> {
         Op::IntUn(IntUn::Popc | IntUn::Clz | IntUn::Bfind { .. }, int) => expect(&[bits(*int)], &[B32]),
         Op::IntUn(_, int) => expect(&[bits(*int)], &[bits(*int)]),
         Op::MulWide(int) => expect(&[bits(*int), bits(*int)], &[Ty::of_bits(u32::from(int.bits) * 2)]),
-        Op::AddCarry(int) | Op::SubBorrow(int) => {
+        Op::AddCarry(int) | Op::SubCarry(int) => {
             let ty = bits(*int);
             let takes: &[Ty] = if args.len() == 3 { &[ty, ty, Pred] } else { &[ty, ty] };
             expect(takes, &[ty, Pred])

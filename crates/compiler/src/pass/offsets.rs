@@ -192,8 +192,8 @@ mod tests {
         let threads = Threads { block: [256, 1, 1], width: 8 };
         let plan = plan(&function(source), threads, 0, Among::Block).unwrap();
         let region = &plan.regions[0];
-        let insts = region.function.blocks.iter().flat_map(|block| &block.insts);
-        let store = insts.filter(|inst| matches!(inst.op, Op::Store { .. })).next_back().unwrap();
+        let mut insts = region.function.blocks.iter().flat_map(|block| &block.insts);
+        let store = insts.rfind(|inst| matches!(inst.op, Op::Store { .. })).unwrap();
         region.offsets.get(store.args[0]).map(|lanes| lanes.to_vec())
     }
 

@@ -258,6 +258,10 @@ impl Instruction {
         self.form.same(index, got, wanted)
     }
 
+    fn is_bit_field(&self) -> bool {
+        ["bfe.", "bfi."].iter().any(|opcode| self.mnemonic.starts_with(opcode))
+    }
+
     /// The instruction with a literal in place of one register operand, each form's another, and of all of them, where PTX lets
     /// a literal stand: numbers of 16 bits and more, no packed ones, no half floats, no selected parts.
     pub fn with_literals(&self, nth: usize) -> Vec<Instruction> {
@@ -272,7 +276,13 @@ impl Instruction {
         let places: Vec<(usize, Kind)> =
             (0..self.sources.len()).filter_map(|index| Some((index, may(index)?))).collect();
         let put = |instruction: &mut Instruction, index: usize, kind: &Kind, seed: usize| {
-            let (text, bits) = kind.literal(seed);
+            let (text, bits) = match kind.literal(seed) {
+                // A position or a length that is a number has 8 bits.
+                (_, bits) if self.is_bit_field() && index + 2 >= self.sources.len() => {
+                    ((bits & 0xff).to_string(), bits & 0xff)
+                }
+                literal => literal,
+            };
             instruction.sources[index] = Source::Literal { text, bits };
         };
         let mut all = vec![];

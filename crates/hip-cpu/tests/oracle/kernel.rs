@@ -106,14 +106,9 @@ fn one(nth: usize, instruction: &Instruction) -> String {
     for ((class, _), name) in instruction.results.iter().zip(&names) {
         ptx += &register(*class, name);
     }
-    // CC.CF has no moves: it is made by an addition or a subtraction, and read by the next.
-    let subtracts = instruction.mnemonic.starts_with("sub");
+    // CC.CF has no moves: an addition makes it, and another reads it.
     if instruction.takes_carry {
-        ptx += if subtracts {
-            "sub.cc.u32 %word, 0, %carry_in;\n"
-        } else {
-            "add.cc.u32 %word, %carry_in, -1;\n"
-        };
+        ptx += "add.cc.u32 %word, %carry_in, -1;\n";
     }
     let results: Vec<String> = names
         .iter()
@@ -131,11 +126,7 @@ fn one(nth: usize, instruction: &Instruction) -> String {
         .collect();
     let _ = writeln!(ptx, "{} {}, {};", instruction.mnemonic, results.join("|"), sources.join(", "));
     if instruction.gives_carry {
-        ptx += if subtracts {
-            "subc.u32 %carry, 0, 0;\nneg.s32 %carry, %carry;\n"
-        } else {
-            "addc.u32 %carry, 0, 0;\n"
-        };
+        ptx += "addc.u32 %carry, 0, 0;\n";
     }
     for i in 0..2 {
         if let Some(((class, _), name)) = instruction.results.get(i).zip(names.get(i)) {

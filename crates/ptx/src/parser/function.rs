@@ -178,7 +178,11 @@ impl<'a> Parser<'a> {
         while let Some(word) = self.dot() {
             modifiers.push(Spanned::new(word, self.next().span));
         }
-        let operands = if self.is(Op::Semicolon) { Vec::new() } else { self.operands()? };
+        let operands = match opcode.value {
+            _ if self.is(Op::Semicolon) => Vec::new(),
+            "call" => self.call_operands()?,
+            _ => self.operands()?,
+        };
         self.expect(Op::Semicolon, ";")?;
         Ok(Instruction { guard, opcode, modifiers, operands, span: self.since(start) })
     }

@@ -17,6 +17,23 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Operands of a call, where parentheses hold a list.
+    pub(super) fn call_operands(&mut self) -> Read<Vec<Operand<'a>>> {
+        let mut operands = Vec::new();
+        loop {
+            let start = self.span();
+            operands.push(if self.eat(Op::LeftParen) {
+                let kind = OperandKind::List(self.operand_list(Op::RightParen, ")")?);
+                Operand { kind, span: self.since(start) }
+            } else {
+                self.operand()?
+            });
+            if !self.eat(Op::Comma) {
+                return Ok(operands);
+            }
+        }
+    }
+
     pub(super) fn operand(&mut self) -> Read<Operand<'a>> {
         self.nested(|this| {
             let start = this.span();
@@ -40,11 +57,6 @@ impl<'a> Parser<'a> {
                 self.at += 1;
                 OperandKind::Vector(self.operand_list(Op::RightBrace, "}")?)
             }
-            // A call's list. A constant in parentheses comes as a list of one only in calls, where it means the same.
-            Kind::Op(Op::LeftParen) if !self.begins_parenthesised_constant() => {
-                self.at += 1;
-                OperandKind::List(self.operand_list(Op::RightParen, ")")?)
-            }
             Kind::Op(Op::Not) if self.look(1).kind == Kind::Word => {
                 self.at += 1;
                 OperandKind::Not(Box::new(self.nested(Self::single)?))
@@ -57,16 +69,6 @@ impl<'a> Parser<'a> {
             _ => OperandKind::Expression(self.expression()?),
         };
         Ok(Operand { kind, span: self.since(start) })
-    }
-
-    /// Inside instructions other than calls, `(1+2)*4` and `(.s64)1` are constants.
-    fn begins_parenthesised_constant(&self) -> bool {
-        match self.look(1).kind {
-            Kind::Dot => true,
-            Kind::Int | Kind::Float => !matches!(self.look(2).kind, Kind::Op(Op::Comma | Op::RightParen)),
-            Kind::Op(Op::LeftParen | Op::Minus | Op::Tilde) => true,
-            _ => false,
-        }
     }
 
     fn operand_list(&mut self, close: Op, text: &str) -> Read<Vec<Operand<'a>>> {

@@ -63,7 +63,7 @@ impl Emitter<'_> {
     }
 
     /// The group's lanes, from the rows' first ones.
-    pub(super) fn from_firsts(&mut self, value: Value) -> Option<Val> {
+    pub(super) fn spread_firsts(&mut self, value: Value) -> Option<Val> {
         let stride = self.in_row(value)?.line()?.0;
         if self.by_rows.contains_key(&value) {
             self.firsts(value);
@@ -137,7 +137,7 @@ impl Emitter<'_> {
     }
 
     /// All lanes of a value that the region finds by rows.
-    pub(super) fn from_kept_firsts(&mut self, param: Value) -> Option<Val> {
+    pub(super) fn spread_kept_firsts(&mut self, param: Value) -> Option<Val> {
         let saved = self.here().saved[*self.by_rows.get(&param)?].clone();
         let stride = saved.in_run?.line()?.0;
         let firsts = self.kept_firsts(param);

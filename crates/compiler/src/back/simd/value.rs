@@ -96,7 +96,7 @@ impl Emitter<'_> {
                     line
                 }
             }
-            Shape::Varying => match self.from_firsts(value) {
+            Shape::Varying => match self.spread_firsts(value) {
                 Some(val) => val,
                 None => self.load_vector(value),
             },
@@ -149,7 +149,7 @@ impl Emitter<'_> {
     }
 
     fn load_vector(&mut self, value: Value) -> Val {
-        if let Some(val) = self.read_in_place(value).or_else(|| self.from_kept_firsts(value)) {
+        if let Some(val) = self.read_in_place(value).or_else(|| self.spread_kept_firsts(value)) {
             return val;
         }
         let (slot, ty) = (self.vector_slot(value), self.vector_ty(self.ty(value)));

@@ -11,12 +11,19 @@ fn low_mask(b: &mut Builder, like: &Val, len: &Val) -> Val {
     b.not(&above)
 }
 
+/// A position or a length of a bit field.
+///
+/// PTX differs: of 32-bit fields only the low 8 bits of position and length count, as the manual says of all. `bfe` and `bfi` of
+/// 64 bits NVIDIA's GPUs put together from shifts that clamp (`a >> pos & (1 << len) - 1`), where all bits count.
+fn extent(b: &mut Builder, int: Int, x: &Val) -> Val {
+    if int.bits == 64 { x.clone() } else { b.bin_int("and", x, 0xff) }
+}
+
 /// `bfe.type d, a, pos, len`
 pub fn bfe(b: &mut Builder, int: Int, args: &[Val]) -> Val {
     let a = &args[0];
     let bits = a.ty.bits();
-    // PTX differs: only the low 8 bits of position and length count.
-    let (pos, len) = (b.bin_int("and", &args[1], 0xff), b.bin_int("and", &args[2], 0xff));
+    let (pos, len) = (extent(b, int, &args[1]), extent(b, int, &args[2]));
     let field = shr(b, int.signed, a, &pos);
     if !int.signed {
         let mask = low_mask(b, a, &len);
@@ -37,9 +44,9 @@ pub fn bfe(b: &mut Builder, int: Int, args: &[Val]) -> Val {
 }
 
 /// `bfi.type f, insert, base, pos, len`
-pub fn bfi(b: &mut Builder, _int: Int, args: &[Val]) -> Val {
+pub fn bfi(b: &mut Builder, int: Int, args: &[Val]) -> Val {
     let (insert, base) = (&args[0], &args[1]);
-    let (pos, len) = (b.bin_int("and", &args[2], 0xff), b.bin_int("and", &args[3], 0xff));
+    let (pos, len) = (extent(b, int, &args[2]), extent(b, int, &args[3]));
     let mask = low_mask(b, insert, &len);
     let mask = shl(b, &mask, &pos);
     let moved = shl(b, insert, &pos);

@@ -190,19 +190,47 @@ pub fn round_int(b: &mut Builder, ty: Float, mode: FloatMode, x: &Val) -> Result
     })
 }
 
+/// `.ftz` of an f64 that was rounded to f32.
+///
+/// PTX differs: where `cvt.ftz` makes an f32 of an f64, ptxas looks at the f64. It is flushed below what rounds to the least
+/// normal number if exponents had no end, so some that round up to that number as subnormals do are flushed too.
+fn flush_rounded(b: &mut Builder, rounding: Round, exact: &Val, rounded: &Val) -> Val {
+    // 2^-126, and what rounds up to it to the nearest and away from zero.
+    let [least, nearest, away] = [0x3810_0000_0000_0000u64, 0x380f_ffff_f000_0000, 0x380f_ffff_e000_0000]
+        .map(|bits| Builder::fp(exact.ty, f64::from_bits(bits)));
+    let exact_bits = b.to_bits(exact);
+    let negative = b.icmp_int("slt", &exact_bits, 0);
+    let limit = match rounding {
+        Round::Nearest | Round::NearestAway => nearest,
+        Round::Zero => least,
+        Round::Down => b.select(&negative, &away, &least),
+        Round::Up => b.select(&negative, &least, &away),
+    };
+    let size = b.fabs(exact);
+    let is_tiny = b.fcmp("olt", &size, &limit);
+    let zero = b.copysign(&Builder::fp(rounded.ty, 0.0), rounded);
+    b.select(&is_tiny, &zero, rounded)
+}
+
 /// In the target's natural type.
 fn float_to_float(b: &mut Builder, from: Float, to: Float, mode: FloatMode, x: &Val) -> Result<Val> {
     if [from, to].iter().any(|ty| matches!(ty, Float::F16x2 | Float::Bf16x2)) {
         return Err(Unsupported(format!("cvt from {from:?} to {to:?}")));
     }
     let mut value = float::widen(b, from, x);
-    if mode.ftz {
+    // PTX differs: NVIDIA's GPUs do not flush what becomes an f16 (`F2F.F16.F32.RP`, without `.FTZ`): rounded up, a subnormal
+    // number gives the least f16. To bf16 they do.
+    if mode.ftz && to != Float::F16 {
         value = float::flush(b, &value);
     }
     let is_double = from == Float::F64;
     let value = match to {
         Float::F64 => b.cast("fpext", &value, x.ty.double()),
-        Float::F32 if is_double => round::to_f32(b, mode.round, &value),
+        Float::F32 if is_double => {
+            let rounded = round::to_f32(b, mode.round, &value);
+            let rounded = if mode.ftz { flush_rounded(b, mode.round, &value, &rounded) } else { rounded };
+            return Ok(float::finish(b, FloatMode { ftz: false, ..mode }, rounded));
+        }
         Float::F32 => value,
         _ => {
             let value = if is_double { round::to_f32_odd(b, &value) } else { value };

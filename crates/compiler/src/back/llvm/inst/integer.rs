@@ -237,18 +237,21 @@ pub fn add_carry(b: &mut Builder, int: Int, args: &[Val]) -> Vec<Val> {
     vec![total, carry]
 }
 
-pub fn sub_borrow(b: &mut Builder, int: Int, args: &[Val]) -> Vec<Val> {
+/// PTX differs: the manual calls the flag of a subtraction a borrow. NVIDIA's GPUs have one carry for both: they add `~b` and
+/// the carry (1 in `sub.cc`), so `CC.CF` is 1 where nothing is borrowed, for an `addc` behind a `sub.cc` too.
+pub fn sub_carry(b: &mut Builder, int: Int, args: &[Val]) -> Vec<Val> {
     let (x, y) = (operand(b, int, &args[0]), operand(b, int, &args[1]));
     let difference = b.sub(&x, &y);
-    let borrow = b.icmp("ult", &x, &y);
-    let Some(borrow_in) = args.get(2) else {
-        return vec![difference, borrow];
+    let borrows = b.icmp("ult", &x, &y);
+    let Some(carry_in) = args.get(2) else {
+        return vec![difference, b.not(&borrows)];
     };
-    let one = b.cast("zext", borrow_in, difference.ty);
+    let borrow_in = b.not(carry_in);
+    let one = b.cast("zext", &borrow_in, difference.ty);
     let total = b.sub(&difference, &one);
     let second = b.icmp("ult", &difference, &one);
-    let borrow = b.or(&borrow, &second);
-    vec![total, borrow]
+    let borrows = b.or(&borrows, &second);
+    vec![total, b.not(&borrows)]
 }
 
 /// `sad.type d, a, b, c`: c + |a - b|

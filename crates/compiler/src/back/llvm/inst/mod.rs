@@ -56,7 +56,7 @@ pub fn emit_pure(
 fn arity(op: &Op) -> std::ops::RangeInclusive<usize> {
     match op {
         Op::Const(_) => 0..=0,
-        Op::AddCarry(_) | Op::SubBorrow(_) => 2..=3,
+        Op::AddCarry(_) | Op::SubCarry(_) => 2..=3,
         Op::Pack => 1..=16,
         Op::Bitcast | Op::Zext | Op::Sext | Op::Trunc | Op::Unpack | Op::Not => 1..=1,
         Op::IntUn(..) | Op::FloatUn(..) | Op::TestP(..) | Op::Cvt { .. } | Op::RoundInt { .. } => 1..=1,
@@ -84,7 +84,7 @@ fn emit(b: &mut Builder, op: &Op, args: &[Val], results: &[Type]) -> Result<Vec<
         Op::IntUn(un, int) => integer::unary(b, *un, *int, &args[0], to),
         Op::MulWide(int) => integer::mul_wide(b, *int, &args[0], &args[1], to),
         Op::AddCarry(int) => return Ok(integer::add_carry(b, *int, args)),
-        Op::SubBorrow(int) => return Ok(integer::sub_borrow(b, *int, args)),
+        Op::SubCarry(int) => return Ok(integer::sub_carry(b, *int, args)),
         Op::Sad(int) => integer::sad(b, *int, args),
         Op::Dp4a { a_signed, b_signed } => integer::dp4a(b, *a_signed, *b_signed, args),
         Op::Dp2a { a_signed, b_signed, hi } => integer::dp2a(b, *a_signed, *b_signed, *hi, args),
