@@ -60,6 +60,11 @@ pub fn machine(file: &[u8]) -> Option<u16> {
     if file.starts_with(&MAGIC) { u16_at(file, 18) } else { None }
 }
 
+/// The contents of the section of this name.
+pub(crate) fn section<'a>(file: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    sections(file).into_iter().find(|section| section.name == name).map(|section| section.data)
+}
+
 /// The kernels, functions and variables that a cubin defines.
 pub fn defined_names(cubin: &[u8]) -> Vec<String> {
     let sections = sections(cubin);

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod archive;
+pub mod cubin;
 pub mod elf;
 mod entry;
 

@@ -137,6 +137,17 @@ impl<'a> File<'a> {
         self.bytes.get(offset..offset.checked_add(usize::try_from(len_bytes).ok()?)?)
     }
 
+    /// Code at one of the file's addresses, where a segment that is executed has all of it.
+    pub fn code_at(self, address: u64, len_bytes: u64) -> Option<&'a [u8]> {
+        let segment = self.segments().find(|segment| {
+            segment.kind == PT_LOAD
+                && segment.flags & PF_X != 0
+                && segment.address <= address
+                && address.saturating_add(len_bytes) <= segment.address.saturating_add(segment.file_bytes)
+        })?;
+        self.bytes_at(segment.offset.checked_add(address - segment.address)?, len_bytes)
+    }
+
     /// `DT_NEEDED` names.
     pub fn needed(self) -> impl Iterator<Item = &'a [u8]> {
         self.dynamic_strings(DT_NEEDED)
@@ -212,6 +223,14 @@ pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 
 pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+/// Whether these bytes are among those.
+pub fn mentions(bytes: &[u8], needle: &[u8]) -> bool {
+    // SAFETY: both ranges are slices.
+    let found =
+        unsafe { libc::memmem(bytes.as_ptr().cast(), bytes.len(), needle.as_ptr().cast(), needle.len()) };
+    !found.is_null()
 }
 
 fn c_string(strings: &[u8], at: u32) -> Option<&[u8]> {

@@ -8,20 +8,24 @@
 //! - [`at_load`]: the constructor.
 //! - [`records`], [`news`]: what was found and done, for diagnosis and for the log.
 //! - [`instance_of`]: which of the runtimes taken over a caller belongs to.
+//! - [`tell_by`]: who is told when NVRTC and its like give PTX where machine code is asked for (`compilers`).
 //!
 //! `CUDAWAY_TAKEOVER=0` turns all of it off.
 
+mod compilers;
 mod elf;
 mod instance;
 mod memory;
 mod names;
 mod patch;
+mod prologue;
 mod recognise;
 mod record;
 mod slots;
 mod takeover;
 mod watch;
 
+pub use compilers::tell_by;
 pub use instance::{any as any_instance, of as instance_of};
 pub use record::{Outcome, Record, news, records};
 
@@ -39,14 +43,14 @@ pub unsafe extern "C" fn at_load(
     environment: *const *const c_char,
 ) {
     // SAFETY: glibc passes the environment, a list of strings that ends with a null pointer.
-    if unsafe { is_turned_off(environment) } {
+    if !secure::is_secure_execution() && unsafe { is_turned_off(environment) } {
         return;
     }
     let from_the_start = is_global();
     // What is loaded at the start is never unloaded. (And before libc's own constructor, dlopen would break it: after one,
     // `environ` stays NULL, measured on glibc 2.36.)
     if from_the_start || pin() {
-        watch::start(from_the_start);
+        watch::start(from_the_start, program_runs());
     }
 }
 
@@ -84,6 +88,16 @@ fn is_global() -> bool {
     // SAFETY: dladdr accepts any address.
     let known = !found.is_null() && unsafe { libc::dladdr(found, &mut info) } != 0;
     known && own_info().is_some_and(|own| own.dli_fbase == info.dli_fbase)
+}
+
+/// Whether the C library has begun, which gives the program its name; where we are there from the start, we come before it.
+fn program_runs() -> bool {
+    // SAFETY: dlsym with a literal name.
+    let name = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"program_invocation_name".as_ptr()) };
+    // SAFETY: glibc's variable, a string that is empty at first.
+    let name = unsafe { name.cast::<*const c_char>().as_ref() };
+    // SAFETY: as above.
+    name.is_none_or(|&name| !name.is_null() && unsafe { *name } != 0)
 }
 
 fn own_info() -> Option<libc::Dl_info> {

@@ -3,7 +3,7 @@
 
 use core::ffi::c_void;
 use core::ptr;
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 /// `jmp rel32`
 pub const JUMP_BYTES: usize = 5;
@@ -35,12 +35,30 @@ pub fn slot_stub(ticket: u32, slot_address: usize) -> [u8; STUB_BYTES] {
     code
 }
 
+/// Of [`absolute_stub`], what is not filling.
+pub const ABSOLUTE_JUMP_BYTES: usize = 14;
+
 /// A stub that jumps to a fixed address and changes no register.
 pub fn absolute_stub(target: usize) -> [u8; STUB_BYTES] {
     let mut code = [0xcc; STUB_BYTES];
     code[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]); // jmp [rip + 0]
     code[6..14].copy_from_slice(&target.to_le_bytes());
     code
+}
+
+/// A stub that calls on to `target` with one more argument, behind the `n_arguments` that the call has. None where that would
+/// not be in a register.
+pub fn argument_stub(n_arguments: usize, argument: usize, target: usize) -> Option<[u8; STUB_BYTES]> {
+    /// `movabs` to rdi, rsi, rdx, rcx, r8, r9.
+    const MOVABS: [[u8; 2]; 6] =
+        [[0x48, 0xbf], [0x48, 0xbe], [0x48, 0xba], [0x48, 0xb9], [0x49, 0xb8], [0x49, 0xb9]];
+    let mut code = [0xcc; STUB_BYTES];
+    code[..2].copy_from_slice(MOVABS.get(n_arguments)?);
+    code[2..10].copy_from_slice(&argument.to_le_bytes());
+    code[10..12].copy_from_slice(&[0x49, 0xbb]); // movabs r11, imm64
+    code[12..20].copy_from_slice(&target.to_le_bytes());
+    code[20..23].copy_from_slice(&[0x41, 0xff, 0xe3]); // jmp r11
+    Some(code)
 }
 
 impl Island {
@@ -57,6 +75,19 @@ impl Island {
             return None;
         }
         Some(Island { at, len_bytes })
+    }
+
+    /// The same island with other contents; nobody is in it.
+    pub fn refilled(self, fill: impl FnOnce(&mut [u8])) -> Option<Island> {
+        let len_bytes = self.len_bytes.next_multiple_of(PAGE_BYTES);
+        let executable = libc::PROT_READ | libc::PROT_EXEC;
+        // SAFETY: our own mapping, and the caller's promise.
+        let _writable = unsafe {
+            Unprotected::new(self.at, self.at + len_bytes, libc::PROT_READ | libc::PROT_WRITE, executable)
+        }?;
+        // SAFETY: as above.
+        fill(unsafe { core::slice::from_raw_parts_mut(self.at as *mut u8, len_bytes) });
+        Some(self)
     }
 
     pub fn reaches(self, low: usize, high: usize) -> bool {
@@ -136,6 +167,27 @@ pub unsafe fn write_jump(at: usize, target: usize) {
     unsafe { AtomicU8::from_ptr(at as *mut u8) }.store(JUMP_OPCODE, Ordering::Release);
 }
 
+/// As [`write_jump`], over a function that may be running: all of the jump comes at once where it lies in eight bytes that begin
+/// at a multiple of eight, as it does in nearly every function.
+///
+/// # Safety
+/// As [`write_jump`].
+pub unsafe fn write_jump_at_once(at: usize, target: usize) {
+    let word = at & !7;
+    if at + JUMP_BYTES > word + 8 {
+        // SAFETY: the caller's promise.
+        return unsafe { write_jump(at, target) };
+    }
+    let distance = (target as isize).wrapping_sub((at + JUMP_BYTES) as isize) as i32;
+    // SAFETY: aligned, and in the same page as the jump.
+    let word = unsafe { AtomicU64::from_ptr(word as *mut u64) };
+    let mut code = word.load(Ordering::Relaxed).to_le_bytes();
+    let place = at % 8;
+    code[place] = JUMP_OPCODE;
+    code[place + 1..place + JUMP_BYTES].copy_from_slice(&distance.to_le_bytes());
+    word.store(u64::from_le_bytes(code), Ordering::Release);
+}
+
 /// The pages of a range with another protection while this value lives.
 pub struct Unprotected {
     at: usize,
@@ -212,6 +264,48 @@ mod tests {
         assert_eq!(place(&[0xf3, 0x0f, 0x1e, 0xfa, 0x31, 0xc0, 0x90, 0x90, 0xc3]), Some(4));
         assert_eq!(place(&[0xf3, 0x0f, 0x1e, 0xfa, 0xeb, 0x02]), Some(0));
         assert_eq!(place(&[0xeb, 0x02, 0xc3]), None);
+    }
+
+    #[test]
+    fn a_jump_that_comes_at_once_is_the_same_jump_and_leaves_its_neighbours() {
+        #[repr(align(8))]
+        struct Code([u8; 24]);
+        for place in 0..16 {
+            let mut codes = [const { Code([0x90; 24]) }; 2];
+            let both: [unsafe fn(usize, usize); 2] = [write_jump, write_jump_at_once];
+            for (code, write) in codes.iter_mut().zip(both) {
+                let at = code.0.as_mut_ptr() as usize + place;
+                // SAFETY: inside the array; nobody runs it.
+                unsafe { write(at, at + (1 << 20)) };
+            }
+            assert_eq!(codes[0].0[place], JUMP_OPCODE);
+            assert_eq!(codes[0].0, codes[1].0, "at {place}");
+            assert_eq!(codes[1].0.iter().filter(|&&byte| byte == 0x90).count(), 24 - JUMP_BYTES);
+        }
+    }
+
+    #[test]
+    fn a_stub_adds_its_argument_behind_those_of_the_call() {
+        extern "C" fn five(a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> usize {
+            [a, b, c, d, e, f].into_iter().fold(0, |sum, it| sum * 10 + it)
+        }
+        let here = five as *const () as usize;
+        for n in 0..6 {
+            let island = Island::near(here, here + 16, STUB_BYTES, |bytes| {
+                bytes[..STUB_BYTES].copy_from_slice(&argument_stub(n, 9, here).unwrap());
+            })
+            .unwrap();
+            // SAFETY: the stub leads to a function of this type.
+            let call: extern "C" fn(usize, usize, usize, usize, usize, usize) -> usize =
+                unsafe { core::mem::transmute(island.at) };
+            let mut wanted = [1, 2, 3, 4, 5, 6];
+            wanted[n] = 9;
+            assert_eq!(
+                call(1, 2, 3, 4, 5, 6),
+                five(wanted[0], wanted[1], wanted[2], wanted[3], wanted[4], wanted[5])
+            );
+        }
+        assert!(argument_stub(6, 0, 0).is_none());
     }
 
     #[test]

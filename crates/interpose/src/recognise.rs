@@ -39,7 +39,7 @@ pub fn functions(file: File, kind: Kind) -> impl Iterator<Item = Symbol> {
         _ => elf::SHT_SYMTAB,
     };
     file.symbols(table)
-        .filter(|symbols| mentions_cuda(symbols.strings))
+        .filter(|symbols| elf::mentions(symbols.strings, b"cuda"))
         .into_iter()
         .flat_map(elf::Symbols::iter)
         .filter(move |symbol| {
@@ -82,14 +82,6 @@ pub fn major<'a>(
 
 fn looks_public(name: &[u8]) -> bool {
     name.starts_with(b"cuda") || name.starts_with(b"__cuda")
-}
-
-fn mentions_cuda(strings: &[u8]) -> bool {
-    const NEEDLE: &[u8] = b"cuda";
-    // SAFETY: both ranges are slices.
-    let found =
-        unsafe { libc::memmem(strings.as_ptr().cast(), strings.len(), NEEDLE.as_ptr().cast(), NEEDLE.len()) };
-    !found.is_null()
 }
 
 fn has_fat_binaries(file: File) -> bool {

@@ -9,6 +9,10 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 pub enum Outcome {
     /// Its functions jump to ours.
     Redirected,
+    /// It is a library of [`crate::compilers`]: PTX takes the place of machine code there.
+    HasPtx,
+    /// It is one, and its functions begin in a way that cannot be replaced, or were written to by somebody else.
+    UnknownCode,
     /// A static runtime without names: it cannot be redirected.
     Stripped,
     /// It has already registered its kernels with its own runtime.
@@ -28,12 +32,14 @@ pub enum Outcome {
 
 const PATH_BYTES: usize = 232;
 
-/// One object in which a CUDA runtime was found.
+/// One object in which a CUDA runtime was found, or another library whose functions become ours.
 #[derive(Clone, Copy)]
 pub struct Record {
     path: [u8; PATH_BYTES],
     path_bytes: usize,
     pub outcome: Outcome,
+    /// What was found.
+    pub library: &'static str,
     pub major: u32,
     pub n_found: usize,
     pub n_redirected: usize,
@@ -48,6 +54,7 @@ impl Record {
             path: [0; PATH_BYTES],
             path_bytes: 0,
             outcome: Outcome::Redirected,
+            library: "the CUDA runtime",
             major: 0,
             n_found: 0,
             n_redirected: 0,
@@ -85,19 +92,26 @@ impl Record {
 
     /// Something the user should know about, rather than a success.
     pub fn is_trouble(&self) -> bool {
-        self.outcome != Outcome::Redirected || self.n_too_short > 0 || self.n_changed > 0
+        !matches!(self.outcome, Outcome::Redirected | Outcome::HasPtx)
+            || self.n_too_short > 0
+            || self.n_changed > 0
     }
 }
 
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let path = self.path().utf8_chunks().next().map_or("", |chunk| chunk.valid());
-        let major = self.major;
+        let (major, library) = (self.major, self.library);
         match self.outcome {
             Outcome::Redirected => write!(
                 f,
                 "{path}: CUDA {major} runtime taken over, {} of {} functions redirected ({} too short, {} changed by somebody else)",
                 self.n_redirected, self.n_found, self.n_too_short, self.n_changed
+            ),
+            Outcome::HasPtx => write!(f, "{path}: PTX takes the place of machine code in {library}"),
+            Outcome::UnknownCode => write!(
+                f,
+                "{path}: the functions of {library} begin in an unknown way, left alone; machine code of it cannot run"
             ),
             Outcome::Stripped => write!(
                 f,
@@ -113,13 +127,13 @@ impl fmt::Display for Record {
                 write!(f, "{path}: a CUDA runtime of an unknown major version, left alone")
             }
             Outcome::NoCode => {
-                write!(f, "{path}: the CUDA runtime's functions are in no code segment, left alone")
+                write!(f, "{path}: the functions of {library} are in no code segment, left alone")
             }
             Outcome::NoIsland => {
-                write!(f, "{path}: no free address space within 2 GiB for the jumps, left alone")
+                write!(f, "{path}: no free address space within 2 GiB for the jumps of {library}, left alone")
             }
             Outcome::Protected => {
-                write!(f, "{path}: the system does not allow changing its code pages, left alone")
+                write!(f, "{path}: the system does not allow changing the code of {library}, left alone")
             }
             Outcome::UnknownLoader => write!(
                 f,
@@ -145,7 +159,10 @@ static LOG: Log =
 
 /// The caller holds the loader's lock or is alone. Past the capacity records are dropped.
 pub fn add(record: Record) {
-    if records().any(|known| known.path() == record.path() && known.outcome == record.outcome) {
+    let is_it = |known: &Record| {
+        (known.path(), known.library, known.outcome) == (record.path(), record.library, record.outcome)
+    };
+    if records().any(is_it) {
         // A library that is opened again and again is one line.
         return;
     }
@@ -157,7 +174,7 @@ pub fn add(record: Record) {
     }
 }
 
-/// Every object in which a CUDA runtime was found so far, in the order of loading. Cheap; safe at any time.
+/// Every object in which something was found so far, in the order of loading. Cheap; safe at any time.
 pub fn records() -> impl Iterator<Item = &'static Record> {
     let n = LOG.n_written.load(Ordering::Acquire);
     // SAFETY: entries before `n_written` are never written again.

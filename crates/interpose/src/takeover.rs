@@ -1,5 +1,6 @@
 //! Taking over one loaded object: every public function of the runtime inside it becomes a jump to ours.
 
+use crate::compilers;
 use crate::elf::{self, File, Segment};
 use crate::patch::{self, Island, Islands, Unprotected};
 use crate::recognise::{self, Kind};
@@ -18,15 +19,32 @@ pub struct Loaded<'a> {
     pub dynamic: usize,
     /// Its code is relocated and may be called.
     pub runs: bool,
+    /// It may have been called already, and other threads may be in its code.
+    pub is_in_use: bool,
+    pub may_hold: MayHold,
+}
+
+/// What may have been linked into an object.
+#[derive(Clone, Copy)]
+pub struct MayHold {
+    pub runtime: bool,
+    pub compiler: bool,
 }
 
 static ISLANDS: [Islands; 3] = [const { Islands::new() }; 3];
 
-/// Looks into the object's file and, if a CUDA runtime is inside, redirects it. The caller holds the loader's lock or is alone.
+/// Looks into the object's file and, if a CUDA runtime is inside, redirects it, or what else is. The caller holds the loader's lock
+/// or is alone.
 pub fn consider(object: Loaded) -> Option<Record> {
     let mapping = Mapping::open(object.file)?;
     let file = File::parse(mapping.bytes())?;
     if !is_the_mapped_one(file, object) {
+        return None;
+    }
+    if object.may_hold.compiler {
+        compilers::consider_file(file, object);
+    }
+    if !object.may_hold.runtime {
         return None;
     }
     let kind = recognise::kind(file);
@@ -94,11 +112,11 @@ fn redirect(file: File, kind: Kind, object: Loaded, record: &mut Record) -> Outc
         return Outcome::NoIsland;
     };
     let restore = protection(segment.flags);
-    // SAFETY: the loader mapped the segment with these flags. Its code is not run yet: the program's own has not begun, a newly
-    // mapped object's constructors come later, and `has_registered` turned the others away.
-    let Some(_writable) =
-        (unsafe { Unprotected::new(low, high, libc::PROT_READ | libc::PROT_WRITE, restore) })
-    else {
+    // The functions are not run: the program has not begun, a newly mapped object's constructors come later, and `has_registered`
+    // turned others away. But threads may be in other code beside them where the object was there before us.
+    let during = if object.is_in_use { libc::PROT_EXEC } else { 0 } | libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: the loader mapped the segment with these flags.
+    let Some(_writable) = (unsafe { Unprotected::new(low, high, during, restore) }) else {
         return Outcome::Protected;
     };
     for symbol in recognise::functions(file, kind) {

@@ -3,10 +3,11 @@
 //! A jump written there brings us the call. The rule: inside it the loader's lock is held, so nothing here opens a library,
 //! allocates, logs or waits.
 
-use crate::memory;
+use crate::compilers;
+use crate::memory::Tables;
 use crate::patch::{self, Island, Unprotected};
 use crate::record::{self, Outcome, Record};
-use crate::takeover::{self, Loaded};
+use crate::takeover::{self, Loaded, MayHold};
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ptr;
@@ -37,15 +38,16 @@ const STATE_CONSISTENT: c_int = 0;
 
 static RENDEZVOUS: AtomicPtr<Rendezvous> = AtomicPtr::new(ptr::null_mut());
 
-/// Looks at all objects that are loaded, then keeps looking as more come. Called once, from our constructor.
-pub fn start(startup: bool) {
+/// Looks at all objects that are loaded, then keeps looking as more come. Called once, from our constructor. `program_runs`: the
+/// program's code and that of its libraries may be running already, in any thread.
+pub fn start(startup: bool, program_runs: bool) {
     // SAFETY: dlsym with a literal name.
     let rendezvous = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"_r_debug".as_ptr()) }.cast::<Rendezvous>();
     if rendezvous.is_null() {
         return;
     }
     RENDEZVOUS.store(rendezvous, Ordering::Release);
-    look(startup);
+    look(startup, program_runs);
     // SAFETY: the loader's own structure, valid for the process's life.
     let notify = unsafe { (*rendezvous).notify };
     if hook(notify).is_none() {
@@ -91,15 +93,19 @@ extern "C" fn on_change() {
     let errno = unsafe { libc::__errno_location() };
     // SAFETY: as above.
     let saved = unsafe { *errno };
-    look(false);
+    look(false, MISSED.load(Ordering::Relaxed));
     // SAFETY: as above.
     unsafe { *errno = saved };
 }
 
+/// A change came while another was looked at, so that objects are seen later than they were opened.
+static MISSED: AtomicBool = AtomicBool::new(false);
+
 /// One pass over the loader's lists: objects not seen before are considered.
-fn look(startup: bool) {
+fn look(startup: bool, is_in_use: bool) {
     static BUSY: AtomicBool = AtomicBool::new(false);
     if BUSY.swap(true, Ordering::Acquire) {
+        MISSED.store(true, Ordering::Relaxed);
         return;
     }
     // SAFETY: BUSY makes us the only user until it is cleared.
@@ -115,7 +121,7 @@ fn look(startup: bool) {
             // SAFETY: as above.
             while let Some(object) = unsafe { map.as_ref() } {
                 if !pass.knows(object.bias, object.dynamic) {
-                    consider(object, is_program, startup);
+                    consider(object, is_program, startup, is_in_use);
                 }
                 is_program = false;
                 map = object.next;
@@ -132,24 +138,48 @@ fn look(startup: bool) {
     BUSY.store(false, Ordering::Release);
 }
 
-fn consider(object: &LinkMap, is_program: bool, startup: bool) {
-    // SAFETY: the loader's list has it.
-    if object.name.is_null() || !unsafe { memory::may_hold_runtime(object.bias, object.dynamic) } {
+fn consider(object: &LinkMap, is_program: bool, startup: bool, is_in_use: bool) {
+    if object.name.is_null() {
         return;
     }
     // SAFETY: the loader's string, alive as long as the object is listed.
     let name = unsafe { CStr::from_ptr(object.name) };
-    let mut loaded = Loaded { file: name, bias: object.bias, dynamic: object.dynamic, runs: startup };
+    // SAFETY: the loader's list has it.
+    let tables = unsafe { Tables::read(object.bias, object.dynamic) };
+    if let Some(tables) = &tables {
+        let file = if is_program { c"/proc/self/exe" } else { name };
+        // SAFETY: as above.
+        unsafe { compilers::consider_exports(tables, file, object.bias, is_in_use) };
+    }
+    // What cannot be judged may hold anything. A program that is running already keeps its runtime.
+    // SAFETY: as above.
+    let may_hold = unsafe {
+        MayHold {
+            runtime: (startup || !is_program) && tables.as_ref().is_none_or(|it| it.may_hold_runtime()),
+            compiler: tables.as_ref().is_none_or(|it| it.may_hold_compiler()),
+        }
+    };
+    if !may_hold.runtime && !may_hold.compiler {
+        return;
+    }
+    let mut loaded = Loaded {
+        file: name,
+        bias: object.bias,
+        dynamic: object.dynamic,
+        runs: startup && is_program,
+        is_in_use,
+        may_hold,
+    };
     let mut found = None;
     if !is_program {
-        loaded.runs = false;
         if !name.is_empty() {
             found = takeover::consider(loaded);
         }
-    } else if startup {
+    } else {
         loaded.file = c"/proc/self/exe";
         found = takeover::consider(loaded);
-        if found.is_none() {
+        // Of a program with more rights than its user has, that user chose the path, and could put another file there by now.
+        if found.is_none() && startup && !secure::is_secure_execution() {
             // `ld.so ./program` runs the program without being replaced by it.
             // SAFETY: getauxval has no preconditions; AT_EXECFN is a string that lives as long as the process.
             let path = unsafe { libc::getauxval(libc::AT_EXECFN) } as *const c_char;

@@ -1,9 +1,13 @@
 //! The takeover over real programs: C sources with the names of a static runtime, compiled here, run under a preload of the
 //! takeover alone (examples/takeover_alone.rs), with libraries in the place of our libcudart.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
+
+use common::{cc, takeover_library};
 
 /// A directory with the takeover and the libraries its jumps lead into, as installed.
 struct Installed {
@@ -49,26 +53,6 @@ impl Installed {
         command.env("LD_PRELOAD", self.path("libcuda.so.1")).env_remove("CUDAWAY_TAKEOVER");
         command
     }
-}
-
-/// The cdylib of this package's example, which `cargo test` builds beside the tests.
-fn takeover_library() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let library = tests.ancestors().nth(2).unwrap().join("examples/libtakeover_alone.so");
-    assert!(library.exists(), "{} is missing", library.display());
-    library
-}
-
-fn cc(options: &[&str], sources: &[&str], out: &Path) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c");
-    let mut command = Command::new("cc");
-    command
-        .args(["-w", "-O1", "-o"])
-        .arg(out)
-        .args(sources.iter().map(|source| folder.join(source)))
-        .args(options);
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Compiles a program or library with a static runtime of the given version inside.
@@ -265,11 +249,5 @@ fn no_page_of_the_program_stays_writable_and_executable() {
 /// A library that prints the takeover's report at the program's end.
 fn reporter() -> PathBuf {
     static REPORTER: OnceLock<PathBuf> = OnceLock::new();
-    REPORTER
-        .get_or_init(|| {
-            let out = Installed::get().path("reporter.so");
-            cc(&["-shared", "-fPIC", "-ldl"], &["reporter.c"], &out);
-            out
-        })
-        .clone()
+    REPORTER.get_or_init(|| common::reporter(Installed::get().directory.path())).clone()
 }

@@ -36,8 +36,8 @@ type Found = Result<Vec<Source>, Failure>;
 const NO_LTO: &str = "LTO IR cannot be linked by CUDAway, which reads PTX: have the compiler make PTX, without -dlto, -gen-lto or lto=True";
 const NO_PTX: &str = "machine code without PTX, which nothing here can run";
 
-/// LLVM's bitcode, bare and with a header.
-const BITCODE: [[u8; 4]; 2] = [*b"BC\xc0\xde", [0xde, 0xc0, 0x17, 0x0b]];
+/// LLVM's bitcode, bare and with a header, and NVIDIA's container for it.
+const BITCODE: [[u8; 4]; 3] = [*b"BC\xc0\xde", [0xde, 0xc0, 0x17, 0x0b], *b"\xedCN\x7f"];
 
 /// The texts in `bytes`; of a fat binary the best one for `arch`.
 pub fn read(kind: Kind, bytes: &[u8], arch: u32, name: &str) -> Found {
@@ -48,10 +48,8 @@ pub fn read(kind: Kind, bytes: &[u8], arch: u32, name: &str) -> Found {
     }
     let is_container = starts_with(&fatbin::CONTAINER_MAGIC.to_le_bytes());
     match kind {
-        // What another link gave, or the tools that leave PTX in place of machine code.
-        Kind::Cubin | Kind::Any if starts_with(&compiler::image::MAGIC) => {
-            compiler::image::decode(bytes).map_err(|error| (Error::InvalidInput, format!("{name}: {error}")))
-        }
+        // What another link gave.
+        Kind::Cubin | Kind::Any if let Some(image) = fatbin::cubin::unwrap(bytes) => linked(image, name),
         Kind::Cubin | Kind::Any if fatbin::elf::machine(bytes) == Some(fatbin::elf::EM_CUDA) => {
             Err((Error::InvalidInput, format!("{name}: {NO_PTX}")))
         }
@@ -73,6 +71,11 @@ pub fn read(kind: Kind, bytes: &[u8], arch: u32, name: &str) -> Found {
     }
 }
 
+/// An image of ours, which is what another link gave.
+fn linked(image: &[u8], name: &str) -> Found {
+    compiler::image::decode(image).map_err(|error| (Error::InvalidInput, format!("{name}: {error}")))
+}
+
 /// PTX, with or without a zero behind it.
 fn text(bytes: &[u8]) -> Option<String> {
     let text = bytes.split(|&byte| byte == 0).next()?;
@@ -86,6 +89,10 @@ fn from_containers(containers: &[&[u8]], arch: u32, name: &str) -> Found {
     for container in containers {
         let entries = fatbin::parse(container).map_err(bad)?;
         let Some(entry) = fatbin::choose_ptx(&entries, arch) else {
+            if let Some(image) = fatbin::cubin::choose(&entries, arch).map_err(bad)? {
+                sources.extend(linked(&image, name)?);
+                continue;
+            }
             if entries.is_empty() {
                 continue;
             }
@@ -133,13 +140,14 @@ mod tests {
     #[test]
     fn ptx_is_found_in_what_holds_it() {
         let image = compiler::image::encode(&[Source { name: "a".to_owned(), text: PTX.to_owned() }]);
+        let cubin = fatbin::cubin::wrap(80, &image);
         let with_zero = [PTX.as_bytes(), b"\0"].concat();
         for (kind, bytes) in [
             (Kind::Ptx, PTX.as_bytes()),
             (Kind::Ptx, &with_zero),
-            // What our ptxas and nvcc leave in place of machine code.
+            // What our ptxas and nvcc leave in place of machine code, and NVRTC gives.
             (Kind::Cubin, &with_zero),
-            (Kind::Cubin, &image),
+            (Kind::Cubin, &cubin),
             (Kind::FatBinary, &container(PTX)),
         ] {
             assert_eq!(texts(kind, bytes).as_deref(), Ok(&[PTX.to_owned()][..]), "{kind:?}");
@@ -158,6 +166,8 @@ mod tests {
             (Kind::Any, &cubin, Error::InvalidInput),
             (Kind::LtoIr, b"anything", Error::NvvmCompile),
             (Kind::Any, b"BC\xc0\xde", Error::NvvmCompile),
+            // As nvrtcGetLTOIR gives it.
+            (Kind::Any, b"\xedCN\x7f\x01\x00", Error::NvvmCompile),
             (Kind::Ptx, b"hello", Error::IncorrectInputType),
             (Kind::Ptx, &container(PTX), Error::IncorrectInputType),
             (Kind::FatBinary, PTX.as_bytes(), Error::IncorrectInputType),

@@ -108,7 +108,7 @@ impl Link {
                     writeln!(self.infos, "info    : '{}': {} bytes smem", kernel.name, kernel.shared.bytes);
             }
         }
-        Ok(compiler::image::encode(module.sources()))
+        Ok(fatbin::cubin::wrap(self.options.arch, &compiler::image::encode(module.sources())))
     }
 
     /// What `cuModuleLoadData` takes.
