@@ -2,27 +2,37 @@
 //!
 //! Entries are named by the BLAKE3 hash of everything that their content depends on, and carry their own checksum.
 //! An entry is written under a temporary name and renamed, so readers see all of it or nothing. A cache that is
-//! damaged, full or not writable costs time, never correctness: every failure reads as "not there".
+//! damaged, full or not writable costs time, never correctness: every failure reads as "not there". It holds machine code, so what
+//! somebody else could have written is neither read nor added to ([`trusted`] has the rule).
 //!
 //! Bound: the configured number of bytes; the entries used longest ago (by modification time, renewed on each hit)
 //! go first.
 
 #![forbid(unsafe_code)]
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+pub mod dump;
+pub mod trusted;
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
+
+use trusted::{Error, Folder};
 
 /// What an entry is found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    fn file_name(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    /// The names of the folder and of the file in it.
+    fn names(&self) -> (String, String) {
+        let mut folder: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        let file = format!("{}.{SUFFIX}", folder.split_off(FOLDER_DIGITS));
+        (folder, file)
     }
 }
 
@@ -71,6 +81,9 @@ const FORMAT: u32 = 1;
 /// Magic, format, 4 bytes of 0, key, payload length, BLAKE3 of the payload.
 const HEADER_BYTES: usize = 8 + 4 + 4 + 32 + 8 + 32;
 const SUFFIX: &str = "entry";
+const TEMPORARY: &str = "tmp";
+/// Hexadecimal digits of a key that name its folder.
+const FOLDER_DIGITS: usize = 2;
 
 #[derive(Debug, PartialEq, Eq)]
 enum Damage {
@@ -101,22 +114,26 @@ impl Cache {
 
     /// The content stored under `key`. `what` names it in the log.
     pub fn get(&self, key: &Key, what: &str) -> Option<Vec<u8>> {
-        let path = self.path(key)?;
-        let mut file = match File::open(&path) {
-            Ok(file) => file,
+        let (sub, name) = key.names();
+        let folder = Folder::open(self.folder.as_deref()?).and_then(|folder| folder.folder(&sub));
+        let found = folder.and_then(|folder| {
+            let mut file = folder.file(&name)?;
+            let mut bytes = Vec::new();
+            match file.read_to_end(&mut bytes) {
+                Ok(_) => Ok((folder, file, bytes)),
+                Err(error) => Err(Error::Io { path: folder.path().join(&name), error }),
+            }
+        });
+        let (folder, file, bytes) = match found {
+            Ok(found) => found,
             Err(error) => {
-                if error.kind() != io::ErrorKind::NotFound {
-                    self.complain(&path, &error);
+                if !error.is_absence() {
+                    self.complain(&error);
                 }
                 tracing::info!(target: "cudaway::cache", "cache miss {what}");
                 return None;
             }
         };
-        let mut bytes = Vec::new();
-        if let Err(error) = file.read_to_end(&mut bytes) {
-            self.complain(&path, &error);
-            return None;
-        }
         match payload(&bytes, key) {
             Ok(payload) => {
                 let payload = payload.to_vec();
@@ -128,9 +145,9 @@ impl Cache {
             Err(damage) => {
                 tracing::warn!(
                     target: "cudaway::cache",
-                    "cache entry damaged ({damage:?}), rebuilding {what}: {}", path.display()
+                    "cache entry damaged ({damage:?}), rebuilding {what}: {}", folder.path().join(&name).display()
                 );
-                let _ = fs::remove_file(&path);
+                let _ = folder.remove_file(&name);
                 None
             }
         }
@@ -138,36 +155,39 @@ impl Cache {
 
     /// Stores `payload` under `key`.
     pub fn put(&self, key: &Key, payload: &[u8]) {
-        let Some(path) = self.path(key) else { return };
+        let Some(path) = &self.folder else { return };
         if (HEADER_BYTES + payload.len()) as u64 > self.max_bytes {
             return;
         }
-        match write(&path, key, payload) {
-            Ok(bytes) => self.bound(bytes),
-            Err(error) => self.complain(&path, &error),
+        match Folder::create(path)
+            .and_then(|folder| write(&folder, key, payload).map(|bytes| (folder, bytes)))
+        {
+            Ok((folder, bytes)) => self.bound(&folder, bytes),
+            Err(error) => self.complain(&error),
         }
     }
 
-    fn path(&self, key: &Key) -> Option<PathBuf> {
-        let name = key.file_name();
-        Some(self.folder.as_ref()?.join(&name[..2]).join(&name[2..]).with_extension(SUFFIX))
-    }
-
     /// Said once: a cache that cannot be used is no news the second time.
-    fn complain(&self, path: &Path, error: &io::Error) {
+    fn complain(&self, error: &Error) {
         if !self.complained.swap(true, Ordering::Relaxed) {
-            tracing::warn!(target: "cudaway::cache", "the cache cannot be used: {}: {error}", path.display());
+            if error.is_distrust() {
+                tracing::warn!(
+                    target: "cudaway::cache",
+                    "the cache is not used, since somebody else could have put code there: {error}"
+                );
+            } else {
+                tracing::warn!(target: "cudaway::cache", "the cache cannot be used: {error}");
+            }
         }
     }
 
     /// Removes the oldest entries when the folder has grown beyond its bound.
-    fn bound(&self, added: u64) {
+    fn bound(&self, folder: &Folder, added: u64) {
         let known = self.known_bytes.load(Ordering::Relaxed);
         if known != u64::MAX && known + added <= self.max_bytes {
             self.known_bytes.fetch_add(added, Ordering::Relaxed);
             return;
         }
-        let Some(folder) = &self.folder else { return };
         let mut entries = entries(folder);
         let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
         if total > self.max_bytes {
@@ -179,7 +199,7 @@ impl Cache {
                 if total <= goal {
                     break;
                 }
-                if fs::remove_file(&entry.path).is_ok() {
+                if entry.folder.remove_file(&entry.name).is_ok() {
                     total -= entry.bytes;
                     n_removed += 1;
                 }
@@ -204,12 +224,14 @@ fn payload<'b>(bytes: &'b [u8], key: &Key) -> Result<&'b [u8], Damage> {
     Ok(payload)
 }
 
-fn write(path: &Path, key: &Key, payload: &[u8]) -> io::Result<u64> {
+fn write(folder: &Folder, key: &Key, payload: &[u8]) -> Result<u64, Error> {
     static N_WRITES: AtomicU64 = AtomicU64::new(0);
-    let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-    fs::create_dir_all(folder)?;
+    let (sub, name) = key.names();
+    let folder = folder.create_folder(&sub)?;
     let number = N_WRITES.fetch_add(1, Ordering::Relaxed);
-    let temporary = folder.join(format!("{}-{number}.tmp", std::process::id()));
+    // Processes of several containers may have the same number and one cache.
+    let time = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |time| time.as_nanos());
+    let temporary = format!("{}-{number}-{time}.{TEMPORARY}", std::process::id());
     let mut header = Vec::with_capacity(HEADER_BYTES);
     header.extend(MAGIC);
     header.extend(FORMAT.to_le_bytes());
@@ -217,35 +239,39 @@ fn write(path: &Path, key: &Key, payload: &[u8]) -> io::Result<u64> {
     header.extend(key.0);
     header.extend((payload.len() as u64).to_le_bytes());
     header.extend(digest(payload));
-    let written = File::create(&temporary)
-        .and_then(|mut file| file.write_all(&header).and_then(|()| file.write_all(payload)))
-        .and_then(|()| fs::rename(&temporary, path));
+    let fill = |mut file: File| file.write_all(&header).and_then(|()| file.write_all(payload));
+    let io = |error| Error::Io { path: folder.path().join(&temporary), error };
+    let file = folder.create_file(&temporary)?;
+    let written = fill(file).map_err(io).and_then(|()| folder.rename(&temporary, &name));
     if written.is_err() {
-        let _ = fs::remove_file(&temporary);
+        let _ = folder.remove_file(&temporary);
     }
     written.map(|()| (HEADER_BYTES + payload.len()) as u64)
 }
 
 struct Entry {
-    path: PathBuf,
+    folder: Rc<Folder>,
+    name: String,
     bytes: u64,
     used: SystemTime,
 }
 
 /// Every entry in the folder; temporary files that a crash left behind are removed on the way.
-fn entries(folder: &Path) -> Vec<Entry> {
-    let list = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+fn entries(folder: &Folder) -> Vec<Entry> {
     let mut entries = vec![];
-    for file in list(folder).flat_map(|sub| list(&sub.path()).collect::<Vec<_>>()) {
-        let path = file.path();
-        let Ok(data) = file.metadata() else { continue };
-        let used = data.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        match path.extension().and_then(|e| e.to_str()) {
-            Some(SUFFIX) => entries.push(Entry { path, bytes: data.len(), used }),
-            Some("tmp") if used.elapsed().is_ok_and(|age| age > Duration::from_secs(3600)) => {
-                let _ = fs::remove_file(path);
+    let is_ours =
+        |name: &String| name.len() == FOLDER_DIGITS && name.bytes().all(|digit| digit.is_ascii_hexdigit());
+    for sub in folder.names().into_iter().filter(is_ours).filter_map(|name| folder.folder(&name).ok()) {
+        let sub = Rc::new(sub);
+        for name in sub.names() {
+            let Some((bytes, used)) = sub.look(&name) else { continue };
+            match name.rsplit_once('.') {
+                Some((_, SUFFIX)) => entries.push(Entry { folder: sub.clone(), name, bytes, used }),
+                Some((_, TEMPORARY)) if used.elapsed().is_ok_and(|age| age > Duration::from_secs(3600)) => {
+                    let _ = sub.remove_file(&name);
+                }
+                _ => {}
             }
-            _ => {}
         }
     }
     entries
@@ -253,7 +279,18 @@ fn entries(folder: &Path) -> Vec<Entry> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
     use super::*;
+
+    impl Cache {
+        /// Where an entry lies.
+        fn path(&self, key: &Key) -> PathBuf {
+            let (sub, name) = key.names();
+            self.folder.as_ref().unwrap().join(sub).join(name)
+        }
+    }
 
     fn key(name: &str) -> Key {
         KeyBuilder::new("test", "1").field(name.as_bytes()).finish()
@@ -286,7 +323,7 @@ mod tests {
     fn every_flipped_bit_and_every_cut_is_noticed_and_the_entry_goes() {
         let (_folder, cache) = cache(1 << 20);
         cache.put(&key("a"), b"0123456789");
-        let path = cache.path(&key("a")).unwrap();
+        let path = cache.path(&key("a"));
         let good = fs::read(&path).unwrap();
         for i in (0..good.len()).filter(|i| !(12..16).contains(i)) {
             let mut bad = good.clone();
@@ -307,9 +344,9 @@ mod tests {
     fn an_entry_under_the_wrong_name_is_not_taken() {
         let (_folder, cache) = cache(1 << 20);
         cache.put(&key("a"), b"a's");
-        let wrong = cache.path(&key("b")).unwrap();
+        let wrong = cache.path(&key("b"));
         fs::create_dir_all(wrong.parent().unwrap()).unwrap();
-        fs::copy(cache.path(&key("a")).unwrap(), wrong).unwrap();
+        fs::copy(cache.path(&key("a")), wrong).unwrap();
         assert_eq!(cache.get(&key("b"), "b"), None);
     }
 
@@ -319,7 +356,7 @@ mod tests {
         let old = SystemTime::now() - Duration::from_secs(1000);
         for i in 0..8 {
             cache.put(&key(&i.to_string()), &[i; 1000]);
-            let file = File::open(cache.path(&key(&i.to_string())).unwrap()).unwrap();
+            let file = File::open(cache.path(&key(&i.to_string()))).unwrap();
             file.set_modified(old + Duration::from_secs(u64::from(i))).unwrap();
         }
         assert!(cache.get(&key("0"), "0").is_some(), "the hit makes it the newest");
@@ -329,7 +366,8 @@ mod tests {
         assert!(cache.get(&key("0"), "0").is_some());
         assert!(cache.get(&key("1"), "1").is_none());
         assert!(cache.get(&key("10"), "10").is_some());
-        let total: u64 = entries(cache.folder.as_ref().unwrap()).iter().map(|e| e.bytes).sum();
+        let total: u64 =
+            entries(&Folder::open(cache.folder.as_ref().unwrap()).unwrap()).iter().map(|e| e.bytes).sum();
         assert!(total <= 10_000, "{total}");
     }
 
@@ -342,5 +380,51 @@ mod tests {
         cache.put(&key("a"), b"lost");
         assert_eq!(cache.get(&key("a"), "a"), None);
         assert_eq!(Cache::new(None, 1 << 20).get(&key("a"), "a"), None);
+    }
+
+    /// A cache with an entry, and what an attacker does to it.
+    fn attacked(attack: impl Fn(&Cache, &std::path::Path)) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
+        let (_folder, cache) = cache(1 << 20);
+        cache.put(&key("a"), b"ours");
+        attack(&cache, cache.folder.as_ref().unwrap());
+        let old = cache.get(&key("a"), "a");
+        cache.put(&key("b"), b"new");
+        (old, cache.get(&key("b"), "b"))
+    }
+
+    fn chmod(path: &std::path::Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn a_cache_that_others_may_write_is_neither_read_nor_written() {
+        assert_eq!(attacked(|_, _| {}), (Some(b"ours".to_vec()), Some(b"new".to_vec())));
+        for mode in [0o770, 0o707, 0o1777] {
+            assert_eq!(attacked(|_, folder| chmod(folder, mode)), (None, None), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn a_cache_that_is_a_link_is_neither_read_nor_written() {
+        let moved = |_: &Cache, folder: &std::path::Path| {
+            let real = folder.with_file_name("moved");
+            fs::rename(folder, &real).unwrap();
+            symlink(&real, folder).unwrap();
+        };
+        assert_eq!(attacked(moved), (None, None));
+    }
+
+    #[test]
+    fn an_entry_or_its_folder_that_others_may_write_is_not_read_and_the_others_are() {
+        let new = Some(b"new".to_vec());
+        assert_eq!(attacked(|cache, _| chmod(&cache.path(&key("a")), 0o666)), (None, new.clone()));
+        let sub = |cache: &Cache, _: &std::path::Path| chmod(cache.path(&key("a")).parent().unwrap(), 0o777);
+        assert_eq!(attacked(sub), (None, new.clone()));
+        let link = |cache: &Cache, folder: &std::path::Path| {
+            let (entry, elsewhere) = (cache.path(&key("a")), folder.join("elsewhere"));
+            fs::rename(&entry, &elsewhere).unwrap();
+            symlink(&elsewhere, &entry).unwrap();
+        };
+        assert_eq!(attacked(link), (None, new));
     }
 }

@@ -36,7 +36,14 @@ struct Job<'m> {
 }
 
 /// What became of it: the code object and its kernel's name in there, or why there is none.
-type Made = core::result::Result<(CodeObject, String), String>;
+type Made = core::result::Result<(CodeObject, String), Failed>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Failed {
+    /// For no kernel of this target.
+    All(String),
+    This(String),
+}
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (major, minor) = config::get().compute_capability;
@@ -68,6 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     std::fs::create_dir_all(&arguments.output).with_context(|| arguments.output.display().to_string())?;
     let mut files = FileNames::default();
     let mut rows = vec![head()];
+    let mut told: Vec<&Target> = Vec::new();
     for (job, made) in jobs.iter().zip(made) {
         match made {
             Ok((object, symbol)) => {
@@ -75,9 +83,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                 std::fs::write(&path, &object.bytes).with_context(|| path.display().to_string())?;
                 rows.push(row(job, &object, &symbol));
             }
-            Err(why) => {
+            Err(Failed::This(why)) => {
                 n_failed += 1;
                 eprintln!("{} cannot be had for {}:\n{}\n", job.name(), job.target, why.trim_end());
+            }
+            Err(Failed::All(why)) => {
+                n_failed += 1;
+                if !told.contains(&job.target) {
+                    told.push(job.target);
+                    eprintln!("{}\n", why.trim_end());
+                }
             }
         }
     }
@@ -95,14 +110,18 @@ impl Job<'_> {
     }
 
     fn make(&self) -> Made {
-        let code = gcn::compile(self.module, self.kernel, self.target).map_err(|it| lines(&it))?;
+        let code = gcn::compile(self.module, self.kernel, self.target);
+        let code = code.map_err(|diagnostics| Failed::This(lines(&diagnostics)))?;
         let request = comgr::Request {
             name: self.name(),
             target: self.target.name(),
             text: &code.text,
             translator: compiler::TRANSLATOR,
         };
-        let object = comgr::Compiler::global().compile(&request).map_err(|error| error.to_string())?;
+        let object = comgr::Compiler::global().compile(&request).map_err(|error| match error {
+            comgr::Error::NoHelper(_) | comgr::Error::NoCompiler { .. } => Failed::All(error.to_string()),
+            error => Failed::This(error.to_string()),
+        })?;
         Ok((object, code.symbol))
     }
 }
@@ -122,7 +141,9 @@ fn make_all(jobs: &[Job]) -> Vec<Made> {
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
     std::thread::scope(|scope| (0..n_threads).for_each(|_| drop(scope.spawn(work))));
     let made = made.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    made.into_iter().map(|made| made.unwrap_or_else(|| Err("the translator failed".to_owned()))).collect()
+    made.into_iter()
+        .map(|made| made.unwrap_or_else(|| Err(Failed::This("the translator failed".to_owned()))))
+        .collect()
 }
 
 fn lines(diagnostics: &[compiler::Diagnostic]) -> String {

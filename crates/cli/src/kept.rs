@@ -1,43 +1,129 @@
-//! Folders that are made once and stay, in the cache or, where there is none that is ours alone, below the temporary folder.
-//! Programs that a program starts may come much later, so nothing here is ever removed.
+//! Folders that are made once and stay, in the cache, or where that cannot be had below the system's temporary folder or in memory.
+//! Programs that a program starts may come much later, so nothing here is ever removed. What lies there is loaded and started: nobody
+//! else may have put it there (`cache::trusted`).
 
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail, ensure};
+use cache::trusted::Folder;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-/// The place of the folder of this kind and key.
-pub fn folder(cache: Option<&Path>, kind: &str, key: &blake3::Hash) -> Result<PathBuf> {
-    Ok(match cache.map(|cache| cache.join(kind)).filter(|folder| private(folder)) {
-        Some(folder) => folder.join(&key.to_hex()[..16]),
-        None => fresh(&std::env::temp_dir())?.join(kind),
-    })
+/// Where the system keeps files in memory.
+const MEMORY: &str = "/dev/shm";
+
+/// The names of all that was put into a folder: who cleans temporary folders removes files one by one.
+const LIST: &str = ".all";
+
+/// The folder of this kind and key. Where it is not there yet, `fill` fills one that then takes its place, so that another process
+/// sees all of it or nothing.
+///
+/// # Errors
+/// None of the places takes it; each with its reason.
+pub fn folder(
+    cache: Option<&Path>,
+    kind: &str,
+    key: &blake3::Hash,
+    fill: impl Fn(&Path, &Path) -> Result<()>,
+) -> Result<PathBuf> {
+    let mut reasons = Vec::new();
+    for place in places(cache) {
+        match make(&place.join(kind), &key.to_hex()[..16], &fill) {
+            Ok(folder) => return Ok(folder),
+            Err(why) => reasons.push(format!("{why:#}")),
+        }
+    }
+    bail!("{}", reasons.join("; "))
 }
 
-/// Makes the folder if need be; whether nobody else can write there.
-fn private(folder: &Path) -> bool {
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+/// A folder of this name for others to write to.
+pub fn place(cache: Option<&Path>, kind: &str) -> Option<PathBuf> {
+    places(cache).map(|place| place.join(kind)).find(|folder| Folder::create(folder).is_ok())
+}
+
+/// Best first.
+fn places(cache: Option<&Path>) -> impl Iterator<Item = PathBuf> {
     // SAFETY: it only returns a number.
-    let user = unsafe { libc::geteuid() };
-    let is_ours = |path: &Path| path.metadata().is_ok_and(|it| it.uid() == user && it.mode() & 0o022 == 0);
-    made.is_ok() && is_ours(folder)
+    let own = format!("cudaway-{}", unsafe { libc::geteuid() });
+    let shared = [std::env::temp_dir(), PathBuf::from(MEMORY)];
+    cache.map(Path::to_path_buf).into_iter().chain(shared.map(|folder| folder.join(&own)))
 }
 
-fn fresh(parent: &Path) -> Result<PathBuf> {
-    let folder = tempfile::Builder::new().prefix("cudaway-").tempdir_in(parent);
-    Ok(folder.with_context(|| parent.display().to_string())?.keep())
+fn make(parent: &Path, name: &str, fill: impl Fn(&Path, &Path) -> Result<()>) -> Result<PathBuf> {
+    let folder = parent.join(name);
+    if is_whole(&folder) {
+        return Ok(folder);
+    }
+    let parent = Folder::create(parent)?;
+    let aside = tempfile::Builder::new().prefix("new-").tempdir_in(parent.path());
+    let aside = aside.with_context(|| parent.path().display().to_string())?;
+    let filled = fill(&folder, aside.path()).and_then(|()| list(aside.path()));
+    filled.with_context(|| folder.display().to_string())?;
+    // It is refused where there is one: somebody was faster, with the same, or some of it is gone. Then the two change places at
+    // once, since others may be using it.
+    if std::fs::rename(aside.path(), &folder).is_ok() {
+        let _ = aside.keep();
+    } else if !is_whole(&folder) {
+        renameat_with(CWD, aside.path(), CWD, &folder, RenameFlags::EXCHANGE)?;
+    }
+    ensure!(is_whole(&folder), "{}: it is not as it was made", folder.display());
+    Ok(folder)
 }
 
-/// Has `fill` fill the folder if it is not there: beside its place, then renamed, so that another process sees all of it or nothing.
-pub fn make(folder: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    if folder.exists() {
-        return Ok(());
+fn list(folder: &Path) -> Result<()> {
+    Ok(std::fs::write(folder.join(LIST), names(&Folder::open(folder)?))?)
+}
+
+/// Whether all of it is there.
+fn is_whole(folder: &Path) -> bool {
+    Folder::open(folder)
+        .is_ok_and(|there| std::fs::read(folder.join(LIST)).is_ok_and(|list| list == names(&there)))
+}
+
+fn names(folder: &Folder) -> Vec<u8> {
+    let mut names = folder.names();
+    names.retain(|name| name != LIST);
+    names.sort();
+    names.join("\n").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_made_once_and_again_when_some_of_it_is_gone() {
+        let there = tempfile::tempdir().unwrap();
+        let key = blake3::hash(b"key");
+        let made = std::cell::Cell::new(0);
+        let keep = || {
+            folder(Some(there.path()), "kind", &key, |folder, aside| {
+                made.set(made.get() + 1);
+                std::fs::write(aside.join("a"), folder.to_string_lossy().as_bytes())?;
+                Ok(std::fs::write(aside.join("b"), "b")?)
+            })
+            .unwrap()
+        };
+        let first = keep();
+        assert_eq!(std::fs::read_to_string(first.join("a")).unwrap(), first.to_string_lossy());
+        assert_eq!((keep(), made.get()), (first.clone(), 1));
+        std::fs::remove_file(first.join("b")).unwrap();
+        assert_eq!((keep(), made.get()), (first.clone(), 2));
+        assert!(first.join("b").exists());
+        // Nothing is left beside it.
+        assert_eq!(std::fs::read_dir(there.path().join("kind")).unwrap().count(), 1);
     }
-    let aside = fresh(folder.parent().context("a folder")?)?;
-    fill(&aside).with_context(|| aside.display().to_string())?;
-    if std::fs::rename(&aside, folder).is_err() {
-        // Somebody was faster, with the same.
-        std::fs::remove_dir_all(&aside)?;
+
+    #[test]
+    fn a_place_that_cannot_be_had_is_passed_by_and_if_none_can_each_reason_is_told() {
+        let there = tempfile::tempdir().unwrap();
+        let file = there.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let key = blake3::hash(there.path().as_os_str().as_encoded_bytes());
+        let elsewhere = folder(Some(&file.join("cache")), "kind", &key, |_, _| Ok(())).unwrap();
+        assert!(!elsewhere.starts_with(there.path()), "{}", elsewhere.display());
+        std::fs::remove_dir_all(&elsewhere).unwrap();
+        let fails = |_: &Path, _: &Path| bail!("no room");
+        let why = folder(Some(there.path()), "kind", &key, fails).unwrap_err().to_string();
+        assert_eq!(why.matches("no room").count(), 3, "{why}");
     }
-    Ok(())
 }

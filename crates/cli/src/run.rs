@@ -93,8 +93,16 @@ fn start(arguments: &Arguments) -> Result<ExitCode> {
     let mut findings = check(&plan);
     let past: Vec<&CStr> = findings.iter().filter_map(Finding::past).collect();
     if !past.is_empty() {
-        plan = plan::make(arguments, &lib, &past)?;
-        findings = check(&plan);
+        let alone = plan::make(arguments, &lib, &past)?;
+        if alone.preload != plan.preload {
+            findings = check(&alone);
+            plan = alone;
+        }
+    }
+    if let Some(why) = &plan.unclaimed {
+        eprintln!(
+            "cudaway: no names are claimed, so what the program opens as libcuda.so or by a path does not come to us: {why}"
+        );
     }
     let mut is_reached = true;
     for finding in &findings {

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use anyhow::Result;
 use clap::Parser;
 
-use crate::{own, smi};
+use crate::{kept, own, smi};
 
 /// What follows a tool's name: its own options.
 #[derive(clap::Args)]
@@ -107,14 +107,38 @@ pub fn variables() -> Vec<(&'static str, OsString)> {
     // Triton takes the second one for newer GPUs.
     let always = [("TRITON_PTXAS_PATH", ptxas.clone()), ("TRITON_PTXAS_BLACKWELL_PATH", ptxas)];
     let mut variables = always.to_vec();
+    variables.extend(cache_of("CUPY_CACHE_DIR", "cupy"));
     if let Some(bin) = compiler(&tools) {
         variables.push(("NVCC", bin.join("nvcc").into()));
-        // Its own cache may hold machine code of the same sources, by the same compiler.
-        let kept = config::get().cache_dir.as_ref().map(|cache| cache.join("pycuda"));
-        let made = kept.filter(|folder| std::fs::create_dir_all(folder).is_ok());
-        variables.extend(made.map(|folder| ("PYCUDA_CACHE_DIR", folder.into())));
+        variables.extend(cache_of("PYCUDA_CACHE_DIR", "pycuda"));
     }
     variables
+}
+
+/// A folder for a program's cache in ours: its own may hold machine code of the same sources, by the same compiler.
+fn cache_of(variable: &'static str, name: &str) -> Option<(&'static str, OsString)> {
+    let kept = kept::place(config::get().cache_dir.as_deref(), name)?;
+    Some((variable, kept.into()))
+}
+
+/// The `CUDA_ROOT` of programs that `cudaway run` starts: JAX has XLA take `ptxas` from there before it looks into `PATH`, and else
+/// from NVIDIA's wheel. Where the user names a toolkit by it, that one with our tools; else a folder with `bin/ptxas` and no more.
+pub fn cuda_root() -> Option<(&'static str, OsString)> {
+    let tools = folder()?;
+    let theirs = std::env::var_os("CUDA_ROOT").filter(|theirs| !theirs.is_empty()).map(PathBuf::from);
+    let ours = match theirs {
+        // One without it has nothing of NVIDIA's to stand before, and we are there once.
+        Some(theirs) if !theirs.join("bin/ptxas").is_file() || nvcc::is_ours(&theirs.join("bin/ptxas")) => {
+            return None;
+        }
+        Some(theirs) => toolkit::root(&theirs, &tools, config::get().cache_dir.as_deref())
+            .inspect_err(|error| {
+                eprintln!("cudaway: no ptxas of ours goes before that of CUDA_ROOT: {error:#}");
+            })
+            .ok()?,
+        None => Some(tools.join("toolkit")).filter(|folder| folder.join("bin/ptxas").exists())?,
+    };
+    Some(("CUDA_ROOT", ours.into()))
 }
 
 #[cfg(test)]

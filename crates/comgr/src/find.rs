@@ -60,7 +60,7 @@ fn fingerprint(path: &Path) -> String {
 /// All that `config` allows, in the order in which they are asked.
 #[must_use]
 pub fn backends(config: &Config) -> Vec<Backend> {
-    let var = |name: &str| std::env::var_os(name);
+    let var = config::var;
     let compilers = match &config.gfx_compiler {
         GfxCompiler::Library(path) => vec![Compiler::Library(path.clone())],
         GfxCompiler::Tools => tools(config.rocm_root.as_deref(), var),

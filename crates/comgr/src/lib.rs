@@ -28,12 +28,16 @@ pub struct Request<'a> {
     pub translator: &'a str,
 }
 
+/// What a person can do where nothing compiles for a GPU.
+pub const INSTALL: &str = "install a compiler that knows it: ROCm's libamd_comgr (package comgr of ROCm; libamd-comgr3 or libamd-comgr2 of \
+    Debian and Ubuntu), or LLVM with its linker (packages clang-19 and lld-19, or newer); CUDAWAY_ROCM_ROOT says where a ROCm lies";
+
 /// Why there is no code object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("cudaway-comgr cannot be started: {0}")]
     NoHelper(String),
-    #[error("nothing here compiles for {target}: {tried}")]
+    #[error("nothing here compiles for {target} ({tried}); {INSTALL}")]
     NoCompiler { target: String, tried: String },
     #[error("{compiler} refused it: {log}")]
     Refused { compiler: String, log: String },

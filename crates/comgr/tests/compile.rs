@@ -58,6 +58,10 @@ fn a_target_that_one_does_not_know_is_the_next_ones() {
     let Error::NoCompiler { target, tried } = error else { panic!("{error}") };
     assert_eq!(target, "gfx9999");
     assert!(tried.contains("libamd_comgr.so.2") && tried.contains("clang"), "{tried}");
+    // Another process knows it from the cache, with the reasons.
+    let again = rig.compiler(both()).compile(&request("gfx9999", &store(3))).unwrap_err();
+    assert_eq!(again, Error::NoCompiler { target, tried });
+    assert!(again.to_string().contains("libamd-comgr2") && again.to_string().contains("lld-19"), "{again}");
 }
 
 #[test]
@@ -136,7 +140,9 @@ fn threads_share_a_few_helpers() {
 fn without_compilers_or_helper_the_error_says_what_was_looked_for() {
     let rig = Rig::new();
     let error = rig.compiler(vec![]).compile(&request("gfx90a", &store(1))).unwrap_err();
-    assert_eq!(error.to_string(), "nothing here compiles for gfx90a: no libamd_comgr, no clang with ld.lld");
+    let said = error.to_string();
+    let begins = "nothing here compiles for gfx90a (no libamd_comgr, no clang with ld.lld); install ";
+    assert!(said.starts_with(begins) && said.contains("libamd-comgr2") && said.contains("lld-19"), "{said}");
     let setup = Setup { helper: Ok("/nowhere/cudaway-comgr".into()), ..rig.setup(library()) };
     let error = Compiler::new(setup).compile(&request("gfx90a", &store(1))).unwrap_err();
     let Error::NoHelper(why) = error else { panic!("{error}") };
@@ -163,7 +169,7 @@ fn a_compiler_that_never_returns_is_ended() {
         let mut install = Command::new("install");
         assert!(install.args(["-m", "755"]).args([written, bin.join(name)]).status().unwrap().success());
     }
-    let config = Config::read(|name| match name {
+    let config = Config::read(1000, |name| match name {
         "CUDAWAY_ROCM_ROOT" => Some(root.path().display().to_string()),
         "CUDAWAY_GFX_COMPILER" => Some("tools".into()),
         _ => None,

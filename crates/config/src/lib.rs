@@ -1,6 +1,7 @@
 //! Every `CUDAWAY_*` variable, read once per shared object, in one place.
 //!
-//! A value that cannot be understood never stops the program: the default holds and the first log line says so
+//! Where the environment is a stranger's (`secure`: set-user-ID programs and their like) nothing of it is read; whoever asks for
+//! a variable that leads to files asks [`var`]. A value that cannot be understood never stops the program: the default holds and the first log line says so
 //! (see [`Config::complaints`]). docs/environment.md is the user's copy of this list; a test keeps them equal.
 
 #![forbid(unsafe_code)]
@@ -140,12 +141,18 @@ pub const VARIABLES: &[(&str, &str)] = &[
 /// The process's configuration; the environment is read on the first call.
 pub fn get() -> &'static Config {
     static CONFIG: OnceLock<Config> = OnceLock::new();
-    CONFIG.get_or_init(|| Config::read(|name| std::env::var(name).ok()))
+    CONFIG.get_or_init(|| Config::read(secure::effective_user(), |name| var(name)?.into_string().ok()))
+}
+
+/// A variable that leads to files or libraries, ours or another's: nothing where the environment is a stranger's.
+#[must_use]
+pub fn var(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|_| !secure::is_secure_execution())
 }
 
 impl Config {
-    /// Reads the variables through `var`, so that tests need no process environment.
-    pub fn read(var: impl Fn(&str) -> Option<String>) -> Config {
+    /// Reads the variables of this user's process through `var`, so that tests need no process environment.
+    pub fn read(user: u32, var: impl Fn(&str) -> Option<String>) -> Config {
         let mut complaints = Vec::new();
         let var = |name: &str| var(name).filter(|value| !value.is_empty());
         let mut parse = |name: &str, expects: &str| -> Option<String> {
@@ -214,7 +221,7 @@ impl Config {
             compute_capability: compute_capability.unwrap_or(DEFAULT_COMPUTE_CAPABILITY),
             driver_version: driver_version
                 .map_or(DEFAULT_DRIVER_VERSION, |(major, minor)| major * 1000 + minor * 10),
-            cache_dir: cache_dir(&var),
+            cache_dir: cache_dir(user, &var),
             cache_max_bytes: cache_max_mb.map_or(DEFAULT_CACHE_MAX_BYTES, |mb| mb << 20),
             cpu_setting: cpu_setting.unwrap_or_default(),
             cpu_width,
@@ -281,14 +288,16 @@ fn devices(list: &str) -> Vec<DeviceChoice> {
         .collect()
 }
 
-/// `$CUDAWAY_CACHE_DIR`, else `$XDG_CACHE_HOME/cudaway`, else `~/.cache/cudaway`, else `$TMPDIR/cudaway`.
-fn cache_dir(var: &impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
-    let inside = |name: &str, tail: &str| var(name).map(|dir| PathBuf::from(dir).join(tail));
+/// `$CUDAWAY_CACHE_DIR`, else `$XDG_CACHE_HOME/cudaway`, else `~/.cache/cudaway`, else `$TMPDIR/cudaway-USER`, since a folder for
+/// temporary files is everybody's. One that does not begin at the root is none: it would be another after a change of directory.
+fn cache_dir(user: u32, var: &impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let absolute = |name: &str| var(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let inside = |name: &str, tail: &str| absolute(name).map(|dir| dir.join(tail));
     var("CUDAWAY_CACHE_DIR")
-        .map(PathBuf::from)
+        .and_then(|dir| std::path::absolute(dir).ok())
         .or_else(|| inside("XDG_CACHE_HOME", "cudaway"))
         .or_else(|| inside("HOME", ".cache/cudaway"))
-        .or_else(|| inside("TMPDIR", "cudaway"))
+        .or_else(|| inside("TMPDIR", &format!("cudaway-{user}")))
 }
 
 #[cfg(test)]
@@ -296,7 +305,7 @@ mod tests {
     use super::*;
 
     fn read(pairs: &[(&str, &str)]) -> Config {
-        Config::read(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
+        Config::read(1000, |name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned()))
     }
 
     #[test]
@@ -359,6 +368,14 @@ mod tests {
         assert_eq!(read(&[("HOME", "/h")]).cache_dir, Some("/h/.cache/cudaway".into()));
         assert_eq!(read(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")]).cache_dir, Some("/x/cudaway".into()));
         assert_eq!(read(&[("HOME", "/h"), ("CUDAWAY_CACHE_DIR", "/c")]).cache_dir, Some("/c".into()));
+        assert_eq!(read(&[("TMPDIR", "/tmp")]).cache_dir, Some("/tmp/cudaway-1000".into()));
+    }
+
+    #[test]
+    fn the_cache_directory_does_not_move_with_the_program() {
+        assert_eq!(read(&[("XDG_CACHE_HOME", "x"), ("HOME", "h"), ("TMPDIR", "t")]).cache_dir, None);
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(read(&[("CUDAWAY_CACHE_DIR", "c")]).cache_dir, Some(here.join("c")));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `CUDAWAY_HOOKS`, read without the help of anything that may not be there yet.
 
-use core::ffi::{CStr, c_char};
+use core::ffi::c_char;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 pub const DLSYM: u8 = 1;
@@ -22,18 +22,10 @@ pub fn has(wanted: u8) -> bool {
         if unsafe { environ }.is_null() {
             return false;
         }
-        options = KNOWN | value(c"CUDAWAY_HOOKS").map_or(0, |value| parse(value.to_bytes()));
+        options = KNOWN | secure::variable(c"CUDAWAY_HOOKS").map_or(0, |value| parse(value.to_bytes()));
         OPTIONS.store(options, Ordering::Relaxed);
     }
     options & wanted == wanted
-}
-
-/// A variable's value.
-pub fn value(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: a C string; it reads the environment and allocates nothing.
-    let value = unsafe { libc::getenv(name.as_ptr()) };
-    // SAFETY: a C string of the environment.
-    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
 }
 
 /// A word that is none of ours switches nothing on.

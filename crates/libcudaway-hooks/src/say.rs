@@ -3,8 +3,6 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::fmt::{self, Write};
 
-use crate::options;
-
 pub fn symbol(handle: *mut c_void, name: &CStr, caller: *const c_void, ours: &CStr) {
     say(format_args!("dlsym({handle:?}, {}) by {} is {}'s", Shown(name), Caller(caller), Shown(ours)));
 }
@@ -17,7 +15,7 @@ fn say(what: fmt::Arguments) {
     let mut line = Line { bytes: [0; 1024], len_bytes: 0 };
     // What does not fit is cut off.
     let _ = writeln!(line, "cudaway::hooks {what}");
-    let file = options::value(c"CUDAWAY_LOG_FILE").map(|path| {
+    let file = secure::variable(c"CUDAWAY_LOG_FILE").map(|path| {
         // SAFETY: a C string; it allocates nothing.
         unsafe {
             libc::open(

@@ -11,7 +11,7 @@ pub fn check(subject: &Subject) -> Vec<Finding> {
     findings.extend(render(subject));
     let config = subject.config();
     let named = config.rocm_root.as_deref();
-    for root in config::rocm_roots(named, |name| subject.variable(name).map(Into::into)) {
+    for root in config::rocm_roots(named, |name| subject.believed(name).map(Into::into)) {
         if let Ok(version) = std::fs::read_to_string(subject.path(&root.join(".info/version"))) {
             findings
                 .push(Finding::fine("device.rocm", format!("ROCm {} in {}", version.trim(), root.display())));

@@ -2,10 +2,12 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, Result};
+use cache::trusted::Folder;
 use libloading::Library;
 
 use super::finding::Finding;
@@ -28,6 +30,12 @@ const PTX: &CStr = c".version 6.0
 
 /// Whether compiled kernels can be kept.
 pub fn cache(subject: &Subject) -> Finding {
+    if subject.is_secure {
+        return Finding::fine(
+            "cache",
+            "a program with more rights than its user keeps no compiled kernels".to_owned(),
+        );
+    }
     let Some(folder) = subject.config().cache_dir else {
         return Finding::warning(
             "cache",
@@ -36,6 +44,17 @@ pub fn cache(subject: &Subject) -> Finding {
             "set CUDAWAY_CACHE_DIR",
         );
     };
+    if let Err(error) = Folder::open_for(subject.viewer(), &folder)
+        && error.is_distrust()
+    {
+        return Finding::warning(
+            "cache.untrusted",
+            error.to_string(),
+            "what lies there is run, and somebody else could have put it there: it is not used, so every process compiles its \
+             kernels anew",
+            "remove it, so that it is made anew for this user alone, or set CUDAWAY_CACHE_DIR",
+        );
+    }
     let written =
         if subject.is_another_user() { may_keep(subject, &folder) } else { keep(&subject.path(&folder)) };
     match written {
@@ -54,7 +73,8 @@ pub fn cache(subject: &Subject) -> Finding {
 
 fn keep(folder: &Path) -> io::Result<()> {
     let probe = folder.join(format!(".doctor.{}", std::process::id()));
-    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&probe, "x"));
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    let written = made.and_then(|()| std::fs::write(&probe, "x"));
     _ = std::fs::remove_file(&probe);
     written
 }

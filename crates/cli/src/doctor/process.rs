@@ -7,9 +7,6 @@ use super::files;
 use super::finding::Finding;
 use super::subject::Subject;
 
-/// `elf.h`: the entry of the auxiliary vector that says "secure mode".
-const AT_SECURE: u64 = 23;
-
 /// What /proc tells.
 #[derive(Debug, Default)]
 struct Seen {
@@ -66,7 +63,7 @@ fn look(proc: &Path, subject: &Subject) -> std::io::Result<Seen> {
             .collect(),
         mapped,
         preload: subject.variable("LD_PRELOAD").unwrap_or_default().to_owned(),
-        is_secure: auxiliary(&std::fs::read(proc.join("auxv")).unwrap_or_default(), AT_SECURE) == Some(1),
+        is_secure: subject.is_secure,
         is_stripped: program.has_device_code && !program.has_symbols,
         cgroup: std::fs::read_to_string(proc.join("cgroup")).unwrap_or_default(),
         is_elsewhere: namespace(proc) != namespace(Path::new("/proc/self")),
@@ -115,12 +112,6 @@ fn older(seen: &Seen, (name, needed): (&str, (u32, u32))) -> Option<Finding> {
         "preloaded, its loader ends it before main",
         "install a release of CUDAway for that system, or run the program in a newer one",
     ))
-}
-
-/// Pairs of words: key, value.
-fn auxiliary(bytes: &[u8], key: u64) -> Option<u64> {
-    let word = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_ne_bytes);
-    bytes.chunks_exact(16).find(|pair| word(&pair[..8]) == Some(key)).and_then(|pair| word(&pair[8..]))
 }
 
 fn judge(lib: &Path, seen: &Seen) -> Vec<Finding> {
@@ -263,9 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_auxiliary_vector_is_pairs_of_words() {
-        let bytes: Vec<u8> = [6u64, 4096, 23, 1, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
-        assert_eq!(auxiliary(&bytes, AT_SECURE), Some(1));
+    fn a_test_is_an_ordinary_process() {
         let own = look(Path::new("/proc/self"), &Subject::of(None)).unwrap();
         assert!(own.has_loader && !own.is_secure && !own.is_elsewhere);
         assert!(own.glibc.unwrap().1 >= (2, 17));

@@ -6,15 +6,22 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use cache::trusted::Viewer;
 use config::Config;
 
 /// Its environment, its user, and the files as it sees them.
 #[derive(Debug)]
 pub struct Subject {
     pub pid: Option<u32>,
+    /// Started with more rights than its user has: the loader and our libraries believe its environment no more.
+    pub is_secure: bool,
+    root: PathBuf,
     environment: Vec<(String, String)>,
     user: User,
 }
+
+/// `elf.h`: the entry of the auxiliary vector that says "secure mode".
+const AT_SECURE: u64 = 23;
 
 impl Subject {
     pub fn of(pid: Option<u32>) -> Subject {
@@ -27,7 +34,10 @@ impl Subject {
                 .collect(),
         };
         let status = std::fs::read_to_string(proc.join("status")).unwrap_or_default();
-        Subject { pid, environment, user: User::read(&status) }
+        let root = pid.map_or_else(|| PathBuf::from("/"), |_| proc.join("root"));
+        let auxiliary_vector = std::fs::read(proc.join("auxv")).unwrap_or_default();
+        let is_secure = auxiliary(&auxiliary_vector, AT_SECURE) == Some(1);
+        Subject { pid, is_secure, root, environment, user: User::read(&status) }
     }
 
     pub fn environment(&self) -> &[(String, String)] {
@@ -39,17 +49,22 @@ impl Subject {
     }
 
     pub fn config(&self) -> Config {
-        Config::read(|name| self.variable(name).map(str::to_owned))
+        Config::read(self.user.id, |name| self.believed(name).map(str::to_owned))
+    }
+
+    /// A variable as our libraries read it in that process.
+    pub fn believed(&self, wanted: &str) -> Option<&str> {
+        self.variable(wanted).filter(|_| !self.is_secure)
+    }
+
+    /// As it sees the machine's files.
+    pub fn viewer(&self) -> Viewer<'_> {
+        Viewer { root: &self.root, user: self.user.id }
     }
 
     /// Where a file of the process's is for us: its root may be another one (a container, a unit's own /dev).
     pub fn path(&self, path: &Path) -> PathBuf {
-        match self.pid {
-            Some(pid) => {
-                PathBuf::from(format!("/proc/{pid}/root")).join(path.strip_prefix("/").unwrap_or(path))
-            }
-            None => path.to_path_buf(),
-        }
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
     /// Whether its user may read and write the file; `Err` when there is none.
@@ -75,6 +90,12 @@ impl Subject {
         // SAFETY: it only returns a number.
         self.pid.is_some() && self.user.id != unsafe { libc::geteuid() }
     }
+}
+
+/// Pairs of words: key, value.
+fn auxiliary(bytes: &[u8], key: u64) -> Option<u64> {
+    let word = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_ne_bytes);
+    bytes.chunks_exact(16).find(|pair| word(&pair[..8]) == Some(key)).and_then(|pair| word(&pair[8..]))
 }
 
 pub fn read_environment(bytes: &[u8]) -> Vec<(String, String)> {
@@ -133,6 +154,18 @@ mod tests {
         assert!(user.may_write(0o660, 0, 44));
         assert!(user.may_write(0o666, 0, 109));
         assert!(User { id: 0, groups: Vec::new() }.may_write(0o600, 5, 5));
+    }
+
+    #[test]
+    fn the_environment_of_a_program_with_more_rights_than_its_user_is_not_believed() {
+        let bytes: Vec<u8> = [6u64, 4096, 23, 1, 0, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        assert_eq!(auxiliary(&bytes, AT_SECURE), Some(1));
+        let mut subject = Subject::of(None);
+        subject.environment = vec![("CUDAWAY_CACHE_DIR".into(), "/c".into())];
+        assert_eq!(subject.config().cache_dir, Some("/c".into()));
+        subject.is_secure = true;
+        assert_eq!(subject.config().cache_dir, None);
+        assert_eq!(subject.believed("CUDAWAY_CACHE_DIR"), None);
     }
 
     #[test]

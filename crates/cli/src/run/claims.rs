@@ -120,8 +120,8 @@ pub fn objects(
             key.update(&part.len().to_ne_bytes()).update(part);
         }
     }
-    let folder = kept::folder(cache, "claims", &key.finalize())?;
-    kept::make(&folder, |aside| fill(&answers, &folder, aside))?;
+    let folder =
+        kept::folder(cache, "claims", &key.finalize(), |folder, aside| fill(&answers, folder, aside))?;
     let stubs = answers.iter().enumerate().filter(|(_, answer)| is_linked(answer.name()));
     let paths = stubs.map(|(number, _)| folder.join(file_name(number)));
     Ok(paths.chain([folder.join(UMBRELLA)]).collect())

@@ -14,21 +14,29 @@ use crate::tools;
 pub struct Plan {
     /// What must be in the process at its start.
     pub preload: Vec<PathBuf>,
+    /// Why no name is claimed, where some would be.
+    pub unclaimed: Option<String>,
     pub variables: Vec<(&'static str, OsString)>,
 }
 
 /// `alone` are libraries that the program would not take from an object that is several ([`several`]).
 pub fn make(arguments: &Arguments, lib: &Path, alone: &[&CStr]) -> Result<Plan> {
     let searched: Vec<PathBuf> = set("LD_LIBRARY_PATH").iter().flat_map(std::env::split_paths).collect();
-    let preload = preload(arguments, lib, alone, &searched)?;
+    let mut preload = preload(arguments, lib, alone)?;
+    let mut unclaimed = None;
+    if !arguments.no_claims {
+        match claimed(arguments, lib, alone, &searched) {
+            Ok(objects) => preload.extend(objects),
+            Err(why) => unclaimed = Some(format!("{why:#}")),
+        }
+    }
     let mut variables = loader_variables(&preload, lib, searched)?;
     variables.extend(tools::search_path().map(|path| ("PATH", path)));
+    variables.extend(tools::cuda_root());
     let for_libraries = [
         // Triton asks `ldconfig -p` otherwise, Numba takes the first of a list of folders.
         ("TRITON_LIBCUDA_PATH", lib.into()),
         ("NUMBA_CUDA_DRIVER", preload[0].clone().into()),
-        // Otherwise CuPy asks NVRTC for machine code, of which we can run nothing.
-        ("CUPY_COMPILE_WITH_PTX", "1".into()),
     ];
     for (name, value) in for_libraries.into_iter().chain(tools::variables()) {
         if std::env::var_os(name).is_none() {
@@ -53,7 +61,7 @@ pub fn make(arguments: &Arguments, lib: &Path, alone: &[&CStr]) -> Result<Plan> 
         let auditors = std::env::join_paths(auditors.chain(theirs.iter().flat_map(std::env::split_paths)));
         variables.push(("LD_AUDIT", auditors.context("our folder's name cannot stand in LD_AUDIT")?));
     }
-    Ok(Plan { preload, variables })
+    Ok(Plan { preload, unclaimed, variables })
 }
 
 /// What the user has set, if there is something in it.
@@ -67,17 +75,19 @@ fn ours(lib: &Path, name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// What is preloaded of ours for a library.
+fn file(arguments: &Arguments, lib: &Path, alone: &[&CStr], name: &CStr) -> Option<PathBuf> {
+    // The auditor leads each name to the library of that name in `lib`.
+    let is_alone = arguments.audit || alone.contains(&name);
+    let several = if is_alone { None } else { several(lib, name) };
+    several.or_else(|| Some(lib.join(name.to_string_lossy().as_ref())).filter(|path| path.exists()))
+}
+
 /// The driver first: what the others need is then in the process.
-fn preload(arguments: &Arguments, lib: &Path, alone: &[&CStr], searched: &[PathBuf]) -> Result<Vec<PathBuf>> {
+fn preload(arguments: &Arguments, lib: &Path, alone: &[&CStr]) -> Result<Vec<PathBuf>> {
     ours(lib, &namesake::DRIVER.to_string_lossy())?;
-    let file = |name: &CStr| {
-        // The auditor leads each name to the library of that name in `lib`.
-        let is_alone = arguments.audit || alone.iter().any(|it| *it == name);
-        let several = if is_alone { None } else { several(lib, name) };
-        several.or_else(|| Some(lib.join(name.to_string_lossy().as_ref())).filter(|path| path.exists()))
-    };
     let mut preload: Vec<PathBuf> = Vec::new();
-    for path in namesake::all().filter_map(file) {
+    for path in namesake::all().filter_map(|name| file(arguments, lib, alone, name)) {
         if !preload.contains(&path) {
             preload.push(path);
         }
@@ -85,12 +95,14 @@ fn preload(arguments: &Arguments, lib: &Path, alone: &[&CStr], searched: &[PathB
     if !arguments.hooks.is_empty() {
         preload.push(ours(lib, "libcudaway_hooks.so")?);
     }
-    if !arguments.no_claims {
-        let claims = claims::names(lib, &arguments.claim, searched);
-        let file = |name: &CStr| file(name).unwrap_or_default();
-        preload.extend(claims::objects(&claims, &arguments.claim, file, config::get().cache_dir.as_deref())?);
-    }
     Ok(preload)
+}
+
+/// The objects that claim names.
+fn claimed(arguments: &Arguments, lib: &Path, alone: &[&CStr], searched: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let claims = claims::names(lib, &arguments.claim, searched);
+    let file = |name: &CStr| file(arguments, lib, alone, name).unwrap_or_default();
+    claims::objects(&claims, &arguments.claim, file, config::get().cache_dir.as_deref())
 }
 
 /// The object that is this library and others of its major: `preload/libcudart.so.12`, for which the others' names are links

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn plan(preload: &[&str]) -> Plan {
-        Plan { preload: preload.iter().map(PathBuf::from).collect(), variables: Vec::new() }
+        Plan { preload: preload.iter().map(PathBuf::from).collect(), unclaimed: None, variables: Vec::new() }
     }
 
     const LISTED: &str = "\tlinux-vdso.so.1 (0x00007ffd)\n\t/opt/c/lib/libcuda.so.1 (0x00007f01)\n\

@@ -38,8 +38,8 @@ pub fn real() -> Option<PathBuf> {
 }
 
 /// Another installation's counts as ours, lest the two start each other for ever.
-fn is_ours(nvcc: &Path) -> bool {
-    nvcc.canonicalize().is_ok_and(|file| file.file_name() == Some(OsStr::new("cudaway")))
+pub fn is_ours(tool: &Path) -> bool {
+    tool.canonicalize().is_ok_and(|file| file.file_name() == Some(OsStr::new("cudaway")))
 }
 
 /// The words with which the real one makes what has PTX in it.

@@ -4,7 +4,7 @@ mod helper;
 mod pool;
 mod spawn;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ffi::{CStr, OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -37,8 +37,8 @@ pub struct Setup {
 pub struct Compiler {
     setup: Setup,
     pools: Pools,
-    /// (compiler, target) that do not go together.
-    strangers: Mutex<HashSet<(usize, String)>>,
+    /// (compiler, target) that do not go together, and why.
+    strangers: Mutex<HashMap<(usize, String), String>>,
 }
 
 impl Setup {
@@ -120,7 +120,7 @@ impl Compiler {
                 }
                 Reply::Unavailable(why) => {
                     tracing::info!(target: "cudaway::comgr", "{backend} does not compile for {}: {why}", request.target);
-                    self.remember_stranger(index, backend, request.target);
+                    self.remember_stranger(index, backend, request.target, &why);
                     tried.push(format!("{backend}: {why}"));
                 }
                 Reply::Refused(log) => {
@@ -177,17 +177,24 @@ impl Compiler {
 
     /// Why this compiler is not asked for this target, if it said so before, to this process or to another.
     fn is_stranger(&self, index: usize, backend: &Backend, target: &str) -> Option<String> {
-        let known = (index, target.to_owned());
-        if !self.strangers.lock().contains(&known) {
-            self.setup.cache.get(&stranger_key(backend, target), "what a compiler does not know")?;
-            self.strangers.lock().insert(known);
-        }
-        Some(format!("{backend} does not"))
+        let asked = (index, target.to_owned());
+        let known = self.strangers.lock().get(&asked).cloned();
+        let why = match known {
+            Some(why) => why,
+            None => {
+                let kept =
+                    self.setup.cache.get(&stranger_key(backend, target), "what a compiler does not know")?;
+                let why = String::from_utf8_lossy(&kept).into_owned();
+                self.strangers.lock().insert(asked, why.clone());
+                why
+            }
+        };
+        Some(format!("{backend}: {why}"))
     }
 
-    fn remember_stranger(&self, index: usize, backend: &Backend, target: &str) {
-        self.strangers.lock().insert((index, target.to_owned()));
-        self.setup.cache.put(&stranger_key(backend, target), &[]);
+    fn remember_stranger(&self, index: usize, backend: &Backend, target: &str, why: &str) {
+        self.strangers.lock().insert((index, target.to_owned()), why.to_owned());
+        self.setup.cache.put(&stranger_key(backend, target), why.as_bytes());
     }
 }
 
@@ -201,7 +208,7 @@ fn key(backend: &Backend, request: &Request) -> Key {
 }
 
 fn stranger_key(backend: &Backend, target: &str) -> Key {
-    let key = KeyBuilder::new("gfx target that is not known", protocol::VERSION);
+    let key = KeyBuilder::new("why a gfx target is not known", protocol::VERSION);
     key.field(backend.fingerprint().as_bytes()).field(target.as_bytes()).finish()
 }
 

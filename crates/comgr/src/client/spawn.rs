@@ -84,8 +84,12 @@ pub fn start(program: &Path, socket: RawFd, output: RawFd) -> io::Result<libc::p
     }
 }
 
-/// The environment without what would load us into the helper.
+/// The environment without what would load us into the helper; where it is a stranger's, nothing of it. (The helper could not tell:
+/// what a set-user-ID program starts after `setuid(0)` is an ordinary program of root's.)
 fn variables() -> Vec<CString> {
+    if secure::is_secure_execution() {
+        return Vec::new();
+    }
     let keep = std::env::vars_os().filter(|(name, _)| name != "LD_PRELOAD");
     keep.filter_map(|(name, value)| {
         let mut variable = name.into_vec();

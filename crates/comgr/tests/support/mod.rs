@@ -1,6 +1,6 @@
 //! Compilers for tests: with the helper that cargo built, a cache of their own, and chosen back ends.
 
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test takes what it needs")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,7 +51,7 @@ impl Rig {
 }
 
 fn all() -> Vec<Backend> {
-    comgr::backends(&Config::read(|_| None))
+    comgr::backends(&Config::read(1000, |_| None))
 }
 
 /// Debian's comgr 2.4 (ROCm 5.2): the strictest reader there is, which knows no GPU after gfx1036.
