@@ -29,7 +29,7 @@ impl<'a, T> Out<'a, T> {
     /// Fails when `pointer` is NULL, naming the parameter.
     ///
     /// # Safety
-    /// If it is not NULL, `pointer` is aligned and writable for one `T` during `'a`.
+    /// If it is not NULL, `pointer` is writable for one `T` during `'a`. It need not be aligned.
     pub unsafe fn new(pointer: *mut T, name: &'static str) -> Result<Self, NullPointer> {
         match NonNull::new(pointer) {
             Some(target) => Ok(Self { target, caller: PhantomData }),
@@ -40,7 +40,7 @@ impl<'a, T> Out<'a, T> {
     /// Stores the answer. What was there before is not looked at and not dropped.
     pub fn write(self, value: T) {
         // SAFETY: `new` saw that it is not NULL; its caller promised the rest.
-        unsafe { self.target.write(value) }
+        unsafe { self.target.write_unaligned(value) }
     }
 
     /// The place itself, for the few calls that read it first.
@@ -87,6 +87,12 @@ impl<'a, T> OptOut<'a, T> {
 impl<'a, T> From<Option<&'a mut T>> for OptOut<'a, T> {
     fn from(target: Option<&'a mut T>) -> Self {
         Self(target.map(Out::from))
+    }
+}
+
+impl<'a, T> From<&'a mut T> for OptOut<'a, T> {
+    fn from(target: &'a mut T) -> Self {
+        Some(target).into()
     }
 }
 

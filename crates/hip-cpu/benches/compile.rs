@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 use compiler::{Module, Source};
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
+use cuda_abi::out::Out;
 use hip_cpu::api::{hipModuleLoadData, hipModuleUnload};
 use hip_cpu::exec;
 use hip_cpu::harness::{self, How};
@@ -83,8 +84,8 @@ fn loads(c: &mut Criterion) {
     let image = CString::new(text.clone()).unwrap();
     group.bench_function("hipModuleLoadData and hipModuleUnload", |b| {
         b.iter(|| {
-            let mut module = std::ptr::null_mut();
-            hipModuleLoadData(&mut module, image.as_ptr().cast()).unwrap();
+            let mut module: hip_sys::hipModule_t = std::ptr::null_mut();
+            hipModuleLoadData(Out::from(&mut module), image.as_ptr().cast()).unwrap();
             hipModuleUnload(module).unwrap();
         });
     });

@@ -3,6 +3,7 @@
 use std::ffi::{CString, c_void};
 
 use criterion::{Criterion, criterion_group, criterion_main};
+use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_sys::*;
 
@@ -19,9 +20,9 @@ impl Launcher {
         let text = CString::new(EMPTY).unwrap();
         let (mut module, mut function, mut stream) =
             (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
-        hipModuleLoadData(&mut module, text.as_ptr().cast()).unwrap();
-        hipModuleGetFunction(&mut function, module, c"empty".as_ptr()).unwrap();
-        hipStreamCreateWithFlags(&mut stream, flags).unwrap();
+        hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
+        hipModuleGetFunction(Out::from(&mut function), module, c"empty".as_ptr()).unwrap();
+        hipStreamCreateWithFlags(Out::from(&mut stream), flags).unwrap();
         Launcher { function, stream }
     }
 

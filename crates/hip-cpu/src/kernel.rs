@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cache::{Cache, Key, KeyBuilder};
+use cache::{Cache, Key, KeyBuilder, dump};
 use compiler::back::cpu::{self, Compiled, Options, Setting};
 use compiler::ir::SharedLayout;
 use compiler::program::{Kernel, Program};
@@ -108,7 +108,8 @@ fn build_here(module: &Module, index: usize, block: [u32; 3], clustered: bool) -
     let quick = cpu::quick(&program, &program.kernels[0], &options, &compiled);
     drop(program);
     module.forget(index);
-    dump(name, block, &compiled.text);
+    let [x, y, z] = block;
+    dump::keep(name, &format!("{x}x{y}x{z}.ll"), compiled.text.as_bytes());
     let making = Making { name: name.clone(), block, target, start, emitted: start.elapsed() };
     let Some(quick) = quick else {
         let (code, packed) = making.finish(&compiled)?;
@@ -315,17 +316,6 @@ fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
         why_not,
     };
     Some((shape, rest.to_vec()))
-}
-
-/// `CUDAWAY_DUMP_DIR` receives the LLVM IR.
-fn dump(name: &str, block: [u32; 3], text: &str) {
-    let Some(folder) = &config::get().dump_dir else { return };
-    let short: String = name.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(100).collect();
-    let path = folder.join(format!("{short}.{}x{}x{}.ll", block[0], block[1], block[2]));
-    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, text));
-    if let Err(error) = written {
-        tracing::warn!(target: "cudaway::cpu", "{}: {error}", path.display());
-    }
 }
 
 #[cfg(test)]

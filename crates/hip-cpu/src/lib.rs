@@ -28,4 +28,4 @@ pub mod texture;
 mod thread;
 mod ticket;
 
-pub use error::entry;
+pub use error::{Parameter, entry};

@@ -1,4 +1,6 @@
 //! Device memory is host memory: every allocation with its bounds, so that a bad pointer is an error and not a crash.
+//!
+//! It begins as zeros, as a GPU's pages do when a process gets them: what the program's heap held is never seen by kernels.
 
 pub mod mapped;
 pub mod shared;
@@ -131,7 +133,7 @@ fn in_own_pages(bytes: usize) -> Option<(usize, Backing)> {
     let all = (before + bytes).next_multiple_of(PAGE);
     let layout = std::alloc::Layout::from_size_align(all, PAGE).ok()?;
     // SAFETY: the size is not 0.
-    let start = unsafe { std::alloc::alloc(layout) } as usize;
+    let start = unsafe { std::alloc::alloc_zeroed(layout) } as usize;
     if start == 0 {
         OWN_PAGES.fetch_sub(1, Ordering::Relaxed);
         return None;
@@ -146,7 +148,7 @@ fn obtain(bytes: usize, kind: Kind, own_pages: bool) -> Option<(usize, Backing)>
         }
         let align = if kind == Kind::Host { PAGE } else { ALIGN };
         // SAFETY: the size is not 0.
-        let base = unsafe { std::alloc::alloc(granules(bytes, align)?) };
+        let base = unsafe { std::alloc::alloc_zeroed(granules(bytes, align)?) };
         return (!base.is_null()).then_some((base as usize, Backing::Heap { align }));
     }
     // Whole 2 MiB pages, and room to begin at one.
@@ -312,6 +314,26 @@ mod tests {
         assert_eq!(a.bytes, 40);
         assert_eq!(range(a.base, 41).unwrap_err(), hipErrorInvalidValue);
         release(&take(a.base, &[Kind::Device]).unwrap());
+    }
+
+    #[test]
+    fn memory_begins_as_zeros_whatever_the_heap_held() {
+        let kinds = [Kind::Device, Kind::Host, Kind::Managed];
+        for bytes in [1, 40, 512, 4096, 70_000, 600_000, HUGE / 2, 3 << 20] {
+            // What a heap holds that was used: blocks of about the same size, and allocations of before.
+            let held: Vec<Vec<u8>> = (0..64).map(|_| vec![0xaa; bytes.next_multiple_of(ALIGN)]).collect();
+            drop(held);
+            for (kind, pool) in kinds.map(|kind| (kind, 0)).into_iter().chain([(Kind::Device, 7)]) {
+                let all: Vec<_> = (0..8).map(|_| allocate_in(bytes, kind, 0, pool, false).unwrap()).collect();
+                for allocation in all {
+                    // SAFETY: the allocation's own bytes.
+                    let own = unsafe { std::slice::from_raw_parts_mut(allocation.base as *mut u8, bytes) };
+                    assert!(own.iter().all(|byte| *byte == 0), "{bytes} bytes, {kind:?}");
+                    own.fill(0xbb);
+                    release(&take(allocation.base, &kinds).unwrap());
+                }
+            }
+        }
     }
 
     #[test]

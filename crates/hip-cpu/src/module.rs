@@ -167,12 +167,8 @@ impl Module {
             }
             module.addresses.push(allocation.base);
             let init = variable.init.get(..bytes).unwrap_or(&variable.init);
-            // SAFETY: a fresh allocation of `bytes`; `init` is not longer.
-            unsafe {
-                let at = allocation.base as *mut u8;
-                at.write_bytes(0, bytes);
-                at.copy_from_nonoverlapping(init.as_ptr(), init.len());
-            }
+            // SAFETY: a fresh allocation of `bytes` zeros; `init` is not longer.
+            unsafe { (allocation.base as *mut u8).copy_from_nonoverlapping(init.as_ptr(), init.len()) }
         }
         module.relocate();
         Ok(module)

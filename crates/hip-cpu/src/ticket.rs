@@ -1,11 +1,12 @@
 //! What one process hands another so that both see the same file: where the file is open, and which file it must be.
 //!
 //! The handles of HIP's interprocess calls are 64 bytes that travel any way a program likes. Files without names are reached through
-//! the descriptor table of the process that holds them open, which has to be alive and of the same user, as HIP asks too.
+//! the descriptor table of the process that holds them open, which has to be alive and of the same user, as HIP asks too. Whoever
+//! wrote the 64 bytes may be a stranger, so the rule: only memory that nobody can name, and that this user made, is opened.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 
 use hip_sys::{hipErrorInvalidContext, hipErrorInvalidValue};
 
@@ -99,9 +100,18 @@ impl Ticket {
         if self.is_own() {
             return Err(hipErrorInvalidContext);
         }
+        let wrong = |_| hipErrorInvalidValue;
         let path = format!("/proc/{}/fd/{}", self.process, self.descriptor);
-        let file: File =
-            OpenOptions::new().read(true).write(true).open(path).map_err(|_| hipErrorInvalidValue)?;
+        // Looked at before it is opened: a process may hold open for reading what this one may write, or a device.
+        let there = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(path).map_err(wrong)?;
+        let about = there.metadata().map_err(wrong)?;
+        // SAFETY: it has no parameters and cannot fail.
+        let user = unsafe { libc::geteuid() };
+        if !about.is_file() || about.nlink() != 0 || about.uid() != user {
+            return Err(hipErrorInvalidValue);
+        }
+        let path = format!("/proc/self/fd/{}", there.as_raw_fd());
+        let file: File = OpenOptions::new().read(true).write(true).open(path).map_err(wrong)?;
         self.check(&file)?;
         Ok(file.into())
     }
@@ -136,6 +146,33 @@ mod tests {
         assert_eq!(Ticket::read(Kind::Event, &bytes), Err(hipErrorInvalidValue));
         assert!(ticket.is_of(&file) && !ticket.is_of(&mapped::file(8192).unwrap()));
         assert_eq!(ticket.open().unwrap_err(), hipErrorInvalidContext, "not in its own process");
+    }
+
+    /// As somebody would write it who wants a file of this user's overwritten.
+    fn forged(process: &std::process::Child, descriptor: u32, file: &File) -> Ticket {
+        let about = file.metadata().unwrap();
+        let (device, inode) = (about.dev(), about.ino());
+        let bytes = about.len();
+        Ticket { kind: Kind::Memory, process: process.id(), descriptor, device, inode, offset: 0, bytes }
+    }
+
+    #[test]
+    fn a_ticket_for_a_file_that_has_a_name_opens_nothing() {
+        let memory = File::from(mapped::file(4096).unwrap());
+        let path = std::env::temp_dir().join(format!("cudaway-ticket-{}", std::process::id()));
+        std::fs::write(&path, [7; 4096]).unwrap();
+        // Held open for reading alone: a ticket must not make more of it.
+        let named = File::open(&path).unwrap();
+        let output = memory.try_clone().unwrap();
+        let mut holder = std::process::Command::new("sleep");
+        let mut holder = holder.arg("60").stdin(named.try_clone().unwrap()).stdout(output).spawn().unwrap();
+        let of_memory = forged(&holder, 1, &memory).open();
+        let of_file = forged(&holder, 0, &named).open();
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        std::fs::remove_file(path).unwrap();
+        assert!(of_memory.is_ok());
+        assert_eq!(of_file.unwrap_err(), hipErrorInvalidValue);
     }
 
     #[test]

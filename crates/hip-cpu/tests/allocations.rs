@@ -5,6 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{CString, c_void};
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_cpu::exec::pool::workers;
 use hip_sys::*;
@@ -53,11 +54,11 @@ const PTX: &str = "
 fn a_warm_launch_allocates_nothing() {
     let text = CString::new(PTX).unwrap();
     let (mut module, mut function) = (std::ptr::null_mut(), std::ptr::null_mut());
-    hipModuleLoadData(&mut module, text.as_ptr().cast()).unwrap();
-    hipModuleGetFunction(&mut function, module, c"work".as_ptr()).unwrap();
+    hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
+    hipModuleGetFunction(Out::from(&mut function), module, c"work".as_ptr()).unwrap();
     for flags in [hipStreamDefault, hipStreamNonBlocking] {
         let mut stream = std::ptr::null_mut();
-        hipStreamCreateWithFlags(&mut stream, flags).unwrap();
+        hipStreamCreateWithFlags(Out::from(&mut stream), flags).unwrap();
         let launch = |grid: u32| {
             let mut argument = 0u64;
             let mut arguments = [(&raw mut argument).cast::<c_void>()];
@@ -67,7 +68,7 @@ fn a_warm_launch_allocates_nothing() {
             }
         };
         let mut gate = std::ptr::null_mut();
-        hipHostMalloc(&mut gate, size_of::<AtomicU32>(), 0).unwrap();
+        hipHostMalloc(Out::from(&mut gate), size_of::<AtomicU32>(), 0).unwrap();
         // SAFETY: fresh memory of that size.
         let opened = unsafe { gate.cast::<AtomicU32>().as_ref().unwrap() };
         opened.store(0, Ordering::SeqCst);

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
+use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_sys::*;
 
@@ -16,7 +17,7 @@ fn array(width: usize, height: usize, depth: usize, channels: u32, flags: u32) -
         Flags: flags,
     };
     let mut array = null_mut();
-    hipArray3DCreate(&mut array, &desc).unwrap();
+    hipArray3DCreate(Out::from(&mut array), &desc).unwrap();
     array
 }
 
@@ -88,7 +89,7 @@ fn rows_go_between_arrays_memory_and_device() {
     upload(from, &pattern([8, 4, 1]), [8, 4, 1]);
     hipMemcpy2DArrayToArray(to, 3, 1, from, 2, 1, 5, 2, hipMemcpyDeviceToDevice).unwrap();
     let mut device = null_mut();
-    hipMalloc(&mut device, 64).unwrap();
+    hipMalloc(Out::from(&mut device), 64).unwrap();
     hipMemcpy2DFromArray(device, 8, to, 3, 1, 5, 2, hipMemcpyDeviceToDevice).unwrap();
     let mut back = [0u8; 16];
     hipMemcpy(back.as_mut_ptr().cast(), device, 16, hipMemcpyDeviceToHost).unwrap();
@@ -124,13 +125,15 @@ fn layers_are_slices_and_descriptors_say_what_was_asked_for() {
     upload(layered, &bytes, [16, 1, 3]);
     assert_eq!(download(layered, [0, 0, 2], [16, 1, 1]).unwrap(), bytes[32..]);
     let mut desc = std::mem::MaybeUninit::<HIP_ARRAY3D_DESCRIPTOR>::uninit();
-    hipArray3DGetDescriptor(desc.as_mut_ptr(), layered).unwrap();
+    // SAFETY: writable.
+    let answer = unsafe { Out::new(desc.as_mut_ptr(), "desc") }.unwrap();
+    hipArray3DGetDescriptor(answer, layered).unwrap();
     // SAFETY: the call succeeded.
     let desc = unsafe { desc.assume_init() };
     assert_eq!((desc.Width, desc.Height, desc.Depth, desc.Flags), (4, 0, 3, hipArrayLayered));
     assert_eq!((desc.Format, desc.NumChannels), (HIP_AD_FORMAT_UNSIGNED_INT8, 4));
     let mut extent = hipExtent { width: 0, height: 9, depth: 0 };
-    hipArrayGetInfo(null_mut(), &mut extent, null_mut(), layered).unwrap();
+    hipArrayGetInfo(None.into(), (&mut extent).into(), None.into(), layered).unwrap();
     assert_eq!((extent.width, extent.height, extent.depth), (4, 0, 3));
     hipArrayDestroy(layered).unwrap();
     let garbage = 0x1234 as hipArray_t;
@@ -142,9 +145,9 @@ fn layers_are_slices_and_descriptors_say_what_was_asked_for() {
 fn asynchronous_copies_keep_their_order() {
     let array = array(64, 0, 0, 1, 0);
     let mut stream = null_mut();
-    hipStreamCreate(&mut stream).unwrap();
+    hipStreamCreate(Out::from(&mut stream)).unwrap();
     let mut pinned: *mut c_void = null_mut();
-    hipHostMalloc(&mut pinned, 128, 0).unwrap();
+    hipHostMalloc(Out::from(&mut pinned), 128, 0).unwrap();
     // SAFETY: 128 bytes of our own.
     let bytes = unsafe { std::slice::from_raw_parts_mut(pinned.cast::<u8>(), 128) };
     bytes[..64].copy_from_slice(&pattern([64, 1, 1]));

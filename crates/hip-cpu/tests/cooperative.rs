@@ -4,6 +4,7 @@
 use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 
+use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_cpu::error::Result;
 use hip_sys::*;
@@ -40,14 +41,14 @@ const CLUSTERS: &str = "
 fn function(text: &str, name: &str) -> hipFunction_t {
     let (text, name) = (CString::new(text).unwrap(), CString::new(name).unwrap());
     let (mut module, mut function) = (null_mut(), null_mut());
-    hipModuleLoadData(&mut module, text.as_ptr().cast()).unwrap();
-    hipModuleGetFunction(&mut function, module, name.as_ptr()).unwrap();
+    hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
+    hipModuleGetFunction(Out::from(&mut function), module, name.as_ptr()).unwrap();
     function
 }
 
 fn words(n: usize) -> *mut c_void {
     let mut memory = null_mut();
-    hipMalloc(&mut memory, 4 * n).unwrap();
+    hipMalloc(Out::from(&mut memory), 4 * n).unwrap();
     hipMemset(memory, 0, 4 * n).unwrap();
     memory
 }
@@ -100,8 +101,8 @@ fn launch(
 /// Blocks of so many threads that the device holds at once.
 fn most(f: hipFunction_t, block: i32) -> u32 {
     let (mut per_core, mut n_cores) = (0, 0);
-    hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&mut per_core, f, block, 0).unwrap();
-    hipDeviceGetAttribute(&mut n_cores, hipDeviceAttributeMultiprocessorCount, 0).unwrap();
+    hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(Out::from(&mut per_core), f, block, 0).unwrap();
+    hipDeviceGetAttribute(Out::from(&mut n_cores), hipDeviceAttributeMultiprocessorCount, 0).unwrap();
     per_core as u32 * n_cores as u32
 }
 

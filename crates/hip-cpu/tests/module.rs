@@ -6,6 +6,7 @@ use std::ffi::{CString, c_void};
 use std::ptr::null_mut;
 use std::sync::Once;
 
+use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_cpu::error::Result;
 use hip_sys::*;
@@ -25,14 +26,14 @@ fn load(text: &str) -> Result<hipModule_t> {
     begin();
     let text = CString::new(text).unwrap();
     let mut module = null_mut();
-    hipModuleLoadData(&mut module, text.as_ptr().cast())?;
+    hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast())?;
     Ok(module)
 }
 
 fn function(module: hipModule_t, name: &str) -> Result<hipFunction_t> {
     let name = CString::new(name).unwrap();
     let mut function = null_mut();
-    hipModuleGetFunction(&mut function, module, name.as_ptr())?;
+    hipModuleGetFunction(Out::from(&mut function), module, name.as_ptr())?;
     Ok(function)
 }
 
@@ -40,7 +41,7 @@ fn function(module: hipModule_t, name: &str) -> Result<hipFunction_t> {
 fn run(module: hipModule_t, name: &str) -> u32 {
     let f = function(module, name).unwrap_or_else(|error| panic!("{name}: {error:?}"));
     let (mut memory, mut three, mut word) = (null_mut::<c_void>(), 3u32, 0u32);
-    hipMalloc(&mut memory, 4).unwrap();
+    hipMalloc(Out::from(&mut memory), 4).unwrap();
     hipMemset(memory, 0, 4).unwrap();
     let mut arguments: [*mut c_void; 2] = [(&raw mut memory).cast(), (&raw mut three).cast()];
     hipModuleLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, null_mut(), arguments.as_mut_ptr(), null_mut()).unwrap();
@@ -162,7 +163,7 @@ fn what_is_asked_of_a_function_is_the_same_from_the_cache() {
     );
     let attribute = |f, what| {
         let mut value = -1;
-        hipFuncGetAttribute(&mut value, what, f).unwrap();
+        hipFuncGetAttribute(Out::from(&mut value), what, f).unwrap();
         value
     };
     let told = || {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
+use cuda_abi::out::Out;
 use hip_cpu::api::*;
 
 const WORDS: usize = 4096;
@@ -71,11 +72,11 @@ fn results_stay_the_same_while_two_widths_take_turns() {
     unsafe { std::env::set_var("CUDAWAY_CACHE_DIR", &folder) };
     let text = CString::new(PTX).unwrap();
     let (mut module, mut function) = (null_mut(), null_mut());
-    hipModuleLoadData(&mut module, text.as_ptr().cast()).unwrap();
-    hipModuleGetFunction(&mut function, module, c"walk".as_ptr()).unwrap();
+    hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
+    hipModuleGetFunction(Out::from(&mut function), module, c"walk".as_ptr()).unwrap();
     let (mut table, mut out) = (null_mut::<c_void>(), null_mut::<c_void>());
-    hipMalloc(&mut table, WORDS * 4).unwrap();
-    hipMalloc(&mut out, THREADS * 4).unwrap();
+    hipMalloc(Out::from(&mut table), WORDS * 4).unwrap();
+    hipMalloc(Out::from(&mut out), THREADS * 4).unwrap();
     let mut words: Vec<u32> = (0..WORDS).map(word).collect();
     hipMemcpyHtoD(table, words.as_mut_ptr().cast(), WORDS * 4).unwrap();
     let wanted: Vec<u32> = (0..THREADS).map(expected).collect();

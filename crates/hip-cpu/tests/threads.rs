@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_sys::*;
 
@@ -19,13 +20,13 @@ unsafe extern "C" fn called(_: *mut c_void) {
 
 fn stream(flags: u32) -> hipStream_t {
     let mut made = null_mut();
-    hipStreamCreateWithFlags(&mut made, flags).unwrap();
+    hipStreamCreateWithFlags(Out::from(&mut made), flags).unwrap();
     made
 }
 
 fn event() -> hipEvent_t {
     let mut made = null_mut();
-    hipEventCreateWithFlags(&mut made, 0).unwrap();
+    hipEventCreateWithFlags(Out::from(&mut made), 0).unwrap();
     made
 }
 
@@ -33,7 +34,7 @@ fn event() -> hipEvent_t {
 /// an event alone.
 fn one_round(shared: hipStream_t, of_all: hipEvent_t, flags: u32, value: u8) {
     let mut memory = null_mut();
-    hipMalloc(&mut memory, BYTES).unwrap();
+    hipMalloc(Out::from(&mut memory), BYTES).unwrap();
     let (own, done) = (stream(flags), event());
     hipMemsetAsync(memory, value.into(), BYTES, own).unwrap();
     hipLaunchHostFunc(own, Some(called), null_mut()).unwrap();
@@ -83,7 +84,7 @@ fn sixty_four_threads_share_a_stream_and_have_their_own() {
 #[test]
 fn blocking_streams_and_the_legacy_stream_order_sixteen_threads() {
     let mut memory = null_mut();
-    hipMalloc(&mut memory, BYTES).unwrap();
+    hipMalloc(Out::from(&mut memory), BYTES).unwrap();
     let legacy = memory as usize;
     std::thread::scope(|scope| {
         scope.spawn(move || {

@@ -130,7 +130,7 @@ fn rocm_candidates(root: Option<&Path>, var: impl Fn(&str) -> Option<OsString>) 
 /// Opens ROCm; the error names every library tried.
 pub fn open_rocm(root: Option<&Path>) -> Result<Provider, Vec<OpenError>> {
     let mut errors = Vec::new();
-    for candidate in rocm_candidates(root, |name| std::env::var_os(name)) {
+    for candidate in rocm_candidates(root, config::var) {
         match Provider::open(&candidate) {
             Ok(provider) => return Ok(provider),
             Err(error) => errors.push(error),

@@ -7,7 +7,7 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 
 use generated::{NAMES, SLOTS};
-use trampoline::{Answer, Errno, one, zero};
+use trampoline::{Answer, Errno, one, place, zero};
 
 const IMPLEMENTATION: &CStr = c"libcudaway_cudart.so";
 
@@ -57,6 +57,7 @@ fn unavailable(name: &CStr, answer: Answer) -> *const c_void {
         Answer::Status => initialization_error as *const c_void,
         Answer::Zero => zero as *const c_void,
         Answer::One => one as *const c_void,
+        Answer::Place => place as *const c_void,
     }
 }
 
@@ -95,6 +96,25 @@ mod tests {
         let text = ptr::with_exposed_provenance(call(c"cudaGetErrorString"));
         // SAFETY: the function gives a literal.
         assert_eq!(unsafe { CStr::from_ptr(text) }, c"initialization error");
+    }
+
+    /// `cudaChannelFormatDesc`: five numbers, which the ABI returns in memory.
+    #[repr(C)]
+    struct Channels([i32; 5]);
+
+    #[test]
+    fn a_structure_that_is_returned_in_memory_is_where_the_caller_wanted_it() {
+        fill();
+        // SAFETY: without an implementation the slot holds a function that takes the place and gives it back.
+        let create = unsafe {
+            core::mem::transmute::<*const c_void, extern "C" fn(*mut Channels, i32) -> *mut Channels>(bound(
+                c"cudaCreateChannelDesc",
+            ))
+        };
+        let mut channels = Channels([7; 5]);
+        let at = &raw mut channels;
+        assert_eq!(create(at, 32), at);
+        assert_eq!(channels.0, [7; 5]);
     }
 
     #[test]

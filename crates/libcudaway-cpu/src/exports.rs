@@ -12,7 +12,10 @@ macro_rules! exports {
             /// HIP's contract for this function.
             #[unsafe(no_mangle)]
             pub unsafe extern "C" fn $name($($arg: $ty),*) -> hipError_t {
-                hip_cpu::entry(stringify!($name), || hip_cpu::api::$name($($arg),*))
+                hip_cpu::entry(stringify!($name), || {
+                    // SAFETY: the caller's promise.
+                    hip_cpu::api::$name($(unsafe { hip_cpu::Parameter::of($arg) }?),*)
+                })
             }
         )*
 
@@ -37,7 +40,7 @@ exports! {
     hipDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, device: c_int);
     hipDeviceGetByPCIBusId(device: *mut c_int, pciBusId: *const c_char);
     hipDeviceTotalMem(bytes: *mut usize, device: hipDevice_t);
-    hipGetDevicePropertiesR0600(prop: *mut c_void, deviceId: c_int);
+    hipGetDevicePropertiesR0600(prop: *mut hipDeviceProp_tR0600, deviceId: c_int);
     hipDeviceGetAttribute(pi: *mut c_int, attr: hipDeviceAttribute_t, deviceId: c_int);
     hipDeviceGetP2PAttribute(value: *mut c_int, attr: hipDeviceP2PAttr, src: c_int, dst: c_int);
     hipDeviceCanAccessPeer(canAccessPeer: *mut c_int, deviceId: c_int, peerDeviceId: c_int);
@@ -172,7 +175,7 @@ exports! {
     hipTexRefSetAddressMode(texRef: *mut textureReference, dim: c_int, am: hipTextureAddressMode);
     hipTexRefSetFilterMode(texRef: *mut textureReference, fm: hipTextureFilterMode);
     hipTexRefSetFlags(texRef: *mut textureReference, Flags: c_uint);
-    hipTexRefSetBorderColor(texRef: *mut textureReference, pBorderColor: *mut f32);
+    hipTexRefSetBorderColor(texRef: *mut textureReference, pBorderColor: *mut [f32; 4]);
     hipTexRefSetMaxAnisotropy(texRef: *mut textureReference, maxAniso: c_uint);
     hipTexRefSetMipmapFilterMode(texRef: *mut textureReference, fm: hipTextureFilterMode);
     hipTexRefSetMipmapLevelBias(texRef: *mut textureReference, bias: f32);
@@ -184,7 +187,7 @@ exports! {
     hipTexRefGetAddressMode(pam: *mut hipTextureAddressMode, texRef: *const textureReference, dim: c_int);
     hipTexRefGetFilterMode(pfm: *mut hipTextureFilterMode, texRef: *const textureReference);
     hipTexRefGetFlags(pFlags: *mut c_uint, texRef: *const textureReference);
-    hipTexRefGetBorderColor(pBorderColor: *mut f32, texRef: *const textureReference);
+    hipTexRefGetBorderColor(pBorderColor: *mut [f32; 4], texRef: *const textureReference);
     hipTexRefGetMaxAnisotropy(pmaxAnsio: *mut c_int, texRef: *const textureReference);
     hipTexRefGetMipmapFilterMode(pfm: *mut hipTextureFilterMode, texRef: *const textureReference);
     hipTexRefGetMipmapLevelBias(pbias: *mut f32, texRef: *const textureReference);
@@ -253,7 +256,7 @@ exports! {
     hipMemRelease(handle: hipMemGenericAllocationHandle_t);
     hipMemRetainAllocationHandle(handle: *mut hipMemGenericAllocationHandle_t, addr: *mut c_void);
     hipMemGetAllocationPropertiesFromHandle(prop: *mut hipMemAllocationProp, handle: hipMemGenericAllocationHandle_t);
-    hipMemExportToShareableHandle(shareableHandle: *mut c_void, handle: hipMemGenericAllocationHandle_t, handleType: hipMemAllocationHandleType, flags: u64);
+    hipMemExportToShareableHandle(shareableHandle: *mut c_int, handle: hipMemGenericAllocationHandle_t, handleType: hipMemAllocationHandleType, flags: u64);
     hipMemImportFromShareableHandle(handle: *mut hipMemGenericAllocationHandle_t, osHandle: *mut c_void, shHandleType: hipMemAllocationHandleType);
     hipMemAddressReserve(ptr: *mut *mut c_void, size: usize, alignment: usize, addr: *mut c_void, flags: u64);
     hipMemAddressFree(devPtr: *mut c_void, size: usize);
@@ -267,7 +270,7 @@ exports! {
     hipIpcCloseMemHandle(devPtr: *mut c_void);
     hipIpcGetEventHandle(handle: *mut hipIpcEventHandle_t, event: hipEvent_t);
     hipIpcOpenEventHandle(event: *mut hipEvent_t, handle: hipIpcEventHandle_t);
-    hipMemPoolExportToShareableHandle(shared_handle: *mut c_void, mem_pool: hipMemPool_t, handle_type: hipMemAllocationHandleType, flags: c_uint);
+    hipMemPoolExportToShareableHandle(shared_handle: *mut c_int, mem_pool: hipMemPool_t, handle_type: hipMemAllocationHandleType, flags: c_uint);
     hipMemPoolImportFromShareableHandle(mem_pool: *mut hipMemPool_t, shared_handle: *mut c_void, handle_type: hipMemAllocationHandleType, flags: c_uint);
     hipMemPoolExportPointer(export_data: *mut hipMemPoolPtrExportData, dev_ptr: *mut c_void);
     hipMemPoolImportPointer(dev_ptr: *mut *mut c_void, mem_pool: hipMemPool_t, export_data: *mut hipMemPoolPtrExportData);

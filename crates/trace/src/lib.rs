@@ -8,6 +8,7 @@ mod line;
 mod out;
 mod switch;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 pub use arguments::Arguments;
@@ -37,7 +38,12 @@ static SWITCH: Switch = Switch::new();
 /// Whether calls are written down; the environment is read at the first call.
 #[inline]
 pub fn is_on() -> bool {
-    SWITCH.is_on(|| config::get().trace.is_some())
+    SWITCH.is_on(|| unless_it_panics(|| config::get().trace.is_some()).unwrap_or(false))
+}
+
+/// What is written down is ours: a defect there costs a line, never the call. Exports of C are no place for a panic.
+fn unless_it_panics<R>(run: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(run)).ok()
 }
 
 /// Runs a body, the call of this name, and writes it down when asked to: `call!("cuX", (value a, out b), body)`. The
@@ -81,17 +87,23 @@ fn written<R>(
     body: impl FnOnce() -> R,
     code: impl Fn(&R) -> Option<i64>,
 ) -> R {
-    let mut given = Arguments::before();
-    arguments(&mut given);
+    let given = unless_it_panics(|| {
+        let mut given = Arguments::before();
+        arguments(&mut given);
+        given.text()
+    });
     let start = out::nanoseconds();
     let answer = body();
     let nanoseconds = out::nanoseconds().saturating_sub(start);
     let code = code(&answer);
-    let mut got = Arguments::after();
-    if code == Some(0) {
-        arguments(&mut got);
-    }
-    out::write(&Line { name, start, nanoseconds, code, given: given.text(), got: got.text() }.json());
+    let _ = unless_it_panics(|| {
+        let mut got = Arguments::after();
+        if code == Some(0) {
+            arguments(&mut got);
+        }
+        let given = given.unwrap_or_default();
+        out::write(&Line { name, start, nanoseconds, code, given, got: got.text() }.json());
+    });
     answer
 }
 
@@ -130,12 +142,12 @@ macro_rules! shown {
     (@ $shown:ident value $name:ident) => {
         $shown.value(stringify!($name), &$name)
     };
-    // SAFETY: CUDA's contract makes it NULL or a C string.
     (@ $shown:ident text $name:ident) => {
+        // SAFETY: CUDA's contract makes it NULL or a C string.
         unsafe { $shown.c_text(stringify!($name), $name) }
     };
-    // SAFETY: NULL, or the call that has succeeded wrote a value there.
     (@ $shown:ident out $name:ident) => {
+        // SAFETY: NULL, or the call that has succeeded wrote a value there.
         unsafe { $shown.out(stringify!($name), $name) }
     };
 }
@@ -186,6 +198,17 @@ mod tests {
         fn fmt(&self, _: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
             panic!("asked")
         }
+    }
+
+    #[test]
+    fn a_parameter_that_cannot_be_shown_costs_its_line_and_not_the_call() {
+        let parameter = Unshowable;
+        let mut n_calls = 0;
+        let answer = status("cuX", &shown!(value parameter), || {
+            n_calls += 1;
+            cuda_abi::CUresult::CUDA_SUCCESS
+        });
+        assert_eq!((answer.code(), n_calls), (0, 1));
     }
 
     #[test]

@@ -51,7 +51,8 @@ fn open(process: u32) -> i32 {
     let mut name = prefix.as_os_str().as_bytes().to_vec();
     name.extend(format!(".{process}").bytes());
     let Ok(name) = CString::new(name) else { return -1 };
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC;
+    // Whoever may write in that folder could guess the name: a link there leads nowhere.
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_CLOEXEC | libc::O_NOFOLLOW;
     // SAFETY: a C string, and a mode as the flags want one.
     unsafe { libc::open(name.as_ptr(), flags, 0o600) }
 }

@@ -20,6 +20,8 @@ pub enum Answer {
     Zero,
     /// A number where 0 means success: 1 says "no".
     One,
+    /// A structure that is returned in memory: the place for it, which the caller gave and whose address it gets back.
+    Place,
 }
 
 pub type Slot = AtomicPtr<c_void>;
@@ -173,6 +175,10 @@ pub extern "C" fn one() -> usize {
     1
 }
 
+pub extern "C" fn place(given: *mut c_void) -> *mut c_void {
+    given
+}
+
 impl Library {
     /// Stores an address in every slot. Threads that come at the same time store the same ones.
     pub fn fill(&self) {
@@ -221,18 +227,14 @@ impl Library {
                 Answer::Status => self.not_supported as *mut c_void,
                 Answer::Zero => zero as *mut c_void,
                 Answer::One => one as *mut c_void,
+                Answer::Place => place as *mut c_void,
             });
             slot.store(address, Ordering::Release);
         }
-        // The list's first entry is the outermost.
-        // SAFETY: a literal; the environment is as safe to read as for any other reader.
-        let list = unsafe { libc::getenv(self.variable.as_ptr()) };
-        if list.is_null() {
-            return;
-        }
+        let Some(list) = secure::variable(self.variable) else { return };
         let mut path = [0 as c_char; beside::PATH_BYTES];
-        // SAFETY: getenv gives C strings.
-        for entry in unsafe { CStr::from_ptr(list) }.to_bytes().rsplit(|&byte| byte == b',') {
+        // The list's first entry is the outermost.
+        for entry in list.to_bytes().rsplit(|&byte| byte == b',') {
             let entry = entry.trim_ascii();
             if !entry.contains(&b'/') || entry.len() >= path.len() {
                 continue;

@@ -2,46 +2,39 @@
 
 use std::ffi::{c_uint, c_void};
 
+use cuda_abi::out::{OptOut, Out};
 use hip_sys::*;
 
 use super::copy::{When, copy_box};
 use crate::array::{self, Array, Element};
 use crate::device::healthy;
-use crate::error::{Result, out};
+use crate::error::Result;
 use crate::stream::{self, Place, Shape};
 
-/// Reads a structure that the program gave.
-pub(super) fn given<'a, T>(pointer: *const T) -> Result<&'a T> {
-    // SAFETY: HIP's contract: null, or readable during the call.
-    unsafe { pointer.as_ref() }.ok_or(hipErrorInvalidValue)
-}
-
-pub fn hipArray3DCreate(array: *mut hipArray_t, pAllocateArray: *const HIP_ARRAY3D_DESCRIPTOR) -> Result {
+pub fn hipArray3DCreate(array: Out<'_, hipArray_t>, pAllocateArray: &HIP_ARRAY3D_DESCRIPTOR) -> Result {
     healthy()?;
-    let answer = out(array)?;
-    answer.write(array::create(given(pAllocateArray)?)?);
+    array.write(array::create(pAllocateArray)?);
     Ok(())
 }
 
-pub fn hipArrayCreate(pHandle: *mut hipArray_t, pAllocateArray: *const HIP_ARRAY_DESCRIPTOR) -> Result {
-    let desc = given(pAllocateArray)?;
+pub fn hipArrayCreate(pHandle: Out<'_, hipArray_t>, pAllocateArray: &HIP_ARRAY_DESCRIPTOR) -> Result {
     let desc = HIP_ARRAY3D_DESCRIPTOR {
-        Width: desc.Width,
-        Height: desc.Height,
+        Width: pAllocateArray.Width,
+        Height: pAllocateArray.Height,
         Depth: 0,
-        Format: desc.Format,
-        NumChannels: desc.NumChannels,
+        Format: pAllocateArray.Format,
+        NumChannels: pAllocateArray.NumChannels,
         Flags: hipArrayDefault,
     };
-    hipArray3DCreate(pHandle, &raw const desc)
+    hipArray3DCreate(pHandle, &desc)
 }
 
 fn described(
-    desc: *const hipChannelFormatDesc,
+    desc: &hipChannelFormatDesc,
     extent: hipExtent,
     flags: c_uint,
 ) -> Result<HIP_ARRAY3D_DESCRIPTOR> {
-    let element = Element::of_channels(given(desc)?)?;
+    let element = Element::of_channels(desc)?;
     Ok(HIP_ARRAY3D_DESCRIPTOR {
         Width: extent.width,
         Height: extent.height,
@@ -53,8 +46,8 @@ fn described(
 }
 
 pub fn hipMallocArray(
-    array: *mut hipArray_t,
-    desc: *const hipChannelFormatDesc,
+    array: Out<'_, hipArray_t>,
+    desc: &hipChannelFormatDesc,
     width: usize,
     height: usize,
     flags: c_uint,
@@ -63,8 +56,8 @@ pub fn hipMallocArray(
 }
 
 pub fn hipMalloc3DArray(
-    array: *mut hipArray_t,
-    desc: *const hipChannelFormatDesc,
+    array: Out<'_, hipArray_t>,
+    desc: &hipChannelFormatDesc,
     extent: hipExtent,
     flags: c_uint,
 ) -> Result {
@@ -83,14 +76,17 @@ pub fn hipFreeArray(array: hipArray_t) -> Result {
     if array.is_null() { Ok(()) } else { hipArrayDestroy(array) }
 }
 
-pub fn hipArray3DGetDescriptor(pArrayDescriptor: *mut HIP_ARRAY3D_DESCRIPTOR, array: hipArray_t) -> Result {
-    out(pArrayDescriptor)?.write(array::of_handle(array)?.descriptor());
+pub fn hipArray3DGetDescriptor(
+    pArrayDescriptor: Out<'_, HIP_ARRAY3D_DESCRIPTOR>,
+    array: hipArray_t,
+) -> Result {
+    pArrayDescriptor.write(array::of_handle(array)?.descriptor());
     Ok(())
 }
 
-pub fn hipArrayGetDescriptor(pArrayDescriptor: *mut HIP_ARRAY_DESCRIPTOR, array: hipArray_t) -> Result {
+pub fn hipArrayGetDescriptor(pArrayDescriptor: Out<'_, HIP_ARRAY_DESCRIPTOR>, array: hipArray_t) -> Result {
     let found = array::of_handle(array)?;
-    out(pArrayDescriptor)?.write(HIP_ARRAY_DESCRIPTOR {
+    pArrayDescriptor.write(HIP_ARRAY_DESCRIPTOR {
         Width: found.width,
         Height: found.height,
         Format: found.element.format,
@@ -101,48 +97,41 @@ pub fn hipArrayGetDescriptor(pArrayDescriptor: *mut HIP_ARRAY_DESCRIPTOR, array:
 
 /// Any of the three answers may be left out.
 pub fn hipArrayGetInfo(
-    desc: *mut hipChannelFormatDesc,
-    extent: *mut hipExtent,
-    flags: *mut c_uint,
+    desc: OptOut<'_, hipChannelFormatDesc>,
+    extent: OptOut<'_, hipExtent>,
+    flags: OptOut<'_, c_uint>,
     array: hipArray_t,
 ) -> Result {
     let found = array::of_handle(array)?;
-    if let Ok(desc) = out(desc) {
-        desc.write(found.element.to_channels());
-    }
-    if let Ok(extent) = out(extent) {
-        extent.write(hipExtent { width: found.width, height: found.height, depth: found.depth });
-    }
-    if let Ok(flags) = out(flags) {
-        flags.write(found.flags);
-    }
+    desc.write(found.element.to_channels());
+    extent.write(hipExtent { width: found.width, height: found.height, depth: found.depth });
+    flags.write(found.flags);
     Ok(())
 }
 
-pub fn hipGetChannelDesc(desc: *mut hipChannelFormatDesc, array: hipArray_const_t) -> Result {
-    out(desc)?.write(array::of_handle(array)?.element.to_channels());
+pub fn hipGetChannelDesc(desc: Out<'_, hipChannelFormatDesc>, array: hipArray_const_t) -> Result {
+    desc.write(array::of_handle(array)?.element.to_channels());
     Ok(())
 }
 
 pub fn hipMipmappedArrayCreate(
-    pHandle: *mut hipMipmappedArray_t,
-    pMipmappedArrayDesc: *mut HIP_ARRAY3D_DESCRIPTOR,
+    pHandle: Out<'_, hipMipmappedArray_t>,
+    pMipmappedArrayDesc: &HIP_ARRAY3D_DESCRIPTOR,
     numMipmapLevels: c_uint,
 ) -> Result {
     healthy()?;
-    let answer = out(pHandle)?;
-    answer.write(array::create_mipmapped(given(pMipmappedArrayDesc)?, numMipmapLevels)?);
+    pHandle.write(array::create_mipmapped(pMipmappedArrayDesc, numMipmapLevels)?);
     Ok(())
 }
 
 pub fn hipMallocMipmappedArray(
-    mipmappedArray: *mut hipMipmappedArray_t,
-    desc: *const hipChannelFormatDesc,
+    mipmappedArray: Out<'_, hipMipmappedArray_t>,
+    desc: &hipChannelFormatDesc,
     extent: hipExtent,
     numLevels: c_uint,
     flags: c_uint,
 ) -> Result {
-    hipMipmappedArrayCreate(mipmappedArray, &mut described(desc, extent, flags)?, numLevels)
+    hipMipmappedArrayCreate(mipmappedArray, &described(desc, extent, flags)?, numLevels)
 }
 
 pub fn hipMipmappedArrayDestroy(hMipmappedArray: hipMipmappedArray_t) -> Result {
@@ -156,7 +145,7 @@ pub fn hipFreeMipmappedArray(mipmappedArray: hipMipmappedArray_t) -> Result {
 }
 
 pub fn hipMipmappedArrayGetLevel(
-    pLevelArray: *mut hipArray_t,
+    pLevelArray: Out<'_, hipArray_t>,
     hMipMappedArray: hipMipmappedArray_t,
     level: c_uint,
 ) -> Result {
@@ -164,12 +153,11 @@ pub fn hipMipmappedArrayGetLevel(
 }
 
 pub fn hipGetMipmappedArrayLevel(
-    levelArray: *mut hipArray_t,
+    levelArray: Out<'_, hipArray_t>,
     mipmappedArray: hipMipmappedArray_const_t,
     level: c_uint,
 ) -> Result {
-    let answer = out(levelArray)?;
-    answer.write(array::level(mipmappedArray, level)?);
+    levelArray.write(array::level(mipmappedArray, level)?);
     Ok(())
 }
 

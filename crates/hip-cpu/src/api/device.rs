@@ -1,12 +1,13 @@
 //! Initialisation, devices, limits, errors.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
+use cuda_abi::out::Out;
 use hip_sys::*;
 
 use crate::device::{self, check, get};
-use crate::error::{self, Result, out};
+use crate::error::{self, Result};
 use crate::exec::{printf, services};
 use crate::{leaks, presence, stream};
 
@@ -19,23 +20,22 @@ pub fn hipInit(flags: c_uint) -> Result {
     Ok(())
 }
 
-pub fn hipDriverGetVersion(driverVersion: *mut c_int) -> Result {
-    out(driverVersion)?.write(device::HIP_VERSION);
+pub fn hipDriverGetVersion(driverVersion: Out<'_, c_int>) -> Result {
+    driverVersion.write(device::HIP_VERSION);
     Ok(())
 }
 
-pub fn hipRuntimeGetVersion(runtimeVersion: *mut c_int) -> Result {
-    out(runtimeVersion)?.write(device::HIP_VERSION);
+pub fn hipRuntimeGetVersion(runtimeVersion: Out<'_, c_int>) -> Result {
+    runtimeVersion.write(device::HIP_VERSION);
     Ok(())
 }
 
-pub fn hipGetDeviceCount(count: *mut c_int) -> Result {
-    out(count)?.write(1);
+pub fn hipGetDeviceCount(count: Out<'_, c_int>) -> Result {
+    count.write(1);
     Ok(())
 }
 
-pub fn hipDeviceGet(device: *mut hipDevice_t, ordinal: c_int) -> Result {
-    let device = out(device)?;
+pub fn hipDeviceGet(device: Out<'_, hipDevice_t>, ordinal: c_int) -> Result {
     check(ordinal)?;
     device.write(ordinal);
     Ok(())
@@ -45,13 +45,16 @@ pub fn hipSetDevice(deviceId: c_int) -> Result {
     check(deviceId)
 }
 
-pub fn hipGetDevice(deviceId: *mut c_int) -> Result {
-    out(deviceId)?.write(0);
+pub fn hipGetDevice(deviceId: Out<'_, c_int>) -> Result {
+    deviceId.write(0);
     Ok(())
 }
 
-pub fn hipDeviceComputeCapability(major: *mut c_int, minor: *mut c_int, device: hipDevice_t) -> Result {
-    let (major, minor) = (out(major)?, out(minor)?);
+pub fn hipDeviceComputeCapability(
+    major: Out<'_, c_int>,
+    minor: Out<'_, c_int>,
+    device: hipDevice_t,
+) -> Result {
     check(device)?;
     let (x, y) = config::get().compute_capability;
     major.write(x as c_int);
@@ -79,8 +82,7 @@ pub fn hipDeviceGetName(name: *mut c_char, len: c_int, device: hipDevice_t) -> R
     write_text(name, len, &get().name)
 }
 
-pub fn hipDeviceGetUuid(uuid: *mut hipUUID, device: hipDevice_t) -> Result {
-    let uuid = out(uuid)?;
+pub fn hipDeviceGetUuid(uuid: Out<'_, hipUUID>, device: hipDevice_t) -> Result {
     check(device)?;
     uuid.write(hipUUID { bytes: get().uuid });
     Ok(())
@@ -96,8 +98,7 @@ pub fn hipDeviceGetPCIBusId(pciBusId: *mut c_char, len: c_int, device: c_int) ->
     write_text(pciBusId, len, &pci_text())
 }
 
-pub fn hipDeviceGetByPCIBusId(device: *mut c_int, pciBusId: *const c_char) -> Result {
-    let device = out(device)?;
+pub fn hipDeviceGetByPCIBusId(device: Out<'_, c_int>, pciBusId: *const c_char) -> Result {
     if pciBusId.is_null() {
         return Err(hipErrorInvalidValue);
     }
@@ -113,29 +114,30 @@ pub fn hipDeviceGetByPCIBusId(device: *mut c_int, pciBusId: *const c_char) -> Re
     Ok(())
 }
 
-pub fn hipDeviceTotalMem(bytes: *mut usize, device: hipDevice_t) -> Result {
-    let bytes = out(bytes)?;
+pub fn hipDeviceTotalMem(bytes: Out<'_, usize>, device: hipDevice_t) -> Result {
     check(device)?;
     bytes.write(get().memory_bytes);
     Ok(())
 }
 
-pub fn hipGetDevicePropertiesR0600(prop: *mut c_void, deviceId: c_int) -> Result {
-    let prop = out(prop.cast::<hipDeviceProp_tR0600>())?;
+pub fn hipGetDevicePropertiesR0600(prop: Out<'_, hipDeviceProp_tR0600>, deviceId: c_int) -> Result {
     check(deviceId)?;
     prop.write(get().properties());
     Ok(())
 }
 
-pub fn hipDeviceGetAttribute(pi: *mut c_int, attr: hipDeviceAttribute_t, deviceId: c_int) -> Result {
-    let pi = out(pi)?;
+pub fn hipDeviceGetAttribute(pi: Out<'_, c_int>, attr: hipDeviceAttribute_t, deviceId: c_int) -> Result {
     check(deviceId)?;
     pi.write(get().attribute(attr)?);
     Ok(())
 }
 
-pub fn hipDeviceGetP2PAttribute(value: *mut c_int, attr: hipDeviceP2PAttr, src: c_int, dst: c_int) -> Result {
-    out(value)?;
+pub fn hipDeviceGetP2PAttribute(
+    _value: Out<'_, c_int>,
+    attr: hipDeviceP2PAttr,
+    src: c_int,
+    dst: c_int,
+) -> Result {
     // One device has no peer.
     let _ = attr;
     check(src)?;
@@ -143,12 +145,11 @@ pub fn hipDeviceGetP2PAttribute(value: *mut c_int, attr: hipDeviceP2PAttr, src: 
     Err(hipErrorInvalidDevice)
 }
 
-pub fn hipDeviceCanAccessPeer(canAccessPeer: *mut c_int, deviceId: c_int, peerDeviceId: c_int) -> Result {
-    let answer = out(canAccessPeer)?;
+pub fn hipDeviceCanAccessPeer(canAccessPeer: Out<'_, c_int>, deviceId: c_int, peerDeviceId: c_int) -> Result {
     check(deviceId)?;
     check(peerDeviceId)?;
     // HIP: a device is not its own peer.
-    answer.write(0);
+    canAccessPeer.write(0);
     Ok(())
 }
 
@@ -210,8 +211,8 @@ pub fn hipDeviceSetCacheConfig(cacheConfig: hipFuncCache_t) -> Result {
     Ok(())
 }
 
-pub fn hipDeviceGetCacheConfig(cacheConfig: *mut hipFuncCache_t) -> Result {
-    out(cacheConfig)?.write(CACHE_CONFIG.load(Ordering::Relaxed));
+pub fn hipDeviceGetCacheConfig(cacheConfig: Out<'_, hipFuncCache_t>) -> Result {
+    cacheConfig.write(CACHE_CONFIG.load(Ordering::Relaxed));
     Ok(())
 }
 
@@ -224,8 +225,8 @@ pub fn hipDeviceSetSharedMemConfig(config: hipSharedMemConfig) -> Result {
     Ok(())
 }
 
-pub fn hipDeviceGetSharedMemConfig(pConfig: *mut hipSharedMemConfig) -> Result {
-    out(pConfig)?.write(BANK_CONFIG.load(Ordering::Relaxed));
+pub fn hipDeviceGetSharedMemConfig(pConfig: Out<'_, hipSharedMemConfig>) -> Result {
+    pConfig.write(BANK_CONFIG.load(Ordering::Relaxed));
     Ok(())
 }
 
@@ -242,8 +243,8 @@ pub fn hipSetDeviceFlags(flags: c_uint) -> Result {
     Ok(())
 }
 
-pub fn hipGetDeviceFlags(flags: *mut c_uint) -> Result {
-    out(flags)?.write(FLAGS.load(Ordering::Relaxed));
+pub fn hipGetDeviceFlags(flags: Out<'_, c_uint>) -> Result {
+    flags.write(FLAGS.load(Ordering::Relaxed));
     Ok(())
 }
 
@@ -257,8 +258,8 @@ fn limit(limit: hipLimit_t) -> Result<&'static AtomicUsize> {
     }
 }
 
-pub fn hipDeviceGetLimit(pValue: *mut usize, limit: hipLimit_t) -> Result {
-    out(pValue)?.write(self::limit(limit)?.load(Ordering::Relaxed));
+pub fn hipDeviceGetLimit(pValue: Out<'_, usize>, limit: hipLimit_t) -> Result {
+    pValue.write(self::limit(limit)?.load(Ordering::Relaxed));
     Ok(())
 }
 
@@ -287,13 +288,12 @@ pub fn error_text(error: hipError_t) -> Option<&'static CStr> {
     NAMES.get(&error.0).map(CString::as_c_str)
 }
 
-pub fn hipDrvGetErrorName(hipError: hipError_t, errorString: *mut *const c_char) -> Result {
-    let answer = out(errorString)?;
+pub fn hipDrvGetErrorName(hipError: hipError_t, errorString: Out<'_, *const c_char>) -> Result {
     let text = error_text(hipError).ok_or(hipErrorInvalidValue)?;
-    answer.write(text.as_ptr());
+    errorString.write(text.as_ptr());
     Ok(())
 }
 
-pub fn hipDrvGetErrorString(hipError: hipError_t, errorString: *mut *const c_char) -> Result {
+pub fn hipDrvGetErrorString(hipError: hipError_t, errorString: Out<'_, *const c_char>) -> Result {
     hipDrvGetErrorName(hipError, errorString)
 }

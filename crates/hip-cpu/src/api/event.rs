@@ -2,22 +2,22 @@
 
 use std::ffi::c_uint;
 
+use cuda_abi::out::Out;
 use hip_sys::*;
 
 use crate::device::healthy;
-use crate::error::{Result, out};
+use crate::error::Result;
 use crate::event;
 use crate::exec::printf;
 use crate::stream::{self, Op};
 
-pub fn hipEventCreate(event: *mut hipEvent_t) -> Result {
+pub fn hipEventCreate(event: Out<'_, hipEvent_t>) -> Result {
     hipEventCreateWithFlags(event, hipEventDefault)
 }
 
-pub fn hipEventCreateWithFlags(event: *mut hipEvent_t, flags: c_uint) -> Result {
-    let answer = out(event)?;
+pub fn hipEventCreateWithFlags(event: Out<'_, hipEvent_t>, flags: c_uint) -> Result {
     healthy()?;
-    answer.write(event::create(flags)?);
+    event.write(event::create(flags)?);
     Ok(())
 }
 
@@ -48,8 +48,7 @@ pub fn hipEventQuery(event: hipEvent_t) -> Result {
     if event.is_reached() { Ok(()) } else { Err(hipErrorNotReady) }
 }
 
-pub fn hipEventElapsedTime(ms: *mut f32, start: hipEvent_t, stop: hipEvent_t) -> Result {
-    let ms = out(ms)?;
+pub fn hipEventElapsedTime(ms: Out<'_, f32>, start: hipEvent_t, stop: hipEvent_t) -> Result {
     let (start, stop) = (event::of_handle(start)?, event::of_handle(stop)?);
     ms.write(event::elapsed_ms(&start, &stop)?);
     Ok(())

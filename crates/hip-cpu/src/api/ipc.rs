@@ -5,19 +5,19 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::sync::Arc;
 
+use cuda_abi::out::Out;
 use hip_sys::*;
 use parking_lot::Mutex;
 
 use crate::device::healthy;
-use crate::error::{Result, out};
+use crate::error::Result;
 use crate::handle::Registry;
 use crate::memory::{self, Kind, mapped, shared};
 use crate::ticket::{self, Ticket};
 use crate::{event, stream};
 
 /// Work that was queued before comes first; a kernel that another thread launches meanwhile must not use the memory.
-pub fn hipIpcGetMemHandle(handle: *mut hipIpcMemHandle_t, devPtr: *mut c_void) -> Result {
-    let answer = out(handle)?;
+pub fn hipIpcGetMemHandle(handle: Out<'_, hipIpcMemHandle_t>, devPtr: *mut c_void) -> Result {
     healthy()?;
     // HIP: any address of a plain allocation stands for all of it.
     let found = memory::find(devPtr as usize).ok_or(hipErrorInvalidValue)?;
@@ -26,12 +26,11 @@ pub fn hipIpcGetMemHandle(handle: *mut hipIpcMemHandle_t, devPtr: *mut c_void) -
     }
     stream::quiesce();
     let reserved = shared::share(&found)?.write().map(|byte| byte as _);
-    answer.write(hipIpcMemHandle_t { reserved });
+    handle.write(hipIpcMemHandle_t { reserved });
     Ok(())
 }
 
-pub fn hipIpcOpenMemHandle(devPtr: *mut *mut c_void, handle: hipIpcMemHandle_t, flags: c_uint) -> Result {
-    let answer = out(devPtr)?;
+pub fn hipIpcOpenMemHandle(devPtr: Out<'_, *mut c_void>, handle: hipIpcMemHandle_t, flags: c_uint) -> Result {
     healthy()?;
     // HIP: hipIpcMemLazyEnablePeerAccess is the one there is.
     if flags > 1 {
@@ -39,7 +38,7 @@ pub fn hipIpcOpenMemHandle(devPtr: *mut *mut c_void, handle: hipIpcMemHandle_t, 
     }
     let ticket = Ticket::read(ticket::Kind::Memory, &handle.reserved.map(|byte| byte as u8))?;
     let opened = shared::open(&ticket.open()?, &ticket, 0)?;
-    answer.write(opened.base as *mut c_void);
+    devPtr.write(opened.base as *mut c_void);
     Ok(())
 }
 
@@ -54,18 +53,16 @@ pub fn hipIpcCloseMemHandle(devPtr: *mut c_void) -> Result {
     Ok(())
 }
 
-pub fn hipIpcGetEventHandle(handle: *mut hipIpcEventHandle_t, event: hipEvent_t) -> Result {
-    let answer = out(handle)?;
+pub fn hipIpcGetEventHandle(handle: Out<'_, hipIpcEventHandle_t>, event: hipEvent_t) -> Result {
     let ticket = event::of_handle(event)?.ticket()?;
-    answer.write(hipIpcEventHandle_t { reserved: ticket.write().map(|byte| byte as _) });
+    handle.write(hipIpcEventHandle_t { reserved: ticket.write().map(|byte| byte as _) });
     Ok(())
 }
 
-pub fn hipIpcOpenEventHandle(event: *mut hipEvent_t, handle: hipIpcEventHandle_t) -> Result {
-    let answer = out(event)?;
+pub fn hipIpcOpenEventHandle(event: Out<'_, hipEvent_t>, handle: hipIpcEventHandle_t) -> Result {
     healthy()?;
     let ticket = Ticket::read(ticket::Kind::Event, &handle.reserved.map(|byte| byte as u8))?;
-    answer.write(event::open(ticket.open()?)?);
+    event.write(event::open(ticket.open()?)?);
     Ok(())
 }
 
@@ -107,8 +104,10 @@ union HandleUnion {
 const OPAQUE_DESCRIPTOR: c_int = 1;
 
 /// A file that can be mapped, as software drivers for graphics export theirs. HIP: the descriptor is ours from here on.
-pub fn hipImportExternalMemory(extMem_out: *mut hipExternalMemory_t, memHandleDesc: *const c_void) -> Result {
-    let answer = out(extMem_out)?;
+pub fn hipImportExternalMemory(
+    extMem_out: Out<'_, hipExternalMemory_t>,
+    memHandleDesc: *const c_void,
+) -> Result {
     healthy()?;
     // SAFETY: HIP's contract: null, or a readable description.
     let description = unsafe { memHandleDesc.cast::<HandleDesc>().as_ref() }.ok_or(hipErrorInvalidValue)?;
@@ -128,7 +127,7 @@ pub fn hipImportExternalMemory(extMem_out: *mut hipExternalMemory_t, memHandleDe
     let base = mapped::view_anywhere(&file, 0, bytes)?;
     // SAFETY: HIP's contract hands the descriptor over when the import succeeds.
     drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
-    answer.write(EXTERNAL.add(Arc::new(External { base, bytes, _file: file })) as hipExternalMemory_t);
+    extMem_out.write(EXTERNAL.add(Arc::new(External { base, bytes, _file: file })) as hipExternalMemory_t);
     Ok(())
 }
 
@@ -142,11 +141,10 @@ struct BufferDesc {
 
 /// The buffer is given back by `hipFree`.
 pub fn hipExternalMemoryGetMappedBuffer(
-    devPtr: *mut *mut c_void,
+    devPtr: Out<'_, *mut c_void>,
     extMem: hipExternalMemory_t,
     bufferDesc: *const c_void,
 ) -> Result {
-    let answer = out(devPtr)?;
     let external = EXTERNAL.get(extMem as usize).map_err(|_| hipErrorInvalidValue)?;
     // SAFETY: HIP's contract: null, or a readable description.
     let description = unsafe { bufferDesc.cast::<BufferDesc>().as_ref() }.ok_or(hipErrorInvalidValue)?;
@@ -161,7 +159,7 @@ pub fn hipExternalMemoryGetMappedBuffer(
     }
     shared::lend(at, description.size as usize);
     LENT.lock().insert(at, extMem as usize);
-    answer.write(at as *mut c_void);
+    devPtr.write(at as *mut c_void);
     Ok(())
 }
 
@@ -198,7 +196,7 @@ mod tests {
             size: bytes,
             flags: 0,
         };
-        let answer = hipImportExternalMemory(&mut handle, (&raw const handle_desc).cast());
+        let answer = hipImportExternalMemory((&mut handle).into(), (&raw const handle_desc).cast());
         (handle, answer)
     }
 
@@ -212,7 +210,8 @@ mod tests {
         let buffer = |offset: u64, size: u64| {
             let mut at: *mut c_void = std::ptr::null_mut();
             let description = BufferDesc { offset, size, flags: 0 };
-            hipExternalMemoryGetMappedBuffer(&mut at, memory, (&raw const description).cast()).map(|()| at)
+            hipExternalMemoryGetMappedBuffer((&mut at).into(), memory, (&raw const description).cast())
+                .map(|()| at)
         };
         assert_eq!(buffer(4096, 4097), Err(hipErrorInvalidValue));
         let at = buffer(4096, 4096).unwrap();

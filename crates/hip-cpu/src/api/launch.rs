@@ -2,10 +2,11 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
+use cuda_abi::out::Out;
 use hip_sys::*;
 
 use crate::device::{self, healthy};
-use crate::error::{Result, out};
+use crate::error::Result;
 use crate::launch::{Arguments, Shape, blocks_per_core, launch};
 use crate::module::{Function, function_of_handle};
 use crate::stream;
@@ -110,18 +111,17 @@ fn occupancy(function: &Function, n_threads: c_int, dynamic_shared: usize) -> Re
 }
 
 pub fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(
-    numBlocks: *mut c_int,
+    numBlocks: Out<'_, c_int>,
     f: hipFunction_t,
     blockSize: c_int,
     dynSharedMemPerBlk: usize,
 ) -> Result {
-    let answer = out(numBlocks)?;
-    answer.write(occupancy(&*function_of_handle(f)?, blockSize, dynSharedMemPerBlk)?);
+    numBlocks.write(occupancy(&*function_of_handle(f)?, blockSize, dynSharedMemPerBlk)?);
     Ok(())
 }
 
 pub fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-    numBlocks: *mut c_int,
+    numBlocks: Out<'_, c_int>,
     f: hipFunction_t,
     blockSize: c_int,
     dynSharedMemPerBlk: usize,
@@ -134,13 +134,12 @@ pub fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
 }
 
 pub fn hipModuleOccupancyMaxPotentialBlockSize(
-    gridSize: *mut c_int,
-    blockSize: *mut c_int,
+    gridSize: Out<'_, c_int>,
+    blockSize: Out<'_, c_int>,
     f: hipFunction_t,
     dynSharedMemPerBlk: usize,
     blockSizeLimit: c_int,
 ) -> Result {
-    let (grid, block) = (out(gridSize)?, out(blockSize)?);
     let function = function_of_handle(f)?;
     let limit = u32::try_from(blockSizeLimit).map_err(|_| hipErrorInvalidValue)?;
     let most = if limit == 0 { function.max_threads() } else { function.max_threads().min(limit) };
@@ -158,14 +157,14 @@ pub fn hipModuleOccupancyMaxPotentialBlockSize(
     if best == 0 {
         return Err(hipErrorInvalidValue);
     }
-    block.write(best as c_int);
-    grid.write(best_blocks * device::get().n_cores as c_int);
+    blockSize.write(best as c_int);
+    gridSize.write(best_blocks * device::get().n_cores as c_int);
     Ok(())
 }
 
 pub fn hipModuleOccupancyMaxPotentialBlockSizeWithFlags(
-    gridSize: *mut c_int,
-    blockSize: *mut c_int,
+    gridSize: Out<'_, c_int>,
+    blockSize: Out<'_, c_int>,
     f: hipFunction_t,
     dynSharedMemPerBlk: usize,
     blockSizeLimit: c_int,

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
 
+use cuda_abi::out::{OptOut, Out};
 use hip_sys::*;
 use parking_lot::Mutex;
 
 use crate::device::{self, PITCH_ALIGN, healthy};
-use crate::error::{Result, out};
+use crate::error::Result;
 use crate::memory::{self, Allocation, Kind};
 use crate::stream;
 
-fn allocate(ptr: *mut *mut c_void, size: usize, kind: Kind, flags: u32) -> Result {
-    let ptr = out(ptr)?;
+fn allocate(ptr: Out<'_, *mut c_void>, size: usize, kind: Kind, flags: u32) -> Result {
     healthy()?;
     // HIP: nothing is allocated, and that succeeds.
     if size == 0 {
@@ -23,26 +23,26 @@ fn allocate(ptr: *mut *mut c_void, size: usize, kind: Kind, flags: u32) -> Resul
     Ok(())
 }
 
-pub fn hipMalloc(ptr: *mut *mut c_void, size: usize) -> Result {
+pub fn hipMalloc(ptr: Out<'_, *mut c_void>, size: usize) -> Result {
     allocate(ptr, size, Kind::Device, 0)
 }
 
 /// Fine-grained or not is one on the CPU; signal memory is 8 bytes as in ROCm.
-pub fn hipExtMallocWithFlags(ptr: *mut *mut c_void, sizeBytes: usize, flags: c_uint) -> Result {
+pub fn hipExtMallocWithFlags(ptr: Out<'_, *mut c_void>, sizeBytes: usize, flags: c_uint) -> Result {
     match flags {
         0..=3 => allocate(ptr, sizeBytes, Kind::Device, flags),
         _ => Err(hipErrorInvalidValue),
     }
 }
 
-pub fn hipMallocManaged(dev_ptr: *mut *mut c_void, size: usize, flags: c_uint) -> Result {
+pub fn hipMallocManaged(dev_ptr: Out<'_, *mut c_void>, size: usize, flags: c_uint) -> Result {
     if flags != hipMemAttachGlobal && flags != hipMemAttachHost || size == 0 {
         return Err(hipErrorInvalidValue);
     }
     allocate(dev_ptr, size, Kind::Managed, flags)
 }
 
-pub fn hipHostMalloc(ptr: *mut *mut c_void, size: usize, flags: c_uint) -> Result {
+pub fn hipHostMalloc(ptr: Out<'_, *mut c_void>, size: usize, flags: c_uint) -> Result {
     // HIP has coherence and NUMA flags too; memory here is always coherent.
     const KNOWN: c_uint = 0x7 | 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
     if flags & !KNOWN != 0 {
@@ -51,15 +51,15 @@ pub fn hipHostMalloc(ptr: *mut *mut c_void, size: usize, flags: c_uint) -> Resul
     allocate(ptr, size, Kind::Host, flags)
 }
 
-pub fn hipHostAlloc(ptr: *mut *mut c_void, size: usize, flags: c_uint) -> Result {
+pub fn hipHostAlloc(ptr: Out<'_, *mut c_void>, size: usize, flags: c_uint) -> Result {
     hipHostMalloc(ptr, size, flags)
 }
 
-pub fn hipMallocHost(ptr: *mut *mut c_void, size: usize) -> Result {
+pub fn hipMallocHost(ptr: Out<'_, *mut c_void>, size: usize) -> Result {
     hipHostMalloc(ptr, size, hipHostMallocDefault)
 }
 
-pub fn hipMemAllocHost(ptr: *mut *mut c_void, size: usize) -> Result {
+pub fn hipMemAllocHost(ptr: Out<'_, *mut c_void>, size: usize) -> Result {
     hipHostMalloc(ptr, size, hipHostMallocDefault)
 }
 
@@ -68,17 +68,21 @@ fn pitched(width: usize, rows: usize) -> Result<(usize, usize)> {
     Ok((pitch, pitch.checked_mul(rows).ok_or(hipErrorOutOfMemory)?))
 }
 
-pub fn hipMallocPitch(ptr: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) -> Result {
-    let pitch_out = out(pitch)?;
-    let (pitch, bytes) = pitched(width, height)?;
+pub fn hipMallocPitch(
+    ptr: Out<'_, *mut c_void>,
+    pitch: Out<'_, usize>,
+    width: usize,
+    height: usize,
+) -> Result {
+    let (row, bytes) = pitched(width, height)?;
     allocate(ptr, bytes, Kind::Device, 0)?;
-    pitch_out.write(pitch);
+    pitch.write(row);
     Ok(())
 }
 
 pub fn hipMemAllocPitch(
-    dptr: *mut hipDeviceptr_t,
-    pitch: *mut usize,
+    dptr: Out<'_, hipDeviceptr_t>,
+    pitch: Out<'_, usize>,
     widthInBytes: usize,
     height: usize,
     elementSizeBytes: c_uint,
@@ -89,13 +93,12 @@ pub fn hipMemAllocPitch(
     hipMallocPitch(dptr, pitch, widthInBytes, height)
 }
 
-pub fn hipMalloc3D(pitchedDevPtr: *mut hipPitchedPtr, extent: hipExtent) -> Result {
-    let answer = out(pitchedDevPtr)?;
+pub fn hipMalloc3D(pitchedDevPtr: Out<'_, hipPitchedPtr>, extent: hipExtent) -> Result {
     let rows = extent.height.checked_mul(extent.depth).ok_or(hipErrorOutOfMemory)?;
     let (pitch, bytes) = pitched(extent.width, rows)?;
-    let mut ptr = std::ptr::null_mut();
-    allocate(&raw mut ptr, bytes, Kind::Device, 0)?;
-    answer.write(hipPitchedPtr { ptr, pitch, xsize: extent.width, ysize: extent.height });
+    let mut ptr: *mut c_void = std::ptr::null_mut();
+    allocate((&mut ptr).into(), bytes, Kind::Device, 0)?;
+    pitchedDevPtr.write(hipPitchedPtr { ptr, pitch, xsize: extent.width, ysize: extent.height });
     Ok(())
 }
 
@@ -154,24 +157,21 @@ fn host_memory(pointer: *mut c_void) -> Result<Allocation> {
         .ok_or(hipErrorInvalidValue)
 }
 
-pub fn hipHostGetDevicePointer(devPtr: *mut *mut c_void, hstPtr: *mut c_void, flags: c_uint) -> Result {
-    let answer = out(devPtr)?;
+pub fn hipHostGetDevicePointer(devPtr: Out<'_, *mut c_void>, hstPtr: *mut c_void, flags: c_uint) -> Result {
     if flags != 0 {
         return Err(hipErrorInvalidValue);
     }
     host_memory(hstPtr)?;
-    answer.write(hstPtr);
+    devPtr.write(hstPtr);
     Ok(())
 }
 
-pub fn hipHostGetFlags(flagsPtr: *mut c_uint, hostPtr: *mut c_void) -> Result {
-    let answer = out(flagsPtr)?;
-    answer.write(host_memory(hostPtr)?.flags);
+pub fn hipHostGetFlags(flagsPtr: Out<'_, c_uint>, hostPtr: *mut c_void) -> Result {
+    flagsPtr.write(host_memory(hostPtr)?.flags);
     Ok(())
 }
 
-pub fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> Result {
-    let (free, total) = (out(free)?, out(total)?);
+pub fn hipMemGetInfo(free: Out<'_, usize>, total: Out<'_, usize>) -> Result {
     healthy()?;
     let bytes = device::get().memory_bytes;
     free.write(bytes.saturating_sub(memory::used()));
@@ -179,20 +179,19 @@ pub fn hipMemGetInfo(free: *mut usize, total: *mut usize) -> Result {
     Ok(())
 }
 
-pub fn hipMemPtrGetInfo(ptr: *mut c_void, size: *mut usize) -> Result {
-    let size = out(size)?;
+pub fn hipMemPtrGetInfo(ptr: *mut c_void, size: Out<'_, usize>) -> Result {
     size.write(memory::find(ptr as usize).ok_or(hipErrorInvalidValue)?.bytes);
     Ok(())
 }
 
-pub fn hipMemGetAddressRange(pbase: *mut hipDeviceptr_t, psize: *mut usize, dptr: hipDeviceptr_t) -> Result {
+pub fn hipMemGetAddressRange(
+    pbase: OptOut<'_, hipDeviceptr_t>,
+    psize: OptOut<'_, usize>,
+    dptr: hipDeviceptr_t,
+) -> Result {
     let found = memory::find(dptr as usize).ok_or(hipErrorNotFound)?;
-    if let Ok(base) = out(pbase) {
-        base.write(found.base as hipDeviceptr_t);
-    }
-    if let Ok(size) = out(psize) {
-        size.write(found.bytes);
-    }
+    pbase.write(found.base as hipDeviceptr_t);
+    psize.write(found.bytes);
     Ok(())
 }
 
@@ -205,13 +204,12 @@ fn memory_type(kind: Kind) -> hipMemoryType {
 }
 
 /// HIP 6: memory nobody told us about is `hipMemoryTypeUnregistered`, not an error.
-pub fn hipPointerGetAttributes(attributes: *mut hipPointerAttribute_t, ptr: *const c_void) -> Result {
-    let answer = out(attributes)?;
+pub fn hipPointerGetAttributes(attributes: Out<'_, hipPointerAttribute_t>, ptr: *const c_void) -> Result {
     if ptr.is_null() {
         return Err(hipErrorInvalidValue);
     }
     let address = ptr.cast_mut();
-    answer.write(match memory::find(ptr as usize) {
+    attributes.write(match memory::find(ptr as usize) {
         None => hipPointerAttribute_t {
             r#type: hipMemoryTypeUnregistered,
             device: hipInvalidDeviceId,

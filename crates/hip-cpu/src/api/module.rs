@@ -2,30 +2,30 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
+use cuda_abi::out::{OptOut, Out};
 use hip_sys::*;
 
 use crate::device::{self, healthy};
-use crate::error::{Result, out};
+use crate::error::Result;
 use crate::module::{self, Refusal, function_of_handle};
 use crate::stream;
 
-pub fn hipModuleLoadData(module: *mut hipModule_t, image: *const c_void) -> Result {
+pub fn hipModuleLoadData(module: Out<'_, hipModule_t>, image: *const c_void) -> Result {
     load(module, image).map_err(|refusal| {
         tracing::error!(target: "cudaway::cpu", "hipModuleLoadData: {}", refusal.text);
         refusal.error
     })
 }
 
-fn load(module: *mut hipModule_t, image: *const c_void) -> std::result::Result<(), Refusal> {
+fn load(module: Out<'_, hipModule_t>, image: *const c_void) -> std::result::Result<(), Refusal> {
     let refuse = |error: hipError_t| Refusal { error, text: error.to_string() };
-    let answer = out(module).map_err(refuse)?;
     if image.is_null() {
         return Err(refuse(hipErrorInvalidValue));
     }
     healthy().map_err(refuse)?;
     // SAFETY: HIP's contract: an image; of this device these are ours and PTX text.
     let sources = unsafe { module::sources(image.cast()) }?;
-    answer.write(module::load(sources)?);
+    module.write(module::load(sources)?);
     Ok(())
 }
 
@@ -34,7 +34,7 @@ const JIT_ERROR_LOG_BUFFER_SIZE_BYTES: hipJitOption = 6;
 
 /// As `hipModuleLoadData`; of the options the error log is filled, the others have no meaning here.
 pub fn hipModuleLoadDataEx(
-    module: *mut hipModule_t,
+    module: Out<'_, hipModule_t>,
     image: *const c_void,
     numOptions: c_uint,
     options: *mut hipJitOption,
@@ -69,8 +69,7 @@ pub fn hipModuleLoadDataEx(
     loaded.map_err(|refusal| refusal.error)
 }
 
-pub fn hipModuleLoad(module: *mut hipModule_t, fname: *const c_char) -> Result {
-    out(module)?;
+pub fn hipModuleLoad(module: Out<'_, hipModule_t>, fname: *const c_char) -> Result {
     if fname.is_null() {
         return Err(hipErrorInvalidValue);
     }
@@ -99,35 +98,33 @@ pub(super) fn text<'a>(name: *const c_char) -> Result<&'a str> {
 }
 
 pub fn hipModuleGetFunction(
-    function: *mut hipFunction_t,
+    function: Out<'_, hipFunction_t>,
     module: hipModule_t,
     kname: *const c_char,
 ) -> Result {
-    let answer = out(function)?;
     let module = module::of_handle(module)?;
-    answer.write(module.function(text(kname)?)?);
+    function.write(module.function(text(kname)?)?);
     Ok(())
 }
 
 pub fn hipModuleGetGlobal(
-    dptr: *mut hipDeviceptr_t,
-    bytes: *mut usize,
+    dptr: OptOut<'_, hipDeviceptr_t>,
+    bytes: OptOut<'_, usize>,
     hmod: hipModule_t,
     name: *const c_char,
 ) -> Result {
     let module = module::of_handle(hmod)?;
     let found = module.global(text(name)?)?;
-    if let Ok(dptr) = out(dptr) {
-        dptr.write(found.base as hipDeviceptr_t);
-    }
-    if let Ok(bytes) = out(bytes) {
-        bytes.write(found.bytes);
-    }
+    dptr.write(found.base as hipDeviceptr_t);
+    bytes.write(found.bytes);
     Ok(())
 }
 
-pub fn hipFuncGetAttribute(value: *mut c_int, attrib: hipFunction_attribute, hfunc: hipFunction_t) -> Result {
-    let value = out(value)?;
+pub fn hipFuncGetAttribute(
+    value: Out<'_, c_int>,
+    attrib: hipFunction_attribute,
+    hfunc: hipFunction_t,
+) -> Result {
     let function = function_of_handle(hfunc)?;
     let (major, minor) = config::get().compute_capability;
     let saturate = |n: u64| c_int::try_from(n).unwrap_or(c_int::MAX);

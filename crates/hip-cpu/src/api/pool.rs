@@ -8,11 +8,12 @@ use std::sync::Arc;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use cuda_abi::out::Out;
 use hip_sys::*;
 use parking_lot::Mutex;
 
 use crate::device::{self, healthy};
-use crate::error::{Result, out};
+use crate::error::Result;
 use crate::handle::Registry;
 use crate::memory::shared::{self, Store};
 use crate::memory::{self, Allocation, Kind};
@@ -72,17 +73,16 @@ pub fn forget(allocation: &Allocation) {
 }
 
 pub fn hipMallocFromPoolAsync(
-    dev_ptr: *mut *mut c_void,
+    dev_ptr: Out<'_, *mut c_void>,
     size: usize,
     mem_pool: hipMemPool_t,
     stream: hipStream_t,
 ) -> Result {
-    let answer = out(dev_ptr)?;
     healthy()?;
     stream::of_handle(stream)?;
     let pool = self::pool(mem_pool)?;
     if size == 0 {
-        answer.write(std::ptr::null_mut());
+        dev_ptr.write(std::ptr::null_mut());
         return Ok(());
     }
     let allocation = match &pool.store {
@@ -93,11 +93,11 @@ pub fn hipMallocFromPoolAsync(
     };
     let used = pool.used.fetch_add(size, Ordering::Relaxed) + size;
     pool.high.fetch_max(used, Ordering::Relaxed);
-    answer.write(allocation.base as *mut c_void);
+    dev_ptr.write(allocation.base as *mut c_void);
     Ok(())
 }
 
-pub fn hipMallocAsync(dev_ptr: *mut *mut c_void, size: usize, stream: hipStream_t) -> Result {
+pub fn hipMallocAsync(dev_ptr: Out<'_, *mut c_void>, size: usize, stream: hipStream_t) -> Result {
     hipMallocFromPoolAsync(dev_ptr, size, current() as hipMemPool_t, stream)
 }
 
@@ -117,17 +117,15 @@ pub fn hipFreeAsync(dev_ptr: *mut c_void, stream: hipStream_t) -> Result {
     Ok(())
 }
 
-pub fn hipDeviceGetDefaultMemPool(mem_pool: *mut hipMemPool_t, device: c_int) -> Result {
-    let answer = out(mem_pool)?;
+pub fn hipDeviceGetDefaultMemPool(mem_pool: Out<'_, hipMemPool_t>, device: c_int) -> Result {
     device::check(device)?;
-    answer.write(*DEFAULT as hipMemPool_t);
+    mem_pool.write(*DEFAULT as hipMemPool_t);
     Ok(())
 }
 
-pub fn hipDeviceGetMemPool(mem_pool: *mut hipMemPool_t, device: c_int) -> Result {
-    let answer = out(mem_pool)?;
+pub fn hipDeviceGetMemPool(mem_pool: Out<'_, hipMemPool_t>, device: c_int) -> Result {
     device::check(device)?;
-    answer.write(current() as hipMemPool_t);
+    mem_pool.write(current() as hipMemPool_t);
     Ok(())
 }
 
@@ -138,8 +136,7 @@ pub fn hipDeviceSetMemPool(device: c_int, mem_pool: hipMemPool_t) -> Result {
     Ok(())
 }
 
-pub fn hipMemPoolCreate(mem_pool: *mut hipMemPool_t, pool_props: *const hipMemPoolProps) -> Result {
-    let answer = out(mem_pool)?;
+pub fn hipMemPoolCreate(mem_pool: Out<'_, hipMemPool_t>, pool_props: *const hipMemPoolProps) -> Result {
     // SAFETY: HIP's contract: null, or properties readable during the call.
     let props = unsafe { pool_props.as_ref() }.ok_or(hipErrorInvalidValue)?;
     if props.allocType != hipMemAllocationTypePinned || props.location.r#type != hipMemLocationTypeDevice {
@@ -151,7 +148,7 @@ pub fn hipMemPoolCreate(mem_pool: *mut hipMemPool_t, pool_props: *const hipMemPo
         DESCRIPTOR => Some(Store::create()?),
         _ => return Err(hipErrorNotSupported),
     };
-    answer.write(POOLS.add(Arc::new(Pool { store, ..Pool::new(false) })) as hipMemPool_t);
+    mem_pool.write(POOLS.add(Arc::new(Pool { store, ..Pool::new(false) })) as hipMemPool_t);
     Ok(())
 }
 
@@ -251,16 +248,15 @@ pub fn hipMemPoolSetAccess(
 }
 
 pub fn hipMemPoolGetAccess(
-    flags: *mut hipMemAccessFlags,
+    flags: Out<'_, hipMemAccessFlags>,
     mem_pool: hipMemPool_t,
     location: *mut hipMemLocation,
 ) -> Result {
-    let answer = out(flags)?;
     pool(mem_pool)?;
     // SAFETY: HIP's contract: null, or readable during the call.
     let location = unsafe { location.as_ref() }.ok_or(hipErrorInvalidValue)?;
     device::check(location.id)?;
-    answer.write(READ_WRITE);
+    flags.write(READ_WRITE);
     Ok(())
 }
 
@@ -269,54 +265,54 @@ const DESCRIPTOR: hipMemAllocationHandleType = 1;
 
 /// The descriptor is the program's to pass on and to close.
 pub fn hipMemPoolExportToShareableHandle(
-    shared_handle: *mut c_void,
+    shared_handle: Out<'_, c_int>,
     mem_pool: hipMemPool_t,
     handle_type: hipMemAllocationHandleType,
     flags: c_uint,
 ) -> Result {
     use std::os::fd::IntoRawFd;
-    let answer = out(shared_handle.cast::<c_int>())?;
     let pool = pool(mem_pool)?;
     let store = pool.store.as_ref().filter(|_| !pool.is_imported).ok_or(hipErrorInvalidValue)?;
     if handle_type != DESCRIPTOR || flags != 0 {
         return Err(hipErrorInvalidValue);
     }
-    answer.write(store.file.try_clone().map_err(|_| hipErrorOutOfMemory)?.into_raw_fd());
+    shared_handle.write(store.file.try_clone().map_err(|_| hipErrorOutOfMemory)?.into_raw_fd());
     Ok(())
 }
 
 /// HIP: the descriptor itself is passed, not a pointer to one.
 pub fn hipMemPoolImportFromShareableHandle(
-    mem_pool: *mut hipMemPool_t,
+    mem_pool: Out<'_, hipMemPool_t>,
     shared_handle: *mut c_void,
     handle_type: hipMemAllocationHandleType,
     flags: c_uint,
 ) -> Result {
-    let answer = out(mem_pool)?;
     healthy()?;
     let descriptor = c_int::try_from(shared_handle as usize).map_err(|_| hipErrorInvalidValue)?;
     if handle_type != DESCRIPTOR || flags != 0 {
         return Err(hipErrorInvalidValue);
     }
     let store = Some(Store::import(descriptor)?);
-    answer.write(POOLS.add(Arc::new(Pool { store, is_imported: true, ..Pool::new(false) })) as hipMemPool_t);
+    mem_pool
+        .write(POOLS.add(Arc::new(Pool { store, is_imported: true, ..Pool::new(false) })) as hipMemPool_t);
     Ok(())
 }
 
-pub fn hipMemPoolExportPointer(export_data: *mut hipMemPoolPtrExportData, dev_ptr: *mut c_void) -> Result {
-    let answer = out(export_data)?;
+pub fn hipMemPoolExportPointer(
+    export_data: Out<'_, hipMemPoolPtrExportData>,
+    dev_ptr: *mut c_void,
+) -> Result {
     let found = memory::at(dev_ptr as usize).ok_or(hipErrorInvalidValue)?;
-    answer.write(hipMemPoolPtrExportData { reserved: shared::pointer_ticket(&found)?.write() });
+    export_data.write(hipMemPoolPtrExportData { reserved: shared::pointer_ticket(&found)?.write() });
     Ok(())
 }
 
 /// The pointer is given back like one that was allocated.
 pub fn hipMemPoolImportPointer(
-    dev_ptr: *mut *mut c_void,
+    dev_ptr: Out<'_, *mut c_void>,
     mem_pool: hipMemPool_t,
     export_data: *mut hipMemPoolPtrExportData,
 ) -> Result {
-    let answer = out(dev_ptr)?;
     healthy()?;
     // SAFETY: HIP's contract: null, or readable during the call.
     let data = unsafe { export_data.as_ref() }.ok_or(hipErrorInvalidValue)?;
@@ -330,6 +326,6 @@ pub fn hipMemPoolImportPointer(
     let opened = shared::open(&store.file, &ticket, mem_pool as usize)?;
     let used = pool.used.fetch_add(opened.bytes, Ordering::Relaxed) + opened.bytes;
     pool.high.fetch_max(used, Ordering::Relaxed);
-    answer.write(opened.base as *mut c_void);
+    dev_ptr.write(opened.base as *mut c_void);
     Ok(())
 }

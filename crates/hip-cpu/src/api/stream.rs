@@ -2,38 +2,37 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
+use cuda_abi::out::{OptOut, Out};
 use hip_sys::*;
 
 use crate::device::healthy;
-use crate::error::{Result, out};
+use crate::error::Result;
 use crate::event;
 use crate::memory;
 use crate::stream::{self, Op};
 
-pub fn hipStreamCreate(stream: *mut hipStream_t) -> Result {
+pub fn hipStreamCreate(stream: Out<'_, hipStream_t>) -> Result {
     hipStreamCreateWithFlags(stream, hipStreamDefault)
 }
 
-pub fn hipStreamCreateWithFlags(stream: *mut hipStream_t, flags: c_uint) -> Result {
+pub fn hipStreamCreateWithFlags(stream: Out<'_, hipStream_t>, flags: c_uint) -> Result {
     hipStreamCreateWithPriority(stream, flags, 0)
 }
 
-pub fn hipStreamCreateWithPriority(stream: *mut hipStream_t, flags: c_uint, priority: c_int) -> Result {
-    let answer = out(stream)?;
+pub fn hipStreamCreateWithPriority(stream: Out<'_, hipStream_t>, flags: c_uint, priority: c_int) -> Result {
     healthy()?;
     // One priority only; others are clamped to it, as CUDA does.
     let _ = priority;
-    answer.write(stream::create(flags, 0)?);
+    stream.write(stream::create(flags, 0)?);
     Ok(())
 }
 
-pub fn hipDeviceGetStreamPriorityRange(leastPriority: *mut c_int, greatestPriority: *mut c_int) -> Result {
-    if let Ok(least) = out(leastPriority) {
-        least.write(0);
-    }
-    if let Ok(greatest) = out(greatestPriority) {
-        greatest.write(0);
-    }
+pub fn hipDeviceGetStreamPriorityRange(
+    leastPriority: OptOut<'_, c_int>,
+    greatestPriority: OptOut<'_, c_int>,
+) -> Result {
+    leastPriority.write(0);
+    greatestPriority.write(0);
     Ok(())
 }
 
@@ -66,20 +65,17 @@ pub fn hipStreamWaitEvent(stream: hipStream_t, event: hipEvent_t, flags: c_uint)
     Ok(())
 }
 
-pub fn hipStreamGetFlags(stream: hipStream_t, flags: *mut c_uint) -> Result {
-    let flags = out(flags)?;
+pub fn hipStreamGetFlags(stream: hipStream_t, flags: Out<'_, c_uint>) -> Result {
     flags.write(stream::of_handle(stream)?.flags);
     Ok(())
 }
 
-pub fn hipStreamGetPriority(stream: hipStream_t, priority: *mut c_int) -> Result {
-    let priority = out(priority)?;
+pub fn hipStreamGetPriority(stream: hipStream_t, priority: Out<'_, c_int>) -> Result {
     priority.write(stream::of_handle(stream)?.priority);
     Ok(())
 }
 
-pub fn hipStreamGetDevice(stream: hipStream_t, device: *mut hipDevice_t) -> Result {
-    let device = out(device)?;
+pub fn hipStreamGetDevice(stream: hipStream_t, device: Out<'_, hipDevice_t>) -> Result {
     stream::of_handle(stream)?;
     device.write(0);
     Ok(())
@@ -173,9 +169,8 @@ pub fn hipStreamWaitValue64(
 }
 
 /// No capture here: every stream answers that it is not capturing.
-pub fn hipStreamIsCapturing(stream: hipStream_t, pCaptureStatus: *mut hipStreamCaptureStatus) -> Result {
-    let status = out(pCaptureStatus)?;
+pub fn hipStreamIsCapturing(stream: hipStream_t, pCaptureStatus: Out<'_, hipStreamCaptureStatus>) -> Result {
     stream::of_handle(stream)?;
-    status.write(hipStreamCaptureStatusNone);
+    pCaptureStatus.write(hipStreamCaptureStatusNone);
     Ok(())
 }

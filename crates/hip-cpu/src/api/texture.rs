@@ -2,13 +2,13 @@
 
 use std::ffi::{c_char, c_int, c_uint};
 
+use cuda_abi::out::{OptOut, Out};
 use hip_sys::*;
 
-use super::array::given;
 use super::module::text;
 use crate::array::{self, Element};
 use crate::device::healthy;
-use crate::error::{Result, out};
+use crate::error::Result;
 use crate::texture::{self, Resource};
 use crate::{module, stream};
 
@@ -78,15 +78,14 @@ fn described(resource: &Resource) -> HIP_RESOURCE_DESC {
 }
 
 pub fn hipTexObjectCreate(
-    pTexObject: *mut hipTextureObject_t,
-    pResDesc: *const HIP_RESOURCE_DESC,
-    pTexDesc: *const HIP_TEXTURE_DESC,
-    pResViewDesc: *const HIP_RESOURCE_VIEW_DESC,
+    pTexObject: Out<'_, hipTextureObject_t>,
+    pResDesc: &HIP_RESOURCE_DESC,
+    pTexDesc: &HIP_TEXTURE_DESC,
+    pResViewDesc: Option<&HIP_RESOURCE_VIEW_DESC>,
 ) -> Result {
     healthy()?;
-    let answer = out(pTexObject)?;
-    let resource = resource(given(pResDesc)?)?;
-    answer.write(texture::create_texture(resource, given(pTexDesc)?, given(pResViewDesc).ok())?);
+    let resource = resource(pResDesc)?;
+    pTexObject.write(texture::create_texture(resource, pTexDesc, pResViewDesc)?);
     Ok(())
 }
 
@@ -98,25 +97,28 @@ pub fn hipTexObjectDestroy(texObject: hipTextureObject_t) -> Result {
 }
 
 pub fn hipTexObjectGetResourceDesc(
-    pResDesc: *mut HIP_RESOURCE_DESC,
+    pResDesc: Out<'_, HIP_RESOURCE_DESC>,
     texObject: hipTextureObject_t,
 ) -> Result {
-    out(pResDesc)?.write(described(&texture::texture(texObject)?.resource));
+    pResDesc.write(described(&texture::texture(texObject)?.resource));
     Ok(())
 }
 
-pub fn hipTexObjectGetTextureDesc(pTexDesc: *mut HIP_TEXTURE_DESC, texObject: hipTextureObject_t) -> Result {
-    out(pTexDesc)?.write(texture::texture(texObject)?.desc);
+pub fn hipTexObjectGetTextureDesc(
+    pTexDesc: Out<'_, HIP_TEXTURE_DESC>,
+    texObject: hipTextureObject_t,
+) -> Result {
+    pTexDesc.write(texture::texture(texObject)?.desc);
     Ok(())
 }
 
 /// An object made without a view has none to tell of.
 pub fn hipTexObjectGetResourceViewDesc(
-    pResViewDesc: *mut HIP_RESOURCE_VIEW_DESC,
+    pResViewDesc: Out<'_, HIP_RESOURCE_VIEW_DESC>,
     texObject: hipTextureObject_t,
 ) -> Result {
     let view = texture::texture(texObject)?.view.ok_or(hipErrorInvalidValue)?;
-    out(pResViewDesc)?.write(view);
+    pResViewDesc.write(view);
     Ok(())
 }
 
@@ -158,13 +160,13 @@ fn of_runtime(desc: &hipResourceDesc) -> Result<HIP_RESOURCE_DESC> {
 }
 
 pub fn hipCreateTextureObject(
-    pTexObject: *mut hipTextureObject_t,
-    pResDesc: *const hipResourceDesc,
-    pTexDesc: *const hipTextureDesc,
-    pResViewDesc: *const hipResourceViewDesc,
+    pTexObject: Out<'_, hipTextureObject_t>,
+    pResDesc: &hipResourceDesc,
+    pTexDesc: &hipTextureDesc,
+    pResViewDesc: Option<&hipResourceViewDesc>,
 ) -> Result {
-    let resource = of_runtime(given(pResDesc)?)?;
-    let t = given(pTexDesc)?;
+    let resource = of_runtime(pResDesc)?;
+    let t = pTexDesc;
     let flags = [
         (t.readMode == hipReadModeElementType, HIP_TRSF_READ_AS_INTEGER),
         (t.normalizedCoords != 0, HIP_TRSF_NORMALIZED_COORDINATES),
@@ -182,7 +184,7 @@ pub fn hipCreateTextureObject(
         borderColor: t.borderColor,
         reserved: [0; 12],
     };
-    let view = given(pResViewDesc).ok().map(|v| HIP_RESOURCE_VIEW_DESC {
+    let view = pResViewDesc.map(|v| HIP_RESOURCE_VIEW_DESC {
         format: v.format,
         width: v.width,
         height: v.height,
@@ -193,8 +195,7 @@ pub fn hipCreateTextureObject(
         lastLayer: v.lastLayer,
         reserved: [0; 16],
     });
-    let view = view.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    hipTexObjectCreate(pTexObject, &resource, &desc, view)
+    hipTexObjectCreate(pTexObject, &resource, &desc, view.as_ref())
 }
 
 pub fn hipDestroyTextureObject(textureObject: hipTextureObject_t) -> Result {
@@ -202,10 +203,9 @@ pub fn hipDestroyTextureObject(textureObject: hipTextureObject_t) -> Result {
 }
 
 pub fn hipGetTextureObjectResourceDesc(
-    pResDesc: *mut hipResourceDesc,
+    pResDesc: Out<'_, hipResourceDesc>,
     textureObject: hipTextureObject_t,
 ) -> Result {
-    let answer = out(pResDesc)?;
     let object = texture::texture(textureObject)?;
     let driver = described(&object.resource);
     let desc = object.resource.element()?.to_channels();
@@ -238,18 +238,17 @@ pub fn hipGetTextureObjectResourceDesc(
             }
         }
     };
-    answer.write(hipResourceDesc { resType: driver.resType, res });
+    pResDesc.write(hipResourceDesc { resType: driver.resType, res });
     Ok(())
 }
 
 pub fn hipGetTextureObjectTextureDesc(
-    pTexDesc: *mut hipTextureDesc,
+    pTexDesc: Out<'_, hipTextureDesc>,
     textureObject: hipTextureObject_t,
 ) -> Result {
-    let answer = out(pTexDesc)?;
     let t = texture::texture(textureObject)?.desc;
     let is = |flag: c_uint| t.flags & flag != 0;
-    answer.write(hipTextureDesc {
+    pTexDesc.write(hipTextureDesc {
         addressMode: t.addressMode,
         filterMode: t.filterMode,
         readMode: if is(HIP_TRSF_READ_AS_INTEGER) {
@@ -270,12 +269,11 @@ pub fn hipGetTextureObjectTextureDesc(
 }
 
 pub fn hipGetTextureObjectResourceViewDesc(
-    pResViewDesc: *mut hipResourceViewDesc,
+    pResViewDesc: Out<'_, hipResourceViewDesc>,
     textureObject: hipTextureObject_t,
 ) -> Result {
-    let answer = out(pResViewDesc)?;
     let v = texture::texture(textureObject)?.view.ok_or(hipErrorInvalidValue)?;
-    answer.write(hipResourceViewDesc {
+    pResViewDesc.write(hipResourceViewDesc {
         format: v.format,
         width: v.width,
         height: v.height,
@@ -289,18 +287,17 @@ pub fn hipGetTextureObjectResourceViewDesc(
 }
 
 pub fn hipCreateSurfaceObject(
-    pSurfObject: *mut hipSurfaceObject_t,
-    pResDesc: *const hipResourceDesc,
+    pSurfObject: Out<'_, hipSurfaceObject_t>,
+    pResDesc: &hipResourceDesc,
 ) -> Result {
     healthy()?;
-    let answer = out(pSurfObject)?;
-    let desc = given(pResDesc)?;
+    let desc = pResDesc;
     if desc.resType != hipResourceTypeArray {
         return Err(hipErrorInvalidValue);
     }
     // SAFETY: HIP's contract: the type says which member holds.
     let array = array::of_handle(unsafe { desc.res.array })?;
-    answer.write(texture::create_surface(array)?);
+    pSurfObject.write(texture::create_surface(array)?);
     Ok(())
 }
 
@@ -312,13 +309,12 @@ pub fn hipDestroySurfaceObject(surfaceObject: hipSurfaceObject_t) -> Result {
 // ---- references ----
 
 pub fn hipModuleGetTexRef(
-    texRef: *mut *mut textureReference,
+    texRef: Out<'_, *mut textureReference>,
     hmod: hipModule_t,
     name: *const c_char,
 ) -> Result {
-    let answer = out(texRef)?;
     let module = module::of_handle(hmod)?;
-    answer.write(texture::texref(module.texref(text(name)?)?)?);
+    texRef.write(texture::texref(module.texref(text(name)?)?)?);
     Ok(())
 }
 
@@ -361,13 +357,13 @@ pub fn hipTexRefSetMipmappedArray(
 const BASE_ALIGN: usize = 512;
 
 pub fn hipTexRefSetAddress(
-    ByteOffset: *mut usize,
+    ByteOffset: OptOut<'_, usize>,
     texRef: *mut textureReference,
     dptr: hipDeviceptr_t,
     bytes: usize,
 ) -> Result {
     let offset = dptr as usize % BASE_ALIGN;
-    if ByteOffset.is_null() && offset != 0 {
+    if !ByteOffset.is_wanted() && offset != 0 {
         return Err(hipErrorInvalidValue);
     }
     change(texRef, |texref| {
@@ -381,19 +377,16 @@ pub fn hipTexRefSetAddress(
         texref.resource = Some(resource);
         Ok(())
     })?;
-    if let Ok(answer) = out(ByteOffset) {
-        answer.write(offset);
-    }
+    ByteOffset.write(offset);
     Ok(())
 }
 
 pub fn hipTexRefSetAddress2D(
     texRef: *mut textureReference,
-    desc: *const HIP_ARRAY_DESCRIPTOR,
+    desc: &HIP_ARRAY_DESCRIPTOR,
     dptr: hipDeviceptr_t,
     Pitch: usize,
 ) -> Result {
-    let desc = given(desc)?;
     let element = Element::new(desc.Format, desc.NumChannels)?;
     let (width, height) = (desc.Width, desc.Height.max(1));
     let resource = Resource::Pitch2D { at: dptr as usize, element, width, height, pitch: Pitch };
@@ -456,8 +449,8 @@ pub fn hipTexRefSetFlags(texRef: *mut textureReference, Flags: c_uint) -> Result
     })
 }
 
-pub fn hipTexRefSetBorderColor(texRef: *mut textureReference, pBorderColor: *mut f32) -> Result {
-    let color = *given(pBorderColor.cast::<[f32; 4]>())?;
+pub fn hipTexRefSetBorderColor(texRef: *mut textureReference, pBorderColor: &[f32; 4]) -> Result {
+    let color = *pBorderColor;
     change(texRef, |texref| {
         texref.desc.borderColor = color;
         Ok(())
@@ -499,11 +492,10 @@ pub fn hipTexRefSetMipmapLevelClamp(
     })
 }
 
-pub fn hipTexRefGetArray(pArray: *mut hipArray_t, texRef: *const textureReference) -> Result {
-    let answer = out(pArray)?;
+pub fn hipTexRefGetArray(pArray: Out<'_, hipArray_t>, texRef: *const textureReference) -> Result {
     texture::with_texref(texRef, |texref| match &texref.resource {
         Some(Resource::Array(array)) => {
-            answer.write(std::sync::Arc::as_ptr(array) as hipArray_t);
+            pArray.write(std::sync::Arc::as_ptr(array) as hipArray_t);
             Ok(())
         }
         _ => Err(hipErrorInvalidValue),
@@ -511,24 +503,22 @@ pub fn hipTexRefGetArray(pArray: *mut hipArray_t, texRef: *const textureReferenc
 }
 
 pub fn hipTexRefGetMipMappedArray(
-    pArray: *mut hipMipmappedArray_t,
+    pArray: Out<'_, hipMipmappedArray_t>,
     texRef: *const textureReference,
 ) -> Result {
-    let answer = out(pArray)?;
     texture::with_texref(texRef, |texref| match &texref.resource {
         Some(Resource::Mipmapped(mipmapped)) => {
-            answer.write(std::sync::Arc::as_ptr(mipmapped) as hipMipmappedArray_t);
+            pArray.write(std::sync::Arc::as_ptr(mipmapped) as hipMipmappedArray_t);
             Ok(())
         }
         _ => Err(hipErrorInvalidValue),
     })
 }
 
-pub fn hipTexRefGetAddress(dev_ptr: *mut hipDeviceptr_t, texRef: *const textureReference) -> Result {
-    let answer = out(dev_ptr)?;
+pub fn hipTexRefGetAddress(dev_ptr: Out<'_, hipDeviceptr_t>, texRef: *const textureReference) -> Result {
     texture::with_texref(texRef, |texref| match &texref.resource {
         Some(Resource::Linear { at, .. } | Resource::Pitch2D { at, .. }) => {
-            answer.write(*at as hipDeviceptr_t);
+            dev_ptr.write(*at as hipDeviceptr_t);
             Ok(())
         }
         _ => Err(hipErrorInvalidValue),
@@ -536,33 +526,28 @@ pub fn hipTexRefGetAddress(dev_ptr: *mut hipDeviceptr_t, texRef: *const textureR
 }
 
 pub fn hipTexRefGetFormat(
-    pFormat: *mut hipArray_Format,
-    pNumChannels: *mut c_int,
+    pFormat: OptOut<'_, hipArray_Format>,
+    pNumChannels: OptOut<'_, c_int>,
     texRef: *const textureReference,
 ) -> Result {
     let element = texture::with_texref(texRef, |texref| Ok(texref.element))?;
-    if let Ok(format) = out(pFormat) {
-        format.write(element.format);
-    }
-    if let Ok(channels) = out(pNumChannels) {
-        channels.write(element.channels as c_int);
-    }
+    pFormat.write(element.format);
+    pNumChannels.write(element.channels as c_int);
     Ok(())
 }
 
 /// The part of a reference's description that `pick` names.
 fn look<T>(
-    answer: *mut T,
+    answer: Out<'_, T>,
     texRef: *const textureReference,
     pick: impl FnOnce(&HIP_TEXTURE_DESC) -> T,
 ) -> Result {
-    let answer = out(answer)?;
     answer.write(texture::with_texref(texRef, |texref| Ok(pick(&texref.desc)))?);
     Ok(())
 }
 
 pub fn hipTexRefGetAddressMode(
-    pam: *mut hipTextureAddressMode,
+    pam: Out<'_, hipTextureAddressMode>,
     texRef: *const textureReference,
     dim: c_int,
 ) -> Result {
@@ -570,36 +555,36 @@ pub fn hipTexRefGetAddressMode(
     look(pam, texRef, |desc| desc.addressMode[dim])
 }
 
-pub fn hipTexRefGetFilterMode(pfm: *mut hipTextureFilterMode, texRef: *const textureReference) -> Result {
+pub fn hipTexRefGetFilterMode(pfm: Out<'_, hipTextureFilterMode>, texRef: *const textureReference) -> Result {
     look(pfm, texRef, |desc| desc.filterMode)
 }
 
-pub fn hipTexRefGetFlags(pFlags: *mut c_uint, texRef: *const textureReference) -> Result {
+pub fn hipTexRefGetFlags(pFlags: Out<'_, c_uint>, texRef: *const textureReference) -> Result {
     look(pFlags, texRef, |desc| desc.flags)
 }
 
-pub fn hipTexRefGetBorderColor(pBorderColor: *mut f32, texRef: *const textureReference) -> Result {
-    look(pBorderColor.cast::<[f32; 4]>(), texRef, |desc| desc.borderColor)
+pub fn hipTexRefGetBorderColor(pBorderColor: Out<'_, [f32; 4]>, texRef: *const textureReference) -> Result {
+    look(pBorderColor, texRef, |desc| desc.borderColor)
 }
 
-pub fn hipTexRefGetMaxAnisotropy(pmaxAnsio: *mut c_int, texRef: *const textureReference) -> Result {
+pub fn hipTexRefGetMaxAnisotropy(pmaxAnsio: Out<'_, c_int>, texRef: *const textureReference) -> Result {
     look(pmaxAnsio, texRef, |desc| desc.maxAnisotropy as c_int)
 }
 
 pub fn hipTexRefGetMipmapFilterMode(
-    pfm: *mut hipTextureFilterMode,
+    pfm: Out<'_, hipTextureFilterMode>,
     texRef: *const textureReference,
 ) -> Result {
     look(pfm, texRef, |desc| desc.mipmapFilterMode)
 }
 
-pub fn hipTexRefGetMipmapLevelBias(pbias: *mut f32, texRef: *const textureReference) -> Result {
+pub fn hipTexRefGetMipmapLevelBias(pbias: Out<'_, f32>, texRef: *const textureReference) -> Result {
     look(pbias, texRef, |desc| desc.mipmapLevelBias)
 }
 
 pub fn hipTexRefGetMipmapLevelClamp(
-    pminMipmapLevelClamp: *mut f32,
-    pmaxMipmapLevelClamp: *mut f32,
+    pminMipmapLevelClamp: Out<'_, f32>,
+    pmaxMipmapLevelClamp: Out<'_, f32>,
     texRef: *const textureReference,
 ) -> Result {
     look(pminMipmapLevelClamp, texRef, |desc| desc.minMipmapLevelClamp)?;

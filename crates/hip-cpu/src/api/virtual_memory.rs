@@ -4,10 +4,11 @@ use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use cuda_abi::out::Out;
 use hip_sys::*;
 
 use crate::device::{self, healthy};
-use crate::error::{Result, out};
+use crate::error::Result;
 use crate::handle::Registry;
 use crate::memory::mapped::{self, GRANULARITY, Physical};
 use crate::stream;
@@ -38,11 +39,10 @@ fn check(properties: *const hipMemAllocationProp) -> Result<hipMemAllocationProp
 }
 
 pub fn hipMemGetAllocationGranularity(
-    granularity: *mut usize,
+    granularity: Out<'_, usize>,
     prop: *const hipMemAllocationProp,
     option: hipMemAllocationGranularity_flags,
 ) -> Result {
-    let granularity = out(granularity)?;
     check(prop)?;
     // HIP: the least, and the recommended one.
     if !matches!(option, 0 | 1) {
@@ -53,18 +53,17 @@ pub fn hipMemGetAllocationGranularity(
 }
 
 pub fn hipMemCreate(
-    handle: *mut hipMemGenericAllocationHandle_t,
+    handle: Out<'_, hipMemGenericAllocationHandle_t>,
     size: usize,
     prop: *const hipMemAllocationProp,
     flags: u64,
 ) -> Result {
-    let answer = out(handle)?;
     healthy()?;
     let properties = check(prop)?;
     if flags != 0 || size == 0 || !size.is_multiple_of(GRANULARITY) {
         return Err(hipErrorInvalidValue);
     }
-    answer.write(MEMORY.add(Arc::new(Physical::create(size, properties)?)) as _);
+    handle.write(MEMORY.add(Arc::new(Physical::create(size, properties)?)) as _);
     Ok(())
 }
 
@@ -78,47 +77,43 @@ pub fn hipMemRelease(handle: hipMemGenericAllocationHandle_t) -> Result {
 }
 
 pub fn hipMemRetainAllocationHandle(
-    handle: *mut hipMemGenericAllocationHandle_t,
+    handle: Out<'_, hipMemGenericAllocationHandle_t>,
     addr: *mut c_void,
 ) -> Result {
-    let answer = out(handle)?;
     let physical = mapped::physical_at(addr as usize).ok_or(hipErrorInvalidValue)?;
     physical.handles.fetch_add(1, Ordering::AcqRel);
-    answer.write(MEMORY.add(physical) as _);
+    handle.write(MEMORY.add(physical) as _);
     Ok(())
 }
 
 pub fn hipMemGetAllocationPropertiesFromHandle(
-    prop: *mut hipMemAllocationProp,
+    prop: Out<'_, hipMemAllocationProp>,
     handle: hipMemGenericAllocationHandle_t,
 ) -> Result {
-    let answer = out(prop)?;
-    answer.write(physical(handle)?.properties);
+    prop.write(physical(handle)?.properties);
     Ok(())
 }
 
 pub fn hipMemExportToShareableHandle(
-    shareableHandle: *mut c_void,
+    shareableHandle: Out<'_, c_int>,
     handle: hipMemGenericAllocationHandle_t,
     handleType: hipMemAllocationHandleType,
     flags: u64,
 ) -> Result {
-    let answer = out(shareableHandle.cast::<c_int>())?;
     let physical = physical(handle)?;
     // HIP: memory can be passed on in the way that was asked for when it was made.
     if flags != 0 || handleType != DESCRIPTOR || physical.properties.requestedHandleType != DESCRIPTOR {
         return Err(hipErrorInvalidValue);
     }
-    answer.write(physical.export()?);
+    shareableHandle.write(physical.export()?);
     Ok(())
 }
 
 pub fn hipMemImportFromShareableHandle(
-    handle: *mut hipMemGenericAllocationHandle_t,
+    handle: Out<'_, hipMemGenericAllocationHandle_t>,
     osHandle: *mut c_void,
     shHandleType: hipMemAllocationHandleType,
 ) -> Result {
-    let answer = out(handle)?;
     healthy()?;
     if shHandleType != DESCRIPTOR {
         return Err(hipErrorInvalidValue);
@@ -132,22 +127,21 @@ pub fn hipMemImportFromShareableHandle(
     };
     // HIP: the descriptor itself is passed, not a pointer to one.
     let descriptor = c_int::try_from(osHandle as usize).map_err(|_| hipErrorInvalidValue)?;
-    answer.write(MEMORY.add(Arc::new(Physical::import(descriptor, properties)?)) as _);
+    handle.write(MEMORY.add(Arc::new(Physical::import(descriptor, properties)?)) as _);
     Ok(())
 }
 
 pub fn hipMemAddressReserve(
-    ptr: *mut *mut c_void,
+    ptr: Out<'_, *mut c_void>,
     size: usize,
     alignment: usize,
     addr: *mut c_void,
     flags: u64,
 ) -> Result {
-    let answer = out(ptr)?;
     if flags != 0 {
         return Err(hipErrorInvalidValue);
     }
-    answer.write(mapped::reserve(size, alignment, addr as usize)? as *mut c_void);
+    ptr.write(mapped::reserve(size, alignment, addr as usize)? as *mut c_void);
     Ok(())
 }
 
@@ -198,8 +192,7 @@ pub fn hipMemSetAccess(ptr: *mut c_void, size: usize, desc: *const hipMemAccessD
     Ok(())
 }
 
-pub fn hipMemGetAccess(flags: *mut u64, location: *const hipMemLocation, ptr: *mut c_void) -> Result {
-    let answer = out(flags)?;
+pub fn hipMemGetAccess(flags: Out<'_, u64>, location: *const hipMemLocation, ptr: *mut c_void) -> Result {
     // SAFETY: HIP's contract: null, or a location readable during the call.
     let location = unsafe { location.as_ref() }.ok_or(hipErrorInvalidValue)?;
     if location.r#type != hipMemLocationTypeDevice {
@@ -207,6 +200,6 @@ pub fn hipMemGetAccess(flags: *mut u64, location: *const hipMemLocation, ptr: *m
     }
     device::check(location.id)?;
     let found = crate::memory::find(ptr as usize).filter(|found| found.kind == crate::memory::Kind::Mapped);
-    answer.write(found.ok_or(hipErrorInvalidValue)?.flags.into());
+    flags.write(found.ok_or(hipErrorInvalidValue)?.flags.into());
     Ok(())
 }

@@ -5,6 +5,9 @@
 //! it before us. Kernel code owns nothing, so nothing is lost; services that do own something hold a [`Pause`].
 //!
 //! Every thread that runs kernels has a signal stack, so a kernel that runs over its thread's stack ends in the same way.
+//!
+//! The handler runs for faults of any thread, also inside `malloc`, so it uses no thread-locals of ours: those of a library
+//! that was opened at run time are allocated at a thread's first use of them. What it has to know is in a [`Slot`].
 
 use std::arch::naked_asm;
 use std::cell::{Cell, OnceCell};
@@ -12,7 +15,7 @@ use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
 
 use super::fiber;
 
@@ -21,18 +24,132 @@ pub const ILLEGAL_ADDRESS: i32 = -1000;
 pub const ARITHMETIC: i32 = -1001;
 pub const STACK_OVERFLOW: i32 = -1002;
 
-thread_local! {
+/// What the handler knows of a thread that runs kernels.
+struct Slot {
+    /// The system's number of the thread; 0 while the slot is nobody's.
+    thread: AtomicI32,
     /// Stack pointer to go back to; 0 outside kernel code.
-    static RETURN: Cell<usize> = const { Cell::new(0) };
-    static ADDRESS: Cell<usize> = const { Cell::new(0) };
+    back: AtomicUsize,
+    /// Where the last fault was.
+    address: AtomicUsize,
     /// Our handler is passing a fault on.
-    static PASSING: Cell<bool> = const { Cell::new(false) };
+    is_passing: AtomicBool,
+}
+
+/// Slots are found by looking at all of them, which only faults do.
+struct Slots {
+    slots: [Slot; 64],
+    next: AtomicPtr<Slots>,
+}
+
+static SLOTS: Slots = Slots::new();
+
+impl Slots {
+    const fn new() -> Slots {
+        Slots {
+            slots: [const {
+                Slot {
+                    thread: AtomicI32::new(0),
+                    back: AtomicUsize::new(0),
+                    address: AtomicUsize::new(0),
+                    is_passing: AtomicBool::new(false),
+                }
+            }; 64],
+            next: AtomicPtr::new(null_mut()),
+        }
+    }
+
+    fn next(&self) -> Option<&'static Slots> {
+        // SAFETY: null, or leaked by `take`.
+        unsafe { self.next.load(Ordering::Acquire).as_ref() }
+    }
+
+    fn all() -> impl Iterator<Item = &'static Slot> {
+        std::iter::successors(Some(&SLOTS), |slots| slots.next()).flat_map(|slots| &slots.slots)
+    }
+
+    /// A thread's slot. For signal handlers.
+    fn of(thread: i32) -> Option<&'static Slot> {
+        Slots::all().find(|slot| slot.thread.load(Ordering::Relaxed) == thread)
+    }
+
+    /// A slot that is nobody's becomes the thread's. For signal handlers.
+    fn free(thread: i32) -> Option<&'static Slot> {
+        let is_taken = |slot: &&Slot| {
+            slot.thread.compare_exchange(0, thread, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
+        Slots::all().find(is_taken)
+    }
+
+    /// As [`Self::free`], where memory may be allocated. There are as many slots as there were threads at one time.
+    fn take(thread: i32) -> &'static Slot {
+        // A handler that jumped out of ours left it so.
+        if let Some(slot) = Slots::of(thread) {
+            slot.is_passing.store(false, Ordering::Relaxed);
+            return slot;
+        }
+        loop {
+            if let Some(slot) = Slots::free(thread) {
+                return slot;
+            }
+            let mut last = &SLOTS;
+            while let Some(next) = last.next() {
+                last = next;
+            }
+            let more = Box::into_raw(Box::new(Slots::new()));
+            if last.next.compare_exchange(null_mut(), more, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+                // SAFETY: nobody has seen it; another thread's came first.
+                drop(unsafe { Box::from_raw(more) });
+            }
+        }
+    }
+}
+
+impl Slot {
+    fn give_back(&self) {
+        self.back.store(0, Ordering::Relaxed);
+        self.is_passing.store(false, Ordering::Relaxed);
+        self.thread.store(0, Ordering::Release);
+    }
+}
+
+/// The system's number of the calling thread. For signal handlers.
+fn thread_number() -> i32 {
+    // SAFETY: it has no parameters and cannot fail.
+    (unsafe { libc::syscall(libc::SYS_gettid) }) as i32
+}
+
+/// Gives a thread's slot back when the thread ends.
+struct Ends;
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if let Some(slot) = SLOT.replace(None) {
+            slot.give_back();
+        }
+    }
+}
+
+thread_local! {
+    static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    static ENDS: Ends = const { Ends };
     static SIGNAL_STACK: OnceCell<SignalStack> = const { OnceCell::new() };
+}
+
+/// The calling thread's slot.
+fn slot() -> &'static Slot {
+    SLOT.get().unwrap_or_else(|| {
+        let slot = Slots::take(thread_number());
+        SLOT.set(Some(slot));
+        // A thread that is ending already keeps its slot.
+        let _ = ENDS.try_with(|_| ());
+        slot
+    })
 }
 
 /// This thread's leave to run kernel code.
 pub struct Guard {
-    cell: *const Cell<usize>,
+    slot: &'static Slot,
     // Belongs to the thread that made it.
     _not_send: PhantomData<*const ()>,
 }
@@ -44,7 +161,7 @@ impl Guard {
         let _ = SIGNAL_STACK.try_with(|stack| {
             stack.get_or_init(SignalStack::new);
         });
-        Guard { cell: RETURN.with(std::ptr::from_ref), _not_send: PhantomData }
+        Guard { slot: slot(), _not_send: PhantomData }
     }
 
     /// Calls kernel code with up to four arguments.
@@ -54,14 +171,14 @@ impl Guard {
     /// would lose.
     pub unsafe fn call(&self, function: *const c_void, arguments: [u64; 4]) -> i32 {
         let [a, b, c, d] = arguments;
-        // SAFETY: the caller's promise; the cell is this thread's and outlives the call.
-        unsafe { enter(function, a, b, c, d, self.cell.cast_mut().cast()) }
+        // SAFETY: the caller's promise; the slot is this thread's and outlives the call.
+        unsafe { enter(function, a, b, c, d, self.slot.back.as_ptr()) }
     }
 }
 
 /// Where the last fault of this thread was.
 pub fn address() -> usize {
-    ADDRESS.with(Cell::get)
+    slot().address.load(Ordering::Relaxed)
 }
 
 /// From here to where kernel code was entered: the frames that are kernel code's, and the caller's. On a fiber that is
@@ -69,7 +186,7 @@ pub fn address() -> usize {
 pub fn stack() -> std::ops::Range<usize> {
     let marker = 0u8;
     let here = std::hint::black_box(&raw const marker) as usize;
-    let entered = RETURN.with(Cell::get);
+    let entered = slot().back.load(Ordering::Relaxed);
     let is_near = entered.wrapping_sub(here) < 2 * fiber::STACK_BYTES;
     here..if is_near { entered } else { here + fiber::STACK_BYTES }
 }
@@ -79,7 +196,7 @@ pub fn stack() -> std::ops::Range<usize> {
 /// # Safety
 /// Called below [`Guard::call`] with no [`Pause`] and nothing alive that must be dropped.
 pub unsafe fn abandon(status: i32) -> ! {
-    let noted = RETURN.with(Cell::get);
+    let noted = slot().back.load(Ordering::Relaxed);
     // SAFETY: the noted stack frame is `enter`'s.
     unsafe {
         std::arch::asm!(
@@ -95,7 +212,7 @@ pub unsafe fn abandon(status: i32) -> ! {
 
 /// For a fault that a service found before the memory did.
 pub fn set_address(address: usize) {
-    ADDRESS.with(|cell| cell.set(address));
+    slot().address.store(address, Ordering::Relaxed);
 }
 
 /// While it lives, a fault is the process's own.
@@ -104,13 +221,13 @@ pub struct Pause(usize);
 impl Pause {
     #[expect(clippy::new_without_default, reason = "to leave a guarded section is said aloud")]
     pub fn new() -> Pause {
-        Pause(RETURN.with(|cell| cell.replace(0)))
+        Pause(slot().back.swap(0, Ordering::Relaxed))
     }
 }
 
 impl Drop for Pause {
     fn drop(&mut self) {
-        RETURN.with(|cell| cell.set(self.0));
+        slot().back.store(self.0, Ordering::Relaxed);
     }
 }
 
@@ -244,14 +361,19 @@ impl Drop for SignalStack {
 const NEAR_BYTES: usize = 64 << 10;
 
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let noted = RETURN.with(|cell| cell.replace(0));
+    let thread = thread_number();
+    let slot = Slots::of(thread);
+    let noted = slot.map_or(0, |slot| slot.back.swap(0, Ordering::Relaxed));
     // SAFETY: the kernel passes valid pointers; the noted stack frame is `enter`'s, still there below the fault.
     unsafe {
         // Sent by a process, not by an instruction: not the kernel's doing.
         let is_fault = (*info).si_code > 0;
-        if noted != 0 && is_fault {
+        if let Some(slot) = slot
+            && noted != 0
+            && is_fault
+        {
             let address = (*info).si_addr() as usize;
-            ADDRESS.with(|cell| cell.set(address));
+            slot.address.store(address, Ordering::Relaxed);
             let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
             let stack = registers[libc::REG_RSP as usize] as usize;
             let status = match signal {
@@ -264,16 +386,28 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
             registers[libc::REG_RAX as usize] = i64::from(status);
             return;
         }
-        RETURN.with(|cell| cell.set(noted));
-        pass_on(signal, info, context);
+        if let Some(slot) = slot {
+            slot.back.store(noted, Ordering::Relaxed);
+            pass_on(signal, info, context, Some(slot));
+        } else {
+            // Noted for as long as it takes, so that a handler that calls us back is known.
+            let slot = Slots::free(thread);
+            pass_on(signal, info, context, slot);
+            slot.into_iter().for_each(Slot::give_back);
+        }
     }
 }
 
 /// # Safety
 /// Called from the handler with what it got.
-unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+unsafe fn pass_on(
+    signal: c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut c_void,
+    slot: Option<&'static Slot>,
+) {
     let Some(at) = SIGNALS.iter().position(|&s| s == signal) else { return };
-    let again = PASSING.with(|passing| passing.replace(true));
+    let again = slot.is_some_and(|slot| slot.is_passing.swap(true, Ordering::Relaxed));
     let kept = if again { &FIRST[at] } else { &BEFORE[at] };
     // SAFETY: null or a box that is never freed.
     let Some(before) = (unsafe { kept.load(Ordering::Acquire).as_ref() }) else { return };
@@ -295,7 +429,9 @@ unsafe fn pass_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
             handler => std::mem::transmute::<usize, extern "C" fn(c_int)>(handler)(signal),
         }
     }
-    PASSING.with(|passing| passing.set(again));
+    if let Some(slot) = slot {
+        slot.is_passing.store(again, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]
@@ -338,6 +474,32 @@ mod tests {
             }
         });
     }
+
+    #[test]
+    fn threads_have_slots_of_their_own_and_give_them_back() {
+        let n_slots = 3 * SLOTS.slots.len();
+        let ready = std::sync::Barrier::new(n_slots);
+        let slots: std::collections::BTreeSet<usize> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..n_slots)
+                .map(|_| {
+                    scope.spawn(|| {
+                        let own = slot();
+                        ready.wait();
+                        assert_eq!(own.thread.load(Ordering::Relaxed), thread_number());
+                        assert!(Slots::of(thread_number()).is_some_and(|found| std::ptr::eq(found, own)));
+                        std::ptr::from_ref(own) as usize
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert_eq!(slots.len(), n_slots);
+        // Another thread has one of them.
+        let later = std::thread::spawn(|| std::ptr::from_ref(slot()) as usize).join().unwrap();
+        assert!(Slots::all().any(|slot| std::ptr::from_ref(slot) as usize == later));
+        assert!(Slots::all().count() < 2 * n_slots + 64);
+    }
+
     /// Recursion that the optimiser cannot turn into a loop.
     #[expect(unconditional_recursion, reason = "that is the test")]
     extern "C" fn deep(n: u64) -> i32 {

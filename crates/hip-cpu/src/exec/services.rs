@@ -82,8 +82,9 @@ unsafe extern "C" fn malloc(_: *const Launch, bytes: i64) -> *mut c_void {
     if bytes == 0 || !fits {
         return std::ptr::null_mut();
     }
-    // SAFETY: a fresh allocation; the result is checked. CUDA aligns to 16 bytes, as C does here.
-    let at = unsafe { libc::malloc(bytes) };
+    // SAFETY: a fresh allocation; the result is checked. CUDA aligns to 16 bytes, as C does here. Zeros: what the host's heap
+    // held is not for kernels.
+    let at = unsafe { libc::calloc(bytes, 1) };
     if !at.is_null() {
         *used += bytes;
         blocks.insert(at as usize, bytes);

@@ -5,6 +5,7 @@
 //! order: `SHARED` and a pool's extents are taken alone.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
@@ -35,12 +36,14 @@ fn pages(allocation: &Allocation) -> Option<(usize, usize)> {
 pub fn share(allocation: &Allocation) -> Result<Ticket> {
     let (start, bytes) = pages(allocation).ok_or(hipErrorNotSupported)?;
     let mut shared = SHARED.lock();
-    if !shared.contains_key(&allocation.base) {
-        let file = mapped::file(bytes)?;
-        move_into(&file, start, bytes)?;
-        shared.insert(allocation.base, file);
-    }
-    let file = shared.get(&allocation.base).ok_or(hipErrorInvalidValue)?;
+    let file = match shared.entry(allocation.base) {
+        Entry::Occupied(shared) => shared.into_mut(),
+        Entry::Vacant(place) => {
+            let file = mapped::file(bytes)?;
+            move_into(&file, start, bytes)?;
+            place.insert(file)
+        }
+    };
     Ticket::new(ticket::Kind::Memory, file, allocation.base - start, allocation.bytes)
 }
 

@@ -430,7 +430,8 @@ impl Emitter<'_> {
             let sum = self.fresh(Kind::B32);
             line!(
                 self,
-                "add.cc.u32 {sum}, {}, {};",
+                "{}.cc.u32 {sum}, {}, {};",
+                ["add", "sub"][usize::from(operands_seed & 1)],
                 register(Kind::B32, operands_seed),
                 register(Kind::B32, operands_seed >> 4)
             );
@@ -833,6 +834,10 @@ fn written(form: &Form, kind: Kind, value: u64) -> Option<String> {
         Kind::Pred => return None,
         Kind::B16 => (value & 0x7fff).to_string(),
         Kind::B32 if form.name.starts_with("cvt") => return None,
+        // A position or a length that is a number has 8 bits.
+        Kind::B32 if ["bfe.", "bfi."].iter().any(|it| form.name.starts_with(it)) => {
+            (value & 0xff).to_string()
+        }
         Kind::B32 => format!("{:#x}", value & 0xffff_ffff),
         Kind::B64 => format!("{value:#x}"),
         Kind::F32 => format!("0f{:08X}", value as u32),

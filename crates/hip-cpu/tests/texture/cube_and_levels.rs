@@ -81,7 +81,7 @@ struct Mipmaps {
 
 impl Mipmaps {
     fn new(size: [usize; 3], n: u32, desc: HIP_TEXTURE_DESC) -> Mipmaps {
-        let mut array_desc = HIP_ARRAY3D_DESCRIPTOR {
+        let array_desc = HIP_ARRAY3D_DESCRIPTOR {
             Width: size[0],
             Height: size[1],
             Depth: size[2],
@@ -90,11 +90,11 @@ impl Mipmaps {
             Flags: 0,
         };
         let mut handle = std::ptr::null_mut();
-        hipMipmappedArrayCreate(&mut handle, &mut array_desc, n).unwrap();
+        hipMipmappedArrayCreate(Out::from(&mut handle), &array_desc, n).unwrap();
         let levels = (0..n)
             .map(|level| {
                 let mut array = std::ptr::null_mut();
-                hipMipmappedArrayGetLevel(&mut array, handle, level).unwrap();
+                hipMipmappedArrayGetLevel(Out::from(&mut array), handle, level).unwrap();
                 let format = Format(HIP_AD_FORMAT_FLOAT, 2);
                 let size = size.map(|it| (it >> level).max(1));
                 // Different contents on each level.
@@ -112,8 +112,7 @@ impl Mipmaps {
         res.mipmap = self.handle;
         let resource = HIP_RESOURCE_DESC { resType: hipResourceTypeMipmappedArray, res, flags: 0 };
         let mut object = std::ptr::null_mut();
-        let view = view.map_or(std::ptr::null(), std::ptr::from_ref);
-        hipTexObjectCreate(&mut object, &resource, desc, view).unwrap();
+        hipTexObjectCreate(Out::from(&mut object), &resource, desc, view).unwrap();
         object
     }
 

@@ -13,6 +13,7 @@ mod surface;
 use model::Model;
 use support::*;
 
+use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_sys::*;
 
@@ -337,7 +338,7 @@ fn integer_coordinates_name_elements() {
     }
     // Linear memory: outside of it there is 0.
     let mut memory = std::ptr::null_mut();
-    hipMalloc(&mut memory, 1024).unwrap();
+    hipMalloc(Out::from(&mut memory), 1024).unwrap();
     let values: Vec<f32> = (0..10).map(|it| it as f32 + 0.5).collect();
     hipMemcpy(memory, values.as_ptr().cast(), 40, hipMemcpyHostToDevice).unwrap();
     let mut res = HIP_RESOURCE_UNION { reserved: [0; 32] };
@@ -353,7 +354,7 @@ fn integer_coordinates_name_elements() {
     // CUDA's rules: an aligned address, memory that is the device's, formats that exist.
     let refused = |desc: &HIP_RESOURCE_DESC, texture: &HIP_TEXTURE_DESC| {
         let mut object = std::ptr::null_mut();
-        hipTexObjectCreate(&mut object, desc, texture, std::ptr::null())
+        hipTexObjectCreate(Out::from(&mut object), desc, texture, None)
     };
     desc.res.linear.devPtr = memory.wrapping_byte_add(16);
     assert_eq!(refused(&desc, &HIP_TEXTURE_DESC::default()), Err(hipErrorInvalidValue));
@@ -372,7 +373,7 @@ fn integer_coordinates_name_elements() {
 fn pitched_memory_is_a_texture_too_and_objects_tell_what_they_were_made_of() {
     let mut bench = Bench::new("", "", TEX);
     let (mut memory, mut pitch) = (std::ptr::null_mut(), 0);
-    hipMallocPitch(&mut memory, &mut pitch, 5 * 4, 3).unwrap();
+    hipMallocPitch(Out::from(&mut memory), Out::from(&mut pitch), 5 * 4, 3).unwrap();
     let bytes = contents(FLOAT1, 15);
     hipMemcpy2D(memory, pitch, bytes.as_ptr().cast(), 20, 20, 3, hipMemcpyHostToDevice).unwrap();
     let format = hipChannelFormatDesc { x: 32, y: 0, z: 0, w: 0, f: hipChannelFormatKindFloat };
@@ -387,7 +388,7 @@ fn pitched_memory_is_a_texture_too_and_objects_tell_what_they_were_made_of() {
         ..hipTextureDesc::default()
     };
     let mut object = std::ptr::null_mut();
-    hipCreateTextureObject(&mut object, &resource, &desc, std::ptr::null()).unwrap();
+    hipCreateTextureObject(Out::from(&mut object), &resource, &desc, None).unwrap();
     let model = Model {
         bytes,
         format: FLOAT1,
@@ -402,16 +403,18 @@ fn pitched_memory_is_a_texture_too_and_objects_tell_what_they_were_made_of() {
         agree(bits(&result, true, false), want, false, &|| format!("{point:?}"));
     }
     let mut told = hipTextureDesc::default();
-    hipGetTextureObjectTextureDesc(&mut told, object).unwrap();
+    hipGetTextureObjectTextureDesc(Out::from(&mut told), object).unwrap();
     assert_eq!(told, desc);
     let mut of = std::mem::MaybeUninit::<hipResourceDesc>::uninit();
-    hipGetTextureObjectResourceDesc(of.as_mut_ptr(), object).unwrap();
+    // SAFETY: writable.
+    let answer = unsafe { Out::new(of.as_mut_ptr(), "of") }.unwrap();
+    hipGetTextureObjectResourceDesc(answer, object).unwrap();
     let of = unsafe { of.assume_init() };
     assert_eq!(of.resType, hipResourceTypePitch2D);
     let told = unsafe { of.res.pitch2D };
     assert_eq!((told.devPtr, told.width, told.height, told.pitchInBytes), (memory, 5, 3, pitch));
     let mut view = hipResourceViewDesc::default();
-    assert_eq!(hipGetTextureObjectResourceViewDesc(&mut view, object), Err(hipErrorInvalidValue));
+    assert_eq!(hipGetTextureObjectResourceViewDesc(Out::from(&mut view), object), Err(hipErrorInvalidValue));
     hipDestroyTextureObject(object).unwrap();
     assert_eq!(hipDestroyTextureObject(object), Err(hipErrorInvalidValue));
     hipFree(memory).unwrap();

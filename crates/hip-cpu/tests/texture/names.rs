@@ -5,6 +5,7 @@ use std::ptr::null_mut;
 
 use super::support::*;
 
+use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_sys::*;
 
@@ -57,7 +58,7 @@ const MODULE: &str = "
 fn module(text: &str) -> hipModule_t {
     let text = CString::new(text).unwrap();
     let mut module = null_mut();
-    hipModuleLoadData(&mut module, text.as_ptr().cast()).unwrap();
+    hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();
     module
 }
 
@@ -65,7 +66,7 @@ fn module(text: &str) -> hipModule_t {
 fn launch(module: hipModule_t, name: &str, args: &[&[u8]]) {
     let name = CString::new(name).unwrap();
     let mut function = null_mut();
-    hipModuleGetFunction(&mut function, module, name.as_ptr()).unwrap();
+    hipModuleGetFunction(Out::from(&mut function), module, name.as_ptr()).unwrap();
     let mut params: Vec<*mut c_void> = args.iter().map(|it| it.as_ptr().cast_mut().cast()).collect();
     hipModuleLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, null_mut(), params.as_mut_ptr(), null_mut())
         .unwrap();
@@ -77,7 +78,7 @@ struct Output(*mut c_void);
 impl Output {
     fn new() -> Output {
         let mut at = null_mut();
-        hipMalloc(&mut at, 64).unwrap();
+        hipMalloc(Out::from(&mut at), 64).unwrap();
         Output(at)
     }
 
@@ -105,7 +106,7 @@ impl Drop for Output {
 fn texref(module: hipModule_t, name: &str) -> *mut textureReference {
     let name = CString::new(name).unwrap();
     let mut texref = null_mut();
-    hipModuleGetTexRef(&mut texref, module, name.as_ptr()).unwrap();
+    hipModuleGetTexRef(Out::from(&mut texref), module, name.as_ptr()).unwrap();
     texref
 }
 
@@ -124,10 +125,10 @@ fn a_reference_reads_what_is_bound_to_it_as_its_state_says() {
     assert_eq!(texref(module, "image"), image);
     // As the initialiser says.
     let mut mode = 0;
-    hipTexRefGetAddressMode(&mut mode, image, 1).unwrap();
+    hipTexRefGetAddressMode(Out::from(&mut mode), image, 1).unwrap();
     assert_eq!(mode, hipAddressModeMirror);
     let mut flags = 0;
-    hipTexRefGetFlags(&mut flags, image).unwrap();
+    hipTexRefGetFlags(Out::from(&mut flags), image).unwrap();
     assert_eq!(flags, HIP_TRSF_NORMALIZED_COORDINATES);
     let array = array([4, 2, 0], FLOAT, 0);
     upload(array, &rows(), 16, 2, 1);
@@ -150,11 +151,10 @@ fn a_reference_reads_what_is_bound_to_it_as_its_state_says() {
     assert_eq!(fetch(9.0, -3.0), 4.0);
     hipTexRefSetAddressMode(image, 0, hipAddressModeBorder).unwrap();
     assert_eq!(fetch(9.0, 0.0), 0.0);
-    let mut color = [7.0f32, 0.0, 0.0, 0.0];
-    hipTexRefSetBorderColor(image, color.as_mut_ptr()).unwrap();
+    hipTexRefSetBorderColor(image, &[7.0, 0.0, 0.0, 0.0]).unwrap();
     assert_eq!(fetch(9.0, 0.0), 7.0);
     let mut back = null_mut();
-    hipTexRefGetArray(&mut back, image).unwrap();
+    hipTexRefGetArray(Out::from(&mut back), image).unwrap();
     assert_eq!(back, array);
     // Another array takes its place; the first may go.
     let other = super::support::array([4, 2, 0], FLOAT, 0);
@@ -165,7 +165,7 @@ fn a_reference_reads_what_is_bound_to_it_as_its_state_says() {
     assert_eq!(hipTexRefSetAddressMode(image, 3, hipAddressModeWrap), Err(hipErrorInvalidValue));
     assert_eq!(hipTexRefSetFilterMode(image, 9), Err(hipErrorInvalidValue));
     let mut none = null_mut();
-    assert_eq!(hipModuleGetTexRef(&mut none, module, c"target".as_ptr()), Err(hipErrorNotFound));
+    assert_eq!(hipModuleGetTexRef(Out::from(&mut none), module, c"target".as_ptr()), Err(hipErrorNotFound));
     hipModuleUnload(module).unwrap();
     assert_eq!(hipTexRefSetFlags(image, 0), Err(hipErrorInvalidValue), "gone with its module");
     hipArrayDestroy(other).unwrap();
@@ -176,7 +176,7 @@ fn a_reference_reads_linear_and_pitched_memory() {
     let module = module(MODULE);
     let (image, output) = (texref(module, "image"), Output::new());
     let mut memory = null_mut();
-    hipMalloc(&mut memory, 1024).unwrap();
+    hipMalloc(Out::from(&mut memory), 1024).unwrap();
     hipMemcpy(memory, rows().as_ptr().cast(), 32, hipMemcpyHostToDevice).unwrap();
     hipTexRefSetFlags(image, 0).unwrap();
     hipTexRefSetFilterMode(image, hipFilterModePoint).unwrap();
@@ -187,14 +187,14 @@ fn a_reference_reads_linear_and_pitched_memory() {
     hipTexRefSetFormat(image, HIP_AD_FORMAT_UNSIGNED_INT8, 1).unwrap();
     let mut offset = 1;
     let inside = memory.wrapping_byte_add(16);
-    hipTexRefSetAddress(&mut offset, image, inside, 16).unwrap();
+    hipTexRefSetAddress((&mut offset).into(), image, inside, 16).unwrap();
     assert_eq!(offset, 16);
-    assert_eq!(hipTexRefSetAddress(null_mut(), image, inside, 16), Err(hipErrorInvalidValue));
+    assert_eq!(hipTexRefSetAddress(None.into(), image, inside, 16), Err(hipErrorInvalidValue));
     // Byte 18 as a fraction: 10.0 is 0x41200000.
     launch(module, "fetch", &[&output.bytes(), &18.5f32.to_le_bytes(), &0f32.to_le_bytes()]);
     assert_eq!(output.floats()[0], 32.0 / 255.0);
     let mut address = null_mut();
-    hipTexRefGetAddress(&mut address, image).unwrap();
+    hipTexRefGetAddress(Out::from(&mut address), image).unwrap();
     assert_eq!(address, memory);
     hipModuleUnload(module).unwrap();
     hipFree(memory).unwrap();
@@ -212,8 +212,8 @@ fn textures_are_parameters_and_surfaces_are_bound_by_their_variable() {
     assert_eq!(output.floats()[0], 20.0);
     // What the driver does for cuSurfRefSetArray, since HIP has no surface references.
     let surface = surface(array);
-    let (mut variable, mut bytes) = (null_mut(), 0);
-    hipModuleGetGlobal(&mut variable, &mut bytes, module, c"target".as_ptr()).unwrap();
+    let (mut variable, mut bytes): (hipDeviceptr_t, usize) = (null_mut(), 0);
+    hipModuleGetGlobal((&mut variable).into(), (&mut bytes).into(), module, c"target".as_ptr()).unwrap();
     assert_eq!(bytes as u64, compiler::texture::REFERENCE_BYTES);
     let mut handle = surface as u64;
     let at = variable.wrapping_byte_add(compiler::texture::REFERENCE_OBJECT as usize);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ptr::null_mut;
 
 use compiler::Program;
+use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_cpu::exec::{Fault, Kernel};
 use hip_cpu::harness::{Arg, Error, Globals, How, code, emit, load, run_code};
@@ -151,7 +152,7 @@ pub fn array(size: [usize; 3], format: Format, flags: u32) -> hipArray_t {
         Flags: flags,
     };
     let mut array = null_mut();
-    hipArray3DCreate(&mut array, &desc).unwrap();
+    hipArray3DCreate(Out::from(&mut array), &desc).unwrap();
     array
 }
 
@@ -199,14 +200,14 @@ pub fn of_array(array: hipArray_t) -> HIP_RESOURCE_DESC {
 
 pub fn texture(resource: &HIP_RESOURCE_DESC, desc: &HIP_TEXTURE_DESC) -> hipTextureObject_t {
     let mut object = null_mut();
-    hipTexObjectCreate(&mut object, resource, desc, std::ptr::null()).unwrap();
+    hipTexObjectCreate(Out::from(&mut object), resource, desc, None).unwrap();
     object
 }
 
 pub fn surface(array: hipArray_t) -> hipSurfaceObject_t {
     let desc = hipResourceDesc { resType: hipResourceTypeArray, res: hipResourceUnion { array } };
     let mut object = null_mut();
-    hipCreateSurfaceObject(&mut object, &desc).unwrap();
+    hipCreateSurfaceObject(Out::from(&mut object), &desc).unwrap();
     object
 }
 

@@ -2,6 +2,7 @@
 
 use super::support::*;
 
+use cuda_abi::out::Out;
 use hip_cpu::api::*;
 use hip_cpu::exec::Fault;
 use hip_sys::*;
@@ -330,7 +331,7 @@ fn what_is_outside_traps_when_asked_to_and_what_is_no_object_is_a_fault() {
     let plain = super::support::array([4, 2, 0], format, 0);
     let desc = hipResourceDesc { resType: hipResourceTypeArray, res: hipResourceUnion { array: plain } };
     let mut none = std::ptr::null_mut();
-    assert_eq!(hipCreateSurfaceObject(&mut none, &desc), Err(hipErrorInvalidValue));
+    assert_eq!(hipCreateSurfaceObject(Out::from(&mut none), &desc), Err(hipErrorInvalidValue));
     hipArrayDestroy(plain).unwrap();
     hipArrayDestroy(array).unwrap();
 }

@@ -5875,7 +5875,7 @@ unsafe extern "C" fn cudaStreamDestroy(stream: cudaStream_t) -> cudaError_t {
 unsafe extern "C" fn cudaStreamEndCapture(stream: cudaStream_t, pGraph: *mut cudaGraph_t) -> cudaError_t {
     ::trace::call!("cudaStreamEndCapture", (value stream, out pGraph), {
         ::runtime::entry("cudaStreamEndCapture", || {
-            ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+            ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { OptOut::new(pGraph) })
         })
     })
 }
@@ -5886,7 +5886,7 @@ unsafe extern "C" fn cudaStreamEndCapture_ptsz(
 ) -> cudaError_t {
     ::trace::call!("cudaStreamEndCapture_ptsz", (value stream, out pGraph), {
         ::runtime::entry_per_thread("cudaStreamEndCapture_ptsz", || {
-            ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { Out::new(pGraph, "pGraph") }?)
+            ::runtime::api::capture::cudaStreamEndCapture(stream, unsafe { OptOut::new(pGraph) })
         })
     })
 }

@@ -415,7 +415,7 @@ pub static NAMES: Names = Names {
         (9, trampoline::Answer::Zero), // __cudaRegisterTexture
         (10, trampoline::Answer::Zero), // __cudaRegisterVar
         (11, trampoline::Answer::Zero), // __cudaUnregisterFatBinary
-        (22, trampoline::Answer::Zero), // cudaCreateChannelDesc
+        (22, trampoline::Answer::Place), // cudaCreateChannelDesc
         (105, trampoline::Answer::Zero), // cudaGetErrorName
         (106, trampoline::Answer::Zero), // cudaGetErrorString
     ],

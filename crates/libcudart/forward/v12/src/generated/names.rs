@@ -453,7 +453,7 @@ pub static NAMES: Names = Names {
         (10, trampoline::Answer::Zero), // __cudaRegisterManagedVar
         (12, trampoline::Answer::Zero), // __cudaRegisterVar
         (13, trampoline::Answer::Zero), // __cudaUnregisterFatBinary
-        (19, trampoline::Answer::Zero), // cudaCreateChannelDesc
+        (19, trampoline::Answer::Place), // cudaCreateChannelDesc
         (109, trampoline::Answer::Zero), // cudaGetErrorName
         (110, trampoline::Answer::Zero), // cudaGetErrorString
     ],

@@ -476,7 +476,7 @@ pub static NAMES: Names = Names {
         (11, trampoline::Answer::Zero), // __cudaRegisterManagedVar
         (13, trampoline::Answer::Zero), // __cudaRegisterVar
         (14, trampoline::Answer::Zero), // __cudaUnregisterFatBinary
-        (20, trampoline::Answer::Zero), // cudaCreateChannelDesc
+        (20, trampoline::Answer::Place), // cudaCreateChannelDesc
         (124, trampoline::Answer::Zero), // cudaGetErrorName
         (125, trampoline::Answer::Zero), // cudaGetErrorString
     ],
