@@ -157,6 +157,7 @@ if __name__ == "__main__":
     # The cases register with this module, not with a second copy of it.
     sys.modules["calls"] = sys.modules["__main__"]
     import algorithms  # noqa: F401
+    import ends  # noqa: F401
     import logger  # noqa: F401
     import xt  # noqa: F401
 

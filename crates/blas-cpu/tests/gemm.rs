@@ -22,6 +22,7 @@ fn shapes() -> Vec<(i64, i64, i64)> {
     SIZES.iter().flat_map(|&size| [(size, 5, 17), (17, size, 2), (5, 2, size), (size, size, size)]).collect()
 }
 
+#[expect(clippy::too_many_arguments, reason = "the BLAS's own, and who computes")]
 fn check<S: Scalar>(by: &str, m: i64, n: i64, k: i64, op_a: Op, op_b: Op, alpha: S, beta: S) {
     let what = format!("{by}: {m}x{n}x{k} {op_a:?}{op_b:?} alpha {alpha:?} beta {beta:?}");
     let mut source = Source::new((m * 1000 + n * 100 + k) as u64);

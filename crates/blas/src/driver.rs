@@ -4,8 +4,8 @@ use core::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
 
 use cuda_abi::{
-    CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUgraph, CUgraphNode, CUhostFn, CUpointer_attribute,
-    CUresult, CUstream, CUstreamCaptureStatus, CUuserObject, CudawayHipStream,
+    CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUhostFn, CUpointer_attribute, CUresult, CUstream,
+    CudawayHipStream,
 };
 use libloading::os::unix::Library;
 
@@ -16,6 +16,8 @@ macro_rules! driver {
         pub struct Driver {
             $(pub $name: unsafe extern "C" fn($($argument),*) -> CUresult,)*
             pub cudaway_hip_stream: Option<unsafe extern "C" fn(CUstream, c_int, *mut CudawayHipStream) -> CUresult>,
+            pub cudaway_launch_host_function:
+                Option<unsafe extern "C" fn(CUstream, CUhostFn, *mut c_void, CUhostFn) -> CUresult>,
         }
 
         impl Driver {
@@ -25,6 +27,8 @@ macro_rules! driver {
                     Some(Driver {
                         $($name: *library.get(concat!(stringify!($name), "\0")).ok()?,)*
                         cudaway_hip_stream: library.get("cudaway_hip_stream\0").ok().map(|symbol| *symbol),
+                        cudaway_launch_host_function:
+                            library.get("cudaway_launch_host_function\0").ok().map(|symbol| *symbol),
                     })
                 }
             }
@@ -39,19 +43,8 @@ driver! {
     cuDeviceGetCount(*mut c_int);
     cuPointerGetAttribute(*mut c_void, CUpointer_attribute, CUdeviceptr);
     cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
-    cuLaunchHostFunc(CUstream, CUhostFn, *mut c_void);
     cuStreamSynchronize(CUstream);
-    cuStreamIsCapturing(CUstream, *mut CUstreamCaptureStatus);
-    cuStreamGetCaptureInfo_v2(
-        CUstream,
-        *mut CUstreamCaptureStatus,
-        *mut u64,
-        *mut CUgraph,
-        *mut *const CUgraphNode,
-        *mut usize
-    );
-    cuUserObjectCreate(*mut CUuserObject, *mut c_void, CUhostFn, c_uint, c_uint);
-    cuGraphRetainUserObject(CUgraph, CUuserObject, c_uint, c_uint);
+    cuCtxSynchronize_v2(CUcontext);
     cuMemAllocAsync(*mut CUdeviceptr, usize, CUstream);
     cuMemFreeAsync(CUdeviceptr, CUstream);
     cuMemcpyHtoDAsync_v2(CUdeviceptr, *const c_void, usize, CUstream);

@@ -6,6 +6,7 @@ use cuda_abi::{CUcontext, CUstream};
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
+use crate::address::{Address, Addresses};
 use crate::api::emulation::Emulation;
 use crate::hip::HipHandle;
 use crate::lt::handle::LtEngine;
@@ -96,25 +97,37 @@ impl Handle {
             return Err(Error::InvalidValue("a factor is NULL"));
         }
         Ok(match self.state().pointer_mode {
-            cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE => Scalar::Device(at),
+            cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE => Scalar::Device(Address(at)),
             // SAFETY: cuBLAS's contract in this mode: it points to the host's value.
             _ => Scalar::Host(unsafe { at.cast::<[T; N]>().read_unaligned() }),
         })
     }
 
-    /// Puts work of the CPU's in stream order. A graph may run it again and again.
-    pub fn enqueue(&self, work: impl Fn() + 'static) -> Result {
-        stream::enqueue(self.stream()?, work)
+    /// Puts work of the CPU's on these addresses in stream order. A graph may run it again and again.
+    pub fn enqueue<A: Addresses + 'static>(&self, at: A, work: impl Fn(A) + Send + Sync + 'static) -> Result {
+        stream::enqueue(self.stream()?, at, work)
     }
 
     /// As [`Self::enqueue`], for a routine that writes a result for the caller: with results on the host it has ended when
     /// the call returns.
-    pub fn enqueue_result(&self, work: impl Fn() + 'static) -> Result {
+    pub fn enqueue_result<A: Addresses + 'static>(
+        &self,
+        at: A,
+        work: impl Fn(A) + Send + Sync + 'static,
+    ) -> Result {
         let stream = self.stream()?;
-        stream::enqueue(stream, work)?;
+        stream::enqueue(stream, at, work)?;
         match self.state().pointer_mode {
             cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE => Ok(()),
             _ => stream::synchronize(stream),
+        }
+    }
+
+    /// Waits for all work of the handle's context. If that has ended or failed there is nothing to wait for.
+    pub fn synchronize(&self) {
+        if let Ok(driver) = driver::driver() {
+            // SAFETY: the driver looks at the context itself.
+            _ = unsafe { (driver.cuCtxSynchronize_v2)(self.context) };
         }
     }
 

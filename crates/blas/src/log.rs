@@ -120,7 +120,7 @@ struct Loggers {
 }
 
 static LOGGERS: LazyLock<Mutex<Loggers>> =
-    LazyLock::new(|| Mutex::new(Loggers::read(|name| std::env::var(name).ok())));
+    LazyLock::new(|| Mutex::new(Loggers::read(|name| config::var(name)?.into_string().ok())));
 
 impl Loggers {
     fn read(var: impl Fn(&str) -> Option<String>) -> Loggers {

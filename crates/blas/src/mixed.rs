@@ -7,6 +7,7 @@ use blas_cpu::mixed::{Alpha, IntegerProduct, Product, integer_product, product};
 use blas_cpu::storage::{Compute, Storage};
 use blas_cpu::{Complex, Op};
 
+use crate::address::Address;
 use crate::handle::Handle;
 use crate::{Error, Result, cublasComputeType_t, cublasPointerMode_t, cudaDataType};
 
@@ -112,7 +113,7 @@ pub struct Factor {
 #[derive(Clone, Copy, Debug)]
 enum From {
     Host([u8; 16]),
-    Device(*const u8),
+    Device(Address<*const u8>),
 }
 
 impl Factor {
@@ -130,7 +131,7 @@ impl Factor {
         }
         let at = at.cast::<u8>();
         if is_device {
-            return Ok(Factor { storage, from: From::Device(at) });
+            return Ok(Factor { storage, from: From::Device(Address(at)) });
         }
         let mut bytes = [0; 16];
         // SAFETY: the caller's promise; no element has more bytes.
@@ -141,7 +142,7 @@ impl Factor {
     fn bytes(&self) -> *const u8 {
         match &self.from {
             From::Host(bytes) => bytes.as_ptr(),
-            From::Device(at) => *at,
+            From::Device(at) => at.get(),
         }
     }
 

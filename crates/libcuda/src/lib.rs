@@ -1,11 +1,11 @@
-//! `libcuda.so.1`: the 729 generated exports, CUDAway's own five, and the constructor that takes static runtimes over.
+//! `libcuda.so.1`: the 729 generated exports, CUDAway's own six, and the constructor that takes static runtimes over.
 //! Nothing else: what calls mean is in `driver`.
 
 use core::ffi::{c_char, c_int, c_void};
 
 use cuda_abi::out::Out;
-use cuda_abi::{CUresult, CUstream, CudawayDevice, CudawayHipStream};
-use driver::api::cudaway::{CudawayConfig, config_now, devices, forward, hip_stream};
+use cuda_abi::{CUhostFn, CUresult, CUstream, CudawayDevice, CudawayHipStream};
+use driver::api::cudaway::{CudawayConfig, config_now, devices, forward, hip_stream, launch_host_function};
 
 mod generated {
     //! Made by `cargo xtask codegen`.
@@ -26,6 +26,7 @@ static AT_LOAD: unsafe extern "C" fn(c_int, *const *const c_char, *const *const 
 #[cfg_attr(test, expect(dead_code, reason = "tests have no constructor"))]
 unsafe extern "C" fn at_load(argc: c_int, argv: *const *const c_char, environment: *const *const c_char) {
     driver::on_news(tell_takeovers);
+    interpose::tell_by(tell_ptx);
     // SAFETY: the caller's promise.
     unsafe { interpose::at_load(argc, argv, environment) };
 }
@@ -38,6 +39,15 @@ fn tell_takeovers() {
         } else {
             tracing::info!(target: "cudaway::takeover", "{record}");
         }
+    }
+}
+
+/// Logs that PTX took the place of machine code in a call of one of NVIDIA's compilers; once for each function.
+fn tell_ptx(function: &'static str, what: &'static str) {
+    driver::start();
+    if driver::is_news(function, what) {
+        tell_takeovers();
+        tracing::info!(target: "cudaway::takeover", "{function}: {what}");
     }
 }
 
@@ -99,5 +109,22 @@ pub unsafe extern "C" fn cudaway_hip_stream(
     driver::entry("cudaway_hip_stream", || {
         // SAFETY: the caller's promise.
         hip_stream(stream, enqueues != 0, unsafe { Out::new(answer, "answer") }?)
+    })
+}
+
+/// Work of a library of ours, whose data the driver owns from here on; see `driver::api::cudaway::launch_host_function`.
+///
+/// # Safety
+/// `function` and `free` take `data`, on any thread, the first on several at a time if the stream is captured.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaway_launch_host_function(
+    stream: CUstream,
+    function: CUhostFn,
+    data: *mut c_void,
+    free: CUhostFn,
+) -> CUresult {
+    driver::entry("cudaway_launch_host_function", || {
+        // SAFETY: the caller's promise.
+        unsafe { launch_host_function(stream, function, data, free) }
     })
 }

@@ -7,7 +7,8 @@ use core::ffi::c_int;
 
 use blas_cpu::{Op, Scalar, lapack, parallel};
 
-use super::operand::{Address, leading, sizes};
+use super::operand::{leading, sizes};
+use crate::address::Address;
 use crate::handle::Handle;
 use crate::{Error, Result, convert, cublasOperation_t};
 
@@ -18,7 +19,7 @@ fn pivots_of(pivots: *mut c_int, n: i64, i: i64) -> *mut c_int {
 
 /// Calls `each` for every matrix of the batch, in stream order.
 fn for_each(handle: &Handle, count: i64, work: i64, each: impl Fn(i64) + Send + Sync + 'static) -> Result {
-    handle.enqueue(move || parallel(count, work, &each))
+    handle.enqueue((), move |()| parallel(count, work, &each))
 }
 
 /// `P` may be null: no pivots then.

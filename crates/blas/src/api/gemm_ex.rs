@@ -6,7 +6,8 @@ use blas_cpu::storage::{Compute, Storage};
 use blas_cpu::{Complex, Op, level3, parallel};
 
 use super::level3::{product, update};
-use super::operand::{Address, sizes};
+use super::operand::sizes;
+use crate::address::Address;
 use crate::handle::Handle;
 use crate::mixed::{Factor, Shape, Sums, Types, run, storage};
 use crate::{
@@ -128,7 +129,7 @@ fn one(
 ) -> Result {
     let (alpha, beta) = (Factor::of(handle, alpha, types.scale)?, Factor::of(handle, beta, types.scale)?);
     // SAFETY: cuBLAS's contract: device memory of that size until the routine has run. So it is everywhere here.
-    handle.enqueue(move || unsafe { run(types, &shape, &alpha, a, b, &beta, c) })
+    handle.enqueue((a, b, c), move |(a, b, c)| unsafe { run(types, &shape, &alpha, a, b, &beta, c) })
 }
 
 /// `Aarray`, `Barray` and `Carray` are themselves in device memory.
@@ -159,10 +160,10 @@ pub fn gemm_batched_ex(
     let types = Types::of(Atype, Btype, Ctype, computeType)?;
     sizes(&[batchCount], &[])?;
     let (alpha, beta) = (Factor::of(handle, alpha, types.scale)?, Factor::of(handle, beta, types.scale)?);
-    let arrays = Address((Aarray, Barray, Carray, alpha, beta));
-    handle.enqueue(move || {
+    let arrays = Address((Aarray, Barray, Carray));
+    handle.enqueue((), move |()| {
         parallel(batchCount, shape.work(), |i| {
-            let (a, b, c, alpha, beta) = arrays.get();
+            let (a, b, c) = arrays.get();
             let i = i as usize;
             // SAFETY: as in `one`, and of the arrays.
             unsafe { run(types, &shape, &alpha, a.add(i).read(), b.add(i).read(), &beta, c.add(i).read()) }
@@ -201,10 +202,10 @@ pub fn gemm_strided_batched_ex(
     let types = Types::of(Atype, Btype, Ctype, computeType)?;
     sizes(&[batchCount], &[])?;
     let (alpha, beta) = (Factor::of(handle, alpha, types.scale)?, Factor::of(handle, beta, types.scale)?);
-    let matrices = Address((A, B, C, alpha, beta));
-    handle.enqueue(move || {
+    let matrices = Address((A, B, C));
+    handle.enqueue((), move |()| {
         parallel(batchCount, shape.work(), |i| {
-            let (a, b, c, alpha, beta) = matrices.get();
+            let (a, b, c) = matrices.get();
             let bytes = |stride: i64, storage: Storage| (i * stride) as isize * storage.size() as isize;
             let (a, b) = (
                 a.wrapping_byte_offset(bytes(strideA, types.a)),
@@ -265,11 +266,10 @@ pub fn gemm_grouped_batched_ex<I: Length>(
     // SAFETY: cuBLAS's contract: host arrays of `group_count`.
     let groups = unsafe { groups(types, operations, lengths, factors, group_count)? };
     let arrays = Address((Aarray, Barray, Carray));
-    handle.enqueue(move || {
+    handle.enqueue((), move |()| {
         for group in &groups {
-            let group = Address(*group);
-            parallel(group.get().count, group.get().shape.work(), |i| {
-                let (group, (a, b, c)) = (group.get(), arrays.get());
+            parallel(group.count, group.shape.work(), |i| {
+                let (a, b, c) = arrays.get();
                 let i = group.first + i as usize;
                 // SAFETY: as in `one`, and of the arrays.
                 unsafe {
@@ -379,7 +379,7 @@ impl Typed for f64 {
 /// What an update of a triangle by a matrix of complex numbers, or of complex bytes, is.
 type Update<F> = unsafe fn(blas_cpu::Uplo, Op, i64, i64, F, *const cuComplex, i64, F, *mut cuComplex, i64);
 
-fn rank_update<F: Copy + 'static>(
+fn rank_update<F: Copy + Send + Sync + 'static>(
     handle: &Handle,
     run: Update<F>,
     uplo: cublasFillMode_t,
@@ -403,7 +403,7 @@ fn rank_update<F: Copy + 'static>(
         return Err(Error::NotSupported("this combination of types"));
     }
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, C), move |(A, C)| {
         let (rows, columns) = if op.transposes() { (k, n) } else { (n, k) };
         let mut wide = Vec::new();
         let (a, lda) = match from {

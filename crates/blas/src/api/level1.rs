@@ -3,6 +3,7 @@
 use blas_cpu::rotation::Param;
 use blas_cpu::{Real, Scalar, level1, rotation};
 
+use crate::address::Addresses;
 use crate::handle::Handle;
 use crate::{Error, Result, cublasPointerMode_t, require};
 
@@ -25,7 +26,7 @@ impl Index for i32 {
 }
 
 /// A factor of vectors of `T`: of the same type, or real.
-pub trait Factor<T>: Copy + 'static {
+pub trait Factor<T>: Copy + Send + Sync + 'static {
     /// x = factor · x
     ///
     /// # Safety
@@ -70,17 +71,17 @@ pub fn axpy<T: Scalar>(
 ) -> Result {
     let alpha = handle.scalar(alpha)?;
     // SAFETY: cuBLAS's contract: device memory of that size until the routine has run. So it is everywhere here.
-    handle.enqueue(move || unsafe { level1::axpy(n, alpha.get(), x, incx, y, incy) })
+    handle.enqueue((x, y), move |(x, y)| unsafe { level1::axpy(n, alpha.get(), x, incx, y, incy) })
 }
 
 pub fn copy<T: Scalar>(handle: &Handle, n: i64, x: *const T, incx: i64, y: *mut T, incy: i64) -> Result {
     // SAFETY: as in `axpy`.
-    handle.enqueue(move || unsafe { level1::copy(n, x, incx, y, incy) })
+    handle.enqueue((x, y), move |(x, y)| unsafe { level1::copy(n, x, incx, y, incy) })
 }
 
 pub fn swap<T: Scalar>(handle: &Handle, n: i64, x: *mut T, incx: i64, y: *mut T, incy: i64) -> Result {
     // SAFETY: as in `axpy`.
-    handle.enqueue(move || unsafe { level1::swap(n, x, incx, y, incy) })
+    handle.enqueue((x, y), move |(x, y)| unsafe { level1::swap(n, x, incx, y, incy) })
 }
 
 pub fn scal<T: Scalar, F: Factor<T>>(
@@ -92,7 +93,7 @@ pub fn scal<T: Scalar, F: Factor<T>>(
 ) -> Result {
     let alpha = handle.scalar(alpha)?;
     // SAFETY: as in `axpy`.
-    handle.enqueue(move || unsafe { alpha.get().scale(n, x, incx) })
+    handle.enqueue(x, move |x| unsafe { alpha.get().scale(n, x, incx) })
 }
 
 /// The product of real vectors.
@@ -118,7 +119,7 @@ pub fn dotu<T: Scalar>(
     result: *mut T,
 ) -> Result {
     // SAFETY: as in `axpy`.
-    answer(handle, result, move || unsafe { level1::dotu::<T, T, T>(n, x, incx, y, incy) })
+    answer(handle, result, (x, y), move |(x, y)| unsafe { level1::dotu::<T, T, T>(n, x, incx, y, incy) })
 }
 
 pub fn dotc<T: Scalar>(
@@ -131,27 +132,27 @@ pub fn dotc<T: Scalar>(
     result: *mut T,
 ) -> Result {
     // SAFETY: as in `axpy`.
-    answer(handle, result, move || unsafe { level1::dotc::<T, T, T>(n, x, incx, y, incy) })
+    answer(handle, result, (x, y), move |(x, y)| unsafe { level1::dotc::<T, T, T>(n, x, incx, y, incy) })
 }
 
 pub fn nrm2<T: Scalar>(handle: &Handle, n: i64, x: *const T, incx: i64, result: *mut T::Real) -> Result {
     // SAFETY: as in `axpy`.
-    answer(handle, result, move || unsafe { level1::nrm2::<T, T>(n, x, incx) })
+    answer(handle, result, x, move |x| unsafe { level1::nrm2::<T, T>(n, x, incx) })
 }
 
 pub fn asum<T: Scalar>(handle: &Handle, n: i64, x: *const T, incx: i64, result: *mut T::Real) -> Result {
     // SAFETY: as in `axpy`.
-    answer(handle, result, move || unsafe { level1::asum::<T, T>(n, x, incx) })
+    answer(handle, result, x, move |x| unsafe { level1::asum::<T, T>(n, x, incx) })
 }
 
 pub fn amax<T: Scalar, I: Index>(handle: &Handle, n: i64, x: *const T, incx: i64, result: *mut I) -> Result {
     // SAFETY: as in `axpy`.
-    answer(handle, result, move || I::of(unsafe { level1::iamax::<T, T>(n, x, incx) }))
+    answer(handle, result, x, move |x| I::of(unsafe { level1::iamax::<T, T>(n, x, incx) }))
 }
 
 pub fn amin<T: Scalar, I: Index>(handle: &Handle, n: i64, x: *const T, incx: i64, result: *mut I) -> Result {
     // SAFETY: as in `axpy`.
-    answer(handle, result, move || I::of(unsafe { level1::iamin::<T, T>(n, x, incx) }))
+    answer(handle, result, x, move |x| I::of(unsafe { level1::iamin::<T, T>(n, x, incx) }))
 }
 
 pub fn rot<T: Scalar, F: Factor<T>>(
@@ -166,13 +167,15 @@ pub fn rot<T: Scalar, F: Factor<T>>(
 ) -> Result {
     let (c, s) = (handle.scalar(c)?, handle.scalar(s)?);
     // SAFETY: as in `axpy`.
-    handle.enqueue(move || unsafe { rotation::rot(n, x, incx, y, incy, c.get(), s.get().as_element()) })
+    handle.enqueue((x, y), move |(x, y)| unsafe {
+        rotation::rot(n, x, incx, y, incy, c.get(), s.get().as_element())
+    })
 }
 
 /// Scalars in, scalars out: with the host's it is done at once.
 pub fn rotg<T: Scalar>(handle: &Handle, a: *mut T, b: *mut T, c: *mut T::Real, s: *mut T) -> Result {
     require([a.is_null(), b.is_null(), c.is_null(), s.is_null()] == [false; 4], "a scalar is NULL")?;
-    now_or_in_order(handle, move || {
+    now_or_in_order(handle, (a, b, c, s), move |(a, b, c, s)| {
         // SAFETY: as in `axpy`; scalars of the host are the caller's for the call.
         unsafe {
             let found = rotation::rotg(a.read_unaligned(), b.read_unaligned());
@@ -195,7 +198,9 @@ pub fn rotm<T: Real>(
 ) -> Result {
     let param = handle.scalars::<5, T>(param)?;
     // SAFETY: as in `axpy`.
-    handle.enqueue(move || unsafe { rotation::rotm::<T, T, T>(n, x, incx, y, incy, param.get() as Param<T>) })
+    handle.enqueue((x, y), move |(x, y)| unsafe {
+        rotation::rotm::<T, T, T>(n, x, incx, y, incy, param.get() as Param<T>)
+    })
 }
 
 pub fn rotmg<T: Real>(
@@ -208,7 +213,7 @@ pub fn rotmg<T: Real>(
 ) -> Result {
     let all = [d1.cast_const(), d2, x1, y1, param];
     require(!all.contains(&std::ptr::null()), "a scalar is NULL")?;
-    now_or_in_order(handle, move || {
+    now_or_in_order(handle, (d1, d2, x1, y1, param), move |(d1, d2, x1, y1, param)| {
         // SAFETY: as in `rotg`; `param` has five elements.
         unsafe {
             let found = rotation::rotmg(
@@ -229,24 +234,29 @@ pub fn rotmg<T: Real>(
     })
 }
 
-/// A routine's one result, on the host or in device memory.
-pub(super) fn answer<R: Copy + 'static>(
+/// A routine's one result, on the host or in device memory, of what lies at some addresses.
+pub(super) fn answer<R: Copy + 'static, A: Addresses + 'static>(
     handle: &Handle,
     result: *mut R,
-    value: impl Fn() -> R + 'static,
+    at: A,
+    value: impl Fn(A) -> R + Send + Sync + 'static,
 ) -> Result {
     if result.is_null() {
         return Err(Error::InvalidValue("result is NULL"));
     }
     // SAFETY: cuBLAS's contract: it may be written when the routine runs, which a result on the host waits for.
-    handle.enqueue_result(move || unsafe { result.write_unaligned(value()) })
+    handle.enqueue_result((result, at), move |(result, at)| unsafe { result.write_unaligned(value(at)) })
 }
 
-pub(super) fn now_or_in_order(handle: &Handle, work: impl Fn() + 'static) -> Result {
+pub(super) fn now_or_in_order<A: Addresses + 'static>(
+    handle: &Handle,
+    at: A,
+    work: impl Fn(A) + Send + Sync + 'static,
+) -> Result {
     match handle.state().pointer_mode {
-        cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE => handle.enqueue(work),
+        cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE => handle.enqueue(at, work),
         _ => {
-            work();
+            work(at);
             Ok(())
         }
     }

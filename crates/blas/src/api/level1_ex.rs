@@ -6,6 +6,7 @@ use core::ffi::c_void;
 use blas_cpu::{Complex, Real, Scalar, Stored, bf16, f16, level1, rotation};
 
 use super::level1::{Index, answer, now_or_in_order};
+use crate::address::{Address, Addresses};
 use crate::handle::Handle;
 use crate::{Error, Result, cublasPointerMode_t, cudaDataType, require};
 
@@ -127,7 +128,7 @@ lying! {
 /// A factor whose type is an argument: read now from the host, or from device memory when the routine runs.
 struct Factor<S> {
     host: Option<S>,
-    at: *const c_void,
+    at: Address<*const c_void>,
     reader: Reader<S>,
 }
 
@@ -138,26 +139,27 @@ impl<S: Lying> Factor<S> {
         let is_device = handle.state().pointer_mode == cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE;
         // SAFETY: cuBLAS's contract in the host's mode.
         let host = (!is_device).then(|| unsafe { reader(at) });
-        Ok(Self { host, at, reader })
+        Ok(Self { host, at: Address(at), reader })
     }
 
     fn get(&self) -> S {
         // SAFETY: cuBLAS's contract: device memory, good until the routine has run.
-        self.host.unwrap_or_else(|| unsafe { (self.reader)(self.at) })
+        self.host.unwrap_or_else(|| unsafe { (self.reader)(self.at.get()) })
     }
 }
 
 /// A result whose type is an argument.
-fn answer_as<S: Lying>(
+fn answer_as<S: Lying, A: Addresses + 'static>(
     handle: &Handle,
     result: *mut c_void,
     data: cudaDataType,
-    value: impl Fn() -> S + 'static,
+    at: A,
+    value: impl Fn(A) -> S + Send + Sync + 'static,
 ) -> Result {
     require(!result.is_null(), "result is NULL")?;
     let writer = S::writer(data)?;
     // SAFETY: cuBLAS's contract: it may be written when the routine runs, which a result on the host waits for.
-    handle.enqueue_result(move || unsafe { writer(result, value()) })
+    handle.enqueue_result((result, at), move |(result, at)| unsafe { writer(result, value(at)) })
 }
 
 pub fn axpy_ex(
@@ -178,7 +180,7 @@ pub fn axpy_ex(
         let alpha = Factor::<S>::new(handle, alpha, alphaType)?;
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
         // SAFETY: cuBLAS's contract: device memory of that size until the routine has run. So it is everywhere here.
-        handle.enqueue(move || unsafe { level1::axpy(n, alpha.get(), x, incx, y, incy) })
+        handle.enqueue((x, y), move |(x, y)| unsafe { level1::axpy(n, alpha.get(), x, incx, y, incy) })
     })
 }
 
@@ -198,11 +200,11 @@ pub fn scal_ex(
         if alphaType == real_of(alphaType) {
             let alpha = Factor::<<S as Scalar>::Real>::new(handle, alpha, alphaType)?;
             // SAFETY: as in `axpy_ex`.
-            return handle.enqueue(move || unsafe { level1::scal_real::<S, X>(n, alpha.get(), x, incx) });
+            return handle.enqueue(x, move |x| unsafe { level1::scal_real::<S, X>(n, alpha.get(), x, incx) });
         }
         let alpha = Factor::<S>::new(handle, alpha, alphaType)?;
         // SAFETY: as in `axpy_ex`.
-        handle.enqueue(move || unsafe { level1::scal(n, alpha.get(), x, incx) })
+        handle.enqueue(x, move |x| unsafe { level1::scal(n, alpha.get(), x, incx) })
     })
 }
 
@@ -222,7 +224,7 @@ pub fn dot_ex(
     same(xType, yType)?;
     in_types!(xType, executionType, |X, S| {
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
-        answer_as::<S>(handle, result, resultType, move || {
+        answer_as::<S, _>(handle, result, resultType, (x, y), move |(x, y)| {
             // SAFETY: as in `axpy_ex`.
             unsafe { level1::dotu(n, x, incx, y, incy) }
         })
@@ -245,7 +247,7 @@ pub fn dotc_ex(
     same(xType, yType)?;
     in_types!(xType, executionType, |X, S| {
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
-        answer_as::<S>(handle, result, resultType, move || {
+        answer_as::<S, _>(handle, result, resultType, (x, y), move |(x, y)| {
             // SAFETY: as in `axpy_ex`.
             unsafe { level1::dotc(n, x, incx, y, incy) }
         })
@@ -265,7 +267,7 @@ pub fn nrm2_ex(
     in_types!(xType, of_norm(xType, executionType), |X, S| {
         let x = x.cast::<X>();
         // SAFETY: as in `axpy_ex`.
-        answer_as(handle, result, resultType, move || unsafe { level1::nrm2::<S, X>(n, x, incx) })
+        answer_as(handle, result, resultType, x, move |x| unsafe { level1::nrm2::<S, X>(n, x, incx) })
     })
 }
 
@@ -282,7 +284,7 @@ pub fn asum_ex(
     in_types!(xType, of_norm(xType, executiontype), |X, S| {
         let x = x.cast::<X>();
         // SAFETY: as in `axpy_ex`.
-        answer_as(handle, result, resultType, move || unsafe { level1::asum::<S, X>(n, x, incx) })
+        answer_as(handle, result, resultType, x, move |x| unsafe { level1::asum::<S, X>(n, x, incx) })
     })
 }
 
@@ -297,7 +299,7 @@ pub fn iamax_ex<I: Index>(
     in_types!(xType, computed(xType), |X, S| {
         let x = x.cast::<X>();
         // SAFETY: as in `axpy_ex`.
-        answer(handle, result, move || I::of(unsafe { level1::iamax::<S, X>(n, x, incx) }))
+        answer(handle, result, x, move |x| I::of(unsafe { level1::iamax::<S, X>(n, x, incx) }))
     })
 }
 
@@ -312,7 +314,7 @@ pub fn iamin_ex<I: Index>(
     in_types!(xType, computed(xType), |X, S| {
         let x = x.cast::<X>();
         // SAFETY: as in `axpy_ex`.
-        answer(handle, result, move || I::of(unsafe { level1::iamin::<S, X>(n, x, incx) }))
+        answer(handle, result, x, move |x| I::of(unsafe { level1::iamin::<S, X>(n, x, incx) }))
     })
 }
 
@@ -330,7 +332,7 @@ pub fn copy_ex(
     in_types!(xType, computed(xType), |X| {
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
         // SAFETY: as in `axpy_ex`.
-        handle.enqueue(move || unsafe { level1::copy(n, x, incx, y, incy) })
+        handle.enqueue((x, y), move |(x, y)| unsafe { level1::copy(n, x, incx, y, incy) })
     })
 }
 
@@ -348,7 +350,7 @@ pub fn swap_ex(
     in_types!(xType, computed(xType), |X| {
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
         // SAFETY: as in `axpy_ex`.
-        handle.enqueue(move || unsafe { level1::swap(n, x, incx, y, incy) })
+        handle.enqueue((x, y), move |(x, y)| unsafe { level1::swap(n, x, incx, y, incy) })
     })
 }
 
@@ -373,7 +375,7 @@ pub fn rot_ex(
         let s = Factor::<S>::new(handle, s, csType)?;
         let (x, y) = (x.cast::<X>(), y.cast::<X>());
         // SAFETY: as in `axpy_ex`.
-        handle.enqueue(move || unsafe { rotation::rot(n, x, incx, y, incy, c.get(), s.get()) })
+        handle.enqueue((x, y), move |(x, y)| unsafe { rotation::rot(n, x, incx, y, incy, c.get(), s.get()) })
     })
 }
 
@@ -391,7 +393,7 @@ pub fn rotg_ex(
     in_types!(abType, executiontype, |S| {
         let (reader, writer, writer_of_s) = (S::reader(abType)?, S::writer(abType)?, S::writer(csType)?);
         let writer_of_c = <S as Scalar>::Real::writer(real_of(csType))?;
-        now_or_in_order(handle, move || {
+        now_or_in_order(handle, (a, b, c, s), move |(a, b, c, s)| {
             // SAFETY: as in `axpy_ex`; scalars of the host are the caller's for the call.
             unsafe {
                 let found = rotation::rotg(reader(a), reader(b));
@@ -450,7 +452,7 @@ fn modified<X: Stored<R>, R: Real + Lying>(
         let at = if param.is_null() { param } else { param.wrapping_byte_add(i * bytes(data)) };
         factors.push(Factor::<R>::new(handle, at, data)?);
     }
-    handle.enqueue(move || {
+    handle.enqueue((x, y), move |(x, y)| {
         let param = std::array::from_fn(|i| factors[i].get());
         // SAFETY: as in `axpy_ex`.
         unsafe { rotation::rotm::<R, X, X>(n, x, incx, y, incy, param) }
@@ -493,9 +495,8 @@ pub fn rotmg_ex(
 
 fn make_modified<R: Real + Lying>(handle: &Handle, scalars: [*mut c_void; 5], data: cudaDataType) -> Result {
     require(scalars.iter().all(|at| !at.is_null()), "a scalar is NULL")?;
-    let [d1, d2, x1, y1, param] = scalars;
     let (reader, writer) = (R::reader(data)?, R::writer(data)?);
-    now_or_in_order(handle, move || {
+    now_or_in_order(handle, scalars, move |[d1, d2, x1, y1, param]| {
         // SAFETY: as in `rotg_ex`; `param` has five elements.
         unsafe {
             let found = rotation::rotmg(reader(d1), reader(d2), reader(x1), reader(y1));

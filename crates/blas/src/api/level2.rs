@@ -2,7 +2,8 @@
 
 use blas_cpu::{Diag, Op, Real, Scalar, Stored, Uplo, level2, parallel};
 
-use super::operand::{Address, leading, sizes};
+use super::operand::{leading, sizes};
+use crate::address::Address;
 use crate::handle::Handle;
 use crate::{Result, convert, cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
 
@@ -24,7 +25,7 @@ pub fn gemv<T: Scalar>(
     sizes(&[m, n], &[incx, incy])?;
     leading(lda, m)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, x, y), move |(A, x, y)| {
         // SAFETY: cuBLAS's contract: device memory of that size until the routine has run. So it is everywhere here.
         unsafe { level2::gemv(op, m, n, alpha.get(), A, lda, x, incx, beta.get(), y, incy) }
     })
@@ -51,7 +52,7 @@ pub fn gemv_batched<S: Scalar, A: Stored<S>, Y: Stored<S>>(
     leading(lda, m)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     let arrays = Address((Aarray, xarray, yarray));
-    handle.enqueue(move || {
+    handle.enqueue((), move |()| {
         let (alpha, beta) = (alpha.get(), beta.get());
         parallel(batchCount, m * n, |i| {
             let (a, x, y) = arrays.get();
@@ -88,11 +89,11 @@ pub fn gemv_strided_batched<S: Scalar, A: Stored<S>, Y: Stored<S>>(
     leading(lda, m)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     let first = Address((A, x, y));
-    handle.enqueue(move || {
+    handle.enqueue((), move |()| {
         let (alpha, beta) = (alpha.get(), beta.get());
         parallel(batchCount, m * n, |i| {
             let (a, x, y) = first.get();
-            let step = |stride: i64| (i as i64 * stride) as isize;
+            let step = |stride: i64| (i * stride) as isize;
             // SAFETY: as in `gemv`, of each vector and matrix of the batch.
             unsafe {
                 let (a, x, y) = (a.offset(step(strideA)), x.offset(step(stridex)), y.offset(step(stridey)));
@@ -122,7 +123,7 @@ pub fn gbmv<T: Scalar>(
     sizes(&[m, n, kl, ku], &[incx, incy])?;
     leading(lda, kl.saturating_add(ku).saturating_add(1))?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, x, y), move |(A, x, y)| {
         // SAFETY: as in `gemv`.
         unsafe { level2::gbmv(op, m, n, kl, ku, alpha.get(), A, lda, x, incx, beta.get(), y, incy) }
     })
@@ -462,8 +463,11 @@ pub fn hpr2<T: Scalar>(
     packed_update(level2::hpr2, handle, uplo, n, alpha, x, incx, y, incy, AP)
 }
 
+/// `uplo, n, alpha, A, lda, x, incx, beta, y, incy`
+type Product<T> = unsafe fn(Uplo, i64, T, *const T, i64, *const T, i64, T, *mut T, i64);
+
 fn product<T: Scalar>(
-    routine: unsafe fn(Uplo, i64, T, *const T, i64, *const T, i64, T, *mut T, i64),
+    routine: Product<T>,
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -481,11 +485,16 @@ fn product<T: Scalar>(
     leading(lda, n)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { routine(uplo, n, alpha.get(), A, lda, x, incx, beta.get(), y, incy) })
+    handle.enqueue((A, x, y), move |(A, x, y)| unsafe {
+        routine(uplo, n, alpha.get(), A, lda, x, incx, beta.get(), y, incy)
+    })
 }
 
+/// `uplo, n, k, alpha, A, lda, x, incx, beta, y, incy`
+type BandProduct<T> = unsafe fn(Uplo, i64, i64, T, *const T, i64, *const T, i64, T, *mut T, i64);
+
 fn band_product<T: Scalar>(
-    routine: unsafe fn(Uplo, i64, i64, T, *const T, i64, *const T, i64, T, *mut T, i64),
+    routine: BandProduct<T>,
     handle: &Handle,
     uplo: cublasFillMode_t,
     n: i64,
@@ -504,7 +513,9 @@ fn band_product<T: Scalar>(
     leading(lda, k.saturating_add(1))?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { routine(uplo, n, k, alpha.get(), A, lda, x, incx, beta.get(), y, incy) })
+    handle.enqueue((A, x, y), move |(A, x, y)| unsafe {
+        routine(uplo, n, k, alpha.get(), A, lda, x, incx, beta.get(), y, incy)
+    })
 }
 
 fn packed_product<T: Scalar>(
@@ -524,7 +535,9 @@ fn packed_product<T: Scalar>(
     sizes(&[n], &[incx, incy])?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { routine(uplo, n, alpha.get(), AP, x, incx, beta.get(), y, incy) })
+    handle.enqueue((AP, x, y), move |(AP, x, y)| unsafe {
+        routine(uplo, n, alpha.get(), AP, x, incx, beta.get(), y, incy)
+    })
 }
 
 fn triangle<T: Scalar>(
@@ -545,7 +558,7 @@ fn triangle<T: Scalar>(
     sizes(&[n], &[incx])?;
     leading(lda, n)?;
     // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { routine(uplo, op, diag, n, A, lda, x, incx) })
+    handle.enqueue((A, x), move |(A, x)| unsafe { routine(uplo, op, diag, n, A, lda, x, incx) })
 }
 
 fn band_triangle<T: Scalar>(
@@ -567,7 +580,7 @@ fn band_triangle<T: Scalar>(
     sizes(&[n, k], &[incx])?;
     leading(lda, k.saturating_add(1))?;
     // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { routine(uplo, op, diag, n, k, A, lda, x, incx) })
+    handle.enqueue((A, x), move |(A, x)| unsafe { routine(uplo, op, diag, n, k, A, lda, x, incx) })
 }
 
 fn packed_triangle<T: Scalar>(
@@ -586,7 +599,7 @@ fn packed_triangle<T: Scalar>(
     let diag = convert::diag(diag)?;
     sizes(&[n], &[incx])?;
     // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { routine(uplo, op, diag, n, AP, x, incx) })
+    handle.enqueue((AP, x), move |(AP, x)| unsafe { routine(uplo, op, diag, n, AP, x, incx) })
 }
 
 fn outer<T: Scalar>(
@@ -606,11 +619,12 @@ fn outer<T: Scalar>(
     leading(lda, m)?;
     let alpha = handle.scalar(alpha)?;
     // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { routine(m, n, alpha.get(), x, incx, y, incy, A, lda) })
+    handle
+        .enqueue((x, y, A), move |(x, y, A)| unsafe { routine(m, n, alpha.get(), x, incx, y, incy, A, lda) })
 }
 
 /// A vector times itself: of Hermitian matrices the factor is real.
-fn square<T: Scalar, F: Copy + 'static>(
+fn square<T: Scalar, F: Copy + Send + Sync + 'static>(
     routine: unsafe fn(Uplo, i64, F, *const T, i64, *mut T, i64),
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -626,10 +640,10 @@ fn square<T: Scalar, F: Copy + 'static>(
     leading(lda, n)?;
     let alpha = handle.scalar(alpha)?;
     // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { routine(uplo, n, alpha.get(), x, incx, A, lda) })
+    handle.enqueue((x, A), move |(x, A)| unsafe { routine(uplo, n, alpha.get(), x, incx, A, lda) })
 }
 
-fn packed_square<T: Scalar, F: Copy + 'static>(
+fn packed_square<T: Scalar, F: Copy + Send + Sync + 'static>(
     routine: unsafe fn(Uplo, i64, F, *const T, i64, *mut T),
     handle: &Handle,
     uplo: cublasFillMode_t,
@@ -643,7 +657,7 @@ fn packed_square<T: Scalar, F: Copy + 'static>(
     sizes(&[n], &[incx])?;
     let alpha = handle.scalar(alpha)?;
     // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { routine(uplo, n, alpha.get(), x, incx, AP) })
+    handle.enqueue((x, AP), move |(x, AP)| unsafe { routine(uplo, n, alpha.get(), x, incx, AP) })
 }
 
 fn update<T: Scalar>(
@@ -664,7 +678,9 @@ fn update<T: Scalar>(
     leading(lda, n)?;
     let alpha = handle.scalar(alpha)?;
     // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { routine(uplo, n, alpha.get(), x, incx, y, incy, A, lda) })
+    handle.enqueue((x, y, A), move |(x, y, A)| unsafe {
+        routine(uplo, n, alpha.get(), x, incx, y, incy, A, lda)
+    })
 }
 
 fn packed_update<T: Scalar>(
@@ -683,5 +699,6 @@ fn packed_update<T: Scalar>(
     sizes(&[n], &[incx, incy])?;
     let alpha = handle.scalar(alpha)?;
     // SAFETY: as in `gemv`.
-    handle.enqueue(move || unsafe { routine(uplo, n, alpha.get(), x, incx, y, incy, AP) })
+    handle
+        .enqueue((x, y, AP), move |(x, y, AP)| unsafe { routine(uplo, n, alpha.get(), x, incx, y, incy, AP) })
 }

@@ -2,7 +2,8 @@
 
 use blas_cpu::{Diag, Op, Scalar, Side, Uplo, level3, parallel};
 
-use super::operand::{Address, leading, sizes};
+use super::operand::{leading, sizes};
+use crate::address::Address;
 use crate::handle::Handle;
 use crate::product::Product;
 use crate::{
@@ -59,7 +60,7 @@ pub fn gemm<T: Product>(
 ) -> Result {
     let (op_a, op_b) = product(transa, transb, m, n, k, lda, ldb, ldc)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, B, C), move |(A, B, C)| {
         // SAFETY: cuBLAS's contract: device memory of that size until the routine has run. So it is everywhere here.
         unsafe { T::gemm((op_a, op_b), (m, n, k), alpha.get(), (A, lda), (B, ldb), beta.get(), (C, ldc)) }
     })
@@ -107,7 +108,7 @@ pub fn gemm_batched<T: Product>(
     sizes(&[batchCount], &[])?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     let arrays = Address((Aarray, Barray, Carray));
-    handle.enqueue(move || {
+    handle.enqueue((), move |()| {
         let (alpha, beta) = (alpha.get(), beta.get());
         each_product(batchCount, m, n, k, |i| {
             let (a, b, c) = arrays.get();
@@ -146,7 +147,7 @@ pub fn gemm_strided_batched<T: Product>(
     sizes(&[batchCount], &[])?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
     let matrices = Address((A, B, C));
-    handle.enqueue(move || {
+    handle.enqueue((), move |()| {
         let (alpha, beta) = (alpha.get(), beta.get());
         each_product(batchCount, m, n, k, |i| {
             let (a, b, c) = matrices.get();
@@ -234,7 +235,7 @@ pub fn symm<T: Scalar>(
     leading(lda, order(side, m, n))?;
     leading(ldb.min(ldc), m)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, B, C), move |(A, B, C)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::symm(side, uplo, m, n, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
@@ -260,7 +261,7 @@ pub fn hemm<T: Scalar>(
     leading(lda, order(side, m, n))?;
     leading(ldb.min(ldc), m)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, B, C), move |(A, B, C)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::hemm(side, uplo, m, n, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
@@ -309,7 +310,7 @@ pub fn syrk<T: Scalar>(
     let (uplo, op) = update(uplo, trans, n, k, &[lda], ldc)?;
     symmetric::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, C), move |(A, C)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::syrk(uplo, op, n, k, alpha.get(), A, lda, beta.get(), C, ldc) }
     })
@@ -331,7 +332,7 @@ pub fn herk<T: Scalar>(
     let (uplo, op) = update(uplo, trans, n, k, &[lda], ldc)?;
     hermitian::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, C), move |(A, C)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::herk(uplo, op, n, k, alpha.get(), A, lda, beta.get(), C, ldc) }
     })
@@ -355,7 +356,7 @@ pub fn syr2k<T: Scalar>(
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
     symmetric::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, B, C), move |(A, B, C)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::syr2k(uplo, op, n, k, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
@@ -379,7 +380,7 @@ pub fn her2k<T: Scalar>(
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
     hermitian::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, B, C), move |(A, B, C)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::her2k(uplo, op, n, k, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
@@ -403,7 +404,7 @@ pub fn syrkx<T: Scalar>(
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
     symmetric::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, B, C), move |(A, B, C)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::syrkx(uplo, op, n, k, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
@@ -427,7 +428,7 @@ pub fn herkx<T: Scalar>(
     let (uplo, op) = update(uplo, trans, n, k, &[lda, ldb], ldc)?;
     hermitian::<T>(op)?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, B, C), move |(A, B, C)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::herkx(uplo, op, n, k, alpha.get(), A, lda, B, ldb, beta.get(), C, ldc) }
     })
@@ -471,7 +472,7 @@ pub fn trmm<T: Scalar>(
     let (side, uplo, op, diag) = triangle(side, uplo, trans, diag, m, n, lda, ldb)?;
     leading(ldc, m)?;
     let alpha = handle.scalar(alpha)?;
-    handle.enqueue(move || {
+    handle.enqueue((A, B, C), move |(A, B, C)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::trmm(side, uplo, op, diag, m, n, alpha.get(), A, lda, B, ldb, C, ldc) }
     })
@@ -493,7 +494,7 @@ pub fn trsm<T: Scalar>(
 ) -> Result {
     let (side, uplo, op, diag) = triangle(side, uplo, trans, diag, m, n, lda, ldb)?;
     let alpha = handle.scalar(alpha)?;
-    handle.enqueue(move || {
+    handle.enqueue((A, B), move |(A, B)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::trsm(side, uplo, op, diag, m, n, alpha.get(), A, lda, B, ldb) }
     })
@@ -519,7 +520,7 @@ pub fn trsm_batched<T: Scalar>(
     sizes(&[batchCount], &[])?;
     let alpha = handle.scalar(alpha)?;
     let arrays = Address((A, B));
-    handle.enqueue(move || {
+    handle.enqueue((), move |()| {
         let alpha = alpha.get();
         each_product(batchCount, m, n, order(side, m, n), |i| {
             let (a, b) = arrays.get();
@@ -556,7 +557,7 @@ pub fn geam<T: Scalar>(
         |matrix: *const T, ld: i64, op: Op| !std::ptr::eq(matrix, C) || (ld == ldc && !op.transposes());
     require(in_place(A, lda, op_a) && in_place(B, ldb, op_b), "C is A or B, but not in its place")?;
     let (alpha, beta) = (handle.scalar(alpha)?, handle.scalar(beta)?);
-    handle.enqueue(move || {
+    handle.enqueue((A, B, C), move |(A, B, C)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::geam(op_a, op_b, m, n, alpha.get(), A, lda, beta.get(), B, ldb, C, ldc) }
     })
@@ -577,7 +578,7 @@ pub fn dgmm<T: Scalar>(
     let side = convert::side(mode)?;
     sizes(&[m, n], &[])?;
     leading(lda.min(ldc), m)?;
-    handle.enqueue(move || {
+    handle.enqueue((A, x, C), move |(A, x, C)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::dgmm(side, m, n, A, lda, x, incx, C, ldc) }
     })
@@ -594,7 +595,7 @@ pub fn tpttr<T: Scalar>(
     let uplo = convert::uplo(uplo)?;
     sizes(&[n], &[])?;
     leading(lda, n)?;
-    handle.enqueue(move || {
+    handle.enqueue((AP, A), move |(AP, A)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::tpttr(uplo, n, AP, A, lda) }
     })
@@ -611,7 +612,7 @@ pub fn trttp<T: Scalar>(
     let uplo = convert::uplo(uplo)?;
     sizes(&[n], &[])?;
     leading(lda, n)?;
-    handle.enqueue(move || {
+    handle.enqueue((A, AP), move |(A, AP)| {
         // SAFETY: as in `gemm`.
         unsafe { level3::trttp(uplo, n, A, lda, AP) }
     })

@@ -5,18 +5,16 @@ use core::ffi::{CStr, c_char};
 use cuda_abi::out::Out;
 
 use crate::handle::{self, Handle};
-use crate::{Result, cublasHandle_t, cublasStatus_t, stream};
+use crate::{Result, cublasHandle_t, cublasStatus_t};
 
 pub fn cublasCreate_v2(handle: Out<'_, cublasHandle_t>) -> Result {
     handle.write(handle::add(Handle::new()?));
     Ok(())
 }
 
-/// Waits for the handle's stream, as cuBLAS does.
+/// Waits for the device, as the manual says. The handle's stream may be gone by then.
 pub fn cublasDestroy_v2(handle: cublasHandle_t) -> Result {
-    let handle = handle::remove(handle)?;
-    // A program that destroyed the stream first has nothing to wait for.
-    _ = handle.stream().and_then(stream::synchronize);
+    handle::remove(handle)?.synchronize();
     Ok(())
 }
 

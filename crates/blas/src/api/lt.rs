@@ -350,10 +350,13 @@ fn shown_operation(operation: Descriptor<'_>) -> String {
     ])
 }
 
+/// A descriptor, and what the program has set in it: numbers and bytes.
+type Described<'d> = (Descriptor<'d>, Vec<(u32, &'d [u8])>);
+
 /// What the program hands a product, as hipBLASLt's side takes it.
 struct OnHip<'d> {
-    operation: (Descriptor<'d>, Vec<(u32, &'d [u8])>),
-    layouts: [(Descriptor<'d>, Vec<(u32, &'d [u8])>); 4],
+    operation: Described<'d>,
+    layouts: [Described<'d>; 4],
 }
 
 impl<'d> OnHip<'d> {
@@ -718,7 +721,7 @@ pub fn cublasLtMatrixTransform(
     }
 }
 
-fn on_stream(stream: cudaStream_t, work: impl Fn() + 'static) -> Result {
+fn on_stream(stream: cudaStream_t, work: impl Fn() + Send + Sync + 'static) -> Result {
     crate::driver::context(None)?;
-    crate::stream::enqueue(stream, work)
+    crate::stream::enqueue(stream, (), move |()| work())
 }

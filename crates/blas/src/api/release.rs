@@ -66,14 +66,6 @@ pub fn cublasLtGetVersion() -> usize {
     V13.version().unsigned_abs() as usize
 }
 
-pub fn cublasLtGetProperty(type_: libraryPropertyType, value: Out<'_, c_int>) -> Result {
-    V13.property(type_, value)
-}
-
-pub fn cublasLtGetCudartVersion() -> usize {
-    V13.cudart
-}
-
 pub fn cublasGetVersion_v2_v12(handle: cublasHandle_t, version: Out<'_, c_int>) -> Result {
     handle::get(handle)?;
     version.write(V12.version());
@@ -94,14 +86,6 @@ pub fn cublasGetCudartVersion_v12() -> usize {
 
 pub fn cublasLtGetVersion_v12() -> usize {
     V12.version().unsigned_abs() as usize
-}
-
-pub fn cublasLtGetProperty_v12(type_: libraryPropertyType, value: Out<'_, c_int>) -> Result {
-    V12.property(type_, value)
-}
-
-pub fn cublasLtGetCudartVersion_v12() -> usize {
-    V12.cudart
 }
 
 pub fn cublasGetVersion_v2_v11(handle: cublasHandle_t, version: Out<'_, c_int>) -> Result {
@@ -126,10 +110,10 @@ pub fn cublasLtGetVersion_v11() -> usize {
     V11.version().unsigned_abs() as usize
 }
 
-pub fn cublasLtGetProperty_v11(type_: libraryPropertyType, value: Out<'_, c_int>) -> Result {
-    V11.property(type_, value)
-}
-
-pub fn cublasLtGetCudartVersion_v11() -> usize {
-    V11.cudart
-}
+// cuBLASLt has these of its own, and says the same.
+pub use self::{
+    cublasGetCudartVersion as cublasLtGetCudartVersion,
+    cublasGetCudartVersion_v11 as cublasLtGetCudartVersion_v11,
+    cublasGetCudartVersion_v12 as cublasLtGetCudartVersion_v12, cublasGetProperty as cublasLtGetProperty,
+    cublasGetProperty_v11 as cublasLtGetProperty_v11, cublasGetProperty_v12 as cublasLtGetProperty_v12,
+};

@@ -12,7 +12,6 @@ use crate::handle::Handle;
 use crate::{Error, Result, cublasAtomicsMode_t, cublasPointerMode_t};
 
 /// The HIP stream behind a CUDA stream, with this thread bound to its device. `enqueues`: work of HIP's follows.
-#[expect(clippy::not_unsafe_ptr_arg_deref, reason = "a stream is a number that the driver looks up")]
 pub fn hip_stream(stream: CUstream, enqueues: bool) -> Result<CudawayHipStream> {
     let Some(ask) = driver()?.cudaway_hip_stream else {
         return Err(Error::NoDevice("libcuda.so.1 is not CUDAway's, and hipBLAS works on HIP's streams"));
@@ -95,11 +94,13 @@ impl HipHandle {
         atomics_mode: cublasAtomicsMode_t,
     ) -> Result {
         if self.stream.load(Ordering::Relaxed) != stream {
-            self.set(c"hipblasSetStream", stream.addr())?;
+            // SAFETY: hipBLAS's signature.
+            unsafe { self.set(c"hipblasSetStream", stream) }?;
             self.stream.store(stream, Ordering::Relaxed);
         }
         if self.pointer_mode.load(Ordering::Relaxed) != pointer_mode.0 {
-            self.set(c"hipblasSetPointerMode", pointer_mode.0 as usize)?;
+            // SAFETY: as above.
+            unsafe { self.set(c"hipblasSetPointerMode", pointer_mode) }?;
             self.pointer_mode.store(pointer_mode.0, Ordering::Relaxed);
         }
         let atomics_mode = match atomics_mode {
@@ -108,20 +109,24 @@ impl HipHandle {
         };
         // HIP differs: a new handle allows atomics, cuBLAS's does not.
         if self.atomics_mode.load(Ordering::Relaxed) != atomics_mode.0 {
-            self.set(c"hipblasSetAtomicsMode", atomics_mode.0 as usize)?;
+            // SAFETY: as above.
+            unsafe { self.set(c"hipblasSetAtomicsMode", atomics_mode) }?;
             self.atomics_mode.store(atomics_mode.0, Ordering::Relaxed);
         }
         Ok(())
     }
 
-    /// One of the functions that take the handle and a value in a register.
-    fn set(&self, name: &CStr, value: usize) -> Result {
+    /// One of the functions that take the handle and a value.
+    ///
+    /// # Safety
+    /// `T` is the value's type in hipBLAS's header.
+    unsafe fn set<T>(&self, name: &CStr, value: T) -> Result {
         let set = self
             .library
             .find_other(name)
             .ok_or(Error::NotSupported("hipBLAS lacks a function that sets a mode"))?;
-        // SAFETY: these functions take the handle and a pointer or an enumeration, which the C ABI passes alike.
-        let set: unsafe extern "C" fn(hipblasHandle_t, usize) -> hipblasStatus_t =
+        // SAFETY: the caller's promise.
+        let set: unsafe extern "C" fn(hipblasHandle_t, T) -> hipblasStatus_t =
             unsafe { core::mem::transmute(set) };
         // SAFETY: the handle is alive; a stream was looked up by the driver.
         check(unsafe { set(self.raw, value) })
@@ -226,7 +231,6 @@ macro_rules! routines {
         $(
             /// # Safety
             /// cuBLAS's contract for the pointers.
-            #[allow(clippy::too_many_arguments, reason = "the signature is cuBLAS's")]
             pub unsafe fn $name($hip: &$crate::hip::HipCall, $($param: $ty),*) -> $crate::Result {
                 $body
                 Err($crate::Error::NotSupported(concat!("this hipBLAS has no function for ", stringify!($name))))

@@ -111,7 +111,7 @@ pub fn first<T>(names: &[&str], open: impl Fn(&OsStr) -> core::result::Result<T,
         BlasChoice::Path(path) => Some(path.as_os_str().to_owned()),
         _ => None,
     });
-    let rocm = candidates(names, config.rocm_root.as_deref(), |name| std::env::var_os(name));
+    let rocm = candidates(names, config.rocm_root.as_deref(), config::var);
     let found = paths.chain(rocm).find_map(|path| {
         let library = open(&path);
         if let Err(reason) = &library {

@@ -276,8 +276,8 @@ impl<'k> Descriptor<'k> {
             self.kind.defaults.iter().find(|default| default.0 == number).map_or(0, |default| default.1)
         };
         let set = self.fields().filter(|field| self.number(field.number) != default(field.number));
-        // SAFETY: the field lies in the descriptor.
         set.map(|field| {
+            // SAFETY: the field lies in the descriptor.
             (field.number, unsafe { std::slice::from_raw_parts(self.at.add(field.at), field.bytes) })
         })
         .collect()

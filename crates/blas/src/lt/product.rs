@@ -10,6 +10,7 @@ use blas_cpu::{Complex, Op, parallel};
 use super::algorithm;
 use super::descriptor::Descriptor;
 use super::epilogue::{self, Steps};
+use crate::address::Address;
 use crate::mixed::{Factor, Sums, storage};
 use crate::{
     Error, Result, convert, cublasComputeType_t, cublasLtBatchMode_t, cublasLtMatmulAlgo_t, cublasLtOrder_t,
@@ -292,7 +293,7 @@ fn sums(
 struct Factors {
     alpha: Factor,
     /// One for each row of D instead.
-    rows: Option<*const u8>,
+    rows: Option<Address<*const u8>>,
     beta: Option<Factor>,
 }
 
@@ -338,33 +339,28 @@ impl Plan {
             M::CUBLASLT_POINTER_MODE_ALPHA_DEVICE_VECTOR_BETA_HOST => Some(factor(at.beta, false)?),
             _ => return Err(Error::NotSupported("a vector of beta")),
         };
-        let rows = (self.mode.0 >= 2).then(|| at.alpha.cast());
+        let rows = (self.mode.0 >= 2).then(|| Address(at.alpha.cast()));
         Ok(Factors { alpha, rows, beta })
     }
 
     /// The work, for the stream.
-    pub fn work(self, at: Operands) -> Result<impl Fn() + 'static> {
+    pub fn work(self, at: Operands) -> Result<impl Fn() + Send + Sync + 'static> {
         let factors = self.factors(&at)?;
         let needs_c = factors.beta.is_some() && at.c.is_null() && self.m * self.n > 0;
         require(!needs_c || !at.d.is_null(), "C is NULL")?;
-        struct Shared(Plan, Operands, Factors);
-        // SAFETY: addresses and numbers.
-        unsafe impl Sync for Shared {}
-        let shared = Shared(self, at, factors);
+        let plan = self;
         Ok(move || {
-            let shared = &shared;
             // SAFETY: cuBLASLt's contract: device memory.
-            unsafe { shared.0.steps.forget_largest() };
-            let work = match shared.0.d.is_grouped() {
+            unsafe { plan.steps.forget_largest() };
+            let work = match plan.d.is_grouped() {
                 // Nobody knows before.
                 true => i64::MAX,
-                false => shared.0.m.saturating_mul(shared.0.n).saturating_mul(shared.0.k),
+                false => plan.m.saturating_mul(plan.n).saturating_mul(plan.k),
             };
-            parallel(shared.0.d.batch, work, |index| {
-                let Shared(plan, at, factors) = shared;
-                match if plan.d.is_grouped() { plan.of_group(index) } else { Ok(*plan) } {
+            parallel(plan.d.batch, work, |index| {
+                match if plan.d.is_grouped() { plan.of_group(index) } else { Ok(plan) } {
                     // SAFETY: cuBLASLt's contract: device memory of these sizes until the product has run.
-                    Ok(plan) => unsafe { plan.run(index, at, factors) },
+                    Ok(plan) => unsafe { plan.run(index, &at, &factors) },
                     // The call has returned long ago.
                     Err(error) => {
                         tracing::error!(target: "cudaway::blas", "group {index} is left out: {error}")
@@ -404,7 +400,7 @@ impl Plan {
         let alpha = match factors.rows {
             None => Alpha::One(factors.alpha.get::<S>() * of_product),
             Some(rows) => {
-                let rows = rows.cast::<S>().wrapping_offset((index * self.alpha_stride) as isize);
+                let rows = rows.get().cast::<S>().wrapping_offset((index * self.alpha_stride) as isize);
                 Alpha::Rows(rows, of_product)
             }
         };

@@ -6,6 +6,7 @@ use blas_cpu::storage::{Compute, Storage};
 use blas_cpu::{Complex, Op, parallel};
 
 use super::descriptor::Descriptor;
+use crate::address::Address;
 use crate::mixed::{Factor, storage};
 use crate::{Error, Result, convert, cublasLtOrder_t, cublasOperation_t, cudaDataType, require};
 
@@ -58,26 +59,23 @@ struct Term {
     matrix: Matrix,
     op: Op,
     factor: Factor,
-    at: *const c_void,
+    at: Address<*const c_void>,
 }
 
 #[derive(Clone, Copy)]
 struct Sum {
     terms: [Option<Term>; 2],
     to: Matrix,
-    at: *mut c_void,
+    at: Address<*mut c_void>,
 }
 
-// SAFETY: addresses and numbers; every column of C is written by one thread.
-unsafe impl Sync for Sum {}
-
-/// The work, for the stream. `matrices` are A, B and C; a NULL B is none.
+/// The work, for the stream; every column of C is written by one thread. `matrices` are A, B and C; a NULL B is none.
 pub fn work(
     transform: Descriptor<'_>,
     factors: [*const c_void; 2],
     matrices: [(Option<Descriptor<'_>>, *const c_void); 2],
     (to, at): (Descriptor<'_>, *mut c_void),
-) -> Result<Box<dyn Fn()>> {
+) -> Result<Box<dyn Fn() + Send + Sync>> {
     let scale = storage(cudaDataType(transform.number(0) as u32))?;
     let is_device = transform.number(1) != 0;
     require(transform.number(1) <= 1, "there is no such pointer mode")?;
@@ -92,10 +90,10 @@ pub fn work(
         require((rows, columns) == (to.rows, to.columns), "a matrix has another size than C")?;
         // SAFETY: cuBLASLt's contract in that mode.
         let factor = unsafe { Factor::at(factors[i], scale, is_device)? };
-        terms[i] = Some(Term { matrix, op, factor, at });
+        terms[i] = Some(Term { matrix, op, factor, at: Address(at) });
     }
     require(terms[0].is_some() && !at.is_null(), "A or C is NULL")?;
-    let sum = Sum { terms, to, at };
+    let sum = Sum { terms, to, at: Address(at) };
     let all = |takes: fn(Storage) -> bool| {
         takes(to.storage) && terms.iter().flatten().all(|term| takes(term.matrix.storage))
     };
@@ -121,12 +119,18 @@ fn run<S: Compute>(sum: &Sum) {
                 let mut value = [S::zero()];
                 // SAFETY: cuBLASLt's contract: the matrices are there until the transform has run.
                 unsafe {
-                    S::read(term.matrix.storage, term.matrix.address(term.at, batch, r, c), &mut value)
+                    S::read(term.matrix.storage, term.matrix.address(term.at.get(), batch, r, c), &mut value)
                 };
                 total += factor * value[0].conj_if(term.op.conjugates());
             }
             // SAFETY: as above.
-            unsafe { S::write(sum.to.storage, &[total], sum.to.address(sum.at, batch, row, column)) };
+            unsafe {
+                S::write(
+                    sum.to.storage,
+                    &[total],
+                    sum.to.address(sum.at.get().cast_const(), batch, row, column),
+                )
+            };
         }
     });
 }

@@ -319,7 +319,7 @@ pub unsafe extern "C" fn cuCoredumpRegisterCompleteCallback(
             ::driver::api::coredump::cuCoredumpRegisterCompleteCallback(
                 callback,
                 userData,
-                unsafe { Out::new(callbackOut, "callbackOut") }?,
+                unsafe { OptOut::new(callbackOut) },
             )
         })
     })
@@ -336,7 +336,7 @@ pub unsafe extern "C" fn cuCoredumpRegisterStartCallback(
             ::driver::api::coredump::cuCoredumpRegisterStartCallback(
                 callback,
                 userData,
-                unsafe { Out::new(callbackOut, "callbackOut") }?,
+                unsafe { OptOut::new(callbackOut) },
             )
         })
     })
@@ -1601,7 +1601,7 @@ pub unsafe extern "C" fn cuFuncGetModule(hmod: *mut CUmodule, hfunc: CUfunction)
 pub unsafe extern "C" fn cuFuncGetName(name: *mut *const c_char, hfunc: CUfunction) -> CUresult {
     ::trace::call!("cuFuncGetName", (out name, value hfunc), {
         ::driver::entry("cuFuncGetName", || {
-            ::driver::api::module::cuFuncGetName(unsafe { OptOut::new(name) }, hfunc)
+            ::driver::api::module::cuFuncGetName(unsafe { Out::new(name, "name") }?, hfunc)
         })
     })
 }
@@ -8402,7 +8402,7 @@ pub unsafe extern "C" fn cuStreamDestroy_v2(hStream: CUstream) -> CUresult {
 pub unsafe extern "C" fn cuStreamEndCapture(hStream: CUstream, phGraph: *mut CUgraph) -> CUresult {
     ::trace::call!("cuStreamEndCapture", (value hStream, out phGraph), {
         ::driver::entry("cuStreamEndCapture", || {
-            ::driver::api::capture::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
+            ::driver::api::capture::cuStreamEndCapture(hStream, unsafe { OptOut::new(phGraph) })
         })
     })
 }
@@ -8427,7 +8427,7 @@ pub unsafe extern "C" fn cuStreamEndCaptureToCig_ptsz(hStream: CUstream) -> CUre
 pub unsafe extern "C" fn cuStreamEndCapture_ptsz(hStream: CUstream, phGraph: *mut CUgraph) -> CUresult {
     ::trace::call!("cuStreamEndCapture_ptsz", (value hStream, out phGraph), {
         ::driver::entry_per_thread("cuStreamEndCapture_ptsz", || {
-            ::driver::api::capture::cuStreamEndCapture(hStream, unsafe { Out::new(phGraph, "phGraph") }?)
+            ::driver::api::capture::cuStreamEndCapture(hStream, unsafe { OptOut::new(phGraph) })
         })
     })
 }
@@ -9577,8 +9577,8 @@ pub unsafe extern "C" fn cuTexRefGetFormat(
     ::trace::call!("cuTexRefGetFormat", (out pFormat, out pNumChannels, value hTexRef), {
         ::driver::entry("cuTexRefGetFormat", || {
             ::driver::api::texture::cuTexRefGetFormat(
-                unsafe { Out::new(pFormat, "pFormat") }?,
-                unsafe { Out::new(pNumChannels, "pNumChannels") }?,
+                unsafe { OptOut::new(pFormat) },
+                unsafe { OptOut::new(pNumChannels) },
                 hTexRef,
             )
         })

@@ -1,5 +1,4 @@
 //! Products that hipBLAS has as `hipblasGemmEx`, `hipblasGemmBatchedEx` and `hipblasGemmStridedBatchedEx`.
-#![allow(clippy::too_many_arguments, reason = "signatures are cuBLAS's")]
 
 use core::ffi::{c_int, c_longlong, c_void};
 

@@ -2,7 +2,6 @@
 //!
 //! HIP differs: hipBLAS factorizes in place. So the matrices are copied, and the copies factorized, in memory that lasts
 //! for the work on the stream.
-#![allow(clippy::too_many_arguments, reason = "signatures are cuBLAS's")]
 
 use core::ffi::c_int;
 

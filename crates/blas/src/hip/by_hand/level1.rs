@@ -1,5 +1,4 @@
 //! The `*Ex` forms of level 1 that hipBLAS lacks, for the types that its routines have.
-#![allow(clippy::too_many_arguments, reason = "signatures are cuBLAS's")]
 
 use core::ffi::{c_int, c_void};
 

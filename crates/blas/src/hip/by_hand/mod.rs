@@ -16,7 +16,6 @@ macro_rules! narrow_forms {
     ($(fn $name:ident($($param:ident: $ty:ty),* $(,)?) = $wide:ident;)*) => { $(
         /// # Safety
         /// cuBLAS's contract for the pointers.
-        #[allow(clippy::too_many_arguments, reason = "the signature is cuBLAS's")]
         pub unsafe fn $name(hip: &$crate::hip::HipCall, $($param: $ty),*) -> $crate::Result {
             // SAFETY: the caller's promise.
             unsafe { $wide(hip, $($param.into()),*) }

@@ -1,5 +1,4 @@
 //! What is done where a release of hipBLAS has no function that fits; `None` where that cannot be done either.
-#![allow(clippy::too_many_arguments, reason = "signatures are cuBLAS's")]
 
 use core::ffi::c_int;
 
