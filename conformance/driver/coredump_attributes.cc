@@ -40,3 +40,12 @@ PROMISE(settings_of_a_context_need_one)
     IS(cuCoredumpSetAttribute(CU_COREDUMP_ENABLE_ON_EXCEPTION, &on, &size), CUDA_ERROR_INVALID_CONTEXT);
     IS(cuCoredumpGetAttribute(CU_COREDUMP_ENABLE_ON_EXCEPTION, &on, &size), CUDA_ERROR_INVALID_CONTEXT);
 }
+
+PROMISE(a_callbacks_handle_need_not_be_asked_for)
+{
+    OK(cuInit(0));
+    const auto callback = [](void *, int, CUdevice) {};
+    OK(cuCoredumpRegisterStartCallback(callback, nullptr, nullptr));
+    OK(cuCoredumpRegisterCompleteCallback(callback, nullptr, nullptr));
+    IS(cuCoredumpRegisterStartCallback(nullptr, nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
+}

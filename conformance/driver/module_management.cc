@@ -127,6 +127,7 @@ PROMISE(functions_are_counted_and_listed)
     for (CUfunction function : functions) {
         const char *name = nullptr;
         OK(cuFuncGetName(&name, function));
+        IS(cuFuncGetName(nullptr, function), CUDA_ERROR_INVALID_VALUE);
         names += name + std::string(" ");
     }
     for (const char *name : {"nothing ", "store ", "add "})

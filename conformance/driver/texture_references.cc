@@ -57,6 +57,11 @@ PROMISE(what_is_set_is_told)
     OK(cuTexRefGetFormat(&format, &channels, words));
     SAME(format, CU_AD_FORMAT_SIGNED_INT16);
     SAME(channels, 2);
+    // What nobody asks for is ignored.
+    channels = 0;
+    OK(cuTexRefGetFormat(nullptr, &channels, words));
+    SAME(channels, 2);
+    OK(cuTexRefGetFormat(&format, nullptr, words));
     CUaddress_mode address;
     OK(cuTexRefGetAddressMode(&address, words, 0));
     SAME(address, CU_TR_ADDRESS_MODE_CLAMP);

@@ -1,6 +1,7 @@
 // CUDA Runtime API, "Memory Management" (arrays are in arrays.cu).
 #include "../check.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 
@@ -456,4 +457,40 @@ PROMISE(null_places_are_refused)
     IS(cudaMemcpy(nullptr, &local, 4, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
     IS(cudaMallocManaged(static_cast<void **>(nullptr), 16), cudaErrorInvalidValue);
     IS(cudaHostAlloc(static_cast<void **>(nullptr), 16, 0), cudaErrorInvalidValue);
+}
+
+// No text says it; a GPU's pages come to a process as zeros, and programs count on it.
+PROMISE(fresh_memory_is_zero_whatever_the_programs_heap_held)
+{
+    const auto use_the_heap = [](size_t bytes) {
+        std::vector<std::vector<unsigned char>> blocks(32, std::vector<unsigned char>(bytes, 0xaa));
+    };
+    const auto is_zero = [](const void *memory, size_t bytes) {
+        std::vector<unsigned char> found(bytes, 1);
+        OK(cudaMemcpy(found.data(), memory, bytes, cudaMemcpyDefault));
+        SAME(size_t(std::count(found.begin(), found.end(), 0)), bytes);
+    };
+    for (size_t bytes : {1, 100, 5000, 100000, 2000000}) {
+        void *memory = nullptr;
+        use_the_heap(bytes);
+        OK(cudaMalloc(&memory, bytes));
+        is_zero(memory, bytes);
+        OK(cudaMallocManaged(&memory, bytes));
+        is_zero(memory, bytes);
+        OK(cudaHostAlloc(&memory, bytes, cudaHostAllocMapped));
+        is_zero(memory, bytes);
+        OK(cudaMallocAsync(&memory, bytes, nullptr));
+        OK(cudaStreamSynchronize(nullptr));
+        is_zero(memory, bytes);
+        size_t pitch = 0;
+        OK(cudaMallocPitch(&memory, &pitch, bytes, 2));
+        is_zero(memory, 2 * pitch);
+    }
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<unsigned>();
+    cudaArray_t array = nullptr;
+    use_the_heap(64 * 32 * 4);
+    OK(cudaMallocArray(&array, &format, 64, 32));
+    std::vector<unsigned char> found(64 * 32 * 4, 1);
+    OK(cudaMemcpy2DFromArray(found.data(), 256, array, 0, 0, 256, 32, cudaMemcpyDeviceToHost));
+    SAME(size_t(std::count(found.begin(), found.end(), 0)), found.size());
 }

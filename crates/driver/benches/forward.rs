@@ -64,7 +64,7 @@ fn forward(criterion: &mut Criterion) {
         ..Default::default()
     };
     let with_attributes = CUlaunchConfig { attrs: attributes.as_mut_ptr(), numAttrs: 2, ..plain };
-    // SAFETY (here and below): the null provider looks at nothing but the places that are passed, which are valid.
+    // SAFETY: the null provider looks at nothing but the places that are passed, which are valid. So it is below.
     let bare = || unsafe {
         hip.hipModuleLaunchKernel(null_mut(), 1, 1, 1, 32, 1, 1, 0, null_mut(), parameters, none)
     };

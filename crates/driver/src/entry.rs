@@ -78,8 +78,9 @@ pub fn missing(name: &'static str) -> CUresult {
     CUresult::CUDA_ERROR_NOT_SUPPORTED
 }
 
+/// What the first call of a process does before all else: logging begins.
 #[inline]
-fn start() {
+pub fn start() {
     static START: Once = Once::new();
     START.call_once(|| {
         config::start_logging!("cudaway::driver");

@@ -94,10 +94,13 @@ impl<T, P: Shown<T>> Slot<T, P> {
     }
 }
 
+/// Slots that come into being together, and stay where they are.
+type Chunk<T, P> = Box<[Slot<T, P>]>;
+
 /// The live objects of one C handle type, and `P`, what they show of themselves.
 pub struct Registry<T, H, P: Shown<T> = ()> {
     tag: u64,
-    chunks: [OnceLock<Box<[Slot<T, P>]>>; CHUNKS],
+    chunks: [OnceLock<Chunk<T, P>>; CHUNKS],
     free: Mutex<Vec<u32>>,
     n_slots: AtomicU32,
     handle: PhantomData<fn() -> H>,

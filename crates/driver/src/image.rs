@@ -1,6 +1,6 @@
 //! From the pointer a program calls an image to the PTX texts in it.
 //!
-//! An image is a fat binary's wrapper, a bare container, PTX text, a cubin, or what `cuLinkComplete` made; the pointer
+//! An image is a fat binary's wrapper, a bare container, PTX text, or a cubin, which `cuLinkComplete` made of PTX; the pointer
 //! comes without a length, so everything is copied through the kernel, which refuses addresses that are not mapped.
 //! Links also take host objects and archives of them.
 
@@ -166,7 +166,7 @@ fn library(bytes: &[u8], capability: u32) -> core::result::Result<Image, Failure
     choose(&containers, capability)
 }
 
-/// One PTX per container; containers with machine code only are an error when nothing else is left.
+/// One PTX per container, or a cubin of ours; containers with machine code only are an error when nothing else is left.
 fn choose(containers: &[&[u8]], capability: u32) -> core::result::Result<Image, Failure> {
     let mut image = Image::default();
     for (index, container) in containers.iter().enumerate() {
@@ -175,7 +175,11 @@ fn choose(containers: &[&[u8]], capability: u32) -> core::result::Result<Image, 
             Err(error) => return fail(Error::InvalidImage, error.to_string()),
         };
         let Some(entry) = fatbin::choose_ptx(&entries, capability) else {
-            image.machine_code.extend(machine_code(&entries));
+            match fatbin::cubin::choose(&entries, capability) {
+                Ok(Some(linked)) => image.sources.extend(decode(&linked)?.sources),
+                Ok(None) => image.machine_code.extend(machine_code(&entries)),
+                Err(error) => return fail(Error::InvalidImage, error.to_string()),
+            }
             continue;
         };
         match entry.text() {
@@ -216,21 +220,23 @@ fn machine_code(entries: &[fatbin::Entry]) -> Option<MachineCode> {
     Some(MachineCode { archs: archs.join(", "), names: names.into_iter().collect() })
 }
 
-/// A cubin is machine code for one NVIDIA architecture; nothing here runs it.
+/// A cubin is machine code for one NVIDIA architecture, which nothing here runs, unless a link of ours made it.
 fn elf(at: *const u8) -> core::result::Result<Image, Failure> {
-    let Some(header) = copy::<64>(at) else {
+    let Some(header) = copy::<{ fatbin::cubin::HEADER_BYTES }>(at) else {
         return fail(Error::InvalidImage, "the ELF header is not readable");
     };
-    if u16::from_le_bytes([header[18], header[19]]) != fatbin::elf::EM_CUDA {
+    if fatbin::elf::machine(&header) != Some(fatbin::elf::EM_CUDA) {
         return fail(Error::InvalidImage, "an ELF file that holds no CUDA code");
     }
-    let flags = u32::from_le_bytes([header[48], header[49], header[50], header[51]]);
-    // Up to CUDA 12 the architecture is the lowest byte of e_flags, from 13 on the second.
-    let arch = if header[8] >= 8 { (flags >> 8) & 0xff } else { flags & 0xff };
+    let file = fatbin::cubin::len_bytes(&header).and_then(|len_bytes| copy_vec(at, len_bytes));
+    if let Some(image) = file.as_deref().and_then(fatbin::cubin::unwrap) {
+        return decode(image);
+    }
+    let arch = fatbin::cubin::arch(&header).unwrap_or_default();
     fail(Error::NoBinaryForGpu, format!("a cubin for sm_{arch} without PTX; only PTX can be translated"))
 }
 
-/// What `cuLinkComplete` gave.
+/// An image of ours as it is.
 fn linked(at: *const u8) -> core::result::Result<Image, Failure> {
     let total = copy::<{ compiler::image::HEADER_BYTES }>(at)
         .and_then(|header| compiler::image::total_bytes(&header));

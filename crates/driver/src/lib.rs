@@ -25,5 +25,6 @@ pub mod process;
 mod shown;
 mod visible;
 
-pub use entry::{entry, entry_per_thread, missing, on_news};
+pub use config::logging::is_news;
+pub use entry::{entry, entry_per_thread, missing, on_news, start};
 pub use error::{Error, Result, describe};

@@ -740,3 +740,18 @@ fn a_streams_hints_are_kept_until_it_goes() {
     let cluster = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     assert_eq!(stream::cuStreamSetAttribute(a, cluster, &spin), Err(Error::InvalidValue("attr")));
 }
+
+#[test]
+fn a_limit_that_the_provider_cannot_set_stays_as_it_was() {
+    let _one = exclusive();
+    let _scope = scope();
+    for limit in [CUlimit::CU_LIMIT_STACK_SIZE, CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE] {
+        let before = out(|value| context::cuCtxGetLimit(value, limit)).unwrap();
+        assert_eq!(context::cuCtxSetLimit(limit, before * 2), Err(Error::UnsupportedLimit));
+        assert_eq!(out(|value| context::cuCtxGetLimit(value, limit)), Ok(before));
+    }
+    // CUDA: what the device cannot have becomes what it can.
+    let persisting = CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE;
+    context::cuCtxSetLimit(persisting, 1 << 20).unwrap();
+    assert_eq!(out(|value| context::cuCtxGetLimit(value, persisting)), Ok(0));
+}

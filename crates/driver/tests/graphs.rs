@@ -76,6 +76,12 @@ impl Drop for Scene {
     }
 }
 
+fn end_capture(stream: CUstream) -> CUgraph {
+    let mut graph: CUgraph = core::ptr::null_mut();
+    capture::cuStreamEndCapture(stream, (&mut graph).into()).unwrap();
+    graph
+}
+
 fn instantiate(graph: CUgraph) -> CUgraphExec {
     made(|e| graph_exec::cuGraphInstantiateWithFlags(e, graph, 0))
 }
@@ -92,7 +98,7 @@ fn a_captured_stream_does_nothing_until_its_graph_is_launched() {
     let mut status = CUstreamCaptureStatus(9);
     capture::cuStreamIsCapturing(scene.stream, (&mut status).into()).unwrap();
     assert_eq!(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE);
-    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let captured = end_capture(scene.stream);
     assert_eq!((scene.bytes(), null::LAUNCHES.load(Ordering::Relaxed)), ([0; 8], launches));
 
     let exec = instantiate(captured);
@@ -118,7 +124,7 @@ fn an_event_takes_a_second_stream_into_the_capture_and_back() {
     scene.launch_kernel(scene.stream).unwrap();
     stream::cuStreamWaitEvent(scene.stream, join, 0).unwrap();
     scene.launch_kernel(scene.stream).unwrap();
-    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let captured = end_capture(scene.stream);
     let mut n_edges = 0;
     let none = core::ptr::null_mut();
     graph::cuGraphGetEdges(captured, none, none, &mut n_edges).unwrap();
@@ -135,6 +141,53 @@ fn an_event_takes_a_second_stream_into_the_capture_and_back() {
     let mut nothing: CUgraph = scene.context.cast();
     let answer = capture::cuStreamEndCapture(scene.stream, (&mut nothing).into());
     assert_eq!((answer, nothing), (Err(Error::StreamCaptureUnjoined), core::ptr::null_mut()));
+}
+
+#[test]
+fn the_graph_of_a_capture_into_the_programs_own_need_not_be_asked_for() {
+    let scene = scene();
+    let mut given: CUgraph = core::ptr::null_mut();
+    graph::cuGraphCreate((&mut given).into(), 0).unwrap();
+    let global = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    let (none, no_data) = (core::ptr::null(), core::ptr::null());
+    capture::cuStreamBeginCaptureToGraph(scene.stream, given, none, no_data, 0, global).unwrap();
+    scene.launch_kernel(scene.stream).unwrap();
+    capture::cuStreamEndCapture(scene.stream, None.into()).unwrap();
+    let mut n_nodes = 0;
+    graph::cuGraphGetNodes(given, core::ptr::null_mut(), &mut n_nodes).unwrap();
+    assert_eq!(n_nodes, 1);
+
+    // A graph of the capture's own would be lost, so the capture goes on.
+    scene.begin();
+    scene.launch_kernel(scene.stream).unwrap();
+    let answer = capture::cuStreamEndCapture(scene.stream, None.into());
+    assert_eq!(answer, Err(Error::InvalidValue("phGraph")));
+    graph::cuGraphDestroy(end_capture(scene.stream)).unwrap();
+}
+
+#[test]
+fn a_stream_that_was_joined_may_be_destroyed_before_the_capture_ends() {
+    let scene = scene();
+    let (fork, join) = (made(|e| event::cuEventCreate(e, 2)), made(|e| event::cuEventCreate(e, 2)));
+    let forked = |joins: bool| {
+        let short = made(|s| stream::cuStreamCreate(s, 1));
+        scene.begin();
+        event::cuEventRecord(fork, scene.stream).unwrap();
+        stream::cuStreamWaitEvent(short, fork, 0).unwrap();
+        scene.launch_kernel(short).unwrap();
+        event::cuEventRecord(join, short).unwrap();
+        if joins {
+            stream::cuStreamWaitEvent(scene.stream, join, 0).unwrap();
+        }
+        stream::cuStreamDestroy_v2(short).unwrap();
+        let mut status = CUstreamCaptureStatus(9);
+        capture::cuStreamIsCapturing(scene.stream, (&mut status).into()).unwrap();
+        assert_eq!(status, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE);
+        let mut graph: CUgraph = core::ptr::null_mut();
+        capture::cuStreamEndCapture(scene.stream, (&mut graph).into()).map(|()| graph)
+    };
+    graph::cuGraphDestroy(forked(true).unwrap()).unwrap();
+    assert_eq!(forked(false), Err(Error::StreamCaptureUnjoined));
 }
 
 #[test]
@@ -456,7 +509,8 @@ fn memory_nodes_hand_out_one_address_for_good() {
     let exec = instantiate(by_hand);
     let mut second: CUgraphExec = core::ptr::null_mut();
     assert!(graph_exec::cuGraphInstantiateWithFlags((&mut second).into(), by_hand, 0).is_err());
-    assert_eq!(used(), before.0);
+    // The null provider cannot map memory, so it is there from the beginning.
+    assert_eq!((used(), reserved()), (before.0 + 64, before.1 + 64));
     launch(exec, &scene);
     assert_eq!((used(), reserved()), (before.0 + 64, before.1 + 64));
     let mut host = [0u8; 8];
@@ -478,14 +532,13 @@ fn memory_nodes_hand_out_one_address_for_good() {
     assert!(foreign.is_err(), "of no allocation node");
     let freed = instantiate(freeing);
     launch(freed, &scene);
-    assert_eq!(used(), before.0);
     for exec in [exec, freed] {
         graph_exec::cuGraphExecDestroy(exec).unwrap();
     }
     for graph in [by_hand, freeing] {
         graph::cuGraphDestroy(graph).unwrap();
     }
-    assert_eq!(reserved(), before.1);
+    assert_eq!((used(), reserved()), before);
 }
 
 #[test]
@@ -548,7 +601,7 @@ fn allocations_of_a_captured_stream_are_nodes() {
     memset::cuMemsetD8Async(address, 7, 8, scene.stream).unwrap();
     copy::cuMemcpyDtoDAsync_v2(scene.memory, address, 8, scene.stream).unwrap();
     pool::cuMemFreeAsync(address, scene.stream).unwrap();
-    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let captured = end_capture(scene.stream);
     let exec = instantiate(captured);
     launch(exec, &scene);
     launch(exec, &scene);
@@ -652,7 +705,7 @@ fn a_loop_runs_until_its_condition_is_zero() {
     )
     .unwrap();
     scene.launch_kernel(scene.stream).unwrap();
-    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let captured = end_capture(scene.stream);
     assert_eq!(captured, body);
     let exec = instantiate(by_hand);
     null::ON_LAUNCH.store(handle as usize, Ordering::Relaxed);
@@ -669,7 +722,7 @@ fn kernel_nodes_keep_attributes() {
     scene.begin();
     scene.launch_kernel(scene.stream).unwrap();
     scene.launch_kernel(scene.stream).unwrap();
-    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let captured = end_capture(scene.stream);
     let mut nodes = [core::ptr::null_mut(); 2];
     let mut n_nodes = 2;
     graph::cuGraphGetNodes(captured, nodes.as_mut_ptr(), &mut n_nodes).unwrap();
@@ -724,7 +777,7 @@ fn a_launch_in_a_captured_stream_is_a_child() {
     let exec = instantiate(inner);
     scene.begin();
     launch(exec, &scene);
-    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let captured = end_capture(scene.stream);
     let mut node: CUgraphNode = core::ptr::null_mut();
     let mut n_nodes = 1;
     graph::cuGraphGetNodes(captured, &mut node, &mut n_nodes).unwrap();
@@ -769,7 +822,7 @@ fn dependencies_of_a_captured_stream_can_be_changed() {
     // The next one waits for nothing.
     capture::cuStreamUpdateCaptureDependencies(scene.stream, core::ptr::null_mut(), 0, 1).unwrap();
     scene.launch_kernel(scene.stream).unwrap();
-    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let captured = end_capture(scene.stream);
     assert_eq!(captured, by_hand);
     let mut n_roots = 0;
     graph::cuGraphGetRootNodes(by_hand, core::ptr::null_mut(), &mut n_roots).unwrap();
@@ -791,7 +844,7 @@ fn a_recapture_asks_about_parameters_that_changed() {
     };
     scene.begin();
     work(1).unwrap();
-    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let captured = end_capture(scene.stream);
     unsafe extern "C" fn note(
         data: *mut c_void,
         _node: CUgraphNode,
@@ -811,7 +864,7 @@ fn a_recapture_asks_about_parameters_that_changed() {
     let relaxed = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
     capture::cuStreamBeginRecaptureToGraph(scene.stream, relaxed, captured, Some(note), data).unwrap();
     work(2).unwrap();
-    assert_eq!(made(|g| capture::cuStreamEndCapture(scene.stream, g)), captured);
+    assert_eq!(end_capture(scene.stream), captured);
     assert_eq!(seen, [(1, 2)]);
     launch(instantiate(captured), &scene);
     assert_eq!(scene.bytes(), [2; 8]);
@@ -849,7 +902,7 @@ fn captures_neither_merge_nor_wait_for_what_is_outside() {
     // 907: the host asks for an event that was last recorded in a capture, also afterwards.
     scene.begin();
     event::cuEventRecord(event, scene.stream).unwrap();
-    made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    end_capture(scene.stream);
     assert_eq!(event::cuEventQuery(event), Err(Error::CapturedEvent));
     assert_eq!(event::cuEventSynchronize(event), Err(Error::CapturedEvent));
     assert_eq!(stream::cuStreamWaitEvent(scene.stream, event, 0), Err(Error::CapturedEvent));
@@ -866,7 +919,7 @@ fn captures_neither_merge_nor_wait_for_what_is_outside() {
     // 401: captured already.
     scene.begin();
     assert_eq!(capture::cuStreamBeginCapture_v2(scene.stream, global), Err(Error::IllegalState));
-    made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    end_capture(scene.stream);
     event::cuEventDestroy_v2(event).unwrap();
 }
 
@@ -902,7 +955,7 @@ fn the_legacy_stream_is_not_used_while_a_blocking_stream_is_captured() {
     scene.begin();
     memset::cuMemsetD8Async(scene.memory, 1, 4, null).unwrap();
     copy::cuMemcpyDtoH_v2(host.as_mut_ptr().cast(), scene.memory, 4).unwrap();
-    made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    end_capture(scene.stream);
     stream::cuStreamDestroy_v2(blocking).unwrap();
 }
 
@@ -946,7 +999,7 @@ fn the_modes_say_who_may_allocate() {
         capture::cuStreamBeginCapture_v2(scene.stream, capturing).unwrap();
         assert_eq!(elsewhere(other), expected, "{capturing:?} {other:?}");
         match expected {
-            Ok(()) => drop(made(|g| capture::cuStreamEndCapture(scene.stream, g))),
+            Ok(()) => drop(end_capture(scene.stream)),
             Err(_) => spoiled(scene.stream),
         }
     }
@@ -960,11 +1013,11 @@ fn the_modes_say_who_may_allocate() {
         capture::cuThreadExchangeStreamCaptureMode(&mut own).unwrap();
         assert_eq!(allocate(), Ok(()), "this thread said so");
         capture::cuThreadExchangeStreamCaptureMode(&mut own).unwrap();
-        made(|g| capture::cuStreamEndCapture(scene.stream, g));
+        end_capture(scene.stream);
     }
     capture::cuStreamBeginCapture_v2(scene.stream, relaxed).unwrap();
     assert_eq!(allocate(), Ok(()));
-    made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    end_capture(scene.stream);
     // 908: only a relaxed capture ends on another thread.
     for (mode, expected) in [(local, Err(Error::StreamCaptureWrongThread)), (relaxed, Ok(()))] {
         capture::cuStreamBeginCapture_v2(scene.stream, mode).unwrap();
@@ -976,7 +1029,7 @@ fn the_modes_say_who_may_allocate() {
         });
         assert_eq!(ended.join().unwrap(), expected);
         if expected.is_err() {
-            made(|g| capture::cuStreamEndCapture(scene.stream, g));
+            end_capture(scene.stream);
         }
     }
 }
@@ -989,7 +1042,7 @@ fn external_records_are_nodes_of_a_capture_only() {
     scene.begin();
     event::cuEventRecordWithFlags(event, scene.stream, 1).unwrap();
     stream::cuStreamWaitEvent(scene.stream, event, 1).unwrap();
-    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let captured = end_capture(scene.stream);
     let mut nodes = [core::ptr::null_mut(); 2];
     let mut n_nodes = 2;
     graph::cuGraphGetNodes(captured, nodes.as_mut_ptr(), &mut n_nodes).unwrap();
@@ -1044,7 +1097,7 @@ fn memory_operations_are_nodes_by_hand_and_by_capture() {
     scene.begin();
     stream::cuStreamWriteValue32_v2(scene.stream, scene.memory, 5, 0).unwrap();
     stream::cuStreamWaitValue32_v2(scene.stream, scene.memory, 5, 0).unwrap();
-    let captured = made(|g| capture::cuStreamEndCapture(scene.stream, g));
+    let captured = end_capture(scene.stream);
     assert_eq!(scene.bytes()[0], 9);
     launch(instantiate(captured), &scene);
     assert_eq!(scene.bytes()[0], 5);
@@ -1112,7 +1165,7 @@ fn each_threads_default_stream_is_captured_by_itself() {
         memset::cuMemsetD8Async(memory, 2, 8, CU_STREAM_PER_THREAD).unwrap();
     });
     elsewhere.join().unwrap();
-    let captured = made(|g| capture::cuStreamEndCapture(own, g));
+    let captured = end_capture(own);
     assert_eq!(scene.bytes(), [2; 8], "the other thread's work was done, this one's was not");
     graph_exec::cuGraphLaunch(instantiate(captured), own).unwrap();
     assert_eq!(scene.bytes(), [1, 1, 1, 1, 2, 2, 2, 2]);

@@ -547,8 +547,8 @@ fn captures_use_the_threads_stream_and_fail_without_a_graph() {
     let asked = capture::cudaStreamGetCaptureInfo_v12(null, Out::from(&mut status), Some(&mut id).into());
     assert_eq!((asked, status.0, id), (Ok(()), 1, 42));
     assert_eq!(driver.calls(), ["info"]);
-    let mut captured = null.cast();
-    let ended = capture::cudaStreamEndCapture(null, Out::from(&mut captured));
+    let mut captured: cudaGraph_t = null.cast();
+    let ended = capture::cudaStreamEndCapture(null, (&mut captured).into());
     assert_eq!(ended.unwrap_err().code(), cudaError_t::cudaErrorStreamCaptureUnjoined);
     assert!(captured.is_null());
 }

@@ -47,8 +47,9 @@ pub fn cuStreamBeginRecaptureToGraph(
     capture::begin_again(hStream, mode, hGraph, callbackFunc, userData)
 }
 
-pub fn cuStreamEndCapture(hStream: CUstream, phGraph: Out<'_, CUgraph>) -> Result {
-    match capture::end(hStream) {
+/// The graph of a capture into one of the program's (`cuStreamBeginCaptureToGraph`) need not be asked for.
+pub fn cuStreamEndCapture(hStream: CUstream, phGraph: OptOut<'_, CUgraph>) -> Result {
+    match capture::end(hStream, phGraph.is_wanted()) {
         Ok(graph) => {
             phGraph.write(graph);
             Ok(())

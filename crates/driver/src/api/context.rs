@@ -9,6 +9,7 @@ use cuda_abi::{
 };
 use hip_sys as hip;
 
+use crate::object::device::Target;
 use crate::object::graph::capture::forbid_in_context;
 use crate::object::{Context, Device, context, gfx, stream};
 use crate::{Error, Result};
@@ -240,24 +241,39 @@ pub fn cuCtxSetLimit(limit: CUlimit, value: usize) -> Result {
     if limit == CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE && gfx::heap::known(context).is_some() {
         return Err(Error::InvalidValue("limit: the heap is in use"));
     }
-    let number = match limit {
-        CUlimit::CU_LIMIT_STACK_SIZE => Some(hip::hipLimitStackSize),
-        CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => Some(hip::hipLimitPrintfFifoSize),
-        CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => Some(hip::hipLimitMallocHeapSize),
-        _ => None,
+    // CUDA: a value that the device cannot have becomes the nearest one that it can.
+    let taken = match limit {
+        // The heap of kernels on an AMD GPU is ours, and so is what they print into, which has one size.
+        CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE if is_gpu(context) => value,
+        CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE if is_gpu(context) => return Ok(()),
+        CUlimit::CU_LIMIT_STACK_SIZE => set_in_provider(context, hip::hipLimitStackSize, value)?,
+        CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => set_in_provider(context, hip::hipLimitPrintfFifoSize, value)?,
+        CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => set_in_provider(context, hip::hipLimitMallocHeapSize, value)?,
+        CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => value.min(128),
+        // No part of a cache can be set aside (`CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE`).
+        CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
+        _ => value,
     };
-    if let Some(number) = number {
-        // SAFETY: a plain call.
-        match unsafe { context.hip().hipDeviceSetLimit(number, value) } {
-            Ok(()) => {}
-            // HIP differs: some versions cannot set a limit that CUDA can. The value is remembered, as CUDA rounds
-            // and clamps as it likes; a kernel that needs more says so itself.
-            Err(error) if matches!(Error::from(error), Error::UnsupportedLimit | Error::NotSupported(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    context.set_limit(limit.0, value);
+    context.set_limit(limit.0, taken);
     Ok(())
+}
+
+fn is_gpu(context: &Context) -> bool {
+    !matches!(context.device.target, Target::Cpu)
+}
+
+/// What the limit is then. HIP differs: some versions cannot set limits that CUDA can; the answer is CUDA's for those.
+fn set_in_provider(context: &'static Context, limit: hip::hipLimit_t, value: usize) -> Result<usize> {
+    let hip = context.hip();
+    // SAFETY: a plain call.
+    match unsafe { hip.hipDeviceSetLimit(limit, value) }.map_err(Error::from) {
+        Err(Error::NotSupported(_)) => return Err(Error::UnsupportedLimit),
+        answer => answer?,
+    }
+    let mut taken = value;
+    // SAFETY: `taken` is writable. A provider that sets a limit and cannot tell it has taken it as it is.
+    let _ = unsafe { hip.hipDeviceGetLimit(&mut taken, limit) };
+    Ok(taken)
 }
 
 pub fn cuCtxGetStreamPriorityRange(

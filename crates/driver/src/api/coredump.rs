@@ -3,7 +3,7 @@
 use core::ffi::{c_int, c_void};
 use std::collections::BTreeMap;
 
-use cuda_abi::out::Out;
+use cuda_abi::out::OptOut;
 use cuda_abi::{CUcoredumpCallbackHandle, CUcoredumpSettings, CUcoredumpStatusCallback};
 use parking_lot::Mutex;
 
@@ -165,7 +165,7 @@ pub fn cuCoredumpSetAttributeGlobal(
 fn register(
     function: CUcoredumpStatusCallback,
     is_start: bool,
-    handle: Out<'_, CUcoredumpCallbackHandle>,
+    handle: OptOut<'_, CUcoredumpCallbackHandle>,
 ) -> Result {
     driver()?;
     if function.is_none() {
@@ -186,7 +186,7 @@ fn deregister(handle: CUcoredumpCallbackHandle, is_start: bool) -> Result {
 pub fn cuCoredumpRegisterStartCallback(
     callback: CUcoredumpStatusCallback,
     _userData: *mut c_void,
-    callbackOut: Out<'_, CUcoredumpCallbackHandle>,
+    callbackOut: OptOut<'_, CUcoredumpCallbackHandle>,
 ) -> Result {
     register(callback, true, callbackOut)
 }
@@ -194,7 +194,7 @@ pub fn cuCoredumpRegisterStartCallback(
 pub fn cuCoredumpRegisterCompleteCallback(
     callback: CUcoredumpStatusCallback,
     _userData: *mut c_void,
-    callbackOut: Out<'_, CUcoredumpCallbackHandle>,
+    callbackOut: OptOut<'_, CUcoredumpCallbackHandle>,
 ) -> Result {
     register(callback, false, callbackOut)
 }

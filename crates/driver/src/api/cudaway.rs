@@ -1,20 +1,26 @@
 //! CUDAway's own exports: after libblastrampoline's `lbt_forward` and `lbt_get_config`, those that show the choice of
-//! providers and change it before the first `cuInit` that succeeds; and the HIP stream behind a CUDA stream.
+//! providers and change it before the first `cuInit` that succeeds; the HIP stream behind a CUDA stream; and work of
+//! libraries of ours that a stream or a graph owns.
 
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char, c_int, c_void};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::panic::catch_unwind;
+use std::sync::Arc;
 
 use cuda_abi::out::Out;
-use cuda_abi::{CUdevice_attribute, CUstream, CudawayDevice, CudawayHipStream};
+use cuda_abi::{
+    CUDA_HOST_NODE_PARAMS, CUdevice_attribute, CUhostFn, CUstream, CudawayDevice, CudawayHipStream,
+};
 use hip_sys::Provider;
 use parking_lot::Mutex;
 
 use super::device::attribute as attribute_of;
+use super::execution::cuLaunchHostFunc;
 use crate::object::Device;
 use crate::object::device::Target;
-use crate::object::graph::capture;
+use crate::object::graph::capture::{self, captured};
+use crate::object::graph::{Op, Params};
 use crate::object::stream::Stream;
 use crate::{Error, Result, process};
 
@@ -174,4 +180,67 @@ pub fn hip_stream(stream: CUstream, enqueues: bool, answer: Out<'_, CudawayHipSt
         is_cpu: c_int::from(device.is_ours()),
     });
     Ok(())
+}
+
+/// What a host function works on, and who lets go of it.
+struct Owned {
+    function: CUhostFn,
+    data: *mut c_void,
+    free: CUhostFn,
+}
+
+// SAFETY: `launch_host_function`'s caller gave data that any thread may use.
+unsafe impl Send for Owned {}
+// SAFETY: as above.
+unsafe impl Sync for Owned {}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        if let Some(free) = self.free {
+            // SAFETY: nobody runs the function any more.
+            unsafe { free(self.data) };
+        }
+    }
+}
+
+impl Owned {
+    /// Runs the function when the stream gets there; the data stay until it has run.
+    fn launch(self: &Arc<Owned>, stream: CUstream) -> Result {
+        let data = Arc::into_raw(Arc::clone(self)).cast_mut().cast::<c_void>();
+        cuLaunchHostFunc(stream, Some(run_owned), data).inspect_err(|_| {
+            // SAFETY: the reference just made, which nobody was given.
+            drop(unsafe { Arc::from_raw(data.cast::<Owned>()) });
+        })
+    }
+}
+
+unsafe extern "C" fn run_owned(data: *mut c_void) {
+    // SAFETY: `Owned::launch` gave this reference away; a host function runs once.
+    let owned = unsafe { Arc::from_raw(data.cast_const().cast::<Owned>()) };
+    if let Some(function) = owned.function {
+        // SAFETY: `launch_host_function`'s caller says so.
+        unsafe { function(owned.data) };
+    }
+}
+
+/// As `cuLaunchHostFunc`, with data that the driver owns from here on: `free` is called once, when the function runs no more.
+/// That is behind its one run; with the last graph that has it, if the stream is being captured; at once after an error.
+///
+/// # Safety
+/// `function` and `free` take `data`, on any thread, the first on several at a time if the stream is captured.
+pub unsafe fn launch_host_function(
+    stream: CUstream,
+    function: CUhostFn,
+    data: *mut c_void,
+    free: CUhostFn,
+) -> Result {
+    let owned = Arc::new(Owned { function, data, free });
+    if function.is_none() {
+        return Err(Error::InvalidValue("function"));
+    }
+    let node = || {
+        let (owned, params) = (Arc::clone(&owned), CUDA_HOST_NODE_PARAMS { fn_: function, userData: data });
+        Ok(Op::new(Params::Host(params), move |_, stream| owned.launch(stream)))
+    };
+    if captured(stream, node)? { Ok(()) } else { owned.launch(stream) }
 }

@@ -517,20 +517,6 @@ pub fn cuDevicePrimaryCtxSetFlags(dev: CUdevice, flags: c_uint) -> Result {
     cuDevicePrimaryCtxSetFlags_v2(dev, flags)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bus_id_may_be_written_in_three_ways() {
-        assert_eq!(parse_bus_id("0001:0a:1f.0"), Some((1, 10, 31)));
-        assert_eq!(parse_bus_id("0001:0A:1F"), Some((1, 10, 31)));
-        assert_eq!(parse_bus_id("0a:1f.0"), Some((0, 10, 31)));
-        assert_eq!(parse_bus_id("0a"), None);
-        assert_eq!(parse_bus_id("0a:1f.1"), None);
-    }
-}
-
 /// Bits of `CUatomicOperationCapability` that hold for an operation on memory which the host's own instructions reach.
 fn native_atomics(operation: CUatomicOperation) -> Result<c_uint> {
     type C = CUatomicOperationCapability;
@@ -601,4 +587,18 @@ pub fn cuDeviceGetP2PAtomicCapabilities(
     }
     let are_one = source.target == Target::Cpu && core::ptr::eq(source.provider, target.provider);
     atomics(capabilities, operations, count, are_one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bus_id_may_be_written_in_three_ways() {
+        assert_eq!(parse_bus_id("0001:0a:1f.0"), Some((1, 10, 31)));
+        assert_eq!(parse_bus_id("0001:0A:1F"), Some((1, 10, 31)));
+        assert_eq!(parse_bus_id("0a:1f.0"), Some((0, 10, 31)));
+        assert_eq!(parse_bus_id("0a"), None);
+        assert_eq!(parse_bus_id("0a:1f.1"), None);
+    }
 }

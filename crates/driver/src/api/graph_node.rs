@@ -17,7 +17,7 @@ use super::graph_semaphore::{signal_op, wait_op as semaphores_op};
 use super::stream::{batch, mem_op, wait_op};
 use super::{batch_copy, copy, execution, memset, pool};
 use crate::object::graph::condition::{check_size, context_of};
-use crate::object::graph::{Block, Child, Conditional, Graph, Kernel, Op, Params, Role};
+use crate::object::graph::{Block, Child, Conditional, Graph, Kernel, Op, Params, Role, Site};
 use crate::object::{self, Context};
 use crate::{Error, Result};
 
@@ -27,7 +27,7 @@ pub(crate) fn add(
     graph: CUgraph,
     dependencies: *const CUgraphNode,
     n_dependencies: usize,
-    op: impl FnOnce(&Graph) -> Result<Arc<Op>>,
+    op: impl FnOnce(&Site) -> Result<Arc<Op>>,
 ) -> Result {
     add_with(node, graph, dependencies, core::ptr::null(), n_dependencies, op)
 }
@@ -38,12 +38,14 @@ fn add_with(
     dependencies: *const CUgraphNode,
     data: *const CUgraphEdgeData,
     n_dependencies: usize,
-    op: impl FnOnce(&Graph) -> Result<Arc<Op>>,
+    op: impl FnOnce(&Site) -> Result<Arc<Op>>,
 ) -> Result {
     let graph = Graph::from_handle(graph)?;
     let dependencies = dependencies_of(dependencies, data, n_dependencies)?;
-    dependencies.iter().try_for_each(|&(node, _)| graph.place(node).map(|_| ()))?;
-    node.write(graph.add(op(&graph)?, &dependencies)?);
+    let places = dependencies.iter().map(|&(node, edge)| Ok((graph.place(node)?, edge)));
+    let places = places.collect::<Result<Vec<_>>>()?;
+    let op = op(&Site { graph: &graph, dependencies: &places, known: None })?;
+    node.write(graph.add(op, places)?);
     Ok(())
 }
 
@@ -97,8 +99,8 @@ fn child_op(graph: CUgraph, parent: &Graph, is_moved: bool) -> Result<Arc<Op>> {
     Ok(Op::structural(Params::Child(child)))
 }
 
-fn alloc_op(params: &mut CUDA_MEM_ALLOC_NODE_PARAMS, graph: &Graph) -> Result<Arc<Op>> {
-    let block = Block::make(params, graph.id)?;
+fn alloc_op(params: &mut CUDA_MEM_ALLOC_NODE_PARAMS, site: &Site) -> Result<Arc<Op>> {
+    let block = Block::make(params, site)?;
     params.dptr = block.address;
     Ok(pool::alloc_op(block))
 }
@@ -187,7 +189,7 @@ pub fn cuGraphAddChildGraphNode(
     numDependencies: usize,
     childGraph: CUgraph,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |graph| child_op(childGraph, graph, false))
+    add(phGraphNode, hGraph, dependencies, numDependencies, |site| child_op(childGraph, site.graph, false))
 }
 
 pub fn cuGraphAddEventRecordNode(
@@ -230,7 +232,7 @@ pub fn cuGraphAddMemAllocNode(
 ) -> Result {
     // SAFETY: CUDA's contract: NULL or a structure to read and write.
     let params = unsafe { nodeParams.as_mut() }.ok_or(Error::InvalidValue("nodeParams"))?;
-    add(phGraphNode, hGraph, dependencies, numDependencies, |graph| alloc_op(params, graph))
+    add(phGraphNode, hGraph, dependencies, numDependencies, |site| alloc_op(params, site))
 }
 
 pub fn cuGraphAddMemFreeNode(
@@ -240,7 +242,7 @@ pub fn cuGraphAddMemFreeNode(
     numDependencies: usize,
     dptr: CUdeviceptr,
 ) -> Result {
-    add(phGraphNode, hGraph, dependencies, numDependencies, |graph| pool::free_op(dptr, graph.id))
+    add(phGraphNode, hGraph, dependencies, numDependencies, |site| pool::free_op(dptr, site.graph.id))
 }
 
 pub fn cuGraphAddNode(
@@ -263,7 +265,7 @@ pub fn cuGraphAddNode_v2(
 ) -> Result {
     // SAFETY: CUDA's contract: NULL or a structure to read and write.
     let params = unsafe { nodeParams.as_mut() }.ok_or(Error::InvalidValue("nodeParams"))?;
-    add_with(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, |graph| make(params, graph))
+    add_with(phGraphNode, hGraph, dependencies, dependencyData, numDependencies, |site| make(params, site))
 }
 
 /// Since 13.4: the same node types, with contexts of their own where they had none before. There is one context to choose.
@@ -279,7 +281,7 @@ pub fn cuGraphAddNode_v3(
 }
 
 /// A new node, with what CUDA gives back written into the structure.
-fn make(node: &mut CUgraphNodeParams, graph: &Graph) -> Result<Arc<Op>> {
+fn make(node: &mut CUgraphNodeParams, site: &Site) -> Result<Arc<Op>> {
     check_reserved(node)?;
     let body = &mut node.__bindgen_anon_1;
     match node.type_ {
@@ -291,15 +293,18 @@ fn make(node: &mut CUgraphNodeParams, graph: &Graph) -> Result<Arc<Op>> {
                 CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => true,
                 _ => return Err(Error::InvalidValue("nodeParams.graph.ownership")),
             };
-            child_op(child.graph, graph, is_moved)
+            child_op(child.graph, site.graph, is_moved)
         }
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
             // SAFETY: the member that belongs to the type; both versions of the structure are the same.
             let params = unsafe { &mut *(&raw mut body.alloc).cast::<CUDA_MEM_ALLOC_NODE_PARAMS>() };
-            alloc_op(params, graph)
+            alloc_op(params, site)
         }
-        // SAFETY: the member that belongs to the type.
-        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => pool::free_op(unsafe { body.free.dptr }, graph.id),
+        CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => {
+            // SAFETY: the member that belongs to the type.
+            let dptr = unsafe { body.free.dptr };
+            pool::free_op(dptr, site.graph.id)
+        }
         // SAFETY: the member that belongs to the type.
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => conditional_op(unsafe { &mut body.conditional }),
         CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Ok(Op::structural(Params::Empty)),

@@ -199,7 +199,8 @@ pub fn cuLinkComplete(
     let mut state = link.state.lock();
     if state.image.is_none() {
         let linked = told(complete(state.inputs.clone()), &state.options)?;
-        state.image = Some(compiler::image::encode(linked.sources()));
+        let image = compiler::image::encode(linked.sources());
+        state.image = Some(fatbin::cubin::wrap(capability(), &image));
     }
     let image = state.image.as_mut().ok_or(Error::Unknown)?;
     cubinOut.write(image.as_mut_ptr().cast());

@@ -183,7 +183,7 @@ pub fn cuFuncGetModule(hmod: Out<'_, CUmodule>, hfunc: CUfunction) -> Result {
 }
 
 /// The name lives as long as the module.
-pub fn cuFuncGetName(name: OptOut<'_, *const c_char>, hfunc: CUfunction) -> Result {
+pub fn cuFuncGetName(name: Out<'_, *const c_char>, hfunc: CUfunction) -> Result {
     let function = Function::from_handle(hfunc)?;
     name.write(function.info.name.as_ptr());
     Ok(())

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 
 use crate::handle::Registry;
 use crate::object::graph::capture::captured_into;
-use crate::object::graph::{Block, Op, Params};
+use crate::object::graph::{Block, Op, Params, Site};
 use crate::object::memory::{self, Allocation, Kind, device_pointer, raw};
 use crate::object::{Context, Device, Shared, Stream, location};
 use crate::{Error, Result};
@@ -432,12 +432,12 @@ pub fn cuMemAllocFromPoolAsync(
 /// In a captured stream an allocation is a node, whose address is known at once.
 fn captured_allocation(len_bytes: usize, stream: CUstream) -> Result<Option<CUdeviceptr>> {
     let mut address = None;
-    captured_into(stream, |graph| {
-        let block = Block::allocate(Stream::from_handle(stream)?.context, len_bytes, graph.id)?;
+    let is_captured = captured_into(stream, |site| {
+        let block = Block::allocate(Stream::from_handle(stream)?.context, len_bytes, site)?;
         address = Some(block.address);
         Ok(alloc_op(block))
     })?;
-    Ok(address)
+    Ok(address.filter(|_| is_captured))
 }
 
 /// A graph's node that hands its memory out.
@@ -457,6 +457,15 @@ pub(crate) fn free_op(address: CUdeviceptr, graph: u32) -> Result<Arc<Op>> {
         Params::Free(block) => block.take_back(),
         _ => Ok(()),
     }))
+}
+
+/// In a capture of the same work again the node that was there frees the memory.
+fn captured_free(address: CUdeviceptr, site: &Site) -> Result<Arc<Op>> {
+    let frees_it = |op: &&Arc<Op>| matches!(&op.params, Params::Free(block) if block.address == address);
+    match site.known.as_ref().filter(frees_it) {
+        Some(known) => Ok(Arc::clone(known)),
+        None => free_op(address, site.graph.id),
+    }
 }
 
 fn allocate(dptr: Out<'_, CUdeviceptr>, len_bytes: usize, handle: CUmemoryPool, stream: &Stream) -> Result {
@@ -497,15 +506,11 @@ fn take(pool: &Pool, len_bytes: usize, stream: &Stream) -> Result<*mut c_void> {
 /// Frees memory when the stream gets there; also memory that `cuMemAlloc` gave.
 pub fn cuMemFreeAsync(dptr: CUdeviceptr, hStream: CUstream) -> Result {
     let stream = Stream::from_handle(hStream)?;
-    if captured_into(hStream, |graph| free_op(dptr, graph.id))? || dptr == 0 {
+    if captured_into(hStream, |site| captured_free(dptr, site))? || dptr == 0 {
         return Ok(());
     }
     if let Some(block) = Block::at(dptr) {
-        // The graph's own work may still use it: its memory goes back to the graph, not to the device.
-        if Arc::strong_count(&block) <= 2 {
-            stream.synchronize()?;
-        }
-        return block.free();
+        return block.free_behind(&stream);
     }
     let freeable = |range: &Allocation| matches!(range.kind, Kind::Device | Kind::Pooled);
     let range = memory::take(dptr, freeable).ok_or(Error::InvalidValue("dptr"))?;

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_char, c_int, c_uint};
 
-use cuda_abi::out::Out;
+use cuda_abi::out::{OptOut, Out};
 use cuda_abi::{
     CU_TRSA_OVERRIDE_FORMAT, CUDA_ARRAY_DESCRIPTOR, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC,
     CUDA_TEXTURE_DESC, CUaddress_mode, CUarray, CUarray_format, CUdevice, CUdevice_attribute, CUdeviceptr,
@@ -177,7 +177,7 @@ pub fn cuTexRefSetMipmappedArray(
 /// CUDA: an address that is not aligned is rounded down, and `ByteOffset` says by how much; without a place for the
 /// offset it has to be aligned.
 pub fn cuTexRefSetAddress_v2(
-    ByteOffset: cuda_abi::out::OptOut<'_, usize>,
+    ByteOffset: OptOut<'_, usize>,
     hTexRef: CUtexref,
     dptr: CUdeviceptr,
     bytes: usize,
@@ -384,9 +384,10 @@ pub fn cuTexRefGetAddress_v2(pdptr: Out<'_, CUdeviceptr>, hTexRef: CUtexref) -> 
     Ok(())
 }
 
+/// CUDA: a result that nobody asks for is ignored.
 pub fn cuTexRefGetFormat(
-    pFormat: Out<'_, CUarray_format>,
-    pNumChannels: Out<'_, c_int>,
+    pFormat: OptOut<'_, CUarray_format>,
+    pNumChannels: OptOut<'_, c_int>,
     hTexRef: CUtexref,
 ) -> Result {
     let (format, n_channels) = get(hTexRef, |texref| Ok((texref.format, texref.n_channels)))?;

@@ -228,7 +228,7 @@ pub fn release(range: &Allocation) -> Result {
     let at = raw(range.base);
     match range.kind {
         // SAFETY: the range left the registry, so this is its only release.
-        Kind::Device | Kind::Managed | Kind::Pooled | Kind::Graph => unsafe { hip.hipFree(at) }?,
+        Kind::Device | Kind::Managed | Kind::Pooled => unsafe { hip.hipFree(at) }?,
         // SAFETY: the range left the registry, so this is its only release.
         Kind::Host => unsafe { hip.hipHostFree(at) }?,
         // SAFETY: the range left the registry, so this is its only release.
@@ -238,8 +238,8 @@ pub fn release(range: &Allocation) -> Result {
         Kind::Low => low::release(range)?,
         // SAFETY: the range left the registry, so this is its only release.
         Kind::External => unsafe { hip.hipFree(at) }?,
-        // Unmapping is `cuMemUnmap`'s.
-        Kind::Global { .. } | Kind::Mapped => {}
+        // Unmapping is `cuMemUnmap`'s, and graphs have arenas (`graph::storage`).
+        Kind::Global { .. } | Kind::Mapped | Kind::Graph => {}
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use cache::{Cache, Key, KeyBuilder};
+use cache::{Cache, Key, KeyBuilder, dump};
 use compiler::ir::GlobalId;
 use compiler::texture::Opaque;
 use compiler::{Cause, Source, gcn};
@@ -99,6 +99,9 @@ impl Linked {
     /// looked into when its function is asked for, or by its first launch.
     pub fn check(image: Image, bodies: Bodies) -> core::result::Result<Linked, Failure> {
         let Image { sources, machine_code } = image;
+        for source in &sources {
+            dump::keep(&source.name, "ptx", source.text.as_bytes());
+        }
         let module = compiler::Module::link(sources).map_err(|diagnostics| failure(&diagnostics))?;
         let headers = module.kernels().iter().enumerate();
         let kernels: Vec<_> = headers.filter_map(|(index, header)| KernelInfo::new(index, header)).collect();

@@ -41,10 +41,12 @@ pub fn cudaStreamBeginCaptureToGraph(
     )
 }
 
-pub fn cudaStreamEndCapture(stream: cudaStream_t, pGraph: Out<'_, cudaGraph_t>) -> Result {
+/// The graph of a capture into one of the program's (`cudaStreamBeginCaptureToGraph`) need not be asked for.
+pub fn cudaStreamEndCapture(stream: cudaStream_t, pGraph: OptOut<'_, cudaGraph_t>) -> Result {
     let stream = stream::meant(stream);
     let mut graph = ptr::null_mut();
-    let answer = device::attach()?.cuStreamEndCapture(stream, &mut graph);
+    let wanted = if pGraph.is_wanted() { &raw mut graph } else { ptr::null_mut() };
+    let answer = device::attach()?.cuStreamEndCapture(stream, wanted);
     RECAPTURES.lock().as_mut().and_then(|all| all.remove(&stream.addr()));
     // CUDA: a capture that failed gives no graph.
     pGraph.write(if answer.is_ok() { graph } else { ptr::null_mut() });

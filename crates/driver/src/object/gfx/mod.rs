@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cache::dump;
 use comgr::Compiler;
 use compiler::gcn::{Blocks, Kernarg, Launch, Packing, Target, Variables};
 use compiler::ir::GlobalId;
@@ -199,7 +200,7 @@ impl Code {
                 "{name} has a loop in which lanes of a warp may wait for each other; on AMD GPUs that may never end"
             );
         }
-        dump(&name, self.target.processor(), "ll", code.text.as_bytes());
+        dump::keep(&name, &format!("{}.ll", self.target.processor()), code.text.as_bytes());
         let request = comgr::Request {
             name: &name,
             target: self.target.name(),
@@ -207,7 +208,7 @@ impl Code {
             translator: compiler::TRANSLATOR,
         };
         let object = Compiler::global().compile(&request).map_err(|error| failure(&error))?;
-        dump(&name, self.target.processor(), "co", &object.bytes);
+        dump::keep(&name, &format!("{}.co", self.target.processor()), &object.bytes);
         let damaged = |message: &str| Failure { error: Error::InvalidPtx, message: message.to_owned() };
         let facts = object.kernel(&code.symbol).ok_or_else(|| damaged("the code object lacks it"))?;
         // HIP reads as many bytes from a launch as the code object says.
@@ -299,17 +300,6 @@ fn allocate(context: &Context, bytes: u64, is_managed: bool) -> Result<u64> {
 fn free(context: &Context, base: u64) -> Result {
     // SAFETY: `allocate` got it, and this is its only release.
     Ok(unsafe { context.hip().hipFree(memory::raw(base)) }?)
-}
-
-/// `CUDAWAY_DUMP_DIR` receives the LLVM IR and the code object.
-fn dump(name: &str, processor: &str, extension: &str, bytes: &[u8]) {
-    let Some(folder) = &config::get().dump_dir else { return };
-    let short: String = name.chars().filter(|c| c.is_alphanumeric() || *c == '_').take(100).collect();
-    let path = folder.join(format!("{short}.{processor}.{extension}"));
-    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, bytes));
-    if let Err(error) = written {
-        tracing::warn!(target: "cudaway::driver", "{}: {error}", path.display());
-    }
 }
 
 impl Kernel {

@@ -1,7 +1,8 @@
 //! Memory of graphs: blocks whose address an allocation node fixes and that launches hand out and take back.
 //!
-//! A block keeps its memory from the node's making until the graph, what was instantiated from it and the program's
-//! own use of the block have all ended, so that the address holds across launches.
+//! A block's addresses stay its own from the node's making until the graph, what was instantiated from it and the
+//! program's own use of the block have all ended, so that the address holds across launches; only blocks of the same graph
+//! whose lives cannot meet have the same (`storage`).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,11 +14,12 @@ use cuda_abi::{
 };
 use parking_lot::Mutex;
 
-use crate::object::memory::{self, Allocation, Kind, device_pointer};
-use crate::object::{Context, Device};
+use super::Site;
+use super::storage::{self, Arena, Mark};
+use crate::object::{Context, Device, Stream};
 use crate::{Error, Result};
 
-/// Every block of a living context by its address. Lock order: this before a block's own state.
+/// The youngest block at each address, of living contexts. Lock order: this before a block's own state.
 static BLOCKS: Mutex<BTreeMap<u64, Weak<Block>>> = Mutex::new(BTreeMap::new());
 /// How many there are; 0 nearly always, which is all that freeing other memory looks at.
 static N_BLOCKS: AtomicUsize = AtomicUsize::new(0);
@@ -28,19 +30,18 @@ static OUT: Mutex<BTreeMap<u64, Arc<Block>>> = Mutex::new(BTreeMap::new());
 pub struct Block {
     pub address: CUdeviceptr,
     pub len_bytes: usize,
-    context: &'static Context,
-    /// Which life of the context the memory is of.
+    pub arena: Arc<Arena>,
+    device: CUdevice,
+    /// Which life of its context the memory is of.
     context_id: u64,
+    /// The id of the graph that made it.
+    owner: u32,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     is_out: bool,
-    /// Its context ended and took the memory with it: the address may be another allocation's by now.
-    has_ended: bool,
-    /// The id of the graph that made it.
-    owner: u32,
     freed_by: Freed,
 }
 
@@ -55,7 +56,7 @@ enum Freed {
 
 impl Block {
     /// What an allocation node asks for.
-    pub fn make(params: &CUDA_MEM_ALLOC_NODE_PARAMS, owner: u32) -> Result<Arc<Block>> {
+    pub fn make(params: &CUDA_MEM_ALLOC_NODE_PARAMS, site: &Site) -> Result<Arc<Block>> {
         let props = &params.poolProps;
         // CUDA: no handle types in graphs.
         if params.bytesize == 0
@@ -71,28 +72,33 @@ impl Block {
         let device = Device::get(unsafe { props.location.__bindgen_anon_1.id })?;
         let current = Context::current()?;
         let context = if core::ptr::eq(current.device, device) { current } else { Context::primary(device)? };
-        Block::allocate(context, params.bytesize, owner)
+        Block::allocate(context, params.bytesize, site)
     }
 
-    pub fn allocate(context: &'static Context, len_bytes: usize, owner: u32) -> Result<Arc<Block>> {
+    pub fn allocate(context: &'static Context, len_bytes: usize, site: &Site) -> Result<Arc<Block>> {
         if len_bytes == 0 {
             return Err(Error::InvalidValue("bytesize"));
         }
-        context.bind()?;
-        let mut at = core::ptr::null_mut();
-        // SAFETY: `at` is writable.
-        unsafe { context.hip().hipMalloc(&mut at, len_bytes) }?;
-        let address = device_pointer(at);
-        memory::enter(Allocation::new(address, len_bytes, Kind::Graph, context));
-        let state = Mutex::new(State { owner, ..State::default() });
-        let block = Arc::new(Block { address, len_bytes, context, context_id: context.id(), state });
-        BLOCKS.lock().insert(address, Arc::downgrade(&block));
-        N_BLOCKS.fetch_add(1, Ordering::Relaxed);
-        usage(block.device(), |usage| usage.reserved.add(len_bytes as u64));
+        if let Some(block) = site.known_block().filter(|block| block.len_bytes == len_bytes) {
+            return Ok(block);
+        }
+        let (address, arena) = site.graph.room(context, len_bytes, site.dependencies)?;
+        let block = Arc::new(Block {
+            address,
+            len_bytes,
+            arena,
+            device: context.device.ordinal,
+            context_id: context.id(),
+            owner: site.graph.id,
+            state: Mutex::default(),
+        });
+        let mut blocks = BLOCKS.lock();
+        blocks.insert(address, Arc::downgrade(&block));
+        N_BLOCKS.store(blocks.len(), Ordering::Relaxed);
         Ok(block)
     }
 
-    /// The block that begins at an address.
+    /// The block that begins at an address: the youngest, as all before it are freed by their graph.
     #[inline]
     pub fn at(address: CUdeviceptr) -> Option<Arc<Block>> {
         if N_BLOCKS.load(Ordering::Relaxed) == 0 {
@@ -101,14 +107,10 @@ impl Block {
         BLOCKS.lock().get(&address)?.upgrade()
     }
 
-    fn device(&self) -> CUdevice {
-        self.context.device.ordinal
-    }
-
     /// Notes a free node of graph `graph`. CUDA: the owning graph frees once, or other graphs do, never both.
     pub fn free_in(&self, graph: u32) -> Result {
         let mut state = self.state.lock();
-        let by = if graph == state.owner { Freed::ByOwner } else { Freed::Elsewhere };
+        let by = if graph == self.owner { Freed::ByOwner } else { Freed::Elsewhere };
         if state.freed_by == Freed::ByOwner || (by == Freed::ByOwner && state.freed_by == Freed::Elsewhere) {
             return Err(Error::InvalidValue("dptr: freed by a node already"));
         }
@@ -119,15 +121,13 @@ impl Block {
     /// A launch hands the block out. CUDA: what the last launch handed out must have been freed.
     pub fn hand_out(self: &Arc<Self>) -> Result {
         let mut state = self.state.lock();
-        if state.has_ended {
-            return Err(Error::ContextIsDestroyed);
-        }
-        if core::mem::replace(&mut state.is_out, true) {
+        if state.is_out {
             return Err(Error::InvalidValue("hGraphExec: memory of the last launch was not freed"));
         }
+        self.arena.hand_out()?;
+        state.is_out = true;
         drop(state);
         OUT.lock().insert(self.address, Arc::clone(self));
-        usage(self.device(), |usage| usage.used.add(self.len_bytes as u64));
         Ok(())
     }
 
@@ -140,30 +140,42 @@ impl Block {
         if !core::mem::replace(&mut self.state.lock().is_out, false) {
             return Err(Error::InvalidValue("dptr: not allocated"));
         }
-        usage(self.device(), |usage| usage.used.current -= self.len_bytes as u64);
+        self.arena.take_back();
         // Dropped with no lock held.
         let _last = OUT.lock().remove(&self.address);
         Ok(())
     }
 
-    /// `cuMemFree` and `cuMemFreeAsync`. CUDA: a block that its own graph frees is freed nowhere else.
+    /// `cuMemFree`: nothing uses the block any more. CUDA: one that its own graph frees is freed nowhere else.
     pub fn free(&self) -> Result {
-        if self.state.lock().freed_by == Freed::ByOwner {
-            return Err(Error::InvalidValue("dptr: freed by its graph"));
-        }
+        self.check_free()?;
         self.take_back()
     }
 
-    /// The counts after a block left [`BLOCKS`].
-    fn is_no_more(&self) {
-        N_BLOCKS.fetch_sub(1, Ordering::Relaxed);
-        usage(self.device(), |usage| usage.reserved.current -= self.len_bytes as u64);
+    /// `cuMemFreeAsync`: what is queued on the stream may still use it.
+    pub fn free_behind(&self, stream: &Stream) -> Result {
+        self.check_free()?;
+        let mark = Mark::new(stream.context)?;
+        mark.put(stream)?;
+        self.arena.is_used_until(stream, &mark);
+        self.take_back()
+    }
+
+    fn check_free(&self) -> Result {
+        let state = self.state.lock();
+        if state.freed_by == Freed::ByOwner {
+            return Err(Error::InvalidValue("dptr: freed by its graph"));
+        }
+        if !state.is_out {
+            return Err(Error::InvalidValue("dptr: not allocated"));
+        }
+        Ok(())
     }
 
     pub fn describe(&self) -> CUDA_MEM_ALLOC_NODE_PARAMS_v2 {
         let location = CUmemLocation {
             type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
-            __bindgen_anon_1: CUmemLocation_st__bindgen_ty_1 { id: self.device() },
+            __bindgen_anon_1: CUmemLocation_st__bindgen_ty_1 { id: self.device },
         };
         let allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
         CUDA_MEM_ALLOC_NODE_PARAMS_v2 {
@@ -178,31 +190,29 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        if self.state.get_mut().has_ended {
-            return;
-        }
-        BLOCKS.lock().remove(&self.address);
-        self.is_no_more();
-        if let Some(range) = memory::take(self.address, |range| range.kind == Kind::Graph) {
-            let _ = self.context.bind().and_then(|()| memory::release(&range));
+        let mut blocks = BLOCKS.lock();
+        // A younger block may have the address by now.
+        if blocks.get(&self.address).is_some_and(|block| core::ptr::eq(block.as_ptr(), self)) {
+            blocks.remove(&self.address);
+            N_BLOCKS.store(blocks.len(), Ordering::Relaxed);
         }
     }
 }
 
 /// A context ends and takes the memory of its blocks with it, whoever still holds them.
 pub fn forget_context(context_id: u64) {
-    if N_BLOCKS.load(Ordering::Relaxed) == 0 {
-        return;
+    if N_BLOCKS.load(Ordering::Relaxed) > 0 {
+        // A block is never dropped with the lock held.
+        let blocks: Vec<Arc<Block>> = BLOCKS.lock().values().filter_map(Weak::upgrade).collect();
+        for block in blocks.iter().filter(|block| block.context_id == context_id) {
+            // Handed out or not: the memory goes.
+            let _ = block.take_back();
+            let mut blocks = BLOCKS.lock();
+            blocks.remove(&block.address);
+            N_BLOCKS.store(blocks.len(), Ordering::Relaxed);
+        }
     }
-    // A block is never dropped with the lock held.
-    let blocks: Vec<Arc<Block>> = BLOCKS.lock().values().filter_map(Weak::upgrade).collect();
-    for block in blocks.iter().filter(|block| block.context_id == context_id) {
-        BLOCKS.lock().remove(&block.address);
-        // Handed out or not: the memory goes.
-        let _ = block.take_back();
-        block.state.lock().has_ended = true;
-        block.is_no_more();
-    }
+    storage::forget_context(context_id);
 }
 
 /// A number of bytes and the most there were.
@@ -219,11 +229,24 @@ impl Bytes {
     }
 }
 
-/// Memory of graphs on one device.
+/// Memory of graphs on one device: what is mapped by a graph, and what there is for graphs. Memory that no graph maps is
+/// given back, so both are the same here but for their high-water marks, which the program sets back one by one.
 #[derive(Clone, Copy, Default)]
 pub struct Usage {
     pub used: Bytes,
     pub reserved: Bytes,
+}
+
+impl Usage {
+    pub fn add(&mut self, n: u64) {
+        self.used.add(n);
+        self.reserved.add(n);
+    }
+
+    pub fn subtract(&mut self, n: u64) {
+        self.used.current -= n;
+        self.reserved.current -= n;
+    }
 }
 
 /// Reads or changes what is known of a device's graph memory.

@@ -13,7 +13,7 @@ use cuda_abi::{
 };
 use parking_lot::{Mutex, MutexGuard};
 
-use super::{Dependency, Edge, Graph, Op};
+use super::{Dependency, Edge, Graph, Op, Site};
 use crate::handle::Handle;
 use crate::object::{Context, Shared, Stream};
 use crate::{Error, Result};
@@ -30,7 +30,7 @@ thread_local! {
 }
 
 /// A stream, default streams included: its context's id and its own.
-type StreamKey = (u64, u64);
+pub type StreamKey = (u64, u64);
 
 #[derive(Default)]
 struct Captures {
@@ -105,7 +105,7 @@ impl Captures {
 }
 
 /// The per-thread default stream has one id in all threads, and is another stream in each.
-fn key(stream: &Stream) -> StreamKey {
+pub fn key(stream: &Stream) -> StreamKey {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     thread_local! {
         static THREAD: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -137,12 +137,18 @@ pub fn captured(stream: CUstream, op: impl FnOnce() -> Result<Arc<Op>>) -> Resul
     if N_CAPTURING.load(Ordering::Relaxed) == 0 {
         return Ok(false);
     }
-    record(stream, |_| op())
+    let (mut op, mut made) = (Some(op), None);
+    record(stream, |_| {
+        if let Some(op) = op.take() {
+            made = Some(op()?);
+        }
+        made.clone().ok_or(Error::Unknown)
+    })
 }
 
-/// As [`captured`], for operations that need the graph they go to.
+/// As [`captured`], for operations that need to know where they go.
 #[inline]
-pub fn captured_into(stream: CUstream, op: impl FnOnce(&Graph) -> Result<Arc<Op>>) -> Result<bool> {
+pub fn captured_into(stream: CUstream, op: impl FnMut(&Site) -> Result<Arc<Op>>) -> Result<bool> {
     if N_CAPTURING.load(Ordering::Relaxed) == 0 {
         return Ok(false);
     }
@@ -150,41 +156,50 @@ pub fn captured_into(stream: CUstream, op: impl FnOnce(&Graph) -> Result<Arc<Op>
 }
 
 #[cold]
-fn record(stream: CUstream, op: impl FnOnce(&Graph) -> Result<Arc<Op>>) -> Result<bool> {
+fn record(stream: CUstream, mut op: impl FnMut(&Site) -> Result<Arc<Op>>) -> Result<bool> {
     let stream = Stream::from_handle(stream)?;
     let key = key(&stream);
-    let graph = {
+    loop {
+        let (graph, tail, again) = {
+            let mut all = lock();
+            let Some(all) = all.as_mut() else { return Ok(false) };
+            match all.of(key) {
+                Some(capture) if capture.is_invalid => return Err(Error::StreamCaptureInvalidated),
+                Some(capture) => (Arc::clone(&capture.graph), capture.tail(key), capture.recapture),
+                None => return check_legacy(all, &stream).map(|()| false),
+            }
+        };
+        let known = again.and_then(|again| graph.node(again.n_met).ok()).map(|node| node.op);
+        // Making the operation may look functions up, so no lock is held.
+        let op = op(&Site { graph: &graph, dependencies: &tail, known })?;
         let mut all = lock();
-        let Some(all) = all.as_mut() else { return Ok(false) };
-        match all.of(key) {
-            Some(capture) if capture.is_invalid => return Err(Error::StreamCaptureInvalidated),
-            Some(capture) => Arc::clone(&capture.graph),
-            None => return check_legacy(all, &stream).map(|()| false),
+        let Some(capture) = all.as_mut().and_then(|all| all.of(key)) else { return Ok(false) };
+        if capture.is_invalid {
+            return Err(Error::StreamCaptureInvalidated);
         }
-    };
-    // Making the operation may look functions up, so no lock is held.
-    let op = op(&graph)?;
-    let mut all = lock();
-    let Some(capture) = all.as_mut().and_then(|all| all.of(key)) else { return Ok(false) };
-    if capture.is_invalid {
-        return Err(Error::StreamCaptureInvalidated);
+        if !Arc::ptr_eq(&capture.graph, &graph) {
+            // Another thread ended that capture meanwhile, and began a new one.
+            continue;
+        }
+        let tail = capture.tail(key);
+        let Some(recapture) = capture.recapture else {
+            let place = graph.n_places();
+            graph.push(op, tail)?;
+            capture.tails.insert(key, vec![(place, Edge::default())]);
+            return Ok(true);
+        };
+        drop(all);
+        let outcome = recapture.meet(&graph, op, &tail);
+        let mut all = lock();
+        if let Some(capture) = all.as_mut().and_then(|all| all.of(key))
+            && Arc::ptr_eq(&capture.graph, &graph)
+        {
+            capture.is_invalid |= outcome.is_err();
+            capture.recapture = Some(Recapture { n_met: recapture.n_met + 1, ..recapture });
+            capture.tails.insert(key, vec![(recapture.n_met, Edge::default())]);
+        }
+        return outcome.map(|()| true);
     }
-    let tail = capture.tails.get(&key).cloned().unwrap_or_default();
-    let Some(recapture) = capture.recapture else {
-        let place = graph.n_places();
-        graph.push(op, tail)?;
-        capture.tails.insert(key, vec![(place, Edge::default())]);
-        return Ok(true);
-    };
-    drop(all);
-    let outcome = recapture.meet(&graph, op, &tail);
-    let mut all = lock();
-    if let Some(capture) = all.as_mut().and_then(|all| all.of(key)) {
-        capture.is_invalid |= outcome.is_err();
-        capture.recapture = Some(Recapture { n_met: recapture.n_met + 1, ..recapture });
-        capture.tails.insert(key, vec![(recapture.n_met, Edge::default())]);
-    }
-    outcome.map(|()| true)
 }
 
 impl Recapture {
@@ -501,7 +516,7 @@ fn start(
 }
 
 /// Ends the capture that began on this stream and gives its graph.
-pub fn end(stream: CUstream) -> Result<CUgraph> {
+pub fn end(stream: CUstream, wants_graph: bool) -> Result<CUgraph> {
     let key = key(&Stream::from_handle(stream)?);
     let mut guard = lock();
     let all = guard.as_mut().ok_or(Error::IllegalState)?;
@@ -517,6 +532,10 @@ pub fn end(stream: CUstream) -> Result<CUgraph> {
     if !is_relaxed && capture.thread != std::thread::current().id() {
         return Err(Error::StreamCaptureWrongThread);
     }
+    // CUDA: a graph that the program gave is its own already; any other would be lost, so the capture goes on.
+    if !wants_graph && !capture.is_given {
+        return Err(Error::InvalidValue("phGraph"));
+    }
     let capture = all.captures.remove(&id).ok_or(Error::IllegalState)?;
     all.leave(id);
     drop(guard);
@@ -524,7 +543,8 @@ pub fn end(stream: CUstream) -> Result<CUgraph> {
     capture.finish()
 }
 
-/// A stream that is destroyed: what it was captured into is spoiled.
+/// A stream that is destroyed describes nothing more. What it described stays in the graph: if nobody waits for it,
+/// `end` says so. A capture that began on the stream goes with it.
 pub fn forget_stream(stream: &Stream) {
     if N_CAPTURING.load(Ordering::Relaxed) == 0 {
         return;
@@ -535,7 +555,6 @@ pub fn forget_stream(stream: &Stream) {
     let Some(of) = all.of_stream.get(&key).copied() else { return };
     let is_origin = all.captures.get(&of.id).is_some_and(|capture| capture.origin == key);
     if !is_origin {
-        all.captures.get_mut(&of.id).into_iter().for_each(|capture| capture.is_invalid = true);
         all.of_stream.remove(&key);
         N_CAPTURING.store(all.of_stream.len(), Ordering::Relaxed);
         return;
@@ -572,6 +591,11 @@ pub fn forget_context(context_id: u64) {
 }
 
 impl Capture {
+    /// What the next operation of a stream waits for.
+    fn tail(&self, key: StreamKey) -> Vec<Dependency> {
+        self.tails.get(&key).cloned().unwrap_or_default()
+    }
+
     fn finish(self) -> Result<CUgraph> {
         let handle = self.graph.handle.0;
         let is_whole = self.recapture.is_none_or(|recapture| recapture.n_met == self.graph.n_places());

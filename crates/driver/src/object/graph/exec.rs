@@ -1,5 +1,6 @@
 //! Instantiated graphs: a list of calls in an order that keeps every dependency, replaced as a whole when it changes.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -9,11 +10,13 @@ use cuda_abi::{
 };
 use parking_lot::Mutex;
 
+use super::capture::{self, StreamKey};
 use super::condition::chosen;
+use super::storage::{Arena, Claim, Mark};
 use super::{Block, Child, Condition, Edge, Graph, Node, Op, Params, Role, next_id};
 use crate::handle::Registry;
-use crate::object::Shared;
 use crate::object::user_object::Held;
+use crate::object::{Shared, Stream};
 use crate::{Error, Result};
 
 static EXECS: Registry<Arc<Exec>, CUgraphExec> = Registry::new(12);
@@ -232,13 +235,25 @@ fn run_condition(
     Ok(())
 }
 
+/// Where a graph was launched, and the mark behind it.
+#[derive(Clone)]
+struct Launched {
+    stream: StreamKey,
+    mark: Arc<Mark>,
+}
+
 /// A graph ready to launch.
 pub struct Exec {
     pub flags: u64,
     pub id: u32,
     plan: Mutex<Arc<Plan>>,
-    /// Blocks that a launch hands out, and conditions that it sets back.
+    /// Blocks that a launch hands out, where they lie, and blocks of other graphs that it frees.
     blocks: Vec<Arc<Block>>,
+    arenas: Vec<Arc<Arena>>,
+    freed: Vec<Arc<Block>>,
+    /// The last launch.
+    last: Mutex<Option<Launched>>,
+    /// Conditions that a launch sets back.
     conditions: Mutex<Vec<Arc<Condition>>>,
     held: Mutex<Vec<Arc<Held>>>,
     source: Arc<Graph>,
@@ -263,17 +278,25 @@ impl Exec {
             graph.n_execs.fetch_sub(1, Ordering::Relaxed);
             return Err(Error::InvalidValue("hGraph: instantiated already"));
         }
-        let mut blocks = Vec::new();
-        plan.visit(&mut |op| {
-            if let Params::Alloc(block) = &op.params {
-                blocks.push(Arc::clone(block));
-            }
+        let (mut blocks, mut freed) = (Vec::new(), Vec::new());
+        plan.visit(&mut |op| match &op.params {
+            Params::Alloc(block) => blocks.push(Arc::clone(block)),
+            Params::Free(block) => freed.push(Arc::clone(block)),
+            _ => {}
         });
+        let own: HashSet<_> = blocks.iter().map(Arc::as_ptr).collect();
+        freed.retain(|block| !own.contains(&Arc::as_ptr(block)));
+        let mut arenas: Vec<_> = blocks.iter().map(|block| Arc::clone(&block.arena)).collect();
+        arenas.sort_by_key(Arc::as_ptr);
+        arenas.dedup_by_key(|arena| Arc::as_ptr(arena));
         let exec = Exec {
             flags,
             id: next_id(),
             plan: Mutex::new(Arc::new(plan)),
             blocks,
+            arenas,
+            freed,
+            last: Mutex::default(),
             conditions: Mutex::new(conditions),
             held: Mutex::new(graph.all_held()),
             source: Arc::clone(graph),
@@ -292,8 +315,18 @@ impl Exec {
         EXECS.remove(handle).map(|_| ()).ok_or(Error::InvalidValue("hGraphExec"))
     }
 
-    pub fn launch(&self, stream: CUstream) -> Result {
+    /// CUDA: a launch comes after what is queued on its stream and after the launch before, wherever that was.
+    pub fn launch(&self, handle: CUstream) -> Result {
+        let stream = Stream::from_handle(handle)?;
         let plan = Arc::clone(&self.plan.lock());
+        let key = capture::key(&stream);
+        let before = self.last.lock().clone();
+        let last = before.as_ref().map(|last| &last.mark);
+        if let Some(before) = before.as_ref().filter(|before| before.stream != key)
+            && !before.mark.is_reached()
+        {
+            before.mark.precede(&stream)?;
+        }
         for block in self.blocks.iter().filter(|block| block.is_out()) {
             // CUDA: what the last launch allocated is freed, or the launch is refused.
             if self.flags & AUTO_FREE == 0 {
@@ -301,9 +334,21 @@ impl Exec {
             }
             block.take_back()?;
         }
+        let claim = Claim::new(&self.arenas, &self.freed, &stream, last)?;
         let conditions = self.conditions.lock().clone();
-        conditions.iter().try_for_each(|condition| condition.reset(stream))?;
-        plan.run(stream)
+        let outcome = conditions
+            .iter()
+            .try_for_each(|condition| condition.reset(handle))
+            .and_then(|()| plan.run(handle));
+        // What was queued is to be waited for, be it all or not.
+        let mark = match last.filter(|mark| mark.serves(&stream)) {
+            Some(mark) => Arc::clone(mark),
+            None => Mark::new(stream.context)?,
+        };
+        let marked = mark.put(&stream);
+        claim.is_queued(&stream, &mark);
+        *self.last.lock() = Some(Launched { stream: key, mark });
+        outcome.and(marked)
     }
 
     /// The work as a child of another graph, for a launch that is itself captured.

@@ -2,7 +2,7 @@
 //!
 //! An operation is a call of the driver's own with everything but its stream: a launch makes the calls in an order that
 //! keeps every dependency, on one stream. HIP differs: its graphs are not used, so every provider has all of this.
-//! Lock order: captures, then a graph's nodes; no call of the program's runs under either.
+//! Lock order: captures, a graph's nodes, its storage; no call of the program's runs under any.
 
 pub mod allocation;
 pub mod capture;
@@ -10,14 +10,17 @@ pub mod condition;
 pub mod dot;
 pub mod exec;
 pub mod op;
+pub mod storage;
 
 use core::ffi::c_uint;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use cuda_abi::{CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphNodeType, CUuserObject};
+use cuda_abi::{CUdeviceptr, CUgraph, CUgraphEdgeData, CUgraphNode, CUgraphNodeType, CUuserObject};
 use parking_lot::Mutex;
 
+use super::Context;
 use super::Shared;
 use super::user_object::{self, Held};
 use crate::handle::Registry;
@@ -27,6 +30,7 @@ pub use allocation::Block;
 pub use condition::{Condition, Conditional};
 pub use exec::Exec;
 pub use op::{Arguments, Batch, Kernel, Op, Params};
+use storage::{Arena, Storage};
 
 static GRAPHS: Registry<Arc<Graph>, CUgraph> = Registry::new(10);
 static NODES: Registry<(Shared<CUgraph>, usize), CUgraphNode> = Registry::new(11);
@@ -68,6 +72,23 @@ impl Edge {
 /// The place of a node that another waits for, and how.
 pub type Dependency = (usize, Edge);
 
+/// Where a node is about to be added.
+pub struct Site<'a> {
+    pub graph: &'a Graph,
+    pub dependencies: &'a [Dependency],
+    /// In a capture of the same work again: the node that was there.
+    pub known: Option<Arc<Op>>,
+}
+
+impl Site<'_> {
+    fn known_block(&self) -> Option<Arc<Block>> {
+        match &self.known.as_ref()?.params {
+            Params::Alloc(block) => Some(Arc::clone(block)),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Clone)]
 pub struct Node {
     pub op: Arc<Op>,
@@ -95,6 +116,7 @@ pub struct Graph {
     nodes: Mutex<Vec<Option<Node>>>,
     held: Mutex<Vec<Arc<Held>>>,
     conditions: Mutex<Vec<Arc<Condition>>>,
+    storage: Mutex<Storage>,
     n_execs: AtomicUsize,
     is_captured_into: AtomicBool,
 }
@@ -128,6 +150,7 @@ impl Graph {
                 nodes: Mutex::default(),
                 held: Mutex::default(),
                 conditions: Mutex::default(),
+                storage: Mutex::default(),
                 n_execs: AtomicUsize::new(0),
                 is_captured_into: AtomicBool::new(false),
             })
@@ -158,7 +181,8 @@ impl Graph {
             NODES.remove(node.handle.0);
         }
         let held = core::mem::take(&mut *graph.held.lock());
-        drop((nodes, held));
+        let storage = core::mem::take(&mut *graph.storage.lock());
+        drop((nodes, held, storage));
     }
 
     pub fn role(&self) -> Role {
@@ -239,17 +263,13 @@ impl Graph {
         self.nodes.lock().len()
     }
 
-    pub fn add(&self, op: Arc<Op>, dependencies: &[(CUgraphNode, Edge)]) -> Result<CUgraphNode> {
-        let mut places = Vec::with_capacity(dependencies.len());
-        for &(node, edge) in dependencies {
-            let place = self.place(node)?;
-            // CUDA: no dependency twice.
-            if places.iter().any(|&(known, _)| known == place) {
-                return Err(Error::InvalidValue("dependencies: one of them twice"));
-            }
-            places.push((place, edge));
+    pub fn add(&self, op: Arc<Op>, dependencies: Vec<Dependency>) -> Result<CUgraphNode> {
+        // CUDA: no dependency twice.
+        let mut seen = HashSet::new();
+        if !dependencies.iter().all(|(place, _)| seen.insert(*place)) {
+            return Err(Error::InvalidValue("dependencies: one of them twice"));
         }
-        self.push(op, places)
+        self.push(op, dependencies)
     }
 
     pub fn push(&self, op: Arc<Op>, dependencies: Vec<Dependency>) -> Result<CUgraphNode> {
@@ -265,8 +285,41 @@ impl Graph {
     ) -> Result<CUgraphNode> {
         let mut nodes = self.nodes.lock();
         let handle = NODES.insert((self.handle, nodes.len())).ok_or(Error::OutOfMemory)?;
+        if let Params::Free(block) = &op.params {
+            self.storage.lock().is_freed(block.address, nodes.len());
+        }
         nodes.push(Some(Node { op, dependencies, handle: Shared(handle), original }));
         Ok(handle)
+    }
+
+    /// An address for an allocation behind some nodes: where memory lay that is freed before, or a new one.
+    fn room(
+        &self,
+        context: &'static Context,
+        len_bytes: usize,
+        dependencies: &[Dependency],
+    ) -> Result<(CUdeviceptr, Arc<Arena>)> {
+        /// Sharing saves memory and changes nothing else, so the look back ends somewhere.
+        const MOST_LOOKED_AT: usize = 1024;
+        let nodes = self.nodes.lock();
+        let mut storage = self.storage.lock();
+        if storage.has_room() {
+            let mut open: VecDeque<usize> = dependencies.iter().map(|&(place, _)| place).collect();
+            let mut seen: HashSet<usize> = open.iter().copied().collect();
+            while let Some(place) = open.pop_front() {
+                if let Some(found) = storage.take_freed(place, context, len_bytes) {
+                    return Ok(found);
+                }
+                let before = nodes.get(place).into_iter().flatten().flat_map(|node| &node.dependencies);
+                for &(place, _) in before {
+                    if seen.len() < MOST_LOOKED_AT && seen.insert(place) {
+                        open.push_back(place);
+                    }
+                }
+            }
+        }
+        drop(nodes);
+        storage.take_new(context, len_bytes)
     }
 
     /// What a graph that belongs to a node can have. CUDA: bodies have kernels, copies, fills, empty nodes, children
