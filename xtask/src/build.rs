@@ -245,6 +245,7 @@ pub const PROGRAMS: [Program; 2] = [
             ("tools/ptxas", "../bin/cudaway"),
             ("tools/nvidia-smi", "../bin/cudaway"),
             ("tools/nvcc/nvcc", "../../bin/cudaway"),
+            ("tools/toolkit/bin/ptxas", "../../../bin/cudaway"),
         ],
     },
 ];
@@ -353,6 +354,9 @@ fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
             arguments.push(format!("link-arg={}", recipe::in_tree(&empty_library(name)?)));
         }
     }
+    // Without optimisation code that never unwinds asks for an unwinder all the same, which a shell does not have.
+    let optimised = Recipe::of_tests(false);
+    let recipe = if object.is_shell() && recipe.is_debug() { &optimised } else { recipe };
     arguments.extend(recipe.link_arguments(object.name)?);
     rustc(object.package, Kind::Cdylib, recipe, &arguments)
 }

@@ -44,6 +44,7 @@ const LINES: &[&[&str]] = &[
     &["oracle"],
     &["blas-cpu"],
     &["cuda-abi", "config", "beside", "printf", "namesake"],
+    &["secure"],
 ];
 
 /// Arrows that point down and are wrong all the same, over however many crates, with the reason.

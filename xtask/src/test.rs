@@ -9,6 +9,7 @@ mod clients;
 mod conformance;
 mod corpus;
 mod debian;
+mod disks;
 mod dist;
 mod doctor;
 pub mod examples;
@@ -16,7 +17,9 @@ mod faults;
 mod gates;
 pub mod harmless;
 mod instances;
+mod lint;
 mod nvml;
+mod nvrtc;
 mod providers;
 mod reach;
 mod report;
@@ -24,6 +27,7 @@ mod rocm;
 mod sanitizer;
 mod threads;
 mod tools;
+mod trust;
 mod unit;
 
 use std::path::PathBuf;
@@ -43,7 +47,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, unit, rows, gates, examples, conformance, rocm, corpus, instances, cache, faults, sanitizer, threads, tools, blas, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
+    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, cache, trust, faults, sanitizer, threads, tools, blas, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -71,6 +75,7 @@ pub struct Args {
 /// The parts, in order.
 const PARTS: &[&str] = &[
     "codegen",
+    "lint",
     "unit",
     "rows",
     "gates",
@@ -78,8 +83,10 @@ const PARTS: &[&str] = &[
     "conformance",
     "rocm",
     "corpus",
+    "nvrtc",
     "instances",
     "cache",
+    "trust",
     "faults",
     "sanitizer",
     "threads",
@@ -126,6 +133,7 @@ pub fn run(args: &Args) -> Result<()> {
         heading(part, started);
         match *part {
             "codegen" => report.note("cargo xtask codegen --check", unit::xtask(&["codegen", "--check"])),
+            "lint" => lint::run(&mut report),
             "unit" => unit::cargo_test(&mut report),
             "rows" => unit::rows(&installed, &mut report),
             "gates" => gates::run(&installed, &mut report),
@@ -133,8 +141,10 @@ pub fn run(args: &Args) -> Result<()> {
             "conformance" => conformance::run(&installed, &args.chapter, &mut report),
             "rocm" => rocm::run(&installed, &args.chapter, &mut report),
             "corpus" => corpus::run(args.all, &installed, &mut report),
+            "nvrtc" => nvrtc::run(args.all || !args.only.is_empty(), &installed, &mut report),
             "instances" => instances::run(&installed, &mut report),
             "cache" => faults::cache(&installed, &mut report),
+            "trust" => trust::run(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),
             "sanitizer" => sanitizer::run(&installed, &mut report),
             "threads" => threads::run(&installed, args.seconds, &mut report),
@@ -171,6 +181,7 @@ fn get_ready(args: &Args) {
     }
     let _ = Release::V13_5.get();
     unit::compile_tests();
+    lint::get_ready();
 }
 
 fn run_examples(args: &Args, installed: &Installed, report: &mut Report) {

@@ -37,7 +37,8 @@ pub fn check(object: &Object, path: &Path) -> Result<Vec<String>> {
 
     let mut findings = loader_findings(object, &dynamic, &segments);
     if object.is_for_preload() {
-        findings.extend(preload_findings(object, &exports)?);
+        let libraries: Vec<&str> = std::iter::once(object.name).chain(object.links.iter().copied()).collect();
+        findings.extend(shell_findings(&libraries, &exports)?);
     } else {
         findings.extend(export_findings(object.name, &exports, &versions)?);
     }
@@ -194,11 +195,8 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
         if let Some(export) = exports.iter().find(|export| export.node.is_some()) {
             findings.push(format!("{} is on node {:?}, not on the base version", export.name, export.node));
         }
-    } else if let Some((names, node)) = shell(object)? {
-        must(&names.into_iter().collect(), &|name| {
-            object.starts_with("libcublas") && is_of_cublas_shells(name)
-        });
-        findings.extend(elsewhere(exports, &node));
+    } else if shell(object)?.is_some() {
+        return shell_findings(&[object], exports);
     } else if object == "libcudaway_blas.so" {
         must(&blas::all_exports()?, &|_| false);
     } else if object == "libcudaway_nvjitlink.so" {
@@ -218,10 +216,13 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
             findings.push("exports nothing".to_owned());
         }
     }
-    if let Some(export) = exports.iter().find(|export| export.is_absolute) {
-        findings.push(format!("{} is absolute", export.name));
-    }
+    findings.extend(absolute(exports));
     Ok(findings)
+}
+
+fn absolute(exports: &[Export]) -> Option<String> {
+    let export = exports.iter().find(|export| export.is_absolute)?;
+    Some(format!("{} is absolute", export.name))
 }
 
 /// CUDAway's own exports of cuBLAS's shells, on no node.
@@ -229,35 +230,32 @@ fn is_of_cublas_shells(name: &str) -> bool {
     ["cudaway_forward", "cudaway_backend_of"].contains(&name)
 }
 
-/// A shell's export that is not where NVIDIA has it.
-fn elsewhere(exports: &[Export], node: &str) -> Option<String> {
-    let wanted = |export: &Export| (!is_of_cublas_shells(&export.name)).then_some(node);
-    let export = exports.iter().find(|export| export.node.as_deref() != wanted(export))?;
-    Some(format!("{} is on {:?}, not on {node}", export.name, export.node))
-}
-
-/// As [`export_findings`], of an object that is several libraries: each library's names on its node, and the same as in the library.
-fn preload_findings(object: &Object, exports: &[Export]) -> Result<Vec<String>> {
+/// As [`export_findings`], of an object that is these libraries: the names of each on its node, and nothing else.
+fn shell_findings(libraries: &[&str], exports: &[Export]) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     let mut rest: Vec<&Export> = exports.iter().collect();
-    for library in std::iter::once(&object.name).chain(object.links) {
+    for library in libraries {
         let (names, node) = shell(library)?.with_context(|| format!("no library {library}"))?;
         let (on_node, others): (Vec<_>, Vec<_>) =
             rest.into_iter().partition(|export| export.node.as_deref() == Some(&node));
         let found: BTreeSet<&String> = on_node.iter().map(|export| &export.name).collect();
         let wanted: BTreeSet<&String> = names.iter().collect();
-        if found != wanted {
-            findings.push(format!("on {node} differ: {:?}", found.symmetric_difference(&wanted)));
+        let missing: Vec<_> = wanted.difference(&found).collect();
+        if !missing.is_empty() {
+            findings.push(format!("{} names are not on {node}: {missing:?}", missing.len()));
+        }
+        let extra: Vec<_> = found.difference(&wanted).collect();
+        if !extra.is_empty() {
+            findings.push(format!("has on {node} what it must not: {extra:?}"));
         }
         rest = others;
     }
-    rest.retain(|export| !(is_of_cublas_shells(&export.name) && export.node.is_none()));
+    let has_cublas = libraries.iter().any(|library| library.starts_with("libcublas"));
+    rest.retain(|export| !(has_cublas && is_of_cublas_shells(&export.name) && export.node.is_none()));
     if !rest.is_empty() {
         findings.push(format!("exports what it must not: {rest:?}"));
     }
-    if let Some(export) = exports.iter().find(|export| export.is_absolute) {
-        findings.push(format!("{} is absolute", export.name));
-    }
+    findings.extend(absolute(exports));
     Ok(findings)
 }
 

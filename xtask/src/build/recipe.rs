@@ -34,6 +34,10 @@ impl Recipe {
         Recipe { is_optimised: true, shipped: Some(shipped) }
     }
 
+    pub fn is_debug(&self) -> bool {
+        !self.is_optimised
+    }
+
     /// `cargo rustc` in the checkout, up to the package.
     pub fn cargo_rustc(&self) -> Command {
         let mut command = cargo();

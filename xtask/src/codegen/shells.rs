@@ -405,7 +405,10 @@ pub fn forwarder(major: &str, node: &str, exports: &BTreeMap<String, RuntimeExpo
         match signature.map_or("cudaError_t", |signature| signature.returns.as_str()) {
             "cudaError_t" => "Status",
             _ if name == "__cudaPushCallConfiguration" => "One",
-            _ => "Zero",
+            // 20 bytes, more than two registers hold.
+            "cudaChannelFormatDesc" => "Place",
+            "()" | "c_char" | "*const c_char" | "*mut *mut c_void" => "Zero",
+            other => panic!("{name}: say what a function that returns {other} answers without a runtime"),
         }
     };
     let list = format!("tools/data/cuda/cudart_exports_{major}.txt");

@@ -63,7 +63,7 @@ fn ptx_files(folder: &Path) -> Result<Vec<PathBuf>> {
 
 fn all(installed: &Installed, modules: &[Module], name: &str) -> Result<()> {
     let target: Target = name.parse().map_err(|error| anyhow::anyhow!("{name}: {error}"))?;
-    let config = Config::read(|name| (name == "CUDAWAY_GFX_COMPILER").then(|| COMGR.to_owned()));
+    let config = Config::read(0, |name| (name == "CUDAWAY_GFX_COMPILER").then(|| COMGR.to_owned()));
     // Nothing that an earlier run made counts.
     let cache = Box::leak(Box::new(Cache::new(None, 0)));
     let helper = Ok(installed.lib().join("cudaway-comgr"));

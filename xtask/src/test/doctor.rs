@@ -17,7 +17,7 @@ use crate::toolchain::Release;
 
 pub fn run(installed: &Installed, report: &mut Report) {
     report.note("cudaway doctor finds nothing wrong with what was built", healthy(installed));
-    twelve(installed, report);
+    faults(installed, report);
     report.note("cudaway doctor --pid: a libcuda of somebody else's", theirs(installed));
     report.note("cudaway doctor --loader: who answers, asked of the program's loader", loader(installed));
     report.note("cudaway doctor --unit: what systemctl says of a unit, and its process", unit(installed));
@@ -41,7 +41,7 @@ const fn fault(
     Fault { name, plant, causes, needs_root: false }
 }
 
-const FAULTS: [Fault; 12] = [
+const FAULTS: [Fault; 13] = [
     fault("wrong SONAME", soname, &["files.soname"]),
     fault("stale symlink", link, &["files.link"]),
     fault("RPATH bundle", rpath, &["process.rpath"]),
@@ -51,13 +51,14 @@ const FAULTS: [Fault; 12] = [
     // Of the machine, and of the process.
     fault("old glibc need", glibc, &["files.glibc", "process.glibc"]),
     fault("unwritable cache", cache, &["cache.unwritable"]),
+    fault("cache that others may write", shared_cache, &["cache.untrusted"]),
     fault("wrong node", node, &["files.node"]),
     fault("stripped static runtime", stripped, &["process.stripped"]),
     fault("other-arch library", machine, &["files.machine"]),
     fault("provider that fails to load", provider, &["device.provider"]),
 ];
 
-fn twelve(installed: &Installed, report: &mut Report) {
+fn faults(installed: &Installed, report: &mut Report) {
     let is_root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
     let (planted, skipped): (Vec<&Fault>, Vec<&Fault>) =
         FAULTS.iter().partition(|it| is_root || !it.needs_root);
@@ -88,7 +89,7 @@ fn diagnosed(installed: &Installed, fault: &Fault) -> Result<()> {
         return expect(&ended, &["process.service"], 2);
     }
     // What only slows it down is a warning.
-    let is_slow = ["cache.unwritable", "process.stripped"].contains(&fault.causes[0]);
+    let is_slow = ["cache.unwritable", "cache.untrusted", "process.stripped"].contains(&fault.causes[0]);
     expect(&ended, fault.causes, if is_slow { 1 } else { 2 })
 }
 
@@ -108,7 +109,7 @@ int main(int n, char **words) {
 const DRIVER: &str = "int cuInit(unsigned flags) { return flags ? 1 : 0; }\n";
 
 /// Makes the folder `to` with the files and links of `from`: the same files, or on another disk copies.
-fn same_files(from: &Path, to: &Path) -> Result<()> {
+pub fn same_files(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
         let (at, to) = {
@@ -139,7 +140,7 @@ impl Bench {
         fs::create_dir(folder.path().join("cache"))?;
         // Services of other users come here too.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
-        fs::set_permissions(folder.path().join("cache"), fs::Permissions::from_mode(0o777))?;
+        fs::set_permissions(folder.path().join("cache"), fs::Permissions::from_mode(0o700))?;
         same_files(installed.lib(), &lib)?;
         Ok(Bench { folder, lib })
     }
@@ -265,6 +266,7 @@ fn cleared(bench: &Bench) -> Result<Service> {
 fn group(bench: &Bench) -> Result<Service> {
     let script = "mount -t tmpfs tmpfs /dev && mknod /dev/kfd c 511 0 && chgrp video /dev/kfd && chmod 660 /dev/kfd && \
                   LD_PRELOAD=$CUDA exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\"";
+    chown(bench.path("cache"), Some(NOBODY), None)?;
     let mut command = bench.beside(Path::new("unshare"));
     command
         .args(["--mount", "sh", "-c", script])
@@ -290,6 +292,11 @@ fn cache(bench: &Bench) -> Result<Service> {
     let mut command = bench.in_front(&bench.service()?);
     command.env("CUDAWAY_CACHE_DIR", "/proc/cudaway");
     Service::start(command)
+}
+
+fn shared_cache(bench: &Bench) -> Result<Service> {
+    fs::set_permissions(bench.path("cache"), fs::Permissions::from_mode(0o777))?;
+    Service::start(bench.in_front(&bench.service()?))
 }
 
 fn node(bench: &Bench) -> Result<Service> {

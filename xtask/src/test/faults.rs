@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use testkit::{Ended, Installed};
@@ -115,6 +116,10 @@ pub fn run(installed: &Installed, report: &mut Report) {
         Err(error) => return report.note("faults: module_loader", Outcome::Failed(format!("{error:#}"))),
     };
     report.note(
+        "CUDAWAY_DUMP_DIR has a file for each kernel, and the PTX",
+        dumped(installed, &loader, dir.path()),
+    );
+    report.note(
         "an unknown instruction fails its own kernel alone, by name, line and column",
         unknown_instruction(installed, &loader, dir.path()),
     );
@@ -135,6 +140,10 @@ pub fn run(installed: &Installed, report: &mut Report) {
         stripped(installed, dir.path()),
     );
     report.note("preloading the driver alone serves a static build", driver_alone(installed, dir.path()));
+    report.note(
+        "a fault inside the program's malloc reaches the program's handler",
+        fault_in_malloc(installed, dir.path()),
+    );
     match kernel_faults(dir.path()) {
         Ok(program) => failing_kernels(installed, &program, dir.path(), report),
         Err(error) => report.note("faults: kernel_faults", Outcome::Failed(format!("{error:#}"))),
@@ -206,8 +215,40 @@ pub fn module_loader(dir: &Path) -> Result<PathBuf> {
     Ok(program)
 }
 
+fn fault_in_malloc(installed: &Installed, dir: &Path) -> Result<()> {
+    let (source, program) = (programs().join("fault_in_malloc.c"), dir.join("fault_in_malloc"));
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-rdynamic", "-pthread", "-o"]).arg(&program).arg(source).arg("-ldl");
+    setup::run(&mut gcc)?;
+    let ended = installed.found(&program).limit(Duration::from_secs(60)).run()?;
+    ensure!(ended.status.success() && ended.stdout == "handled\n", "{}", ended.describe());
+    Ok(())
+}
+
 fn programs() -> PathBuf {
     setup::root().join("crates/testkit/programs")
+}
+
+/// Names as long as those of templates, alike but for their ends; and the text that they came from.
+fn dumped(installed: &Installed, loader: &Path, dir: &Path) -> Result<()> {
+    let names = ["a", "b"].map(|end| "k".repeat(200) + end);
+    let head = ".version 6.0\n.target sm_50\n.address_size 64\n".to_owned();
+    let text = names
+        .iter()
+        .fold(head, |text, name| text + &format!(".visible .entry {name}(.param .u64 p)\n{{\nret;\n}}\n"));
+    let (ptx, dump) = (dir.join("long.ptx"), dir.join("dump"));
+    fs::write(&ptx, &text)?;
+    let run = installed.found(loader).arg(&ptx).args(&names).env("CUDAWAY_DEVICE", "cpu");
+    let ended = run.env("CUDAWAY_CACHE_DIR", dir.join("dumped")).env("CUDAWAY_DUMP_DIR", &dump).run()?;
+    ensure!(ended.status.success(), "{}", ended.describe());
+    let kept = |ending: &str| -> Result<Vec<String>> {
+        let of_kind = files(&dump)?.into_iter().filter(|file| file.to_string_lossy().ends_with(ending));
+        of_kind.map(|file| fs::read_to_string(&file).with_context(|| file.display().to_string())).collect()
+    };
+    let code = kept(".32x1x1.ll")?;
+    ensure!(code.len() == 2, "two kernels, {} files of LLVM IR in {:?}", code.len(), files(&dump)?);
+    ensure!(kept(".ptx")?.iter().any(|kept| kept.trim_end_matches('\0') == text), "no file has the PTX");
+    Ok(())
 }
 
 fn unknown_instruction(installed: &Installed, loader: &Path, dir: &Path) -> Result<()> {
