@@ -73,6 +73,23 @@ PROMISE(ptx_of_a_version_to_come_is_unsupported)
        CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
 }
 
+PROMISE(ptx_for_a_newer_device_is_no_binary_for_it)
+{
+    start();
+    int major = 0, minor = 0;
+    OK(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+    OK(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
+    auto for_target = [](int arch) {
+        std::string log;
+        std::string text = ".version 8.8\n.target sm_" + std::to_string(arch) +
+                           "\n.address_size 64\n.visible .entry k() { ret; }";
+        return load_with_log(text.c_str(), log);
+    };
+    OK(for_target(75));
+    if (major * 10 + minor < 121)
+        IS(for_target(121), CUDA_ERROR_NO_BINARY_FOR_GPU);
+}
+
 PROMISE(the_size_of_the_log_comes_back)
 {
     start();

@@ -33,7 +33,7 @@ pub fn read(path: &Path, capability: u32) -> Result<Vec<Unit>> {
     Ok(vec![vec![Source { name, text }]])
 }
 
-/// The best text of each container; containers with machine code only are another's translation or cannot be used.
+/// The best text of each container; one without a text that fits is another's translation or cannot be used.
 fn from_units(units: &[Vec<&[u8]>], name: &str, capability: u32) -> Result<Vec<Unit>> {
     let mut found = Vec::new();
     for containers in units {
@@ -50,7 +50,10 @@ fn from_units(units: &[Vec<&[u8]>], name: &str, capability: u32) -> Result<Vec<U
     }
     ensure!(
         !found.is_empty(),
-        "{name} has machine code only; rebuild it with PTX (-gencode arch=compute_XX,code=compute_XX)"
+        "{name} has no PTX for compute capability {}.{} or lower; \
+         rebuild it with some (-gencode arch=compute_XX,code=compute_XX)",
+        capability / 10,
+        capability % 10
     );
     Ok(found)
 }

@@ -25,11 +25,13 @@ pub struct Image {
     pub machine_code: Vec<MachineCode>,
 }
 
-/// A translation unit that nothing here can run.
+/// A translation unit that nothing here can run: it has no PTX, or only for newer devices.
 #[derive(Clone, Debug)]
 pub struct MachineCode {
     /// `sm_75, sm_80`
     pub archs: String,
+    /// The lowest architecture that it has PTX for.
+    pub newer_ptx: Option<u32>,
     /// The kernels, functions and variables it defines.
     pub names: HashSet<String>,
 }
@@ -198,11 +200,24 @@ fn choose(containers: &[&[u8]], capability: u32) -> core::result::Result<Image, 
         return Ok(image);
     }
     let archs: Vec<&str> = image.machine_code.iter().map(|unit| unit.archs.as_str()).collect();
-    let message = match archs.first() {
-        None => "the fat binary holds no code at all".to_owned(),
-        Some(first) => format!("the fat binary holds machine code for {first} only and no PTX; {REBUILD}"),
+    let newer = image.machine_code.iter().find_map(|unit| unit.newer_ptx);
+    let message = match (archs.first(), newer) {
+        (None, _) => "the fat binary holds no code at all".to_owned(),
+        (Some(_), Some(arch)) => too_new(&format!("the fat binary holds PTX for compute_{arch}"), arch),
+        (Some(first), None) => {
+            format!("the fat binary holds machine code for {first} only and no PTX; {REBUILD}")
+        }
     };
     fail(Error::NoBinaryForGpu, message)
+}
+
+/// What to say of PTX that is for a newer device: `what` it is.
+pub fn too_new(what: &str, arch: u32) -> String {
+    format!(
+        "{what}, and this device's compute capability is lower (CUDAWAY_COMPUTE_CAPABILITY={}.{} sets it)",
+        arch / 10,
+        arch % 10
+    )
 }
 
 /// What the builder of a program without PTX has to do.
@@ -215,9 +230,15 @@ fn machine_code(entries: &[fatbin::Entry]) -> Option<MachineCode> {
     archs.sort_unstable();
     archs.dedup();
     let archs: Vec<String> = archs.iter().map(|arch| format!("sm_{arch}")).collect();
+    let texts = entries.iter().filter(|entry| entry.kind == fatbin::Kind::Ptx);
+    let newer_ptx = texts.map(|entry| entry.arch).min();
+    if archs.is_empty() && newer_ptx.is_none() {
+        return None;
+    }
     // All of them are translations of the same unit.
-    let names = cubins().next()?.bytes().map(|cubin| fatbin::elf::defined_names(&cubin)).unwrap_or_default();
-    Some(MachineCode { archs: archs.join(", "), names: names.into_iter().collect() })
+    let cubin = cubins().next().and_then(|entry| entry.bytes().ok());
+    let names = cubin.map(|cubin| fatbin::elf::defined_names(&cubin)).unwrap_or_default();
+    Some(MachineCode { archs: archs.join(", "), newer_ptx, names: names.into_iter().collect() })
 }
 
 /// A cubin is machine code for one NVIDIA architecture, which nothing here runs, unless a link of ours made it.

@@ -77,6 +77,10 @@ fn with_context(test: impl FnOnce()) {
 
 /// A container with one PTX text, uncompressed: 16 bytes of header, 64 of entry header.
 fn container(text: &CStr) -> Vec<u8> {
+    container_for(80, text)
+}
+
+fn container_for(arch: u32, text: &CStr) -> Vec<u8> {
     let mut payload = text.to_bytes_with_nul().to_vec();
     payload.resize(payload.len().next_multiple_of(8), 0);
     let mut entry = vec![0u8; 64];
@@ -84,7 +88,7 @@ fn container(text: &CStr) -> Vec<u8> {
     entry[2..4].copy_from_slice(&0x101u16.to_le_bytes());
     entry[4..8].copy_from_slice(&64u32.to_le_bytes());
     entry[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
-    entry[28..32].copy_from_slice(&80u32.to_le_bytes());
+    entry[28..32].copy_from_slice(&arch.to_le_bytes());
     let mut bytes = fatbin::CONTAINER_MAGIC.to_le_bytes().to_vec();
     bytes.extend([1, 0, 16, 0]);
     bytes.extend(((entry.len() + payload.len()) as u64).to_le_bytes());
@@ -152,6 +156,27 @@ fn containers_host_objects_and_libraries_are_inputs() {
         let link = Link::new(&mut [], &mut []);
         let empty = host_object(&[]);
         assert_eq!(link.add(CUjitInputType::CU_JIT_INPUT_OBJECT, &empty), Err(Error::InvalidImage));
+    });
+}
+
+/// The device says 9.0.
+#[test]
+fn ptx_for_a_newer_device_is_no_binary_for_it() {
+    let text =
+        |arch: &str| format!(".version 8.6\n.target {arch}\n.address_size 64\n.visible .entry k() {{ ret; }}\n\0");
+    let [fits, newer] = ["sm_90", "sm_100"].map(text);
+    let [fits, newer] = [&fits, &newer].map(|text| CStr::from_bytes_with_nul(text.as_bytes()).unwrap());
+    with_context(|| {
+        let load = |image: &[u8]| {
+            let mut module: CUmodule = core::ptr::null_mut();
+            module::cuModuleLoadData((&mut module).into(), image.as_ptr().cast())
+        };
+        load(fits.to_bytes_with_nul()).unwrap();
+        load(&container_for(90, fits)).unwrap();
+        assert_eq!(load(newer.to_bytes_with_nul()), Err(Error::NoBinaryForGpu));
+        assert_eq!(load(&container_for(100, newer)), Err(Error::NoBinaryForGpu));
+        let link = Link::new(&mut [], &mut []);
+        assert_eq!(link.ptx(newer), Err(Error::NoBinaryForGpu));
     });
 }
 

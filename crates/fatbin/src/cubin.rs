@@ -74,20 +74,17 @@ pub fn unwrap(file: &[u8]) -> Option<&[u8]> {
 }
 
 /// Of the cubins of ours in a container the image to take for a device of compute capability `capability`: the highest
-/// architecture not above it, else the lowest above it.
+/// architecture not above it.
 pub fn choose(entries: &[Entry], capability: u32) -> Result<Option<Vec<u8>>, Error> {
-    let mut best: Option<(bool, i64, Vec<u8>)> = None;
-    for entry in entries.iter().filter(|entry| entry.kind == Kind::Elf) {
-        let is_above = entry.arch > capability;
-        let distance = (i64::from(entry.arch) - i64::from(capability)).abs();
-        if best.as_ref().is_some_and(|(above, far, _)| (*above, *far) <= (is_above, distance)) {
-            continue;
-        }
+    let mut cubins: Vec<_> =
+        entries.iter().filter(|entry| entry.kind == Kind::Elf && entry.arch <= capability).collect();
+    cubins.sort_by_key(|entry| core::cmp::Reverse(entry.arch));
+    for entry in cubins {
         if let Some(image) = unwrap(&entry.bytes()?) {
-            best = Some((is_above, distance, image.to_vec()));
+            return Ok(Some(image.to_vec()));
         }
     }
-    Ok(best.map(|(_, _, image)| image))
+    Ok(None)
 }
 
 /// The architecture that a cubin's header names.

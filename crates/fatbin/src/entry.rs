@@ -55,6 +55,15 @@ impl Entry {
         self.flags & (FLAG_ARCH_SPECIFIC | FLAG_FAMILY_SPECIFIC) != 0
     }
 
+    /// Whether CUDA takes PTX for this architecture on a device of compute capability `capability` (such as 90).
+    pub fn runs_on(&self, capability: u32) -> bool {
+        if self.flags & FLAG_ARCH_SPECIFIC != 0 {
+            return self.arch == capability;
+        }
+        let is_other_family = self.flags & FLAG_FAMILY_SPECIFIC != 0 && self.arch / 10 != capability / 10;
+        self.arch <= capability && !is_other_family
+    }
+
     /// The image itself.
     pub fn bytes(&self) -> Result<Vec<u8>, Error> {
         unpack(self.packing, &self.payload, self.unpacked_bytes)

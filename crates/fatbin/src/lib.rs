@@ -102,20 +102,12 @@ pub fn parse(container: &[u8]) -> Result<Vec<Entry>, Error> {
     Ok(entries)
 }
 
-/// The PTX to take for a device of compute capability `capability` (such as 90): the highest architecture not above
-/// it, else the lowest above it. Entries for one architecture or family only (`sm_90a`, `sm_100f`) may hold what no
-/// other target has, so they are taken only where there is no portable one.
+/// The PTX to take for a device of compute capability `capability` (such as 90): the highest architecture not above it.
+/// PTX for a newer device is none, as in CUDA. Entries for one architecture or family only (`sm_90a`, `sm_100f`) run
+/// there alone, and are taken where there is no portable one.
 pub fn choose_ptx(entries: &[Entry], capability: u32) -> Option<&Entry> {
-    let ptx = |specific| {
-        let of_kind = move |entry: &&Entry| entry.kind == Kind::Ptx && entry.is_arch_specific() == specific;
-        entries.iter().filter(of_kind)
-    };
-    [false, true].into_iter().find_map(|specific| {
-        ptx(specific)
-            .filter(|entry| entry.arch <= capability)
-            .max_by_key(|entry| entry.arch)
-            .or_else(|| ptx(specific).min_by_key(|entry| entry.arch))
-    })
+    let fits = |entry: &&Entry| entry.kind == Kind::Ptx && entry.runs_on(capability);
+    entries.iter().filter(fits).max_by_key(|entry| (!entry.is_arch_specific(), entry.arch))
 }
 
 fn field<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {

@@ -148,29 +148,28 @@ fn an_empty_container_is_legal() {
 }
 
 #[test]
-fn the_highest_architecture_not_above_the_device_is_taken_else_the_lowest_above() {
+fn the_highest_architecture_not_above_the_device_is_taken_else_none() {
     let entries = parse(&container(&[raw(1, 52), raw(2, 75), raw(1, 75), raw(1, 100), raw(1, 120)])).unwrap();
     let arch = |capability| choose_ptx(&entries, capability).map(|entry: &Entry| entry.arch);
     assert_eq!(arch(90), Some(75));
     assert_eq!(arch(75), Some(75));
     assert_eq!(arch(61), Some(52));
-    assert_eq!(choose_ptx(&entries[3..], 90).unwrap().arch, 100);
+    assert!(choose_ptx(&entries[3..], 90).is_none(), "PTX for a newer device");
     assert!(choose_ptx(&entries[1..2], 90).is_none(), "a cubin is not PTX");
 }
 
 #[test]
-fn portable_ptx_goes_before_ptx_for_one_architecture() {
-    let specific = entry(&Image {
-        kind: 1,
-        arch: 90,
-        flags: FLAG_ARCH_SPECIFIC,
-        options: "",
-        stored: PTX.as_bytes(),
-        unpacked: None,
-    });
+fn ptx_for_one_architecture_or_family_runs_there_alone_and_after_portable_ptx() {
+    let specific = |arch, flags| {
+        entry(&Image { kind: 1, arch, flags, options: "", stored: PTX.as_bytes(), unpacked: None })
+    };
+    let family = parse(&container(&[specific(100, FLAG_FAMILY_SPECIFIC)])).unwrap();
+    assert_eq!([90, 100, 103, 120].map(|it| choose_ptx(&family, it).is_some()), [false, true, true, false]);
+    let specific = specific(90, FLAG_ARCH_SPECIFIC);
     let entries = parse(&container(&[specific, raw(1, 80)])).unwrap();
     assert_eq!(choose_ptx(&entries, 90).unwrap().arch, 80);
     assert_eq!(choose_ptx(&entries[..1], 90).unwrap().arch, 90);
+    assert!(choose_ptx(&entries[..1], 100).is_none());
 }
 
 #[test]

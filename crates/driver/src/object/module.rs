@@ -102,7 +102,7 @@ impl Linked {
         for source in &sources {
             dump::keep(&source.name, "ptx", source.text.as_bytes());
         }
-        let module = compiler::Module::link(sources).map_err(|diagnostics| failure(&diagnostics))?;
+        let module = link(sources)?;
         let headers = module.kernels().iter().enumerate();
         let kernels: Vec<_> = headers.filter_map(|(index, header)| KernelInfo::new(index, header)).collect();
         let is_const =
@@ -190,7 +190,7 @@ impl Linked {
 
     /// Reads and links names only.
     pub fn check_names(sources: &[Source]) -> core::result::Result<(), Failure> {
-        compiler::Module::link(sources.to_vec()).map(drop).map_err(|diagnostics| failure(&diagnostics))
+        link(sources.to_vec()).map(drop)
     }
 
     /// Looks into the bodies of a short text that others will complete: what it leaves undefined is no mistake.
@@ -198,7 +198,7 @@ impl Linked {
         if sources.iter().map(|source| source.text.len()).sum::<usize>() > SHORT_BYTES {
             return Ok(());
         }
-        let module = compiler::Module::link(sources.to_vec()).map_err(|diagnostics| failure(&diagnostics))?;
+        let module = link(sources.to_vec())?;
         let program = module.lower_all();
         let is_wrong = |it: &compiler::Diagnostic| it.cause == Cause::Code;
         let wrong: Vec<_> = program.diagnostics.iter().filter(|it| is_wrong(it)).cloned().collect();
@@ -253,6 +253,18 @@ impl Linked {
             None => Error::NotFound,
         }
     }
+}
+
+/// What stands at module scope. Texts for a newer device than ours are refused.
+fn link(sources: Vec<Source>) -> core::result::Result<compiler::Module, Failure> {
+    let module = compiler::Module::link(sources).map_err(|diagnostics| failure(&diagnostics))?;
+    let (major, minor) = config::get().compute_capability;
+    let newest = module.kernels().iter().map(|kernel| kernel.target).max().unwrap_or_default();
+    if newest > major * 10 + minor {
+        let message = image::too_new(&format!("the PTX is for sm_{newest}"), newest);
+        return Err(Failure { error: Error::NoBinaryForGpu, message });
+    }
+    Ok(module)
 }
 
 impl KernelInfo {
