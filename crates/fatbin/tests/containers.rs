@@ -8,6 +8,7 @@ const FLAG_64BIT: u64 = 0x1;
 const FLAG_LZ4: u64 = 0x2000;
 const FLAG_ZSTD: u64 = 0x8000;
 const FLAG_ARCH_SPECIFIC: u64 = 0x10_0000;
+const FLAG_FAMILY_SPECIFIC: u64 = 0x20_0000;
 
 struct Image<'a> {
     kind: u16,
