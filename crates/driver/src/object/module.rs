@@ -511,6 +511,12 @@ impl Module {
             globals: Mutex::new(Vec::new()),
         });
         let handle = MODULES.insert(Arc::clone(&module)).ok_or(Error::OutOfMemory)?;
+        if config::get().eager_loading {
+            // Those that cannot be had are errors when they are asked for.
+            for info in &module.linked.kernels {
+                let _ = module.function(handle, &info.name);
+            }
+        }
         Ok((handle, module))
     }
 
