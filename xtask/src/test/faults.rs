@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use testkit::{Ended, Installed};
+use testkit::{Ended, Installed, Run};
 
 use super::examples::{self, Form};
 use super::report::{Outcome, Report};
@@ -103,6 +103,38 @@ pub fn cache(installed: &Installed, report: &mut Report) {
         Ok(())
     };
     report.note("cache: one that cannot be written costs time only", unwritable());
+    report.note(
+        "CUDA_MODULE_LOADING=EAGER: a load compiles what it loads, through the driver and the runtime",
+        eager(installed, &program, dir.path()),
+    );
+}
+
+/// A program that launches nothing has its kernels compiled; one of the runtime's, by its first call that makes a context.
+fn eager(installed: &Installed, program: &Path, dir: &Path) -> Result<()> {
+    let ptx = dir.join("eager.ptx");
+    let kernels = ["first", "second"].map(|name| format!(".visible .entry {name}(.param .u64 p)\n{{\nret;\n}}\n"));
+    fs::write(&ptx, format!(".version 6.0\n.target sm_50\n.address_size 64\n{}", kernels.concat()))?;
+    let loader = module_loader(dir)?;
+    let log = |run: Run, mode: &str| -> Result<String> {
+        let images = dir.join(format!("eager-images-{mode}"));
+        let run = run.env("CUDAWAY_DEVICE", "cpu").env("CUDAWAY_CACHE_DIR", &images);
+        let ended = run.env("CUDA_MODULE_LOADING", mode).env("CUDAWAY_LOG", "trace").run()?;
+        fs::remove_dir_all(&images)?;
+        ensure!(ended.status.success(), "{}", ended.describe());
+        Ok(ended.stderr)
+    };
+    for (mode, n_compiled) in [("EAGER", 2), ("LAZY", 0)] {
+        let found = log(installed.found(&loader).arg(&ptx), mode)?;
+        let n = found.matches("compiled kernel").count();
+        ensure!(n == n_compiled, "{mode}: {n} kernels were compiled:\n{found}");
+    }
+    for (mode, is_first) in [("EAGER", true), ("LAZY", false)] {
+        let found = log(installed.preloaded(program), mode)?;
+        let compiled = found.find("compiled kernel").context("nothing was compiled")?;
+        let allocated = found.find("cudaMalloc").context("nothing was allocated")?;
+        ensure!((compiled < allocated) == is_first, "{mode}: compiled out of order:\n{found}");
+    }
+    Ok(())
 }
 
 /// A kernel or a fat binary that is not what it should be.
