@@ -17,28 +17,30 @@ use crate::toolchain;
 const LIST: &str = "tools/data/cuda/static_runtimes.txt";
 const TABLE: &str = "crates/interpose/src/generated/signatures.rs";
 const ARCHIVE: &str = "libcudart_static.a";
+const ELF: &[u8] = b"\x7fELF";
 
-/// A release of NVIDIA's archive.
+/// A release of NVIDIA's archive, or a library with names that such an archive was linked into.
 struct Source {
     version: String,
     sha256: String,
-    /// `pypi` or `apt`, and what that is asked for.
+    /// `pypi`, `apt` or `linked`, and what that is asked for.
     from: Vec<String>,
 }
 
 pub fn run() -> Result<()> {
     let mut table = Table::default();
     for source in sources()? {
-        let archive = source.get()?;
-        let runtime = Runtime::read(&source.version, &archive).with_context(|| source.version.clone())?;
+        let file = source.get()?;
+        let runtime = Runtime::read(&source.version, &file).with_context(|| source.version.clone())?;
         table.add(&source.version, runtime)?;
     }
     write(TABLE, &table.text()?)
 }
 
-/// The releases that are known, oldest first.
+/// The releases whose archives are known, oldest first.
 pub fn versions() -> Result<Vec<String>> {
-    Ok(sources()?.into_iter().map(|source| source.version).collect())
+    let archives = sources()?.into_iter().filter(|source| source.file() == ARCHIVE);
+    Ok(archives.map(|source| source.version).collect())
 }
 
 /// The archive of one release, from the cache or by download.
@@ -74,14 +76,22 @@ impl Source {
         root().join(".cache/static-runtimes").join(&self.version)
     }
 
+    fn file(&self) -> &str {
+        match &self.from[..] {
+            [from, _, part] if from == "linked" => part,
+            _ => ARCHIVE,
+        }
+    }
+
     fn get(&self) -> Result<PathBuf> {
         let dir = self.folder();
-        let archive = dir.join(ARCHIVE);
+        let archive = dir.join(self.file());
         if !archive.exists() {
             fs::create_dir_all(&dir)?;
             let from: Vec<&str> = self.from.iter().map(String::as_str).collect();
             match from[..] {
                 ["pypi", pin] => setup::files_of_wheel(pin, ARCHIVE, &dir)?,
+                ["linked", pin, part] => setup::files_of_wheel(pin, &format!("/{part}"), &dir)?,
                 ["apt", mirror, suite, component, pin] => {
                     from_package(&format!("{mirror} {suite} {component}"), pin, &dir)?;
                 }
@@ -148,13 +158,17 @@ struct Runtime {
 }
 
 impl Runtime {
-    fn read(version: &str, archive: &Path) -> Result<Runtime> {
+    fn read(version: &str, file: &Path) -> Result<Runtime> {
         /// A gap that is wider is no gap between functions of one block.
         const WIDEST_GAP: u64 = 1 << 14;
         let major = version.split('.').next().unwrap_or_default();
         let public: BTreeSet<String> = facts::runtime_names(major)?.into_iter().collect();
-        let bytes = fs::read(archive)?;
-        let object = Object::read(only_member(&bytes)?)?;
+        let bytes = fs::read(file)?;
+        let object = if bytes.starts_with(ELF) {
+            Object::linked(&bytes, file)
+        } else {
+            Object::read(only_member(&bytes)?)
+        }?;
         let mut functions: Vec<&Symbol> =
             object.functions.iter().filter(|function| public.contains(&function.name)).collect();
         functions.sort_by_key(|function| (function.at, &function.name));
@@ -179,7 +193,7 @@ fn only_member(archive: &[u8]) -> Result<&[u8]> {
     while let Some((head, behind)) = rest.split_at_checked(60) {
         let len: usize = str::from_utf8(&head[48..58])?.trim().parse()?;
         let body = behind.get(..len).context("the archive ends early")?;
-        if body.starts_with(b"\x7fELF") {
+        if body.starts_with(ELF) {
             objects.push(body);
         }
         rest = behind.get(len.next_multiple_of(2)..).unwrap_or_default();
@@ -210,28 +224,34 @@ struct Section<'a> {
     link: usize,
     /// What a section of relocations is about.
     about: usize,
+    address: u64,
     bytes: &'a [u8],
+}
+
+/// A symbol's name, kind, section, value and size.
+type Entry<'a> = (&'a str, u8, usize, u64, u64);
+
+const STT_FUNC: u8 = 2;
+
+fn symbols<'a>(sections: &[Section<'a>]) -> Result<Vec<Entry<'a>>> {
+    const SHT_SYMTAB: u32 = 2;
+    let table = sections.iter().find(|section| section.kind == SHT_SYMTAB).context("no symbols")?;
+    let entry = |entry: &[u8]| {
+        let name = string(sections[table.link].bytes, number(entry, 0, 4)? as usize)?;
+        let section = number(entry, 6, 2)? as usize;
+        Ok((name, entry[4] & 15, section, number(entry, 8, 8)?, number(entry, 16, 8)?))
+    };
+    table.bytes.chunks_exact(24).map(entry).collect()
 }
 
 impl<'a> Object<'a> {
     fn read(bytes: &'a [u8]) -> Result<Object<'a>> {
-        const SHT_SYMTAB: u32 = 2;
         const SHT_RELA: u32 = 4;
-        const STT_FUNC: u8 = 2;
         let sections = sections(bytes)?;
         let named = |name: &str| sections.iter().position(|section| section.name == name);
         let text_at = named(".text").context("no .text")?;
         let unwinding_at = named(".eh_frame").context("no .eh_frame")?;
-        let table = sections.iter().find(|section| section.kind == SHT_SYMTAB).context("no symbols")?;
-        let symbols: Vec<(&str, u8, usize, u64, u64)> = table
-            .bytes
-            .chunks_exact(24)
-            .map(|entry| {
-                let name = string(sections[table.link].bytes, number(entry, 0, 4)? as usize)?;
-                let section = number(entry, 6, 2)? as usize;
-                Ok((name, entry[4] & 15, section, number(entry, 8, 8)?, number(entry, 16, 8)?))
-            })
-            .collect::<Result<_>>()?;
+        let symbols = symbols(&sections)?;
         let in_text = symbols.iter().filter(|symbol| symbol.1 == STT_FUNC && symbol.2 == text_at);
         let functions = in_text
             .map(|&(name, .., at, len_bytes)| Symbol { name: name.to_owned(), at, len_bytes })
@@ -250,6 +270,33 @@ impl<'a> Object<'a> {
         }
         changed.sort_unstable();
         Ok(Object { text: sections[text_at].bytes, functions, starts, changed })
+    }
+
+    /// A library or program with names: what its linker wrote is told by its instructions.
+    fn linked(bytes: &'a [u8], file: &Path) -> Result<Object<'a>> {
+        let sections = sections(bytes)?;
+        let named =
+            |name: &str| sections.iter().position(|section| section.name == name).context(name.to_owned());
+        let (text_at, table_at) = (named(".text")?, named(".eh_frame_hdr")?);
+        let (text, table) = (&sections[text_at], &sections[table_at]);
+        let in_text =
+            symbols(&sections)?.into_iter().filter(|symbol| symbol.1 == STT_FUNC && symbol.2 == text_at);
+        let functions: Vec<Symbol> = in_text
+            .map(|(name, .., at, len_bytes)| Symbol {
+                name: name.to_owned(),
+                at: at - text.address,
+                len_bytes,
+            })
+            .collect();
+        let mut starts = BTreeSet::new();
+        for entry in table.bytes.get(12..).unwrap_or_default().chunks_exact(8) {
+            let distance = number(entry, 0, 4)? as u32 as i32;
+            starts.insert(table.address.wrapping_add_signed(distance.into()).wrapping_sub(text.address));
+        }
+        starts.retain(|&start| start < text.bytes.len() as u64);
+        let mut changed = written_by_linker(file, text.address, &functions)?;
+        changed.sort_unstable();
+        Ok(Object { text: text.bytes, functions, starts, changed })
     }
 
     fn block(&self, functions: &[&Symbol]) -> Result<Block> {
@@ -305,6 +352,54 @@ impl<'a> Object<'a> {
     }
 }
 
+/// Distances to what lies outside of a function, in the instructions of a linked file, as places in `.text`; with the bytes in
+/// front where the instruction may be what a linker made of another one.
+fn written_by_linker(file: &Path, text: u64, functions: &[Symbol]) -> Result<Vec<[u64; 2]>> {
+    let mut ranges: Vec<[u64; 2]> = functions.iter().map(|it| [it.at, it.at + it.len_bytes]).collect();
+    ranges.sort_unstable();
+    let mut found = Vec::new();
+    let said =
+        setup::said(Command::new("objdump").args(["-dw", "-j", ".text"]).arg(file).env("LC_ALL", "C"))?;
+    for line in said.lines() {
+        let fields: Vec<&str> = line.split('\t').collect();
+        let [at, bytes, meaning] = fields[..] else { continue };
+        let Ok(at) = u64::from_str_radix(at.trim().trim_end_matches(':'), 16) else { continue };
+        let at = at - text;
+        let bytes: Vec<u8> =
+            bytes.split_whitespace().map(|byte| u8::from_str_radix(byte, 16)).collect::<Result<_, _>>()?;
+        let next = at + bytes.len() as u64;
+        let leads_to = |place: usize| {
+            let distance = number(&bytes, place, 4)? as u32 as i32;
+            anyhow::Ok(next.wrapping_add_signed(distance.into()))
+        };
+        let n_prefixes = bytes.iter().take_while(|byte| matches!(byte, 0x66 | 0x67 | 0x2e | 0xf2)).count();
+        let (place, before) = match &bytes[n_prefixes..] {
+            [0xe8 | 0xe9, _, _, _, _] => {
+                // `call *x(%rip)` has become `addr32 call x`.
+                (n_prefixes + 1, if n_prefixes > 0 { n_prefixes + 1 } else { 0 })
+            }
+            [0x0f, 0x80..=0x8f, _, _, _, _] => (n_prefixes + 2, 0),
+            _ if meaning.contains("(%rip)") => {
+                let target = meaning.split_once("# ").and_then(|(_, target)| target.split(' ').next());
+                let target = u64::from_str_radix(target.context(meaning.to_owned())?, 16)?.wrapping_sub(text);
+                let is_it = |&place: &usize| leads_to(place).is_ok_and(|found| found == target);
+                let mut places = (1..bytes.len().saturating_sub(3)).filter(is_it);
+                let place = places.next().with_context(|| line.to_owned())?;
+                ensure!(places.next().is_none(), "two distances: {line}");
+                (place, if place <= 3 { place } else { 0 })
+            }
+            _ => continue,
+        };
+        let inside = ranges.partition_point(|range| range[0] <= at).checked_sub(1).map(|index| ranges[index]);
+        let target = leads_to(place)?;
+        if !inside.is_some_and(|[from, to]| at < to && from <= target && target < to) {
+            let place = at + place as u64;
+            found.push([place - before as u64, place + 4]);
+        }
+    }
+    Ok(found)
+}
+
 /// The bytes that a linker may change for a relocation: also those of instructions in front that it replaces by shorter ways.
 fn changed_by(kind: u32, at: u64) -> Result<[u64; 2]> {
     let (before, after) = match kind {
@@ -342,6 +437,7 @@ fn sections(bytes: &[u8]) -> Result<Vec<Section<'_>>> {
             kind,
             link: number(head, 0x28, 4)? as usize,
             about: number(head, 0x2c, 4)? as usize,
+            address: number(head, 0x10, 8)?,
             bytes: if kind == SHT_NOBITS { &[] } else { body(head)? },
         })
     };
