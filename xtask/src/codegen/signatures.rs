@@ -55,6 +55,23 @@ pub fn archive_at_hand(version: &str) -> Result<Option<PathBuf>> {
     if is_small || source.folder().join(ARCHIVE).exists() { source.get().map(Some) } else { Ok(None) }
 }
 
+/// Functions in which a linker changes bytes, by the archive's relocations, that a library with that archive in it does not tell.
+pub fn untold(version: &str, linked: &Path) -> Result<Vec<String>> {
+    let functions = |file: &Path| -> Result<Vec<Function>> {
+        let blocks = Runtime::read(version, file)?.blocks.into_iter();
+        Ok(blocks.flat_map(|block| block.functions).map(|(_, function)| function).collect())
+    };
+    let (of_archive, of_linked) = (functions(&archive(version)?)?, functions(linked)?);
+    let names =
+        |functions: &[Function]| -> Vec<String> { functions.iter().map(|it| it.name.clone()).collect() };
+    ensure!(names(&of_archive) == names(&of_linked), "not the same functions");
+    let untold = of_archive.iter().zip(&of_linked).filter(|(archive, linked)| {
+        let told = linked.changed();
+        !archive.changed().is_subset(&told)
+    });
+    Ok(untold.map(|(function, _)| function.name.clone()).collect())
+}
+
 fn source(version: &str) -> Result<Source> {
     let source = sources()?.into_iter().find(|source| source.version == version);
     source.with_context(|| format!("{LIST} does not name {version}"))
@@ -141,6 +158,20 @@ struct Function {
     len_bytes: u16,
     mask: Vec<[u8; 2]>,
     hash: u128,
+}
+
+impl Function {
+    /// Places of the bytes that a linker changes.
+    fn changed(&self) -> BTreeSet<usize> {
+        let mut at = 0;
+        let mut changed = BTreeSet::new();
+        for &[kept, n_changed] in &self.mask {
+            at += usize::from(kept);
+            changed.extend(at..at + usize::from(n_changed));
+            at += usize::from(n_changed);
+        }
+        changed
+    }
 }
 
 /// Public functions that lie close together: where each lies in the block, and which it is.

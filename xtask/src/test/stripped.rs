@@ -36,11 +36,40 @@ pub fn run(installed: &Installed, report: &mut Report) {
             Err(error) => report.note(&name, Outcome::Failed(format!("{error:#}"))),
         }
     }
+    for (release, pin) in NVJPEG {
+        let name =
+            format!("NVIDIA's own library {pin}, of {release}: its stripped runtime is taken over whole");
+        report.note(&name, bench.of_nvidia(pin));
+    }
+    report.note("what linkers change is told by instructions as by relocations", bench.instructions());
     report.note("a function of which one byte differs is left alone, and named", bench.altered());
     report.note("a runtime of which many functions differ is left alone", bench.another_build());
     report.note("functions whose beginnings are not listed are left alone", bench.without_table());
     report.note("a stripped library that was in use before is left alone", bench.in_use());
 }
+
+/// Stripped libraries of releases whose archives are not tried here, by the library's own count.
+const NVJPEG: [(&str, &str); 6] = [
+    ("CUDA 12.1", "nvidia-nvjpeg-cu12==12.1.0.39"),
+    ("CUDA 12.1", "nvidia-nvjpeg-cu12==12.2.0.2"),
+    ("CUDA 12.2", "nvidia-nvjpeg-cu12==12.1.1.14"),
+    ("CUDA 12.3", "nvidia-nvjpeg-cu12==12.3.0.81"),
+    ("CUDA 12.6", "nvidia-nvjpeg-cu12==12.3.3.54"),
+    ("CUDA 12.8", "nvidia-nvjpeg-cu12==12.3.5.92"),
+];
+
+/// Opens nvJPEG and asks for a handle, for which it needs a device.
+const JPEG: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+int main(int n, char **arguments) {
+    void *library = dlopen(arguments[1], RTLD_NOW), *handle = NULL;
+    int (*create)(void **) = library ? (int (*)(void **))dlsym(library, "nvjpegCreateSimple") : NULL;
+    if (!create) return puts(dlerror());
+    puts(create(&handle) == 0 ? "PASSED" : "FAILED");
+    return 0;
+}
+"#;
 
 /// A program that has the runtime and no kernels.
 const PROGRAM: &str = r#"
@@ -97,7 +126,7 @@ impl Bench<'_> {
         let program = self.dir.join("of_nvcc");
         let whole = examples::build(&Release::V13_5.get()?, Form::Static, "vector_add", self.installed)?;
         setup::run(Command::new("strip").arg("-o").arg(&program).arg(whole))?;
-        let log = self.passes(&program)?;
+        let log = self.passes(self.installed.preloaded(program))?;
         ensure!(log.contains("CUDA 13 runtime taken over"), "{log}");
         ensure!(log.contains("its code is that of 13.5.37\n"), "{log}");
         Ok(())
@@ -106,15 +135,32 @@ impl Bench<'_> {
     fn of_archive(&self, version: &str, archive: &Path) -> Result<()> {
         for flags in [&["-pie"][..], &["-no-pie"], &["-pie", "-fuse-ld=gold", "-Wl,--gc-sections"]] {
             let stripped = self.link(archive, flags)?;
-            let log = self.passes(&stripped.program)?;
+            let log = self.passes(self.installed.preloaded(&stripped.program))?;
             let line = told(&log).with_context(|| format!("{version} {flags:?}: {log}"))?;
-            let is_whole = line
-                .split_once("taken over, ")
-                .and_then(|(_, rest)| rest.split_once(" functions redirected"))
-                .and_then(|(counts, _)| counts.split_once(" of "))
-                .is_some_and(|(done, all)| done == all);
-            ensure!(is_whole, "{version} {flags:?}: {line}");
-            ensure!(line.contains(version) && !line.contains("left alone"), "{version} {flags:?}: {line}");
+            ensure!(is_whole(line) && line.contains(version), "{version} {flags:?}: {line}");
+        }
+        Ok(())
+    }
+
+    fn of_nvidia(&self, pin: &str) -> Result<()> {
+        let dir = setup::root().join(".cache/nvjpeg").join(pin);
+        fs::create_dir_all(&dir)?;
+        setup::files_of_wheel(pin, "/libnvjpeg.so.", &dir)?;
+        let (source, program) = (self.dir.join("jpeg.c"), self.dir.join("jpeg"));
+        fs::write(&source, JPEG)?;
+        setup::run(Command::new("cc").arg("-w").arg("-o").arg(&program).arg(&source).arg("-ldl"))?;
+        let log = self.passes(self.installed.preloaded(program).arg(dir.join("libnvjpeg.so.12")))?;
+        let line = told(&log).with_context(|| log.clone())?;
+        ensure!(is_whole(line), "{line}");
+        Ok(())
+    }
+
+    /// What `codegen --signatures` takes from libraries is no less than what it takes from archives.
+    fn instructions(&self) -> Result<()> {
+        for version in ["12.9.79", "13.0.96", "13.5.37"] {
+            self.link(&signatures::archive(version)?, &["-shared", "-fPIC", "-DLIBRARY"])?;
+            let untold = signatures::untold(version, &self.dir.join("whole"))?;
+            ensure!(untold.is_empty(), "{version}: {}", untold.join(", "));
         }
         Ok(())
     }
@@ -122,7 +168,7 @@ impl Bench<'_> {
     fn altered(&self) -> Result<()> {
         let stripped = self.newest(&[])?;
         stripped.change(|name| name == "cudaGraphCreate")?;
-        let log = self.passes(&stripped.program)?;
+        let log = self.passes(self.installed.preloaded(&stripped.program))?;
         let line = told(&log).with_context(|| log.clone())?;
         ensure!(line.ends_with(" but for cudaGraphCreate, left alone"), "{line}");
         ensure!(line.contains("taken over, 457 of 458 functions"), "{line}");
@@ -179,9 +225,8 @@ impl Bench<'_> {
     }
 
     /// Runs a program that must pass, and gives our log of it.
-    fn passes(&self, program: &Path) -> Result<String> {
-        let run = self.installed.preloaded(program).env("CUDAWAY_CACHE_DIR", self.dir.join("images"));
-        let (output, log) = self.log_of(run)?;
+    fn passes(&self, run: Run) -> Result<String> {
+        let (output, log) = self.log_of(run.env("CUDAWAY_CACHE_DIR", self.dir.join("images")))?;
         ensure!(output.ends_with("PASSED\n"), "{output}\n{log}");
         Ok(log)
     }
@@ -214,6 +259,15 @@ pub fn unlisted(release: Release, dir: &Path) -> Result<PathBuf> {
 /// The line about a runtime that was told by its code.
 fn told(log: &str) -> Option<&str> {
     log.lines().find(|line| line.contains("taken over, ") && line.contains("its code is that of"))
+}
+
+/// `… 458 of 458 functions redirected …`, none left alone
+fn is_whole(line: &str) -> bool {
+    let counts =
+        line.split_once("taken over, ").and_then(|(_, rest)| rest.split_once(" functions redirected"));
+    let is_all = |(done, all): (&str, &str)| done == all && all != "0";
+    counts.and_then(|(counts, _)| counts.split_once(" of ")).is_some_and(is_all)
+        && !line.contains("left alone")
 }
 
 impl Stripped {
