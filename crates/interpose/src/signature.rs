@@ -321,4 +321,30 @@ mod tests {
         let is_it = |[start, ..]: [i64; 3]| starts.base.wrapping_add_signed(start) == symbol.value;
         assert!(starts.threes().any(is_it));
     }
+
+    #[test]
+    fn a_damaged_table_gives_none_and_no_panic() {
+        const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
+        let whole = std::fs::read("/proc/self/exe").unwrap();
+        let table = File::parse(&whole).unwrap().segments().find(|it| it.kind == PT_GNU_EH_FRAME).unwrap();
+        let at = usize::try_from(table.offset).unwrap();
+        let first = BLOCKS[0].gaps;
+        for damage in 0..40 {
+            let mut bytes = whole.clone();
+            match damage {
+                // The head, byte for byte, and with it the number of entries.
+                0..12 => bytes[at + damage] ^= 0xff,
+                // Distances that are searched for, at addresses that are nowhere.
+                12..26 => {
+                    for (index, entry) in bytes[at + 12..].chunks_exact_mut(8).take(300).enumerate() {
+                        let start = (damage as u32) << 27;
+                        let gaps = [0, first[0], first[0] + first[1]][index % 3];
+                        entry[..4].copy_from_slice(&start.wrapping_add(gaps).to_le_bytes());
+                    }
+                }
+                _ => bytes.truncate(at + (damage - 26) * 5),
+            }
+            assert_eq!(release_in(&bytes), None);
+        }
+    }
 }
