@@ -110,6 +110,8 @@ struct Function {
     name: Option<usize>,
     address: u64,
     len_bytes: u64,
+    /// It is what its name says; only of one that was told by its code is that a question.
+    is_known: bool,
 }
 
 fn redirect_named(file: File, kind: Kind, object: Loaded, record: &mut Record) -> Outcome {
@@ -120,6 +122,7 @@ fn redirect_named(file: File, kind: Kind, object: Loaded, record: &mut Record) -
         name: runtime.index_of(symbol.name),
         address: symbol.value,
         len_bytes: symbol.size,
+        is_known: true,
     });
     redirect(file, runtime, functions, object, record)
 }
@@ -129,15 +132,8 @@ fn redirect_told(file: File, told: signature::Found, object: Loaded, record: &mu
         return Outcome::UnknownMajor;
     };
     record.release = Some(told.release.name);
-    for function in told.functions(file).filter(|function| !function.is_known) {
-        record.n_found += 1;
-        record.add_unlike(runtime.names.get(function.name).copied().unwrap_or_default());
-    }
-    let known = told.functions(file).filter(|function| function.is_known);
-    let functions = known.map(|signature::Function { name, address, len_bytes, .. }| Function {
-        name: Some(name),
-        address,
-        len_bytes,
+    let functions = told.functions(file).map(|signature::Function { name, address, len_bytes, is_known }| {
+        Function { name: Some(name), address, len_bytes, is_known }
     });
     redirect(file, runtime, functions, object, record)
 }
@@ -172,6 +168,10 @@ fn redirect(
     for function in core::iter::once(first).chain(functions) {
         record.n_found += 1;
         let Some(index) = function.name else { continue };
+        if !function.is_known {
+            record.add_unlike(runtime.names.get(index).copied().unwrap_or_default());
+            continue;
+        }
         let Some(place) = jump_place(file, segment, &function) else {
             record.n_too_short += 1;
             continue;
