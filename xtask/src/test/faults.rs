@@ -167,10 +167,6 @@ pub fn run(installed: &Installed, report: &mut Report) {
         "a shared build finds our libraries with LD_LIBRARY_PATH alone",
         library_path_alone(installed, dir.path()),
     );
-    report.note(
-        "a stripped static runtime is recognised and named in the log",
-        stripped(installed, dir.path()),
-    );
     report.note("preloading the driver alone serves a static build", driver_alone(installed, dir.path()));
     report.note(
         "a fault inside the program's malloc reaches the program's handler",
@@ -389,18 +385,6 @@ fn library_path_alone(installed: &Installed, dir: &Path) -> Result<()> {
     let program = examples::build(&RELEASE.get()?, Form::Shared, "vector_add", installed)?;
     let ended = installed.found(program).env("CUDAWAY_CACHE_DIR", dir.join("plain")).run()?;
     ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
-    Ok(())
-}
-
-/// Without names there is nothing to take over: the program's own runtime speaks, and the log says why.
-fn stripped(installed: &Installed, dir: &Path) -> Result<()> {
-    let (program, log) = (dir.join("stripped"), dir.join("stripped.log"));
-    setup::run(Command::new("strip").arg("-o").arg(&program).arg(vector_add(installed)?))?;
-    let run = installed.preloaded(&program).env("CUDAWAY_CACHE_DIR", dir.join("plain"));
-    let ended = run.env("CUDAWAY_LOG", "warn").env("CUDAWAY_LOG_FILE", &log).run()?;
-    ensure!(!ended.crashed() && !ended.timed_out, "{}", ended.describe());
-    let log = fs::read_to_string(&log).context("the log file")?;
-    ensure!(log.contains("stripped"), "the log does not say that the program is stripped:\n{log}");
     Ok(())
 }
 
