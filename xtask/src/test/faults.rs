@@ -119,7 +119,9 @@ fn eager(installed: &Installed, program: &Path, dir: &Path) -> Result<()> {
         let images = dir.join(format!("eager-images-{mode}"));
         let run = run.env("CUDAWAY_DEVICE", "cpu").env("CUDAWAY_CACHE_DIR", &images);
         let ended = run.env("CUDA_MODULE_LOADING", mode).env("CUDAWAY_LOG", "trace").run()?;
-        fs::remove_dir_all(&images)?;
+        if images.exists() {
+            fs::remove_dir_all(&images)?;
+        }
         ensure!(ended.status.success(), "{}", ended.describe());
         Ok(ended.stderr)
     };
