@@ -133,8 +133,8 @@ fn eager(installed: &Installed, program: &Path, dir: &Path) -> Result<()> {
     for (mode, is_first) in [("EAGER", true), ("LAZY", false)] {
         let found = log(installed.preloaded(program), mode)?;
         let compiled = found.find("compiled kernel").context("nothing was compiled")?;
-        let allocated = found.find("cudaMalloc").context("nothing was allocated")?;
-        ensure!((compiled < allocated) == is_first, "{mode}: compiled out of order:\n{found}");
+        let launched = found.find("__cudaPushCallConfiguration").context("nothing was launched")?;
+        ensure!((compiled < launched) == is_first, "{mode}: compiled out of order:\n{found}");
     }
     Ok(())
 }
