@@ -238,7 +238,11 @@ static void with_memory(int *device, cudaStream_t stream)
     CHECK(cudaMemsetAsync(allocation.dptr, 0, n * sizeof(int), stream));
     CHECK(cudaFreeAsync(allocation.dptr, stream));
     CHECK(cudaStreamSynchronize(stream));
-    uint64_t used = 1;
+    // What is freed stays with the graphs until it is trimmed.
+    uint64_t used = 0;
+    CHECK(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used));
+    expect_equal("memory of graphs is counted", used >= n * sizeof(int), true);
+    CHECK(cudaDeviceGraphMemTrim(0));
     CHECK(cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used));
     expect_equal("memory of graphs in use", used, 0);
     CHECK(cudaGraphExecDestroy(exec));

@@ -18,6 +18,7 @@ mod mapper;
 pub mod nvjitlink;
 mod shells;
 mod shown;
+pub mod signatures;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -29,6 +30,10 @@ pub struct Args {
     /// Read NVIDIA's public headers again (from PyPI wheels) and refresh the types and signatures.
     #[arg(long)]
     headers: bool,
+    /// Read NVIDIA's static runtimes again (from PyPI, Debian and Ubuntu: 4 GB the first time) and refresh what their functions
+    /// are told by.
+    #[arg(long)]
+    signatures: bool,
     /// Change nothing; fail when a generated file is out of date.
     #[arg(long)]
     check: bool,
@@ -52,6 +57,9 @@ pub fn run(args: &Args) -> Result<()> {
         headers::run()?;
         #[cfg(not(feature = "headers"))]
         bail!("this xtask has no bindgen: cargo run -p xtask --features headers -- codegen --headers");
+    }
+    if args.signatures {
+        signatures::run()?;
     }
     if args.check {
         return check(&stale(&generate()?));

@@ -25,6 +25,7 @@ mod reach;
 mod report;
 mod rocm;
 mod sanitizer;
+mod stripped;
 mod threads;
 mod tools;
 mod trust;
@@ -47,7 +48,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, cache, trust, faults, sanitizer, threads, tools, blas, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
+    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, blas, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -85,6 +86,7 @@ const PARTS: &[&str] = &[
     "corpus",
     "nvrtc",
     "instances",
+    "stripped",
     "cache",
     "trust",
     "faults",
@@ -143,6 +145,7 @@ pub fn run(args: &Args) -> Result<()> {
             "corpus" => corpus::run(args.all, &installed, &mut report),
             "nvrtc" => nvrtc::run(args.all || !args.only.is_empty(), &installed, &mut report),
             "instances" => instances::run(&installed, &mut report),
+            "stripped" => stripped::run(&installed, &mut report),
             "cache" => faults::cache(&installed, &mut report),
             "trust" => trust::run(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),

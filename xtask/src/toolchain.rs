@@ -157,10 +157,6 @@ fn from_debian(release: Release, debian: &Debian) -> Result<Toolchain> {
 /// An apt state of our own that knows the non-free component of Debian 12 and 13; returns its configuration file.
 /// The machine's own apt state is only asked for its mirror.
 fn private_apt(cache: &Path) -> Result<PathBuf> {
-    let state = cache.join("apt");
-    for dir in ["lists/partial", "cache/archives/partial"] {
-        fs::create_dir_all(state.join(dir))?;
-    }
     let keyring = "/usr/share/keyrings/debian-archive-keyring.gpg";
     ensure!(
         Path::new(keyring).exists(),
@@ -171,6 +167,14 @@ fn private_apt(cache: &Path) -> Result<PathBuf> {
         .iter()
         .map(|suite| format!("deb [arch=amd64 signed-by={keyring}] {mirror} {suite} main contrib non-free\n"))
         .collect();
+    apt_state(&cache.join("apt"), &sources)
+}
+
+/// An apt state of our own in a folder, with fresh lists of these sources; returns its configuration file.
+pub fn apt_state(state: &Path, sources: &str) -> Result<PathBuf> {
+    for dir in ["lists/partial", "cache/archives/partial"] {
+        fs::create_dir_all(state.join(dir))?;
+    }
     fs::write(state.join("sources.list"), sources)?;
     let config = state.join("apt.conf");
     let state_path = state.display();

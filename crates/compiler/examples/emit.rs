@@ -40,6 +40,7 @@ fn text(path: &str, kernel: &str, block: &str, rest: &[String]) -> Result<String
     let given = |nth: usize| rest.get(nth).map(String::as_str).filter(|text| *text != "-");
     let options = Options {
         block: sizes,
+        open: false,
         setting: match given(0) {
             None => None,
             Some("L") => Some(Setting::Lane),

@@ -29,6 +29,7 @@ fn main() {
         let block = kernel.req_ntid.unwrap_or([threads, 1, 1]);
         let options = Options {
             block,
+            open: false,
             setting: None,
             width: None,
             vector_bits: 256,

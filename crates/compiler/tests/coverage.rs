@@ -71,6 +71,7 @@ fn reach(example: &str) -> Reach {
             }
             let options = Options {
                 block: [64, 1, 1],
+                open: false,
                 setting: Some(Setting::Lane),
                 width: None,
                 vector_bits: 256,

@@ -161,10 +161,15 @@ fn integer_arithmetic() {
     suite.check("integer");
 }
 
+/// What counts of a field's position or length: 8 bits, as the manual says, but on GPUs all bits for fields of 64.
+fn extent(value: u128, bits: u32) -> u128 {
+    if bits == 32 { value & 0xff } else { value }
+}
+
 /// `bfe`, bit by bit as the manual writes it.
 fn bfe(a: u128, pos: u128, len: u128, int: Int) -> u128 {
     let msb = u128::from(int.bits) - 1;
-    let (pos, len) = (pos & 0xff, len & 0xff);
+    let (pos, len) = (extent(pos, int.bits.into()), extent(len, int.bits.into()));
     let sbit = if !int.signed || len == 0 { 0 } else { a >> (pos + len - 1).min(msb) & 1 };
     (0..=msb).fold(0, |d, i| {
         let bit = if i < len && pos + i <= msb { a >> (pos + i) & 1 } else { sbit };
@@ -174,9 +179,9 @@ fn bfe(a: u128, pos: u128, len: u128, int: Int) -> u128 {
 
 fn bfi(a: u128, b: u128, pos: u128, len: u128, bits: u32) -> u128 {
     let msb = u128::from(bits) - 1;
-    let (pos, len) = (pos & 0xff, len & 0xff);
+    let (pos, len) = (extent(pos, bits), extent(len, bits));
     let mut f = b;
-    for i in 0..len {
+    for i in 0..len.min(bits.into()) {
         if pos + i <= msb {
             f = f & !(1 << (pos + i)) | (a >> i & 1) << (pos + i);
         }

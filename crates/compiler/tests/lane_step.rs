@@ -21,6 +21,7 @@ fn load(path: &Path) -> Program {
 fn emit(program: &Program, name: &str) -> compiler::back::cpu::Compiled {
     let options = Options {
         block: [64, 1, 1],
+        open: false,
         setting: Some(Setting::Lane),
         width: None,
         vector_bits: 256,

@@ -75,6 +75,8 @@ pub struct Config {
     /// `None` when no directory can be named; then nothing is cached.
     pub cache_dir: Option<PathBuf>,
     pub cache_max_bytes: u64,
+    /// `CUDA_MODULE_LOADING=EAGER`: kernels are compiled when they are loaded.
+    pub eager_loading: bool,
     pub cpu_setting: CpuSetting,
     /// Lanes per group in setting S; `None` lets the translator choose.
     pub cpu_width: Option<u32>,
@@ -223,6 +225,7 @@ impl Config {
                 .map_or(DEFAULT_DRIVER_VERSION, |(major, minor)| major * 1000 + minor * 10),
             cache_dir: cache_dir(user, &var),
             cache_max_bytes: cache_max_mb.map_or(DEFAULT_CACHE_MAX_BYTES, |mb| mb << 20),
+            eager_loading: var("CUDA_MODULE_LOADING").is_some_and(|value| value == "EAGER"),
             cpu_setting: cpu_setting.unwrap_or_default(),
             cpu_width,
             cpu_threads,

@@ -23,6 +23,8 @@ pub struct Image {
     pub sources: Vec<Source>,
     /// Translation units (`-rdc`) that came without PTX.
     pub machine_code: Vec<MachineCode>,
+    /// It is PTX text: of a container's texts one that fits was chosen.
+    pub is_text: bool,
 }
 
 /// A translation unit that nothing here can run: it has no PTX, or only for newer devices.
@@ -38,7 +40,7 @@ pub struct MachineCode {
 
 impl From<Vec<Source>> for Image {
     fn from(sources: Vec<Source>) -> Image {
-        Image { sources, machine_code: Vec::new() }
+        Image { sources, ..Image::default() }
     }
 }
 
@@ -328,7 +330,7 @@ fn source(text: String, name: &str) -> core::result::Result<Image, Failure> {
     if !text.contains(".version") {
         return fail(Error::InvalidImage, NO_IMAGE);
     }
-    Ok(vec![Source { name: name.to_owned(), text }].into())
+    Ok(Image { is_text: true, ..vec![Source { name: name.to_owned(), text }].into() })
 }
 
 fn copy<const N: usize>(at: *const u8) -> Option<[u8; N]> {

@@ -162,8 +162,9 @@ fn containers_host_objects_and_libraries_are_inputs() {
 /// The device says 9.0.
 #[test]
 fn ptx_for_a_newer_device_is_no_binary_for_it() {
-    let text =
-        |arch: &str| format!(".version 8.6\n.target {arch}\n.address_size 64\n.visible .entry k() {{ ret; }}\n\0");
+    let text = |arch: &str| {
+        format!(".version 8.6\n.target {arch}\n.address_size 64\n.visible .entry k() {{ ret; }}\n\0")
+    };
     let [fits, newer] = ["sm_90", "sm_100"].map(text);
     let [fits, newer] = [&fits, &newer].map(|text| CStr::from_bytes_with_nul(text.as_bytes()).unwrap());
     with_context(|| {

@@ -55,7 +55,8 @@ impl Entry {
         self.flags & (FLAG_ARCH_SPECIFIC | FLAG_FAMILY_SPECIFIC) != 0
     }
 
-    /// Whether CUDA takes PTX for this architecture on a device of compute capability `capability` (such as 90).
+    /// Whether CUDA takes PTX for this architecture on a device of compute capability `capability` (such as 90). Machine
+    /// code has to be of the same generation besides.
     pub fn runs_on(&self, capability: u32) -> bool {
         if self.flags & FLAG_ARCH_SPECIFIC != 0 {
             return self.arch == capability;

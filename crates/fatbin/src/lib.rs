@@ -103,11 +103,17 @@ pub fn parse(container: &[u8]) -> Result<Vec<Entry>, Error> {
 }
 
 /// The PTX to take for a device of compute capability `capability` (such as 90): the highest architecture not above it.
-/// PTX for a newer device is none, as in CUDA. Entries for one architecture or family only (`sm_90a`, `sm_100f`) run
-/// there alone, and are taken where there is no portable one.
+/// Entries for one architecture or family only (`sm_90a`, `sm_100f`) run there alone, and are taken where there is no
+/// portable one. CUDA takes no PTX for a newer device; here it stands for machine code of the same unit that CUDA
+/// would run on this one, the lowest architecture first.
 pub fn choose_ptx(entries: &[Entry], capability: u32) -> Option<&Entry> {
-    let fits = |entry: &&Entry| entry.kind == Kind::Ptx && entry.runs_on(capability);
-    entries.iter().filter(fits).max_by_key(|entry| (!entry.is_arch_specific(), entry.arch))
+    let texts = || entries.iter().filter(|entry| entry.kind == Kind::Ptx);
+    let fitting = texts().filter(|entry| entry.runs_on(capability));
+    fitting.max_by_key(|entry| (!entry.is_arch_specific(), entry.arch)).or_else(|| {
+        let mut cubins = entries.iter().filter(|entry| entry.kind == Kind::Elf);
+        let has_cubin = cubins.any(|entry| entry.runs_on(capability) && entry.arch / 10 == capability / 10);
+        texts().filter(|_| has_cubin).min_by_key(|entry| (entry.is_arch_specific(), entry.arch))
+    })
 }
 
 fn field<const N: usize>(bytes: &[u8], offset: usize) -> Option<[u8; N]> {

@@ -8,6 +8,7 @@ const FLAG_64BIT: u64 = 0x1;
 const FLAG_LZ4: u64 = 0x2000;
 const FLAG_ZSTD: u64 = 0x8000;
 const FLAG_ARCH_SPECIFIC: u64 = 0x10_0000;
+const FLAG_FAMILY_SPECIFIC: u64 = 0x20_0000;
 
 struct Image<'a> {
     kind: u16,
@@ -155,6 +156,10 @@ fn the_highest_architecture_not_above_the_device_is_taken_else_none() {
     assert_eq!(arch(75), Some(75));
     assert_eq!(arch(61), Some(52));
     assert!(choose_ptx(&entries[3..], 90).is_none(), "PTX for a newer device");
+    // Machine code that CUDA would run has PTX for newer devices beside it: of the same source.
+    let fitting = parse(&container(&[raw(2, 86), raw(1, 120), raw(1, 100)])).unwrap();
+    let arch = |capability| choose_ptx(&fitting, capability).map(|entry| entry.arch);
+    assert_eq!([86, 89, 80, 90, 75].map(arch), [Some(100), Some(100), None, None, None]);
     assert!(choose_ptx(&entries[1..2], 90).is_none(), "a cubin is not PTX");
 }
 

@@ -14,7 +14,7 @@ use hip_sys::*;
 use crate::error::Result;
 use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Target};
-use crate::module::{Facts, Module};
+use crate::module::{Blocks, Facts, Flat, Module, Variant};
 use crate::pending::Pending;
 use crate::profile;
 use crate::thread;
@@ -53,12 +53,16 @@ impl Facts {
         let locals = kernel.body.as_ref().map(|body| body.locals.as_slice()).unwrap_or_default();
         let local_bytes =
             locals.iter().fold(0u64, |at, local| at.next_multiple_of(local.align.max(1)) + local.bytes);
-        Facts { shared: SharedLayout { bytes, align, ..SharedLayout::default() }, local_bytes }
+        let flat = cpu::open_block(kernel).filter(|_| cpu::is_for_flat_blocks(kernel));
+        let flat = flat.map(|most| Flat { most, is_as_good: cpu::is_as_good_open(kernel) });
+        Facts { shared: SharedLayout { bytes, align, ..SharedLayout::default() }, local_bytes, flat }
     }
 
-    /// Shared bytes, their alignment, local bytes.
+    /// Shared bytes, their alignment, local bytes, threads of flat blocks or 0, whether one code is as good for them.
     fn pack(&self) -> Vec<u8> {
-        let numbers = [self.shared.bytes, self.shared.align, self.local_bytes];
+        let (most, is_as_good) = self.flat.map_or((0, false), |flat| (flat.most, flat.is_as_good));
+        let numbers =
+            [self.shared.bytes, self.shared.align, self.local_bytes, most.into(), is_as_good.into()];
         numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
     }
 
@@ -66,12 +70,29 @@ impl Facts {
         let mut numbers = bytes.chunks_exact(8).map(|it| it.try_into().map(u64::from_le_bytes));
         let mut next = || numbers.next()?.ok();
         let (bytes, align, local_bytes) = (next()?, next()?, next()?);
-        Some(Facts { shared: SharedLayout { bytes, align, ..SharedLayout::default() }, local_bytes })
+        let (most, is_as_good) = (u32::try_from(next()?).ok()?, next()? == 1);
+        let flat = (most > 0).then_some(Flat { most, is_as_good });
+        Some(Facts { shared: SharedLayout { bytes, align, ..SharedLayout::default() }, local_bytes, flat })
     }
 }
 
-/// Code for the kernel of this index with blocks of this shape.
-pub fn build(module: &Module, index: usize, block: [u32; 3], clustered: bool) -> Result<Arc<exec::Kernel>> {
+/// What somebody waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Haste {
+    /// Any code: a launch waits. What takes longer is made meanwhile.
+    Soon,
+    /// The best there is.
+    Whole,
+}
+
+/// Code for the kernel of this index with such blocks. The profile counts it among the launches with `block`.
+pub fn build(
+    module: &Module,
+    index: usize,
+    variant: Variant,
+    block: [u32; 3],
+    haste: Haste,
+) -> Result<Arc<exec::Kernel>> {
     // LLVM recurses deeply and the program's threads may have small stacks.
     let built = std::thread::scope(|scope| {
         std::thread::Builder::new()
@@ -79,7 +100,7 @@ pub fn build(module: &Module, index: usize, block: [u32; 3], clustered: bool) ->
             .stack_size(thread::STACK_BYTES)
             .spawn_scoped(scope, || {
                 thread::leave_signals_to_the_program();
-                build_here(module, index, block, clustered)
+                build_here(module, index, variant, block, haste)
             })
             .map(std::thread::ScopedJoinHandle::join)
     });
@@ -93,24 +114,37 @@ pub fn build(module: &Module, index: usize, block: [u32; 3], clustered: bool) ->
     }
 }
 
-fn build_here(module: &Module, index: usize, block: [u32; 3], clustered: bool) -> Result<Arc<exec::Kernel>> {
+fn build_here(
+    module: &Module,
+    index: usize,
+    variant: Variant,
+    block: [u32; 3],
+    haste: Haste,
+) -> Result<Arc<exec::Kernel>> {
     let target = Target::host();
-    let options = options(block, clustered, target);
+    let options = options(variant, target);
     let name = &module.header(index).name;
     let key = key(&module.digest, name, &options, target);
 
     let start = Instant::now();
-    if let Some(code) = cached(&key, name, block) {
+    let blocks = variant.blocks;
+    if let Some(code) = cached(&key, name, blocks, block) {
         return Ok(Arc::new(code));
     }
     let program = module.lowered(index);
     let compiled = emit(&program, &options)?;
-    let quick = cpu::quick(&program, &program.kernels[0], &options, &compiled);
+    let quick = match haste {
+        Haste::Soon => cpu::quick(&program, &program.kernels[0], &options, &compiled),
+        Haste::Whole => None,
+    };
     drop(program);
     module.forget(index);
-    let [x, y, z] = block;
-    dump::keep(name, &format!("{x}x{y}x{z}.ll"), compiled.text.as_bytes());
-    let making = Making { name: name.clone(), block, target, start, emitted: start.elapsed() };
+    let shape = match blocks {
+        Blocks::Of([x, y, z]) => format!("{x}x{y}x{z}"),
+        Blocks::Flat(most) => format!("to{most}"),
+    };
+    dump::keep(name, &format!("{shape}.ll"), compiled.text.as_bytes());
+    let making = Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
     let Some(quick) = quick else {
         let (code, packed) = making.finish(&compiled)?;
         Cache::global().put(&key, &packed);
@@ -135,9 +169,16 @@ fn build_here(module: &Module, index: usize, block: [u32; 3], clustered: bool) -
 
 /// Makes the code in groups of `width`, which takes turns with `code` until one is known to be faster. The cache has that
 /// one from then on.
-pub fn try_rival(module: &Arc<Module>, index: usize, block: [u32; 3], code: &Arc<exec::Kernel>, width: u32) {
+pub fn try_rival(
+    module: &Arc<Module>,
+    index: usize,
+    blocks: Blocks,
+    block: [u32; 3],
+    code: &Arc<exec::Kernel>,
+    width: u32,
+) {
     let target = Target::host();
-    let chosen = options(block, false, target);
+    let chosen = options(Variant { blocks, clustered: false }, target);
     let asked = Options { width: Some(width), ..chosen.clone() };
     let (module, code) = (module.clone(), Arc::downgrade(code));
     let mut pending = Pending::new();
@@ -149,17 +190,18 @@ pub fn try_rival(module: &Arc<Module>, index: usize, block: [u32; 3], code: &Arc
         let made = || -> Result<exec::Kernel> {
             let program = module.lowered(index);
             let compiled = emit(&program, &asked)?;
-            let making = Making { name: name.clone(), block, target, start, emitted: start.elapsed() };
+            let making =
+                Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
             let (rival, packed) = making.finish(&compiled)?;
             Cache::global().put(&winner, &packed);
             Ok(rival)
         };
-        let Some(rival) = cached(&winner, &name, block).or_else(|| made().ok()) else { return };
+        let Some(rival) = cached(&winner, &name, blocks, block).or_else(|| made().ok()) else { return };
         let Some(code) = code.upgrade() else { return };
         let told = move |is_faster: bool, [first, second]: [f64; 2]| {
             tracing::info!(
                 target: "cudaway::cpu",
-                "{name}, block {block:?}: {first:.0} ns a block, in groups of {width} {second:.0} ns; {} stay",
+                "{name}, {blocks}: {first:.0} ns a block, in groups of {width} {second:.0} ns; {} stay",
                 if is_faster { "these" } else { "the first" }
             );
             settle(if is_faster { &winner } else { &loser }, &loser, &name);
@@ -179,8 +221,12 @@ fn settle(from: &Key, to: &Key, name: &str) {
     Cache::global().put(to, &pack(&CompiledShape { rival: None, ..shape }, &object));
 }
 
-/// What code for this block is made for when the program launches it.
-fn options(block: [u32; 3], clustered: bool, target: &Target) -> Options {
+/// What code for such blocks is made for when the program launches it.
+fn options(Variant { blocks, clustered }: Variant, target: &Target) -> Options {
+    let (block, open) = match blocks {
+        Blocks::Of(block) => (block, false),
+        Blocks::Flat(most) => ([most, 1, 1], true),
+    };
     let config = config::get();
     let setting = match config.cpu_setting {
         CpuSetting::Auto => None,
@@ -189,15 +235,15 @@ fn options(block: [u32; 3], clustered: bool, target: &Target) -> Options {
         CpuSetting::Simd => Some(Setting::Simd),
     };
     let (width, vector_bits) = (config.cpu_width, target.vector_bits);
-    Options { block, setting, width, vector_bits, clustered, sanitize: config.sanitize }
+    Options { block, open, setting, width, vector_bits, clustered, sanitize: config.sanitize }
 }
 
-fn cached(key: &Key, name: &str, block: [u32; 3]) -> Option<exec::Kernel> {
+fn cached(key: &Key, name: &str, blocks: Blocks, block: [u32; 3]) -> Option<exec::Kernel> {
     let start = Instant::now();
     let (shape, object) = Cache::global().get(key, name).and_then(|bytes| unpack(&bytes))?;
     match exec::Kernel::load(&object, &shape) {
         Ok(code) => {
-            tracing::info!(target: "cudaway::cpu", "cache hit {name}, block {block:?}");
+            tracing::info!(target: "cudaway::cpu", "cache hit {name}, {blocks}");
             profile::made(name, block, &code, start.elapsed());
             Some(code)
         }
@@ -221,6 +267,8 @@ fn emit(program: &Program, options: &Options) -> Result<Compiled> {
 /// A kernel on its way from LLVM IR to code.
 struct Making {
     name: String,
+    blocks: Blocks,
+    /// Whose launch asked for it.
     block: [u32; 3],
     target: &'static Target,
     start: Instant,
@@ -230,7 +278,7 @@ struct Making {
 impl Making {
     /// The code, and what the cache keeps of it.
     fn finish(&self, compiled: &Compiled) -> Result<(exec::Kernel, Vec<u8>)> {
-        let Making { name, block, target, start, emitted } = self;
+        let Making { name, blocks, block, target, start, emitted } = self;
         let shape = CompiledShape::from(compiled);
         let built = jit::compile(name, &compiled.text, target).and_then(|object| {
             let code = exec::Kernel::load(&object, &shape)?;
@@ -243,7 +291,7 @@ impl Making {
         let (setting, width) = (shape.setting, shape.width);
         tracing::info!(
             target: "cudaway::cpu",
-            "compiled kernel {name}, block {block:?}, setting {}, {} bytes of code, {:.1} ms (IR {:.1} ms)",
+            "compiled kernel {name}, {blocks}, setting {}, {} bytes of code, {:.1} ms (IR {:.1} ms)",
             if setting == Setting::Simd { format!("S, {width} lanes") } else { setting.letter().to_owned() },
             object.len(),
             start.elapsed().as_secs_f64() * 1e3,
@@ -342,8 +390,9 @@ mod tests {
         let facts = Facts {
             shared: SharedLayout { bytes: 1 << 33, align: 128, ..SharedLayout::default() },
             local_bytes: 40,
+            flat: Some(Flat { most: 1024, is_as_good: true }),
         };
         assert_eq!(Facts::unpack(&facts.pack()), Some(facts.clone()));
-        assert_eq!(Facts::unpack(&facts.pack()[..23]), None);
+        assert_eq!(Facts::unpack(&facts.pack()[..39]), None);
     }
 }

@@ -5,8 +5,10 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use compiler::back::cpu;
 use compiler::ir::SharedLayout;
 use compiler::program::{Header, Target};
 use compiler::{Program, Source};
@@ -17,9 +19,11 @@ use crate::device;
 use crate::error::Result;
 use crate::exec;
 use crate::handle::Registry;
-use crate::kernel;
+use crate::kernel::{self, Haste};
 use crate::memory::{self, Allocation, Kind};
+use crate::pending::Pending;
 use crate::texture;
+use crate::thread;
 
 pub struct Module {
     pub linked: compiler::Module,
@@ -36,8 +40,45 @@ pub struct Module {
     lowered: Mutex<Option<(usize, Arc<Program>)>>,
 }
 
-/// What code is made for: the block's shape, and whether clusters have several blocks.
-type Variant = ([u32; 3], bool);
+/// The blocks that code is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocks {
+    Of([u32; 3]),
+    /// Flat ones of any multiple of 32 threads up to this many (`compiler::back::cpu::Options::open`).
+    Flat(u32),
+}
+
+impl Blocks {
+    fn has(self, block: [u32; 3]) -> bool {
+        match self {
+            Blocks::Of(shape) => shape == block,
+            Blocks::Flat(most) => cpu::is_open_shape(block) && block[0] <= most,
+        }
+    }
+}
+
+/// Whether kernels run as they are found to run best, and not as somebody asked.
+fn may_be_flat() -> bool {
+    let config = config::get();
+    config.cpu_width.is_none() && !config.sanitize
+}
+
+impl std::fmt::Display for Blocks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Blocks::Of(shape) => write!(f, "block {shape:?}"),
+            Blocks::Flat(most) => write!(f, "blocks of 32 to {most}"),
+        }
+    }
+}
+
+/// What code is made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    pub blocks: Blocks,
+    /// Clusters have several blocks.
+    pub clustered: bool,
+}
 
 pub struct Function {
     pub module: Arc<Module>,
@@ -49,6 +90,8 @@ pub struct Function {
     compiled: RwLock<Vec<(Variant, Arc<exec::Kernel>)>>,
     /// One compile of a function at a time; others go on.
     compiling: Mutex<()>,
+    /// Blocks for which code of their own was asked for while other code ran.
+    meanwhile: Mutex<Vec<[u32; 3]>>,
 }
 
 /// What launches and programs ask about a kernel besides its header.
@@ -58,6 +101,17 @@ pub struct Facts {
     pub shared: SharedLayout,
     /// Bytes of one thread's local variables.
     pub local_bytes: u64,
+    /// The flat blocks that one code is possible for.
+    pub flat: Option<Flat>,
+}
+
+/// One code for all flat blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flat {
+    /// Threads of the largest.
+    pub most: u32,
+    /// No worse than code for each of them.
+    pub is_as_good: bool,
 }
 
 static MODULES: Registry<Module> = Registry::new();
@@ -125,7 +179,11 @@ pub fn load(sources: Vec<Source>) -> std::result::Result<hipModule_t, Refusal> {
     })?;
     let module =
         Module::place(linked, digest).map_err(|error| Refusal::new(error, "no memory for its variables"))?;
-    Ok(MODULES.add(Arc::new(module)) as hipModule_t)
+    let module = Arc::new(module);
+    if config::get().eager_loading {
+        module.compile_ahead();
+    }
+    Ok(MODULES.add(module) as hipModule_t)
 }
 
 pub fn of_handle(handle: hipModule_t) -> Result<Arc<Module>> {
@@ -235,10 +293,36 @@ impl Module {
             watched: OnceLock::new(),
             compiled: RwLock::default(),
             compiling: Mutex::default(),
+            meanwhile: Mutex::default(),
         };
         let handle = FUNCTIONS.add(Arc::new(function));
         functions.insert(name.to_owned(), handle);
         Ok(handle as hipFunction_t)
+    }
+
+    /// Compiles what can be compiled before it is launched, on all cores.
+    fn compile_ahead(self: &Arc<Module>) {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(header) = self.linked.kernels().get(next.fetch_add(1, Ordering::Relaxed)) {
+                // What cannot be translated is an error when it is asked for; the log has the reason.
+                if let Ok(function) = self.function(&header.name).and_then(function_of_handle) {
+                    function.compile_ahead();
+                }
+            }
+        };
+        let others = exec::pool::workers().min(self.linked.kernels().len()).saturating_sub(1);
+        std::thread::scope(|scope| {
+            for _ in 0..others {
+                let worker = std::thread::Builder::new().name("cudaway-load".to_owned());
+                // Without it there is one thread less.
+                let _ = worker.spawn_scoped(scope, || {
+                    thread::leave_signals_to_the_program();
+                    work();
+                });
+            }
+            work();
+        });
     }
 
     pub fn header(&self, kernel: usize) -> &Header {
@@ -302,29 +386,90 @@ impl Function {
         u32::try_from(self.facts.shared.bytes).unwrap_or(u32::MAX)
     }
 
-    /// Code for this block shape; the first launch with a shape compiles.
-    pub fn code(&self, block: [u32; 3], clustered: bool) -> Result<Arc<exec::Kernel>> {
-        let wanted = (block, clustered);
-        let find = || {
-            let compiled = self.compiled.read();
-            compiled.iter().find(|(shape, _)| *shape == wanted).map(|(_, code)| code.clone())
-        };
-        if let Some(code) = find() {
+    /// Code for this block shape; the first launch that has none compiles.
+    pub fn code(self: &Arc<Function>, block: [u32; 3], clustered: bool) -> Result<Arc<exec::Kernel>> {
+        if let Some(code) = self.known(block, clustered) {
             return Ok(code);
         }
         let _one = self.compiling.lock();
-        if let Some(code) = find() {
+        if let Some(code) = self.known(block, clustered) {
             return Ok(code);
         }
-        let code = kernel::build(&self.module, self.index, block, clustered)?;
-        self.compiled.write().push((wanted, code.clone()));
+        let flat = self.facts.flat.filter(|flat| flat.is_as_good && !clustered && may_be_flat());
+        let flat = flat.map(|flat| Blocks::Flat(flat.most)).filter(|blocks| blocks.has(block));
+        let variant = Variant { blocks: flat.unwrap_or(Blocks::Of(block)), clustered };
+        self.compile(variant, block, Haste::Soon)
+    }
+
+    fn known(self: &Arc<Function>, block: [u32; 3], clustered: bool) -> Option<Arc<exec::Kernel>> {
+        let compiled = self.compiled.read();
+        let fits = |variant: &Variant| variant.clustered == clustered && variant.blocks.has(block);
+        let of_its_own =
+            |(variant, _): &&(Variant, Arc<exec::Kernel>)| matches!(variant.blocks, Blocks::Of(_));
+        let mut all = compiled.iter().filter(|(variant, _)| fits(variant));
+        let first = all.next()?;
+        let (variant, code) = std::iter::once(first).chain(all).find(of_its_own).unwrap_or(first);
+        let (is_flat, code) = (matches!(variant.blocks, Blocks::Flat(_)), code.clone());
+        drop(compiled);
+        if is_flat && self.facts.flat.is_some_and(|flat| !flat.is_as_good) {
+            self.compile_meanwhile(block);
+        }
+        Some(code)
+    }
+
+    fn compile(&self, variant: Variant, block: [u32; 3], haste: Haste) -> Result<Arc<exec::Kernel>> {
+        let code = kernel::build(&self.module, self.index, variant, block, haste)?;
+        self.compiled.write().push((variant, code.clone()));
         Ok(code)
+    }
+
+    /// Before any launch: for the blocks that the kernel requires, else for all flat ones.
+    fn compile_ahead(&self) {
+        let header = self.header();
+        let clustered = header.cluster.required.is_some_and(|size| size != [1; 3]);
+        let flat = self.facts.flat.filter(|_| may_be_flat() && !clustered);
+        let blocks = match (header.req_ntid, flat) {
+            (Some(block), _) => Blocks::Of(block),
+            (None, Some(flat)) => Blocks::Flat(flat.most),
+            (None, None) => return,
+        };
+        let largest = match blocks {
+            Blocks::Of(block) => block,
+            Blocks::Flat(most) => [most, 1, 1],
+        };
+        // A failure is told by the launch, which tries again.
+        let _ = self.compile(Variant { blocks, clustered }, largest, Haste::Whole);
+    }
+
+    /// Code of its own for blocks that run by code for any length, once; launches take it when it is there.
+    fn compile_meanwhile(self: &Arc<Function>, block: [u32; 3]) {
+        {
+            let mut asked = self.meanwhile.lock();
+            if asked.contains(&block) {
+                return;
+            }
+            asked.push(block);
+        }
+        let function = self.clone();
+        let mut pending = Pending::new();
+        let work = move || {
+            pending.take_turn();
+            let variant = Variant { blocks: Blocks::Of(block), clustered: false };
+            let _ = function.compile(variant, block, Haste::Whole);
+        };
+        if let Err(error) = thread::spawn("cudaway-jit".to_owned(), work) {
+            let name = &self.header().name;
+            tracing::warn!(target: "cudaway::cpu", "{name} stays as it is: no thread to compile it: {error}");
+        }
     }
 
     /// Looks for a faster width for what has run long enough.
     pub fn reconsider(&self, code: &Arc<exec::Kernel>, block: [u32; 3]) {
         if let Some(width) = code.rival_due() {
-            kernel::try_rival(&self.module, self.index, block, code, width);
+            let is_it = |(_, known): &&(Variant, Arc<exec::Kernel>)| Arc::ptr_eq(known, code);
+            let made_for = self.compiled.read().iter().find(is_it).map(|(variant, _)| variant.blocks);
+            let blocks = made_for.unwrap_or(Blocks::Of(block));
+            kernel::try_rival(&self.module, self.index, blocks, block, code, width);
         }
     }
 }

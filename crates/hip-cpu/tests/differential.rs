@@ -668,7 +668,7 @@ fn compare(ptx: &str, cases: &[Case]) {
     let wanted = std::env::var("KERNEL").unwrap_or_default();
     let mut failures: Vec<String> = vec![];
     let mut n_compared = 0;
-    for case in cases.iter().filter(|case| case.kernel.contains(&wanted)) {
+    for (nth, case) in cases.iter().filter(|case| case.kernel.contains(&wanted)).enumerate() {
         let mut how = How::new(1, 1);
         (how.grid, how.block) = (case.grid, case.block);
         let label = format!("{} {:?}×{:?}", case.kernel, case.grid, case.block);
@@ -679,6 +679,7 @@ fn compare(ptx: &str, cases: &[Case]) {
                 continue;
             }
         };
+        let (mut ways, mut open_ways) = (vec![], vec![]);
         for (setting, width, bits) in [
             (Setting::Warp, None, None),
             (Setting::Simd, None, None),
@@ -689,10 +690,23 @@ fn compare(ptx: &str, cases: &[Case]) {
             (Setting::Simd, Some(32), Some(256)),
             (Setting::Simd, Some(8), Some(128)),
         ] {
-            let mut how = how.clone();
-            (how.setting, how.width, how.vector_bits) = (Some(setting), width, bits);
+            let how = How { setting: Some(setting), width, vector_bits: bits, ..how.clone() };
+            ways.push(how.clone());
+            // Of wider groups, blocks of any length are no multiple.
+            if width.is_none_or(|width| width <= 32) {
+                open_ways.extend(how.opened());
+            }
+        }
+        open_ways.extend(how.clone().lane().opened());
+        // By code for blocks of any length in one way a case: all have their turn.
+        if !open_ways.is_empty() {
+            ways.push(open_ways.swap_remove(nth % open_ways.len()));
+        }
+        for how in ways {
+            let (setting, width, bits) = (how.setting.unwrap_or(Setting::Lane), how.width, how.vector_bits);
             let is_wanted = if setting == Setting::Warp { case.warp } else { case.simd };
-            let label = format!("{label} in {} width {width:?} bits {bits:?}", setting.letter());
+            let open = if how.open { " open" } else { "" };
+            let label = format!("{label} in {}{open} width {width:?} bits {bits:?}", setting.letter());
             match result(ptx, case, &how) {
                 Ok(found) => {
                     n_compared += 1;

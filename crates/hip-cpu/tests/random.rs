@@ -80,7 +80,10 @@ fn ways(kernel: &generate::Kernel) -> Vec<(String, How)> {
         let name = format!("S{width}{}", bits.map(|bits| format!("/{bits}")).unwrap_or_default());
         (name, How { vector_bits: bits, ..how.clone().simd(width) })
     };
-    let mut all = vec![("P".to_owned(), how.clone().warp()), simd(32, None), simd(32, Some(256))];
+    let opened = |(name, how): (String, How)| Some((format!("{name} open"), how.opened()?));
+    let in_warps = ("P".to_owned(), how.clone().warp());
+    let mut all = vec![in_warps.clone(), simd(32, None), simd(32, Some(256))];
+    all.extend([in_warps, simd(32, None), simd(32, Some(256))].into_iter().filter_map(opened));
     if !kernel.warp {
         all.extend([simd(16, None), simd(8, None), simd(64, None), simd(16, Some(128)), simd(1, None)]);
     }

@@ -8,12 +8,17 @@
 //! - [`at_load`]: the constructor.
 //! - [`records`], [`news`]: what was found and done, for diagnosis and for the log.
 //! - [`instance_of`]: which of the runtimes taken over a caller belongs to.
+//! - [`release_without_names`]: the release of a runtime whose names were stripped.
 //! - [`tell_by`]: who is told when NVRTC and its like give PTX where machine code is asked for (`compilers`).
 //!
 //! `CUDAWAY_TAKEOVER=0` turns all of it off.
 
 mod compilers;
 mod elf;
+mod generated {
+    #[rustfmt::skip]
+    pub mod signatures;
+}
 mod instance;
 mod memory;
 mod names;
@@ -21,6 +26,7 @@ mod patch;
 mod prologue;
 mod recognise;
 mod record;
+mod signature;
 mod slots;
 mod takeover;
 mod watch;
@@ -28,6 +34,7 @@ mod watch;
 pub use compilers::tell_by;
 pub use instance::{any as any_instance, of as instance_of};
 pub use record::{Outcome, Record, news, records};
+pub use signature::{hash as masked_hash, release_in as release_without_names};
 
 use core::ffi::{CStr, c_char, c_int, c_void};
 

@@ -52,6 +52,21 @@ const fn less(a: &[u8], b: &[u8]) -> bool {
     at < b.len() && (at == a.len() || a[at] < b[at])
 }
 
+/// Where a name is in its list. One that is not there stops the compiler.
+pub const fn index(list: &[&[u8]], name: &str) -> u16 {
+    let (mut low, mut high) = (0, list.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        if less(list[middle], name.as_bytes()) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    assert!(low < list.len() && !less(name.as_bytes(), list[low]), "no such name");
+    low as u16
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ pub enum Outcome {
     HasPtx,
     /// It is one, and its functions begin in a way that cannot be replaced, or were written to by somebody else.
     UnknownCode,
-    /// A static runtime without names: it cannot be redirected.
+    /// A static runtime without names, of a release whose code is not known: it cannot be redirected.
     Stripped,
     /// It has already registered its kernels with its own runtime.
     TooLate,
@@ -46,7 +46,15 @@ pub struct Record {
     pub n_too_short: usize,
     /// Functions whose code in memory was not the file's any more.
     pub n_changed: usize,
+    /// The release, where the runtime has no names and was told by its code.
+    pub release: Option<&'static str>,
+    /// Functions of such a runtime whose code is not the release's.
+    pub n_unlike: usize,
+    /// The first of them.
+    unlike: [&'static [u8]; NAMED_UNLIKE],
 }
+
+const NAMED_UNLIKE: usize = 8;
 
 impl Record {
     pub fn new(path: &CStr) -> Self {
@@ -60,6 +68,9 @@ impl Record {
             n_redirected: 0,
             n_too_short: 0,
             n_changed: 0,
+            release: None,
+            n_unlike: 0,
+            unlike: [b""; NAMED_UNLIKE],
         };
         record.set_path(path.to_bytes());
         record
@@ -86,6 +97,29 @@ impl Record {
         }
     }
 
+    /// A function with this name was left alone.
+    pub fn add_unlike(&mut self, name: &'static [u8]) {
+        if let Some(place) = self.unlike.get_mut(self.n_unlike) {
+            *place = name;
+        }
+        self.n_unlike += 1;
+    }
+
+    /// What a runtime without names was told by, and what of it was left alone.
+    fn fmt_told(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Some(release) = self.release else { return Ok(()) };
+        write!(f, "; it has no names, its code is that of {release}")?;
+        for (index, name) in self.unlike.iter().take(self.n_unlike).enumerate() {
+            let name = name.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+            write!(f, "{} {name}", if index == 0 { " but for" } else { "," })?;
+        }
+        match self.n_unlike.saturating_sub(NAMED_UNLIKE) {
+            0 if self.n_unlike == 0 => Ok(()),
+            0 => write!(f, ", left alone"),
+            more => write!(f, " and {more} others, left alone"),
+        }
+    }
+
     pub fn path(&self) -> &[u8] {
         self.path.get(..self.path_bytes).unwrap_or(&[])
     }
@@ -95,6 +129,7 @@ impl Record {
         !matches!(self.outcome, Outcome::Redirected | Outcome::HasPtx)
             || self.n_too_short > 0
             || self.n_changed > 0
+            || self.n_unlike > 0
     }
 }
 
@@ -103,11 +138,14 @@ impl fmt::Display for Record {
         let path = self.path().utf8_chunks().next().map_or("", |chunk| chunk.valid());
         let (major, library) = (self.major, self.library);
         match self.outcome {
-            Outcome::Redirected => write!(
-                f,
-                "{path}: CUDA {major} runtime taken over, {} of {} functions redirected ({} too short, {} changed by somebody else)",
-                self.n_redirected, self.n_found, self.n_too_short, self.n_changed
-            ),
+            Outcome::Redirected => {
+                write!(
+                    f,
+                    "{path}: CUDA {major} runtime taken over, {} of {} functions redirected ({} too short, {} changed by somebody else)",
+                    self.n_redirected, self.n_found, self.n_too_short, self.n_changed
+                )?;
+                self.fmt_told(f)
+            }
             Outcome::HasPtx => write!(f, "{path}: PTX takes the place of machine code in {library}"),
             Outcome::UnknownCode => write!(
                 f,
@@ -115,8 +153,9 @@ impl fmt::Display for Record {
             ),
             Outcome::Stripped => write!(
                 f,
-                "{path}: it seems to carry a static CUDA runtime, but its symbol names were stripped, so the runtime cannot be \
-                 taken over; use a build that is not stripped or one with a shared runtime (nvcc -cudart shared)"
+                "{path}: it seems to carry a static CUDA runtime, but its symbol names were stripped, and its code is of no release \
+                 that is known here, so it cannot be taken over; use a build that is not stripped or one with a shared runtime \
+                 (nvcc -cudart shared)"
             ),
             Outcome::TooLate => write!(
                 f,

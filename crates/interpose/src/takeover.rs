@@ -5,6 +5,7 @@ use crate::elf::{self, File, Segment};
 use crate::patch::{self, Island, Islands, Unprotected};
 use crate::recognise::{self, Kind};
 use crate::record::{Outcome, Record};
+use crate::signature;
 use crate::slots::Runtime;
 use core::ffi::{CStr, c_char, c_void};
 use core::mem::MaybeUninit;
@@ -48,15 +49,20 @@ pub fn consider(object: Loaded) -> Option<Record> {
         return None;
     }
     let kind = recognise::kind(file);
-    if kind == Kind::Other || (kind == Kind::Shared && is_ours(&mapping)) {
+    let is_nameless = matches!(kind, Kind::Other | Kind::Stripped);
+    let told = if is_nameless { signature::find(file) } else { None };
+    if (kind == Kind::Other && told.is_none()) || (kind == Kind::Shared && is_ours(&mapping)) {
         return None;
     }
     let mut record = Record::new(object.file);
     record.follow_link(object.file);
-    record.outcome = match kind {
-        Kind::Other | Kind::Stripped => Outcome::Stripped,
-        Kind::Static | Kind::Shared if has_registered(file, object) => Outcome::TooLate,
-        Kind::Static | Kind::Shared => redirect(file, kind, object, &mut record),
+    record.outcome = match (kind, told) {
+        // Without names there is no telling whether it has registered anything.
+        (_, Some(_)) if object.is_in_use => Outcome::TooLate,
+        (_, Some(told)) => redirect_told(file, told, object, &mut record),
+        (Kind::Other | Kind::Stripped, None) => Outcome::Stripped,
+        (Kind::Static | Kind::Shared, None) if has_registered(file, object) => Outcome::TooLate,
+        (Kind::Static | Kind::Shared, None) => redirect_named(file, kind, object, &mut record),
     };
     Some(record)
 }
@@ -98,12 +104,52 @@ fn has_registered(file: File, object: Loaded) -> bool {
     })
 }
 
-fn redirect(file: File, kind: Kind, object: Loaded, record: &mut Record) -> Outcome {
+/// A function of a runtime in a file.
+struct Function {
+    /// Index of its name, where the runtime's major has it.
+    name: Option<usize>,
+    address: u64,
+    len_bytes: u64,
+    /// It is what its name says; only of one that was told by its code is that a question.
+    is_known: bool,
+}
+
+fn redirect_named(file: File, kind: Kind, object: Loaded, record: &mut Record) -> Outcome {
     let Some(runtime) = recognise::major(file, kind, |symbol| ask_version(file, object, symbol)) else {
         return Outcome::UnknownMajor;
     };
+    let functions = recognise::functions(file, kind).map(|symbol| Function {
+        name: runtime.index_of(symbol.name),
+        address: symbol.value,
+        len_bytes: symbol.size,
+        is_known: true,
+    });
+    redirect(file, runtime, functions, object, record)
+}
+
+fn redirect_told(file: File, told: signature::Found, object: Loaded, record: &mut Record) -> Outcome {
+    let Some(runtime) = Runtime::of_major(told.release.major) else {
+        return Outcome::UnknownMajor;
+    };
+    record.release = Some(told.release.name);
+    let functions = told.functions(file).map(|signature::Function { name, address, len_bytes, is_known }| {
+        Function { name: Some(name), address, len_bytes, is_known }
+    });
+    redirect(file, runtime, functions, object, record)
+}
+
+fn redirect(
+    file: File,
+    runtime: &'static Runtime,
+    mut functions: impl Iterator<Item = Function>,
+    object: Loaded,
+    record: &mut Record,
+) -> Outcome {
     record.major = runtime.major;
-    let Some(segment) = code_segment(file, kind) else {
+    let Some(first) = functions.next() else {
+        return Outcome::NoCode;
+    };
+    let Some(segment) = code_segment(file, first.address) else {
         return Outcome::NoCode;
     };
     let low = object.bias.wrapping_add(segment.address as usize);
@@ -119,16 +165,20 @@ fn redirect(file: File, kind: Kind, object: Loaded, record: &mut Record) -> Outc
     let Some(_writable) = (unsafe { Unprotected::new(low, high, during, restore) }) else {
         return Outcome::Protected;
     };
-    for symbol in recognise::functions(file, kind) {
+    for function in core::iter::once(first).chain(functions) {
         record.n_found += 1;
-        let Some(index) = runtime.index_of(symbol.name) else { continue };
-        let Some(place) = jump_place(file, segment, symbol) else {
+        let Some(index) = function.name else { continue };
+        if !function.is_known {
+            record.add_unlike(runtime.names.get(index).copied().unwrap_or_default());
+            continue;
+        }
+        let Some(place) = jump_place(file, segment, &function) else {
             record.n_too_short += 1;
             continue;
         };
-        let at = object.bias.wrapping_add(symbol.value as usize);
+        let at = object.bias.wrapping_add(function.address as usize);
         let end = place + patch::JUMP_BYTES;
-        let expected = code_bytes(file, segment, symbol.value).and_then(|code| code.get(..end));
+        let expected = code_bytes(file, segment, function.address).and_then(|code| code.get(..end));
         // SAFETY: `code_bytes` found the range inside the mapped segment.
         let found =
             expected.map(|expected| unsafe { core::slice::from_raw_parts(at as *const u8, expected.len()) });
@@ -153,7 +203,7 @@ fn redirect(file: File, kind: Kind, object: Loaded, record: &mut Record) -> Outc
 
 /// Calls the copy's own cudaRuntimeGetVersion, which needs no driver.
 fn ask_version(file: File, object: Loaded, symbol: elf::Symbol) -> Option<u32> {
-    let segment = code_segment(file, Kind::Static)?;
+    let segment = code_segment(file, symbol.value)?;
     if !object.runs || code_bytes(file, segment, symbol.value).is_none() {
         return None;
     }
@@ -164,14 +214,13 @@ fn ask_version(file: File, object: Loaded, symbol: elf::Symbol) -> Option<u32> {
     (function(&mut version) == 0).then_some(u32::try_from(version).ok()?)
 }
 
-/// The segment that holds the runtime's functions.
-fn code_segment(file: File, kind: Kind) -> Option<Segment> {
-    let first = recognise::functions(file, kind).next()?;
+/// The segment that holds the runtime's functions, of which one is at this address.
+fn code_segment(file: File, address: u64) -> Option<Segment> {
     file.segments().find(|segment| {
         segment.kind == elf::PT_LOAD
             && segment.flags & elf::PF_X != 0
-            && segment.address <= first.value
-            && first.value - segment.address < segment.file_bytes
+            && segment.address <= address
+            && address - segment.address < segment.file_bytes
     })
 }
 
@@ -182,9 +231,9 @@ fn code_bytes<'a>(file: File<'a>, segment: Segment, address: u64) -> Option<&'a 
     file.bytes_at(segment.offset.checked_add(inside)?, len_bytes)
 }
 
-fn jump_place(file: File, segment: Segment, symbol: elf::Symbol) -> Option<usize> {
-    let code = code_bytes(file, segment, symbol.value)?;
-    let size = usize::try_from(symbol.size).ok().filter(|&size| size > 0 && size <= code.len())?;
+fn jump_place(file: File, segment: Segment, function: &Function) -> Option<usize> {
+    let code = code_bytes(file, segment, function.address)?;
+    let size = usize::try_from(function.len_bytes).ok().filter(|&size| size > 0 && size <= code.len())?;
     let room = size + patch::padding_bytes(code.get(size..)?.get(..16).unwrap_or(&[]));
     patch::place(code.get(..room)?)
 }

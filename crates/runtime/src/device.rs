@@ -105,19 +105,21 @@ impl Device {
         }
         let mut context: CUcontext = ptr::null_mut();
         driver::get()?.cuDevicePrimaryCtxRetain(&mut context, self.handle)?;
+        registry::load_again();
         Ok(primary.insert(Context(context)).0)
     }
 
     /// Makes the primary context current on this thread.
     pub fn make_current(&self) -> Result {
         driver::get()?.cuCtxSetCurrent(self.context()?)?;
-        registry::load_managed_variables()
+        registry::load_ahead()
     }
 
     /// Destroys what the primary context holds. The next call that needs a context starts anew.
     pub fn reset(&self) -> Result {
         let driver = driver::get()?;
-        registry::forget_managed_variables();
+        // The variables get new addresses.
+        registry::load_again();
         // The retained handle stays: a primary context is the same object after its reset.
         driver.cuDevicePrimaryCtxReset_v2(self.handle)
     }
@@ -131,8 +133,8 @@ pub fn attach() -> Result<&'static Driver> {
     driver.cuCtxGetCurrent(&mut current)?;
     if current.is_null() {
         at(chosen())?.make_current()?;
-    } else if !registry::managed_variables_are_loaded() {
-        registry::load_managed_variables()?;
+    } else if !registry::is_loaded_ahead() {
+        registry::load_ahead()?;
     }
     HAS_ATTACHED.set(true);
     Ok(driver)
@@ -143,7 +145,7 @@ pub fn attach() -> Result<&'static Driver> {
 #[inline]
 pub fn with_context(mut call: impl FnMut(&'static Driver) -> Result) -> Result {
     const NO_CONTEXT: Result = Err(Error::Driver(CUresult::CUDA_ERROR_INVALID_CONTEXT));
-    if HAS_ATTACHED.get() && registry::managed_variables_are_loaded() {
+    if HAS_ATTACHED.get() && registry::is_loaded_ahead() {
         match call(driver::get()?) {
             NO_CONTEXT => {}
             answer => return answer,

@@ -167,6 +167,7 @@ driver! {
     cuSurfObjectDestroy(surfObject: CUsurfObject);
     cuSurfObjectGetResourceDesc(pResDesc: *mut CUDA_RESOURCE_DESC, surfObject: CUsurfObject);
     cuDeviceGetTexture1DLinearMaxWidth(maxWidthInElements: *mut usize, format: CUarray_format, numChannels: c_uint, dev: CUdevice);
+    cuModuleGetLoadingMode(mode: *mut CUmoduleLoadingMode);
     cuLibraryGetModule(pMod: *mut CUmodule, library: CUlibrary);
     cuModuleGetTexRef(pTexRef: *mut CUtexref, hmod: CUmodule, name: *const c_char);
     cuModuleGetSurfRef(pSurfRef: *mut CUsurfref, hmod: CUmodule, name: *const c_char);

@@ -7,11 +7,11 @@ use std::collections::HashMap;
 use std::ffi::CString;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use cuda_abi::runtime::cudaKernel_t;
-use cuda_abi::{CUdeviceptr, CUkernel, CUlibrary, CUmodule, CUresult};
+use cuda_abi::{CUdeviceptr, CUkernel, CUlibrary, CUmodule, CUmoduleLoadingMode, CUresult};
 use once_cell::sync::OnceCell;
 use parking_lot::{Mutex, RwLock};
 
@@ -55,8 +55,10 @@ struct Registry {
 }
 
 static REGISTRY: LazyLock<RwLock<Registry>> = LazyLock::new(Default::default);
-/// Set when every managed variable's pointer has been stored.
-static MANAGED_LOADED: AtomicBool = AtomicBool::new(true);
+/// How often something came up that may have to be loaded before it is used, and how much of that is done: every managed
+/// variable's pointer is stored and, with eager loading, every binary loaded.
+static WANTED_AHEAD: AtomicUsize = AtomicUsize::new(0);
+static LOADED_AHEAD: AtomicUsize = AtomicUsize::new(0);
 
 /// One fat binary. Its address is the handle that the program holds, and `*handle` is the wrapper.
 #[repr(C)]
@@ -129,6 +131,8 @@ pub fn add_binary(wrapper: *const c_void) -> *mut *mut c_void {
     let binary = Arc::new(Binary { wrapper, library: OnceCell::new(), managed: Mutex::new(Vec::new()) });
     let handle = Arc::as_ptr(&binary);
     REGISTRY.write().binaries.insert(handle.addr(), binary);
+    // Whether loading is eager is asked for when there is a driver.
+    load_again();
     handle.cast_mut().cast()
 }
 
@@ -189,7 +193,7 @@ pub unsafe fn add_managed_variable(handle: *mut *mut c_void, pointer: *mut *mut 
     let variable = Arc::new(Variable { binary: Arc::clone(&binary), name, is_managed: true });
     REGISTRY.write().variables.insert(pointer.addr(), Arc::clone(&variable));
     binary.managed.lock().push(Managed { variable, pointer });
-    MANAGED_LOADED.store(false, Ordering::Release);
+    load_again();
 }
 
 /// `__cudaRegisterTexture`, `__cudaRegisterSurface`
@@ -235,24 +239,47 @@ impl Reference {
     }
 }
 
-pub fn managed_variables_are_loaded() -> bool {
-    MANAGED_LOADED.load(Ordering::Acquire)
+pub fn is_loaded_ahead() -> bool {
+    LOADED_AHEAD.load(Ordering::Acquire) == WANTED_AHEAD.load(Ordering::Acquire)
 }
 
-/// Loads the binaries that have managed variables and stores the variables' addresses in the program's pointers, so that
-/// host code can use them. A context is current.
-pub fn load_managed_variables() -> Result {
+/// There is a binary, a managed variable or a context that [`load_ahead`] has not seen.
+pub fn load_again() {
+    WANTED_AHEAD.fetch_add(1, Ordering::AcqRel);
+}
+
+/// Loads what is not loaded at its first use: binaries that have managed variables, whose addresses are stored in the
+/// program's pointers so that host code can use them; with eager loading every binary. A context is current.
+pub fn load_ahead() -> Result {
     // Held while loading, so that a second thread waits for the addresses. No code of the program runs meanwhile.
     static LOADING: Mutex<()> = Mutex::new(());
-    if managed_variables_are_loaded() {
+    if is_loaded_ahead() {
         return Ok(());
     }
     let _loading = LOADING.lock();
-    if managed_variables_are_loaded() {
+    if is_loaded_ahead() {
         return Ok(());
     }
+    // What comes up from here on is looked at the next time.
+    let wanted = WANTED_AHEAD.load(Ordering::Acquire);
+    load_all_ahead()?;
+    LOADED_AHEAD.store(wanted, Ordering::Release);
+    Ok(())
+}
+
+fn load_all_ahead() -> Result {
+    let driver = crate::driver::get()?;
+    let mut mode = CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING;
+    // A driver without the call has no eager loading either.
+    let is_eager = driver.cuModuleGetLoadingMode(&mut mode).is_ok()
+        && mode == CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING;
     let binaries: Vec<_> = REGISTRY.read().binaries.values().cloned().collect();
     for binary in binaries {
+        if is_eager && let Ok(library) = binary.library() {
+            let mut module: CUmodule = ptr::null_mut();
+            // What cannot be loaded is an error when it is used; the driver's log says why.
+            let _ = driver.cuLibraryGetModule(&mut module, library);
+        }
         let managed = binary.managed.lock().clone();
         for Managed { variable, pointer } in managed {
             let (address, _) = variable.locate().inspect_err(|error| {
@@ -265,14 +292,7 @@ pub fn load_managed_variables() -> Result {
             REGISTRY.write().variables.insert(address.addr(), variable);
         }
     }
-    MANAGED_LOADED.store(true, Ordering::Release);
     Ok(())
-}
-
-/// After a reset the variables have new addresses.
-pub fn forget_managed_variables() {
-    let any = REGISTRY.read().binaries.values().any(|binary| !binary.managed.lock().is_empty());
-    MANAGED_LOADED.store(!any, Ordering::Release);
 }
 
 /// `__cudaInitModule`: whether the binary is loaded (it is loaded if it can be).

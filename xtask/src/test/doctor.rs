@@ -18,6 +18,10 @@ use crate::toolchain::Release;
 pub fn run(installed: &Installed, report: &mut Report) {
     report.note("cudaway doctor finds nothing wrong with what was built", healthy(installed));
     faults(installed, report);
+    report.note(
+        "cudaway doctor --pid: a stripped runtime that is told by its code is no fault",
+        told(installed),
+    );
     report.note("cudaway doctor --pid: a libcuda of somebody else's", theirs(installed));
     report.note("cudaway doctor --loader: who answers, asked of the program's loader", loader(installed));
     report.note("cudaway doctor --unit: what systemctl says of a unit, and its process", unit(installed));
@@ -306,11 +310,17 @@ fn node(bench: &Bench) -> Result<Service> {
     Service::start(bench.in_front(&bench.service()?))
 }
 
+/// One whose runtime cannot be told, for it does not list where its functions begin.
 fn stripped(bench: &Bench) -> Result<Service> {
+    stripped_with(bench, &["-Xlinker", "--no-eh-frame-hdr"])
+}
+
+fn stripped_with(bench: &Bench, flags: &[&str]) -> Result<Service> {
     let (source, program) = (bench.path("service.cu"), bench.path("service"));
     let text = SERVICE.replace("    for", "    nothing<<<1, 1>>>();\n    for");
     fs::write(&source, format!("__global__ void nothing() {{}}\n{text}"))?;
-    quiet(Release::V13_5.get()?.nvcc().args(["-cudart", "static", "-o"]).arg(&program).arg(&source))?;
+    let mut nvcc = Release::V13_5.get()?.nvcc();
+    quiet(nvcc.args(["-cudart", "static"]).args(flags).arg("-o").arg(&program).arg(&source))?;
     quiet(Command::new("strip").arg(&program))?;
     Service::start(bench.in_front(&program))
 }
@@ -374,6 +384,11 @@ fn healthy(installed: &Installed) -> Result<()> {
 }
 
 /// Opened by the program itself, from wherever.
+fn told(installed: &Installed) -> Result<()> {
+    let bench = Bench::new(installed)?;
+    expect(&bench.look(installed, &stripped_with(&bench, &[])?)?, &[], 0)
+}
+
 fn theirs(installed: &Installed) -> Result<()> {
     let bench = Bench::new(installed)?;
     let mut command = bench.beside(&bench.service()?);

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use testkit::{Ended, Installed};
+use testkit::{Ended, Installed, Run};
 
 use super::examples::{self, Form};
 use super::report::{Outcome, Report};
@@ -103,6 +103,41 @@ pub fn cache(installed: &Installed, report: &mut Report) {
         Ok(())
     };
     report.note("cache: one that cannot be written costs time only", unwritable());
+    report.note(
+        "CUDA_MODULE_LOADING=EAGER: a load compiles what it loads, through the driver and the runtime",
+        eager(installed, &program, dir.path()),
+    );
+}
+
+/// A program that launches nothing has its kernels compiled; one of the runtime's, by its first call that makes a context.
+fn eager(installed: &Installed, program: &Path, dir: &Path) -> Result<()> {
+    let ptx = dir.join("eager.ptx");
+    let kernels =
+        ["first", "second"].map(|name| format!(".visible .entry {name}(.param .u64 p)\n{{\nret;\n}}\n"));
+    fs::write(&ptx, format!(".version 6.0\n.target sm_50\n.address_size 64\n{}", kernels.concat()))?;
+    let loader = module_loader(dir)?;
+    let log = |run: Run, mode: &str| -> Result<String> {
+        let images = dir.join(format!("eager-images-{mode}"));
+        let run = run.env("CUDAWAY_DEVICE", "cpu").env("CUDAWAY_CACHE_DIR", &images);
+        let ended = run.env("CUDA_MODULE_LOADING", mode).env("CUDAWAY_LOG", "trace").run()?;
+        if images.exists() {
+            fs::remove_dir_all(&images)?;
+        }
+        ensure!(ended.status.success(), "{}", ended.describe());
+        Ok(ended.stderr)
+    };
+    for (mode, n_compiled) in [("EAGER", 2), ("LAZY", 0)] {
+        let found = log(installed.found(&loader).arg(&ptx), mode)?;
+        let n = found.matches("compiled kernel").count();
+        ensure!(n == n_compiled, "{mode}: {n} kernels were compiled:\n{found}");
+    }
+    for (mode, is_first) in [("EAGER", true), ("LAZY", false)] {
+        let found = log(installed.preloaded(program), mode)?;
+        let compiled = found.find("compiled kernel").context("nothing was compiled")?;
+        let allocated = found.find("cudaMalloc").context("nothing was allocated")?;
+        ensure!((compiled < allocated) == is_first, "{mode}: compiled out of order:\n{found}");
+    }
+    Ok(())
 }
 
 /// A kernel or a fat binary that is not what it should be.
@@ -134,10 +169,6 @@ pub fn run(installed: &Installed, report: &mut Report) {
     report.note(
         "a shared build finds our libraries with LD_LIBRARY_PATH alone",
         library_path_alone(installed, dir.path()),
-    );
-    report.note(
-        "a stripped static runtime is recognised and named in the log",
-        stripped(installed, dir.path()),
     );
     report.note("preloading the driver alone serves a static build", driver_alone(installed, dir.path()));
     report.note(
@@ -357,18 +388,6 @@ fn library_path_alone(installed: &Installed, dir: &Path) -> Result<()> {
     let program = examples::build(&RELEASE.get()?, Form::Shared, "vector_add", installed)?;
     let ended = installed.found(program).env("CUDAWAY_CACHE_DIR", dir.join("plain")).run()?;
     ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
-    Ok(())
-}
-
-/// Without names there is nothing to take over: the program's own runtime speaks, and the log says why.
-fn stripped(installed: &Installed, dir: &Path) -> Result<()> {
-    let (program, log) = (dir.join("stripped"), dir.join("stripped.log"));
-    setup::run(Command::new("strip").arg("-o").arg(&program).arg(vector_add(installed)?))?;
-    let run = installed.preloaded(&program).env("CUDAWAY_CACHE_DIR", dir.join("plain"));
-    let ended = run.env("CUDAWAY_LOG", "warn").env("CUDAWAY_LOG_FILE", &log).run()?;
-    ensure!(!ended.crashed() && !ended.timed_out, "{}", ended.describe());
-    let log = fs::read_to_string(&log).context("the log file")?;
-    ensure!(log.contains("stripped"), "the log does not say that the program is stripped:\n{log}");
     Ok(())
 }
 

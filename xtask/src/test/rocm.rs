@@ -175,5 +175,7 @@ impl Recorder {
 
 /// CUDA's code for what a device cannot do.
 fn is_refusal(why: &str) -> bool {
-    why.contains("NOT_SUPPORTED (801), not") || why.contains("NotSupported (801), not")
+    let codes =
+        ["NOT_SUPPORTED (801)", "NotSupported (801)", "UNSUPPORTED_LIMIT (215)", "UnsupportedLimit (215)"];
+    codes.iter().any(|code| why.contains(&format!("{code}, not")))
 }

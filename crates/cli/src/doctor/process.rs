@@ -16,7 +16,7 @@ struct Seen {
     preload: String,
     is_secure: bool,
     has_loader: bool,
-    /// The program has device code and no symbol table.
+    /// The program has device code, no symbol table, and no runtime that is known by its code.
     is_stripped: bool,
     cgroup: String,
     is_elsewhere: bool,
@@ -64,11 +64,16 @@ fn look(proc: &Path, subject: &Subject) -> std::io::Result<Seen> {
         mapped,
         preload: subject.variable("LD_PRELOAD").unwrap_or_default().to_owned(),
         is_secure: subject.is_secure,
-        is_stripped: program.has_device_code && !program.has_symbols,
+        is_stripped: program.has_device_code && !program.has_symbols && !is_told(&proc.join("exe")),
         cgroup: std::fs::read_to_string(proc.join("cgroup")).unwrap_or_default(),
         is_elsewhere: namespace(proc) != namespace(Path::new("/proc/self")),
         glibc,
     })
+}
+
+/// Whether the takeover knows the runtime inside a program without names.
+fn is_told(program: &Path) -> bool {
+    std::fs::read(program).is_ok_and(|bytes| interpose::release_without_names(&bytes).is_some())
 }
 
 fn file_name(path: &str) -> &str {
@@ -142,8 +147,8 @@ fn judge(lib: &Path, seen: &Seen) -> Vec<Finding> {
     if seen.is_stripped {
         findings.push(Finding::warning(
             "process.stripped",
-            "the program has device code and no symbol table",
-            "if the CUDA runtime is linked into it, its calls cannot be led to us",
+            "the program has device code, no symbol table, and no CUDA runtime that is known by its code",
+            "if another CUDA runtime is linked into it, its calls cannot be led to us",
             "build it with -cudart shared, or do not strip it",
         ));
     }

@@ -1,6 +1,7 @@
 //! The CPU target: picks the setting for a kernel and emits it. Entry points and structures: docs/architecture.md.
 
-use crate::program::{Diagnostic, Kernel, Program};
+use crate::ir::{Op, Special};
+use crate::program::{Diagnostic, Header, Kernel, Program};
 
 /// How a block is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -29,6 +30,8 @@ impl Setting {
 pub struct Options {
     /// Threads of a block; constants in the code.
     pub block: [u32; 3],
+    /// The block is flat, and has any multiple of 32 threads up to those of `block`: a launch says how many.
+    pub open: bool,
     /// `None` chooses: S where the kernel allows it, else P, else L. A setting that the kernel does not allow falls
     /// back in the same order.
     pub setting: Option<Setting>,
@@ -99,6 +102,37 @@ pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Com
     Ok(Compiled { why_not_simd, why_not_warp, ..compiled })
 }
 
+/// The most threads of the flat blocks that open code for `kernel` is for; `None` when all its blocks are the same.
+pub fn open_block(kernel: &Header) -> Option<u32> {
+    let most = match (kernel.req_ntid, kernel.max_ntid) {
+        (Some(_), _) => return None,
+        (None, Some(sides)) => sides.iter().fold(1, |total: u32, &side| total.saturating_mul(side)),
+        (None, None) => MOST_THREADS,
+    };
+    Some(most.min(MOST_THREADS) / 32 * 32).filter(|&most| most > 32)
+}
+
+/// Whether open code is for such blocks, if they are not too long.
+pub fn is_open_shape([x, y, z]: [u32; 3]) -> bool {
+    y == 1 && z == 1 && x > 0 && x.is_multiple_of(32)
+}
+
+/// Whether the kernel asks for its threads by one number only, as those of flat blocks do.
+pub fn is_for_flat_blocks(kernel: &Kernel) -> bool {
+    let body = kernel.body.as_ref().ok();
+    let asks = |op: &Op| matches!(op, Op::Special(Special::Tid(1 | 2)));
+    body.is_some_and(|body| !body.blocks.iter().flat_map(|block| &block.insts).any(|inst| asks(&inst.op)))
+}
+
+/// Whether code for each shape of `kernel`'s flat blocks would be no better than the open code.
+pub fn is_as_good_open(kernel: &Kernel) -> bool {
+    let body = kernel.body.as_ref().ok();
+    open_block(kernel).zip(body).is_some_and(|(most, body)| crate::pass::open::is_as_good(body, most))
+}
+
+/// Of any block.
+const MOST_THREADS: u32 = 1024;
+
 /// Lines of LLVM IR that LLVM compiles in some 150 ms.
 const LONG: usize = 3_000;
 
@@ -140,6 +174,7 @@ mod tests {
         let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
         let options = Options {
             block: [256, 1, 1],
+            open: false,
             setting: None,
             width: None,
             vector_bits: 256,

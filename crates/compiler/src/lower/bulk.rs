@@ -262,12 +262,12 @@ fn for_each_offset<'i, 'a>(
     l.b.enter(behind);
 }
 
-fn load(object: &Object, bits: u8) -> Op {
+pub(super) fn load(object: &Object, bits: u8) -> Op {
     let mem = Mem { bits, signed: false };
     Op::Load { space: object.space, mem, offset: object.offset, order: Order::Weak, scope: Scope::Sys }
 }
 
-fn store(object: &Object, bits: u8) -> Op {
+pub(super) fn store(object: &Object, bits: u8) -> Op {
     let mem = Mem { bits, signed: false };
     Op::Store { space: object.space, mem, offset: object.offset, order: Order::Weak, scope: Scope::Sys }
 }
@@ -286,7 +286,7 @@ pub(super) fn copy_loop(l: &mut L<'_, '_, '_>, target: &Object, source: &Object,
 }
 
 /// Byte by byte; with a mask, those whose bit is set, by their place in 16 bytes.
-fn bytes_loop(
+pub(super) fn bytes_loop(
     l: &mut L<'_, '_, '_>,
     target: &Object,
     source: &Object,

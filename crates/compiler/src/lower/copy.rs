@@ -5,8 +5,9 @@ use ptx::ast::{OperandKind, Type};
 use super::bulk;
 use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
+use super::mbarrier::Object;
 use super::operand::{Place, immediate};
-use crate::ir::{Cmp, Mem, Op, Order, Scope, Space, Ty, Value};
+use crate::ir::{Cmp, Op, Space, Ty, U32, Value};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
 type I<'i, 'a> = Instr<'i, 'a>;
@@ -49,7 +50,9 @@ pub(super) fn cp<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
     };
     let target = l.place(i.operand(0)?, Some(Space::Shared))?;
     let source = l.place(i.operand(1)?, Some(Space::Global))?;
-    let fill = if count == 4 { Some(fill(l, i)?) } else { None };
+    // A size that is written out and asks for everything, as libcu++ does it, says nothing.
+    let is_said = count == 4 && immediate(i.operand(3)?).is_none_or(|bytes| bytes < size);
+    let fill = if is_said { Some(fill(l, i)?) } else { None };
     copy(l, i, target, source, size, fill)
 }
 
@@ -73,6 +76,8 @@ fn fill<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &I<'i, 'a>) -> Lower<Fill> {
     }
 }
 
+/// Copies `size` bytes, or what `fill` says. A byte that is not to be read is not touched: it may lie outside of the
+/// allocation. Nearly always all bytes are asked for, or none: fewer are copied one at a time.
 fn copy<'i, 'a>(
     l: &mut L<'_, 'i, 'a>,
     i: &I<'i, 'a>,
@@ -81,51 +86,54 @@ fn copy<'i, 'a>(
     size: u64,
     fill: Option<Fill>,
 ) -> Lower {
-    let (
-        Place::Memory { space: to, base: to_base, offset: to_offset },
-        Place::Memory { space: from, base: from_base, offset: from_offset },
-    ) = (target, source)
-    else {
+    let (Some(target), Some(source)) = (object(target), object(source)) else {
         return fail(i.ast.span, "'cp.async' copies from global to shared memory");
     };
-    // A byte that is not to be read must not be touched: it may lie outside of the allocation.
-    let step = if matches!(fill, Some(Fill::Bytes(_))) { 1u64 } else { 4 };
-    let mem = Mem { bits: (step * 8) as u8, signed: false };
-    let ty = if step == 1 { Ty::B16 } else { Ty::B32 };
-    let access = |offset: i64, load: bool, space| {
-        let (order, scope) = (Order::Weak, Scope::Sys);
-        if load {
-            Op::Load { space, mem, offset, order, scope }
-        } else {
-            Op::Store { space, mem, offset, order, scope }
+    let Some(fill) = fill else {
+        whole(l, &target, &source, size);
+        return Ok(());
+    };
+    let is_whole = match &fill {
+        Fill::Ignore(ignore) => l.b.emit1(Op::Not, &[*ignore], Ty::Pred),
+        Fill::Bytes(bytes) => {
+            let size = l.b.constant(Ty::B32, u128::from(size));
+            l.b.emit1(Op::Icmp(Cmp::Ge, U32), &[*bytes, size], Ty::Pred)
         }
     };
-    for at in (0..size).step_by(step as usize) {
-        let zero = l.b.constant(ty, 0);
-        let condition = match &fill {
-            None => None,
-            Some(Fill::Ignore(ignore)) => Some(l.b.emit1(Op::Not, &[*ignore], Ty::Pred)),
-            Some(Fill::Bytes(bytes)) => {
-                let index = l.b.constant(Ty::B32, u128::from(at));
-                Some(l.b.emit1(Op::Icmp(Cmp::Lt, crate::ir::U32), &[index, *bytes], Ty::Pred))
-            }
-        };
-        let load = access(from_offset.wrapping_add(at as i64), true, from);
-        let value = match condition {
-            None => l.b.emit1(load, &[from_base], ty),
-            Some(condition) => {
-                let result = l.b.new_var(ty);
-                let (inside, behind) = (l.b.new_block(), l.b.new_block());
-                l.b.write(result, zero);
-                l.b.branch(condition, inside, behind);
-                l.b.enter(inside);
-                let value = l.b.emit1(load, &[from_base], ty);
-                l.b.write(result, value);
-                l.b.enter(behind);
-                l.b.read(result)
-            }
-        };
-        l.b.emit(access(to_offset.wrapping_add(at as i64), false, to), &[to_base, value], &[]);
+    let [all, fewer, behind] = std::array::from_fn(|_| l.b.new_block());
+    l.b.branch(is_whole, all, fewer);
+    l.b.enter(fewer);
+    zero(l, &target, size);
+    if let Fill::Bytes(bytes) = fill {
+        let (start, end) = (l.long(0), l.resize(bytes, Ty::B64, false));
+        bulk::bytes_loop(l, &target, &source, start, end, None);
     }
+    l.b.jump(behind);
+    l.b.enter(all);
+    whole(l, &target, &source, size);
+    l.b.enter(behind);
     Ok(())
+}
+
+fn object(place: Place) -> Option<Object> {
+    match place {
+        Place::Memory { space, base, offset } => Some(Object { space, base, offset }),
+        _ => None,
+    }
+}
+
+fn whole(l: &mut L<'_, '_, '_>, target: &Object, source: &Object, size: u64) {
+    let types = vec![Ty::B32; (size / 4) as usize];
+    let words = l.b.emit(bulk::load(source, 32), &[source.base], &types);
+    store(l, target, words);
+}
+
+fn zero(l: &mut L<'_, '_, '_>, target: &Object, size: u64) {
+    let zero = l.b.constant(Ty::B32, 0);
+    store(l, target, vec![zero; (size / 4) as usize]);
+}
+
+fn store(l: &mut L<'_, '_, '_>, target: &Object, words: Vec<Value>) {
+    let args = [vec![target.base], words].concat();
+    l.b.emit(bulk::store(target, 32), &args, &[]);
 }

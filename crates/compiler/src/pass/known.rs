@@ -1,6 +1,7 @@
 //! What is known of single threads: values that follow from the thread index alone, and who can run a block.
 //!
-//! The block's dimensions are constants, so such a value is a table with one entry per thread.
+//! The block's dimensions are constants, so such a value is a table with one entry per thread. Of an open block the table
+//! is the largest block's: what holds for all of its warps holds for the first ones.
 
 use super::dominators::Dominators;
 use super::number::{Threads, signed};
@@ -174,7 +175,7 @@ impl<'a> Known<'a> {
             Op::Special(Special::Tid(0)) => linear % x,
             Op::Special(Special::Tid(1)) => linear / x % y,
             Op::Special(Special::Tid(2)) => linear / (x * y),
-            Op::Special(Special::Ntid(axis)) => self.threads.block.get(usize::from(*axis)).copied()?.into(),
+            Op::Special(Special::Ntid(axis)) => self.threads.ntid(*axis)?.into(),
             Op::Special(Special::LaneId) => linear % 32,
             Op::Special(Special::WarpId) => linear / 32,
             Op::Special(Special::LaneMaskEq) => 1 << (linear % 32),
@@ -242,7 +243,7 @@ mod tests {
     fn with(source: &str, block: [u32; 3], check: impl Fn(&Known<'_>)) {
         let f = function(source);
         let dominators = Dominators::of(&f);
-        check(&Known::of(&f, &dominators, Threads { block, width: 32 }));
+        check(&Known::of(&f, &dominators, Threads { block, open: false, width: 32 }));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Passes over the IR, one file each; this file is the ordered list.
 //!
-//! `fold` decides what the block's shape decides · `common` does each pure thing once · `cfg` cleans the graph, splits at
+//! `open` says which kernels need no code for each block shape · `fold` decides what the block's shape decides · `common` does each pure thing once · `cfg` cleans the graph, splits at
 //! barriers and gives loops one back edge and exits of their own · `invariant` finds what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
 //! ranges and divisors) · `classify` decides whether lockstep is allowed · `spins`
 //! finds loops that wait · `release` has them take in what others wait for and `waves` says which kernels cannot have two warps in a wave (AMD GPUs) · `regions` cuts at barriers · `places` finds what passes through a region.
@@ -20,6 +20,7 @@ pub mod liveness;
 pub mod loops;
 pub mod number;
 pub mod offsets;
+pub mod open;
 pub mod places;
 pub mod regions;
 pub mod release;

@@ -6,13 +6,22 @@ use crate::ir::{BlockId, CLUSTER_SHIFT, Cmp, Edge, Function, Inst, Int, IntBin, 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Threads {
     pub block: [u32; 3],
+    /// As in [`Options`](crate::back::cpu::Options): `block` is flat, and the largest.
+    pub open: bool,
     /// Lanes per group.
     pub width: u32,
 }
 
 impl Threads {
+    /// Of an open block the most there can be.
     pub fn total(self) -> u64 {
         self.block.iter().map(|&n| u64::from(n)).product()
+    }
+
+    /// `%ntid`, where it is always the same.
+    pub fn ntid(self, d: u8) -> Option<u32> {
+        let known = self.block.get(usize::from(d)).copied();
+        known.filter(|_| d != 0 || !self.open)
     }
 
     /// How `tid` runs along the lanes of a group in dimension `d`: `None` when neither the same nor one more per lane.
@@ -197,7 +206,7 @@ impl Finder<'_> {
         let from = inst.args.first().map_or(0, |&arg| self.function.ty(arg).bits());
         match inst.op {
             Op::Const(value) => Some(value),
-            Op::Special(Special::Ntid(d)) => self.threads.block.get(usize::from(d)).map(|&n| u128::from(n)),
+            Op::Special(Special::Ntid(d)) => self.threads.ntid(d).map(u128::from),
             Op::Zext | Op::Bitcast => of(0),
             Op::Trunc => Some(of(0)? & mask(bits)),
             Op::Sext => Some(signed(of(0)?, from) as u128 & mask(bits)),
@@ -228,6 +237,8 @@ impl Finder<'_> {
                 Some(1) => self.threads.width.trailing_zeros(),
                 _ => 0,
             },
+            // Only an open block's is not a constant.
+            Op::Special(Special::Ntid(0)) => 5,
             Op::Special(Special::LaneId) => {
                 if self.threads.width == 32 {
                     64
@@ -260,6 +271,7 @@ impl Finder<'_> {
                 Special::Tid(d) => {
                     Some((0, u64::from(*self.threads.block.get(usize::from(*d))?).saturating_sub(1)))
                 }
+                Special::Ntid(0) if self.threads.open => Some((32, self.threads.block[0].into())),
                 Special::LaneId | Special::WarpId => Some((0, 31)),
                 Special::Ctaid(0) => Some((0, (1 << 31) - 2)),
                 Special::Nctaid(0) => Some((0, (1 << 31) - 1)),

@@ -615,7 +615,7 @@ mod tests {
 
     fn shapes(source: &str, block: [u32; 3], width: u32) -> (Function, Shapes) {
         let f = function(source);
-        let threads = Threads { block, width };
+        let threads = Threads { block, open: false, width };
         let (_, loops, layout) = structure(&f).unwrap();
         let numbers = Numbers::of(&f, threads);
         let shapes = analyse(&f, &loops, &layout, &numbers, threads, Among::Group, 0, &HashMap::new());

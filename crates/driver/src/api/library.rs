@@ -43,7 +43,16 @@ pub fn cuLibraryLoadData(
     let options = unsafe { jit::Options::read(numJitOptions, jitOptions, jitOptionsValues) }?;
     // SAFETY: CUDA's contract: an image that stays as it is during the call.
     let linked = check(unsafe { image::read(code, capability()) }, &options)?;
-    library.write(Library::enter(linked)?);
+    let handle = Library::enter(linked)?;
+    // CUDA, eager loading: into the contexts there are; we know of the caller's.
+    if config::get().eager_loading
+        && let Ok(context) = Context::current()
+        && let Err(error) = Library::from_handle(handle)?.module(context)
+    {
+        Library::unload(handle)?;
+        return Err(error);
+    }
+    library.write(handle);
     Ok(())
 }
 

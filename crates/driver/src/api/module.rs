@@ -112,10 +112,13 @@ pub fn cuModuleUnload(hmod: CUmodule) -> Result {
     Module::unload(hmod)
 }
 
-/// Kernels are compiled at their first launch.
+/// Kernels are compiled at their first launch, or when they are loaded.
 pub fn cuModuleGetLoadingMode(mode: Out<'_, CUmoduleLoadingMode>) -> Result {
     crate::process::driver()?;
-    mode.write(CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING);
+    mode.write(match config::get().eager_loading {
+        true => CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING,
+        false => CUmoduleLoadingMode::CU_MODULE_LAZY_LOADING,
+    });
     Ok(())
 }
 

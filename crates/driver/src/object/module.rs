@@ -98,11 +98,14 @@ impl Linked {
     /// and the log has what is wrong with each. Of longer texts a load reads what stands outside of bodies; a kernel is
     /// looked into when its function is asked for, or by its first launch.
     pub fn check(image: Image, bodies: Bodies) -> core::result::Result<Linked, Failure> {
-        let Image { sources, machine_code } = image;
+        let Image { sources, machine_code, is_text } = image;
         for source in &sources {
             dump::keep(&source.name, "ptx", source.text.as_bytes());
         }
         let module = link(sources)?;
+        if is_text {
+            refuse_newer(&module)?;
+        }
         let headers = module.kernels().iter().enumerate();
         let kernels: Vec<_> = headers.filter_map(|(index, header)| KernelInfo::new(index, header)).collect();
         let is_const =
@@ -195,10 +198,11 @@ impl Linked {
 
     /// Looks into the bodies of a short text that others will complete: what it leaves undefined is no mistake.
     pub fn check_part(sources: &[Source]) -> core::result::Result<(), Failure> {
+        let module = link(sources.to_vec())?;
+        refuse_newer(&module)?;
         if sources.iter().map(|source| source.text.len()).sum::<usize>() > SHORT_BYTES {
             return Ok(());
         }
-        let module = link(sources.to_vec())?;
         let program = module.lower_all();
         let is_wrong = |it: &compiler::Diagnostic| it.cause == Cause::Code;
         let wrong: Vec<_> = program.diagnostics.iter().filter(|it| is_wrong(it)).cloned().collect();
@@ -255,16 +259,20 @@ impl Linked {
     }
 }
 
-/// What stands at module scope. Texts for a newer device than ours are refused.
+/// What stands at module scope.
 fn link(sources: Vec<Source>) -> core::result::Result<compiler::Module, Failure> {
-    let module = compiler::Module::link(sources).map_err(|diagnostics| failure(&diagnostics))?;
+    compiler::Module::link(sources).map_err(|diagnostics| failure(&diagnostics))
+}
+
+/// CUDA: text for a newer device than ours cannot be loaded.
+fn refuse_newer(module: &compiler::Module) -> core::result::Result<(), Failure> {
     let (major, minor) = config::get().compute_capability;
     let newest = module.kernels().iter().map(|kernel| kernel.target).max().unwrap_or_default();
-    if newest > major * 10 + minor {
-        let message = image::too_new(&format!("the PTX is for sm_{newest}"), newest);
-        return Err(Failure { error: Error::NoBinaryForGpu, message });
+    if newest <= major * 10 + minor {
+        return Ok(());
     }
-    Ok(module)
+    let message = image::too_new(&format!("the PTX is for sm_{newest}"), newest);
+    Err(Failure { error: Error::NoBinaryForGpu, message })
 }
 
 impl KernelInfo {
@@ -511,6 +519,12 @@ impl Module {
             globals: Mutex::new(Vec::new()),
         });
         let handle = MODULES.insert(Arc::clone(&module)).ok_or(Error::OutOfMemory)?;
+        if config::get().eager_loading {
+            // Those that cannot be had are errors when they are asked for.
+            for info in &module.linked.kernels {
+                let _ = module.function(handle, &info.name);
+            }
+        }
         Ok((handle, module))
     }
 

@@ -52,6 +52,8 @@ pub struct How {
     pub width: Option<u32>,
     /// Vector register width; `None` is this machine's.
     pub vector_bits: Option<u32>,
+    /// By code for flat blocks of any length.
+    pub open: bool,
 }
 
 impl From<rows::Shape> for How {
@@ -72,7 +74,14 @@ impl How {
             setting: None,
             width: None,
             vector_bits: None,
+            open: false,
         }
+    }
+
+    /// By code for flat blocks of any length, where the block is one.
+    pub fn opened(mut self) -> Option<How> {
+        self.open = cpu::is_open_shape(self.block);
+        self.open.then_some(self)
     }
 
     /// Setting L.
@@ -128,8 +137,10 @@ fn lines(diagnostics: &[compiler::Diagnostic]) -> String {
 pub fn emit(program: &Program, kernel: &str, how: &How) -> Result<Compiled, Error> {
     let kernel = find(program, kernel)?;
     let vector_bits = how.target().vector_bits;
+    let most = how.open.then(|| cpu::open_block(kernel)).flatten();
     let options = Options {
-        block: how.block,
+        block: most.map_or(how.block, |most| [most, 1, 1]),
+        open: most.is_some(),
         setting: how.setting,
         width: how.width,
         vector_bits,

@@ -62,30 +62,39 @@ pub fn run(name: &str, text: &str) -> Report {
     for row in &rows {
         report.n_rows += 1;
         let at = format!("{name}:{}: {}({})", row.line, row.kernel, row.arguments.join(", "));
-        if let Err(error) = run_row(&program, row, &How::from(row.how).lane(), &mut codes) {
-            report.failures.push(format!("{at} in L: {error}"));
+        let in_lanes = How::from(row.how).lane();
+        for how in in_both(in_lanes) {
+            if let Err(error) = run_row(&program, row, &how, &mut codes) {
+                report.failures.push(format!("{at} in L{}: {error}", opened(&how)));
+            }
         }
         // The sanitizer has setting L only.
         if row.lane_only || watched::is_on() {
             continue;
         }
-        match run_row(&program, row, &How::from(row.how).warp(), &mut codes) {
-            Ok(()) => report.n_warp += 1,
-            Err(Failure::Refused(why)) if !row.warp_only => {
-                report.refuse(format!("{name}: {} in P: {why}", row.kernel));
+        for how in in_both(How::from(row.how).warp()) {
+            match run_row(&program, row, &how, &mut codes) {
+                Ok(()) => report.n_warp += usize::from(!how.open),
+                Err(Failure::Refused(why)) if !row.warp_only => {
+                    report.refuse(format!("{name}: {} in P: {why}", row.kernel));
+                }
+                Err(error) => report.failures.push(format!("{at} in P{}: {error}", opened(&how))),
             }
-            Err(error) => report.failures.push(format!("{at} in P: {error}")),
         }
         if row.warp_only {
             continue;
         }
         let mut in_simd = false;
         for width in WIDTHS {
-            let mut ways = vec![How::from(row.how).simd(width)];
+            let how = How::from(row.how).simd(width);
+            let mut ways = vec![how.clone()];
+            if width == 16 {
+                ways.extend(how.clone().opened());
+            }
             for bits in [128, 256] {
                 // One width is enough to see what narrower registers change.
                 if width == 16 && bits < crate::jit::Target::host().vector_bits {
-                    ways.push(How { vector_bits: Some(bits), ..How::from(row.how).simd(width) });
+                    ways.push(How { vector_bits: Some(bits), ..how.clone() });
                 }
             }
             for how in ways {
@@ -96,7 +105,7 @@ pub fn run(name: &str, text: &str) -> Report {
                     }
                     Err(error) => {
                         let bits = how.vector_bits.map(|b| format!(", {b}-bit vectors")).unwrap_or_default();
-                        report.failures.push(format!("{at} in S{width}{bits}: {error}"));
+                        report.failures.push(format!("{at} in S{width}{}{bits}: {error}", opened(&how)));
                     }
                 }
             }
@@ -104,6 +113,16 @@ pub fn run(name: &str, text: &str) -> Report {
         report.n_simd += usize::from(in_simd);
     }
     report
+}
+
+/// By code for the row's block, and by code for any length where it is flat.
+fn in_both(how: How) -> impl Iterator<Item = How> {
+    let opened = how.clone().opened();
+    std::iter::once(how).chain(opened)
+}
+
+fn opened(how: &How) -> &'static str {
+    if how.open { ", open" } else { "" }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -119,7 +138,14 @@ pub enum Failure {
 }
 
 /// Code by kernel and the part of [`How`] that it depends on: rows share it.
-type Codes = HashMap<(String, [u32; 3], Option<Setting>, Option<u32>, Option<u32>, bool), exec::Kernel>;
+type Codes = HashMap<(String, Blocks, Option<Setting>, Option<u32>, Option<u32>, bool), exec::Kernel>;
+
+/// A shape, or any that open code is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Blocks {
+    Of([u32; 3]),
+    Open,
+}
 
 fn code<'c>(
     program: &Program,
@@ -129,7 +155,8 @@ fn code<'c>(
 ) -> Result<&'c exec::Kernel, Error> {
     use std::collections::hash_map::Entry;
     let is_clustered = how.cluster != [1; 3];
-    let key = (kernel.to_owned(), how.block, how.setting, how.width, how.vector_bits, is_clustered);
+    let blocks = if how.open { Blocks::Open } else { Blocks::Of(how.block) };
+    let key = (kernel.to_owned(), blocks, how.setting, how.width, how.vector_bits, is_clustered);
     match codes.entry(key) {
         Entry::Occupied(found) => Ok(found.into_mut()),
         Entry::Vacant(place) => {

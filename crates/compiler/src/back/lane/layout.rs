@@ -5,6 +5,7 @@ pub mod launch {
     pub const GLOBALS: i64 = 8;
     pub const SERVICES: i64 = 16;
     pub const GRID: i64 = 24;
+    pub const BLOCK: i64 = 36;
     pub const DYNAMIC_SHARED: i64 = 48;
     pub const N_WORKERS: i64 = 52;
     pub const GRID_ID: i64 = 56;

@@ -22,6 +22,7 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         | Special::ClusterCtaid(3..)
         | Special::ClusterNctaid(3..) => number(0),
         Special::Tid(axis) => code.load_field("%thread", thread::TID + 4 * i64::from(axis), word),
+        Special::Ntid(0) if code.options.open => code.load_field("%launch", launch::BLOCK, word),
         Special::Ntid(axis) => number(u64::from(block[usize::from(axis)])),
         Special::Ctaid(axis) => code.load_field("%worker", worker::BLOCK + 4 * i64::from(axis), word),
         Special::Nctaid(axis) => code.load_field("%launch", launch::GRID + 4 * i64::from(axis), word),
@@ -40,6 +41,10 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         Special::WarpId => {
             let linear = code.load_field("%thread", thread::LINEAR, word);
             code.b.bin_int("lshr", &linear, 5)
+        }
+        Special::NWarpId if code.options.open => {
+            let n_threads = code.load_field("%launch", launch::BLOCK, word);
+            code.b.bin_int("lshr", &n_threads, 5)
         }
         Special::NWarpId => number(n_warps),
         Special::SmId => code.load_field("%worker", worker::NUMBER, word),

@@ -112,6 +112,9 @@ impl Emitter<'_> {
         self.field("%grid.x", "i32", "%launch", 24);
         self.field("%grid.y", "i32", "%launch", 28);
         self.field("%grid.z", "i32", "%launch", 32);
+        if self.threads.open {
+            self.field("%ntid.x", "i32", "%launch", 36);
+        }
         self.field("%dynamic", "i32", "%launch", 48);
         self.field("%workers", "i32", "%launch", 52);
         self.field("%gridid", "i64", "%launch", 56);
@@ -127,6 +130,10 @@ impl Emitter<'_> {
         self.b.start_block("start");
         self.fields();
         self.field("%context", "ptr", "%worker", 8);
+        if self.threads.open {
+            self.b.inst("%ntid.x64 = zext i32 %ntid.x to i64");
+            self.b.inst(format_args!("%groups = udiv i64 %ntid.x64, {}", self.lanes));
+        }
         self.b.inst("%end = add i64 %first, %count");
         self.b.inst("%grid.x64 = zext i32 %grid.x to i64");
         self.b.inst("%grid.y64 = zext i32 %grid.y to i64");
@@ -276,7 +283,8 @@ impl Emitter<'_> {
             return Ok(());
         }
         self.b.inst(format_args!("%g{region}.after = add i64 %g{region}, 1"));
-        self.b.inst(format_args!("%g{region}.more = icmp ult i64 %g{region}.after, {}", self.groups));
+        let groups = if self.threads.open { "%groups".to_owned() } else { self.groups.to_string() };
+        self.b.inst(format_args!("%g{region}.more = icmp ult i64 %g{region}.after, {groups}"));
         self.b.inst(format_args!("br i1 %g{region}.more, label %r{region}.group, label %r{region}.end"));
         self.b.start_block(&format!("r{region}.end"));
         if targets.is_empty() {

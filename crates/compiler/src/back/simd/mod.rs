@@ -56,7 +56,10 @@ pub fn emit(
     let (locals, local_bytes) = layout_locals(body);
     let among = if per_warp { Among::Group } else { Among::Block };
     let width = if per_warp { 32 } else { width::width(body, options, total)? };
-    let mut threads = Threads { block: options.block, width };
+    if options.open && width > 32 {
+        return Err(format!("blocks of any length are no groups of {width}"));
+    }
+    let mut threads = Threads { block: options.block, open: options.open, width };
     let mut first = plan(body, threads, local_bytes, among)?;
     let mut rival = None;
     if !per_warp && options.width.is_none() {

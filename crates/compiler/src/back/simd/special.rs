@@ -98,10 +98,9 @@ impl Emitter<'_> {
         {
             return Ok(val);
         }
-        let [bx, by, bz] = self.threads.block;
-        let total = self.threads.total();
         Ok(match register {
-            Special::Ntid(d) => number([bx, by, bz].get(usize::from(d)).copied().unwrap_or(0).into()),
+            Special::Ntid(0) if self.threads.open => named("%ntid.x"),
+            Special::Ntid(d) => number(self.threads.ntid(d).unwrap_or(0).into()),
             Special::Tid(_) | Special::LaneId | Special::WarpId => {
                 return Err("not one for the block".to_owned());
             }
@@ -113,7 +112,8 @@ impl Emitter<'_> {
             Special::Nctaid(2) | Special::NClusterId(2) => named("%grid.z"),
             Special::Ctaid(_) | Special::ClusterId(_) => number(0),
             Special::Nctaid(_) | Special::NClusterId(_) => number(0),
-            Special::NWarpId => number(total.div_ceil(32)),
+            Special::NWarpId if self.threads.open => self.b.bin_int("lshr", &named("%ntid.x"), 5),
+            Special::NWarpId => number(self.threads.total().div_ceil(32)),
             Special::SmId => named("%smid"),
             Special::NSmId => named("%workers"),
             Special::GridId => Val::new(Type::int(64, 1), "%gridid"),
@@ -216,6 +216,15 @@ impl Emitter<'_> {
         self.within(address, "%shared", &bytes)
     }
 
+    /// `each` for every thread of the block, in 64 bits.
+    pub(super) fn times_threads(&mut self, each: u64) -> Val {
+        if !self.threads.open {
+            return self.i64(each * self.threads.total());
+        }
+        let n_threads = self.b.assign(Type::int(64, 1), "zext i32 %ntid.x to i64");
+        self.b.bin_int("mul", &n_threads, each.into())
+    }
+
     fn is_space(&mut self, space: Space, address: &Val) -> Val {
         match space {
             Space::Generic => Builder::bits(self.mask_ty(), 1),
@@ -225,7 +234,7 @@ impl Emitter<'_> {
                 self.within(address, own, &bytes)
             }
             Space::Local => {
-                let bytes = self.i64(self.local_bytes * self.threads.total());
+                let bytes = self.times_threads(self.local_bytes);
                 self.within(address, "%local", &bytes)
             }
             Space::Param => {

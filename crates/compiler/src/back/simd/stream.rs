@@ -110,12 +110,18 @@ impl Emitter<'_> {
         if self.streams.is_empty() {
             return;
         }
-        let each = self.streams.bytes * self.threads.total();
-        let blocks = FROM_BYTES.div_ceil(each.max(1));
         self.b.inst("%grid.z64 = zext i32 %grid.z to i64");
         self.b.inst("%grid.xy = mul i64 %grid.x64, %grid.y64");
         self.b.inst("%grid.xyz = mul i64 %grid.xy, %grid.z64");
-        self.b.inst(format_args!("%streams = icmp uge i64 %grid.xyz, {blocks}"));
+        if self.threads.open {
+            let each = self.times_threads(self.streams.bytes);
+            self.b.inst(format_args!("%streamed = mul i64 %grid.xyz, {}", each.text));
+            self.b.inst(format_args!("%streams = icmp uge i64 %streamed, {FROM_BYTES}"));
+        } else {
+            let each = self.streams.bytes * self.threads.total();
+            let blocks = FROM_BYTES.div_ceil(each.max(1));
+            self.b.inst(format_args!("%streams = icmp uge i64 %grid.xyz, {blocks}"));
+        }
     }
 
     /// Before the grid's end is told to anyone.
@@ -166,6 +172,7 @@ mod tests {
         let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
         let options = Options {
             block: [256, 1, 1],
+            open: false,
             setting: None,
             width: Some(32),
             vector_bits: 512,

@@ -235,6 +235,7 @@ mod tests {
         let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
         let options = Options {
             block: [256, 1, 1],
+            open: false,
             setting: None,
             width: None,
             vector_bits,
