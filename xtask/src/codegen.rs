@@ -22,6 +22,7 @@ pub mod signatures;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::clients::page;
 use crate::setup::root;
 
 #[derive(clap::Args)]
@@ -143,6 +144,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
         coverage::markdown(&driver, &runtime, &driver_bodies, &runtime_bodies, &nvml, &nvml_bodies)?,
     ));
     files.push(("docs/differences.md".to_owned(), differences::markdown()?));
+    files.push((page::PATH.to_owned(), page::text()?));
     Ok(files)
 }
 

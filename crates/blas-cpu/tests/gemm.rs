@@ -90,7 +90,7 @@ fn by_each_cblas_that_is_installed() {
         });
     }
     if tried == 0 {
-        println!("skipped: none of {:?} is installed", cblas::NAMES);
+        testkit::skip!("none of {:?} is installed", cblas::NAMES);
     }
 }
 

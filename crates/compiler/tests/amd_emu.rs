@@ -18,6 +18,9 @@ use compiler::gcn::{Code, Launch, Target, Variables, compile, heap};
 use compiler::{Module, Source};
 use form::Row;
 use gcn_batch::{code_object, merged, ptx_files};
+use testkit::known::{self, Known, Ran};
+
+const NO_EMULATOR: &str = "TINYGRAD does not name a checkout of tinygrad";
 
 /// The GPUs, and the rows that run there: all, or those of a folder where a generation is different.
 const TARGETS: [(&str, &str); 3] = [("gfx1100", ""), ("gfx942", ""), ("gfx1201", "matrix/")];
@@ -43,24 +46,24 @@ struct Case {
 #[test]
 fn rows_give_their_results_on_the_emulator() {
     let Some(tinygrad) = std::env::var_os("TINYGRAD") else {
-        println!("skipped: TINYGRAD does not name a checkout of tinygrad");
-        return;
+        return testkit::skip!("{NO_EMULATOR}");
     };
     let wanted = std::env::var("GCN").unwrap_or_default();
-    let mut failures = vec![];
-    for (name, rows) in TARGETS.iter().filter(|(name, _)| name.contains(&wanted)) {
-        failures.extend(run(name, rows, Path::new(&tinygrad)));
+    let rows = std::env::var("ROWS").unwrap_or_default();
+    let mut differences = vec![];
+    for (name, part) in TARGETS.iter().filter(|(name, _)| name.contains(&wanted)) {
+        let ran = run(name, part, Path::new(&tinygrad));
+        let ran: Vec<Ran> =
+            ran.iter().map(|(test, failed)| Ran { test, failed: failed.as_deref() }).collect();
+        let known = known(name, |file| file.contains(&rows) && file.contains(part));
+        println!("{name}: tools/amd-emu/known.tsv lists {} failures", known.len());
+        differences.extend(known::differences(&known, &ran));
     }
-    let known = known();
-    let is_known = |failure: &&String| known.iter().any(|known| failure.contains(known.as_str()));
-    let (expected, unexpected): (Vec<&String>, Vec<&String>) = failures.iter().partition(is_known);
-    println!("{} failures are known: tools/amd-emu/known.txt", expected.len());
-    expected.iter().for_each(|failure| println!("  {failure}"));
     assert!(
-        unexpected.is_empty(),
-        "{} rows fail:\n{}",
-        unexpected.len(),
-        unexpected.iter().map(|it| format!("{it}\n")).collect::<String>()
+        differences.is_empty(),
+        "{} rows are not as tools/amd-emu/known.tsv says:\n{}",
+        differences.len(),
+        differences.join("\n")
     );
 }
 
@@ -105,7 +108,7 @@ OUT:
 /// `printf`, an assertion and a trap of three lanes: what the launcher finds in the services buffer.
 #[test]
 fn what_a_kernel_says_stands_in_the_services_buffer() {
-    let Some(tinygrad) = std::env::var_os("TINYGRAD") else { return };
+    let Some(tinygrad) = std::env::var_os("TINYGRAD") else { return testkit::skip!("{NO_EMULATOR}") };
     for (name, _) in TARGETS {
         let target: Target = name.parse().unwrap();
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("services-{name}"));
@@ -182,14 +185,32 @@ fn what_a_kernel_says_stands_in_the_services_buffer() {
     }
 }
 
-/// Rows that are known to fail: tools/amd-emu/known.txt says why.
-fn known() -> Vec<String> {
-    let text = include_str!("../../../tools/amd-emu/known.txt");
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-    lines.map(|line| line.split("  ").next().unwrap_or(line).to_owned()).collect()
+/// Rows of wanted files that are known to fail on a GPU, and what is said of each: tools/amd-emu/known.tsv.
+fn known(gpu: &str, wanted: impl Fn(&str) -> bool) -> Vec<Known> {
+    let text = include_str!("../../../tools/amd-emu/known.tsv");
+    let mut all = vec![];
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let fields: Vec<String> = line.split('\t').map(str::to_owned).collect();
+        let Ok([of, test, said, why]) = <[String; 4]>::try_from(fields) else {
+            panic!("known.tsv: GPU, row, what is said, why: {line}")
+        };
+        assert!(TARGETS.iter().any(|(name, _)| *name == of), "known.tsv: no rows run on {of}");
+        let (file, _) = test.split_once(": ").unwrap_or_else(|| panic!("known.tsv: no row is {test}"));
+        if of == gpu && wanted(file) {
+            all.push(Known { test, said, why, wavers: false });
+        }
+    }
+    all
 }
 
-fn run(name: &str, part: &str, tinygrad: &Path) -> Vec<String> {
+#[test]
+fn the_list_of_known_failures_can_be_read() {
+    let n: usize = TARGETS.iter().map(|(name, _)| known(name, |_| true).len()).sum();
+    assert!(n > 0);
+}
+
+/// The rows by name, each with what is said if it fails.
+fn run(name: &str, part: &str, tinygrad: &Path) -> Vec<(String, Option<String>)> {
     let target: Target = name.parse().unwrap();
     // Runs of different rows at the same time do not meet.
     let rows = std::env::var("ROWS").unwrap_or_default().replace('/', "-");
@@ -198,7 +219,7 @@ fn run(name: &str, part: &str, tinygrad: &Path) -> Vec<String> {
     let (cases, refused) = cases(&target, part, &folder);
     // Two runners: what they take longest for is compiling each form of an instruction once.
     let parts: Vec<Vec<&Case>> = (0..2).map(|part| cases.iter().skip(part).step_by(2).collect()).collect();
-    let failures: Vec<String> = std::thread::scope(|scope| {
+    let failures: BTreeMap<String, String> = std::thread::scope(|scope| {
         let running: Vec<_> = parts
             .iter()
             .enumerate()
@@ -214,7 +235,13 @@ fn run(name: &str, part: &str, tinygrad: &Path) -> Vec<String> {
         cases.len() - failures.len(),
         cases.len()
     );
-    failures
+    cases
+        .into_iter()
+        .map(|case| {
+            let failed = failures.get(&case.name).cloned();
+            (case.name, failed)
+        })
+        .collect()
 }
 
 /// All rows of kernels that can be made, with their code objects in `folder`, and how many cannot.
@@ -231,6 +258,7 @@ fn cases(target: &Target, part: &str, folder: &Path) -> (Vec<Case>, usize) {
         let text = std::fs::read_to_string(&file).unwrap();
         let module = Module::link(vec![Source { name: name.clone(), text: text.clone() }]).unwrap();
         let mut made: BTreeMap<usize, Option<usize>> = BTreeMap::new();
+        let mut times: BTreeMap<String, usize> = BTreeMap::new();
         for row in form::parse(&text).unwrap() {
             let kernel =
                 module.kernels().iter().position(|it| it.name == row.kernel).expect("the row's kernel");
@@ -243,11 +271,13 @@ fn cases(target: &Target, part: &str, folder: &Path) -> (Vec<Case>, usize) {
                 continue;
             };
             let launch = launch(&module, kernel, &codes[number], number, &row, &object);
-            cases.push(Case {
-                name: format!("{name}:{}: {}({})", row.line, row.kernel, row.arguments.join(", ")),
-                row,
-                launch,
-            });
+            // Without its line, which moves; some run more than once, in other blocks.
+            let mut name = format!("{name}: {}({})", row.kernel, row.arguments.join(", "));
+            let nth = times.entry(name.clone()).and_modify(|times| *times += 1).or_insert(1);
+            if *nth > 1 {
+                let _ = write!(name, " #{nth}");
+            }
+            cases.push(Case { name, row, launch });
         }
     }
     code_object(folder, "all", &merged(&codes.iter().collect::<Vec<_>>()), target.processor());
@@ -313,10 +343,10 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Runs the rows; the runner is started again behind a row that ends it.
-fn run_part(target: &str, tinygrad: &Path, list: &Path, cases: &[&Case]) -> Vec<String> {
+fn run_part(target: &str, tinygrad: &Path, list: &Path, cases: &[&Case]) -> BTreeMap<String, String> {
     std::fs::write(list, cases.iter().map(|case| format!("{}\n", case.launch)).collect::<String>()).unwrap();
     let runner = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/amd-emu/run_rows.py");
-    let mut failures = vec![];
+    let mut failures = BTreeMap::new();
     let mut next = 0;
     while next < cases.len() {
         let mut child = Command::new("python3")
@@ -339,20 +369,16 @@ fn run_part(target: &str, tinygrad: &Path, list: &Path, cases: &[&Case]) -> Vec<
             begun = None;
             next = number + 1;
             if let Err(why) = answer(&cases[number].row, rest) {
-                failures.push(format!("{target} {}: {why}", cases[number].name));
+                failures.insert(cases[number].name.clone(), why);
             }
         }
         let status = child.wait().unwrap();
         match begun {
             Some(number) => {
-                failures.push(format!("{target} {}: the emulator ended: {status}", cases[number].name));
+                failures.insert(cases[number].name.clone(), format!("the emulator ended: {status}"));
                 next = number + 1;
             }
-            None if next < cases.len() => {
-                failures.push(format!("{target}: the runner does not start: {status}"));
-                break;
-            }
-            None => {}
+            None => assert!(next == cases.len(), "{target}: the runner does not start: {status}"),
         }
     }
     failures

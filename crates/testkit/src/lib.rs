@@ -1,6 +1,8 @@
 //! Runs real programs against the objects that `cargo xtask build` laid out, as a user would, and reads what they did.
 
+pub mod known;
 mod run;
+pub mod skip;
 pub mod target;
 
 use std::path::{Path, PathBuf};

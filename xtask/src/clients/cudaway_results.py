@@ -4,6 +4,9 @@ CUDAWAY_RESULTS=FILE  gets `collected <tab> number`, `begun <tab> test` and `out
                       a test may take the process down. Tests that stand in the file already are not run again
 CUDAWAY_MINUTES=N     the test that is running after so many is the last
 CUDAWAY_SAMPLE=N      only the first N tests, in an order drawn by a fixed seed
+CUDAWAY_AGAIN=FILE    only the tests that it names, a line each
+CUDAWAY_BEFORE=FILE   all but those: they were run before
+CUDAWAY_LISTED=FILE   tests of which those that are not there are written down: `absent <tab> test`
 """
 
 import os
@@ -25,11 +28,19 @@ def write(*fields):
 
 
 def begun():
+    return {line.split("\t")[1] for line in lines_of(PATH) if line.startswith("begun\t")}
+
+
+def lines_of(path):
     try:
-        with open(PATH, encoding="utf-8") as lines:
-            return {line.rstrip("\n").split("\t")[1] for line in lines if line.startswith("begun\t")}
+        with open(path, encoding="utf-8") as lines:
+            return [line.rstrip("\n") for line in lines]
     except FileNotFoundError:
-        return set()
+        return []
+
+
+def named(variable):
+    return lines_of(os.environ.get(variable, ""))
 
 
 @pytest.fixture
@@ -40,12 +51,19 @@ def initialize_from_pytest_config():
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items):
     write("collected", str(len(items)))
+    there = {item.nodeid for item in items}
+    for test in named("CUDAWAY_LISTED") + named("CUDAWAY_AGAIN"):
+        if test not in there:
+            write("absent", test)
+    again = set(named("CUDAWAY_AGAIN"))
     wanted = int(os.environ.get("CUDAWAY_SAMPLE", "0"))
-    if wanted:
+    if again:
+        items[:] = [item for item in items if item.nodeid in again]
+    elif wanted:
         # In any order, so that what a time limit leaves of it is a sample too.
         random.Random(SEED).shuffle(items)
         del items[wanted:]
-    before = begun()
+    before = begun().union(named("CUDAWAY_BEFORE"))
     items[:] = [item for item in items if item.nodeid not in before]
 
 

@@ -1,5 +1,7 @@
 //! The clients: what is installed, which of its own tests run, and why some of them cannot pass here.
 
+use testkit::known::Known;
+
 /// A program of others that uses CUDA.
 pub struct Client {
     /// Its folder, and what `--only` takes.
@@ -16,9 +18,14 @@ pub struct Client {
     /// Modules of its wheels with a static runtime, which must be taken over.
     pub taken_over: &'static [&'static str],
     pub suites: &'static [Suite],
-    pub reasons: &'static [Reason],
     /// What a reader of the page should know besides.
     pub note: &'static str,
+}
+
+impl Client {
+    pub fn suite(&self, name: &str) -> Option<&Suite> {
+        self.suites.iter().find(|suite| suite.name == name)
+    }
 }
 
 /// Where its tests come from.
@@ -45,6 +52,24 @@ pub struct Suite {
     pub sample: usize,
     /// How many pass on a driver that runs no kernel, and so prove nothing; where that was measured.
     pub null_passes: Option<usize>,
+    /// Tests that fail here today.
+    pub known: &'static [Reason],
+}
+
+impl Suite {
+    pub fn known(&self) -> Vec<Known> {
+        let of = |reason: &Reason| {
+            let Reason { why, wavers, tests } = *reason;
+            let known = move |&(test, said): &(&str, &str)| Known {
+                test: test.to_owned(),
+                said: said.to_owned(),
+                why: why.to_owned(),
+                wavers,
+            };
+            tests.iter().map(known).collect::<Vec<_>>()
+        };
+        self.known.iter().flat_map(of).collect()
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -59,13 +84,16 @@ pub enum Tests {
 
 /// A script of ours; without kernels no check of it passes.
 const fn script(name: &'static str) -> Suite {
-    Suite { name, tests: Tests::Script(name), sample: 0, null_passes: Some(0) }
+    Suite { name, tests: Tests::Script(name), sample: 0, null_passes: Some(0), known: &[] }
 }
 
-/// Why tests whose name or message has `of` in it fail.
+/// Why some tests fail.
 pub struct Reason {
-    pub of: &'static str,
     pub why: &'static str,
+    /// They measure time: on some machines and days they pass.
+    pub wavers: bool,
+    /// All of each one's name, and all that it says, as `results::answer` has it. The run tells both.
+    pub tests: &'static [(&'static str, &'static str)],
 }
 
 pub const CLIENTS: &[Client] =
@@ -100,8 +128,8 @@ const TINYGRAD: Client = Client {
         tests: Tests::Pytest(&["test/test_tiny.py"]),
         sample: 0,
         null_passes: Some(4),
+        known: &[],
     }],
-    reasons: &[],
     note: "",
 };
 
@@ -119,21 +147,27 @@ const CUDARC: Client = Client {
         tests: Tests::Cargo("std,driver,nvrtc,cuda-13010,dynamic-loading"),
         sample: 0,
         null_passes: Some(40),
+        known: &[
+            Reason {
+                why: "asserts that write-combined memory is read slowly; there is none here",
+                wavers: true,
+                tests: &[(
+                    "driver::safe::core::tests::test_default_pinned_host_reads_are_faster_than_write_combined",
+                    "#.#ms vs #.#ms",
+                )],
+            },
+            Reason {
+                why: "asserts that copies from pinned memory are faster; here both are copies in memory",
+                wavers: true,
+                tests: &[("driver::safe::core::tests::test_pinned_copy_is_faster", "#.#µs vs #.#µs")],
+            },
+            Reason {
+                why: "asserts that two kernels of one thread on two streams take half the time; needs two idle cores",
+                wavers: true,
+                tests: &[("driver::safe::launch::tests::test_par_launch", "par=#.# dbl=#.#")],
+            },
+        ],
     }],
-    reasons: &[
-        Reason {
-            of: "test_default_pinned_host_reads_are_faster_than_write_combined",
-            why: "asserts that write-combined memory is read slowly; there is none here",
-        },
-        Reason {
-            of: "test_pinned_copy_is_faster",
-            why: "asserts that copies from pinned memory are faster; here both are copies in memory",
-        },
-        Reason {
-            of: "test_par_launch",
-            why: "asserts that two kernels of one thread on two streams take half the time; needs two idle cores",
-        },
-    ],
     note: "",
 };
 
@@ -146,7 +180,6 @@ const TAICHI: Client = Client {
     environment: &[("LD_LIBRARY_PATH", "{lib}"), ("TI_OFFLINE_CACHE", "0"), ("TI_LOG_LEVEL", "warn")],
     taken_over: &[],
     suites: &[script("taichi_check.py")],
-    reasons: &[],
     note: "The wheel has no tests.",
 };
 
@@ -184,27 +217,51 @@ const NUMBA: Client = Client {
             ]),
             sample: 0,
             null_passes: Some(1048),
+            known: &[
+                Reason {
+                    why: "`tensormap.replace` is of sm_90a only, which is not translated",
+                    wavers: false,
+                    tests: &[(
+                        "venv/lib/python3.11/site-packages/numba_cuda/numba/cuda/tests/cudadrv/test_cuda_driver.py::TestAcceleratedArchitecture::test_device_arch_specific",
+                        "cuda.bindings.nvjitlink.nvJitLinkError: ERROR_INTERNAL (#) nvJitLink error log: ptxas <unnamed-cu>, line #; error : instruction 'tensormap.replace.tile.rank.shared::cta.b#.b#' is not supported ",
+                    )],
+                },
+                Reason {
+                    why: "compares numbers of registers, which no CPU code has",
+                    wavers: false,
+                    tests: &[(
+                        "venv/lib/python3.11/site-packages/numba_cuda/numba/cuda/tests/cudadrv/test_linker.py::TestLinker::test_set_registers_no_max",
+                        "AssertionError: # not greater than #",
+                    )],
+                },
+                Reason {
+                    why: "its index of cached code and that of Numba's CPU half take each other for out of date; no driver is asked",
+                    wavers: false,
+                    tests: &[
+                        (
+                            "venv/lib/python3.11/site-packages/numba_cuda/numba/cuda/tests/cudapy/test_caching.py::CUDAAndCPUCachingTest::test_cpu_and_cuda_reuse",
+                            "AssertionError: # != # : Counter()",
+                        ),
+                        (
+                            "venv/lib/python3.11/site-packages/numba_cuda/numba/cuda/tests/cudapy/test_caching.py::CUDAAndCPUCachingTest::test_cpu_and_cuda_targets",
+                            "AssertionError: # != # : ['cuda_and_cpu_caching_test_fodder.target_shared_assign-#.py#.#.nbc', 'cuda_and_cpu_caching_test_fodder.target_shared_assign-#.py#.nbi']",
+                        ),
+                    ],
+                },
+                Reason {
+                    why: "finds its module under another name than its own, since the wheel lacks what pytest needs to see it in place",
+                    wavers: false,
+                    tests: &[(
+                        "venv/lib/python3.11/site-packages/numba_cuda/numba/cuda/tests/cudapy/test_extending.py::TestIntrinsic::test_docstring",
+                        "AssertionError: 'numba.cuda.tests.cudapy.test_extending' != 'cuda.tests.cudapy.test_extending' - numba.cuda.tests.cudapy.test_extending ? ------ + cuda.tests.cudapy.test_extending",
+                    )],
+                },
+            ],
         },
         script("numba_check.py"),
     ],
-    reasons: &[
-        Reason {
-            of: "test_device_arch_specific",
-            why: "`tensormap.replace` is of sm_90a only, which is not translated",
-        },
-        Reason { of: "test_signatures_match_overloaded_api", why: OTHER_NAME },
-        Reason { of: "TestIntrinsic::test_docstring", why: OTHER_NAME },
-        Reason {
-            of: "CUDAAndCPUCachingTest",
-            why: "its index of cached code and that of Numba's CPU half take each other for out of date; no driver is asked",
-        },
-        Reason { of: "test_set_registers", why: "compares numbers of registers, which no CPU code has" },
-        Reason { of: "regs_per_thread", why: "compares numbers of registers, which no CPU code has" },
-    ],
     note: "With `nvidia-nvjitlink`, in front of which `cudaway run` puts ours: Numba then makes PTX.",
 };
-
-const OTHER_NAME: &str = "finds its module under another name than its own, since the wheel lacks what pytest needs to see it in place";
 
 const CUDA_CORE: Client = Client {
     name: "cuda-core",
@@ -222,7 +279,6 @@ const CUDA_CORE: Client = Client {
     environment: &[],
     taken_over: &[],
     suites: &[script("cuda_core_check.py")],
-    reasons: &[],
     note: "`cuda.bindings.runtime` carries a static runtime that is stripped of its names; it is told by its code and taken over.",
 };
 
@@ -256,10 +312,7 @@ const PYCUDA: Client = Client {
         tests: Tests::Pytest(&["test/test_driver.py", "test/test_cumath.py", "test/test_gpuarray.py"]),
         sample: 0,
         null_passes: None,
-    }],
-    reasons: &[Reason {
-        of: "Dynamic Parallelism",
-        why: "links what launches kernels from a kernel, which is not there yet",
+        known: &[],
     }],
     note: "Built here on our `libcuda.so.1`. The `nvcc` of `cudaway run` has NVIDIA's make PTX where PyCUDA asks for machine code.",
 };
@@ -296,22 +349,12 @@ const CUPY: Client = Client {
             // All of them take days: as many as a time limit leaves.
             sample: 20_000,
             null_passes: None,
+            known: &[],
         },
         script("cupy_check.py"),
     ],
-    reasons: &[
-        Reason { of: "cupy_backends/cuda/libs", why: MACHINE_CODE },
-        Reason { of: "libcurand", why: MACHINE_CODE },
-        Reason {
-            of: "Timeout (>300",
-            why: "on a busy machine it compiles for longer than the limit of 300 s: hundreds of kernels, or a long one of CUB or Thrust",
-        },
-    ],
-    note: "Two tests that ran into the limit of 300 s on a \
-           busy machine passed when they were run again alone, and are counted so.",
+    note: "",
 };
-
-const MACHINE_CODE: &str = "needs cuBLAS, cuRAND or another library whose kernels are machine code only";
 
 const TRITON: Client = Client {
     name: "triton",
@@ -322,10 +365,19 @@ const TRITON: Client = Client {
     by_run: true,
     environment: &[("TRITON_CACHE_DIR", "{dir}/cache")],
     taken_over: &[],
-    suites: &[script("triton_check.py")],
-    reasons: &[Reason { of: "9.0:products", why: WGMMA }, Reason { of: "9.0:attention", why: WGMMA }],
+    suites: &[Suite {
+        known: &[Reason {
+            why: "for 9.0 Triton multiplies by `wgmma`, which is of sm_90a only and is not translated; `CUDAWAY_COMPUTE_CAPABILITY=8.9` makes it use `mma`",
+            wavers: false,
+            tests: &[("9.0:products", TRITON_PRODUCTS), ("9.0:attention", TRITON_ATTENTION)],
+        }],
+        ..script("triton_check.py")
+    }],
     note: "Its own tests make their arrays with PyTorch. The `ptxas` of `cudaway run`, which hands the PTX on, takes the place of its own.",
 };
+
+const TRITON_PRODUCTS: &str = "products: PTXASError: PTXAS error: Internal Triton PTX codegen error `ptxas` stderr: ptxas /tmp/…, line #; error : instruction 'wgmma.fence.sync.aligned' is not supported ptxas /tmp/…, line #; error : instruction 'wgmma.mma_async.sync.aligned.m#n#k#.f#.f#.f#' is not supported ptxas /";
+const TRITON_ATTENTION: &str = "attention: PTXASError: PTXAS error: Internal Triton PTX codegen error `ptxas` stderr: ptxas /tmp/…, line #; error : instruction 'wgmma.fence.sync.aligned' is not supported ptxas /tmp/…, line #; error : instruction 'wgmma.mma_async.sync.aligned.m#n#k#.f#.f#.f#' is not supported ptxas /";
 
 const NVML: Client = Client {
     name: "nvml",
@@ -336,7 +388,6 @@ const NVML: Client = Client {
     environment: &[("LD_LIBRARY_PATH", "{lib}")],
     taken_over: &[],
     suites: &[script("nvml_check.py")],
-    reasons: &[],
     note: "The monitors have no tests of their own that need a device.",
 };
 
@@ -354,8 +405,8 @@ const EXTENSIONS: Client = Client {
         sample: 0,
         // CatBoost and CTranslate2 are asked for the device only.
         null_passes: Some(2),
+        known: &[],
     }],
-    reasons: &[],
     note: "Modules that carry a static runtime and are opened by `dlopen`. XGBoost trains, and its trees are those of its CPU code.",
 };
 
@@ -368,8 +419,5 @@ const CTRANSFORMERS: Client = Client {
     environment: &[],
     taken_over: &[],
     suites: &[script("ctransformers_check.py")],
-    reasons: &[],
     note: "llama.cpp as a wheel of 2023, linked to `libcudart.so.12` and `libcublas.so.12`: a model with random weights gives the tokens of its CPU library.",
 };
-
-const WGMMA: &str = "for 9.0 Triton multiplies by `wgmma`, which is of sm_90a only and is not translated; `CUDAWAY_COMPUTE_CAPABILITY=8.9` makes it use `mma`";

@@ -1,16 +1,18 @@
 //! Runs one suite of one client.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
+use testkit::known::{self, Ran};
 use testkit::{Ended, Run};
 
 use super::list::{Client, Suite, Tests};
 use super::prepare::Ready;
-use super::results::{self, Ending, launches};
+use super::results::{self, Ending, How, Of, launches};
 use crate::setup;
 use crate::toolchain::Release;
 
@@ -18,21 +20,43 @@ use crate::toolchain::Release;
 pub struct Extent {
     /// Our objects.
     pub lib: PathBuf,
-    /// At most so many tests; 0 for all.
-    pub sample: usize,
+    pub of: Of,
+    /// Tests that `Of::Rest` leaves out.
+    pub before: Vec<String>,
     pub limit: Duration,
-    /// Goes on where the time limit ended an earlier run.
-    pub resume: bool,
 }
 
-pub fn suite(client: &Client, suite: &Suite, ready: &Ready, extent: &Extent) -> Result<results::Suite> {
+/// How a suite went.
+pub struct Outcome {
+    pub endings: Vec<Ending>,
+    pub launches: u64,
+    pub kernels: usize,
+    pub took: Duration,
+    pub collected: Option<usize>,
+    pub cut_off: bool,
+    /// What is not as the list of known failures says, a line each.
+    pub differences: Vec<String>,
+}
+
+/// What is read besides the tests' endings.
+#[derive(Default)]
+struct Counted {
+    launches: u64,
+    kernels: usize,
+    collected: Option<usize>,
+    cut_off: bool,
+    /// Tests that are listed or asked for, and are none.
+    absent: BTreeSet<String>,
+}
+
+pub fn suite(client: &Client, suite: &Suite, ready: &Ready, extent: &Extent) -> Result<Outcome> {
     let started = Instant::now();
-    let mut counted = results::Suite {
-        name: suite.name.to_owned(),
-        null_passes: suite.null_passes,
-        ..results::Suite::default()
-    };
+    let mut counted = Counted::default();
     let endings = match suite.tests {
+        Tests::Script(_) if matches!(extent.of, Of::Again(_) | Of::Rest(_)) => {
+            bail!("{} runs as a whole", suite.name)
+        }
+        Tests::Cargo(_) if matches!(extent.of, Of::Rest(_)) => bail!("{} runs as a whole", suite.name),
         Tests::Script(script) => {
             let path = setup::root().join("examples/clients").join(script);
             let run = python(client, ready, extent).arg(path);
@@ -40,7 +64,7 @@ pub fn suite(client: &Client, suite: &Suite, ready: &Ready, extent: &Extent) -> 
             results::from_script(&ended.stdout, ended.passed(), &ended.describe())
         }
         Tests::Cargo(features) => {
-            let run = Run::new("cargo")
+            let mut run = Run::new("cargo")
                 .arg("test")
                 .arg("--lib")
                 .arg("--no-default-features")
@@ -49,43 +73,76 @@ pub fn suite(client: &Client, suite: &Suite, ready: &Ready, extent: &Extent) -> 
                 .arg("--")
                 .arg("--test-threads=1")
                 .env("CARGO_TARGET_DIR", ready.home.join("target"));
+            if let Of::Again(tests) = &extent.of {
+                run = run.arg("--exact").args(tests);
+            }
             let ended = once(client, ready, extent, run, &mut counted)?;
             let endings = results::from_cargo(&ended.stdout);
             ensure!(!endings.is_empty(), "no test ran: {}", ended.describe());
             endings
         }
-        Tests::Pytest(tests) => pytest(client, tests, ready, extent, &mut counted)?,
+        Tests::Pytest(tests) => pytest((client, suite), tests, ready, extent, &mut counted)?,
     };
-    counted.minutes = started.elapsed().as_secs_f64() / 60.0;
-    counted.count(client, &endings);
-    Ok(counted)
+    let differences = differences(suite, &endings, extent, &counted);
+    let Counted { launches, kernels, collected, cut_off, .. } = counted;
+    Ok(Outcome { endings, launches, kernels, took: started.elapsed(), collected, cut_off, differences })
 }
 
-fn once(
-    client: &Client,
-    ready: &Ready,
-    extent: &Extent,
-    run: Run,
-    counted: &mut results::Suite,
-) -> Result<Ended> {
+/// A suite that ran as a whole has every test that is listed; of one that ran in part, pytest says which are none.
+fn differences(suite: &Suite, endings: &[Ending], extent: &Extent, counted: &Counted) -> Vec<String> {
+    let answers: Vec<String> = endings.iter().map(|it| results::answer(&it.said)).collect();
+    let ran = endings.iter().zip(&answers).map(|(it, said)| {
+        let failed = (it.how == How::Failed).then_some(said.as_str());
+        Ran { test: &it.test, failed }
+    });
+    let ran: Vec<Ran> = ran.collect();
+    let is_whole =
+        !matches!(suite.tests, Tests::Pytest(_)) && !matches!(extent.of, Of::Again(_)) && !counted.cut_off;
+    let mut known = suite.known();
+    known.retain(|entry| {
+        is_whole || counted.absent.contains(&entry.test) || ran.iter().any(|it| it.test == entry.test)
+    });
+    let mut lines = known::differences(&known, &ran);
+    if let Of::Again(tests) = &extent.of {
+        let gone = tests.iter().filter(|test| !ran.iter().any(|it| it.test == **test));
+        lines.extend(gone.map(|test| format!("{test}: did not run")));
+    }
+    lines
+}
+
+fn once(client: &Client, ready: &Ready, extent: &Extent, run: Run, counted: &mut Counted) -> Result<Ended> {
     let ended = place(client, ready, extent, run)?.limit(extent.limit).run()?;
     (counted.launches, counted.kernels) = launches(&ended.stderr);
-    counted.unfinished = ended.timed_out;
+    counted.cut_off = ended.timed_out;
     Ok(ended)
 }
 
 /// pytest until every test has ended: one that takes the process down counts as failed, and the rest goes on.
 fn pytest(
-    client: &Client,
+    (client, suite): (&Client, &Suite),
     tests: &[&str],
     ready: &Ready,
     extent: &Extent,
-    counted: &mut results::Suite,
+    counted: &mut Counted,
 ) -> Result<Vec<Ending>> {
     let file = ready.dir.join("results.tsv");
-    if !extent.resume {
-        let _ = fs::remove_file(&file);
-    }
+    let _ = fs::remove_file(&file);
+    let list = |name: &str, tests: &[String]| -> Result<PathBuf> {
+        let path = ready.dir.join(name);
+        fs::write(&path, tests.iter().map(|test| format!("{test}\n")).collect::<String>())?;
+        Ok(path)
+    };
+    let (sample, again) = match &extent.of {
+        Of::All | Of::Rest(None) => (0, &[][..]),
+        Of::Sample(n) | Of::Rest(Some(n)) => (*n, &[][..]),
+        Of::Again(tests) => (0, &tests[..]),
+    };
+    let listed: Vec<String> = suite.known().into_iter().map(|entry| entry.test).collect();
+    let lists = [
+        ("CUDAWAY_AGAIN", list("again", again)?),
+        ("CUDAWAY_BEFORE", list("before", &extent.before)?),
+        ("CUDAWAY_LISTED", list("listed", &listed)?),
+    ];
     let until = SystemTime::now() + extent.limit;
     let mut before = 0;
     loop {
@@ -101,8 +158,9 @@ fn pytest(
             .arg("-p")
             .arg("cudaway_results")
             .env("CUDAWAY_RESULTS", &file)
-            .env("CUDAWAY_SAMPLE", extent.sample.to_string())
+            .env("CUDAWAY_SAMPLE", sample.to_string())
             .env("CUDAWAY_MINUTES", (left.as_secs_f64() / 60.0).to_string());
+        let run = lists.iter().fold(run, |run, (name, list)| run.env(name, list));
         let run = tests.iter().fold(run, |run, argument| run.arg(argument));
         // It ends by itself after the test that is running then, and says what it launched.
         let ended = place(client, ready, extent, run)?.limit(left + Duration::from_secs(400)).run()?;
@@ -117,10 +175,16 @@ fn pytest(
         let endings = results::from_plugin(&text);
         ensure!(!endings.is_empty(), "no test ran: {}", ended.describe());
         if !ended.crashed() || endings.len() == before {
-            let all = text.lines().find_map(|line| line.strip_prefix("collected\t")?.parse().ok());
-            counted.drawn_from = all.filter(|&all| all > endings.len());
-            let wanted = all.unwrap_or(0).min(if extent.sample == 0 { usize::MAX } else { extent.sample });
-            counted.unfinished = endings.len() < wanted;
+            counted.collected = text.lines().find_map(|line| line.strip_prefix("collected\t")?.parse().ok());
+            let absent = text.lines().filter_map(|line| line.strip_prefix("absent\t"));
+            counted.absent = absent.map(str::to_owned).collect();
+            let all = counted.collected.unwrap_or(0);
+            let wanted = match sample {
+                _ if !again.is_empty() => again.len(),
+                0 => all,
+                n => n.min(all),
+            };
+            counted.cut_off = extent.before.len() + endings.len() < wanted;
             return Ok(endings);
         }
         before = endings.len();

@@ -112,7 +112,8 @@ pub fn cache(installed: &Installed, report: &mut Report) {
 /// A program that launches nothing has its kernels compiled; one of the runtime's, by its first call that makes a context.
 fn eager(installed: &Installed, program: &Path, dir: &Path) -> Result<()> {
     let ptx = dir.join("eager.ptx");
-    let kernels = ["first", "second"].map(|name| format!(".visible .entry {name}(.param .u64 p)\n{{\nret;\n}}\n"));
+    let kernels =
+        ["first", "second"].map(|name| format!(".visible .entry {name}(.param .u64 p)\n{{\nret;\n}}\n"));
     fs::write(&ptx, format!(".version 6.0\n.target sm_50\n.address_size 64\n{}", kernels.concat()))?;
     let loader = module_loader(dir)?;
     let log = |run: Run, mode: &str| -> Result<String> {

@@ -13,7 +13,7 @@ pub fn run(installed: &Installed, all: bool, report: &mut Report) {
     match reach::look(installed.lib(), !all, false) {
         Ok(found) => {
             println!("{} cells tried", found.n_cells);
-            report.add(found.n_cells - found.differences.len(), 0);
+            report.add(found.n_cells - found.differences.len());
             for (client, why) in found.skipped {
                 report.note(&format!("reach: {client}"), Outcome::Skipped(why));
             }

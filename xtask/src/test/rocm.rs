@@ -91,9 +91,8 @@ impl Recorder {
             for (promise, outcome) in conformance::promises(self.on(installed.found(&program?)))? {
                 match outcome {
                     Outcome::Passed => n_kept += 1,
-                    Outcome::Skipped(_) => {}
                     Outcome::Failed(why) if is_refusal(&why) => n_refused += 1,
-                    Outcome::Failed(_) => {
+                    Outcome::Failed(_) | Outcome::Skipped(_) => {
                         report.note(&format!("ROCm {}'s face: {chapter}: {promise}", self.release), outcome);
                     }
                 }

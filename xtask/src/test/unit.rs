@@ -1,10 +1,12 @@
 //! Cargo's own tests, and other xtask commands as checks.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use anyhow::Result;
 use testkit::Installed;
+use testkit::skip::{self, Skip};
 
 use super::report::{Outcome, Report};
 use crate::setup;
@@ -39,8 +41,14 @@ pub fn cargo_test(report: &mut Report) {
     counted(report, "cargo test --workspace", &mut command);
 }
 
-/// Runs a `cargo test` whose tests are counted one by one.
+/// Runs a `cargo test` whose tests are counted one by one. Those that say `testkit::skip!` are skipped, whatever libtest says.
 pub fn counted(report: &mut Report, name: &str, command: &mut Command) {
+    let folder = match testkit::temporary() {
+        Ok(folder) => folder,
+        Err(error) => return report.note(name, Outcome::Failed(error.to_string())),
+    };
+    let skips = folder.path().join("skips");
+    command.env(skip::VARIABLE, &skips);
     let mut child = match command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn() {
         Ok(child) => child,
         Err(error) => return report.note(name, Outcome::Failed(error.to_string())),
@@ -51,7 +59,14 @@ pub fn counted(report: &mut Report, name: &str, command: &mut Command) {
         counted.read(&line);
     }
     let status = child.wait();
-    report.add(counted.passed, counted.ignored);
+    match skip::read(&skips) {
+        Ok(skips) => counted.skip(skips),
+        Err(error) => report.note("tests that skip", Outcome::Failed(error.to_string())),
+    }
+    report.add(counted.passed);
+    for (test, why) in counted.skipped {
+        report.note(&test, Outcome::Skipped(why));
+    }
     for test in &counted.failed {
         report.note(test, Outcome::Failed("see cargo test's output above".to_owned()));
     }
@@ -97,32 +112,44 @@ pub fn amd_emulator(report: &mut Report) {
         "--",
         "--nocapture",
     ]);
-    let ran = setup::run(setup::stay_offline(&mut command));
-    report.note(name, ran);
+    counted(report, name, setup::stay_offline(&mut command));
 }
 
-/// The sums over all `test result:` lines, and the names of failed tests.
+/// The sum over all `test result:` lines, and the names of tests that did not pass.
 #[derive(Default)]
 struct Counted {
     passed: usize,
-    ignored: usize,
     failed: Vec<String>,
+    /// And why.
+    skipped: Vec<(String, String)>,
 }
 
 impl Counted {
     fn read(&mut self, line: &str) {
-        if let Some(name) = line.strip_prefix("test ").and_then(|rest| rest.strip_suffix(" ... FAILED")) {
-            self.failed.push(name.to_owned());
+        if let Some((name, word)) = line.strip_prefix("test ").and_then(|rest| rest.rsplit_once(" ... ")) {
+            if word == "FAILED" {
+                self.failed.push(name.to_owned());
+            } else if let Some(why) = word.strip_prefix("ignored") {
+                let why = why.strip_prefix(", ").unwrap_or("marked as ignored in its source");
+                self.skipped.push((name.to_owned(), why.to_owned()));
+            }
         }
         let Some(rest) = line.strip_prefix("test result: ") else { return };
         for part in rest.split([';', '.']) {
             let mut words = part.split_whitespace();
-            if let (Some(Ok(count)), Some(what)) = (words.next().map(str::parse::<usize>), words.next()) {
-                match what {
-                    "passed" => self.passed += count,
-                    "ignored" => self.ignored += count,
-                    _ => {}
-                }
+            if let (Some(Ok(count)), Some("passed")) = (words.next().map(str::parse::<usize>), words.next()) {
+                self.passed += count;
+            }
+        }
+    }
+
+    /// Tests that libtest counts as passed, since they returned. One that failed after all is not skipped.
+    fn skip(&mut self, skips: Vec<Skip>) {
+        let mut known = BTreeSet::new();
+        for Skip { binary, test, missing } in skips {
+            if !self.failed.contains(&test) && known.insert((binary.clone(), test.clone())) {
+                self.passed = self.passed.saturating_sub(1);
+                self.skipped.push((format!("{binary}: {test}"), missing));
             }
         }
     }
@@ -130,19 +157,60 @@ impl Counted {
 
 #[cfg(test)]
 mod tests {
-    use super::Counted;
+    use std::fs;
+    use std::path::Path;
+
+    use super::{Counted, Skip};
+    use crate::setup;
 
     #[test]
     fn cargo_tests_result_lines_are_summed() {
         let mut counted = Counted::default();
         for line in [
+            "test shl::later ... ignored",
             "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.10s",
             "test shl::clamps ... FAILED",
             "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.10s",
         ] {
             counted.read(line);
         }
-        assert_eq!((counted.passed, counted.ignored), (15, 1));
+        assert_eq!(counted.passed, 15);
         assert_eq!(counted.failed, ["shl::clamps"]);
+        let ignored = ("shl::later".to_owned(), "marked as ignored in its source".to_owned());
+        assert_eq!(counted.skipped, [ignored]);
+    }
+
+    #[test]
+    fn a_test_that_skips_did_not_pass() {
+        let mut counted = Counted { passed: 3, failed: vec!["b".to_owned()], skipped: vec![] };
+        let skip = |test: &str, missing: &str| Skip {
+            binary: "amd_emu".to_owned(),
+            test: test.to_owned(),
+            missing: missing.to_owned(),
+        };
+        counted.skip(vec![skip("a", "an emulator"), skip("a", "a compiler"), skip("b", "an emulator")]);
+        assert_eq!(counted.passed, 2);
+        assert_eq!(counted.skipped, [("amd_emu: a".to_owned(), "an emulator".to_owned())]);
+    }
+
+    /// What a test prints before it returns is seen by nobody: `testkit::skip!` is.
+    #[test]
+    fn no_test_says_by_itself_that_it_skips() {
+        fn look(folder: &Path, found: &mut Vec<String>) {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let is_rust = path.extension().is_some_and(|it| it == "rs");
+                if path.is_dir() && !path.ends_with("benches") && !path.ends_with("target") {
+                    look(&path, found);
+                } else if is_rust && !path.ends_with("testkit/src/skip.rs") {
+                    let text = fs::read_to_string(&path).unwrap();
+                    let says = |line: &&str| line.contains("println!(\"skip");
+                    found.extend(text.lines().filter(says).map(|line| format!("{}: {line}", path.display())));
+                }
+            }
+        }
+        let mut found = vec![];
+        look(&setup::root().join("crates"), &mut found);
+        assert!(found.is_empty(), "{}", found.join("\n"));
     }
 }

@@ -208,6 +208,9 @@ pub struct Outcome {
     pub image: Vec<u8>,
 }
 
+/// What a test without a [`Batch`] skips for.
+pub const NO_EMULATOR: &str = "TINYGRAD does not name a checkout of tinygrad";
+
 type Check = Box<dyn Fn(&Outcome)>;
 
 /// Launches that wait, and what is to be seen of them.
@@ -221,12 +224,9 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// `None` without an emulator.
+    /// `None` without an emulator, which the test then skips for.
     pub fn new(name: &str, module: &Module, wanted: impl Fn(&str) -> bool) -> Option<Batch> {
-        if std::env::var_os("TINYGRAD").is_none() {
-            println!("skipped: TINYGRAD does not name a checkout of tinygrad");
-            return None;
-        }
+        std::env::var_os("TINYGRAD")?;
         let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("texture-emulated");
         std::fs::create_dir_all(&folder).unwrap();
         let target = "gfx1100".parse().unwrap();

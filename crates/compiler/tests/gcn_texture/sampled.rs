@@ -1,6 +1,6 @@
 //! `tex`, `tld4`, `txq` on the emulator.
 
-use super::emulator::{Batch, Kind, Object};
+use super::emulator::{Batch, Kind, NO_EMULATOR, Object};
 use super::forms::{IN, SHAPES};
 use super::model::Model;
 use super::module;
@@ -160,7 +160,7 @@ fn every_address_mode_filter_and_dimension_follows_the_guide() {
     let Some(mut batch) =
         Batch::new("modes", &module(), |name| name.starts_with("tex") && name.ends_with("f32"))
     else {
-        return;
+        return testkit::skip!("{NO_EMULATOR}");
     };
     for shape in SHAPES {
         for mode in MODES {
@@ -181,7 +181,7 @@ fn every_format_is_read_as_elements_and_as_fractions() {
     let Some(mut batch) =
         Batch::new("formats", &module(), |name| ["tex_2d_f32", "half_2d", "pair_2d"].contains(&name))
     else {
-        return;
+        return testkit::skip!("{NO_EMULATOR}");
     };
     let normalized = HIP_TRSF_NORMALIZED_COORDINATES;
     for channels in [1, 2, 4] {
@@ -225,7 +225,7 @@ fn offsets_move_the_footprint_by_elements() {
     let Some(mut batch) =
         Batch::new("offsets", &module(), |name| name.starts_with("off") && name.ends_with("f32"))
     else {
-        return;
+        return testkit::skip!("{NO_EMULATOR}");
     };
     for shape in SHAPES {
         for mode in MODES {
@@ -244,7 +244,7 @@ fn levels_and_gradients_of_a_texture_with_one_level() {
     let Some(mut batch) = Batch::new("levels", &module(), |name| {
         name.starts_with("grad") || name.starts_with("level") && name.ends_with("f32")
     }) else {
-        return;
+        return testkit::skip!("{NO_EMULATOR}");
     };
     for shape in SHAPES {
         for flags in [0, HIP_TRSF_NORMALIZED_COORDINATES] {
@@ -259,7 +259,9 @@ fn levels_and_gradients_of_a_texture_with_one_level() {
 
 #[test]
 fn gathers_give_the_four_elements_that_a_filter_mixes() {
-    let Some(mut batch) = Batch::new("gathers", &module(), |name| name.starts_with("tld4")) else { return };
+    let Some(mut batch) = Batch::new("gathers", &module(), |name| name.starts_with("tld4")) else {
+        return testkit::skip!("{NO_EMULATOR}");
+    };
     for geometry in ["2d", "a2d"] {
         for mode in MODES {
             for flags in [0, HIP_TRSF_NORMALIZED_COORDINATES] {
@@ -302,7 +304,7 @@ fn integer_coordinates_name_elements() {
     let Some(mut batch) =
         Batch::new("elements", &module(), |name| name.ends_with("s32") && !name.contains("32x"))
     else {
-        return;
+        return testkit::skip!("{NO_EMULATOR}");
     };
     let places =
         [[0, 0, 0], [4, 2, 1], [2, 1, 3], [-1, 1, 0], [9, 2, 9], [3, -7, -1], [i32::MAX, i32::MIN, 1]];
@@ -370,7 +372,9 @@ fn integer_coordinates_name_elements() {
 /// Lanes with handles of their own, in one instruction.
 #[test]
 fn threads_of_a_warp_have_different_textures() {
-    let Some(mut batch) = Batch::new("divergent", &module(), |name| name == "divergent") else { return };
+    let Some(mut batch) = Batch::new("divergent", &module(), |name| name == "divergent") else {
+        return testkit::skip!("{NO_EMULATOR}");
+    };
     let objects = [
         texture("2d", FLOAT4, hipAddressModeWrap, hipFilterModePoint, HIP_TRSF_NORMALIZED_COORDINATES),
         texture("a2d", FLOAT4, hipAddressModeClamp, hipFilterModeLinear, HIP_TRSF_NORMALIZED_COORDINATES),
@@ -394,7 +398,7 @@ fn threads_of_a_warp_have_different_textures() {
 #[test]
 fn a_texture_by_its_name_is_the_one_that_is_bound() {
     let Some(mut batch) = Batch::new("named", &module(), |name| ["named", "canvas"].contains(&name)) else {
-        return;
+        return testkit::skip!("{NO_EMULATOR}");
     };
     let object =
         texture("2d", FLOAT1, hipAddressModeWrap, hipFilterModeLinear, HIP_TRSF_NORMALIZED_COORDINATES);
@@ -414,7 +418,7 @@ fn queries_say_what_the_object_is() {
     let Some(mut batch) =
         Batch::new("queries", &module(), |name| name.starts_with("txq") || name.starts_with("suq"))
     else {
-        return;
+        return testkit::skip!("{NO_EMULATOR}");
     };
     let normalized = HIP_TRSF_NORMALIZED_COORDINATES;
     let mut linear = texture("1d", FLOAT1, hipAddressModeClamp, hipFilterModePoint, 0);
