@@ -21,6 +21,7 @@ mod shown;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::samples::page;
 use crate::setup::root;
 
 #[derive(clap::Args)]
@@ -135,6 +136,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
         coverage::markdown(&driver, &runtime, &driver_bodies, &runtime_bodies, &nvml, &nvml_bodies)?,
     ));
     files.push(("docs/differences.md".to_owned(), differences::markdown()?));
+    files.push((page::PATH.to_owned(), page::markdown()?));
     Ok(files)
 }
 
