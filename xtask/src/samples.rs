@@ -65,6 +65,7 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let arguments = run::Arguments::read(&checkout)?;
     let mut results = Results::read()?;
+    results.know(folders.iter().map(|folder| Sample::new(folder, &home)).collect());
     for folder in &folders {
         let name = name_of(folder);
         if !args.only.is_empty() && !args.only.contains(&name) {
@@ -82,11 +83,13 @@ pub fn run(args: &Args) -> Result<()> {
             Ok(program) => {
                 let limit = notes.of(&name).and_then(|note| note.limit).unwrap_or(args.limit);
                 let runs = arguments.of(&program);
-                run::all(&program, &runs, &lib, Duration::from_secs(limit), &mut sample)?;
+                let must_launch = build::launches_kernels(folder);
+                run::all(&program, &runs, &lib, Duration::from_secs(limit), must_launch, &mut sample)?;
             }
             Err(why) => {
                 sample.how = How::NotBuilt;
                 sample.is_graphics = why.is_graphics;
+                sample.is_broken = why.is_broken;
                 sample.said = why.said;
             }
         }
@@ -126,7 +129,12 @@ fn folders(checkout: &Path, home: &Path, builder: &Builder) -> Result<Vec<Folder
     left_out.retain(|path| !found.iter().any(|folder| folder.source == *path));
     for path in left_out {
         let below = path.strip_prefix(&source)?.to_owned();
-        found.push(Folder { binary: binary.join(below), source: path, ..Folder::default() });
+        found.push(Folder {
+            binary: binary.join(below),
+            source: path,
+            is_left_out: true,
+            ..Folder::default()
+        });
     }
     found.sort_by(|a, b| a.source.cmp(&b.source));
     Ok(found)

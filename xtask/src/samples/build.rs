@@ -48,12 +48,8 @@ pub struct Builder {
 pub struct NotBuilt {
     pub said: String,
     pub is_graphics: bool,
-}
-
-impl From<anyhow::Error> for NotBuilt {
-    fn from(error: anyhow::Error) -> NotBuilt {
-        NotBuilt { said: format!("{error:#}"), is_graphics: false }
-    }
+    /// Nothing is known to be missing.
+    pub is_broken: bool,
 }
 
 impl Builder {
@@ -80,9 +76,13 @@ impl Builder {
         lacking.dedup();
         if !lacking.is_empty() {
             let said = format!("needs {}, which we do not have yet", lacking.join(", "));
-            return Err(NotBuilt { said, is_graphics: false });
+            return Err(NotBuilt { said, is_graphics: false, is_broken: false });
         }
-        Ok(self.compile(folder, target)?)
+        self.compile(folder, target).map_err(|error| NotBuilt {
+            said: without_folders(&format!("{error:#}")),
+            is_graphics: false,
+            is_broken: true,
+        })
     }
 
     fn compile(&self, folder: &Folder, target: &Target) -> Result<PathBuf> {
@@ -224,10 +224,16 @@ impl Builder {
         }
         let mut command = nice("cp");
         match rest {
-            [e, verb, paths @ ..] if e == "-E" && verb == "copy_directory" => command.arg("-rT").args(paths),
-            [e, verb, paths @ ..] if e == "-E" && verb.starts_with("copy") => command.args(paths),
+            [e, verb, paths @ ..] if e == "-E" && verb == "copy_directory" => {
+                command.arg("-rT").args(paths);
+            }
+            // The script's pattern found no file.
+            [e, verb, _] if e == "-E" && verb.starts_with("copy") => command = nice("true"),
+            [e, verb, paths @ ..] if e == "-E" && verb.starts_with("copy") => {
+                command.args(paths);
+            }
             _ => anyhow::bail!("a command that is not known: {}", words.join(" ")),
-        };
+        }
         Ok(command)
     }
 
@@ -250,12 +256,28 @@ fn left_out(folder: &Folder) -> NotBuilt {
             "for Tegra only".to_owned()
         }
         ([], []) if script.contains("WIN32") && script.contains("d3d") => "needs Direct3D".to_owned(),
-        ([], []) => "its CMakeLists leaves it out".to_owned(),
+        ([], []) if folder.is_left_out => "the CMakeLists above it leaves it out".to_owned(),
+        ([], []) => "has no program of its own".to_owned(),
         ([], others) => format!("needs {}", names(others)),
         (graphics, _) => format!("needs {}", names(graphics)),
     };
     let is_graphics = !graphics.is_empty() || said == "needs Direct3D";
-    NotBuilt { said, is_graphics }
+    NotBuilt { said, is_graphics, is_broken: false }
+}
+
+/// What was said, with files by their names: where they lie is this machine's affair.
+pub fn without_folders(said: &str) -> String {
+    let plain = |word: &str| match word.rsplit_once('/') {
+        Some((_, file)) if word.starts_with('/') => file.to_owned(),
+        _ => word.to_owned(),
+    };
+    said.split_inclusive(' ').map(plain).collect()
+}
+
+/// Whether its sources launch kernels: then a run without a launch proves nothing.
+pub fn launches_kernels(folder: &Folder) -> bool {
+    let sources = folder.targets.iter().flat_map(|target| &target.sources);
+    sources.filter_map(|source| fs::read_to_string(source).ok()).any(|text| text.contains("<<<"))
 }
 
 fn has_device_code(target: &Target) -> bool {
@@ -292,7 +314,12 @@ fn done(command: &mut Command) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::code;
+    use super::{code, without_folders};
+
+    #[test]
+    fn files_are_named_without_their_folders() {
+        assert_eq!(without_folders("at /a/b/c.cu:3 code=811 a/b"), "at c.cu:3 code=811 a/b");
+    }
 
     #[test]
     fn the_architecture_is_the_newest_that_the_device_takes() {

@@ -37,6 +37,8 @@ pub struct Folder {
     pub missing: Vec<String>,
     /// It only names other folders.
     pub is_parent: bool,
+    /// No folder above leads to it here.
+    pub is_left_out: bool,
 }
 
 /// What the scripts are told of this machine.
@@ -296,6 +298,19 @@ impl<'a> Reader<'a> {
                 }
                 _ => {}
             },
+            "file" => match (first.as_str(), rest) {
+                ("GLOB", [name, patterns @ ..]) => {
+                    let found: Vec<String> = patterns.iter().flat_map(|it| self.glob(it)).collect();
+                    self.set(name, found.join(";"));
+                }
+                ("COPY", [paths @ .., word, to]) if word == "DESTINATION" => {
+                    let mut copy = vec!["cmake".to_owned(), "-E".to_owned(), "copy".to_owned()];
+                    copy.extend(paths.iter().map(|path| self.absolute(path)));
+                    copy.push(to.clone());
+                    self.folder.commands.push(copy);
+                }
+                _ => {}
+            },
             "get_filename_component" => {
                 if let [path, kind] = rest
                     && kind == "DIRECTORY"
@@ -373,6 +388,16 @@ impl<'a> Reader<'a> {
 
     fn absolute(&self, path: &str) -> String {
         self.folder.source.join(path).display().to_string()
+    }
+
+    /// Files of the folder whose names begin as a pattern that ends in `*` says.
+    fn glob(&self, pattern: &str) -> Vec<String> {
+        let Some(start) = pattern.strip_suffix('*') else { return Vec::new() };
+        let entries = fs::read_dir(&self.folder.source).into_iter().flatten().flatten();
+        let names = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(start));
+        let mut found: Vec<String> = names.map(|entry| entry.path().display().to_string()).collect();
+        found.sort();
+        found
     }
 
     fn package(&mut self, name: &str) {

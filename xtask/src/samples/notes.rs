@@ -54,6 +54,6 @@ impl Notes {
 
     /// A reason of another result than the one that a sample has.
     pub fn out_of_date(&self, sample: &str, how: How) -> bool {
-        self.of(sample).is_some_and(|note| note.of.is_some_and(|of| of != how))
+        how != How::NotRun && self.of(sample).is_some_and(|note| note.of.is_some_and(|of| of != how))
     }
 }

@@ -59,7 +59,7 @@ pub fn markdown() -> Result<String> {
 
 fn totals(samples: &[&Sample]) -> String {
     let count = |how| samples.iter().filter(|it| it.how == how).count();
-    let counts: Vec<String> = [How::Passed, How::Failed, How::Waived, How::NotBuilt]
+    let counts: Vec<String> = [How::Passed, How::Failed, How::Waived, How::NotBuilt, How::NotRun]
         .iter()
         .map(|&how| format!("{} {}", count(how), how.word()))
         .collect();
@@ -100,6 +100,6 @@ mod tests {
         };
         let samples = ["passed", "passed", "waived", "not-built"].map(sample);
         let said = totals(&samples.iter().collect::<Vec<_>>());
-        assert_eq!(said, "Of 4 without graphics: 2 passed, 0 failed, 1 waived, 1 not built.\n");
+        assert_eq!(said, "Of 4 without graphics: 2 passed, 0 failed, 1 waived, 1 not built, 0 not run.\n");
     }
 }

@@ -23,6 +23,8 @@ pub enum How {
     /// It says itself that the device, or the machine, lacks what it shows.
     Waived,
     NotBuilt,
+    /// No run has come to it yet.
+    NotRun,
 }
 
 impl How {
@@ -32,6 +34,7 @@ impl How {
             How::Failed => "failed",
             How::Waived => "waived",
             How::NotBuilt => "not built",
+            How::NotRun => "not run",
         }
     }
 }
@@ -44,6 +47,9 @@ pub struct Sample {
     pub how: How,
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_graphics: bool,
+    /// It was not built, and nothing is known to be missing.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_broken: bool,
     /// Seconds of all its runs: on the clock, of the processor, in kernels, and to compile them.
     pub wall: f64,
     pub cpu: f64,
@@ -68,8 +74,9 @@ impl Sample {
         Sample {
             name: name_of(folder),
             chapter: below.parent().unwrap_or(below).display().to_string(),
-            how: How::Passed,
+            how: How::NotRun,
             is_graphics: false,
+            is_broken: false,
             wall: 0.0,
             cpu: 0.0,
             kernels: 0.0,
@@ -104,8 +111,19 @@ impl Results {
         Ok(results)
     }
 
+    /// Whether a run has come to it.
     pub fn has(&self, name: &str) -> bool {
-        self.samples.iter().any(|sample| sample.name == name)
+        self.samples.iter().any(|sample| sample.name == name && sample.how != How::NotRun)
+    }
+
+    /// Keeps a place for each sample, so that none is forgotten.
+    pub fn know(&mut self, all: Vec<Sample>) {
+        self.samples.retain(|old| all.iter().any(|it| it.name == old.name));
+        for sample in all {
+            if !self.samples.iter().any(|it| it.name == sample.name) {
+                self.put(sample);
+            }
+        }
     }
 
     pub fn put(&mut self, sample: Sample) {
@@ -121,17 +139,12 @@ impl Results {
         fs::rename(&aside, &path).context(FILE)
     }
 
-    /// Those that failed, or were not built though nothing is known to be missing, and have no reason in the notes; and
-    /// those whose reason is one of another result.
+    /// Those that failed, or were not built though nothing is known to be missing, without a reason in the notes; and those
+    /// whose reason is one of another result.
     pub fn unexplained(&self, notes: &Notes) -> Vec<String> {
         let bad = self.samples.iter().filter(|it| {
-            let is_known = notes.why(&it.name, it.how).is_some() || it.said.starts_with("needs ");
-            let is_trouble = match it.how {
-                How::Passed | How::Waived => false,
-                How::Failed => notes.why(&it.name, it.how).is_none(),
-                How::NotBuilt => !is_known && it.said.contains("error"),
-            };
-            is_trouble || notes.out_of_date(&it.name, it.how)
+            let is_trouble = it.how == How::Failed || it.is_broken;
+            is_trouble && notes.why(&it.name, it.how).is_none() || notes.out_of_date(&it.name, it.how)
         });
         bad.map(|it| it.name.clone()).collect()
     }
