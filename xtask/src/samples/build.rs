@@ -25,6 +25,9 @@ const HEADERS: &[(&str, &str)] = &[
     ("nvidia-cuda-profiler-api==13.5.25", "/include/cuda"),
 ];
 
+/// Headers that lie in folders of their own.
+const HEADERS_WHOLE: &[&str] = &["nvidia-nvtx==13.5.25"];
+
 /// Libraries as people call them.
 const NAMES: &[(&str, &str)] = &[
     ("cufft", "cuFFT"),
@@ -56,6 +59,7 @@ impl Builder {
     pub fn new(lib: &Path) -> Result<Builder> {
         let toolchain = Release::V13_5.get()?;
         toolchain.with_cublas()?;
+        setup::wheels(HEADERS_WHOLE)?;
         let include = setup::root().join("target/samples/include");
         for (pin, part) in HEADERS {
             setup::files_of_wheel(pin, part, &include)?;
