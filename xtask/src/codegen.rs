@@ -22,8 +22,8 @@ pub mod signatures;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::clients::page;
 use crate::setup::root;
+use crate::{clients, samples};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -144,7 +144,8 @@ pub fn generate() -> Result<Vec<(String, String)>> {
         coverage::markdown(&driver, &runtime, &driver_bodies, &runtime_bodies, &nvml, &nvml_bodies)?,
     ));
     files.push(("docs/differences.md".to_owned(), differences::markdown()?));
-    files.push((page::PATH.to_owned(), page::text()?));
+    files.push((clients::page::PATH.to_owned(), clients::page::text()?));
+    files.push((samples::page::PATH.to_owned(), samples::page::markdown()?));
     Ok(files)
 }
 

@@ -10,6 +10,7 @@ mod crates;
 mod demo;
 mod dist;
 mod reach;
+mod samples;
 mod setup;
 mod symbols;
 mod test;
@@ -41,6 +42,8 @@ enum Command {
     Demo(demo::Args),
     /// Try which kinds of programs get our driver by which method (docs/reach.md), in a mount namespace.
     Reach(reach::Args),
+    /// Build NVIDIA's cuda-samples and run them on our libraries; writes docs/samples.md.
+    Samples(samples::Args),
     /// Compare the exports, nodes, SONAMEs and needs of built objects with the committed lists.
     Symbols(symbols::Args),
     /// Set up, build and run every check; `--all` adds the CUDA 11.8 and 12.4 toolchains.
@@ -56,6 +59,7 @@ fn main() -> anyhow::Result<()> {
         Command::Dist(args) => dist::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Reach(args) => reach::run(&args),
+        Command::Samples(args) => samples::run(&args),
         Command::Symbols(args) => symbols::run(&args),
         Command::Test(args) => test::run(&args),
     }

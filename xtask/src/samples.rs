@@ -1,0 +1,156 @@
+//! `cargo xtask samples`: NVIDIA's cuda-samples, built as their CMakeLists ask and run on our libraries as a user would;
+//! docs/samples.md is made of what came of it.
+
+mod build;
+mod checkout;
+mod cmake;
+mod notes;
+pub mod page;
+mod results;
+mod run;
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::setup;
+use build::Builder;
+use cmake::Folder;
+use notes::Notes;
+use results::{How, Results, Sample};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// A checkout of github.com/NVIDIA/cuda-samples; else the variable SAMPLES; else it is cloned.
+    #[arg(long, value_name = "DIR")]
+    from: Option<PathBuf>,
+    /// Only these, comma separated: names of their folders.
+    #[arg(long, value_delimiter = ',')]
+    only: Vec<String>,
+    /// Go on where an earlier run ended: what has a result stays.
+    #[arg(long)]
+    resume: bool,
+    /// Build them, and run none.
+    #[arg(long)]
+    build_only: bool,
+    /// Seconds that a sample may run, where tools/data/samples-notes.json gives it no limit of its own.
+    #[arg(long, default_value_t = 120)]
+    limit: u64,
+    /// Our objects.
+    #[arg(long, value_name = "DIR")]
+    lib: Option<PathBuf>,
+    #[command(flatten)]
+    setup: setup::Args,
+}
+
+/// Packages whose absence means that a sample draws.
+const GRAPHICS: &[&str] = &["OpenGL", "GLUT", "EGL", "Vulkan", "X11"];
+
+pub fn run(args: &Args) -> Result<()> {
+    args.setup.apply();
+    let lib = fs::canonicalize(args.lib.clone().unwrap_or_else(setup::lib_dir))
+        .context("our objects; first: cargo xtask build")?;
+    ensure!(lib.join("libcuda.so.1").exists(), "{} has no libcuda.so.1", lib.display());
+    let checkout = checkout::find(args.from.as_deref())?;
+    let notes = Notes::read()?;
+    let builder = Builder::new(&lib)?;
+    let home = setup::root().join("target/samples");
+    let folders = folders(&checkout, &home, &builder)?;
+    notes.are_of(&folders)?;
+    if let Some(unknown) = args.only.iter().find(|name| !folders.iter().any(|it| name_of(it) == **name)) {
+        bail!("no sample is called {unknown}");
+    }
+    let arguments = run::Arguments::read(&checkout)?;
+    let mut results = Results::read()?;
+    results.know(folders.iter().map(|folder| Sample::new(folder, &home)).collect());
+    for folder in &folders {
+        let name = name_of(folder);
+        if !args.only.is_empty() && !args.only.contains(&name) {
+            continue;
+        }
+        if args.resume && results.has(&name) {
+            continue;
+        }
+        let mut sample = Sample::new(folder, &home);
+        match builder.build(folder) {
+            Ok(_) if args.build_only => {
+                println!("{name}: built");
+                continue;
+            }
+            Ok(program) => {
+                let limit = notes.of(&name).and_then(|note| note.limit).unwrap_or(args.limit);
+                let runs = arguments.of(&program);
+                let must_launch = build::launches_kernels(folder);
+                run::all(&program, &runs, &lib, Duration::from_secs(limit), must_launch, &mut sample)?;
+            }
+            Err(why) => {
+                sample.how = How::NotBuilt;
+                sample.is_graphics = why.is_graphics;
+                sample.is_broken = why.is_broken;
+                sample.said = why.said;
+            }
+        }
+        println!("{name}: {} {}", sample.line(), sample.said);
+        results.put(sample);
+        if !args.build_only {
+            results.save()?;
+        }
+    }
+    page::write()?;
+    let unexplained = results.unexplained(&notes);
+    ensure!(
+        unexplained.is_empty(),
+        "they fail for no reason that is written down: {}",
+        unexplained.join(", ")
+    );
+    Ok(())
+}
+
+fn name_of(folder: &Folder) -> String {
+    folder.source.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// All samples: those that the scripts lead to, and those that they leave out here.
+fn folders(checkout: &Path, home: &Path, builder: &Builder) -> Result<Vec<Folder>> {
+    fs::create_dir_all(home)?;
+    // Samples look for their files four folders above where they were built, as below a checkout.
+    for name in ["Samples", "Common"] {
+        let _ = fs::remove_file(home.join(name));
+        symlink(checkout.join(name), home.join(name))?;
+    }
+    let (source, binary) = (checkout.join("Samples"), home.join("build/Samples"));
+    let mut found = cmake::read(&source, &binary, &builder.machine())?;
+    found.retain(|folder| !folder.is_parent);
+    let mut left_out = Vec::new();
+    scripts_below(&source, &mut left_out)?;
+    left_out.retain(|path| !found.iter().any(|folder| folder.source == *path));
+    for path in left_out {
+        let below = path.strip_prefix(&source)?.to_owned();
+        found.push(Folder {
+            binary: binary.join(below),
+            source: path,
+            is_left_out: true,
+            ..Folder::default()
+        });
+    }
+    found.sort_by(|a, b| a.source.cmp(&b.source));
+    Ok(found)
+}
+
+/// Folders with a CMakeLists and no folder with one below.
+fn scripts_below(dir: &Path, found: &mut Vec<PathBuf>) -> Result<bool> {
+    let before = found.len();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            scripts_below(&path, found)?;
+        }
+    }
+    if found.len() == before && dir.join("CMakeLists.txt").exists() {
+        found.push(dir.to_owned());
+    }
+    Ok(found.len() > before)
+}

@@ -1,0 +1,105 @@
+//! docs/samples.md, from the results and the notes that are kept.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use anyhow::{Result, ensure};
+
+use super::checkout::PIN;
+use super::notes::Notes;
+use super::results::{How, Results, Sample};
+use crate::setup;
+
+pub const PATH: &str = "docs/samples.md";
+
+const HEAD: &str = "# NVIDIA's cuda-samples on our libraries
+
+Written by `cargo xtask samples` from `tools/data/samples.json`, which it writes too, and the reasons in
+`tools/data/samples-notes.json`. The samples are NVIDIA's and no part of this tree: `--from DIR` or `SAMPLES=DIR` names a checkout
+of github.com/NVIDIA/cuda-samples, else they are cloned. `--only NAME` runs one, `--resume` goes on where a run ended.
+
+Each is built from what its own CMakeLists asks for, by nvcc 13.5, with PTX of one architecture (the one of those asked for that
+our driver takes) and with `-O2` for the host's code, and run by `cudaway run` on the CPU device with the arguments of the samples'
+own `test_args.json`. *Waived* is a sample's own word: the device, or the machine, lacks what it shows. Times are seconds of a first
+run, with nothing in the cache: on the clock, of the processor, and of these in kernels (on the clock) and to compile them. What is left
+is the sample's own, mostly the check on the host. Where other programs ran beside, the clock says more than it should.
+";
+
+pub fn write() -> Result<()> {
+    Ok(fs::write(setup::root().join(PATH), markdown()?)?)
+}
+
+pub fn markdown() -> Result<String> {
+    let (results, notes) = (Results::read()?, Notes::read()?);
+    let (drawing, rest): (Vec<&Sample>, Vec<&Sample>) = results.samples.iter().partition(|it| it.is_graphics);
+    let mut text = HEAD.to_owned();
+    let _ = writeln!(text, "\nThe samples are those of commit `{}`. ", &PIN[..12]);
+    let _ = write!(text, "{}", totals(&rest));
+    text.push_str("\n| sample | result | s | processor | kernels | compiled | launches | reason |\n");
+    text.push_str("|---|---|--:|--:|--:|--:|--:|---|\n");
+    for sample in rest {
+        ensure!(
+            !notes.out_of_date(&sample.name, sample.how),
+            "tools/data/samples-notes.json: {} is {} now; its reason is of another result",
+            sample.name,
+            sample.how.word()
+        );
+        let _ = writeln!(text, "{}", row(sample, &notes));
+    }
+    if !drawing.is_empty() {
+        text.push_str(
+            "\n## With graphics\n\nThey draw, and are not tried.\n\n| sample | reason |\n|---|---|\n",
+        );
+        for sample in drawing {
+            let _ = writeln!(text, "| {}/{} | {} |", sample.chapter, sample.name, sample.said);
+        }
+    }
+    Ok(text)
+}
+
+fn totals(samples: &[&Sample]) -> String {
+    let count = |how| samples.iter().filter(|it| it.how == how).count();
+    let counts: Vec<String> = [How::Passed, How::Failed, How::Waived, How::NotBuilt, How::NotRun]
+        .iter()
+        .map(|&how| format!("{} {}", count(how), how.word()))
+        .collect();
+    format!("Of {} without graphics: {}.\n", samples.len(), counts.join(", "))
+}
+
+fn row(sample: &Sample, notes: &Notes) -> String {
+    let said = match sample.how {
+        How::NotBuilt => sample.said.clone(),
+        _ if sample.said.is_empty() => String::new(),
+        _ => format!("`{}`", sample.said.replace('`', "'")),
+    };
+    let why = notes.why(&sample.name, sample.how).unwrap_or_default();
+    let reason = [said.as_str(), why].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join(": ");
+    let times = if sample.runs == 0 {
+        " | | | |".to_owned()
+    } else {
+        format!(
+            "{:.1} | {:.1} | {:.1} | {:.1} | {}",
+            sample.wall, sample.cpu, sample.kernels, sample.compile, sample.launches
+        )
+    };
+    let Sample { name, chapter, how, .. } = sample;
+    format!("| {chapter}/{name} | {} | {times} | {} |", how.word(), reason.replace('|', "/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_counted() {
+        let sample = |how| {
+            let text = format!(
+                r#"{{"name":"a","chapter":"b","how":"{how}","wall":1,"cpu":1,"kernels":0,"compile":0,"launches":0,"runs":1,"said":"","date":""}}"#
+            );
+            serde_json::from_str::<Sample>(&text).unwrap()
+        };
+        let samples = ["passed", "passed", "waived", "not-built"].map(sample);
+        let said = totals(&samples.iter().collect::<Vec<_>>());
+        assert_eq!(said, "Of 4 without graphics: 2 passed, 0 failed, 1 waived, 1 not built, 0 not run.\n");
+    }
+}
