@@ -97,7 +97,7 @@ pub struct Reason {
 }
 
 pub const CLIENTS: &[Client] =
-    &[TINYGRAD, CUDARC, TAICHI, NUMBA, CUDA_CORE, PYCUDA, CUPY, TRITON, NVML, EXTENSIONS, CTRANSFORMERS];
+    &[TINYGRAD, CUDARC, TAICHI, NUMBA, CUDA_CORE, PYCUDA, CUPY, TRITON, JAX, NVML, EXTENSIONS, CTRANSFORMERS];
 
 const TINYGRAD: Client = Client {
     name: "tinygrad",
@@ -378,6 +378,26 @@ const TRITON: Client = Client {
 
 const TRITON_PRODUCTS: &str = "products: PTXASError: PTXAS error: Internal Triton PTX codegen error `ptxas` stderr: ptxas /tmp/…, line #; error : instruction 'wgmma.fence.sync.aligned' is not supported ptxas /tmp/…, line #; error : instruction 'wgmma.mma_async.sync.aligned.m#n#k#.f#.f#.f#' is not supported ptxas /";
 const TRITON_ATTENTION: &str = "attention: PTXASError: PTXAS error: Internal Triton PTX codegen error `ptxas` stderr: ptxas /tmp/…, line #; error : instruction 'wgmma.fence.sync.aligned' is not supported ptxas /tmp/…, line #; error : instruction 'wgmma.mma_async.sync.aligned.m#n#k#.f#.f#.f#' is not supported ptxas /";
+
+const JAX: Client = Client {
+    name: "jax",
+    title: "JAX 0.10.0 (jax-cuda12-plugin)",
+    wheels: &[
+        "jax==0.10.0",
+        "jax-cuda12-plugin==0.10.0",
+        "jax-cuda12-pjrt==0.10.0",
+        // XLA takes NVIDIA's functions of mathematics from it.
+        "nvidia-cuda-nvcc-cu12==12.9.86",
+        "numpy==2.4.6",
+    ],
+    source: Source::Wheels,
+    by_run: true,
+    environment: &[("JAX_SKIP_CUDA_CONSTRAINTS_CHECK", "1"), ("XLA_PYTHON_CLIENT_PREALLOCATE", "false")],
+    taken_over: &[],
+    suites: &[script("jax_check.py")],
+    note: "Its results are held against those of its own CPU backend. XLA compiles PTX inside itself, for machines that are not there, and the driver \
+           gets the PTX all the same. cuDNN's handle is a stand-in's of the check.",
+};
 
 const NVML: Client = Client {
     name: "nvml",
