@@ -64,14 +64,14 @@ pub fn run(args: &Args) -> Result<()> {
         bail!("no sample is called {unknown}");
     }
     let arguments = run::Arguments::read(&checkout)?;
-    let mut results = Results::read()?;
-    results.know(folders.iter().map(|folder| Sample::new(folder, &home)).collect());
+    let places: Vec<Sample> = folders.iter().map(|folder| Sample::new(folder, &home)).collect();
+    let before = Results::read()?;
     for folder in &folders {
         let name = name_of(folder);
         if !args.only.is_empty() && !args.only.contains(&name) {
             continue;
         }
-        if args.resume && results.has(&name) {
+        if args.resume && before.has(&name) {
             continue;
         }
         let mut sample = Sample::new(folder, &home);
@@ -94,13 +94,16 @@ pub fn run(args: &Args) -> Result<()> {
             }
         }
         println!("{name}: {} {}", sample.line(), sample.said);
-        results.put(sample);
         if !args.build_only {
+            // Read again: another run may have written meanwhile.
+            let mut results = Results::read()?;
+            results.know(&places);
+            results.put(sample);
             results.save()?;
         }
     }
     page::write()?;
-    let unexplained = results.unexplained(&notes);
+    let unexplained = Results::read()?.unexplained(&notes);
     ensure!(
         unexplained.is_empty(),
         "they fail for no reason that is written down: {}",

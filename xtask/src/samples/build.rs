@@ -271,8 +271,11 @@ fn left_out(folder: &Folder) -> NotBuilt {
 
 /// What was said, with files by their names: where they lie is this machine's affair.
 pub fn without_folders(said: &str) -> String {
-    let plain = |word: &str| match word.rsplit_once('/') {
-        Some((_, file)) if word.starts_with('/') => file.to_owned(),
+    let plain = |word: &str| match (word.find('/'), word.rfind('/')) {
+        // A path from the root, perhaps in quotes or brackets.
+        (Some(start), Some(end)) if !word[..start].contains(char::is_alphanumeric) => {
+            format!("{}{}", &word[..start], &word[end + 1..])
+        }
         _ => word.to_owned(),
     };
     said.split_inclusive(' ').map(plain).collect()
@@ -323,6 +326,7 @@ mod tests {
     #[test]
     fn files_are_named_without_their_folders() {
         assert_eq!(without_folders("at /a/b/c.cu:3 code=811 a/b"), "at c.cu:3 code=811 a/b");
+        assert_eq!(without_folders("file </a/b/c.cu>, line"), "file <c.cu>, line");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::setup;
 
 const REPOSITORY: &str = "https://github.com/NVIDIA/cuda-samples";
-/// The last commit before CUDA 13.1's samples; CUDA 13.0's and their corrections.
+/// CUDA 13.0's samples and a month of corrections: the master branch on 5 September 2025.
 pub const PIN: &str = "c94ff366aed18c797b8a85dfaac7817b0228b420";
 
 /// A checkout at the pin: the one given, or a clone of our own.

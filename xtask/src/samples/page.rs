@@ -21,8 +21,9 @@ of github.com/NVIDIA/cuda-samples, else they are cloned. `--only NAME` runs one,
 Each is built from what its own CMakeLists asks for, by nvcc 13.5, with PTX of one architecture (the one of those asked for that
 our driver takes) and with `-O2` for the host's code, and run by `cudaway run` on the CPU device with the arguments of the samples'
 own `test_args.json`. *Waived* is a sample's own word: the device, or the machine, lacks what it shows. Times are seconds of a first
-run, with nothing in the cache: on the clock, of the processor, and of these in kernels (on the clock) and to compile them. What is left
-is the sample's own, mostly the check on the host. Where other programs ran beside, the clock says more than it should.
+run, with nothing in the cache: on the clock, of the processor, then in kernels (on the clock, and the sum of those that ran
+side by side) and to compile them. What is left is the sample's own, mostly the check on the host. The machine has two cores and ran
+other programs beside, so the clock says more than it should.
 ";
 
 pub fn write() -> Result<()> {
@@ -33,7 +34,7 @@ pub fn markdown() -> Result<String> {
     let (results, notes) = (Results::read()?, Notes::read()?);
     let (drawing, rest): (Vec<&Sample>, Vec<&Sample>) = results.samples.iter().partition(|it| it.is_graphics);
     let mut text = HEAD.to_owned();
-    let _ = writeln!(text, "\nThe samples are those of commit `{}`. ", &PIN[..12]);
+    let _ = writeln!(text, "\nThe samples are those of commit `{}`.", &PIN[..12]);
     let _ = write!(text, "{}", totals(&rest));
     text.push_str("\n| sample | result | s | processor | kernels | compiled | launches | reason |\n");
     text.push_str("|---|---|--:|--:|--:|--:|--:|---|\n");

@@ -117,11 +117,11 @@ impl Results {
     }
 
     /// Keeps a place for each sample, so that none is forgotten.
-    pub fn know(&mut self, all: Vec<Sample>) {
+    pub fn know(&mut self, all: &[Sample]) {
         self.samples.retain(|old| all.iter().any(|it| it.name == old.name));
         for sample in all {
             if !self.samples.iter().any(|it| it.name == sample.name) {
-                self.put(sample);
+                self.put(sample.clone());
             }
         }
     }
