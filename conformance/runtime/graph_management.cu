@@ -70,25 +70,36 @@ static unsigned expected(unsigned value, size_t count)
 
 // ---- captures
 
-PROMISE(the_graph_of_a_capture_into_the_programs_own_need_not_be_asked_for)
+static unsigned *one_word()
 {
     unsigned *word = nullptr;
     OK(cudaMalloc(&word, sizeof *word));
+    return word;
+}
+
+// What a word holds when the graph was launched.
+static unsigned after_launch(cudaGraph_t graph, cudaStream_t stream, const unsigned *word)
+{
+    launch(instantiated(graph), stream);
+    unsigned found = 0;
+    OK(cudaMemcpy(&found, word, sizeof found, cudaMemcpyDefault));
+    return found;
+}
+
+PROMISE(the_graph_of_a_capture_into_the_programs_own_need_not_be_asked_for)
+{
+    unsigned *word = one_word();
     cudaStream_t stream = created();
     cudaGraph_t graph = empty();
     OK(cudaStreamBeginCaptureToGraph(stream, graph, nullptr, nullptr, 0, cudaStreamCaptureModeGlobal));
     set<<<1, 1, 0, stream>>>(word, 7, 1);
     OK(cudaStreamEndCapture(stream, nullptr));
-    launch(instantiated(graph), stream);
-    unsigned found = 0;
-    OK(cudaMemcpy(&found, word, sizeof found, cudaMemcpyDefault));
-    SAME(found, 7u);
+    SAME(after_launch(graph, stream, word), 7u);
 }
 
 PROMISE(a_stream_that_was_joined_may_be_destroyed_before_the_capture_ends)
 {
-    unsigned *word = nullptr;
-    OK(cudaMalloc(&word, sizeof *word));
+    unsigned *word = one_word();
     cudaStream_t stream = created(), forked = created();
     cudaGraph_t graph = nullptr;
     OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
@@ -97,16 +108,12 @@ PROMISE(a_stream_that_was_joined_may_be_destroyed_before_the_capture_ends)
     after(stream, forked);
     OK(cudaStreamDestroy(forked));
     OK(cudaStreamEndCapture(stream, &graph));
-    launch(instantiated(graph), stream);
-    unsigned found = 0;
-    OK(cudaMemcpy(&found, word, sizeof found, cudaMemcpyDefault));
-    SAME(found, 5u);
+    SAME(after_launch(graph, stream, word), 5u);
 }
 
 PROMISE(work_that_is_not_joined_fails_the_capture_at_its_end)
 {
-    unsigned *word = nullptr;
-    OK(cudaMalloc(&word, sizeof *word));
+    unsigned *word = one_word();
     cudaStream_t stream = created(), forked = created();
     cudaGraph_t graph = nullptr;
     OK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));

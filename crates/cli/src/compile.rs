@@ -46,11 +46,10 @@ enum Failed {
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let (major, minor) = config::get().compute_capability;
     let mut modules = Vec::new();
     let mut n_failed = 0;
     for file in &arguments.files {
-        for unit in input::read(file, major * 10 + minor)? {
+        for unit in input::read(file, config::get().architecture())? {
             match Module::link(unit) {
                 Ok(module) => modules.push(module),
                 Err(diagnostics) => {

@@ -147,6 +147,13 @@ pub struct Header {
     pub target: u32,
 }
 
+impl Header {
+    /// Threads that `.maxntid` lets a block have.
+    pub fn max_threads(&self) -> Option<u32> {
+        self.max_ntid.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z))
+    }
+}
+
 /// A kernel that was lowered. Its header's fields are its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {

@@ -153,6 +153,12 @@ pub fn var(name: &str) -> Option<OsString> {
 }
 
 impl Config {
+    /// The compute capability as PTX and fat binaries write architectures: 90 for 9.0.
+    pub fn architecture(&self) -> u32 {
+        let (major, minor) = self.compute_capability;
+        major * 10 + minor
+    }
+
     /// Reads the variables of this user's process through `var`, so that tests need no process environment.
     pub fn read(user: u32, var: impl Fn(&str) -> Option<String>) -> Config {
         let mut complaints = Vec::new();

@@ -201,13 +201,12 @@ fn choose(containers: &[&[u8]], capability: u32) -> core::result::Result<Image, 
     if !image.sources.is_empty() {
         return Ok(image);
     }
-    let archs: Vec<&str> = image.machine_code.iter().map(|unit| unit.archs.as_str()).collect();
     let newer = image.machine_code.iter().find_map(|unit| unit.newer_ptx);
-    let message = match (archs.first(), newer) {
+    let message = match (image.machine_code.first(), newer) {
         (None, _) => "the fat binary holds no code at all".to_owned(),
         (Some(_), Some(arch)) => too_new(&format!("the fat binary holds PTX for compute_{arch}"), arch),
-        (Some(first), None) => {
-            format!("the fat binary holds machine code for {first} only and no PTX; {REBUILD}")
+        (Some(MachineCode { archs, .. }), None) => {
+            format!("the fat binary holds machine code for {archs} only and no PTX; {REBUILD}")
         }
     };
     fail(Error::NoBinaryForGpu, message)

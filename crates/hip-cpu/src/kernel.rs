@@ -54,7 +54,7 @@ impl Facts {
         let local_bytes =
             locals.iter().fold(0u64, |at, local| at.next_multiple_of(local.align.max(1)) + local.bytes);
         let flat = cpu::open_block(kernel).filter(|_| cpu::is_for_flat_blocks(kernel));
-        let flat = flat.map(|most| Flat { most, is_as_good: cpu::is_as_good_open(kernel) });
+        let flat = flat.map(|most| Flat { most, is_as_good: cpu::is_as_good_open(kernel, most) });
         Facts { shared: SharedLayout { bytes, align, ..SharedLayout::default() }, local_bytes, flat }
     }
 
@@ -85,14 +85,18 @@ pub enum Haste {
     Whole,
 }
 
-/// Code for the kernel of this index with such blocks. The profile counts it among the launches with `block`.
-pub fn build(
-    module: &Module,
-    index: usize,
-    variant: Variant,
-    block: [u32; 3],
-    haste: Haste,
-) -> Result<Arc<exec::Kernel>> {
+/// Code that a kernel of a module lacks.
+#[derive(Clone, Copy)]
+pub struct Wanted {
+    /// The kernel's.
+    pub index: usize,
+    pub variant: Variant,
+    /// The profile counts it among the launches with these.
+    pub block: [u32; 3],
+    pub haste: Haste,
+}
+
+pub fn build(module: &Module, wanted: Wanted) -> Result<Arc<exec::Kernel>> {
     // LLVM recurses deeply and the program's threads may have small stacks.
     let built = std::thread::scope(|scope| {
         std::thread::Builder::new()
@@ -100,7 +104,7 @@ pub fn build(
             .stack_size(thread::STACK_BYTES)
             .spawn_scoped(scope, || {
                 thread::leave_signals_to_the_program();
-                build_here(module, index, variant, block, haste)
+                build_here(module, wanted)
             })
             .map(std::thread::ScopedJoinHandle::join)
     });
@@ -108,19 +112,14 @@ pub fn build(
         Ok(Ok(result)) => result,
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
         Err(error) => {
-            tracing::error!(target: "cudaway::cpu", "no thread to compile {}: {error}", module.header(index).name);
+            tracing::error!(target: "cudaway::cpu", "no thread to compile {}: {error}", module.header(wanted.index).name);
             Err(hipErrorOutOfMemory)
         }
     }
 }
 
-fn build_here(
-    module: &Module,
-    index: usize,
-    variant: Variant,
-    block: [u32; 3],
-    haste: Haste,
-) -> Result<Arc<exec::Kernel>> {
+fn build_here(module: &Module, wanted: Wanted) -> Result<Arc<exec::Kernel>> {
+    let Wanted { index, variant, block, haste } = wanted;
     let target = Target::host();
     let options = options(variant, target);
     let name = &module.header(index).name;
@@ -223,10 +222,7 @@ fn settle(from: &Key, to: &Key, name: &str) {
 
 /// What code for such blocks is made for when the program launches it.
 fn options(Variant { blocks, clustered }: Variant, target: &Target) -> Options {
-    let (block, open) = match blocks {
-        Blocks::Of(block) => (block, false),
-        Blocks::Flat(most) => ([most, 1, 1], true),
-    };
+    let (block, open) = (blocks.largest(), blocks.is_flat());
     let config = config::get();
     let setting = match config.cpu_setting {
         CpuSetting::Auto => None,

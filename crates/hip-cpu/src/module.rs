@@ -19,7 +19,7 @@ use crate::device;
 use crate::error::Result;
 use crate::exec;
 use crate::handle::Registry;
-use crate::kernel::{self, Haste};
+use crate::kernel::{self, Haste, Wanted};
 use crate::memory::{self, Allocation, Kind};
 use crate::pending::Pending;
 use crate::texture;
@@ -49,6 +49,17 @@ pub enum Blocks {
 }
 
 impl Blocks {
+    pub fn largest(self) -> [u32; 3] {
+        match self {
+            Blocks::Of(shape) => shape,
+            Blocks::Flat(most) => [most, 1, 1],
+        }
+    }
+
+    pub fn is_flat(self) -> bool {
+        matches!(self, Blocks::Flat(_))
+    }
+
     fn has(self, block: [u32; 3]) -> bool {
         match self {
             Blocks::Of(shape) => shape == block,
@@ -404,21 +415,18 @@ impl Function {
     fn known(self: &Arc<Function>, block: [u32; 3], clustered: bool) -> Option<Arc<exec::Kernel>> {
         let compiled = self.compiled.read();
         let fits = |variant: &Variant| variant.clustered == clustered && variant.blocks.has(block);
-        let of_its_own =
-            |(variant, _): &&(Variant, Arc<exec::Kernel>)| matches!(variant.blocks, Blocks::Of(_));
-        let mut all = compiled.iter().filter(|(variant, _)| fits(variant));
-        let first = all.next()?;
-        let (variant, code) = std::iter::once(first).chain(all).find(of_its_own).unwrap_or(first);
-        let (is_flat, code) = (matches!(variant.blocks, Blocks::Flat(_)), code.clone());
+        // Code for this shape alone goes before code for all flat ones.
+        let all = compiled.iter().filter(|(variant, _)| fits(variant));
+        let (variant, code) = all.min_by_key(|(variant, _)| variant.blocks.is_flat()).cloned()?;
         drop(compiled);
-        if is_flat && self.facts.flat.is_some_and(|flat| !flat.is_as_good) {
+        if variant.blocks.is_flat() && self.facts.flat.is_some_and(|flat| !flat.is_as_good) {
             self.compile_meanwhile(block);
         }
         Some(code)
     }
 
     fn compile(&self, variant: Variant, block: [u32; 3], haste: Haste) -> Result<Arc<exec::Kernel>> {
-        let code = kernel::build(&self.module, self.index, variant, block, haste)?;
+        let code = kernel::build(&self.module, Wanted { index: self.index, variant, block, haste })?;
         self.compiled.write().push((variant, code.clone()));
         Ok(code)
     }
@@ -433,12 +441,8 @@ impl Function {
             (None, Some(flat)) => Blocks::Flat(flat.most),
             (None, None) => return,
         };
-        let largest = match blocks {
-            Blocks::Of(block) => block,
-            Blocks::Flat(most) => [most, 1, 1],
-        };
         // A failure is told by the launch, which tries again.
-        let _ = self.compile(Variant { blocks, clustered }, largest, Haste::Whole);
+        let _ = self.compile(Variant { blocks, clustered }, blocks.largest(), Haste::Whole);
     }
 
     /// Code of its own for blocks that run by code for any length, once; launches take it when it is there.

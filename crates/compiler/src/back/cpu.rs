@@ -104,12 +104,8 @@ pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Com
 
 /// The most threads of the flat blocks that open code for `kernel` is for; `None` when all its blocks are the same.
 pub fn open_block(kernel: &Header) -> Option<u32> {
-    let most = match (kernel.req_ntid, kernel.max_ntid) {
-        (Some(_), _) => return None,
-        (None, Some(sides)) => sides.iter().fold(1, |total: u32, &side| total.saturating_mul(side)),
-        (None, None) => MOST_THREADS,
-    };
-    Some(most.min(MOST_THREADS) / 32 * 32).filter(|&most| most > 32)
+    let most = kernel.max_threads().map_or(MOST_THREADS, |most| most.min(MOST_THREADS)) / 32 * 32;
+    (kernel.req_ntid.is_none() && most > 32).then_some(most)
 }
 
 /// Whether open code is for such blocks, if they are not too long.
@@ -119,15 +115,16 @@ pub fn is_open_shape([x, y, z]: [u32; 3]) -> bool {
 
 /// Whether the kernel asks for its threads by one number only, as those of flat blocks do.
 pub fn is_for_flat_blocks(kernel: &Kernel) -> bool {
-    let body = kernel.body.as_ref().ok();
     let asks = |op: &Op| matches!(op, Op::Special(Special::Tid(1 | 2)));
-    body.is_some_and(|body| !body.blocks.iter().flat_map(|block| &block.insts).any(|inst| asks(&inst.op)))
+    kernel
+        .body
+        .as_ref()
+        .is_ok_and(|body| !body.blocks.iter().flat_map(|block| &block.insts).any(|inst| asks(&inst.op)))
 }
 
-/// Whether code for each shape of `kernel`'s flat blocks would be no better than the open code.
-pub fn is_as_good_open(kernel: &Kernel) -> bool {
-    let body = kernel.body.as_ref().ok();
-    open_block(kernel).zip(body).is_some_and(|(most, body)| crate::pass::open::is_as_good(body, most))
+/// Whether code for each shape of `kernel`'s flat blocks, of `most` threads at most, would be no better than the open code.
+pub fn is_as_good_open(kernel: &Kernel, most: u32) -> bool {
+    kernel.body.as_ref().is_ok_and(|body| crate::pass::open::is_as_good(body, most))
 }
 
 /// Of any block.

@@ -19,10 +19,9 @@ use crate::object::module::{Bodies, Linked};
 use crate::object::{Context, Function, Module};
 use crate::{Error, Result};
 
-/// `X.Y` as PTX writes targets: 90 for 9.0.
+/// The device's architecture, for which images are read.
 pub(crate) fn capability() -> u32 {
-    let (major, minor) = config::get().compute_capability;
-    major * 10 + minor
+    config::get().architecture()
 }
 
 /// Checks an image and tells what was wrong with it.

@@ -266,9 +266,8 @@ fn link(sources: Vec<Source>) -> core::result::Result<compiler::Module, Failure>
 
 /// CUDA: text for a newer device than ours cannot be loaded.
 fn refuse_newer(module: &compiler::Module) -> core::result::Result<(), Failure> {
-    let (major, minor) = config::get().compute_capability;
     let newest = module.kernels().iter().map(|kernel| kernel.target).max().unwrap_or_default();
-    if newest <= major * 10 + minor {
+    if newest <= config::get().architecture() {
         return Ok(());
     }
     let message = image::too_new(&format!("the PTX is for sm_{newest}"), newest);
@@ -282,7 +281,7 @@ impl KernelInfo {
             name: CString::new(&*header.name).ok()?,
             params: params.collect(),
             target: header.target,
-            max_threads: header.max_ntid.map(|[x, y, z]| x.saturating_mul(y).saturating_mul(z)),
+            max_threads: header.max_threads(),
             required_block: header.req_ntid,
             required_cluster: header.cluster.required,
             must_have_cluster: header.cluster.explicit,

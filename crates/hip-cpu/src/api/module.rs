@@ -126,7 +126,6 @@ pub fn hipFuncGetAttribute(
     hfunc: hipFunction_t,
 ) -> Result {
     let function = function_of_handle(hfunc)?;
-    let (major, minor) = config::get().compute_capability;
     let saturate = |n: u64| c_int::try_from(n).unwrap_or(c_int::MAX);
     value.write(match attrib {
         HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => function.max_threads() as c_int,
@@ -135,7 +134,9 @@ pub fn hipFuncGetAttribute(
         HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => saturate(function.facts().local_bytes),
         // CPU differs: registers do not limit a block; a number that occupancy calculations can divide by.
         HIP_FUNC_ATTRIBUTE_NUM_REGS => 32,
-        HIP_FUNC_ATTRIBUTE_PTX_VERSION | HIP_FUNC_ATTRIBUTE_BINARY_VERSION => (major * 10 + minor) as c_int,
+        HIP_FUNC_ATTRIBUTE_PTX_VERSION | HIP_FUNC_ATTRIBUTE_BINARY_VERSION => {
+            config::get().architecture() as c_int
+        }
         HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA => 0,
         HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
             saturate(device::SHARED_OPTIN.saturating_sub(function.shared_bytes()).into())
