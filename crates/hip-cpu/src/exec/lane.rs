@@ -279,8 +279,11 @@ impl Resident {
             },
         };
         let mut block = Block::of(self, grid, &worker);
-        // SAFETY: the mapping has `stride` bytes for each record.
-        unsafe { block.records.write_bytes(0, stride * n_records) };
+        for record in 0..n_records {
+            // What lies behind a record's head is written before it is read.
+            // SAFETY: the mapping has `stride` bytes for each record, the head's at least.
+            unsafe { block.records.add(record * stride).write_bytes(0, HEAD_BYTES) };
+        }
         if block.per_warp {
             for w in 0..n_records {
                 let alive = block.present(w);
@@ -327,6 +330,9 @@ pub(super) struct Block<'a> {
     /// Null unless the sanitizer watches.
     sanitizer: *const sanitize::Block,
 }
+
+/// Of a record, at most: the fields before a thread's or a warp's values.
+const HEAD_BYTES: usize = size_of::<Warp>();
 
 /// Bytes from one record to the next; a warp's has vectors in it.
 fn stride(grid: &Grid<'_>) -> usize {

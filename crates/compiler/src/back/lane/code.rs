@@ -1,7 +1,7 @@
 //! The body of `cudaway_step`.
 
 use super::layout::{launch, service, status, thread, worker};
-use super::plan::{Plan, Suspension, is_invariant};
+use super::plan::{Plan, is_invariant};
 use super::{request, special};
 use crate::back::cpu::Options;
 use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory, texture};
@@ -83,7 +83,7 @@ pub struct Code<'a> {
     pub call_results: Option<Val>,
     /// Arguments and results of texture instructions.
     pub texture_words: Option<Val>,
-    /// The operand that holds each value: an SSA name or constant, or the pointer of its slot.
+    /// The operand that holds each value: an SSA name or constant, or the pointer of its stack slot.
     names: Vec<Option<String>>,
     pub bases: Option<Bases>,
     /// Label of each resume point, in order of their writing.
@@ -127,7 +127,9 @@ impl<'a> Code<'a> {
 
     fn step(&mut self, name: &str) -> Result {
         self.b.line(format_args!(
-            "define i32 @{name}(ptr %launch, ptr %worker, ptr %thread) \"probe-stack\"=\"inline-asm\" {{"
+            "define i32 @{name}(ptr %launch, ptr %worker, ptr noalias writable dereferenceable({}) align 16 %thread) \
+             \"probe-stack\"=\"inline-asm\" {{",
+            self.plan.context_bytes
         ));
         self.b.start_block("entry");
         self.entry()?;
@@ -167,7 +169,7 @@ impl<'a> Code<'a> {
             self.texture_words = Some(self.b.assign(Type::ptr(), words));
         }
         for (index, ty) in function.values.iter().enumerate() {
-            if self.plan.in_slot.contains(index) && !self.plan.invariant.contains(index) {
+            if self.is_in_slot(index) && self.place(index).is_none() {
                 let slot = self.b.assign(Type::ptr(), format_args!("alloca {}", Type::of(*ty, 1)));
                 self.names[index] = Some(slot.text);
             }
@@ -261,16 +263,39 @@ impl<'a> Code<'a> {
 
     // ---- values ----
 
+    /// Whether a value lives in memory.
+    fn is_in_slot(&self, value: usize) -> bool {
+        self.plan.in_slot.contains(value) && !self.plan.invariant.contains(value)
+    }
+
+    /// Where a value lies in the thread's record.
+    fn place(&self, value: usize) -> Option<u64> {
+        self.plan.places.get(value).copied().flatten()
+    }
+
+    /// The memory that a value lives in: a slot, or its place in the record, which is written out anew at every use so that it
+    /// becomes part of the instruction.
+    fn memory_of(&mut self, value: Value) -> Option<Val> {
+        if !self.is_in_slot(value.index()) {
+            return None;
+        }
+        if let Some(offset) = self.place(value.index()) {
+            let record = Val::new(Type::ptr(), "%thread");
+            return Some(memory::offset_pointer(&mut self.b, &record, offset as i64));
+        }
+        self.names[value.index()].clone().map(|slot| Val::new(Type::ptr(), slot))
+    }
+
     /// The operand for a use of `value`.
     pub fn get(&mut self, value: Value) -> Result<Val> {
         let ty = Type::of(self.function.ty(value), 1);
-        let Some(name) = self.names[value.index()].clone() else {
-            return Err(Unsupported(format!("a use of {value} before its definition")));
-        };
-        if self.plan.in_slot.contains(value.index()) && !self.plan.invariant.contains(value.index()) {
-            return Ok(self.b.assign(ty, format_args!("load {ty}, ptr {name}")));
+        if let Some(at) = self.memory_of(value) {
+            return Ok(self.b.assign(ty, format_args!("load {ty}, {}", at.typed())));
         }
-        Ok(Val::new(ty, name))
+        match self.names[value.index()].clone() {
+            Some(name) => Ok(Val::new(ty, name)),
+            None => Err(Unsupported(format!("a use of {value} before its definition"))),
+        }
     }
 
     pub fn args(&mut self, inst: &Inst) -> Result<Vec<Val>> {
@@ -279,13 +304,9 @@ impl<'a> Code<'a> {
 
     /// Defines `value`.
     pub fn set(&mut self, value: Value, operand: &Val) {
-        if self.plan.in_slot.contains(value.index()) {
-            if let Some(slot) = &self.names[value.index()] {
-                let line = format!("store {}, ptr {slot}", operand.typed());
-                self.b.inst(line);
-            }
-        } else {
-            self.names[value.index()] = Some(operand.text.clone());
+        match self.memory_of(value) {
+            Some(at) => self.b.inst(format_args!("store {}, {}", operand.typed(), at.typed())),
+            None => self.names[value.index()] = Some(operand.text.clone()),
         }
     }
 
@@ -301,20 +322,20 @@ impl<'a> Code<'a> {
                 continue;
             }
             match &plan.requests[id.index()][index] {
-                Some(suspension) => self.suspending(inst, suspension)?,
+                Some(resume) => self.suspending(inst, *resume)?,
                 None => self.inst(inst)?,
             }
         }
         let yields = &plan.yields[id.index()];
         match &block.term {
-            Term::Jump(edge) => self.edge(edge, yields[0].as_ref())?,
+            Term::Jump(edge) => self.edge(edge, yields[0])?,
             Term::Branch { cond, then, otherwise } => {
                 let cond = self.get(*cond)?;
                 let labels = [self.b.label("then"), self.b.label("else")];
                 self.b.cond_br(&cond, &labels[0], &labels[1]);
                 for (nth, edge) in [then, otherwise].into_iter().enumerate() {
                     self.b.start_block(&labels[nth]);
-                    self.edge(edge, yields[nth].as_ref())?;
+                    self.edge(edge, yields[nth])?;
                 }
             }
             Term::Switch { index, targets } => self.switch(*index, targets, yields)?,
@@ -324,7 +345,7 @@ impl<'a> Code<'a> {
         Ok(())
     }
 
-    fn switch(&mut self, index: Value, targets: &[Edge], yields: &[Option<Suspension>]) -> Result {
+    fn switch(&mut self, index: Value, targets: &[Edge], yields: &[Option<u32>]) -> Result {
         let index = self.get(index)?;
         let labels: Vec<String> = targets.iter().map(|_| self.b.label("case")).collect();
         let Some(last) = labels.last() else {
@@ -337,15 +358,15 @@ impl<'a> Code<'a> {
             .map(|(number, label)| format!(" {} {number}, label %{label}", index.ty))
             .collect();
         self.b.inst(format_args!("switch {}, label %{last} [{cases} ]", index.typed()));
-        for ((label, edge), suspension) in labels.iter().zip(targets).zip(yields) {
+        for ((label, edge), resume) in labels.iter().zip(targets).zip(yields) {
             self.b.start_block(label);
-            self.edge(edge, suspension.as_ref())?;
+            self.edge(edge, *resume)?;
         }
         Ok(())
     }
 
     /// Hands the arguments over at once and goes to the block, by way of a suspension when the thread may be spinning.
-    fn edge(&mut self, edge: &Edge, suspension: Option<&Suspension>) -> Result {
+    fn edge(&mut self, edge: &Edge, resume: Option<u32>) -> Result {
         let function = self.function;
         let mut values = vec![];
         for arg in &edge.args {
@@ -354,8 +375,8 @@ impl<'a> Code<'a> {
         for (param, value) in function.block(edge.block).params.iter().zip(&values) {
             self.set(*param, value);
         }
-        if let Some(suspension) = suspension {
-            self.suspend(suspension, status::YIELDS)?;
+        if let Some(resume) = resume {
+            self.suspend(resume, status::YIELDS);
         }
         self.b.br(&block_label(edge.block));
         Ok(())
@@ -372,39 +393,19 @@ impl<'a> Code<'a> {
         self.b.start_block(&label);
     }
 
-    /// Saves what is live, returns `status`; what follows runs when the thread is resumed.
-    pub fn suspend(&mut self, suspension: &Suspension, status: i32) -> Result {
+    /// Returns `status`; what follows runs when the thread is resumed, and finds what is live in its places.
+    pub fn suspend(&mut self, resume: u32, status: i32) {
         if self.device_function.is_some() {
             // The frames stay where they are: the thread has a stack of its own.
             let service = self.service(service::SUSPEND);
             self.b.inst(format_args!("call void {}(i32 {status})", service.text));
-            return Ok(());
+            return;
         }
-        for saved in &suspension.saved {
-            let value = self.get(saved.value)?;
-            let value = self.b.to_bits(&value);
-            let value = self.b.resize(&value, value.ty.bits().max(8), false);
-            self.store_field(saved.offset as i64, &value);
-        }
-        self.store_field(thread::RESUME, &Builder::int(Type::int(32, 1), i128::from(suspension.number)));
+        self.store_field(thread::RESUME, &Builder::int(Type::int(32, 1), i128::from(resume)));
         self.leave(status);
         let label = self.b.label("resume");
         self.b.start_block(&label);
-        self.resumes.push((suspension.number, label));
-        for saved in &suspension.saved {
-            let ty = Type::of(self.function.ty(saved.value), 1);
-            let at =
-                memory::offset_pointer(&mut self.b, &Val::new(Type::ptr(), "%thread"), saved.offset as i64);
-            let width = ty.bits().max(8);
-            let bytes = (width / 8).min(8);
-            let raw = self
-                .b
-                .assign(Type::int(width, 1), format_args!("load i{width}, {}, align {bytes}", at.typed()));
-            let bits = self.b.resize(&raw, ty.bits(), false);
-            let value = self.b.bitcast(&bits, ty);
-            self.set(saved.value, &value);
-        }
-        Ok(())
+        self.resumes.push((resume, label));
     }
 
     /// A number for this instruction.
@@ -413,13 +414,14 @@ impl<'a> Code<'a> {
         self.n_sites
     }
 
-    fn suspending(&mut self, inst: &Inst, suspension: &Suspension) -> Result {
+    fn suspending(&mut self, inst: &Inst, resume: u32) -> Result {
         if matches!(inst.op, Op::NanoSleep) {
             // PTX lets the sleep end at any time; other threads run meanwhile.
-            return self.suspend(suspension, status::YIELDS);
+            self.suspend(resume, status::YIELDS);
+            return Ok(());
         }
         request::ask(self, inst)?;
-        self.suspend(suspension, status::WAITS)?;
+        self.suspend(resume, status::WAITS);
         request::answer(self, inst);
         Ok(())
     }

@@ -8,6 +8,7 @@ mod call;
 mod check;
 mod code;
 pub(crate) mod layout;
+mod places;
 mod plan;
 mod request;
 mod special;
@@ -17,6 +18,7 @@ use super::llvm::{Builder, Unsupported, nan};
 use crate::ir::{FuncId, Function, Op};
 use crate::program::{Cause, Diagnostic, Kernel, Program};
 use code::{Body, Locals, Module};
+use plan::Kept;
 
 pub fn emit(
     program: &Program,
@@ -50,13 +52,13 @@ fn write(
         let function =
             function.ok_or_else(|| Unsupported(format!("a call of {id}, which the program lacks")))?;
         let function = &nan::canonical(function);
-        let (plan, locals) = (&plan::plan(function), &Locals::of(function));
+        let (plan, locals) = (&plan::plan(function, Kept::InFrame), &Locals::of(function));
         stackful |= plan.n_suspensions > 0;
         // What it brings to an exchange lies in the same record.
         context_bytes = context_bytes.max(plan.context_bytes);
         code::write_function(&mut b, module, Body { function, plan, locals }, id)?;
     }
-    let (plan, locals) = (plan::plan(body), Locals::of(body));
+    let (plan, locals) = (plan::plan(body, Kept::InRecord), Locals::of(body));
     code::write_step(&mut b, module, Body { function: body, plan: &plan, locals: &locals }, ENTRY_LANE)?;
     Ok(Compiled {
         text: b.finish(),

@@ -1,43 +1,41 @@
-//! Where a thread suspends, and what must survive: decided before any text is written.
+//! Where a thread suspends, and where values lie: decided before any text is written.
 //!
 //! A block is cut into segments at its suspending instructions. A value used in another segment than its own lives in
-//! a stack slot (LLVM makes SSA of these again); at a suspension the slots of live values go to the thread record.
+//! memory: in its place in the thread's record when it is live where a thread suspends, else in a stack slot (LLVM makes
+//! SSA of these again). So nothing is saved or restored at a suspension, and the text grows with the code alone.
 
-use super::layout::thread;
-use crate::ir::{BlockId, Function, Op, Order, Space, Special, Ty, Value};
+use super::places;
+use crate::ir::{BlockId, Function, Op, Order, Space, Special, Value};
 use crate::pass::bits::BitSet;
 use crate::pass::dominators::{Dominators, reversed, successors};
 use crate::pass::liveness::live_in;
 use crate::pass::visit::term_values;
 
-/// A live value's place in the thread record while the thread is suspended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Saved {
-    pub value: Value,
-    pub offset: u64,
-}
-
-#[derive(Clone, Debug)]
-pub struct Suspension {
-    /// Resume point, from 1.
-    pub number: u32,
-    pub saved: Vec<Saved>,
-}
-
 #[derive(Debug)]
 pub struct Plan {
-    /// By block and instruction.
-    pub requests: Vec<Vec<Option<Suspension>>>,
-    /// By block and edge: suspensions of threads that may be spinning.
-    pub yields: Vec<Vec<Option<Suspension>>>,
-    /// Values that live in a stack slot.
+    /// By block and instruction: resume points, from 1.
+    pub requests: Vec<Vec<Option<u32>>>,
+    /// By block and edge: resume points of threads that may be spinning.
+    pub yields: Vec<Vec<Option<u32>>>,
+    /// Values that live in memory.
     pub in_slot: BitSet,
+    /// Of those, by value: offset in the thread's record.
+    pub places: Vec<Option<u64>>,
     /// Values written out anew at every use: constants and what never changes during a launch.
     pub invariant: BitSet,
     pub n_suspensions: u32,
-    /// Where in the thread record the registers lie that all lanes of a warp bring together, behind the saved values.
+    /// Where in the thread record the registers lie that all lanes of a warp bring together, behind the places.
     pub exchange: u64,
     pub context_bytes: u64,
+}
+
+/// What a suspended thread's values are kept in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// The thread's record: the function is left.
+    InRecord,
+    /// The function's frame, on a stack of the thread's own.
+    InFrame,
 }
 
 /// The thread stops at it until others have come, or lets others run.
@@ -67,7 +65,7 @@ pub fn is_invariant(op: &Op) -> bool {
     }
 }
 
-pub fn plan(function: &Function) -> Plan {
+pub fn plan(function: &Function, kept: Kept) -> Plan {
     let mut invariant = BitSet::new(function.values.len());
     for inst in function.blocks.iter().flat_map(|block| &block.insts).filter(|inst| is_invariant(&inst.op)) {
         inst.results.iter().for_each(|result| {
@@ -76,72 +74,58 @@ pub fn plan(function: &Function) -> Plan {
     }
     let live = live_in(function);
     let spinning = spinning_edges(function);
-    let mut plan = Plan {
-        requests: vec![],
-        yields: vec![],
-        in_slot: in_slot(function, &invariant),
-        invariant,
-        n_suspensions: 0,
-        exchange: 0,
-        context_bytes: thread::SAVED,
+    let (mut requests, mut yields) = (vec![], vec![]);
+    let mut n_suspensions = 0;
+    let mut number = || {
+        n_suspensions += 1;
+        n_suspensions
     };
+    // Live where a thread suspends.
+    let mut survives = BitSet::new(function.values.len());
     for (at, block) in function.blocks.iter().enumerate() {
         let mut now = BitSet::default();
-        let mut yields = vec![];
+        let mut of_edges = vec![];
         for (nth, edge) in block.term.edges().iter().enumerate() {
             let target = edge.block.index();
             now.union(&live[target]);
-            let suspension = spinning[at].contains(&nth).then(|| {
-                let mut kept = live[target].clone();
+            of_edges.push(spinning[at].contains(&nth).then(|| {
+                survives.union(&live[target]);
                 for param in &function.blocks[target].params {
-                    kept.insert(param.index());
+                    survives.insert(param.index());
                 }
-                plan.suspend(function, &kept)
-            });
-            yields.push(suspension);
+                number()
+            }));
         }
         for value in term_values(&block.term) {
             now.insert(value.index());
         }
-        let mut requests: Vec<Option<Suspension>> = vec![None; block.insts.len()];
+        let mut of_insts = vec![None; block.insts.len()];
         for (index, inst) in block.insts.iter().enumerate().rev() {
             for result in &inst.results {
                 now.remove(result.index());
             }
             if suspends(&inst.op) {
-                requests[index] = Some(plan.suspend(function, &now));
+                survives.union(&now);
+                of_insts[index] = Some(number());
             }
             for arg in &inst.args {
                 now.insert(arg.index());
             }
         }
-        plan.requests.push(requests);
-        plan.yields.push(yields);
+        requests.push(of_insts);
+        yields.push(of_edges);
     }
-    plan.exchange = plan.context_bytes.next_multiple_of(16);
-    plan.context_bytes = (plan.exchange + exchange_bytes(function)).next_multiple_of(16);
-    plan
-}
-
-impl Plan {
-    /// Numbers a suspension and gives each live value a place, widest first.
-    fn suspend(&mut self, function: &Function, live: &BitSet) -> Suspension {
-        self.n_suspensions += 1;
-        let mut values: Vec<Value> = live
-            .iter()
-            .filter(|value| !self.invariant.contains(*value))
-            .map(|value| Value(value as u32))
-            .collect();
-        values.sort_by_key(|value| std::cmp::Reverse(slot_bytes(function.ty(*value))));
-        let mut offset = thread::SAVED;
-        let mut saved = vec![];
-        for value in values {
-            saved.push(Saved { value, offset });
-            offset += slot_bytes(function.ty(value));
-        }
-        self.context_bytes = self.context_bytes.max(offset);
-        Suspension { number: self.n_suspensions, saved }
-    }
+    let in_slot = in_slot(function, &invariant);
+    let placed = match kept {
+        Kept::InRecord => places::Placed::of(function, &live, |value| {
+            survives.contains(value) && !invariant.contains(value)
+        }),
+        Kept::InFrame => places::Placed::none(),
+    };
+    let exchange = placed.end.next_multiple_of(16);
+    let context_bytes = (exchange + exchange_bytes(function)).next_multiple_of(16);
+    let places = placed.offsets;
+    Plan { requests, yields, in_slot, places, invariant, n_suspensions, exchange, context_bytes }
 }
 
 /// The most that an instruction brings or takes.
@@ -155,10 +139,6 @@ fn exchange_bytes(function: &Function) -> u64 {
         _ => None,
     });
     bytes.max().unwrap_or(0)
-}
-
-fn slot_bytes(ty: Ty) -> u64 {
-    u64::from(ty.bits().div_ceil(8))
 }
 
 /// Values used in another segment than the one that defines them, and all block parameters.

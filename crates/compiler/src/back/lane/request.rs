@@ -70,29 +70,35 @@ pub fn ask(code: &mut Code<'_>, inst: &Inst) -> Result<(), Unsupported> {
     if args.len() > 4 {
         return Err(Unsupported(format!("{:?} with {} arguments", inst.op, args.len())));
     }
-    let word = Type::int(32, 1);
     let wide = Type::int(64, 1);
-    let zero = Builder::int(wide, 0);
-    let mut fields: [Val; 4] = std::array::from_fn(|_| zero.clone());
+    let mut fields: [Option<Val>; 4] = [const { None }; 4];
+    if matches!(inst.op, Op::Barrier { .. }) {
+        fields[1] = Some(Builder::int(wide, 0));
+    }
     for (i, arg) in args.iter().enumerate() {
         // A reduction's predicate is its last argument and always goes to the third place.
         let is_predicate = matches!(inst.op, Op::Barrier { .. }) && arg.ty.bits() == 1;
         let place = if is_predicate { 2 } else { i };
         let bits = code.b.to_bits(arg);
-        fields[place] = code.b.resize(&bits, 64, false);
+        fields[place] = Some(code.b.resize(&bits, 64, false));
     }
     let site = code.site();
-    code.store_field(thread::KIND, &Builder::int(word, i128::from(kind)));
-    code.store_field(thread::FLAGS, &Builder::int(word, i128::from(flags)));
+    code.store_field(thread::KIND, &pair(kind, flags));
     for (i, field) in fields.iter().enumerate() {
-        code.store_field(thread::ARGS + 8 * i as i64, field);
+        if let Some(field) = field {
+            code.store_field(thread::ARGS + 8 * i as i64, field);
+        }
     }
-    code.store_field(thread::SITE, &Builder::int(word, i128::from(site)));
     // The top bit: every thread of the warp must come to this very instruction.
     let aligned = matches!(inst.op, Op::Barrier { aligned: true, .. });
     let position = code.program.lines.number(inst.pos) | u32::from(aligned) << 31;
-    code.store_field(thread::POSITION, &Builder::int(word, i128::from(position)));
+    code.store_field(thread::SITE, &pair(site, position));
     Ok(())
+}
+
+/// Two fields that follow each other.
+fn pair(first: u32, second: u32) -> Val {
+    Builder::int(Type::int(64, 1), i128::from(u64::from(second) << 32 | u64::from(first)))
 }
 
 /// Writes the lane's registers behind its saved values. The arguments: the function for all lanes' registers, where
