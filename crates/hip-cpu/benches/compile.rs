@@ -13,7 +13,7 @@ use cuda_abi::out::Out;
 use hip_cpu::api::{hipModuleLoadData, hipModuleUnload};
 use hip_cpu::exec;
 use hip_cpu::harness::{self, How};
-use hip_cpu::jit::{self, Target};
+use hip_cpu::jit::{self, Effort, Target};
 
 /// A loop over a long straight line of mixed integer and float work.
 fn program(n_instructions: usize) -> String {
@@ -60,9 +60,9 @@ fn compiles(c: &mut Criterion) {
             b.iter(|| harness::emit(&program, "work", &how).unwrap());
         });
         group.bench_function(format!("LLVM to object code, {name}"), |b| {
-            b.iter(|| jit::compile("work", &compiled.text, Target::host()).unwrap());
+            b.iter(|| jit::compile("work", &compiled.text, Target::host(), Effort::Best).unwrap());
         });
-        let object = jit::compile("work", &compiled.text, Target::host()).unwrap();
+        let object = jit::compile("work", &compiled.text, Target::host(), Effort::Best).unwrap();
         group.bench_function(format!("object code to callable code, {name}"), |b| {
             b.iter(|| exec::Kernel::load(&object, &(&compiled).into()).unwrap());
         });

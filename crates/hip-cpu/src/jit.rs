@@ -98,6 +98,25 @@ fn without_half_precision(features: &str) -> String {
     kept.chain(["-avx512fp16"]).collect::<Vec<_>>().join(",")
 }
 
+/// How much LLVM is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Effort {
+    /// Code at once: no passes over the IR, the fast instruction selector and the fast register allocator, whose time grows
+    /// with the text alone.
+    Baseline,
+    /// Fast code.
+    Best,
+}
+
+impl Effort {
+    fn level(self) -> LLVMCodeGenOptLevel {
+        match self {
+            Effort::Baseline => LLVMCodeGenOptLevel::LLVMCodeGenLevelNone,
+            Effort::Best => LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+        }
+    }
+}
+
 fn start() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -174,7 +193,7 @@ impl<T: Copy> Drop for Owned<T> {
     }
 }
 
-fn machine(target: &Target) -> Result<Owned<LLVMTargetMachineRef>, Error> {
+fn machine(target: &Target, effort: Effort) -> Result<Owned<LLVMTargetMachineRef>, Error> {
     let cpu = CString::new(target.cpu.as_str()).map_err(|e| Error::Generate(e.to_string()))?;
     let features = CString::new(target.features.as_str()).map_err(|e| Error::Generate(e.to_string()))?;
     // SAFETY: C strings live through the calls; the results are checked.
@@ -191,7 +210,7 @@ fn machine(target: &Target) -> Result<Owned<LLVMTargetMachineRef>, Error> {
             triple,
             cpu.as_ptr(),
             features.as_ptr(),
-            LLVMCodeGenOptLevel::LLVMCodeGenLevelDefault,
+            effort.level(),
             LLVMRelocMode::LLVMRelocPIC,
             LLVMCodeModel::LLVMCodeModelDefault,
         );
@@ -219,22 +238,22 @@ const PIPELINE: &CStr = c"default<O2>";
 
 /// Compiles IR text to an object file in memory, in a thread of its own: LLVM recurses deeply, and a fatal error in it
 /// ends that thread's work only.
-pub fn compile(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Error> {
+pub fn compile(name: &str, text: &str, target: &Target, effort: Effort) -> Result<Vec<u8>, Error> {
     let (send, receive) = std::sync::mpsc::sync_channel(1);
     let (name, text, target) = (name.to_owned(), text.to_owned(), target.clone());
     thread::spawn("cudaway-llvm".to_owned(), move || {
         ANSWER.with(|answer| answer.replace(Some(send.clone())));
-        let result = compile_here(&name, &text, &target);
+        let result = compile_here(&name, &text, &target, effort);
         let _ = send.send(result);
     })
     .map_err(|error| Error::Generate(format!("no thread: {error}")))?;
     receive.recv().unwrap_or_else(|_| Err(Error::Generate("the compile panicked".to_owned())))
 }
 
-fn compile_here(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Error> {
+fn compile_here(name: &str, text: &str, target: &Target, effort: Effort) -> Result<Vec<u8>, Error> {
     start();
     let name = CString::new(name.replace('\0', " ")).unwrap_or_default();
-    let machine = machine(target)?;
+    let machine = machine(target, effort)?;
     let mut complaints: Vec<String> = Vec::new();
     // SAFETY: LLVM's C API as documented: every object is created, checked, and freed by its `Owned` in reverse
     // order; `complaints` outlives the context whose handler writes to it.
@@ -256,19 +275,13 @@ fn compile_here(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Erro
         let triple = Owned(LLVMGetTargetMachineTriple(machine.0), LLVMDisposeMessage);
         LLVMSetTarget(module.0, triple.0);
 
-        let mut message = ptr::null_mut();
-        let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
-        let broken = LLVMVerifyModule(module.0, action, &mut message) != 0;
-        let message = take(message);
-        if broken {
-            return Err(Error::Verify(message));
+        // The text is the same tier's for every run; tests verify it, a user does not wait for that.
+        if effort == Effort::Best || cfg!(debug_assertions) {
+            verify(module.0)?;
         }
-
-        let options = Owned(LLVMCreatePassBuilderOptions(), LLVMDisposePassBuilderOptions);
-        LLVMPassBuilderOptionsSetLoopVectorization(options.0, 0);
-        LLVMPassBuilderOptionsSetLoopInterleaving(options.0, 0);
-        LLVMPassBuilderOptionsSetSLPVectorization(options.0, 0);
-        check(LLVMRunPasses(module.0, PIPELINE.as_ptr(), machine.0, options.0), Error::Optimise)?;
+        if effort == Effort::Best {
+            optimise(module.0, machine.0)?;
+        }
 
         let mut object = ptr::null_mut();
         let mut message = ptr::null_mut();
@@ -285,6 +298,28 @@ fn compile_here(name: &str, text: &str, target: &Target) -> Result<Vec<u8>, Erro
             LLVMGetBufferSize(object.0),
         );
         Ok(bytes.to_vec())
+    }
+}
+
+fn verify(module: LLVMModuleRef) -> Result<(), Error> {
+    let mut message = ptr::null_mut();
+    let action = LLVMVerifierFailureAction::LLVMReturnStatusAction;
+    // SAFETY: a module of the caller's; `message` becomes a C string of LLVM's.
+    let (broken, message) = unsafe {
+        let broken = LLVMVerifyModule(module, action, &mut message) != 0;
+        (broken, take(message))
+    };
+    if broken { Err(Error::Verify(message)) } else { Ok(()) }
+}
+
+fn optimise(module: LLVMModuleRef, machine: LLVMTargetMachineRef) -> Result<(), Error> {
+    // SAFETY: the caller's objects; the options are freed by their `Owned`.
+    unsafe {
+        let options = Owned(LLVMCreatePassBuilderOptions(), LLVMDisposePassBuilderOptions);
+        LLVMPassBuilderOptionsSetLoopVectorization(options.0, 0);
+        LLVMPassBuilderOptionsSetLoopInterleaving(options.0, 0);
+        LLVMPassBuilderOptionsSetSLPVectorization(options.0, 0);
+        check(LLVMRunPasses(module, PIPELINE.as_ptr(), machine, options.0), Error::Optimise)
     }
 }
 
@@ -307,7 +342,7 @@ impl Code {
             let builder = LLVMOrcCreateLLJITBuilder();
             // Linking asks for the layout of data only; reading the host's features would take most of the time.
             let plain = Target { cpu: "x86-64".to_owned(), features: String::new(), vector_bits: 128 };
-            let target = machine(&plain)?;
+            let target = machine(&plain, Effort::Baseline)?;
             let machine = target.0;
             // The JIT takes the target machine.
             std::mem::forget(target);
@@ -425,7 +460,7 @@ mod tests {
     use super::*;
 
     fn build(text: &str) -> Result<Code, Error> {
-        Code::load(&compile("test", text, Target::host())?)
+        Code::load(&compile("test", text, Target::host(), Effort::Best)?)
     }
 
     #[test]
@@ -454,7 +489,7 @@ mod tests {
     fn what_llvm_calls_fatal_fails_this_compile_only() {
         // No selection pattern: an intrinsic of another target.
         let text = "declare i32 @llvm.amdgcn.workitem.id.x()\ndefine i32 @f() {\n  %a = call i32 @llvm.amdgcn.workitem.id.x()\n  ret i32 %a\n}\n";
-        let error = compile("test", text, Target::host()).unwrap_err();
+        let error = compile("test", text, Target::host(), Effort::Best).unwrap_err();
         assert!(matches!(error, Error::Generate(_)), "{error}");
         build("define i32 @f() {\n  ret i32 1\n}\n").unwrap();
     }

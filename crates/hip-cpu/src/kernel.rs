@@ -13,7 +13,7 @@ use hip_sys::*;
 
 use crate::error::Result;
 use crate::exec::{self, CompiledShape};
-use crate::jit::{self, Target};
+use crate::jit::{self, Effort, Target};
 use crate::module::{Blocks, Facts, Flat, Module, Variant};
 use crate::pending::Pending;
 use crate::profile;
@@ -276,7 +276,7 @@ impl Making {
     fn finish(&self, compiled: &Compiled) -> Result<(exec::Kernel, Vec<u8>)> {
         let Making { name, blocks, block, target, start, emitted } = self;
         let shape = CompiledShape::from(compiled);
-        let built = jit::compile(name, &compiled.text, target).and_then(|object| {
+        let built = jit::compile(name, &compiled.text, target, Effort::Best).and_then(|object| {
             let code = exec::Kernel::load(&object, &shape)?;
             Ok((object, code))
         });

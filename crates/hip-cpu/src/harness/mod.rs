@@ -11,7 +11,7 @@ use compiler::{Program, Source};
 
 use crate::exec::sanitize::Run;
 use crate::exec::{self, Fault, Grid, Launch, services::SERVICES};
-use crate::jit::{self, Target};
+use crate::jit::{self, Effort, Target};
 use crate::memory::watched;
 
 /// A kernel argument.
@@ -54,6 +54,7 @@ pub struct How {
     pub vector_bits: Option<u32>,
     /// By code for flat blocks of any length.
     pub open: bool,
+    pub effort: Effort,
 }
 
 impl From<rows::Shape> for How {
@@ -75,6 +76,7 @@ impl How {
             width: None,
             vector_bits: None,
             open: false,
+            effort: Effort::Best,
         }
     }
 
@@ -87,6 +89,13 @@ impl How {
     /// Setting L.
     pub fn lane(mut self) -> How {
         self.setting = Some(Setting::Lane);
+        self
+    }
+
+    /// Setting L as it is there soonest.
+    pub fn baseline(mut self) -> How {
+        self.setting = Some(Setting::Lane);
+        self.effort = Effort::Baseline;
         self
     }
 
@@ -224,7 +233,7 @@ pub fn run_compiled(
 /// Machine code of what [`emit`] gave.
 pub fn code(kernel: &str, compiled: &Compiled, how: &How) -> Result<exec::Kernel, Error> {
     let wrap = |error| Error::Jit { error, text: compiled.text.clone() };
-    let object = jit::compile(kernel, &compiled.text, &how.target()).map_err(wrap)?;
+    let object = jit::compile(kernel, &compiled.text, &how.target(), how.effort).map_err(wrap)?;
     exec::Kernel::load(&object, &compiled.into()).map_err(wrap)
 }
 
