@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use trusted::{Error, Folder};
+use trusted::{Error, Folder, Readers};
 
 /// What an entry is found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,12 +67,28 @@ pub fn digest_of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> [u8; 32] {
     parts.into_iter().fold(KeyBuilder::new("parts", ""), KeyBuilder::field).finish().0
 }
 
-/// A folder of entries.
+/// What texts are found by in which nothing is wrong: the driver then need not look into them.
+pub fn nothing_wrong<'t>(translator: &str, texts: impl IntoIterator<Item = &'t [u8]>) -> Key {
+    texts.into_iter().fold(KeyBuilder::new("nothing wrong", translator), KeyBuilder::field).finish()
+}
+
+/// A folder of entries that this process adds to, and others behind it that it only reads.
 pub struct Cache {
-    folder: Option<PathBuf>,
+    own: Option<Place>,
+    /// In the order in which they are asked.
+    others: Vec<Place>,
     max_bytes: u64,
-    /// Bytes in the folder as far as this process knows; `u64::MAX` before it looked.
+    /// Bytes in the own folder as far as this process knows; `u64::MAX` before it looked.
     known_bytes: AtomicU64,
+}
+
+/// A folder of entries.
+struct Place {
+    path: PathBuf,
+    /// Entries are added, renewed and removed there.
+    is_own: bool,
+    /// Of what is made there.
+    readers: Readers,
     complained: AtomicBool,
 }
 
@@ -98,87 +114,67 @@ impl Cache {
         static CACHE: OnceLock<Cache> = OnceLock::new();
         CACHE.get_or_init(|| {
             let config = config::get();
-            Cache::new(config.cache_dir.clone(), config.cache_max_bytes)
+            Cache::new(config.cache_dir.clone(), config.cache_max_bytes).with_others(&config.cache_path)
         })
     }
 
     /// A cache in `folder`, made when first written to; without a folder, or with 0 bytes, it keeps nothing.
     pub fn new(folder: Option<PathBuf>, max_bytes: u64) -> Cache {
-        Cache {
-            folder: folder.filter(|_| max_bytes > 0),
-            max_bytes,
-            known_bytes: AtomicU64::new(u64::MAX),
-            complained: AtomicBool::new(false),
-        }
+        let own = folder.filter(|_| max_bytes > 0).map(|path| Place::new(path, true, Readers::User));
+        Cache { own, others: vec![], max_bytes, known_bytes: AtomicU64::new(u64::MAX) }
+    }
+
+    /// One without a bound that all users may read, to be put where others look for one.
+    pub fn to_ship(folder: PathBuf) -> Cache {
+        let own = Some(Place::new(folder, true, Readers::All));
+        Cache { own, ..Cache::new(None, u64::MAX) }
+    }
+
+    /// With these behind it, which are only read: nothing in them is added, renewed or removed.
+    #[must_use]
+    pub fn with_others(mut self, folders: &[PathBuf]) -> Cache {
+        let others = folders.iter().map(|path| Place::new(path.clone(), false, Readers::User));
+        self.others.extend(others);
+        self
     }
 
     /// The content stored under `key`. `what` names it in the log.
     pub fn get(&self, key: &Key, what: &str) -> Option<Vec<u8>> {
-        let (sub, name) = key.names();
-        let folder = Folder::open(self.folder.as_deref()?).and_then(|folder| folder.folder(&sub));
-        let found = folder.and_then(|folder| {
-            let mut file = folder.file(&name)?;
-            let mut bytes = Vec::new();
-            match file.read_to_end(&mut bytes) {
-                Ok(_) => Ok((folder, file, bytes)),
-                Err(error) => Err(Error::Io { path: folder.path().join(&name), error }),
-            }
+        self.get_first(&[*key], what).map(|(_, payload)| payload)
+    }
+
+    /// The content stored under the first of these keys that any of the folders has something under, and which key that is.
+    pub fn get_first(&self, keys: &[Key], what: &str) -> Option<(usize, Vec<u8>)> {
+        let places = || self.own.iter().chain(&self.others);
+        let found = keys.iter().enumerate().find_map(|(index, key)| {
+            places().find_map(|place| place.get(key, what)).map(|payload| (index, payload))
         });
-        let (folder, file, bytes) = match found {
-            Ok(found) => found,
-            Err(error) => {
-                if !error.is_absence() {
-                    self.complain(&error);
-                }
-                tracing::info!(target: "cudaway::cache", "cache miss {what}");
-                return None;
-            }
-        };
-        match payload(&bytes, key) {
-            Ok(payload) => {
-                let payload = payload.to_vec();
-                // Least recently used goes first, so a hit makes it recent. Read-only caches stay as they are.
-                let _ = file.set_modified(SystemTime::now());
-                tracing::debug!(target: "cudaway::cache", "cache hit {what}");
-                Some(payload)
-            }
-            Err(damage) => {
-                tracing::warn!(
-                    target: "cudaway::cache",
-                    "cache entry damaged ({damage:?}), rebuilding {what}: {}", folder.path().join(&name).display()
-                );
-                let _ = folder.remove_file(&name);
-                None
-            }
+        if found.is_none() && places().next().is_some() {
+            tracing::info!(target: "cudaway::cache", "cache miss {what}");
         }
+        found
     }
 
-    /// Stores `payload` under `key`.
+    /// Stores `payload` under `key`; where that cannot be done the log says so.
     pub fn put(&self, key: &Key, payload: &[u8]) {
-        let Some(path) = &self.folder else { return };
-        if (HEADER_BYTES + payload.len()) as u64 > self.max_bytes {
-            return;
-        }
-        match Folder::create(path)
-            .and_then(|folder| write(&folder, key, payload).map(|bytes| (folder, bytes)))
-        {
-            Ok((folder, bytes)) => self.bound(&folder, bytes),
-            Err(error) => self.complain(&error),
+        if let (Err(error), Some(own)) = (self.store(key, payload), &self.own) {
+            own.complain(&error);
         }
     }
 
-    /// Said once: a cache that cannot be used is no news the second time.
-    fn complain(&self, error: &Error) {
-        if !self.complained.swap(true, Ordering::Relaxed) {
-            if error.is_distrust() {
-                tracing::warn!(
-                    target: "cudaway::cache",
-                    "the cache is not used, since somebody else could have put code there: {error}"
-                );
-            } else {
-                tracing::warn!(target: "cudaway::cache", "the cache cannot be used: {error}");
-            }
+    /// As [`Cache::put`], for whoever wants to know.
+    ///
+    /// # Errors
+    /// The folder cannot be written to, or is not to be trusted.
+    pub fn store(&self, key: &Key, payload: &[u8]) -> Result<(), Error> {
+        let Some(own) = &self.own else { return Ok(()) };
+        if (HEADER_BYTES + payload.len()) as u64 > self.max_bytes {
+            return Ok(());
         }
+        let folder = Folder::create_for(&own.path, own.readers)?;
+        let bytes = write(&folder, key, payload)?;
+        self.bound(&folder, bytes);
+        Ok(())
     }
 
     /// Removes the oldest entries when the folder has grown beyond its bound.
@@ -207,6 +203,74 @@ impl Cache {
             tracing::debug!(target: "cudaway::cache", "cache full: {n_removed} oldest entries removed");
         }
         self.known_bytes.store(total, Ordering::Relaxed);
+    }
+}
+
+impl Place {
+    fn new(path: PathBuf, is_own: bool, readers: Readers) -> Place {
+        Place { path, is_own, readers, complained: AtomicBool::new(false) }
+    }
+
+    fn get(&self, key: &Key, what: &str) -> Option<Vec<u8>> {
+        let (sub, name) = key.names();
+        let folder = Folder::open(&self.path).and_then(|folder| folder.folder(&sub));
+        let found = folder.and_then(|folder| {
+            let mut file = folder.file(&name)?;
+            let mut bytes = Vec::new();
+            match file.read_to_end(&mut bytes) {
+                Ok(_) => Ok((folder, file, bytes)),
+                Err(error) => Err(Error::Io { path: folder.path().join(&name), error }),
+            }
+        });
+        let (folder, file, bytes) = match found {
+            Ok(found) => found,
+            Err(error) => {
+                if !error.is_absence() {
+                    self.complain(&error);
+                }
+                return None;
+            }
+        };
+        let path = || folder.path().join(&name);
+        match payload(&bytes, key) {
+            Ok(payload) => {
+                if self.is_own {
+                    // Least recently used goes first, so a hit makes it recent. One of root's stays as it is.
+                    let _ = file.set_modified(SystemTime::now());
+                }
+                tracing::debug!(target: "cudaway::cache", "cache hit {what}: {}", path().display());
+                Some(payload.to_vec())
+            }
+            Err(damage) if self.is_own => {
+                tracing::warn!(
+                    target: "cudaway::cache",
+                    "cache entry damaged ({damage:?}), rebuilding {what}: {}", path().display()
+                );
+                let _ = folder.remove_file(&name);
+                None
+            }
+            Err(damage) => {
+                tracing::warn!(
+                    target: "cudaway::cache",
+                    "cache entry damaged ({damage:?}), not used for {what}: {}", path().display()
+                );
+                None
+            }
+        }
+    }
+
+    /// Said once: a cache that cannot be used is no news the second time.
+    fn complain(&self, error: &Error) {
+        if !self.complained.swap(true, Ordering::Relaxed) {
+            if error.is_distrust() {
+                tracing::warn!(
+                    target: "cudaway::cache",
+                    "the cache is not used, since somebody else could have put code there: {error}"
+                );
+            } else {
+                tracing::warn!(target: "cudaway::cache", "the cache cannot be used: {error}");
+            }
+        }
     }
 }
 
@@ -285,10 +349,14 @@ mod tests {
     use super::*;
 
     impl Cache {
+        fn folder(&self) -> &std::path::Path {
+            &self.own.as_ref().unwrap().path
+        }
+
         /// Where an entry lies.
         fn path(&self, key: &Key) -> PathBuf {
             let (sub, name) = key.names();
-            self.folder.as_ref().unwrap().join(sub).join(name)
+            self.folder().join(sub).join(name)
         }
     }
 
@@ -366,8 +434,7 @@ mod tests {
         assert!(cache.get(&key("0"), "0").is_some());
         assert!(cache.get(&key("1"), "1").is_none());
         assert!(cache.get(&key("10"), "10").is_some());
-        let total: u64 =
-            entries(&Folder::open(cache.folder.as_ref().unwrap()).unwrap()).iter().map(|e| e.bytes).sum();
+        let total: u64 = entries(&Folder::open(cache.folder()).unwrap()).iter().map(|e| e.bytes).sum();
         assert!(total <= 10_000, "{total}");
     }
 
@@ -386,7 +453,7 @@ mod tests {
     fn attacked(attack: impl Fn(&Cache, &std::path::Path)) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
         let (_folder, cache) = cache(1 << 20);
         cache.put(&key("a"), b"ours");
-        attack(&cache, cache.folder.as_ref().unwrap());
+        attack(&cache, cache.folder());
         let old = cache.get(&key("a"), "a");
         cache.put(&key("b"), b"new");
         (old, cache.get(&key("b"), "b"))
@@ -426,5 +493,55 @@ mod tests {
             symlink(&elsewhere, &entry).unwrap();
         };
         assert_eq!(attacked(link), (None, new));
+    }
+
+    /// A cache of no folder of its own, with this one's folder behind it.
+    fn behind(cache: &Cache) -> Cache {
+        Cache::new(None, 1 << 20).with_others(&[cache.folder().to_path_buf()])
+    }
+
+    #[test]
+    fn caches_behind_the_own_one_are_read_and_never_changed() {
+        let (_shipped, shipped) = cache(1 << 20);
+        let (_own, own) = cache(1 << 20);
+        shipped.put(&key("a"), b"shipped");
+        let entry = shipped.path(&key("a"));
+        let old = SystemTime::now() - Duration::from_secs(1000);
+        File::open(&entry).unwrap().set_modified(old).unwrap();
+        let both = Cache::new(Some(own.folder().to_path_buf()), 1 << 20)
+            .with_others(&["/nowhere".into(), shipped.folder().to_path_buf()]);
+        assert_eq!(both.get(&key("a"), "a").as_deref(), Some(&b"shipped"[..]));
+        both.put(&key("a"), b"own");
+        assert_eq!(both.get(&key("a"), "a").as_deref(), Some(&b"own"[..]));
+        assert_eq!(behind(&shipped).get(&key("a"), "a").as_deref(), Some(&b"shipped"[..]));
+        assert_eq!(fs::metadata(&entry).unwrap().modified().unwrap(), old);
+        // Damaged it is not used, and stays: it is somebody else's to mend.
+        fs::write(&entry, b"damaged").unwrap();
+        assert_eq!(behind(&shipped).get(&key("a"), "a"), None);
+        assert!(entry.exists());
+    }
+
+    #[test]
+    fn the_first_key_goes_before_the_first_folder() {
+        let ((_a, own), (_b, shipped)) = (cache(1 << 20), cache(1 << 20));
+        own.put(&key("plain"), b"plain");
+        let both = Cache::new(Some(own.folder().to_path_buf()), 1 << 20)
+            .with_others(&[shipped.folder().to_path_buf()]);
+        let keys = [key("best"), key("plain")];
+        assert_eq!(both.get_first(&keys, "a"), Some((1, b"plain".to_vec())));
+        shipped.put(&key("best"), b"best");
+        assert_eq!(both.get_first(&keys, "a"), Some((0, b"best".to_vec())));
+    }
+
+    #[test]
+    fn a_cache_behind_the_own_one_that_others_may_write_is_not_read() {
+        let (_folder, shipped) = cache(1 << 20);
+        shipped.put(&key("a"), b"ours");
+        assert!(behind(&shipped).get(&key("a"), "a").is_some());
+        chmod(&shipped.path(&key("a")), 0o666);
+        assert_eq!(behind(&shipped).get(&key("a"), "a"), None);
+        chmod(&shipped.path(&key("a")), 0o644);
+        chmod(shipped.folder(), 0o777);
+        assert_eq!(behind(&shipped).get(&key("a"), "a"), None);
     }
 }

@@ -75,19 +75,46 @@ pub struct Folder {
     descriptor: OwnedFd,
     path: PathBuf,
     user: u32,
+    /// Who may read what is made in it.
+    readers: Readers,
+}
+
+/// Who may read what is made here. Only this user may ever write to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    User,
+    /// Everybody whom the process's mask (`umask`) does not exclude: what is made to be shipped.
+    All,
+}
+
+impl Readers {
+    fn folder_mode(self) -> Mode {
+        match self {
+            Readers::User => Mode::RWXU,
+            Readers::All => {
+                Mode::RWXU.union(Mode::RGRP).union(Mode::XGRP).union(Mode::ROTH).union(Mode::XOTH)
+            }
+        }
+    }
+
+    fn file_mode(self) -> Mode {
+        let own = Mode::RUSR.union(Mode::WUSR);
+        match self {
+            Readers::User => own,
+            Readers::All => own.union(Mode::RGRP).union(Mode::ROTH),
+        }
+    }
 }
 
 /// Whether a step may make what is not there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     IsAnError,
-    IsMade,
+    IsMade(Readers),
 }
 
 /// As the system has it.
 const MOST_LINKS: usize = 40;
-const FOLDER_MODE: Mode = Mode::RWXU;
-const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// A descriptor of what is there, whatever it is, which cannot be read.
 const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
@@ -113,7 +140,16 @@ impl Folder {
     /// # Errors
     /// It cannot be made, or is not to be trusted.
     pub fn create(path: &Path) -> Result<Folder, Error> {
-        walk(Viewer::own(), path, Missing::IsMade)
+        Folder::create_for(path, Readers::User)
+    }
+
+    /// As [`Folder::create`]; what is made here and in it, these may read.
+    ///
+    /// # Errors
+    /// As [`Folder::create`].
+    pub fn create_for(path: &Path, readers: Readers) -> Result<Folder, Error> {
+        let folder = walk(Viewer::own(), path, Missing::IsMade(readers))?;
+        Ok(Folder { readers, ..folder })
     }
 
     /// The folder of this name in it.
@@ -129,14 +165,14 @@ impl Folder {
     /// # Errors
     /// As [`Folder::create`].
     pub fn create_folder(&self, name: &str) -> Result<Folder, Error> {
-        self.below(name, Missing::IsMade)
+        self.below(name, Missing::IsMade(self.readers))
     }
 
     fn below(&self, name: &str, missing: Missing) -> Result<Folder, Error> {
         let path = self.path.join(name);
         let (descriptor, about) = step(&self.descriptor, name.as_ref(), missing).map_err(at(&path))?;
         judge(&about, FileType::Directory, &path, self.user)?;
-        Ok(Folder { descriptor, path, user: self.user })
+        Ok(Folder { descriptor, path, user: self.user, readers: self.readers })
     }
 
     /// The file of this name, to be read.
@@ -157,13 +193,13 @@ impl Folder {
         Ok(descriptor.into())
     }
 
-    /// A file of this name that was not there before, for this user alone.
+    /// A file of this name that was not there before.
     ///
     /// # Errors
     /// The system's.
     pub fn create_file(&self, name: &str) -> Result<File, Error> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = rustix::fs::openat(&self.descriptor, name, flags, FILE_MODE);
+        let opened = rustix::fs::openat(&self.descriptor, name, flags, self.readers.file_mode());
         opened.map(File::from).map_err(at(&self.path.join(name)))
     }
 
@@ -256,7 +292,7 @@ fn walk(Viewer { root, user }: Viewer, path: &Path, missing: Missing) -> Result<
         }
     }
     judge(&about, FileType::Directory, &reached, user)?;
-    Ok(Folder { descriptor: folder, path: path.to_path_buf(), user })
+    Ok(Folder { descriptor: folder, path: path.to_path_buf(), user, readers: Readers::User })
 }
 
 /// Puts the path's steps before those that are still ahead.
@@ -272,8 +308,8 @@ fn prepend(ahead: &mut VecDeque<OsString>, path: &Path) {
 fn step(folder: impl AsFd, name: &OsStr, missing: Missing) -> rustix::io::Result<(OwnedFd, Stat)> {
     let open = || rustix::fs::openat(&folder, name, LOOK, Mode::empty());
     let mut opened = open();
-    if missing == Missing::IsMade && matches!(opened, Err(Errno::NOENT)) {
-        match rustix::fs::mkdirat(&folder, name, FOLDER_MODE) {
+    if let (Missing::IsMade(readers), Err(Errno::NOENT)) = (missing, &opened) {
+        match rustix::fs::mkdirat(&folder, name, readers.folder_mode()) {
             // Somebody was faster: it is looked at like any other.
             Ok(()) | Err(Errno::EXIST) => opened = open(),
             Err(error) => return Err(error),
@@ -380,6 +416,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_made_to_be_shipped_others_may_read_and_nobody_else_may_write() {
+        let there = tempfile::tempdir().unwrap();
+        let folder = Folder::create_for(&there.path().join("a/b"), Readers::All).unwrap();
+        drop(folder.create_folder("c").unwrap().create_file("f").unwrap());
+        for (name, mode) in [("a", 0o755), ("a/b", 0o755), ("a/b/c", 0o755), ("a/b/c/f", 0o644)] {
+            let made = there.path().join(name).metadata().unwrap().mode() & 0o7777;
+            assert!(made & !mode == 0 && made & 0o022 == 0, "{name}: {made:o}");
+        }
+        assert!(Folder::open(folder.path()).is_ok());
+    }
+
+    #[test]
     fn a_folder_that_others_may_write_is_not_used() {
         let there = tempfile::tempdir().unwrap();
         for mode in [0o722, 0o702, 0o777, 0o1777] {
@@ -443,7 +491,7 @@ mod tests {
         drop(folder.create_file("f").unwrap());
         chmod(&path, 0o622);
         assert_eq!(why(folder.file("f").unwrap_err()), (path, Why::Writable(0o622)));
-        rustix::fs::mkfifoat(&folder.descriptor, "p", FILE_MODE).unwrap();
+        rustix::fs::mkfifoat(&folder.descriptor, "p", Readers::User.file_mode()).unwrap();
         assert_eq!(why(folder.file("p").unwrap_err()).1, Why::Kind);
     }
 

@@ -1,48 +1,85 @@
-//! `cudaway compile`: code objects for AMD GPUs, made without one. The driver makes the same ones and finds these in its
-//! cache, so it also fills caches in advance.
+//! `cudaway compile`: code for programs before they run, for AMD GPUs (`amd`) and for the CPU device (`cpu`).
 
-use std::collections::HashMap;
+mod amd;
+mod cpu;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::str::FromStr;
 
 use anyhow::{Context as _, Result, ensure};
-use comgr::CodeObject;
-use compiler::Module;
-use compiler::gcn::{self, Target};
+use compiler::{Module, gcn};
 
-use crate::{input, table};
+use crate::input;
 
-/// Writes an AMD code object for every kernel of PTX files, and of programs with PTX inside.
+/// Compiles the kernels of PTX files, and of programs and libraries with PTX inside, before anything runs.
+///
+/// For AMD GPUs it writes a code object for every kernel. For the CPU device it fills a cache folder, which programs
+/// look into where CUDAWAY_CACHE_PATH names it, or where it lies at /usr/share/cudaway/cache.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// The GPU, as ROCm names it: gfx1100, gfx90a:sramecc+:xnack-. Several may be given.
+    /// An AMD GPU, as ROCm names it (gfx1100, gfx90a:sramecc+:xnack-), or cpu (cpu=native, cpu=x86-64-v3,
+    /// cpu=x86-64-v4). Several may be given.
     #[arg(long, required = true, value_delimiter = ',')]
     target: Vec<Target>,
-    /// Folder for the code objects.
-    #[arg(short, long, default_value = ".")]
-    output: PathBuf,
+    /// For the CPU: a block that kernels are launched with, such as 256 or 16,16. May be given several times. Without
+    /// any: one code for all blocks in a row where that is possible, and the usual tiles for the others.
+    #[arg(long, value_name = "X,Y,Z")]
+    block: Vec<Block>,
+    /// Folder for the code objects (.), or the cache (the user's own).
+    #[arg(short, long)]
+    output: Option<PathBuf>,
     /// PTX text, a fat binary, or a program, library or object with fat binaries.
     #[arg(required = true)]
     files: Vec<PathBuf>,
 }
 
-/// A kernel to be made for a target.
-struct Job<'m> {
-    module: &'m Module,
-    kernel: usize,
-    target: &'m Target,
+/// Whom code is for.
+#[derive(Clone, Debug)]
+enum Target {
+    Gfx(gcn::Target),
+    /// A processor, by the name that the CPU device knows.
+    Cpu(String),
 }
 
-/// What became of it: the code object and its kernel's name in there, or why there is none.
-type Made = core::result::Result<(CodeObject, String), Failed>;
+impl FromStr for Target {
+    type Err = String;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Failed {
-    /// For no kernel of this target.
-    All(String),
-    This(String),
+    fn from_str(text: &str) -> core::result::Result<Target, String> {
+        match text.strip_prefix("cpu") {
+            Some("") => Ok(Target::Cpu(cpu::NATIVE.to_owned())),
+            Some(name) => {
+                let known = |name: &&str| cpu::PROCESSORS.contains(name);
+                let name = name.strip_prefix('=').filter(known);
+                let name = name.ok_or_else(|| format!("cpu may be {}", cpu::PROCESSORS.join(", ")))?;
+                Ok(Target::Cpu(name.to_owned()))
+            }
+            None => text
+                .parse()
+                .map(Target::Gfx)
+                .map_err(|error: <gcn::Target as FromStr>::Err| error.to_string()),
+        }
+    }
+}
+
+/// Threads of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Block([u32; 3]);
+
+impl FromStr for Block {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> core::result::Result<Block, &'static str> {
+        let mut block = [1; 3];
+        let sides: Vec<&str> = text.split([',', 'x']).collect();
+        let is_side = |side: u32| (1..=1024).contains(&side);
+        for (index, side) in sides.iter().enumerate() {
+            let side = side.trim().parse().ok().filter(|&side| is_side(side));
+            *block.get_mut(index).ok_or("one to three numbers")? = side.ok_or("each number is 1 to 1024")?;
+        }
+        let n_threads: u32 = block.iter().product();
+        if n_threads > 1024 { Err("a block has at most 1024 threads") } else { Ok(Block(block)) }
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
@@ -54,48 +91,31 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
                 Ok(module) => modules.push(module),
                 Err(diagnostics) => {
                     n_failed += 1;
-                    eprintln!("{}", lines(&diagnostics));
+                    eprintln!("{}", amd::lines(&diagnostics));
                 }
             }
         }
     }
-    let jobs: Vec<Job> = arguments
-        .target
-        .iter()
-        .flat_map(|target| {
-            modules.iter().flat_map(move |module| {
-                (0..module.kernels().len()).map(move |kernel| Job { module, kernel, target })
-            })
-        })
-        .collect();
-    ensure!(!jobs.is_empty() || n_failed > 0, "no kernel in there");
+    let n_kernels: usize = modules.iter().map(|module| module.kernels().len()).sum();
+    ensure!(n_kernels > 0 || n_failed > 0, "no kernel in there");
 
-    let made = make_all(&jobs);
-    std::fs::create_dir_all(&arguments.output).with_context(|| arguments.output.display().to_string())?;
-    let mut files = FileNames::default();
-    let mut rows = vec![head()];
-    let mut told: Vec<&Target> = Vec::new();
-    for (job, made) in jobs.iter().zip(made) {
-        match made {
-            Ok((object, symbol)) => {
-                let path = arguments.output.join(files.name(&symbol, job.target));
-                std::fs::write(&path, &object.bytes).with_context(|| path.display().to_string())?;
-                rows.push(row(job, &object, &symbol));
-            }
-            Err(Failed::This(why)) => {
-                n_failed += 1;
-                eprintln!("{} cannot be had for {}:\n{}\n", job.name(), job.target, why.trim_end());
-            }
-            Err(Failed::All(why)) => {
-                n_failed += 1;
-                if !told.contains(&job.target) {
-                    told.push(job.target);
-                    eprintln!("{}\n", why.trim_end());
-                }
-            }
+    let (mut gpus, mut processors) = (Vec::new(), Vec::new());
+    for target in &arguments.target {
+        match target {
+            Target::Gfx(target) => gpus.push(target),
+            Target::Cpu(name) => processors.push(&**name),
         }
     }
-    print!("{}", table::lines(&rows));
+    if !gpus.is_empty() {
+        n_failed += amd::run(&modules, &gpus, &arguments.output.clone().unwrap_or_else(|| ".".into()))?;
+    }
+    if !processors.is_empty() {
+        let own = || config::get().cache_dir.clone();
+        let folder =
+            arguments.output.clone().or_else(own).context("name a folder for the cache with --output")?;
+        let blocks: Vec<[u32; 3]> = arguments.block.iter().map(|block| block.0).collect();
+        n_failed += cpu::run(&modules, &processors, &folder, &blocks)?;
+    }
     if n_failed > 0 {
         eprintln!("{n_failed} failed");
         return Ok(ExitCode::FAILURE);
@@ -103,99 +123,29 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-impl Job<'_> {
-    fn name(&self) -> &str {
-        &self.module.kernels()[self.kernel].name
-    }
-
-    fn make(&self) -> Made {
-        let code = gcn::compile(self.module, self.kernel, self.target);
-        let code = code.map_err(|diagnostics| Failed::This(lines(&diagnostics)))?;
-        let request = comgr::Request {
-            name: self.name(),
-            target: self.target.name(),
-            text: &code.text,
-            translator: compiler::TRANSLATOR,
-        };
-        let object = comgr::Compiler::global().compile(&request).map_err(|error| match error {
-            comgr::Error::NoHelper(_) | comgr::Error::NoCompiler { .. } => Failed::All(error.to_string()),
-            error => Failed::This(error.to_string()),
-        })?;
-        Ok((object, code.symbol))
-    }
-}
-
-/// All of them, on all cores; in the jobs' order.
-fn make_all(jobs: &[Job]) -> Vec<Made> {
-    let next = AtomicUsize::new(0);
-    let made: Mutex<Vec<Option<Made>>> = Mutex::new(jobs.iter().map(|_| None).collect());
-    let work = || {
-        while let Some((index, job)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, jobs.get(n)?)))
-        {
-            let answer = job.make();
-            made.lock().unwrap_or_else(std::sync::PoisonError::into_inner)[index] = Some(answer);
-        }
-    };
-    let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len());
-    std::thread::scope(|scope| (0..n_threads).for_each(|_| drop(scope.spawn(work))));
-    let made = made.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    made.into_iter()
-        .map(|made| made.unwrap_or_else(|| Err(Failed::This("the translator failed".to_owned()))))
-        .collect()
-}
-
-fn lines(diagnostics: &[compiler::Diagnostic]) -> String {
-    diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-}
-
-fn head() -> Vec<String> {
-    ["kernel", "target", "VGPRs", "SGPRs", "LDS", "scratch", "bytes"].map(str::to_owned).to_vec()
-}
-
-/// Registers of a lane and of a wave, bytes of a block and of a lane, bytes of the file.
-fn row(job: &Job, object: &CodeObject, symbol: &str) -> Vec<String> {
-    let mut row = vec![job.name().to_owned(), job.target.to_string()];
-    match object.kernel(symbol) {
-        Some(kernel) => row.extend(
-            [kernel.vgprs, kernel.sgprs, kernel.lds_bytes, kernel.scratch_bytes]
-                .map(|number| number.to_string()),
-        ),
-        None => row.extend(["?"; 4].map(str::to_owned)),
-    }
-    row.push(object.bytes.len().to_string());
-    row
-}
-
-/// Different names for different kernels; two translation units may both have one of the same name.
-#[derive(Default)]
-struct FileNames(HashMap<String, usize>);
-
-/// Below what file systems take, with room for what follows.
-const LONGEST_NAME: usize = 180;
-
-impl FileNames {
-    fn name(&mut self, symbol: &str, target: &Target) -> String {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.');
-        let short: String = symbol.chars().filter(|&c| is_plain(c)).take(LONGEST_NAME).collect();
-        let name = format!("{short}.{}", target.name().replace(':', "."));
-        let n = self.0.entry(name.clone()).or_default();
-        *n += 1;
-        if *n == 1 { format!("{name}.co") } else { format!("{name}.{n}.co") }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn files_have_names_of_their_own() {
-        let mut files = FileNames::default();
-        let target: Target = "gfx90a:xnack-".parse().unwrap();
-        assert_eq!(files.name("add", &target), "add.gfx90a.xnack-.co");
-        assert_eq!(files.name("add", &target), "add.gfx90a.xnack-.2.co");
-        assert_eq!(files.name("../add", &target), "..add.gfx90a.xnack-.co");
-        assert!(files.name(&"x".repeat(4000), &target).len() < 255);
+    fn a_target_is_a_gpu_or_a_processor() {
+        let cpu = |text: &str| match text.parse() {
+            Ok(Target::Cpu(name)) => name,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(cpu("cpu"), "native");
+        assert_eq!(cpu("cpu=x86-64-v3"), "x86-64-v3");
+        assert!(matches!("gfx1100".parse(), Ok(Target::Gfx(_))));
+        assert!("cpu=i386".parse::<Target>().is_err() && "cpus".parse::<Target>().is_err());
+    }
+
+    #[test]
+    fn a_block_is_one_to_three_numbers() {
+        assert_eq!("256".parse(), Ok(Block([256, 1, 1])));
+        assert_eq!("16,16".parse(), Ok(Block([16, 16, 1])));
+        assert_eq!("8x8x4".parse(), Ok(Block([8, 8, 4])));
+        for wrong in ["", "0", "1,2,3,4", "1025", "64,32", "16,"] {
+            assert!(wrong.parse::<Block>().is_err(), "{wrong}");
+        }
     }
 }

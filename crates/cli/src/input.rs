@@ -40,7 +40,13 @@ fn from_units(units: &[Vec<&[u8]>], name: &str, capability: u32) -> Result<Vec<U
         let mut unit = Unit::new();
         for container in containers {
             let entries = fatbin::parse(container)?;
-            let Some(entry) = fatbin::choose_ptx(&entries, capability) else { continue };
+            let Some(entry) = fatbin::choose_ptx(&entries, capability) else {
+                // What a link of ours made.
+                if let Some(linked) = fatbin::cubin::choose(&entries, capability)? {
+                    unit.extend(compiler::image::decode(&linked)?);
+                }
+                continue;
+            };
             let origin = entry.name.as_deref().unwrap_or(name);
             unit.push(Source { name: format!("{origin} (compute_{})", entry.arch), text: entry.text()? });
         }

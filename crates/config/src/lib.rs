@@ -75,6 +75,8 @@ pub struct Config {
     /// `None` when no directory can be named; then nothing is cached.
     pub cache_dir: Option<PathBuf>,
     pub cache_max_bytes: u64,
+    /// Caches that are only read, behind that one.
+    pub cache_path: Vec<PathBuf>,
     /// `CUDA_MODULE_LOADING=EAGER`: kernels are compiled when they are loaded.
     pub eager_loading: bool,
     pub cpu_setting: CpuSetting,
@@ -108,6 +110,8 @@ pub const DEFAULT_COMPUTE_CAPABILITY: (u32, u32) = (9, 0);
 /// CUDA 13.5.
 pub const DEFAULT_DRIVER_VERSION: u32 = 13050;
 pub const DEFAULT_CACHE_MAX_BYTES: u64 = 1 << 30;
+/// Where packages and images put compiled kernels for all users.
+pub const SYSTEM_CACHE: &str = "/usr/share/cudaway/cache";
 
 /// The variables, for docs and tests: name and meaning. `CUDAWAY_TAKEOVER` is read by `interpose` before `main`,
 /// `CUDAWAY_HOOKS` by the hooks object, `CUDAWAY_NVJITLINK` by libnvJitLink.so.N.
@@ -115,6 +119,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_BLAS", "who computes for cuBLAS: auto, hip, cpu or a library's path; a list combines them"),
     ("CUDAWAY_CACHE_DIR", "where compiled kernels are kept"),
     ("CUDAWAY_CACHE_MAX_MB", "bound of that directory in MiB; 0 keeps nothing"),
+    ("CUDAWAY_CACHE_PATH", "directories with compiled kernels that are only read, joined by colons"),
     ("CUDAWAY_COMGR_HELPER", "the program cudaway-comgr, which compiles for AMD GPUs"),
     ("CUDAWAY_COMPUTE_CAPABILITY", "compute capability reported to programs, as X.Y"),
     ("CUDAWAY_CPU_MEMORY_MB", "memory of the CPU device in MiB"),
@@ -231,6 +236,7 @@ impl Config {
                 .map_or(DEFAULT_DRIVER_VERSION, |(major, minor)| major * 1000 + minor * 10),
             cache_dir: cache_dir(user, &var),
             cache_max_bytes: cache_max_mb.map_or(DEFAULT_CACHE_MAX_BYTES, |mb| mb << 20),
+            cache_path: cache_path(var("CUDAWAY_CACHE_PATH").as_deref().unwrap_or(SYSTEM_CACHE)),
             eager_loading: var("CUDA_MODULE_LOADING").is_some_and(|value| value == "EAGER"),
             cpu_setting: cpu_setting.unwrap_or_default(),
             cpu_width,
@@ -294,6 +300,14 @@ fn devices(list: &str) -> Vec<DeviceChoice> {
             "cpu" => DeviceChoice::Cpu,
             path => DeviceChoice::Path(PathBuf::from(path)),
         })
+        .collect()
+}
+
+/// The entries of a list joined by colons; `:` alone has none.
+fn cache_path(list: &str) -> Vec<PathBuf> {
+    list.split(':')
+        .filter(|entry| !entry.is_empty())
+        .filter_map(|entry| std::path::absolute(entry).ok())
         .collect()
 }
 
@@ -378,6 +392,14 @@ mod tests {
         assert_eq!(read(&[("HOME", "/h"), ("XDG_CACHE_HOME", "/x")]).cache_dir, Some("/x/cudaway".into()));
         assert_eq!(read(&[("HOME", "/h"), ("CUDAWAY_CACHE_DIR", "/c")]).cache_dir, Some("/c".into()));
         assert_eq!(read(&[("TMPDIR", "/tmp")]).cache_dir, Some("/tmp/cudaway-1000".into()));
+    }
+
+    #[test]
+    fn caches_that_are_only_read_are_a_list_and_the_system_s_by_default() {
+        assert_eq!(read(&[]).cache_path, [PathBuf::from("/usr/share/cudaway/cache")]);
+        let list = read(&[("CUDAWAY_CACHE_PATH", "/a::/b/c:")]).cache_path;
+        assert_eq!(list, [PathBuf::from("/a"), PathBuf::from("/b/c")]);
+        assert!(read(&[("CUDAWAY_CACHE_PATH", ":")]).cache_path.is_empty());
     }
 
     #[test]

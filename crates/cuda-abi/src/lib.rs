@@ -6,6 +6,7 @@
 #![no_std]
 #![expect(non_camel_case_types, non_snake_case, non_upper_case_globals, reason = "these are the C names")]
 
+pub mod ahead;
 #[rustfmt::skip]
 #[expect(clippy::undocumented_unsafe_blocks, reason = "bindgen's `Default`: all-zero bytes are a value of every C struct here")]
 #[path = "generated/driver.rs"]

@@ -69,6 +69,34 @@ impl Target {
         })
     }
 
+    /// The targets whose code runs here, the best first: this machine, then the levels of x86-64 that it has.
+    pub fn usable() -> &'static [Target] {
+        static USABLE: OnceLock<Vec<Target>> = OnceLock::new();
+        USABLE.get_or_init(|| {
+            let host = Target::host();
+            let levels = LEVELS.iter().filter(|level| host.has(level.features)).map(Target::level);
+            std::iter::once(host.clone()).chain(levels).collect()
+        })
+    }
+
+    /// The target of that name: `native`, or a level of x86-64, which this machine need not have.
+    pub fn named(name: &str) -> Option<Target> {
+        if name == "native" {
+            return Some(Target::host().clone());
+        }
+        LEVELS.iter().find(|level| level.name == name).map(Target::level)
+    }
+
+    fn level(level: &Level) -> Target {
+        Target { cpu: level.name.to_owned(), features: String::new(), vector_bits: level.vector_bits }
+    }
+
+    /// Whether it has all of these features.
+    fn has(&self, features: &[&str]) -> bool {
+        let own = || self.features.split(',').filter_map(|feature| feature.strip_prefix('+'));
+        features.iter().all(|feature| own().any(|it| it == *feature))
+    }
+
     /// This machine with its vector registers narrowed to `bits`, to run what a smaller one would.
     pub fn narrowed(bits: u32) -> Target {
         let host = Target::host();
@@ -88,6 +116,35 @@ impl Target {
         target
     }
 }
+
+/// A level of x86-64 (System V ABI, AMD64 supplement, "Micro-architecture levels"), by LLVM's name.
+struct Level {
+    name: &'static str,
+    vector_bits: u32,
+    /// What a processor that has the level has, by LLVM's names.
+    features: &'static [&'static str],
+}
+
+/// The best first.
+const LEVELS: [Level; 2] = [
+    Level {
+        name: "x86-64-v4",
+        vector_bits: 512,
+        features: &[
+            "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", "avx", "avx2", "bmi", "bmi2", "f16c",
+            "fma", "lzcnt", "movbe", "xsave", "cx16", "crc32", "sahf", "popcnt", "sse3", "sse4.1", "sse4.2",
+            "ssse3",
+        ],
+    },
+    Level {
+        name: "x86-64-v3",
+        vector_bits: 256,
+        features: &[
+            "avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave", "cx16", "crc32", "sahf",
+            "popcnt", "sse3", "sse4.1", "sse4.2", "ssse3",
+        ],
+    },
+];
 
 /// The features but for arithmetic of halves in vectors: LLVM 19 swaps the operands of a masked `vcmpph` to take one of them from
 /// the stack, and leaves the relation as it was, so that "less" becomes "greater" (llvm-project issue 159723, mended in pull
@@ -498,6 +555,29 @@ mod tests {
     fn an_unknown_symbol_is_an_error_at_look_up() {
         let code = build("declare i32 @cudaway_nowhere()\ndefine i32 @f() {\n  %a = call i32 @cudaway_nowhere()\n  ret i32 %a\n}\n").unwrap();
         assert!(matches!(code.function("f"), Err(Error::Load(_))));
+    }
+
+    #[test]
+    fn code_for_the_levels_that_a_processor_has_runs_on_it() {
+        let usable = Target::usable();
+        assert_eq!(&usable[0], Target::host());
+        for target in &usable[1..] {
+            assert!(target.vector_bits <= Target::host().vector_bits);
+            let text = "define i32 @f(i32 %a) {\n  %b = add i32 %a, 41\n  ret i32 %b\n}\n";
+            let code = Code::load(&compile("test", text, target).unwrap()).unwrap();
+            assert!(!code.function("f").unwrap().is_null());
+        }
+        // The kernel's list says what this machine has.
+        let flags = std::fs::read_to_string("/proc/cpuinfo").unwrap();
+        let flags: Vec<&str> =
+            flags.lines().find(|line| line.starts_with("flags")).unwrap().split(' ').collect();
+        let has = |names: &[&str]| names.iter().all(|name| flags.contains(name));
+        let v3 = has(&["avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"]);
+        let v4 = v3 && has(&["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"]);
+        let names: Vec<&str> = usable[1..].iter().map(|target| &*target.cpu).collect();
+        assert_eq!(names.contains(&"x86-64-v3"), v3);
+        assert_eq!(names.contains(&"x86-64-v4"), v4);
+        assert!(Target::named("x86-64-v9").is_none());
     }
 
     /// Wrong code of LLVM 19 for halves is found by tests/random.rs, on processors that have them in vectors.

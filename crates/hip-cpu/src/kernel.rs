@@ -25,11 +25,7 @@ const GENERATOR: &str = env!("CUDAWAY_GENERATOR");
 /// What launches need to know of a kernel. The error of one that cannot be translated is told in the log.
 pub fn facts(module: &Module, index: usize) -> Result<Facts> {
     let name = &module.header(index).name;
-    let key = KeyBuilder::new("cpu facts", compiler::TRANSLATOR)
-        .field(GENERATOR.as_bytes())
-        .field(&module.digest)
-        .field(name.as_bytes())
-        .finish();
+    let key = facts_key(&module.digest, name);
     if let Some(facts) = Cache::global().get(&key, name).and_then(|bytes| Facts::unpack(&bytes)) {
         return Ok(facts);
     }
@@ -47,8 +43,16 @@ pub fn facts(module: &Module, index: usize) -> Result<Facts> {
     Ok(facts)
 }
 
+pub fn facts_key(digest: &[u8; 32], name: &str) -> Key {
+    KeyBuilder::new("cpu facts", compiler::TRANSLATOR)
+        .field(GENERATOR.as_bytes())
+        .field(digest)
+        .field(name.as_bytes())
+        .finish()
+}
+
 impl Facts {
-    fn of(kernel: &Kernel) -> Facts {
+    pub fn of(kernel: &Kernel) -> Facts {
         let SharedLayout { bytes, align, .. } = kernel.shared;
         let locals = kernel.body.as_ref().map(|body| body.locals.as_slice()).unwrap_or_default();
         let local_bytes =
@@ -59,7 +63,7 @@ impl Facts {
     }
 
     /// Shared bytes, their alignment, local bytes, threads of flat blocks or 0, whether one code is as good for them.
-    fn pack(&self) -> Vec<u8> {
+    pub fn pack(&self) -> Vec<u8> {
         let (most, is_as_good) = self.flat.map_or((0, false), |flat| (flat.most, flat.is_as_good));
         let numbers =
             [self.shared.bytes, self.shared.align, self.local_bytes, most.into(), is_as_good.into()];
@@ -87,16 +91,17 @@ pub enum Haste {
 
 /// Code that a kernel of a module lacks.
 #[derive(Clone, Copy)]
-pub struct Wanted {
+pub struct Wanted<'w> {
     /// The kernel's.
     pub index: usize,
-    pub variant: Variant,
+    /// The first that the cache has is taken, else the first of all is made anew.
+    pub variants: &'w [Variant],
     /// The profile counts it among the launches with these.
     pub block: [u32; 3],
     pub haste: Haste,
 }
 
-pub fn build(module: &Module, wanted: Wanted) -> Result<Arc<exec::Kernel>> {
+pub fn build(module: &Module, wanted: Wanted<'_>) -> Result<(Variant, Arc<exec::Kernel>)> {
     // LLVM recurses deeply and the program's threads may have small stacks.
     let built = std::thread::scope(|scope| {
         std::thread::Builder::new()
@@ -118,18 +123,22 @@ pub fn build(module: &Module, wanted: Wanted) -> Result<Arc<exec::Kernel>> {
     }
 }
 
-fn build_here(module: &Module, wanted: Wanted) -> Result<Arc<exec::Kernel>> {
-    let Wanted { index, variant, block, haste } = wanted;
-    let target = Target::host();
-    let options = options(variant, target);
+fn build_here(module: &Module, wanted: Wanted<'_>) -> Result<(Variant, Arc<exec::Kernel>)> {
+    let Wanted { index, variants, block, haste } = wanted;
     let name = &module.header(index).name;
-    let key = key(&module.digest, name, &options, target);
-
     let start = Instant::now();
-    let blocks = variant.blocks;
-    if let Some(code) = cached(&key, name, blocks, block) {
-        return Ok(Arc::new(code));
+    for &variant in variants {
+        let keys = Target::usable()
+            .iter()
+            .map(|target| key(&module.digest, name, &options(variant, target), target));
+        if let Some(code) = cached(&keys.collect::<Vec<_>>(), name, variant.blocks, block) {
+            return Ok((variant, Arc::new(code)));
+        }
     }
+    let target = Target::host();
+    let variant = *variants.first().ok_or(hipErrorInvalidValue)?;
+    let (blocks, options) = (variant.blocks, options(variant, target));
+    let key = key(&module.digest, name, &options, target);
     let program = module.lowered(index);
     let compiled = emit(&program, &options)?;
     let quick = match haste {
@@ -147,7 +156,7 @@ fn build_here(module: &Module, wanted: Wanted) -> Result<Arc<exec::Kernel>> {
     let Some(quick) = quick else {
         let (code, packed) = making.finish(&compiled)?;
         Cache::global().put(&key, &packed);
-        return Ok(Arc::new(code));
+        return Ok((variant, Arc::new(code)));
     };
     let code = Arc::new(making.finish(&quick)?.0);
     let first = Arc::downgrade(&code);
@@ -163,7 +172,7 @@ fn build_here(module: &Module, wanted: Wanted) -> Result<Arc<exec::Kernel>> {
     if let Err(error) = thread::spawn("cudaway-jit".to_owned(), better) {
         tracing::warn!(target: "cudaway::cpu", "{name} stays as it is: no thread to compile it: {error}");
     }
-    Ok(code)
+    Ok((variant, code))
 }
 
 /// Makes the code in groups of `width`, which takes turns with `code` until one is known to be faster. The cache has that
@@ -176,8 +185,9 @@ pub fn try_rival(
     code: &Arc<exec::Kernel>,
     width: u32,
 ) {
-    let target = Target::host();
-    let chosen = options(Variant { blocks, clustered: false }, target);
+    let variant = Variant { blocks, clustered: false };
+    let target = made_for(module, index, variant);
+    let chosen = options(variant, target);
     let asked = Options { width: Some(width), ..chosen.clone() };
     let (module, code) = (module.clone(), Arc::downgrade(code));
     let mut pending = Pending::new();
@@ -195,7 +205,7 @@ pub fn try_rival(
             Cache::global().put(&winner, &packed);
             Ok(rival)
         };
-        let Some(rival) = cached(&winner, &name, blocks, block).or_else(|| made().ok()) else { return };
+        let Some(rival) = cached(&[winner], &name, blocks, block).or_else(|| made().ok()) else { return };
         let Some(code) = code.upgrade() else { return };
         let told = move |is_faster: bool, [first, second]: [f64; 2]| {
             tracing::info!(
@@ -212,6 +222,15 @@ pub fn try_rival(
     }
 }
 
+/// Whose code the cache gives for the variant.
+fn made_for(module: &Module, index: usize, variant: Variant) -> &'static Target {
+    let name = &module.header(index).name;
+    let keys =
+        Target::usable().iter().map(|target| key(&module.digest, name, &options(variant, target), target));
+    let found = Cache::global().get_first(&keys.collect::<Vec<_>>(), name);
+    found.map_or(Target::host(), |(index, _)| &Target::usable()[index])
+}
+
 /// The code under `from` is what `to` is asked for from now on, with nothing left to try.
 fn settle(from: &Key, to: &Key, name: &str) {
     let Some((shape, object)) = Cache::global().get(from, name).and_then(|bytes| unpack(&bytes)) else {
@@ -221,7 +240,7 @@ fn settle(from: &Key, to: &Key, name: &str) {
 }
 
 /// What code for such blocks is made for when the program launches it.
-fn options(Variant { blocks, clustered }: Variant, target: &Target) -> Options {
+pub fn options(Variant { blocks, clustered }: Variant, target: &Target) -> Options {
     let (block, open) = (blocks.largest(), blocks.is_flat());
     let config = config::get();
     let setting = match config.cpu_setting {
@@ -234,9 +253,10 @@ fn options(Variant { blocks, clustered }: Variant, target: &Target) -> Options {
     Options { block, open, setting, width, vector_bits, clustered, sanitize: config.sanitize }
 }
 
-fn cached(key: &Key, name: &str, blocks: Blocks, block: [u32; 3]) -> Option<exec::Kernel> {
+fn cached(keys: &[Key], name: &str, blocks: Blocks, block: [u32; 3]) -> Option<exec::Kernel> {
     let start = Instant::now();
-    let (shape, object) = Cache::global().get(key, name).and_then(|bytes| unpack(&bytes))?;
+    let (_, bytes) = Cache::global().get_first(keys, name)?;
+    let (shape, object) = unpack(&bytes)?;
     match exec::Kernel::load(&object, &shape) {
         Ok(code) => {
             tracing::info!(target: "cudaway::cpu", "cache hit {name}, {blocks}");
@@ -303,7 +323,7 @@ impl Making {
     }
 }
 
-fn key(digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key {
+pub fn key(digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key {
     KeyBuilder::new("cpu object", compiler::TRANSLATOR)
         .field(GENERATOR.as_bytes())
         .field(digest)
@@ -315,7 +335,7 @@ fn key(digest: &[u8; 32], name: &str, options: &Options, target: &Target) -> Key
 }
 
 /// Setting, width, context bytes, local bytes, stackful, rival's width or 0, why not in S and in P, then the object.
-fn pack(shape: &CompiledShape, object: &[u8]) -> Vec<u8> {
+pub fn pack(shape: &CompiledShape, object: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(PACKED_BYTES + object.len());
     bytes.extend(SETTINGS.iter().position(|&it| it == shape.setting).map_or(0, |at| at as u32).to_le_bytes());
     bytes.extend(shape.width.to_le_bytes());
@@ -338,7 +358,7 @@ const PACKED_BYTES: usize = 32;
 /// By the number that stands for them in a packed shape.
 const SETTINGS: [Setting; 3] = [Setting::Lane, Setting::Simd, Setting::Warp];
 
-fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
+pub fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
     let (header, mut rest) = bytes.split_at_checked(PACKED_BYTES)?;
     let u32_at = |at: usize| Some(u32::from_le_bytes(header[at..at + 4].try_into().ok()?));
     let u64_at = |at: usize| Some(u64::from_le_bytes(header[at..at + 8].try_into().ok()?));

@@ -4,6 +4,7 @@
 //! gets code from the cache or from `compiler` and `jit`; `exec` runs it. LLVM starts with the first compile.
 #![allow(non_upper_case_globals, reason = "constants are HIP's")]
 
+pub mod ahead;
 pub mod api;
 pub mod array;
 mod at_exit;

@@ -60,7 +60,7 @@ impl Blocks {
         matches!(self, Blocks::Flat(_))
     }
 
-    fn has(self, block: [u32; 3]) -> bool {
+    pub fn has(self, block: [u32; 3]) -> bool {
         match self {
             Blocks::Of(shape) => shape == block,
             Blocks::Flat(most) => cpu::is_open_shape(block) && block[0] <= most,
@@ -180,10 +180,14 @@ pub unsafe fn sources(image: *const u8) -> std::result::Result<Vec<Source>, Refu
     Ok(vec![Source { name: "ptx".to_owned(), text: text.to_owned() }])
 }
 
+/// Of the texts: by what name a source is known depends on the way that it came.
+pub fn digest(sources: &[Source]) -> [u8; 32] {
+    cache::digest_of(sources.iter().map(|source| source.text.as_bytes()))
+}
+
 /// Loads sources that belong together; the module's handle. Kernels are not looked into.
 pub fn load(sources: Vec<Source>) -> std::result::Result<hipModule_t, Refusal> {
-    let parts = sources.iter().flat_map(|source| [source.name.as_bytes(), source.text.as_bytes()]);
-    let digest = cache::digest_of(parts);
+    let digest = digest(&sources);
     let linked = compiler::Module::link(sources).map_err(|diagnostics| {
         let text: String = diagnostics.iter().map(|diagnostic| format!("{diagnostic}\n")).collect();
         Refusal::new(hipErrorInvalidKernelFile, text)
@@ -357,6 +361,23 @@ impl Module {
     }
 }
 
+/// Whether clusters of the kernel always have several blocks.
+pub fn is_clustered(header: &Header) -> bool {
+    header.cluster.required.is_some_and(|size| size != [1; 3])
+}
+
+/// What of a kernel can be made before anybody knows how it is launched.
+pub fn variant_ahead(header: &Header, facts: &Facts) -> Option<Variant> {
+    let clustered = is_clustered(header);
+    let flat = facts.flat.filter(|_| may_be_flat() && !clustered);
+    let blocks = match (header.req_ntid, flat) {
+        (Some(block), _) => Blocks::Of(block),
+        (None, Some(flat)) => Blocks::Flat(flat.most),
+        (None, None) => return None,
+    };
+    Some(Variant { blocks, clustered })
+}
+
 impl Drop for Module {
     fn drop(&mut self) {
         for allocation in &self.globals {
@@ -406,10 +427,22 @@ impl Function {
         if let Some(code) = self.known(block, clustered) {
             return Ok(code);
         }
-        let flat = self.facts.flat.filter(|flat| flat.is_as_good && !clustered && may_be_flat());
-        let flat = flat.map(|flat| Blocks::Flat(flat.most)).filter(|blocks| blocks.has(block));
-        let variant = Variant { blocks: flat.unwrap_or(Blocks::Of(block)), clustered };
-        self.compile(variant, block, Haste::Soon)
+        self.compile(&self.variants(block, clustered), block, Haste::Soon)?;
+        // Code for all flat blocks may have been taken from the cache: better one is made meanwhile.
+        self.known(block, clustered).ok_or(hipErrorUnknown)
+    }
+
+    /// What code for such a block may be made for, the one to be made first: code for all flat blocks where that is as good, else it
+    /// is taken only where somebody has made it.
+    fn variants(&self, block: [u32; 3], clustered: bool) -> Vec<Variant> {
+        let own = Variant { blocks: Blocks::Of(block), clustered };
+        let flat = self.facts.flat.filter(|_| !clustered && may_be_flat());
+        let open = |flat: Flat| Variant { blocks: Blocks::Flat(flat.most), clustered };
+        match flat.filter(|flat| Blocks::Flat(flat.most).has(block)) {
+            Some(flat) if flat.is_as_good => vec![open(flat)],
+            Some(flat) => vec![own, open(flat)],
+            None => vec![own],
+        }
     }
 
     fn known(self: &Arc<Function>, block: [u32; 3], clustered: bool) -> Option<Arc<exec::Kernel>> {
@@ -425,24 +458,18 @@ impl Function {
         Some(code)
     }
 
-    fn compile(&self, variant: Variant, block: [u32; 3], haste: Haste) -> Result<Arc<exec::Kernel>> {
-        let code = kernel::build(&self.module, Wanted { index: self.index, variant, block, haste })?;
-        self.compiled.write().push((variant, code.clone()));
-        Ok(code)
+    /// The first of the variants, unless the cache has one that comes after it.
+    fn compile(&self, variants: &[Variant], block: [u32; 3], haste: Haste) -> Result {
+        let code = kernel::build(&self.module, Wanted { index: self.index, variants, block, haste })?;
+        self.compiled.write().push(code);
+        Ok(())
     }
 
     /// Before any launch: for the blocks that the kernel requires, else for all flat ones.
     fn compile_ahead(&self) {
-        let header = self.header();
-        let clustered = header.cluster.required.is_some_and(|size| size != [1; 3]);
-        let flat = self.facts.flat.filter(|_| may_be_flat() && !clustered);
-        let blocks = match (header.req_ntid, flat) {
-            (Some(block), _) => Blocks::Of(block),
-            (None, Some(flat)) => Blocks::Flat(flat.most),
-            (None, None) => return,
-        };
+        let Some(variant) = variant_ahead(self.header(), &self.facts) else { return };
         // A failure is told by the launch, which tries again.
-        let _ = self.compile(Variant { blocks, clustered }, blocks.largest(), Haste::Whole);
+        let _ = self.compile(&[variant], variant.blocks.largest(), Haste::Whole);
     }
 
     /// Code of its own for blocks that run by code for any length, once; launches take it when it is there.
@@ -459,7 +486,7 @@ impl Function {
         let work = move || {
             pending.take_turn();
             let variant = Variant { blocks: Blocks::Of(block), clustered: false };
-            let _ = function.compile(variant, block, Haste::Whole);
+            let _ = function.compile(&[variant], block, Haste::Whole);
         };
         if let Err(error) = thread::spawn("cudaway-jit".to_owned(), work) {
             let name = &self.header().name;

@@ -3,6 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_uchar, c_uint, c_ushort, c_void};
 
+use cuda_abi::ahead::{cudaway_compile_t, cudaway_told_t};
 use hip_sys::*;
 
 macro_rules! exports {
@@ -300,6 +301,28 @@ pub extern "C" fn hipGetErrorName(hip_error: hipError_t) -> *const c_char {
 pub extern "C" fn hipGetErrorString(hip_error: hipError_t) -> *const c_char {
     hipGetErrorName(hip_error)
 }
+
+/// See [`cuda_abi::ahead::cudaway_compile_t`], which has this signature.
+///
+/// # Safety
+/// What that says: an image, C strings, three numbers for each block, a function that takes `data` from any thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaway_compile(
+    image: *const c_void,
+    processor: *const c_char,
+    folder: *const c_char,
+    blocks: *const u32,
+    n_blocks: usize,
+    told: cudaway_told_t,
+    data: *mut c_void,
+) -> c_int {
+    hip_cpu::entry("cudaway_compile", || {
+        hip_cpu::api::cudaway_compile(image, processor, folder, blocks, n_blocks, told, data)
+    })
+    .0
+}
+
+const _: cudaway_compile_t = cudaway_compile;
 
 #[cfg(test)]
 mod tests {

@@ -182,11 +182,7 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
     };
     if object == "libcuda.so.1" {
         let wanted = facts::driver_list()?.into_iter().map(|(name, ..)| name).collect();
-        let own: BTreeSet<String> = facts::read("tools/data/cudaway_exports.txt")?
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
-            .collect();
+        let own = own_names("tools/data/cudaway_exports.txt")?;
         must(&wanted, &|name| own.contains(name));
         if !versions.contains("Name: CUDAWAY_0.1") {
             findings.push("has no node CUDAWAY_0.1".to_owned());
@@ -206,6 +202,8 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
         if let Some(export) = exports.iter().find(|export| export.node.is_some()) {
             findings.push(format!("{} is on node {:?}, not on the base version", export.name, export.node));
         }
+    } else if object == "libcudaway_cpu.so" {
+        must(&own_names("tools/data/cudaway_cpu_exports.txt")?, &|name| name.starts_with("hip"));
     } else if let Some((_, wanted)) = EXACT.iter().find(|(name, _)| *name == object) {
         must(&wanted.iter().map(|name| (*name).to_owned()).collect(), &|_| false);
     } else {
@@ -218,6 +216,13 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
     }
     findings.extend(absolute(exports));
     Ok(findings)
+}
+
+/// The names that such a list has of CUDAway's own.
+fn own_names(list: &str) -> Result<BTreeSet<String>> {
+    let rows = facts::read(list)?;
+    let rows = rows.lines().filter(|line| !line.starts_with('#'));
+    Ok(rows.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect())
 }
 
 fn absolute(exports: &[Export]) -> Option<String> {

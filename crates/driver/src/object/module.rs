@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use cache::{Cache, Key, KeyBuilder, dump};
+use cache::{Cache, Key, dump};
 use compiler::ir::GlobalId;
 use compiler::texture::Opaque;
 use compiler::{Cause, Source, gcn};
@@ -140,8 +140,7 @@ impl Linked {
 
     /// What the cache finds a text by that has nothing wrong in it.
     fn key(&self) -> Key {
-        let parts = KeyBuilder::new("nothing wrong", compiler::TRANSLATOR);
-        self.sources().iter().fold(parts, |parts, source| parts.field(source.text.as_bytes())).finish()
+        cache::nothing_wrong(compiler::TRANSLATOR, self.sources().iter().map(|source| source.text.as_bytes()))
     }
 
     fn look_into_all(&mut self, key: Option<&Key>) -> core::result::Result<(), Failure> {

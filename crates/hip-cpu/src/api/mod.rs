@@ -9,6 +9,7 @@
 #![allow(clippy::too_many_arguments, reason = "signatures are HIP's")]
 #![allow(non_snake_case, reason = "names are HIP's")]
 
+mod ahead;
 mod array;
 mod copy;
 mod device;
@@ -22,6 +23,7 @@ mod stream;
 mod texture;
 mod virtual_memory;
 
+pub use ahead::*;
 pub use array::*;
 pub use copy::*;
 pub use device::*;

@@ -30,12 +30,12 @@ pub mod thread {
     pub const TID: i64 = 4;
     pub const LINEAR: i64 = 16;
     pub const LOCAL: i64 = 24;
+    /// The flags follow.
     pub const KIND: i64 = 32;
-    pub const FLAGS: i64 = 36;
     pub const ARGS: i64 = 40;
     pub const RESULTS: i64 = 72;
+    /// The position follows.
     pub const SITE: i64 = 88;
-    pub const POSITION: i64 = 92;
     pub const SAVED: u64 = 96;
 }
 
