@@ -11,6 +11,7 @@ pub mod logging;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// One entry of `CUDAWAY_DEVICE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,18 @@ pub enum CpuSetting {
     Simd,
 }
 
+/// `CUDAWAY_CPU_TIER`: which code a kernel that the CPU device's cache lacks runs by (docs/architecture.md, "Tiers").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CpuTier {
+    /// Baseline code for long kernels, until the best code is there.
+    #[default]
+    Auto,
+    /// Baseline code alone, for all kernels.
+    Baseline,
+    /// Launches wait for the best code.
+    Best,
+}
+
 /// `CUDAWAY_GFX_COMPILER`: what makes AMD code of LLVM IR.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum GfxCompiler {
@@ -80,6 +93,9 @@ pub struct Config {
     /// `CUDA_MODULE_LOADING=EAGER`: kernels are compiled when they are loaded.
     pub eager_loading: bool,
     pub cpu_setting: CpuSetting,
+    pub cpu_tier: CpuTier,
+    /// How long a program that ends waits for code that is being made for the cache.
+    pub exit_wait: Duration,
     /// Lanes per group in setting S; `None` lets the translator choose.
     pub cpu_width: Option<u32>,
     /// Worker threads of the CPU device; `None` is one per core this process may use.
@@ -110,6 +126,9 @@ pub const DEFAULT_COMPUTE_CAPABILITY: (u32, u32) = (9, 0);
 /// CUDA 13.5.
 pub const DEFAULT_DRIVER_VERSION: u32 = 13050;
 pub const DEFAULT_CACHE_MAX_BYTES: u64 = 1 << 30;
+pub const DEFAULT_EXIT_WAIT: Duration = Duration::from_millis(200);
+/// A day.
+const MAX_EXIT_WAIT: Duration = Duration::from_secs(86_400);
 /// Where packages and images put compiled kernels for all users.
 pub const SYSTEM_CACHE: &str = "/usr/share/cudaway/cache";
 
@@ -125,10 +144,12 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_CPU_MEMORY_MB", "memory of the CPU device in MiB"),
     ("CUDAWAY_CPU_SETTING", "auto, L (lanes), P (warps) or S (blocks of vector lanes)"),
     ("CUDAWAY_CPU_THREADS", "worker threads of the CPU device"),
+    ("CUDAWAY_CPU_TIER", "auto, baseline or best: which code the first launches run by"),
     ("CUDAWAY_CPU_WIDTH", "lanes per group in setting S: 1, 8, 16, 32 or 64"),
     ("CUDAWAY_DEVICE", "auto, hip, cpu or a library's path; a list gives one device list in order"),
     ("CUDAWAY_DRIVER_VERSION", "driver version reported to programs, as X.Y"),
     ("CUDAWAY_DUMP_DIR", "directory that receives PTX and LLVM IR of every kernel compiled"),
+    ("CUDAWAY_EXIT_WAIT", "seconds that a program that ends waits for code being made for the cache"),
     ("CUDAWAY_GFX_COMPILER", "auto, tools (clang and ld.lld) or libamd_comgr's path"),
     ("CUDAWAY_HOOKS", "dlsym, dlopen, log: what libcudaway_hooks.so does"),
     ("CUDAWAY_LEAKS", "1 prints at the end what was never freed on the CPU device"),
@@ -209,6 +230,16 @@ impl Config {
                 "S" | "s" => Some(CpuSetting::Simd),
                 _ => None,
             });
+        let cpu_tier =
+            settle(&mut settled, parse("CUDAWAY_CPU_TIER", "auto, baseline or best"), |t| match t {
+                "auto" => Some(CpuTier::Auto),
+                "baseline" => Some(CpuTier::Baseline),
+                "best" => Some(CpuTier::Best),
+                _ => None,
+            });
+        let exit_wait = settle(&mut settled, parse("CUDAWAY_EXIT_WAIT", "a number of seconds"), |t| {
+            Duration::try_from_secs_f64(t.parse().ok()?).ok().filter(|time| *time <= MAX_EXIT_WAIT)
+        });
         let sanitize = settle(&mut settled, parse("CUDAWAY_SANITIZE", "memcheck"), |t| match t {
             "memcheck" => Some(true),
             "0" | "off" => Some(false),
@@ -239,6 +270,8 @@ impl Config {
             cache_path: cache_path(var("CUDAWAY_CACHE_PATH").as_deref().unwrap_or(SYSTEM_CACHE)),
             eager_loading: var("CUDA_MODULE_LOADING").is_some_and(|value| value == "EAGER"),
             cpu_setting: cpu_setting.unwrap_or_default(),
+            cpu_tier: cpu_tier.unwrap_or_default(),
+            exit_wait: exit_wait.unwrap_or(DEFAULT_EXIT_WAIT),
             cpu_width,
             cpu_threads,
             cpu_memory_bytes: cpu_memory_mb.map(|mb| mb << 20),

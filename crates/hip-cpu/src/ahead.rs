@@ -156,7 +156,8 @@ impl Work<'_> {
         let compiled = cpu::emit(program, kernel, options)
             .map_err(|diagnostics| diagnostics.iter().map(|it| format!("{it}\n")).collect::<String>())?;
         let shape = CompiledShape::from(&compiled);
-        let object = jit::compile(&kernel.name, &compiled.text, target, jit::Effort::Best).map_err(|error| error.to_string())?;
+        let object = jit::compile(&kernel.name, &compiled.text, target, jit::Effort::Best)
+            .map_err(|error| error.to_string())?;
         self.cache.store(&key, &kernel::pack(&shape, &object)).map_err(|error| error.to_string())?;
         Ok(made(&shape, object.len(), false))
     }

@@ -11,11 +11,12 @@ use compiler::program::{Kernel, Program};
 use config::CpuSetting;
 use hip_sys::*;
 
+use crate::baseline;
 use crate::error::Result;
 use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Effort, Target};
 use crate::module::{Blocks, Facts, Flat, Module, Variant};
-use crate::pending::Pending;
+use crate::pending;
 use crate::profile;
 use crate::thread;
 
@@ -83,25 +84,30 @@ impl Facts {
 /// What somebody waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Haste {
-    /// Any code: a launch waits. What takes longer is made meanwhile.
+    /// Any code: a launch waits. Better code is made meanwhile.
     Soon,
     /// The best there is.
     Whole,
 }
 
 /// Code that a kernel of a module lacks.
-#[derive(Clone, Copy)]
-pub struct Wanted<'w> {
+#[derive(Clone)]
+pub struct Wanted {
     /// The kernel's.
     pub index: usize,
     /// The first that the cache has is taken, else the first of all is made anew.
-    pub variants: &'w [Variant],
+    pub variants: Vec<Variant>,
     /// The profile counts it among the launches with these.
     pub block: [u32; 3],
     pub haste: Haste,
+    /// Baseline code of the same kernel, which is for all blocks.
+    pub kin: Option<Arc<exec::Kernel>>,
 }
 
-pub fn build(module: &Module, wanted: Wanted<'_>) -> Result<(Variant, Arc<exec::Kernel>)> {
+pub fn build(module: &Arc<Module>, wanted: &Wanted) -> Result<(Variant, Arc<exec::Kernel>)> {
+    if let Some((variant, code)) = known(module, wanted) {
+        return Ok((variant, Arc::new(code)));
+    }
     // LLVM recurses deeply and the program's threads may have small stacks.
     let built = std::thread::scope(|scope| {
         std::thread::Builder::new()
@@ -109,7 +115,7 @@ pub fn build(module: &Module, wanted: Wanted<'_>) -> Result<(Variant, Arc<exec::
             .stack_size(thread::STACK_BYTES)
             .spawn_scoped(scope, || {
                 thread::leave_signals_to_the_program();
-                build_here(module, wanted)
+                make(module, wanted)
             })
             .map(std::thread::ScopedJoinHandle::join)
     });
@@ -123,56 +129,51 @@ pub fn build(module: &Module, wanted: Wanted<'_>) -> Result<(Variant, Arc<exec::
     }
 }
 
-fn build_here(module: &Module, wanted: Wanted<'_>) -> Result<(Variant, Arc<exec::Kernel>)> {
-    let Wanted { index, variants, block, haste } = wanted;
-    let name = &module.header(index).name;
-    let start = Instant::now();
-    for &variant in variants {
+/// What the cache has.
+fn known(module: &Module, wanted: &Wanted) -> Option<(Variant, exec::Kernel)> {
+    let name = &module.header(wanted.index).name;
+    wanted.variants.iter().find_map(|&variant| {
         let keys = Target::usable()
             .iter()
             .map(|target| key(&module.digest, name, &options(variant, target), target));
-        if let Some(code) = cached(&keys.collect::<Vec<_>>(), name, variant.blocks, block) {
-            return Ok((variant, Arc::new(code)));
-        }
-    }
-    let target = Target::host();
-    let variant = *variants.first().ok_or(hipErrorInvalidValue)?;
-    let (blocks, options) = (variant.blocks, options(variant, target));
-    let key = key(&module.digest, name, &options, target);
-    let program = module.lowered(index);
-    let compiled = emit(&program, &options)?;
-    let quick = match haste {
-        Haste::Soon => cpu::quick(&program, &program.kernels[0], &options, &compiled),
+        let code = cached(&keys.collect::<Vec<_>>(), name, variant.blocks, wanted.block)?;
+        Some((variant, code))
+    })
+}
+
+/// Makes code for the first variant: for somebody who waits, baseline code where that is better than to wait on.
+fn make(module: &Arc<Module>, wanted: &Wanted) -> Result<(Variant, Arc<exec::Kernel>)> {
+    let variant = *wanted.variants.first().ok_or(hipErrorInvalidValue)?;
+    let baseline = match wanted.haste {
+        Haste::Soon => baseline::make(module, wanted, variant),
         Haste::Whole => None,
     };
+    match baseline {
+        Some(code) => Ok((variant, code)),
+        None => Ok((variant, Arc::new(make_best(module, wanted, variant)?))),
+    }
+}
+
+/// The best code, which the cache gets too.
+pub fn make_best(module: &Module, wanted: &Wanted, variant: Variant) -> Result<exec::Kernel> {
+    let (index, block, start) = (wanted.index, wanted.block, Instant::now());
+    let name = &module.header(index).name;
+    let target = Target::host();
+    let (blocks, options) = (variant.blocks, options(variant, target));
+    let program = module.lowered(index);
+    let compiled = emit(&program, &options);
     drop(program);
     module.forget(index);
+    let compiled = compiled?;
     let shape = match blocks {
         Blocks::Of([x, y, z]) => format!("{x}x{y}x{z}"),
         Blocks::Flat(most) => format!("to{most}"),
     };
     dump::keep(name, &format!("{shape}.ll"), compiled.text.as_bytes());
     let making = Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
-    let Some(quick) = quick else {
-        let (code, packed) = making.finish(&compiled)?;
-        Cache::global().put(&key, &packed);
-        return Ok((variant, Arc::new(code)));
-    };
-    let code = Arc::new(making.finish(&quick)?.0);
-    let first = Arc::downgrade(&code);
-    let mut pending = Pending::new();
-    let better = move || {
-        pending.take_turn();
-        let Ok((code, packed)) = making.finish(&compiled) else { return };
-        Cache::global().put(&key, &packed);
-        if let Some(first) = first.upgrade() {
-            first.replace_by(code);
-        }
-    };
-    if let Err(error) = thread::spawn("cudaway-jit".to_owned(), better) {
-        tracing::warn!(target: "cudaway::cpu", "{name} stays as it is: no thread to compile it: {error}");
-    }
-    Ok((variant, code))
+    let (code, packed) = making.finish(&compiled)?;
+    Cache::global().put(&key(&module.digest, name, &options, target), &packed);
+    Ok(code)
 }
 
 /// Makes the code in groups of `width`, which takes turns with `code` until one is known to be faster. The cache has that
@@ -190,9 +191,8 @@ pub fn try_rival(
     let chosen = options(variant, target);
     let asked = Options { width: Some(width), ..chosen.clone() };
     let (module, code) = (module.clone(), Arc::downgrade(code));
-    let mut pending = Pending::new();
+    let what = module.header(index).name.clone();
     let work = move || {
-        pending.take_turn();
         let name = module.header(index).name.clone();
         let [winner, loser] = [&asked, &chosen].map(|options| key(&module.digest, &name, options, target));
         let start = Instant::now();
@@ -217,9 +217,7 @@ pub fn try_rival(
         };
         code.try_beside(rival, Box::new(told));
     };
-    if let Err(error) = thread::spawn("cudaway-jit".to_owned(), work) {
-        tracing::warn!(target: "cudaway::cpu", "no thread to compile a rival: {error}");
-    }
+    pending::ask(what, pending::Heat::default(), work);
 }
 
 /// Whose code the cache gives for the variant.

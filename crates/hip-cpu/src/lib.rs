@@ -8,6 +8,7 @@ pub mod ahead;
 pub mod api;
 pub mod array;
 mod at_exit;
+mod baseline;
 pub mod device;
 pub mod error;
 pub mod event;

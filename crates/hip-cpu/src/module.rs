@@ -21,7 +21,7 @@ use crate::exec;
 use crate::handle::Registry;
 use crate::kernel::{self, Haste, Wanted};
 use crate::memory::{self, Allocation, Kind};
-use crate::pending::Pending;
+use crate::pending;
 use crate::texture;
 use crate::thread;
 
@@ -460,7 +460,13 @@ impl Function {
 
     /// The first of the variants, unless the cache has one that comes after it.
     fn compile(&self, variants: &[Variant], block: [u32; 3], haste: Haste) -> Result {
-        let code = kernel::build(&self.module, Wanted { index: self.index, variants, block, haste })?;
+        let clustered = variants.first().is_some_and(|it| it.clustered);
+        let is_kin = |(variant, code): &&(Variant, Arc<exec::Kernel>)| {
+            variant.clustered == clustered && code.baseline_weight().is_some()
+        };
+        let kin = self.compiled.read().iter().find(is_kin).map(|(_, code)| code.clone());
+        let wanted = Wanted { index: self.index, variants: variants.to_vec(), block, haste, kin };
+        let code = kernel::build(&self.module, &wanted)?;
         self.compiled.write().push(code);
         Ok(())
     }
@@ -482,16 +488,10 @@ impl Function {
             asked.push(block);
         }
         let function = self.clone();
-        let mut pending = Pending::new();
-        let work = move || {
-            pending.take_turn();
+        pending::ask(self.header().name.clone(), pending::Heat::default(), move || {
             let variant = Variant { blocks: Blocks::Of(block), clustered: false };
             let _ = function.compile(&[variant], block, Haste::Whole);
-        };
-        if let Err(error) = thread::spawn("cudaway-jit".to_owned(), work) {
-            let name = &self.header().name;
-            tracing::warn!(target: "cudaway::cpu", "{name} stays as it is: no thread to compile it: {error}");
-        }
+        });
     }
 
     /// Looks for a faster width for what has run long enough.

@@ -4,6 +4,7 @@
 
 use compiler::back::cpu::Setting;
 use hip_cpu::harness::{Arg, Error, How, load, run};
+use hip_cpu::jit::Effort;
 
 const KERNELS: &str = include_str!("kernels/kernels.ptx");
 const RANDOM: &str = include_str!("kernels/random.ptx");
@@ -702,10 +703,12 @@ fn compare(ptx: &str, cases: &[Case]) {
         if !open_ways.is_empty() {
             ways.push(open_ways.swap_remove(nth % open_ways.len()));
         }
+        ways.push(how.clone().baseline());
         for how in ways {
             let (setting, width, bits) = (how.setting.unwrap_or(Setting::Lane), how.width, how.vector_bits);
             let is_wanted = if setting == Setting::Warp { case.warp } else { case.simd };
             let open = if how.open { " open" } else { "" };
+            let open = if how.effort == Effort::Baseline { " baseline" } else { open };
             let label = format!("{label} in {}{open} width {width:?} bits {bits:?}", setting.letter());
             match result(ptx, case, &how) {
                 Ok(found) => {

@@ -93,6 +93,7 @@ fn ways(kernel: &generate::Kernel) -> Vec<(String, How)> {
         Ok(_) => {}
         Err(_) => all = vec![all.swap_remove(kernel.seed as usize % all.len())],
     }
+    all.insert(0, ("baseline".to_owned(), how.clone().baseline()));
     all.insert(0, ("L".to_owned(), how.lane()));
     all
 }

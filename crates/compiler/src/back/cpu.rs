@@ -130,23 +130,55 @@ pub fn is_as_good_open(kernel: &Kernel, most: u32) -> bool {
 /// Of any block.
 const MOST_THREADS: u32 = 1024;
 
-/// Lines of LLVM IR that LLVM compiles in some 150 ms.
-const LONG: usize = 3_000;
+/// Of code in setting L that reads the block's shape from the launch, and is for all of them.
+pub const ANY_BLOCK: [u32; 3] = [0; 3];
 
-/// For code in vectors that takes long to compile, code that gives the same and is there sooner: one thread after the
-/// other. `None` where `compiled` is short, or a width was asked for, or one thread at a time could be told from many.
-pub fn quick(program: &Program, kernel: &Kernel, options: &Options, compiled: &Compiled) -> Option<Compiled> {
-    let is_chosen = options.setting.is_none() && options.width.is_none();
-    // A block that waits for others stays with the code that it began in.
-    let is_wide = compiled.setting == Setting::Simd && compiled.width > 1 && !compiled.stackful;
-    if !is_chosen || !is_wide || compiled.text.lines().nth(LONG).is_none() {
-        return None;
+/// Code for blocks of any shape that is made as soon as can be, in setting L: it gives what the code that [`emit`] chooses
+/// gives, and stands in for it until that is there.
+pub fn emit_baseline(
+    program: &Program,
+    kernel: &Kernel,
+    clustered: bool,
+    vector_bits: u32,
+) -> Result<Compiled, Vec<Diagnostic>> {
+    let body = kernel.body.as_ref().map_err(Clone::clone)?;
+    let body = &super::llvm::nan::canonical(body);
+    let options = Options {
+        block: ANY_BLOCK,
+        open: false,
+        setting: Some(Setting::Lane),
+        width: None,
+        vector_bits,
+        clustered,
+        sanitize: false,
+    };
+    super::lane::emit(program, kernel, body, &options)
+}
+
+/// What a kernel's code costs to make and to run, roughly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weight {
+    pub instructions: u32,
+    /// It may come to an instruction again.
+    pub loops: bool,
+}
+
+impl Weight {
+    pub fn of(kernel: &Kernel) -> Option<Weight> {
+        let body = kernel.body.as_ref().ok()?;
+        let calls = |op: &Op| matches!(op, Op::Call(_));
+        let insts = || body.blocks.iter().flat_map(|block| &block.insts);
+        Some(Weight {
+            instructions: u32::try_from(insts().count()).unwrap_or(u32::MAX),
+            loops: crate::pass::loops::any(body) || insts().any(|inst| calls(&inst.op)),
+        })
     }
-    if !super::simd::is_any_good(kernel.body.as_ref().ok()?) {
-        return None;
+
+    /// Whether somebody who waits for the kernel is better off with baseline code meanwhile. Chosen code of fewer instructions
+    /// is there in some 40 ms; with loops it may have to be more, since a block ends in the code that it began in.
+    pub fn is_worth_baseline(self) -> bool {
+        self.instructions >= if self.loops { 250 } else { 100 }
     }
-    let one = Options { setting: Some(Setting::Simd), width: Some(1), ..options.clone() };
-    emit(program, kernel, &one).ok().filter(|quick| quick.setting == Setting::Simd)
 }
 
 fn asked_for(setting: Setting) -> String {
@@ -158,40 +190,25 @@ mod tests {
     use super::*;
     use crate::program::Source;
 
-    /// Settings and widths of the code for a kernel that does `work` `times` times, and of what is there sooner.
-    fn made(work: &str, times: usize) -> ((Setting, u32), Option<(Setting, u32)>) {
+    fn weight(body: &str) -> Weight {
         let text = format!(
             ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 words) {{\n\
-             .reg .b32 %t, %x;\n.reg .b64 %p, %at;\n.shared .b32 s[256];\n\
-             ld.param.u64 %p, [words];\nmov.u32 %t, %tid.x;\nmul.lo.u32 %x, %t, %t;\n{}ret;\n}}\n",
-            format!("{work}and.b32 %x, %x, 255;\nmul.wide.u32 %at, %x, 4;\nadd.u64 %at, %at, %p;\nld.global.u32 %x, [%at];\n\
-                 st.global.u32 [%at], %t;\n")
-            .repeat(times)
+             .reg .b32 %t;\n.reg .pred %p;\n.reg .b64 %at;\nld.param.u64 %at, [words];\nmov.u32 %t, %tid.x;\n{body}\
+             st.global.u32 [%at], %t;\nret;\n}}\n"
         );
         let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
-        let options = Options {
-            block: [256, 1, 1],
-            open: false,
-            setting: None,
-            width: None,
-            vector_bits: 256,
-            clustered: false,
-            sanitize: false,
-        };
-        let kernel = program.kernel("k").unwrap();
-        let compiled = emit(&program, kernel, &options).unwrap();
-        let quick = quick(&program, kernel, &options, &compiled);
-        ((compiled.setting, compiled.width), quick.map(|it| (it.setting, it.width)))
+        Weight::of(program.kernel("k").unwrap()).unwrap()
     }
 
     #[test]
-    fn long_code_has_a_quick_form_unless_the_order_of_threads_could_be_seen() {
-        let wide = (Setting::Simd, 16);
-        assert_eq!(made("", 50), (wide, Some((Setting::Simd, 1))));
-        assert_eq!(made("bar.sync 0;\n", 50), (wide, Some((Setting::Simd, 1))));
-        assert_eq!(made("", 5), (wide, None));
-        assert_eq!(made("atom.global.add.u32 %x, [%p], 1;\n", 50), (wide, None));
-        assert_eq!(made("membar.gl;\n", 50), (wide, None));
-        assert_eq!(made("activemask.b32 %x;\n", 50), ((Setting::Simd, 32), None));
+    fn long_kernels_are_worth_baseline_code() {
+        let line = "mad.lo.u32 %t, %t, %t, 7;\n";
+        let in_loop =
+            |times: usize| format!("AGAIN:\n{}setp.ne.u32 %p, %t, 5;\n@%p bra AGAIN;\n", line.repeat(times));
+        assert!(!weight(line).is_worth_baseline());
+        assert!(!weight(line).loops && weight(&in_loop(1)).loops);
+        assert!(weight(&line.repeat(200)).is_worth_baseline());
+        assert!(!weight(&in_loop(60)).is_worth_baseline());
+        assert!(weight(&in_loop(300)).is_worth_baseline());
     }
 }

@@ -1,6 +1,21 @@
 //! Natural loops, how they nest, and whether the graph is reducible.
 
 use super::dominators::{Dominators, reversed};
+use crate::ir::{BlockId, Function};
+
+/// Whether some block may be come to again.
+pub fn any(function: &Function) -> bool {
+    let order = function.reverse_post_order();
+    let mut position = vec![usize::MAX; function.blocks.len()];
+    for (at, id) in order.iter().enumerate() {
+        position[id.index()] = at;
+    }
+    let goes_back = |id: &BlockId| {
+        let edges = function.block(*id).term.edges();
+        edges.iter().any(|edge| position[edge.block.index()] <= position[id.index()])
+    };
+    order.iter().any(goes_back)
+}
 
 #[derive(Clone, Debug)]
 pub struct Loop {

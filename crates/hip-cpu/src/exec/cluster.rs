@@ -7,7 +7,7 @@ use compiler::ir::CLUSTER_SHIFT;
 
 use super::guard::Guard;
 use super::lane::{Block, Resident, State, Stuck, Turn, patience, pause};
-use super::{Fault, Grid, StepFn, Worker, block_index};
+use super::{Fault, Grid, StepFn, Turns, Worker, block_index};
 
 const PAGE: usize = 4096;
 
@@ -78,17 +78,19 @@ pub struct Cluster {
     ended: Vec<bool>,
 }
 
-/// Runs clusters until `next` gives no more and all have ended, or `stopped` says that the grid failed elsewhere.
-pub(crate) fn run_clusters(
+/// Runs clusters until there are no more and all have ended, the grid failed elsewhere, or other code is to go on and none of
+/// these waits.
+pub(super) fn run_clusters(
     step: (StepFn, &Guard),
     grid: &Grid<'_>,
     number: u32,
     spare: &mut Vec<Cluster>,
-    mut next: impl FnMut() -> Option<u64>,
-    stopped: impl Fn() -> bool,
+    turns: Turns<impl Fn() -> Option<u64>, impl Fn() -> bool, impl Fn() -> bool>,
 ) -> Result<(), Fault> {
+    let Turns { next, stopped, is_outdated } = turns;
     let mut waiting: Vec<Cluster> = vec![];
-    while let Some(index) = next() {
+    while !(waiting.is_empty() && is_outdated()) {
+        let Some(index) = next() else { break };
         let mut cluster = spare.pop().unwrap_or_default();
         cluster.begin(grid, number, index)?;
         let held: usize = waiting.iter().map(|cluster| cluster.workers.len()).sum();

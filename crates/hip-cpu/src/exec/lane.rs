@@ -11,7 +11,7 @@ use super::arena::Mapping;
 use super::fiber::Fibers;
 use super::guard::Guard;
 use super::sanitize::{self, Divergence};
-use super::{Fault, Grid, StepFn, Thread, Warp, Worker, block_index};
+use super::{Fault, Grid, StepFn, Thread, Turns, Warp, Worker, block_index};
 use compiler::back::cpu::Setting;
 
 /// What the threads of a stuck block wait for.
@@ -146,24 +146,26 @@ pub(super) fn patience(grid: &Grid<'_>, held: usize) -> u32 {
     if held < MAX_RESIDENT || is_cooperative { PATIENCE } else { u32::MAX }
 }
 
-/// Runs blocks until `next` gives no more and all have ended, or `stopped` says that the grid failed elsewhere.
-pub(crate) fn run_blocks(
-    step: StepFn,
-    guard: &Guard,
+/// Runs blocks until there are no more and all have ended, the grid failed elsewhere, or other code is to go on and none of
+/// these waits.
+pub(super) fn run_blocks(
+    step: (StepFn, &Guard),
     grid: &Grid<'_>,
     number: u32,
     residents: &mut Vec<Resident>,
-    mut next: impl FnMut() -> Option<u64>,
-    stopped: impl Fn() -> bool,
+    turns: Turns<impl Fn() -> Option<u64>, impl Fn() -> bool, impl Fn() -> bool>,
 ) -> Result<(), Fault> {
+    let Turns { next, stopped, is_outdated } = turns;
     // Blocks that wait for other blocks; one block that runs through is the common case and stays out of here.
     let mut waiting: Vec<(Resident, Worker, u64)> = vec![];
-    while let Some(linear) = next() {
+    // Those that wait may wait for blocks that nobody else begins.
+    while !(waiting.is_empty() && is_outdated()) {
+        let Some(linear) = next() else { break };
         let mut resident = residents.pop().unwrap_or_default();
         let worker = resident.begin(grid, number, linear)?;
         let mut block = Block::of(&mut resident, grid, &worker);
         let patience = patience(grid, waiting.len());
-        match block.run((step, guard), grid, &worker, patience, &stopped)? {
+        match block.run(step, grid, &worker, patience, &stopped)? {
             Turn::Ended => residents.push(resident),
             Turn::Waits => waiting.push((resident, worker, linear)),
         }
@@ -179,7 +181,7 @@ pub(crate) fn run_blocks(
             let (resident, worker, _) = &mut waiting[i];
             let mut block = Block::of(resident, grid, worker);
             let before = block.lanes.n_steps;
-            match block.run((step, guard), grid, worker, 1, &stopped)? {
+            match block.run(step, grid, worker, 1, &stopped)? {
                 Turn::Ended => {
                     residents.push(waiting.swap_remove(i).0);
                     advanced = true;

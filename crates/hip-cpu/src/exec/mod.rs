@@ -20,10 +20,11 @@ pub mod trial;
 
 use std::ffi::c_void;
 use std::mem::offset_of;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, ENTRY_WARP, Setting};
+use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, ENTRY_WARP, Setting, Weight};
+use parking_lot::Mutex;
 
 use crate::jit;
 use arena::{Arena, Mapping};
@@ -229,6 +230,7 @@ impl StepFn {
     }
 }
 
+#[derive(Clone, Copy)]
 enum Entry {
     Simd(RunFn),
     /// A thread (L) or a warp (P).
@@ -253,7 +255,9 @@ pub struct Kernel {
     pub why_not: [Option<String>; 2],
     /// Nanoseconds one block took on average lately; 0 before the first launch.
     block_ns: AtomicU32,
-    /// Code in setting S that took longer to compile, and runs in the place of this since it is there.
+    /// Of code that stands in for better code.
+    baseline: Option<Baseline>,
+    /// Code that took longer to compile, and runs in the place of this since it is there.
     better: OnceLock<Box<Kernel>>,
     /// Width of the code that may be as fast as this.
     rival: Option<u32>,
@@ -262,7 +266,47 @@ pub struct Kernel {
     spent_ns: AtomicU64,
     trial: OnceLock<Box<Trial>>,
     // Behind `entry`.
-    _code: jit::Code,
+    code: Arc<jit::Code>,
+}
+
+/// Asks somebody for the better code; the number says how urgent it is, and grows.
+pub type Ask = Box<dyn FnOnce(Arc<AtomicU64>) + Send + Sync>;
+
+/// Code that was made in haste, and when it is worth asking for better one.
+struct Baseline {
+    weight: Weight,
+    ask: Mutex<Option<Ask>>,
+    is_asked: AtomicBool,
+    launches: AtomicU32,
+    /// Nanoseconds of all blocks so far, and what is known to come.
+    heat: Arc<AtomicU64>,
+}
+
+impl Baseline {
+    /// Work that makes better code worth asking for, in nanoseconds of baseline code.
+    const WORTH: u64 = 500_000;
+
+    /// A grid of so many threads begins.
+    fn begin(&self, n_threads: u64) {
+        if self.is_asked.load(Ordering::Relaxed) {
+            return;
+        }
+        // An instruction takes a thread about this many nanoseconds; of a loop nobody knows the trips.
+        let expected = n_threads.saturating_mul(self.weight.instructions.into()) * 2;
+        let is_again = self.launches.fetch_add(1, Ordering::Relaxed) > 0;
+        if self.weight.loops || is_again || expected >= Baseline::WORTH {
+            self.ask(expected);
+        }
+    }
+
+    fn ask(&self, expected: u64) {
+        self.heat.fetch_add(expected, Ordering::Relaxed);
+        let ask = self.ask.lock().take();
+        self.is_asked.store(true, Ordering::Relaxed);
+        if let Some(ask) = ask {
+            ask(self.heat.clone());
+        }
+    }
 }
 
 impl Kernel {
@@ -283,20 +327,63 @@ impl Kernel {
             stackful: compiled.stackful,
             why_not: compiled.why_not.clone(),
             block_ns: AtomicU32::new(0),
+            baseline: None,
             better: OnceLock::new(),
             rival: compiled.rival,
             is_rival_asked_for: AtomicBool::new(false),
             spent_ns: AtomicU64::new(0),
             trial: OnceLock::new(),
-            _code: code,
+            code: Arc::new(code),
         })
     }
 
-    /// From now on, from its next chunk of blocks on too, a grid of this code runs `better`, which does the same.
-    pub fn replace_by(&self, better: Kernel) {
-        if matches!((&self.entry, &better.entry), (Entry::Simd(_), Entry::Simd(_))) {
-            let _ = self.better.set(Box::new(better));
+    /// The same code, as if it had just been loaded.
+    pub fn again(&self) -> Kernel {
+        Kernel {
+            entry: self.entry,
+            setting: self.setting,
+            width: self.width,
+            context_bytes: self.context_bytes,
+            local_bytes: self.local_bytes,
+            stackful: self.stackful,
+            why_not: self.why_not.clone(),
+            block_ns: AtomicU32::new(0),
+            baseline: None,
+            better: OnceLock::new(),
+            rival: self.rival,
+            is_rival_asked_for: AtomicBool::new(false),
+            spent_ns: AtomicU64::new(0),
+            trial: OnceLock::new(),
+            code: self.code.clone(),
         }
+    }
+
+    /// The same code, in whose place better one can be asked for.
+    pub fn as_baseline(&self, weight: Weight, ask: Ask) -> Kernel {
+        let baseline = Baseline {
+            weight,
+            ask: Mutex::new(Some(ask)),
+            is_asked: AtomicBool::new(false),
+            launches: AtomicU32::new(0),
+            heat: Arc::default(),
+        };
+        Kernel { baseline: Some(baseline), ..self.again() }
+    }
+
+    /// Of baseline code: what its kernel weighs.
+    pub fn baseline_weight(&self) -> Option<Weight> {
+        self.baseline.as_ref().map(|it| it.weight)
+    }
+
+    /// From now on, from the next blocks of running grids on too, `better`, which does the same, runs in the place of this.
+    pub fn replace_by(&self, better: Kernel) {
+        let _ = self.better.set(Box::new(better));
+    }
+
+    /// Whether this is baseline code whose better code is being made.
+    fn is_waiting_for_better(&self) -> bool {
+        let is_asked = |it: &Baseline| it.is_asked.load(Ordering::Relaxed);
+        self.baseline.as_ref().is_some_and(is_asked) && self.better.get().is_none()
     }
 
     /// The code that runs: this, or what has replaced it.
@@ -372,6 +459,14 @@ pub struct Grid<'a> {
     pub sanitizer: Option<&'a sanitize::Run<'a>>,
 }
 
+/// How an OS thread that steps blocks goes on: the next block of the grid, whether the grid failed elsewhere, and whether
+/// other code is to run the blocks that are left.
+struct Turns<N, S, O> {
+    next: N,
+    stopped: S,
+    is_outdated: O,
+}
+
 /// A grid being run by several OS threads.
 pub(crate) struct Job<'a> {
     grid: &'a Grid<'a>,
@@ -411,17 +506,27 @@ impl Job<'_> {
             (linear < self.total).then_some(linear)
         };
         let stopped = || self.status.load(Ordering::Relaxed) != 0;
-        match self.grid.kernel.entry {
-            Entry::Simd(run) if self.grid.kernel.stackful => {
-                strand::run_blocks(run, &guard, self.grid, number, &mut arena.strands, &next, stopped)
-            }
-            Entry::Simd(_) => self.run_chunks(&guard, arena, number),
-            Entry::Step(step) => {
-                if self.grid.launch.cluster != [1; 3] {
-                    let (step, spare) = ((step, &guard), &mut arena.clusters);
-                    return cluster::run_clusters(step, self.grid, number, spare, next, stopped);
+        // Each round runs what is best when it begins, until better code is there.
+        loop {
+            let kernel = self.grid.kernel.made();
+            let grid = &Grid { kernel, ..*self.grid };
+            let is_outdated = || !std::ptr::eq(self.grid.kernel.made(), kernel);
+            match kernel.entry {
+                Entry::Simd(run) if kernel.stackful => {
+                    strand::run_blocks(run, &guard, grid, number, &mut arena.strands, &next, stopped)?;
                 }
-                lane::run_blocks(step, &guard, self.grid, number, &mut arena.residents, next, stopped)
+                Entry::Simd(_) => self.run_chunks(&guard, arena, number)?,
+                Entry::Step(step) if grid.launch.cluster != [1; 3] => {
+                    let turns = Turns { next, stopped, is_outdated };
+                    cluster::run_clusters((step, &guard), grid, number, &mut arena.clusters, turns)?;
+                }
+                Entry::Step(step) => {
+                    let turns = Turns { next, stopped, is_outdated };
+                    lane::run_blocks((step, &guard), grid, number, &mut arena.residents, turns)?;
+                }
+            }
+            if !self.has_work() || stopped() {
+                return Ok(());
             }
         }
     }
@@ -514,11 +619,8 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     let units = |axis: usize| u64::from(grid.launch.grid[axis] / grid.launch.cluster[axis]);
     let total = units(0) * units(1) * units(2);
     let n_workers = pool::workers() as u64;
-    let chunk = match grid.kernel.setting {
-        Setting::Lane | Setting::Warp => 1,
-        Setting::Simd if grid.kernel.stackful => 1,
-        Setting::Simd => (total / (8 * n_workers)).clamp(1, 1 << 16),
-    };
+    // Of code that takes more than one block at a time.
+    let chunk = (total / (8 * n_workers)).clamp(1, 1 << 16);
     let known = u64::from(grid.kernel.block_ns.load(Ordering::Relaxed));
     let job = Job {
         grid,
@@ -530,15 +632,23 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
         status: AtomicI32::new(0),
         fault: parking_lot::Mutex::new(None),
     };
+    if let Some(baseline) = &grid.kernel.baseline {
+        baseline.begin(grid.launch.grid.iter().chain(&grid.launch.block).map(|&n| u64::from(n)).product());
+    }
     let alone = total == 1 || n_workers == 1 || (known > 0 && known * total < INLINE_NS);
     let start = std::time::Instant::now();
     if alone {
         job.work(0);
     } else {
-        pool::share(&job, (total - 1).min(n_workers - 1) as usize);
+        // A core is left to the compiler that better code is waited for from.
+        let busy = if grid.kernel.is_waiting_for_better() { 1 } else { 0 };
+        pool::share(&job, (total - 1).min((n_workers - 1).saturating_sub(busy)) as usize);
     }
     let spent = start.elapsed().as_nanos() as u64 * if alone { 1 } else { n_workers.min(total) };
     grid.kernel.made().spent_ns.fetch_add(spent, Ordering::Relaxed);
+    if let Some(baseline) = &grid.kernel.baseline {
+        baseline.heat.fetch_add(spent, Ordering::Relaxed);
+    }
     grid.kernel.block_ns.store((spent / total).clamp(1, u64::from(u32::MAX)) as u32, Ordering::Relaxed);
     if job.status.load(Ordering::Acquire) == 0 {
         return Ok(());

@@ -7,7 +7,7 @@ use super::*;
 use crate::jit::{Target, compile};
 
 fn kernel(text: &str, setting: Setting) -> Kernel {
-    let object = compile("test", text, Target::host()).unwrap();
+    let object = compile("test", text, Target::host(), crate::jit::Effort::Best).unwrap();
     let shape = CompiledShape {
         setting,
         width: 1,

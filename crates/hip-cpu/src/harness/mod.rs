@@ -146,6 +146,10 @@ fn lines(diagnostics: &[compiler::Diagnostic]) -> String {
 pub fn emit(program: &Program, kernel: &str, how: &How) -> Result<Compiled, Error> {
     let kernel = find(program, kernel)?;
     let vector_bits = how.target().vector_bits;
+    if how.effort == Effort::Baseline {
+        let made = cpu::emit_baseline(program, kernel, how.cluster != [1; 3], vector_bits);
+        return made.map_err(|d| Error::Translate(lines(&d)));
+    }
     let most = how.open.then(|| cpu::open_block(kernel)).flatten();
     let options = Options {
         block: most.map_or(how.block, |most| [most, 1, 1]),

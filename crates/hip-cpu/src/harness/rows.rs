@@ -11,6 +11,7 @@ use crate::memory::watched;
 
 use super::{Arg, Error, Globals, How};
 use crate::exec;
+use crate::jit::Effort;
 
 pub use form::{Expected, Row, Shape, argument, parse};
 
@@ -62,10 +63,12 @@ pub fn run(name: &str, text: &str) -> Report {
     for row in &rows {
         report.n_rows += 1;
         let at = format!("{name}:{}: {}({})", row.line, row.kernel, row.arguments.join(", "));
-        let in_lanes = How::from(row.how).lane();
-        for how in in_both(in_lanes) {
+        let how = How::from(row.how);
+        // The sanitizer is in the code of setting L, not in baseline code.
+        let baseline = Some(how.clone().baseline()).filter(|_| !watched::is_on());
+        for how in in_both(how.lane()).chain(baseline) {
             if let Err(error) = run_row(&program, row, &how, &mut codes) {
-                report.failures.push(format!("{at} in L{}: {error}", opened(&how)));
+                report.failures.push(format!("{at} in L{}: {error}", form(&how)));
             }
         }
         // The sanitizer has setting L only.
@@ -78,7 +81,7 @@ pub fn run(name: &str, text: &str) -> Report {
                 Err(Failure::Refused(why)) if !row.warp_only => {
                     report.refuse(format!("{name}: {} in P: {why}", row.kernel));
                 }
-                Err(error) => report.failures.push(format!("{at} in P{}: {error}", opened(&how))),
+                Err(error) => report.failures.push(format!("{at} in P{}: {error}", form(&how))),
             }
         }
         if row.warp_only {
@@ -105,7 +108,7 @@ pub fn run(name: &str, text: &str) -> Report {
                     }
                     Err(error) => {
                         let bits = how.vector_bits.map(|b| format!(", {b}-bit vectors")).unwrap_or_default();
-                        report.failures.push(format!("{at} in S{width}{}{bits}: {error}", opened(&how)));
+                        report.failures.push(format!("{at} in S{width}{}{bits}: {error}", form(&how)));
                     }
                 }
             }
@@ -121,8 +124,13 @@ fn in_both(how: How) -> impl Iterator<Item = How> {
     std::iter::once(how).chain(opened)
 }
 
-fn opened(how: &How) -> &'static str {
-    if how.open { ", open" } else { "" }
+/// What is special about the code.
+fn form(how: &How) -> &'static str {
+    match how.effort {
+        Effort::Baseline => ", baseline",
+        Effort::Best if how.open => ", open",
+        Effort::Best => "",
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -138,7 +146,7 @@ pub enum Failure {
 }
 
 /// Code by kernel and the part of [`How`] that it depends on: rows share it.
-type Codes = HashMap<(String, Blocks, Option<Setting>, Option<u32>, Option<u32>, bool), exec::Kernel>;
+type Codes = HashMap<(String, Blocks, Effort, Option<Setting>, Option<u32>, Option<u32>, bool), exec::Kernel>;
 
 /// A shape, or any that open code is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -156,7 +164,7 @@ fn code<'c>(
     use std::collections::hash_map::Entry;
     let is_clustered = how.cluster != [1; 3];
     let blocks = if how.open { Blocks::Open } else { Blocks::Of(how.block) };
-    let key = (kernel.to_owned(), blocks, how.setting, how.width, how.vector_bits, is_clustered);
+    let key = (kernel.to_owned(), blocks, how.effort, how.setting, how.width, how.vector_bits, is_clustered);
     match codes.entry(key) {
         Entry::Occupied(found) => Ok(found.into_mut()),
         Entry::Vacant(place) => {

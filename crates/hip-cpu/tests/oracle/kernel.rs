@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use hip_cpu::exec;
 use hip_cpu::harness::{self, Arg, Error, Globals, How};
+use hip_cpu::jit::Effort;
 
 use crate::forms::{Class, Instruction, Source};
 use crate::inputs::{BLOCK, Columns};
@@ -14,16 +15,28 @@ pub struct Setting {
     kind: compiler::back::cpu::Setting,
     width: Option<u32>,
     vector_bits: Option<u32>,
+    effort: Effort,
 }
 
 const fn simd(name: &'static str, width: u32, vector_bits: Option<u32>) -> Setting {
-    Setting { name, kind: compiler::back::cpu::Setting::Simd, width: Some(width), vector_bits }
+    Setting {
+        name,
+        kind: compiler::back::cpu::Setting::Simd,
+        width: Some(width),
+        vector_bits,
+        effort: Effort::Best,
+    }
 }
 
-pub const SETTINGS: [Setting; 6] = [
-    Setting { name: "L", kind: compiler::back::cpu::Setting::Lane, width: None, vector_bits: None },
+const fn steps(name: &'static str, kind: compiler::back::cpu::Setting, effort: Effort) -> Setting {
+    Setting { name, kind, width: None, vector_bits: None, effort }
+}
+
+pub const SETTINGS: [Setting; 7] = [
+    steps("L", compiler::back::cpu::Setting::Lane, Effort::Best),
+    steps("baseline", compiler::back::cpu::Setting::Lane, Effort::Baseline),
     simd("S16, 128-bit vectors", 16, Some(128)),
-    Setting { name: "P", kind: compiler::back::cpu::Setting::Warp, width: None, vector_bits: None },
+    steps("P", compiler::back::cpu::Setting::Warp, Effort::Best),
     simd("S8", 8, None),
     simd("S32, 256-bit vectors", 32, Some(256)),
     simd("S64", 64, None),
@@ -40,6 +53,7 @@ impl Setting {
             setting: Some(self.kind),
             width: self.width,
             vector_bits: self.vector_bits,
+            effort: self.effort,
             ..How::new((n / BLOCK) as u32, BLOCK as u32)
         }
     }

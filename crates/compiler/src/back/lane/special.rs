@@ -2,6 +2,7 @@
 
 use super::code::Code;
 use super::layout::{launch, service, thread, worker};
+use crate::back::cpu::ANY_BLOCK;
 use crate::back::llvm::{self, Builder, Type, Val};
 use crate::ir::Special;
 
@@ -23,6 +24,7 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         | Special::ClusterNctaid(3..) => number(0),
         Special::Tid(axis) => code.load_field("%thread", thread::TID + 4 * i64::from(axis), word),
         Special::Ntid(0) if code.options.open => code.load_field("%launch", launch::BLOCK, word),
+        Special::Ntid(axis) if block == ANY_BLOCK => side(code, axis),
         Special::Ntid(axis) => number(u64::from(block[usize::from(axis)])),
         Special::Ctaid(axis) => code.load_field("%worker", worker::BLOCK + 4 * i64::from(axis), word),
         Special::Nctaid(axis) => code.load_field("%launch", launch::GRID + 4 * i64::from(axis), word),
@@ -46,6 +48,14 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
             let n_threads = code.load_field("%launch", launch::BLOCK, word);
             code.b.bin_int("lshr", &n_threads, 5)
         }
+        Special::NWarpId if block == ANY_BLOCK => {
+            let sides = [0, 1, 2].map(|axis| side(code, axis));
+            let [x, y, z] = &sides;
+            let area = code.b.mul(x, y);
+            let n_threads = code.b.mul(&area, z);
+            let more = code.b.bin_int("add", &n_threads, 31);
+            code.b.bin_int("lshr", &more, 5)
+        }
         Special::NWarpId => number(n_warps),
         Special::SmId => code.load_field("%worker", worker::NUMBER, word),
         Special::NSmId => code.load_field("%launch", launch::N_WORKERS, word),
@@ -65,6 +75,11 @@ pub fn read(code: &mut Code<'_>, special: Special, to: Type) -> Val {
         clock => return read_clock(code, clock, to),
     };
     code.b.resize(&value, to.bits(), false)
+}
+
+/// Threads of the block along an axis, as the launch says.
+fn side(code: &mut Code<'_>, axis: u8) -> Val {
+    code.load_field("%launch", launch::BLOCK + 4 * i64::from(axis), Type::int(32, 1))
 }
 
 /// Where the block lies in its cluster and the cluster in the grid. Without clusters each block is one.

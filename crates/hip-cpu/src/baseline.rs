@@ -1,0 +1,88 @@
+//! Baseline code: there at once for kernels whose best code takes long to make, for blocks of any shape, and replaced by
+//! the best code when that is there.
+
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+use cache::dump;
+use compiler::back::cpu::{self, Weight};
+use config::{CpuSetting, CpuTier};
+
+use crate::exec::{self, CompiledShape};
+use crate::jit::{self, Effort, Target};
+use crate::kernel::{self, Wanted};
+use crate::module::{Module, Variant};
+use crate::{pending, profile};
+
+/// Baseline code for the variant, where it is better than to wait for the best code; that is asked for when the kernel turns
+/// out to be worth it. What keeps it from being made is left to the best code to tell.
+pub fn make(module: &Arc<Module>, wanted: &Wanted, variant: Variant) -> Option<Arc<exec::Kernel>> {
+    if !is_allowed() {
+        return None;
+    }
+    let (code, weight) = match &wanted.kin {
+        Some(kin) => (kin.clone(), kin.baseline_weight()?),
+        None => first(module, wanted, variant)?,
+    };
+    Some(Arc::new_cyclic(|own| code.as_baseline(weight, asking(module, wanted, variant, own.clone()))))
+}
+
+/// Whether kernels run as they are found to run best, and not as somebody asked.
+fn is_allowed() -> bool {
+    let config = config::get();
+    let is_chosen = config.cpu_setting == CpuSetting::Auto && config.cpu_width.is_none() && !config.sanitize;
+    is_chosen && config.cpu_tier != CpuTier::Best
+}
+
+/// The kernel's first.
+fn first(module: &Module, wanted: &Wanted, variant: Variant) -> Option<(Arc<exec::Kernel>, Weight)> {
+    let start = Instant::now();
+    let (name, target) = (&module.header(wanted.index).name, Target::host());
+    let program = module.lowered(wanted.index);
+    let kernel = &program.kernels[0];
+    let weight = Weight::of(kernel)?;
+    if config::get().cpu_tier != CpuTier::Baseline && !weight.is_worth_baseline() {
+        return None;
+    }
+    let compiled = cpu::emit_baseline(&program, kernel, variant.clustered, target.vector_bits).ok()?;
+    drop(program);
+    module.forget(wanted.index);
+    dump::keep(name, "baseline.ll", compiled.text.as_bytes());
+    let emitted = start.elapsed();
+    let made = jit::compile(name, &compiled.text, target, Effort::Baseline).and_then(|object| {
+        let code = exec::Kernel::load(&object, &CompiledShape::from(&compiled))?;
+        Ok((object.len(), code))
+    });
+    let (bytes, code) = made
+        .inspect_err(|error| tracing::warn!(target: "cudaway::cpu", "no baseline code for {name}: {error}"))
+        .ok()?;
+    tracing::info!(
+        target: "cudaway::cpu",
+        "compiled kernel {name}, all blocks, baseline, {bytes} bytes of code, {:.1} ms (IR {:.1} ms)",
+        start.elapsed().as_secs_f64() * 1e3,
+        emitted.as_secs_f64() * 1e3,
+    );
+    profile::made(name, wanted.block, &code, start.elapsed());
+    Some((Arc::new(code), weight))
+}
+
+/// Asks for the best code, which takes the place of `own` if that is still wanted then.
+fn asking(module: &Arc<Module>, wanted: &Wanted, variant: Variant, own: Weak<exec::Kernel>) -> exec::Ask {
+    if config::get().cpu_tier == CpuTier::Baseline {
+        return Box::new(|_| ());
+    }
+    let name = module.header(wanted.index).name.clone();
+    let module = Arc::downgrade(module);
+    let wanted = Wanted { kin: None, ..wanted.clone() };
+    Box::new(move |heat| {
+        pending::ask(name, heat, move || {
+            let (Some(module), true) = (module.upgrade(), own.strong_count() > 0) else { return };
+            // A failure was told; the baseline code stays.
+            let Ok(best) = kernel::make_best(&module, &wanted, variant) else { return };
+            drop(module);
+            if let Some(own) = own.upgrade() {
+                own.replace_by(best);
+            }
+        });
+    })
+}
