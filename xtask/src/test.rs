@@ -2,6 +2,7 @@
 //! A part that cannot be had here is reported as skipped with its reason; nothing is left out silently.
 
 mod aarch64;
+mod ahead;
 mod amd;
 mod amd_rows;
 mod blas;
@@ -146,7 +147,10 @@ pub fn run(args: &Args) -> Result<()> {
             "nvrtc" => nvrtc::run(args.all || !args.only.is_empty(), &installed, &mut report),
             "instances" => instances::run(&installed, &mut report),
             "stripped" => stripped::run(&installed, &mut report),
-            "cache" => faults::cache(&installed, &mut report),
+            "cache" => {
+                faults::cache(&installed, &mut report);
+                ahead::run(&installed, &mut report);
+            }
             "trust" => trust::run(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),
             "sanitizer" => sanitizer::run(&installed, &mut report),
