@@ -7,6 +7,7 @@ mod amd;
 mod amd_rows;
 mod blas;
 mod clients;
+mod compiling;
 mod conformance;
 mod corpus;
 mod debian;
@@ -150,6 +151,7 @@ pub fn run(args: &Args) -> Result<()> {
             "cache" => {
                 faults::cache(&installed, &mut report);
                 ahead::run(&installed, &mut report);
+                compiling::run(&installed, &mut report);
             }
             "trust" => trust::run(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),

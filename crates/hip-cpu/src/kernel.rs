@@ -16,7 +16,7 @@ use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Target};
 use crate::module::{Blocks, Facts, Flat, Module, Variant};
 use crate::pending::Pending;
-use crate::profile;
+use crate::profile::{self, Tier};
 use crate::thread;
 
 /// With the translator, what changes the code besides the program and the target (see build.rs).
@@ -132,7 +132,7 @@ fn build_here(
         let keys = Target::usable()
             .iter()
             .map(|target| key(&module.digest, name, &options(variant, target), target));
-        if let Some(code) = cached(&keys.collect::<Vec<_>>(), name, variant.blocks, block) {
+        if let Some(code) = cached(&keys.collect::<Vec<_>>(), name, variant.blocks, block, Tier::Cache) {
             return Ok((variant, Arc::new(code)));
         }
     }
@@ -155,16 +155,17 @@ fn build_here(
     dump::keep(name, &format!("{shape}.ll"), compiled.text.as_bytes());
     let making = Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
     let Some(quick) = quick else {
-        let (code, packed) = making.finish(&compiled)?;
+        let (code, packed) = making.finish(&compiled, Tier::Best)?;
         Cache::global().put(&key, &packed);
         return Ok((variant, Arc::new(code)));
     };
-    let code = Arc::new(making.finish(&quick)?.0);
+    let code = Arc::new(making.finish(&quick, Tier::Quick)?.0);
     let first = Arc::downgrade(&code);
     let mut pending = Pending::new();
     let better = move || {
         pending.take_turn();
-        let Ok((code, packed)) = making.finish(&compiled) else { return };
+        let making = Making { start: Instant::now(), emitted: Duration::ZERO, ..making };
+        let Ok((code, packed)) = making.finish(&compiled, Tier::Best) else { return };
         Cache::global().put(&key, &packed);
         if let Some(first) = first.upgrade() {
             first.replace_by(code);
@@ -202,11 +203,13 @@ pub fn try_rival(
             let compiled = emit(&program, &asked)?;
             let making =
                 Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
-            let (rival, packed) = making.finish(&compiled)?;
+            let (rival, packed) = making.finish(&compiled, Tier::Rival)?;
             Cache::global().put(&winner, &packed);
             Ok(rival)
         };
-        let Some(rival) = cached(&[winner], &name, blocks, block).or_else(|| made().ok()) else { return };
+        let Some(rival) = cached(&[winner], &name, blocks, block, Tier::Rival).or_else(|| made().ok()) else {
+            return;
+        };
         let Some(code) = code.upgrade() else { return };
         let told = move |is_faster: bool, [first, second]: [f64; 2]| {
             tracing::info!(
@@ -257,14 +260,14 @@ pub fn options(Variant { blocks, clustered }: Variant, target: &Target) -> Optio
     Options { block, open, setting, width, vector_bits, clustered, sanitize: config.sanitize }
 }
 
-fn cached(keys: &[Key], name: &str, blocks: Blocks, block: [u32; 3]) -> Option<exec::Kernel> {
+fn cached(keys: &[Key], name: &str, blocks: Blocks, block: [u32; 3], tier: Tier) -> Option<exec::Kernel> {
     let start = Instant::now();
     let (_, bytes) = Cache::global().get_first(keys, name)?;
     let (shape, object) = unpack(&bytes)?;
     match exec::Kernel::load(&object, &shape) {
         Ok(code) => {
             tracing::info!(target: "cudaway::cpu", "cache hit {name}, {blocks}");
-            profile::made(name, block, &code, start.elapsed());
+            profile::made(name, block, &code, tier, start.elapsed());
             Some(code)
         }
         Err(error) => {
@@ -297,7 +300,7 @@ struct Making {
 
 impl Making {
     /// The code, and what the cache keeps of it.
-    fn finish(&self, compiled: &Compiled) -> Result<(exec::Kernel, Vec<u8>)> {
+    fn finish(&self, compiled: &Compiled, tier: Tier) -> Result<(exec::Kernel, Vec<u8>)> {
         let Making { name, blocks, block, target, start, emitted } = self;
         let shape = CompiledShape::from(compiled);
         let built = jit::compile(name, &compiled.text, target).and_then(|object| {
@@ -322,7 +325,7 @@ impl Making {
                 tracing::info!(target: "cudaway::cpu", "{name} does not run in setting {not}: {why}");
             }
         }
-        profile::made(name, *block, &code, start.elapsed());
+        profile::made(name, *block, &code, tier, start.elapsed());
         Ok((code, pack(&shape, &object)))
     }
 }
