@@ -2,10 +2,12 @@
 //! A part that cannot be had here is reported as skipped with its reason; nothing is left out silently.
 
 mod aarch64;
+mod ahead;
 mod amd;
 mod amd_rows;
 mod blas;
 mod clients;
+mod compiling;
 mod conformance;
 mod corpus;
 mod debian;
@@ -146,7 +148,11 @@ pub fn run(args: &Args) -> Result<()> {
             "nvrtc" => nvrtc::run(args.all || !args.only.is_empty(), &installed, &mut report),
             "instances" => instances::run(&installed, &mut report),
             "stripped" => stripped::run(&installed, &mut report),
-            "cache" => faults::cache(&installed, &mut report),
+            "cache" => {
+                faults::cache(&installed, &mut report);
+                ahead::run(&installed, &mut report);
+                compiling::run(&installed, &mut report);
+            }
             "trust" => trust::run(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),
             "sanitizer" => sanitizer::run(&installed, &mut report),

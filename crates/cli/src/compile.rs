@@ -15,7 +15,7 @@ use crate::input;
 /// Compiles the kernels of PTX files, and of programs and libraries with PTX inside, before anything runs.
 ///
 /// For AMD GPUs it writes a code object for every kernel. For the CPU device it fills a cache folder, which programs
-/// look into where CUDAWAY_CACHE_PATH names it, or where it lies at /usr/share/cudaway/cache.
+/// look into where CUDAWAY_CACHE_PATH names it, or where it lies at /usr/share/cudaway/cache (docs/ahead-of-time.md).
 #[derive(clap::Args)]
 pub struct Arguments {
     /// An AMD GPU, as ROCm names it (gfx1100, gfx90a:sramecc+:xnack-), or cpu (cpu=native, cpu=x86-64-v3,

@@ -99,6 +99,7 @@ fn check(arguments: &Arguments, lib: &Path, subject: &Subject) -> Result<Vec<Fin
     }
     findings.extend(device::check(subject));
     findings.push(function::cache(subject));
+    findings.extend(function::shipped_caches(subject));
     if is_whole {
         findings.push(function::end_to_end(lib, subject)?);
     }

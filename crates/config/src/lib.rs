@@ -111,6 +111,8 @@ pub struct Config {
     pub gfx_compiler: GfxCompiler,
     /// The CPU device says on stderr, when the process ends, what every kernel took.
     pub profile: bool,
+    /// The CPU device says on a terminal what launches wait for.
+    pub progress: bool,
     /// The CPU device says on stderr, when the process ends, what the program did not free.
     pub leaks: bool,
     pub log: Option<String>,
@@ -157,6 +159,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_LOG_FILE", "log file instead of stderr"),
     ("CUDAWAY_NVJITLINK", "path of a libnvJitLink that goes in front of ours"),
     ("CUDAWAY_PROFILE", "1 prints at the end what every kernel took on the CPU device"),
+    ("CUDAWAY_PROGRESS", "1 says on a terminal which kernels are compiled while launches wait"),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
@@ -250,6 +253,11 @@ impl Config {
             "0" | "off" => Some(false),
             _ => None,
         });
+        let progress = settle(&mut settled, parse("CUDAWAY_PROGRESS", "1"), |t| match t {
+            "1" => Some(true),
+            "0" | "off" => Some(false),
+            _ => None,
+        });
         let leaks = settle(&mut settled, parse("CUDAWAY_LEAKS", "1"), |t| match t {
             "1" => Some(true),
             "0" | "off" => Some(false),
@@ -280,6 +288,7 @@ impl Config {
             comgr_helper: var("CUDAWAY_COMGR_HELPER").map(PathBuf::from),
             gfx_compiler: gfx_compiler(var("CUDAWAY_GFX_COMPILER").as_deref().unwrap_or("auto")),
             profile: profile.unwrap_or(false),
+            progress: progress.unwrap_or(false),
             leaks: leaks.unwrap_or(false),
             log: var("CUDAWAY_LOG"),
             log_file: var("CUDAWAY_LOG_FILE").map(PathBuf::from),
@@ -375,6 +384,8 @@ mod tests {
         assert!(read(&[("CUDAWAY_SANITIZE", "memcheck")]).sanitize);
         assert!(!config.profile);
         assert!(read(&[("CUDAWAY_PROFILE", "1")]).profile);
+        assert!(!config.progress);
+        assert!(read(&[("CUDAWAY_PROGRESS", "1")]).progress);
         assert!(!config.leaks);
         assert!(read(&[("CUDAWAY_LEAKS", "1")]).leaks);
         assert!(config.complaints.is_empty());

@@ -219,12 +219,22 @@ mod tests {
         let required = ".visible .entry k() .reqntid 8, 4\n{\nret;\n}\n";
         assert_eq!(of(required, &[]), ["block [8, 4, 1]"]);
         assert_eq!(of(required, &[[64, 1, 1]]), ["block [8, 4, 1]"]);
-        let tile = ".visible .entry k() .maxntid 256\n{\n.reg .b32 %y;\nmov.u32 %y, %tid.y;\nret;\n}\n";
-        assert_eq!(of(tile, &[]), ["block [16, 16, 1]", "block [32, 8, 1]", "block [8, 8, 1]"]);
-        assert_eq!(of(tile, &[[4, 4, 4], [32, 32, 1]]), ["block [4, 4, 4]"]);
-        // One code serves all flat blocks; others have their own.
-        let flat = ".visible .entry k(.param .u64 p)\n{\nret;\n}\n";
-        assert_eq!(of(flat, &[]), ["blocks of 32 to 1024"]);
-        assert_eq!(of(flat, &[[64, 1, 1], [33, 1, 1]]), ["blocks of 32 to 1024", "block [33, 1, 1]"]);
+        let of_tids = |bound: &str, numbers: &str| {
+            format!(
+                ".visible .entry k(.param .u64 p) {bound}\n{{\n.reg .b32 %t;\n.reg .b64 %p;\nld.param.u64 %p, [p];\n\
+                 mov.u32 %t, {numbers};\nst.global.u32 [%p], %t;\nret;\n}}\n"
+            )
+        };
+        let tile = of_tids(".maxntid 256", "%tid.y");
+        assert_eq!(of(&tile, &[]), ["block [16, 16, 1]", "block [32, 8, 1]", "block [8, 8, 1]"]);
+        assert_eq!(of(&tile, &[[4, 4, 4], [32, 32, 1]]), ["block [4, 4, 4]"]);
+        // A short kernel runs better by code for its block, and any row of warps may have to do with one code at first.
+        let flat = of_tids("", "%tid.x");
+        assert_eq!(of(&flat, &[]), ["blocks of 32 to 1024", "block [256, 1, 1]", "block [128, 1, 1]"]);
+        assert_eq!(of(&flat, &[[64, 1, 1]]), ["blocks of 32 to 1024", "block [64, 1, 1]"]);
+        // A long one does not, and has no other for rows of warps.
+        let work = "ld.global.u32 %t, [%p];\nst.global.u32 [%p+4], %t;\n".repeat(150) + "ret;";
+        let long = flat.replace("ret;", &work);
+        assert_eq!(of(&long, &[[64, 1, 1], [33, 1, 1]]), ["blocks of 32 to 1024", "block [33, 1, 1]"]);
     }
 }

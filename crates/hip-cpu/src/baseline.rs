@@ -12,7 +12,8 @@ use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Effort, Target};
 use crate::kernel::{self, Wanted};
 use crate::module::{Module, Variant};
-use crate::{pending, profile};
+use crate::pending;
+use crate::profile::{self, Tier};
 
 /// Baseline code for the variant, where it is better than to wait for the best code; that is asked for when the kernel turns
 /// out to be worth it. What keeps it from being made is left to the best code to tell.
@@ -62,7 +63,7 @@ fn first(module: &Module, wanted: &Wanted, variant: Variant) -> Option<(Arc<exec
         start.elapsed().as_secs_f64() * 1e3,
         emitted.as_secs_f64() * 1e3,
     );
-    profile::made(name, wanted.block, &code, start.elapsed());
+    profile::made(name, wanted.block, &code, Tier::Baseline, start.elapsed());
     Some((Arc::new(code), weight))
 }
 

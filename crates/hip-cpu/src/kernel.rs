@@ -17,7 +17,7 @@ use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Effort, Target};
 use crate::module::{Blocks, Facts, Flat, Module, Variant};
 use crate::pending;
-use crate::profile;
+use crate::profile::{self, Tier};
 use crate::thread;
 
 /// With the translator, what changes the code besides the program and the target (see build.rs).
@@ -136,7 +136,8 @@ fn known(module: &Module, wanted: &Wanted) -> Option<(Variant, exec::Kernel)> {
         let keys = Target::usable()
             .iter()
             .map(|target| key(&module.digest, name, &options(variant, target), target));
-        let code = cached(&keys.collect::<Vec<_>>(), name, variant.blocks, wanted.block)?;
+        let keys = keys.collect::<Vec<_>>();
+        let code = cached(&keys, name, variant.blocks, wanted.block, Tier::Cache)?;
         Some((variant, code))
     })
 }
@@ -171,7 +172,7 @@ pub fn make_best(module: &Module, wanted: &Wanted, variant: Variant) -> Result<e
     };
     dump::keep(name, &format!("{shape}.ll"), compiled.text.as_bytes());
     let making = Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
-    let (code, packed) = making.finish(&compiled)?;
+    let (code, packed) = making.finish(&compiled, Tier::Best)?;
     Cache::global().put(&key(&module.digest, name, &options, target), &packed);
     Ok(code)
 }
@@ -201,11 +202,13 @@ pub fn try_rival(
             let compiled = emit(&program, &asked)?;
             let making =
                 Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
-            let (rival, packed) = making.finish(&compiled)?;
+            let (rival, packed) = making.finish(&compiled, Tier::Rival)?;
             Cache::global().put(&winner, &packed);
             Ok(rival)
         };
-        let Some(rival) = cached(&[winner], &name, blocks, block).or_else(|| made().ok()) else { return };
+        let Some(rival) = cached(&[winner], &name, blocks, block, Tier::Rival).or_else(|| made().ok()) else {
+            return;
+        };
         let Some(code) = code.upgrade() else { return };
         let told = move |is_faster: bool, [first, second]: [f64; 2]| {
             tracing::info!(
@@ -251,14 +254,14 @@ pub fn options(Variant { blocks, clustered }: Variant, target: &Target) -> Optio
     Options { block, open, setting, width, vector_bits, clustered, sanitize: config.sanitize }
 }
 
-fn cached(keys: &[Key], name: &str, blocks: Blocks, block: [u32; 3]) -> Option<exec::Kernel> {
+fn cached(keys: &[Key], name: &str, blocks: Blocks, block: [u32; 3], tier: Tier) -> Option<exec::Kernel> {
     let start = Instant::now();
     let (_, bytes) = Cache::global().get_first(keys, name)?;
     let (shape, object) = unpack(&bytes)?;
     match exec::Kernel::load(&object, &shape) {
         Ok(code) => {
             tracing::info!(target: "cudaway::cpu", "cache hit {name}, {blocks}");
-            profile::made(name, block, &code, start.elapsed());
+            profile::made(name, block, &code, tier, start.elapsed());
             Some(code)
         }
         Err(error) => {
@@ -291,7 +294,7 @@ struct Making {
 
 impl Making {
     /// The code, and what the cache keeps of it.
-    fn finish(&self, compiled: &Compiled) -> Result<(exec::Kernel, Vec<u8>)> {
+    fn finish(&self, compiled: &Compiled, tier: Tier) -> Result<(exec::Kernel, Vec<u8>)> {
         let Making { name, blocks, block, target, start, emitted } = self;
         let shape = CompiledShape::from(compiled);
         let built = jit::compile(name, &compiled.text, target, Effort::Best).and_then(|object| {
@@ -316,7 +319,7 @@ impl Making {
                 tracing::info!(target: "cudaway::cpu", "{name} does not run in setting {not}: {why}");
             }
         }
-        profile::made(name, *block, &code, start.elapsed());
+        profile::made(name, *block, &code, tier, start.elapsed());
         Ok((code, pack(&shape, &object)))
     }
 }

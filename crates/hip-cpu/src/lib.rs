@@ -25,6 +25,7 @@ pub mod module;
 mod pending;
 mod presence;
 mod profile;
+mod progress;
 pub mod stream;
 pub mod texture;
 mod thread;

@@ -22,6 +22,8 @@ use crate::handle::Registry;
 use crate::kernel::{self, Haste, Wanted};
 use crate::memory::{self, Allocation, Kind};
 use crate::pending;
+use crate::profile;
+use crate::progress::Waiting;
 use crate::texture;
 use crate::thread;
 
@@ -427,6 +429,9 @@ impl Function {
         if let Some(code) = self.known(block, clustered) {
             return Ok(code);
         }
+        let name = &self.header().name;
+        profile::asked(name, block);
+        let _waiting = Waiting::begin(name, block);
         self.compile(&self.variants(block, clustered), block, Haste::Soon)?;
         // Code for all flat blocks may have been taken from the cache: better one is made meanwhile.
         self.known(block, clustered).ok_or(hipErrorUnknown)

@@ -1,10 +1,11 @@
-//! `CUDAWAY_PROFILE=1`: what every kernel took, printed when the process ends. `CUDAWAY_TRACE` gets every launch as it ends.
+//! `CUDAWAY_PROFILE=1`: what every kernel took, and how long launches waited for code, printed when the process ends.
+//! `CUDAWAY_TRACE` gets every launch and every compile as it ends.
 
 use std::collections::HashMap;
 use std::ffi::{c_int, c_void};
 use std::fmt::Write as _;
 use std::sync::Once;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use compiler::back::cpu::Setting;
 use parking_lot::Mutex;
@@ -32,11 +33,53 @@ struct Taken {
     longest: Duration,
 }
 
-static TAKEN: Mutex<Option<HashMap<Code, Taken>>> = Mutex::new(None);
+/// Which code it is that somebody waited for: the name that who made it gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// Of another run, or made ahead of all.
+    Cache,
+    /// Code that is there sooner than the best (`cpu::emit_baseline`).
+    Baseline,
+    /// What stays.
+    Best,
+    /// What is tried beside the best: nobody waits for it.
+    Rival,
+}
 
-fn note(name: &str, block: [u32; 3], kernel: &Kernel, change: impl FnOnce(&mut Taken)) {
+impl Tier {
+    pub fn name(self) -> &'static str {
+        match self {
+            Tier::Cache => "cache",
+            Tier::Baseline => "baseline",
+            Tier::Best => "best",
+            Tier::Rival => "rival",
+        }
+    }
+}
+
+/// From a launch that found no code to the code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Waited {
+    /// When the first launch began to wait; `None` where code was there before.
+    asked: Option<Instant>,
+    first: Option<(&'static str, Duration)>,
+    /// The last that was made: each is better than the one before.
+    best: Option<(&'static str, Duration)>,
+}
+
+/// By the kernel's name, and the block of the launch.
+type Waits = HashMap<(String, [u32; 3]), Waited>;
+
+static TAKEN: Mutex<Option<HashMap<Code, Taken>>> = Mutex::new(None);
+static WAITS: Mutex<Option<Waits>> = Mutex::new(None);
+
+fn print_at_exit() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| at_exit::register(print));
+}
+
+fn note(name: &str, block: [u32; 3], kernel: &Kernel, change: impl FnOnce(&mut Taken)) {
+    print_at_exit();
     let code = Code {
         name: name.to_owned(),
         block,
@@ -47,10 +90,42 @@ fn note(name: &str, block: [u32; 3], kernel: &Kernel, change: impl FnOnce(&mut T
     change(TAKEN.lock().get_or_insert_default().entry(code).or_default());
 }
 
-/// Code was compiled or came from the cache.
-pub fn made(name: &str, block: [u32; 3], kernel: &Kernel, took: Duration) {
+/// A launch with such a block begins to wait for code.
+pub fn asked(name: &str, block: [u32; 3]) {
     if config::get().profile {
-        note(name, block, kernel, |taken| taken.made += took);
+        print_at_exit();
+        let now = Instant::now();
+        let mut waits = WAITS.lock();
+        let waited = waits.get_or_insert_default().entry((name.to_owned(), block)).or_default();
+        waited.asked.get_or_insert(now);
+    }
+}
+
+/// Code was compiled or came from the cache, which took so long until now.
+pub fn made(name: &str, block: [u32; 3], kernel: &Kernel, tier: Tier, took: Duration) {
+    if trace::is_on() {
+        let [x, y, z] = block;
+        trace::compiled(name, &at_exit::demangled(name), tier.name(), &format!("{x}x{y}x{z}"), took);
+    }
+    if !config::get().profile {
+        return;
+    }
+    note(name, block, kernel, |taken| taken.made += took);
+    if tier != Tier::Rival {
+        let now = Instant::now();
+        let mut waits = WAITS.lock();
+        waits.get_or_insert_default().entry((name.to_owned(), block)).or_default().made(tier, now);
+    }
+}
+
+impl Waited {
+    fn made(&mut self, tier: Tier, now: Instant) {
+        // What was there before any launch was not waited for.
+        let since = self.asked.map_or(Duration::ZERO, |asked| now.saturating_duration_since(asked));
+        self.first.get_or_insert((tier.name(), since));
+        if tier != Tier::Baseline {
+            self.best = Some((tier.name(), since));
+        }
     }
 }
 
@@ -79,6 +154,29 @@ extern "C" fn print(_: c_int, _: *mut c_void) {
     // A thread that launches while the process ends may hold it.
     let Some(mut taken) = TAKEN.try_lock() else { return };
     at_exit::say(&table(taken.take().unwrap_or_default()));
+    let Some(mut waits) = WAITS.try_lock() else { return };
+    at_exit::say(&waits_table(waits.take().unwrap_or_default()));
+}
+
+/// One line per kernel and block that code was made for, the longest wait first.
+fn waits_table(waits: Waits) -> String {
+    let mut rows: Vec<_> = waits.into_iter().filter(|(_, waited)| waited.first.is_some()).collect();
+    rows.sort_by(|((a, _), x), ((b, _), y)| {
+        y.first.map(|it| it.1).cmp(&x.first.map(|it| it.1)).then_with(|| a.cmp(b))
+    });
+    let mut text = "CUDAWAY PROFILE: code, from the first launch that waited for it\n  \
+        first code    ms      best code     ms  block        kernel\n"
+        .to_owned();
+    for ((name, [x, y, z]), waited) in rows {
+        let column = |made: Option<(&str, Duration)>| match made {
+            Some((tier, since)) => format!("{tier:8}  {:8.1}", since.as_secs_f64() * 1e3),
+            None => format!("{:8}  {:>8}", "-", "-"),
+        };
+        let (first, best) = (column(waited.first), column(waited.best));
+        let block = format!("{x}x{y}x{z}");
+        let _ = writeln!(text, "  {first}  {best}  {block:11}  {}", at_exit::demangled(&name));
+    }
+    text
 }
 
 /// One line per code, the longest time first.
@@ -122,6 +220,31 @@ fn table(taken: HashMap<Code, Taken>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_are_told_from_the_launch_to_the_first_and_to_the_best_code() {
+        let start = Instant::now();
+        let after = |ms| start + Duration::from_millis(ms);
+        let mut slow = Waited { asked: Some(start), ..Waited::default() };
+        slow.made(Tier::Baseline, after(30));
+        let early = slow;
+        slow.made(Tier::Best, after(200));
+        let mut ready = Waited::default();
+        ready.made(Tier::Cache, after(500));
+        let block = [64, 2, 1];
+        let text = waits_table(HashMap::from([
+            (("slow".to_owned(), block), slow),
+            (("early".to_owned(), block), early),
+            (("ready".to_owned(), block), ready),
+            (("failed".to_owned(), block), Waited { asked: Some(start), ..Waited::default() }),
+        ]));
+        let rows: Vec<Vec<&str>> =
+            text.lines().skip(2).map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[0], ["baseline", "30.0", "-", "-", "64x2x1", "early"]);
+        assert_eq!(rows[1], ["baseline", "30.0", "best", "200.0", "64x2x1", "slow"]);
+        assert_eq!(rows[2], ["cache", "0.0", "cache", "0.0", "64x2x1", "ready"]);
+        assert_eq!(rows.len(), 3);
+    }
 
     #[test]
     fn the_table_has_a_line_per_code_longest_first() {

@@ -96,6 +96,8 @@ impl Run {
                 command.env_remove(name);
             }
         }
+        // Nor may what this machine has for all users.
+        command.env("CUDAWAY_CACHE_PATH", ":");
         if let Some(dir) = &self.dir {
             command.current_dir(dir);
         }

@@ -131,6 +131,13 @@ pub fn kernel_at(name: &str, plain: &str, start: u64, nanoseconds: u64) {
     out::write(&line::kernel(name, plain, start, nanoseconds));
 }
 
+/// Code for a kernel was made until now, and for so long: of this tier, for such a block.
+pub fn compiled(name: &str, plain: &str, tier: &str, block: &str, took: Duration) {
+    let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    let start = out::nanoseconds().saturating_sub(nanoseconds);
+    out::write(&line::compiled(name, plain, tier, block, start, nanoseconds));
+}
+
 /// The closure that shows a call's parameters: `value` as they are, `text` as C strings, `out` what the call wrote there.
 #[macro_export]
 macro_rules! shown {

@@ -39,6 +39,19 @@ pub fn kernel(name: &str, plain: &str, start: u64, nanoseconds: u64) -> String {
     text
 }
 
+/// Code for a kernel.
+pub fn compiled(name: &str, plain: &str, tier: &str, block: &str, start: u64, nanoseconds: u64) -> String {
+    let mut text = String::new();
+    for (key, value) in
+        [("{\"compiled\":", name), (",\"plain\":", plain), (",\"tier\":", tier), (",\"block\":", block)]
+    {
+        text.push_str(key);
+        string(&mut text, value);
+    }
+    _ = writeln!(text, ",\"start\":{start},\"ns\":{nanoseconds}}}");
+    text
+}
+
 /// Appends `value` as a JSON string.
 pub fn string(text: &mut String, value: &str) {
     text.push('"');

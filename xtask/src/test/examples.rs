@@ -91,7 +91,7 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
 }
 
 impl Form {
-    fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Form::Static => "static",
             Form::Shared => "shared",

@@ -414,7 +414,7 @@ fn section(program: &Path, name: &str) -> Result<(usize, usize)> {
     Ok((number(3)?, number(4)?))
 }
 
-fn files(dir: &Path) -> Result<BTreeSet<PathBuf>> {
+pub fn files(dir: &Path) -> Result<BTreeSet<PathBuf>> {
     let mut found = BTreeSet::new();
     let mut open = vec![dir.to_path_buf()];
     while let Some(dir) = open.pop() {

@@ -20,13 +20,14 @@ const DISTRUST: &str = "the cache is not used, since somebody else could have pu
 
 type Attack = (&'static str, fn(&Bench) -> Result<()>);
 
-const ATTACKS: [Attack; 9] = [
+const ATTACKS: [Attack; 10] = [
     ("a cache below a shared TMPDIR that another user made first is not used", shared_temporary_folder),
     ("a cache that belongs to another user is not used", folder_of_another),
     ("a cache in a folder of another user's is not used", folder_in_anothers),
     ("a cache that is a link is not used", link),
     ("an entry that belongs to another user is not run", entry_of_another),
     ("a cache that root made for all is read by others", of_root),
+    ("a cache of CUDAWAY_CACHE_PATH is used if it is root's, and not if it is another user's", shipped),
     ("what another user put where claims are kept is not preloaded", claims),
     ("a set-user-ID program follows no variable of whoever started it", set_user_id),
     ("a set-user-ID program starts no compiler of whoever started it", compiler),
@@ -212,6 +213,20 @@ fn of_root(bench: &Bench) -> Result<()> {
     ensure!(log.contains("cache hit") && !log.contains("cache miss"), "{log}");
     ensure!(listing(&cache)? == before, "a user changed it");
     Ok(())
+}
+
+/// What is read behind a user's own cache is held to the same rule.
+fn shipped(bench: &Bench) -> Result<()> {
+    let (shipped, own) = (bench.path("shipped"), bench.make("own", NOBODY, 0o700)?);
+    bench.filled(0, &shipped)?;
+    quiet(Command::new("chmod").args(["-R", "a+rX"]).arg(&shipped))?;
+    let log = bench.log(NOBODY, &[("CUDAWAY_CACHE_DIR", &own), ("CUDAWAY_CACHE_PATH", &shipped)])?;
+    ensure!(log.contains("cache hit") && !log.contains("cache miss"), "{log}");
+    ensure!(listing(&own)?.is_empty(), "a user made again what is there");
+    quiet(Command::new("chown").args(["-R", "65534"]).arg(&shipped))?;
+    let mine = bench.path("mine");
+    let variables = [("CUDAWAY_CACHE_DIR", &*mine), ("CUDAWAY_CACHE_PATH", &*shipped)];
+    bench.is_refused(&variables, &shipped, "shipped: it belongs to user 65534")
 }
 
 /// `cudaway run` preloads what it made before and has kept.

@@ -71,6 +71,26 @@ pub fn cache(subject: &Subject) -> Finding {
     }
 }
 
+/// Whether the caches that are only read may be read; nothing of those that are not there.
+pub fn shipped_caches(subject: &Subject) -> Vec<Finding> {
+    let folders =
+        if subject.is_secure { vec![config::SYSTEM_CACHE.into()] } else { subject.config().cache_path };
+    let finding = |folder: std::path::PathBuf| match Folder::open_for(subject.viewer(), &folder) {
+        Ok(_) => Some(Finding::fine(
+            "cache.shipped",
+            format!("compiled kernels are read from {} too", folder.display()),
+        )),
+        Err(error) if error.is_distrust() => Some(Finding::warning(
+            "cache.shipped.untrusted",
+            error.to_string(),
+            "what lies there is run, and somebody else could have put it there: it is not used",
+            "have it belong to root, writable by nobody else (chown -R root:root, chmod -R go-w)",
+        )),
+        Err(_) => None,
+    };
+    folders.into_iter().filter_map(finding).collect()
+}
+
 fn keep(folder: &Path) -> io::Result<()> {
     let probe = folder.join(format!(".doctor.{}", std::process::id()));
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);

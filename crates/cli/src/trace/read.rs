@@ -12,6 +12,8 @@ pub struct Process {
     /// By their start.
     pub calls: Vec<Call>,
     pub runs: Vec<KernelRun>,
+    /// By their start.
+    pub compiles: Vec<Compile>,
 }
 
 pub struct Call {
@@ -32,6 +34,16 @@ pub struct Call {
 /// A kernel on a device.
 pub struct KernelRun {
     pub name: String,
+    pub start: u64,
+    pub nanoseconds: u64,
+}
+
+/// Code for a kernel was made, or taken from the cache.
+pub struct Compile {
+    pub name: String,
+    /// `cache`, `baseline`, `best`, …
+    pub tier: String,
+    pub block: String,
     pub start: u64,
     pub nanoseconds: u64,
 }
@@ -80,12 +92,17 @@ pub fn all(dir: &Path) -> Result<Vec<Process>> {
 pub fn process(pid: u32, text: &str) -> Process {
     let mut calls = Vec::new();
     let mut runs = Vec::new();
+    let mut compiles = Vec::new();
     // The last line of a process that was killed may be half a line.
     for line in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
         let number = |key: &str| line[key].as_u64().unwrap_or(0);
         let object = |key: &str| line[key].as_object().cloned().unwrap_or_default();
         let (start, nanoseconds) = (number("start"), number("ns"));
-        if let Some(name) = line["plain"].as_str() {
+        let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        if line["compiled"].is_string() {
+            let (name, tier, block) = (text("plain"), text("tier"), text("block"));
+            compiles.push(Compile { name, tier, block, start, nanoseconds });
+        } else if let Some(name) = line["plain"].as_str() {
             runs.push(KernelRun { name: name.to_owned(), start, nanoseconds });
         } else if let Some(name) = line["call"].as_str() {
             calls.push(Call {
@@ -104,8 +121,9 @@ pub fn process(pid: u32, text: &str) -> Process {
     // Of two that begin together the longer is the outer one.
     calls.sort_by_key(|call| (call.start, u64::MAX - call.nanoseconds));
     runs.sort_by_key(|run| run.start);
+    compiles.sort_by_key(|compile: &Compile| compile.start);
     nest(&mut calls);
-    Process { pid, calls, runs }
+    Process { pid, calls, runs, compiles }
 }
 
 /// Depths, and the kernels of launches: a handle means the name that it was asked for by.

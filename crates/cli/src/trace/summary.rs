@@ -62,6 +62,13 @@ pub fn text(processes: &[Process]) -> String {
     }
     section(&mut text, "kernel", kernels.iter().map(|(name, sum)| (name.clone(), sum)));
 
+    let mut compiles: BTreeMap<String, Sum> = BTreeMap::new();
+    for compile in processes.iter().flat_map(|process| &process.compiles) {
+        let what = format!("{} ({}, {})", compile.name, compile.block, compile.tier);
+        compiles.entry(what).or_default().add(compile.nanoseconds, false);
+    }
+    section(&mut text, "code", compiles.iter().map(|(name, sum)| (name.clone(), sum)));
+
     let copies = copies(calls());
     if !copies.is_empty() {
         let words = copies.iter().map(|(way, (n, bytes))| format!("{way} {bytes} bytes in {n}"));
