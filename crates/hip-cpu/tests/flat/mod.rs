@@ -55,7 +55,11 @@ impl Loaded {
     pub unsafe fn with_a_cache_of_its_own(name: &str) -> Loaded {
         let folder = std::env::temp_dir().join(format!("cudaway-{name}-test-{}", std::process::id()));
         // SAFETY: the caller's promise.
-        unsafe { std::env::set_var("CUDAWAY_CACHE_DIR", &folder) };
+        unsafe {
+            std::env::set_var("CUDAWAY_CACHE_DIR", &folder);
+            // What the cache has is counted: nothing comes later.
+            std::env::set_var("CUDAWAY_CPU_TIER", "best");
+        }
         let text = CString::new(text()).unwrap();
         let (mut module, mut out) = (null_mut(), null_mut::<c_void>());
         hipModuleLoadData(Out::from(&mut module), text.as_ptr().cast()).unwrap();

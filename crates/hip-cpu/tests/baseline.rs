@@ -1,4 +1,4 @@
-//! A kernel that takes long to compile runs at once in a quick form, and gives the same when the better code is there.
+//! A kernel that takes long to compile runs at once by baseline code, and gives the same when the best code is there.
 
 use std::ffi::{CString, c_void};
 use std::fmt::Write;
