@@ -25,6 +25,8 @@ static CHANGED: Condvar = Condvar::new();
 /// One kernel's, counted until it is dropped.
 pub struct Pending {
     has_turn: bool,
+    /// The program waits for it at its end.
+    is_awaited: bool,
 }
 
 impl Pending {
@@ -34,7 +36,12 @@ impl Pending {
         if config::get().cache_dir.is_some() {
             ONCE.call_once(|| at_exit::register(wait));
         }
-        Pending { has_turn: false }
+        Pending { has_turn: false, is_awaited: true }
+    }
+
+    /// What no program waits for at its end.
+    pub fn of_nobody() -> Pending {
+        Pending { has_turn: false, is_awaited: false }
     }
 
     /// Returns when not too many others compile.
@@ -52,7 +59,7 @@ impl Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         let mut counts = COUNTS.lock();
-        counts.asked_for -= 1;
+        counts.asked_for -= usize::from(self.is_awaited);
         counts.compiling -= usize::from(self.has_turn);
         CHANGED.notify_all();
     }
