@@ -16,6 +16,7 @@ mod dist;
 mod doctor;
 pub mod examples;
 mod faults;
+mod foreseen;
 mod gates;
 pub mod harmless;
 mod instances;
@@ -152,6 +153,7 @@ pub fn run(args: &Args) -> Result<()> {
                 faults::cache(&installed, &mut report);
                 ahead::run(&installed, &mut report);
                 compiling::run(&installed, &mut report);
+                foreseen::run(&installed, &mut report);
             }
             "trust" => trust::run(&installed, &mut report),
             "faults" => faults::run(&installed, &mut report),

@@ -143,6 +143,11 @@ impl Cache {
         self.get_first(&[*key], what).map(|(_, payload)| payload)
     }
 
+    /// As [`Cache::get`], of what is no news when it is not there.
+    pub fn get_quietly(&self, key: &Key) -> Option<Vec<u8>> {
+        self.own.iter().chain(&self.others).find_map(|place| place.get(key, "a list"))
+    }
+
     /// The content stored under the first of these keys that any of the folders has something under, and which key that is.
     pub fn get_first(&self, keys: &[Key], what: &str) -> Option<(usize, Vec<u8>)> {
         let places = || self.own.iter().chain(&self.others);

@@ -17,7 +17,8 @@ fn instructions(module: &ptx::Module<'_>, name: &str) -> usize {
         Item::Function(function) => Some(function),
         _ => None,
     });
-    let is_counted = |it: &&ptx::ast::Function<'_>| it.name.value == name || it.kind != ptx::ast::FunctionKind::Entry;
+    let is_counted =
+        |it: &&ptx::ast::Function<'_>| it.name.value == name || it.kind != ptx::ast::FunctionKind::Entry;
     functions.filter(is_counted).filter_map(|it| it.body.as_ref()).map(count).sum()
 }
 

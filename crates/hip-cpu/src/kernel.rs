@@ -220,7 +220,7 @@ pub fn try_rival(
         };
         code.try_beside(rival, Box::new(told));
     };
-    pending::ask(what, pending::Heat::default(), work);
+    pending::ask(what, Arc::default(), work);
 }
 
 /// Whose code the cache gives for the variant.

@@ -13,6 +13,7 @@ pub mod device;
 pub mod error;
 pub mod event;
 pub mod exec;
+mod foreseen;
 mod handle;
 #[doc(hidden)]
 pub mod harness;

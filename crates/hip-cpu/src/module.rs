@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use compiler::back::cpu;
@@ -18,6 +18,7 @@ use parking_lot::{Mutex, RwLock};
 use crate::device;
 use crate::error::Result;
 use crate::exec;
+use crate::foreseen::{self, Launched, List};
 use crate::handle::Registry;
 use crate::kernel::{self, Haste, Wanted};
 use crate::memory::{self, Allocation, Kind};
@@ -40,6 +41,10 @@ pub struct Module {
     functions: Mutex<HashMap<String, usize>>,
     /// The kernel that was lowered last: whoever asks for a kernel soon launches it.
     lowered: Mutex<Option<(usize, Arc<Program>)>>,
+    /// How its kernels were launched, this time and before.
+    launches: List,
+    /// Its functions are gone; said under their lock.
+    is_unloaded: AtomicBool,
 }
 
 /// The blocks that code is made for.
@@ -200,6 +205,7 @@ pub fn load(sources: Vec<Source>) -> std::result::Result<hipModule_t, Refusal> {
     if config::get().eager_loading {
         module.compile_ahead();
     }
+    foreseen::loaded(&module);
     Ok(MODULES.add(module) as hipModule_t)
 }
 
@@ -210,7 +216,9 @@ pub fn of_handle(handle: hipModule_t) -> Result<Arc<Module>> {
 /// The module's functions are gone with it; its memory when the last launch has ended.
 pub fn unload(handle: hipModule_t) -> Result {
     let module = MODULES.remove(handle as usize)?;
-    for function in module.functions.lock().drain() {
+    let mut functions = module.functions.lock();
+    module.is_unloaded.store(true, Ordering::Relaxed);
+    for function in functions.drain() {
         let _ = FUNCTIONS.remove(function.1);
     }
     Ok(())
@@ -231,6 +239,8 @@ impl Module {
             addresses: vec![],
             functions: Mutex::default(),
             lowered: Mutex::default(),
+            launches: List::of(&digest),
+            is_unloaded: AtomicBool::new(false),
         };
         for variable in module.linked.globals().iter() {
             let bytes = usize::try_from(variable.bytes).map_err(|_| hipErrorOutOfMemory)?;
@@ -303,6 +313,9 @@ impl Module {
         if let Some(&handle) = functions.get(name) {
             return Ok(handle as hipFunction_t);
         }
+        if self.is_unloaded.load(Ordering::Relaxed) {
+            return Err(hipErrorNotFound);
+        }
         let function = Function {
             module: self.clone(),
             index,
@@ -340,6 +353,10 @@ impl Module {
             }
             work();
         });
+    }
+
+    pub fn launches(&self) -> &List {
+        &self.launches
     }
 
     pub fn header(&self, kernel: usize) -> &Header {
@@ -425,16 +442,36 @@ impl Function {
         if let Some(code) = self.known(block, clustered) {
             return Ok(code);
         }
+        let name = &self.header().name;
+        profile::asked(name, block);
+        let _waiting = Waiting::begin(name, block);
+        self.make(block, clustered)
+    }
+
+    /// As [`Function::code`], of a launch that is still to come.
+    pub fn get_ready(self: &Arc<Function>, block: [u32; 3], clustered: bool) {
+        // A failure is told by the launch, which tries again.
+        if let Ok(code) = self.make(block, clustered) {
+            code.improve();
+        }
+    }
+
+    fn make(self: &Arc<Function>, block: [u32; 3], clustered: bool) -> Result<Arc<exec::Kernel>> {
         let _one = self.compiling.lock();
         if let Some(code) = self.known(block, clustered) {
             return Ok(code);
         }
-        let name = &self.header().name;
-        profile::asked(name, block);
-        let _waiting = Waiting::begin(name, block);
         self.compile(&self.variants(block, clustered), block, Haste::Soon)?;
+        let launched = Launched { kernel: self.header().name.clone(), block, is_clustered: clustered };
+        self.module.launches.add(&self.module.digest, launched);
         // Code for all flat blocks may have been taken from the cache: better one is made meanwhile.
         self.known(block, clustered).ok_or(hipErrorUnknown)
+    }
+
+    /// Whether a launch with such a block waits for nobody.
+    pub fn has_code(&self, block: [u32; 3], clustered: bool) -> bool {
+        let fits = |variant: &Variant| variant.clustered == clustered && variant.blocks.has(block);
+        self.compiled.read().iter().any(|(variant, _)| fits(variant))
     }
 
     /// What code for such a block may be made for, the one to be made first: code for all flat blocks where that is as good, else it
@@ -493,7 +530,7 @@ impl Function {
             asked.push(block);
         }
         let function = self.clone();
-        pending::ask(self.header().name.clone(), pending::Heat::default(), move || {
+        pending::ask(self.header().name.clone(), Arc::default(), move || {
             let variant = Variant { blocks: Blocks::Of(block), clustered: false };
             let _ = function.compile(&[variant], block, Haste::Whole);
         });

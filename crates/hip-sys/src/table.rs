@@ -72,11 +72,15 @@ fn failed(call: &'static str, code: hipError_t) -> HipError {
     HipError::Code { call, code }
 }
 
+/// `cudaway_prepare` of `libcudaway_cpu.so`.
+pub type Prepare = unsafe extern "C" fn(hipFunction_t, c_uint, c_uint, c_uint, c_int) -> hipError_t;
+
 macro_rules! hip_functions {
     ($(fn $name:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {
         /// What a provider exports, by HIP's names; `None` where it has no such function.
         pub struct Hip {
             $($name: Option<unsafe extern "C" fn($($ty),*) -> hipError_t>,)*
+            prepare: Option<Prepare>,
         }
 
         impl Hip {
@@ -105,6 +109,23 @@ macro_rules! hip_functions {
                             >(address)
                         }
                     },)*
+                    prepare: {
+                        let address = lookup(c"cudaway_prepare");
+                        // SAFETY: only a library of ours has the name, with this signature; a null pointer is `None`.
+                        unsafe { core::mem::transmute::<*mut c_void, Option<Prepare>>(address) }
+                    },
+                }
+            }
+
+            /// Tells a provider of ours that the function will be launched with such blocks, in clusters of several if
+            /// `is_clustered`; it answers at once. Others are not told.
+            ///
+            /// # Safety
+            /// A function of this provider's.
+            pub unsafe fn prepare(&self, function: hipFunction_t, [x, y, z]: [c_uint; 3], is_clustered: bool) {
+                if let Some(prepare) = self.prepare {
+                    // SAFETY: the caller's promise. What cannot be prepared is told when it is launched.
+                    let _ = unsafe { prepare(function, x, y, z, c_int::from(is_clustered)) };
                 }
             }
 

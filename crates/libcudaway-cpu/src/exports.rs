@@ -324,6 +324,25 @@ pub unsafe extern "C" fn cudaway_compile(
 
 const _: cudaway_compile_t = cudaway_compile;
 
+/// See [`hip_sys::Hip::prepare`].
+///
+/// # Safety
+/// None: a handle is looked for.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cudaway_prepare(
+    function: hipFunction_t,
+    x: c_uint,
+    y: c_uint,
+    z: c_uint,
+    is_clustered: c_int,
+) -> hipError_t {
+    hip_cpu::entry("cudaway_prepare", || {
+        hip_cpu::api::cudaway_prepare(function, [x, y, z], is_clustered != 0)
+    })
+}
+
+const _: hip_sys::Prepare = cudaway_prepare;
+
 #[cfg(test)]
 mod tests {
     use super::NAMES;

@@ -1,4 +1,4 @@
-//! `cudaway_compile`: our own, for `cudaway compile --target cpu`.
+//! What is our own: `cudaway_compile` for `cudaway compile --target cpu`, `cudaway_prepare` for graphs.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt as _;
@@ -11,6 +11,7 @@ use hip_sys::*;
 use super::module::text;
 use crate::ahead::{self, Request, Told};
 use crate::error::Result;
+use crate::foreseen;
 use crate::jit::Target;
 use crate::module::{self, Blocks};
 
@@ -43,6 +44,13 @@ pub fn cudaway_compile(
         listener.call(None, "", "", 0, false, Some(&refusal.text));
         refusal.error
     })
+}
+
+/// See [`hip_sys::Hip::prepare`].
+pub fn cudaway_prepare(function: hipFunction_t, block: [u32; 3], is_clustered: bool) -> Result {
+    let function = module::function_of_handle(function)?;
+    foreseen::prepare(&function, block, is_clustered);
+    Ok(())
 }
 
 /// Who is told.

@@ -269,8 +269,17 @@ pub struct Kernel {
     code: Arc<jit::Code>,
 }
 
-/// Asks somebody for the better code; the number says how urgent it is, and grows.
-pub type Ask = Box<dyn FnOnce(Arc<AtomicU64>) + Send + Sync>;
+/// How much better code is wanted; it grows while there is none.
+#[derive(Debug, Default)]
+pub struct Heat {
+    /// Nanoseconds that grids have run without it, and will as far as is known.
+    pub ns: AtomicU64,
+    /// Grids that run without it now.
+    pub grids: AtomicU32,
+}
+
+/// Asks somebody for the better code.
+pub type Ask = Box<dyn FnOnce(Arc<Heat>) + Send + Sync>;
 
 /// Code that was made in haste, and when it is worth asking for better one.
 struct Baseline {
@@ -278,8 +287,7 @@ struct Baseline {
     ask: Mutex<Option<Ask>>,
     is_asked: AtomicBool,
     launches: AtomicU32,
-    /// Nanoseconds of all blocks so far, and what is known to come.
-    heat: Arc<AtomicU64>,
+    heat: Arc<Heat>,
 }
 
 impl Baseline {
@@ -288,6 +296,7 @@ impl Baseline {
 
     /// A grid of so many threads begins.
     fn begin(&self, n_threads: u64) {
+        self.heat.grids.fetch_add(1, Ordering::Relaxed);
         if self.is_asked.load(Ordering::Relaxed) {
             return;
         }
@@ -299,8 +308,14 @@ impl Baseline {
         }
     }
 
+    /// It ran for so long.
+    fn end(&self, spent: u64) {
+        self.heat.grids.fetch_sub(1, Ordering::Relaxed);
+        self.heat.ns.fetch_add(spent, Ordering::Relaxed);
+    }
+
     fn ask(&self, expected: u64) {
-        self.heat.fetch_add(expected, Ordering::Relaxed);
+        self.heat.ns.fetch_add(expected, Ordering::Relaxed);
         let ask = self.ask.lock().take();
         self.is_asked.store(true, Ordering::Relaxed);
         if let Some(ask) = ask {
@@ -368,6 +383,13 @@ impl Kernel {
             heat: Arc::default(),
         };
         Kernel { baseline: Some(baseline), ..self.again() }
+    }
+
+    /// Of baseline code: asks for better code before any grid needs it.
+    pub fn improve(&self) {
+        if let Some(baseline) = &self.baseline {
+            baseline.ask(0);
+        }
     }
 
     /// Of baseline code: what its kernel weighs.
@@ -647,7 +669,7 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     let spent = start.elapsed().as_nanos() as u64 * if alone { 1 } else { n_workers.min(total) };
     grid.kernel.made().spent_ns.fetch_add(spent, Ordering::Relaxed);
     if let Some(baseline) = &grid.kernel.baseline {
-        baseline.heat.fetch_add(spent, Ordering::Relaxed);
+        baseline.end(spent);
     }
     grid.kernel.block_ns.store((spent / total).clamp(1, u64::from(u32::MAX)) as u32, Ordering::Relaxed);
     if job.status.load(Ordering::Acquire) == 0 {

@@ -98,7 +98,12 @@ impl Plan {
                     .map(|body| Plan::of(&body.0).map(Arc::new))
                     .collect::<Result<_>>()?,
             },
-            _ => Work::Call(Arc::clone(&node.op)),
+            params => {
+                if let Params::Kernel(kernel) = params {
+                    kernel.prepare();
+                }
+                Work::Call(Arc::clone(&node.op))
+            }
         })
     }
 

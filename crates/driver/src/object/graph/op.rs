@@ -16,7 +16,8 @@ use cuda_abi::{
 use super::allocation::Block;
 use super::condition::Conditional;
 use super::{Child, Graph};
-use crate::object::memory;
+use crate::object::module::Function;
+use crate::object::{Context, memory};
 use crate::{Error, Result};
 
 /// A kernel's arguments, kept: each at its place in a buffer of ours.
@@ -45,6 +46,28 @@ pub struct Kernel {
 impl Kernel {
     pub fn attribute(&self, id: CUlaunchAttributeID) -> Option<&CUlaunchAttribute> {
         self.attributes.iter().find(|attribute| attribute.id == id)
+    }
+
+    /// Has the device get its code ready, if the device makes code.
+    pub fn prepare(&self) {
+        let CUDA_KERNEL_NODE_PARAMS { func, kern, blockDimX, blockDimY, blockDimZ, .. } = self.params;
+        // CUDA: a node names a function or a kernel.
+        let handle = if func.is_null() { kern.cast() } else { func };
+        if Context::current().ok().is_none_or(|context| context.id() != self.context_id) {
+            return;
+        }
+        let Ok(function) = Function::launchable(handle) else { return };
+        let asked =
+            self.attribute(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).map(|attribute| {
+                // SAFETY: the member that belongs to the id is the one set.
+                let size = unsafe { attribute.value.clusterDim };
+                [size.x, size.y, size.z]
+            });
+        let cluster = asked.filter(|size| *size != [0; 3]).or(function.cluster());
+        let is_clustered = cluster.is_some_and(|size| size != [1; 3]);
+        let block = [blockDimX, blockDimY, blockDimZ];
+        // SAFETY: the function is alive; of one that is unloaded meanwhile the handle is no longer known.
+        unsafe { function.context.hip().prepare(function.hip.0, block, is_clustered) };
     }
 }
 
