@@ -41,6 +41,7 @@ const PROGRAMS: &[Program] = &[
     Program { name: "tensor", lowest: 72, slow: false, cccl: false },
     Program { name: "output", lowest: 50, slow: false, cccl: false },
     Program { name: "cub", lowest: 50, slow: true, cccl: true },
+    Program { name: "thrust", lowest: 50, slow: true, cccl: true },
 ];
 
 /// A name, nvcc's options, and the architectures that a release is asked for: the newest nvcc begins at 75.
@@ -116,6 +117,7 @@ pub fn run(all: bool, installed: &Installed, report: &mut Report) {
             });
         }
     });
+    report.note("IR in proportion to PTX: CUB's and Thrust's kernels", proportion(&newest));
     report.note("NVRTC 13.5: nvrtc_check.py", nvrtc(&newest, installed, &cache));
 }
 
@@ -245,6 +247,38 @@ fn build(job: &mut Job) -> Result<()> {
     job.build.iter_mut().try_for_each(quiet)?;
     fs::write(stamp, fingerprint)?;
     Ok(())
+}
+
+/// Lines of LLVM IR for each PTX instruction, at most: in setting L, and in S and P.
+const LINES: &str = "15,30";
+
+/// Takes the PTX out of the programs that were built and counts.
+fn proportion(toolchain: &Toolchain) -> Result<()> {
+    let folder = testkit::temporary()?;
+    let cargo = |package: &str, example: &str| {
+        let mut command = Command::new(env!("CARGO"));
+        command.current_dir(setup::root()).args([
+            "run",
+            "--quiet",
+            "-p",
+            package,
+            "--example",
+            example,
+            "--",
+        ]);
+        command
+    };
+    let mut files = vec![];
+    for name in ["cub", "thrust"] {
+        let program = dir().join(toolchain.release.version()).join("O3").join(name);
+        let out = folder.path().join(name);
+        quiet(cargo("fatbin", "list").arg("--extract").arg(&out).arg(program))?;
+        let found = fs::read_dir(&out)?.collect::<std::io::Result<Vec<_>>>()?;
+        let is_ptx = |path: &PathBuf| path.extension().is_some_and(|it| it == "ptx");
+        files.extend(found.into_iter().map(|it| it.path()).filter(is_ptx));
+    }
+    ensure!(files.len() >= 2, "no PTX in the programs");
+    quiet(cargo("compiler", "lines").args(["--most", LINES]).args(files))
 }
 
 fn nvrtc(toolchain: &Toolchain, installed: &Installed, cache: &Path) -> Result<()> {
