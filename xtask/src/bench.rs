@@ -2,6 +2,7 @@
 
 mod amd_isa;
 mod blas;
+mod first;
 mod peers;
 mod preload;
 mod section;
@@ -17,6 +18,8 @@ pub enum Bench {
     AmdIsa(amd_isa::Args),
     /// Products through cuBLAS on the CPU device beside OpenBLAS called directly; docs/performance.md.
     Blas(blas::Args),
+    /// What is waited for with an empty cache: kernels by CPU for each PTX instruction, programs cold and warm; docs/performance.md.
+    First(first::Args),
     /// What our objects cost the start of a program that never asks for CUDA; docs/performance.md.
     Preload(preload::Args),
 }
@@ -26,6 +29,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Peers(args) => peers::run(args),
         Bench::AmdIsa(args) => amd_isa::run(args),
         Bench::Blas(args) => blas::run(args),
+        Bench::First(args) => first::run(args),
         Bench::Preload(args) => preload::run(args),
     }
 }

@@ -9,6 +9,8 @@ pub mod page;
 mod results;
 mod run;
 
+pub use run::processor;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};

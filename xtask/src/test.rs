@@ -9,7 +9,7 @@ mod blas;
 mod clients;
 mod compiling;
 mod conformance;
-mod corpus;
+pub mod corpus;
 mod debian;
 mod disks;
 mod dist;

@@ -1,14 +1,15 @@
 //! What the first launch of each kernel of PTX files costs: `cargo run --release -p hip-cpu --example cold -- FILE.ptx …`.
 //!
-//! By kernel: instructions in the PTX, milliseconds of CPU for reading and lowering, for the baseline code (its text, LLVM,
-//! loading) and for the best code (its text, LLVM), and lines of LLVM IR by instruction of both. `--baseline` leaves the
-//! best code out, `--block N` says how many threads a block has (256), `--only WORD` takes kernels whose name has it.
+//! A line for each kernel, fields joined by tabs: instructions in the PTX; milliseconds of CPU for reading and lowering, for the
+//! baseline code's text, for LLVM's work on it, for loading it; lines of its text; setting, milliseconds for the text and for
+//! LLVM, and lines of the best code; the kernel. `--baseline` leaves the best code out, `--block N` says how many threads a
+//! block has (256), `--only WORD` takes kernels whose name has it. `cargo xtask bench first` makes a table of it.
 
-use compiler::back::cpu::{Options, Setting, emit};
-use compiler::program::Program;
-use compiler::{Module, Source};
+use compiler::back::cpu::{Compiled, Options, emit, emit_baseline};
+use compiler::{Diagnostic, Module, Program, Source};
 use hip_cpu::exec;
 use hip_cpu::jit::{self, Effort, Target};
+use ptx::ast::{Block, Function, FunctionKind, Item, Statement};
 
 /// CPU time of this process, in milliseconds.
 fn cpu_ms() -> f64 {
@@ -24,17 +25,23 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     (result, cpu_ms() - start)
 }
 
-/// Instructions in the body of the entry `name`: statements that are no directives.
-fn instructions(text: &str, name: &str) -> usize {
-    let Some(at) = text.match_indices(&format!(".entry {name}")).map(|(at, _)| at).find(|at| {
-        let behind = text[at + 7 + name.len()..].chars().next();
-        behind.is_some_and(|it| !it.is_alphanumeric() && it != '_' && it != '$')
-    }) else {
-        return 0;
+/// Instructions of the kernel `name`.
+fn instructions(module: &ptx::Module<'_>, name: &str) -> usize {
+    let is_it = |it: &&Function<'_>| it.name.value == name && it.kind == FunctionKind::Entry;
+    let functions = module.items.iter().filter_map(|item| match item {
+        Item::Function(function) => Some(function),
+        _ => None,
+    });
+    functions.filter(is_it).filter_map(|it| it.body.as_ref()).map(count).sum()
+}
+
+fn count(block: &Block<'_>) -> usize {
+    let of = |statement: &Statement<'_>| match statement {
+        Statement::Instruction(_) => 1,
+        Statement::Block(block) => count(block),
+        _ => 0,
     };
-    let body = text[at..].split("\n}").next().unwrap_or_default();
-    let body = body.split_once('{').map_or("", |(_, body)| body);
-    body.lines().map(str::trim).filter(|line| line.ends_with(';') && !line.starts_with('.')).count()
+    block.statements.iter().map(of).sum()
 }
 
 struct Asked {
@@ -44,6 +51,7 @@ struct Asked {
 }
 
 fn measure(text: &str, path: &str, asked: &Asked) {
+    let parsed = ptx::parse(text);
     let sources = vec![Source { name: path.to_owned(), text: text.to_owned() }];
     let module = match Module::link(sources) {
         Ok(module) => module,
@@ -55,15 +63,11 @@ fn measure(text: &str, path: &str, asked: &Asked) {
         if asked.only.as_ref().is_some_and(|word| !name.contains(word)) {
             continue;
         }
-        let n = instructions(text, name).max(1);
         let (program, lower) = timed(|| module.lower(index));
-        let block = header.req_ntid.unwrap_or([
-            header.max_threads().map_or(asked.block, |it| it.min(asked.block)),
-            1,
-            1,
-        ]);
+        let kernel = &program.kernels[0];
+        let threads = header.max_threads().map_or(asked.block, |it| it.min(asked.block));
         let options = Options {
-            block,
+            block: header.req_ntid.unwrap_or([threads, 1, 1]),
             open: false,
             setting: None,
             width: None,
@@ -71,43 +75,53 @@ fn measure(text: &str, path: &str, asked: &Asked) {
             clustered: false,
             sanitize: false,
         };
-        let lane = Options { setting: Some(Setting::Lane), ..options.clone() };
-        let one = |options: &Options, effort: Effort| made(&program, options, effort, target);
-        let Some((_, lines, text_ms, llvm, load)) = one(&lane, Effort::Baseline) else {
-            println!("- {name}: not translated");
-            continue;
-        };
-        let sum = lower + text_ms + llvm + load;
-        print!(
-            "{n:6} {lower:7.1} + {text_ms:6.1} {llvm:7.1} {load:5.1} = {sum:7.1} ms {:6.1} ms/1000 {:5.1} lines",
-            sum / n as f64 * 1e3,
-            lines as f64 / n as f64
+        let baseline = || emit_baseline(&program, kernel, false, target.vector_bits);
+        let Some(first) = Made::of(&program, baseline, Effort::Baseline) else { continue };
+        let mut line = format!(
+            "{}\t{lower:.2}\t{:.2}\t{:.2}\t{:.2}\t{}",
+            instructions(&parsed.module, name),
+            first.text_ms,
+            first.llvm_ms,
+            first.load_ms,
+            first.lines
         );
+        let best = || emit(&program, kernel, &options);
         if !asked.baseline_only
-            && let Some((setting, lines, text_ms, llvm, _)) = one(&options, Effort::Best)
+            && let Some(best) = Made::of(&program, best, Effort::Best)
         {
-            print!(" | {setting} {text_ms:7.1} {llvm:8.1} {:6.1} lines", lines as f64 / n as f64);
+            line += &format!("\t{}\t{:.2}\t{:.2}\t{}", best.setting, best.text_ms, best.llvm_ms, best.lines);
         }
-        println!(" {}", &name[..name.len().min(100)]);
+        println!("{line}\t{name}");
     }
 }
 
-/// Setting, lines, and milliseconds for text, LLVM and loading.
-fn made(
-    program: &Program,
-    options: &Options,
-    effort: Effort,
-    target: &Target,
-) -> Option<(String, usize, f64, f64, f64)> {
-    let kernel = &program.kernels[0];
-    let (compiled, text_ms) = timed(|| emit(program, kernel, options));
-    let compiled = compiled.ok()?;
-    let (object, llvm) = timed(|| jit::compile(&kernel.name, &compiled.text, target, effort));
-    let object = object.inspect_err(|error| eprintln!("{}: {error}", kernel.name)).ok()?;
-    let (code, load) = timed(|| exec::Kernel::load(&object, &(&compiled).into()));
-    code.inspect_err(|error| eprintln!("{}: {error}", kernel.name)).ok()?;
-    let setting = format!("{} {:2}", compiled.setting.letter(), compiled.width);
-    Some((setting, compiled.text.lines().count(), text_ms, llvm, load))
+/// Code, and what it took.
+struct Made {
+    setting: &'static str,
+    lines: usize,
+    text_ms: f64,
+    llvm_ms: f64,
+    load_ms: f64,
+}
+
+impl Made {
+    fn of(
+        program: &Program,
+        emit: impl FnOnce() -> Result<Compiled, Vec<Diagnostic>>,
+        effort: Effort,
+    ) -> Option<Made> {
+        let name = &program.kernels[0].name;
+        let (compiled, text_ms) = timed(emit);
+        let said =
+            |diagnostics: &Vec<Diagnostic>| diagnostics.iter().for_each(|it| eprintln!("{name}: {it}"));
+        let compiled = compiled.inspect_err(said).ok()?;
+        let (object, llvm_ms) = timed(|| jit::compile(name, &compiled.text, Target::host(), effort));
+        let object = object.inspect_err(|error| eprintln!("{name}: {error}")).ok()?;
+        let (code, load_ms) = timed(|| exec::Kernel::load(&object, &(&compiled).into()));
+        code.inspect_err(|error| eprintln!("{name}: {error}")).ok()?;
+        let (setting, lines) = (compiled.setting.letter(), compiled.text.lines().count());
+        Some(Made { setting, lines, text_ms, llvm_ms, load_ms })
+    }
 }
 
 fn main() {
@@ -122,10 +136,12 @@ fn main() {
             _ => files.push(argument),
         }
     }
-    Target::host();
+    // LLVM starts once for all.
+    let warm = "define i32 @f() {\n  ret i32 1\n}\n";
+    let _ = jit::compile("warm", warm, Target::host(), Effort::Baseline);
     for path in files {
-        match std::fs::read_to_string(&path) {
-            Ok(text) => measure(&text, &path, &asked),
+        match std::fs::read(&path) {
+            Ok(bytes) => measure(&ptx::text(&bytes), &path, &asked),
             Err(error) => eprintln!("{path}: {error}"),
         }
     }

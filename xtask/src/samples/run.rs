@@ -103,7 +103,7 @@ fn once(program: &Path, arguments: &[String], lib: &Path, limit: Duration) -> Re
 }
 
 /// Seconds of the processor that our ended children have used.
-fn processor() -> Result<f64> {
+pub fn processor() -> Result<f64> {
     const TICKS: f64 = 100.0;
     let stat = fs::read_to_string("/proc/self/stat").context("/proc/self/stat")?;
     let after = stat.rsplit_once(')').context("/proc/self/stat")?.1;

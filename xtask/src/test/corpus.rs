@@ -255,30 +255,49 @@ const LINES: &str = "15,30";
 /// Takes the PTX out of the programs that were built and counts.
 fn proportion(toolchain: &Toolchain) -> Result<()> {
     let folder = testkit::temporary()?;
-    let cargo = |package: &str, example: &str| {
-        let mut command = Command::new(env!("CARGO"));
-        command.current_dir(setup::root()).args([
-            "run",
-            "--quiet",
-            "-p",
-            package,
-            "--example",
-            example,
-            "--",
-        ]);
-        command
-    };
     let mut files = vec![];
     for name in ["cub", "thrust"] {
-        let program = dir().join(toolchain.release.version()).join("O3").join(name);
-        let out = folder.path().join(name);
-        quiet(cargo("fatbin", "list").arg("--extract").arg(&out).arg(program))?;
-        let found = fs::read_dir(&out)?.collect::<std::io::Result<Vec<_>>>()?;
-        let is_ptx = |path: &PathBuf| path.extension().is_some_and(|it| it == "ptx");
-        files.extend(found.into_iter().map(|it| it.path()).filter(is_ptx));
+        files.extend(ptx_of(&optimised(toolchain, name), &folder.path().join(name))?);
     }
-    ensure!(files.len() >= 2, "no PTX in the programs");
-    quiet(cargo("compiler", "lines").args(["--most", LINES]).args(files))
+    quiet(example("compiler", "lines").args(["--most", LINES]).args(files))
+}
+
+/// The program as nvcc builds it with -O3.
+fn optimised(toolchain: &Toolchain, name: &str) -> PathBuf {
+    dir().join(toolchain.release.version()).join("O3").join(name)
+}
+
+/// An example of a crate of ours, as it is run.
+fn example(package: &str, name: &str) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(setup::root()).args(["run", "--quiet", "-p", package, "--example", name, "--"]);
+    command
+}
+
+/// The files of PTX that a program has in it, written below `out`.
+pub fn ptx_of(program: &Path, out: &Path) -> Result<Vec<PathBuf>> {
+    quiet(example("fatbin", "list").arg("--extract").arg(out).arg(program))?;
+    let found = fs::read_dir(out)?.map(|it| Ok(it?.path())).collect::<Result<Vec<_>>>()?;
+    let files: Vec<PathBuf> =
+        found.into_iter().filter(|path| path.extension().is_some_and(|it| it == "ptx")).collect();
+    ensure!(!files.is_empty(), "{}: no PTX in it", program.display());
+    Ok(files)
+}
+
+/// These programs of the corpus, built by nvcc 13.5 with -O3.
+pub fn built(names: &[&str]) -> Result<Vec<PathBuf>> {
+    let newest = Release::V13_5.get()?;
+    let cccl = newest.dir.join("include/cccl");
+    let mut jobs = nvcc(&newest, &cccl);
+    names
+        .iter()
+        .map(|name| {
+            let out = optimised(&newest, name);
+            let job = jobs.iter_mut().find(|job| job.out == out).context("no such program in the corpus")?;
+            build(job)?;
+            Ok(out)
+        })
+        .collect()
 }
 
 fn nvrtc(toolchain: &Toolchain, installed: &Installed, cache: &Path) -> Result<()> {
