@@ -16,10 +16,10 @@ use crate::toolchain::Release;
 
 const DISTRUST: &str = "the cache is not used, since somebody else could have put code there";
 
-type Case = fn(&Bench) -> Result<()>;
+type Case = (&'static str, fn(&Bench) -> Result<()>);
 
 pub fn run(installed: &Installed, report: &mut Report) {
-    let cases: [(&str, Case); 5] = [
+    let cases: [Case; 5] = [
         (
             "cudaway compile --target cpu: a first run elsewhere compiles nothing, of programs by nvcc",
             programs,

@@ -96,7 +96,7 @@ fn trace(installed: &Installed) -> Result<()> {
             .with_context(|| format!("not one {category}: {events:?}"))
     };
     let (compile, kernel) = (one("compile")?, one("kernel")?);
-    ensure!(compile["name"] == "long" && compile["args"]["code"] == "best", "{compile}");
+    ensure!(compile["name"] == "compile long" && compile["args"]["code"] == "best", "{compile}");
     ensure!(compile["args"]["block"] == "32x1x1", "{compile}");
     let time = |event: &Value, key: &str| event[key].as_f64().unwrap_or_default();
     ensure!(time(compile, "dur") > 0.0, "{compile}");

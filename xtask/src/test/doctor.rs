@@ -45,7 +45,7 @@ const fn fault(
     Fault { name, plant, causes, needs_root: false }
 }
 
-const FAULTS: [Fault; 13] = [
+const FAULTS: [Fault; 14] = [
     fault("wrong SONAME", soname, &["files.soname"]),
     fault("stale symlink", link, &["files.link"]),
     fault("RPATH bundle", rpath, &["process.rpath"]),
@@ -56,6 +56,7 @@ const FAULTS: [Fault; 13] = [
     fault("old glibc need", glibc, &["files.glibc", "process.glibc"]),
     fault("unwritable cache", cache, &["cache.unwritable"]),
     fault("cache that others may write", shared_cache, &["cache.untrusted"]),
+    fault("shipped cache that others may write", shipped_cache, &["cache.shipped.untrusted"]),
     fault("wrong node", node, &["files.node"]),
     fault("stripped static runtime", stripped, &["process.stripped"]),
     fault("other-arch library", machine, &["files.machine"]),
@@ -93,7 +94,8 @@ fn diagnosed(installed: &Installed, fault: &Fault) -> Result<()> {
         return expect(&ended, &["process.service"], 2);
     }
     // What only slows it down is a warning.
-    let is_slow = ["cache.unwritable", "cache.untrusted", "process.stripped"].contains(&fault.causes[0]);
+    let slow = ["cache.unwritable", "cache.untrusted", "cache.shipped.untrusted", "process.stripped"];
+    let is_slow = slow.contains(&fault.causes[0]);
     expect(&ended, fault.causes, if is_slow { 1 } else { 2 })
 }
 
@@ -301,6 +303,15 @@ fn cache(bench: &Bench) -> Result<Service> {
 fn shared_cache(bench: &Bench) -> Result<Service> {
     fs::set_permissions(bench.path("cache"), fs::Permissions::from_mode(0o777))?;
     Service::start(bench.in_front(&bench.service()?))
+}
+
+fn shipped_cache(bench: &Bench) -> Result<Service> {
+    let shipped = bench.path("shipped");
+    fs::create_dir(&shipped)?;
+    fs::set_permissions(&shipped, fs::Permissions::from_mode(0o777))?;
+    let mut command = bench.in_front(&bench.service()?);
+    command.env("CUDAWAY_CACHE_PATH", &shipped);
+    Service::start(command)
 }
 
 fn node(bench: &Bench) -> Result<Service> {

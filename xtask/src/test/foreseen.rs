@@ -15,10 +15,10 @@ const PTX: &str = ".version 6.0\n.target sm_50\n.address_size 64\n.visible .entr
                    .reg .u32 %t;\nld.param.u64 %a, [p];\nmov.u32 %t, %tid.x;\nmul.wide.u32 %o, %t, 4;\nadd.u64 %a, %a, %o;\n\
                    st.global.u32 [%a], %t;\nret;\n}\n.visible .entry other()\n{\nret;\n}\n";
 
-type Case = fn(&Bench) -> Result<()>;
+type Case = (&'static str, fn(&Bench) -> Result<()>);
 
 pub fn run(installed: &Installed, report: &mut Report) {
-    let cases: [(&str, Case); 3] = [
+    let cases: [Case; 3] = [
         ("what was launched the last time is got ready while the module is loaded", last_time),
         ("a graph's kernels are got ready when it is instantiated", graph),
         ("a module that is unloaded meanwhile leaves nothing behind", unloaded),

@@ -73,8 +73,9 @@ pub fn json(processes: &[Process]) -> String {
         let mut compiler = Tracks::new("compiler", FIRST_COMPILER);
         for it in &process.compiles {
             let track = compiler.take(pid, it.start, it.start + it.nanoseconds, &mut events);
+            let what = if it.tier == "cache" { "load" } else { "compile" };
             events.push(json!({
-                "name": it.name, "cat": "compile", "ph": "X", "pid": pid, "tid": track,
+                "name": format!("{what} {}", it.name), "cat": "compile", "ph": "X", "pid": pid, "tid": track,
                 "ts": time(it.start), "dur": time(it.nanoseconds), "args": { "code": it.tier, "block": it.block },
             }));
         }
@@ -112,7 +113,10 @@ mod tests {
             serde_json::from_str(&json(&[process(4, &format!("{compile}\n{run}\n"))])).unwrap();
         let events = trace["traceEvents"].as_array().unwrap();
         let span = events.iter().find(|it| it["cat"] == "compile").unwrap();
-        assert_eq!((&span["name"], &span["ts"], &span["dur"]), (&json!("k()"), &json!(3.0), &json!(9.0)));
+        assert_eq!(
+            (&span["name"], &span["ts"], &span["dur"]),
+            (&json!("compile k()"), &json!(3.0), &json!(9.0))
+        );
         assert_eq!(span["args"], json!({ "code": "best", "block": "64x1x1" }));
         let named = events.iter().find(|it| it["ph"] == "M" && it["tid"] == span["tid"]).unwrap();
         assert_eq!(named["args"]["name"], "compiler 0");
