@@ -1,7 +1,13 @@
 //! Textures and surfaces: what an instruction asks of the host's sampler, and what a named reference is in memory.
 //!
-//! Compiled code calls one service, `i32 (launch, i64 code, ptr words)`: [`Access::code`] says which instruction it is,
-//! `words` are its arguments, one 64-bit word each, and then its results. An answer other than 0 ends the grid.
+//! Compiled code calls one of two services; an answer other than 0 ends the grid. [`Access::code`] says which
+//! instruction it is.
+//! * `i32 (launch, i64 code, ptr words)`, for one lane: `words` are its arguments, one 64-bit word each, and then its
+//!   results.
+//! * `i32 (launch, i64 code, ptr columns, i64 active, i32 lanes)`, for a group of at most [`MAX_LANES`] lanes: the
+//!   arguments, then the results behind them, are columns with an item for each lane, of 64 bits where
+//!   [`Access::is_wide_argument`] or [`Access::has_wide_results`] says so and of 32 elsewhere. Every column has room for
+//!   64-bit items ([`column`]). Bits of `active` say which lanes ask; what the others have is anything, before and after.
 
 /// `.1d`, `.2d`, …; for surfaces and gathers a part of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -216,6 +222,14 @@ pub enum Access {
 /// Arguments or results of one access at most.
 pub const MAX_WORDS: usize = 16;
 
+/// Lanes of a group at most.
+pub const MAX_LANES: usize = 64;
+
+/// Where column number `nth` of a group's access begins, in bytes.
+pub const fn column(nth: usize, lanes: usize) -> usize {
+    nth * lanes * 8
+}
+
 impl Access {
     /// How many arguments it takes.
     pub fn arguments(self) -> usize {
@@ -252,6 +266,33 @@ impl Access {
             Access::Store { .. } | Access::Reduce { .. } => vec![],
             Access::Query { .. } | Access::IsType(_) => vec![32],
         }
+    }
+
+    /// How many results it gives.
+    pub fn n_results(self) -> usize {
+        match self {
+            Access::Fetch { texel: Texel::Pairs, .. } => 2,
+            Access::Fetch { .. } | Access::Gather { .. } => 4,
+            Access::Load { lanes, .. } => lanes.into(),
+            Access::Store { .. } | Access::Reduce { .. } => 0,
+            Access::Query { .. } | Access::IsType(_) => 1,
+        }
+    }
+
+    /// Whether argument number `nth` needs 64 bits: a handle, or a value that is so wide.
+    pub fn is_wide_argument(self, nth: usize) -> bool {
+        match self {
+            Access::Fetch { sampler, .. } | Access::Gather { sampler, .. } => nth == 0 || sampler && nth == 1,
+            Access::Store { geometry, bits, .. } | Access::Reduce { geometry, bits, .. } => {
+                nth == 0 || bits == 64 && nth > geometry.elements()
+            }
+            Access::Load { .. } | Access::Query { .. } | Access::IsType(_) => nth == 0,
+        }
+    }
+
+    /// Whether the results need 64 bits each.
+    pub fn has_wide_results(self) -> bool {
+        matches!(self, Access::Load { bits: 64, .. })
     }
 
     /// Leaves everything as it was.
@@ -515,6 +556,7 @@ mod tests {
         for access in all {
             assert_eq!(Access::of_code(access.code()), Some(access));
             assert!(access.arguments() <= MAX_WORDS && access.results().len() <= MAX_WORDS);
+            assert_eq!(access.n_results(), access.results().len());
         }
         assert_eq!(Access::of_code(7), None);
         assert_eq!(Access::of_code(u64::MAX), None);

@@ -5,6 +5,7 @@
 //! allocates, locks or panics.
 
 mod cube;
+mod group;
 mod query;
 mod sample;
 mod surface;
@@ -13,6 +14,7 @@ mod texel;
 use compiler::texture::{Access, MAX_WORDS, REFERENCE_OBJECT, REFERENCE_SAMPLER, Sampler, mark};
 
 use super::{Launch, guard};
+pub use group::access_group;
 
 /// 1 + log2 of the longest side.
 pub const MAX_LEVELS: usize = 18;
@@ -161,7 +163,26 @@ pub unsafe extern "C" fn access(_: *const Launch, code: u64, words: *mut u64) ->
     // SAFETY: the caller's promise.
     let words = unsafe { &mut *words.cast::<[u64; MAX_WORDS]>() };
     let Some(access) = Access::of_code(code) else { return -1 };
-    let done = match access {
+    match run(access, words) {
+        Ok(()) => 0,
+        Err(fault) => status(&fault),
+    }
+}
+
+/// What ends the grid.
+fn status(fault: &Fault) -> i32 {
+    match *fault {
+        Fault::Trap => -1,
+        Fault::Handle(handle) => {
+            guard::set_address(handle as usize);
+            guard::ILLEGAL_ADDRESS
+        }
+    }
+}
+
+/// One lane's access: arguments become results.
+fn run(access: Access, words: &mut [u64; MAX_WORDS]) -> Answer {
+    match access {
         Access::Fetch { .. } | Access::Gather { .. } => sample::sample(access, words),
         Access::Load { geometry, bits, lanes, bounds } => {
             surface::load(words, geometry, bits, lanes.into(), bounds)
@@ -176,14 +197,6 @@ pub unsafe extern "C" fn access(_: *const Launch, code: u64, words: *mut u64) ->
         Access::IsType(opaque) => {
             query::is_type(words, opaque);
             Ok(())
-        }
-    };
-    match done {
-        Ok(()) => 0,
-        Err(Fault::Trap) => -1,
-        Err(Fault::Handle(handle)) => {
-            guard::set_address(handle as usize);
-            guard::ILLEGAL_ADDRESS
         }
     }
 }

@@ -1,0 +1,377 @@
+//! `tex` for a group: coordinates, elements and weights as vectors, one step after the other for all lanes.
+//!
+//! What `sample` says for one lane is said here again for many: every result has the same bits. Coordinates that are
+//! no numbers, or far away, are left to it.
+
+use super::plan::{Axis, Decode, Edge, Plan, Scale};
+use super::vector::Vector;
+use crate::exec::texture::sample::BELOW_ONE;
+
+/// A group's coordinates and where its results belong: items of 32 bits, as many as there are lanes, and room for
+/// [`Vector::LANES`] more but one.
+#[derive(Clone, Copy)]
+pub struct Lanes {
+    pub n: usize,
+    pub layer: *const u32,
+    pub coordinates: [*const u32; 3],
+    pub results: [*mut u32; 4],
+}
+
+/// Results for all lanes but the ones in the answer, whose coordinates are for `sample`.
+///
+/// # Safety
+/// The plan's memory is there, the lanes' too, and the processor has the vectors.
+#[inline(always)]
+pub unsafe fn fetch<V: Vector>(plan: &Plan, float: bool, lanes: &Lanes) -> u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match (plan.linear, plan.dimensions) {
+            (false, 1) => nearest::<V, 1>(plan, float, lanes),
+            (false, 2) => nearest::<V, 2>(plan, float, lanes),
+            (false, _) => nearest::<V, 3>(plan, float, lanes),
+            (true, 1) => filtered::<V, 1>(plan, lanes),
+            (true, 2) => filtered::<V, 2>(plan, lanes),
+            (true, _) => filtered::<V, 3>(plan, lanes),
+        }
+    }
+}
+
+/// Bytes from the level's beginning to the lanes' layers.
+#[inline(always)]
+unsafe fn layers<V: Vector>(plan: &Plan, lanes: &Lanes, at: usize) -> V::Int {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        match plan.last_layer {
+            None => V::splat(0),
+            Some(last) => {
+                let layer = V::min_unsigned(V::load(lanes.layer.add(at)), V::splat(last.cast_signed()));
+                V::mul(layer, V::splat(plan.layer_stride))
+            }
+        }
+    }
+}
+
+/// A coordinate of the lanes that vectors can do, 0 for the others; which lanes those are.
+#[inline(always)]
+unsafe fn coordinate<V: Vector>(axis: &Axis, from: *const u32) -> (V::Float, V::Mask) {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        let bits = V::load(from);
+        let good = V::within(V::float(bits), axis.limit);
+        (V::float(V::select(good, bits, V::splat(0))), good)
+    }
+}
+
+/// A normalised coordinate in elements, rounded as `sample::elements` does.
+#[inline(always)]
+unsafe fn elements<V: Vector>(axis: &Axis, at: V::Float) -> V::Double {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        let side = V::splat_double(axis.side.into());
+        if axis.scale == Scale::Side {
+            let at = V::mul_double(V::widen(at), side);
+            return if axis.clamped {
+                V::min_double(V::max_double(at, V::splat_double(0.0)), side)
+            } else {
+                at
+            };
+        }
+        let whole = V::floor_float(at);
+        let fraction = V::sub_double(V::widen(at), V::widen(whole));
+        let mut fraction = V::min_double(fraction, V::splat_double(BELOW_ONE));
+        if axis.scale == Scale::Mirrored {
+            // 1 - fraction where the whole is odd.
+            let odd = V::and(V::to_int(whole), V::splat(1));
+            let sign = V::sub(V::splat(1), V::add(odd, odd));
+            fraction = V::add_double(V::widen_int(odd), V::mul_double(V::widen_int(sign), fraction));
+        }
+        V::mul_double(fraction, side)
+    }
+}
+
+/// The element that an index means, and whether it is none.
+#[inline(always)]
+unsafe fn addressed<V: Vector>(axis: &Axis, index: V::Int, outside: V::Mask) -> (V::Int, V::Mask) {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        let (zero, side, last) = (V::splat(0), V::splat(axis.side), V::splat(axis.side - 1));
+        if axis.edge == Edge::Wrap {
+            // No further than a side away.
+            let index = V::select(V::less(index, zero), V::add(index, side), index);
+            return (V::select(V::less(last, index), V::sub(index, side), index), outside);
+        }
+        let held = V::min(V::max(index, zero), last);
+        if axis.edge == Edge::Border {
+            return (held, V::either(outside, V::different(held, index)));
+        }
+        (held, outside)
+    }
+}
+
+#[inline(always)]
+unsafe fn nearest<V: Vector, const D: usize>(plan: &Plan, float: bool, lanes: &Lanes) -> u64 {
+    let mut left = 0;
+    for at in (0..lanes.n).step_by(V::LANES) {
+        // SAFETY: `fetch`'s caller promised.
+        unsafe {
+            let mut offset = layers::<V>(plan, lanes, at);
+            let mut outside = V::no_lane();
+            for nth in 0..D {
+                let axis = &plan.axes[nth];
+                let from = lanes.coordinates[nth].add(at);
+                let index = if float {
+                    let (coordinate, good) = coordinate::<V>(axis, from);
+                    left |= bad::<V>(good) << at;
+                    match axis.scale {
+                        Scale::Elements => V::to_int(V::floor_float(coordinate)),
+                        _ => V::double_to_int(V::floor_double(elements::<V>(axis, coordinate))),
+                    }
+                } else {
+                    V::load(from)
+                };
+                let (index, beyond) = addressed::<V>(axis, index, outside);
+                outside = beyond;
+                offset = V::add(offset, V::mul(index, V::splat(axis.stride)));
+            }
+            let words = element::<V>(plan, offset);
+            for (nth, to) in lanes.results.into_iter().enumerate() {
+                let mut value = if nth < plan.channels {
+                    decoded::<V>(plan, channel::<V>(plan, &words, nth))
+                } else {
+                    V::splat(plan.missing[nth].cast_signed())
+                };
+                if plan.has_outside {
+                    value = V::select(outside, V::splat(plan.outside[nth].cast_signed()), value);
+                }
+                V::store(to.add(at), value);
+            }
+        }
+    }
+    left
+}
+
+/// The lanes that are not in a mask.
+#[inline(always)]
+unsafe fn bad<V: Vector>(good: V::Mask) -> u64 {
+    // SAFETY: `fetch`'s caller promised.
+    !unsafe { V::lanes(good) } & ((1 << V::LANES) - 1)
+}
+
+#[inline(always)]
+unsafe fn filtered<V: Vector, const D: usize>(plan: &Plan, lanes: &Lanes) -> u64 {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        match (plan.channels, plan.is_plain_float) {
+            (1, true) => corners::<V, D, 1, true>(plan, lanes),
+            (1, false) => corners::<V, D, 1, false>(plan, lanes),
+            (2, _) => corners::<V, D, 2, false>(plan, lanes),
+            _ => corners::<V, D, 4, false>(plan, lanes),
+        }
+    }
+}
+
+/// i = floor(x - 1/2) and α = frac(x - 1/2) in 256ths, as one number i·256 + α.
+#[inline(always)]
+unsafe fn foot<V: Vector>(axis: &Axis, at: V::Float) -> V::Int {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        if axis.scale == Scale::Elements {
+            let at = if axis.clamped {
+                V::min_float(V::max_float(at, V::splat_float(0.0)), V::splat_float(axis.side as f32))
+            } else {
+                at
+            };
+            // floor(256 (x - 1/2) + 1/2) = floor((512 x - 255) / 2), in whole numbers.
+            let twice = V::to_int(V::floor_float(V::mul_float(at, V::splat_float(512.0))));
+            return V::right_signed(V::sub(twice, V::splat(255)), V::splat(1));
+        }
+        let at = V::sub_double(elements::<V>(axis, at), V::splat_double(0.5));
+        let fixed = V::add_double(V::mul_double(at, V::splat_double(256.0)), V::splat_double(0.5));
+        V::double_to_int(V::floor_double(fixed))
+    }
+}
+
+/// A linear filter in `D` dimensions of `C` channels, `PLAIN` where elements are floats.
+#[inline(always)]
+unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bool>(
+    plan: &Plan,
+    lanes: &Lanes,
+) -> u64 {
+    let mut left = 0;
+    for at in (0..lanes.n).step_by(V::LANES) {
+        // SAFETY: `fetch`'s caller promised.
+        unsafe {
+            let zero = V::splat(0);
+            let layer = layers::<V>(plan, lanes, at);
+            // Of each dimension: the element in front and the one behind.
+            let mut offsets = [[zero; 2]; D];
+            let mut weights = [[zero; 2]; D];
+            let mut outside = [[V::no_lane(); 2]; D];
+            for nth in 0..D {
+                let axis = &plan.axes[nth];
+                let (coordinate, good) = coordinate::<V>(axis, lanes.coordinates[nth].add(at));
+                left |= bad::<V>(good) << at;
+                let fixed = foot::<V>(axis, coordinate);
+                let alpha = V::and(fixed, V::splat(255));
+                weights[nth] = [V::sub(V::splat(256), alpha), alpha];
+                let front = V::right_signed(fixed, V::splat(8));
+                for (behind, index) in [front, V::add(front, V::splat(1))].into_iter().enumerate() {
+                    let (index, beyond) = addressed::<V>(axis, index, V::no_lane());
+                    outside[nth][behind] = beyond;
+                    offsets[nth][behind] = V::mul(index, V::splat(axis.stride));
+                }
+            }
+            let mut sums = [V::splat_double(0.0); C];
+            for corner in 0..1usize << D {
+                let (mut offset, mut weight, mut beyond) = (layer, V::splat(1), V::no_lane());
+                for nth in 0..D {
+                    let behind = corner >> nth & 1;
+                    offset = V::add(offset, offsets[nth][behind]);
+                    weight = if nth == 0 { weights[0][behind] } else { V::mul(weight, weights[nth][behind]) };
+                    beyond = V::either(beyond, outside[nth][behind]);
+                }
+                let words = if PLAIN { [word::<V>(plan, offset); 4] } else { element::<V>(plan, offset) };
+                // What has no weight has no part, also when it is infinite.
+                let none = V::equal(weight, zero);
+                let weight = V::widen_int(weight);
+                for (nth, sum) in sums.iter_mut().enumerate() {
+                    let mut value = words[0];
+                    if !PLAIN {
+                        value = decoded::<V>(plan, channel::<V>(plan, &words, nth));
+                    }
+                    if plan.has_outside {
+                        value = V::select(beyond, V::splat(plan.outside[nth].cast_signed()), value);
+                    }
+                    let value = V::float(V::select(none, zero, value));
+                    *sum = V::add_double(*sum, V::mul_double(weight, V::widen(value)));
+                }
+            }
+            // Weights are whole numbers so far. The sums were rounded as those of fractions are.
+            let scale = V::splat_double(const { 1.0 / (1u64 << (8 * D)) as f64 });
+            for (nth, to) in lanes.results.into_iter().enumerate() {
+                let value = match sums.get(nth) {
+                    Some(sum) => V::bits(V::narrow(V::mul_double(*sum, scale))),
+                    None => V::splat(plan.missing[nth].cast_signed()),
+                };
+                V::store(to.add(at), value);
+            }
+        }
+    }
+    left
+}
+
+/// An element of 32 bits.
+#[inline(always)]
+unsafe fn word<V: Vector>(plan: &Plan, offset: V::Int) -> V::Int {
+    // SAFETY: `fetch`'s caller promised, and the offset is inside of the level.
+    unsafe {
+        match V::line(offset, 4) {
+            Some(first) => V::load(plan.data.offset(first as isize).cast()),
+            None => V::gather(plan.data, offset),
+        }
+    }
+}
+
+/// The words of an element; one that is shorter than a word is the word's low end.
+#[inline(always)]
+unsafe fn element<V: Vector>(plan: &Plan, offset: V::Int) -> [V::Int; 4] {
+    // SAFETY: `fetch`'s caller promised, and the offset is inside of the level.
+    unsafe {
+        let bytes = plan.channel_bytes as usize * plan.channels;
+        let zero = V::splat(0);
+        match bytes {
+            1 => match V::line(offset, 1) {
+                Some(first) => [V::load_bytes(plan.data.offset(first as isize)), zero, zero, zero],
+                None => [narrow_word::<V>(plan, offset), zero, zero, zero],
+            },
+            2 => match V::line(offset, 2) {
+                Some(first) => [V::load_pairs(plan.data.offset(first as isize).cast()), zero, zero, zero],
+                None => [narrow_word::<V>(plan, offset), zero, zero, zero],
+            },
+            4 => [word::<V>(plan, offset), zero, zero, zero],
+            8 => [V::gather(plan.data, offset), V::gather(plan.data.add(4), offset), zero, zero],
+            _ => [
+                V::gather(plan.data, offset),
+                V::gather(plan.data.add(4), offset),
+                V::gather(plan.data.add(8), offset),
+                V::gather(plan.data.add(12), offset),
+            ],
+        }
+    }
+}
+
+/// The aligned word around an element, moved so that the element is its low end: nothing is read behind the memory.
+#[inline(always)]
+unsafe fn narrow_word<V: Vector>(plan: &Plan, offset: V::Int) -> V::Int {
+    // SAFETY: `fetch`'s caller promised, and the offset is inside of the level, which is aligned to 4.
+    unsafe {
+        let word = V::gather(plan.data, V::and(offset, V::splat(!3)));
+        V::right(word, V::left(V::and(offset, V::splat(3)), V::splat(3)))
+    }
+}
+
+/// A channel's bits, zeros above them.
+#[inline(always)]
+unsafe fn channel<V: Vector>(plan: &Plan, words: &[V::Int; 4], nth: usize) -> V::Int {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        match plan.channel_bytes {
+            1 => V::and(V::right(words[0], V::splat(8 * nth as i32)), V::splat(0xff)),
+            2 => V::and(V::right(words[nth / 2], V::splat(16 * (nth as i32 & 1))), V::splat(0xffff)),
+            _ => words[nth],
+        }
+    }
+}
+
+/// As `Image::decoded`.
+#[inline(always)]
+unsafe fn decoded<V: Vector>(plan: &Plan, raw: V::Int) -> V::Int {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        match plan.decode {
+            Decode::Same => raw,
+            Decode::Half => half::<V>(raw),
+            Decode::Signed => signed::<V>(plan, raw),
+            Decode::Fraction => V::bits(fraction::<V>(plan, raw)),
+            // Two values mean -1.
+            Decode::SignedFraction => {
+                let fraction = fraction::<V>(plan, signed::<V>(plan, raw));
+                V::bits(V::max_float(fraction, V::splat_float(-1.0)))
+            }
+        }
+    }
+}
+
+/// With the sign of the channel's highest bit.
+#[inline(always)]
+unsafe fn signed<V: Vector>(plan: &Plan, raw: V::Int) -> V::Int {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        let above = V::splat(32 - 8 * plan.channel_bytes as i32);
+        V::right_signed(V::left(raw, above), above)
+    }
+}
+
+#[inline(always)]
+unsafe fn fraction<V: Vector>(plan: &Plan, value: V::Int) -> V::Float {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe { V::div_float(V::to_float(value), V::splat_float(plan.largest)) }
+}
+
+/// As `texel::from_half`.
+#[inline(always)]
+unsafe fn half<V: Vector>(raw: V::Int) -> V::Int {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        let sign = V::left(V::right(raw, V::splat(15)), V::splat(31));
+        let exponent = V::and(V::right(raw, V::splat(10)), V::splat(0x1f));
+        let fraction = V::and(raw, V::splat(0x3ff));
+        let moved = V::left(fraction, V::splat(13));
+        let small = V::bits(V::mul_float(V::to_float(fraction), V::splat_float(1.0 / 16_777_216.0)));
+        let normal = V::or(V::left(V::add(exponent, V::splat(112)), V::splat(23)), moved);
+        let endless = V::or(V::splat(0x7f80_0000), moved);
+        let magnitude = V::select(V::equal(exponent, V::splat(0)), small, normal);
+        let magnitude = V::select(V::equal(exponent, V::splat(0x1f)), endless, magnitude);
+        V::or(sign, magnitude)
+    }
+}
