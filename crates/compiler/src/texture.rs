@@ -4,10 +4,11 @@
 //! instruction it is.
 //! * `i32 (launch, i64 code, ptr words)`, for one lane: `words` are its arguments, one 64-bit word each, and then its
 //!   results.
-//! * `i32 (launch, i64 code, ptr columns, i64 active, i32 lanes)`, for a group of at most [`MAX_LANES`] lanes: the
+//! * `i32 (launch, i64 code, ptr columns, i64 active, i32 group)`, for a group of at most [`MAX_LANES`] lanes: the
 //!   arguments, then the results behind them, are columns with an item for each lane, of 64 bits where
 //!   [`Access::is_wide_argument`] or [`Access::has_wide_results`] says so and of 32 elsewhere. Every column has room for
 //!   64-bit items ([`column`]). Bits of `active` say which lanes ask; what the others have is anything, before and after.
+//!   `group` is the number of lanes, and whether one handle, the first item, is all lanes' ([`group`]).
 
 /// `.1d`, `.2d`, …; for surfaces and gathers a part of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -225,6 +226,13 @@ pub const MAX_WORDS: usize = 16;
 /// Lanes of a group at most.
 pub const MAX_LANES: usize = 64;
 
+/// The last argument of the service for a group.
+pub mod group {
+    /// Bits of the number of lanes.
+    pub const LANES: u32 = 0xff;
+    pub const ONE_HANDLE: u32 = 0x100;
+}
+
 /// Where column number `nth` of a group's access begins, in bytes.
 pub const fn column(nth: usize, lanes: usize) -> usize {
     nth * lanes * 8
@@ -331,6 +339,15 @@ impl Access {
             }
         }
         out.0
+    }
+
+    /// The geometry of a fetch by coordinates alone, from lines, planes, boxes and layers of them, into four words, and
+    /// whether coordinates are floats; by its number, and quicker than [`Access::of_code`].
+    pub fn plain_fetch(code: u64) -> Option<(Geometry, bool)> {
+        let geometry = (code >> 4 & 15) as usize;
+        // All other fields are 0.
+        let is_plain = code & !0x1f0 == 0 && geometry < 5;
+        is_plain.then(|| (GEOMETRIES[geometry], code >> 8 & 1 == 1))
     }
 
     /// The access of a number that [`Access::code`] gave; `None` for any other.
@@ -557,6 +574,19 @@ mod tests {
             assert_eq!(Access::of_code(access.code()), Some(access));
             assert!(access.arguments() <= MAX_WORDS && access.results().len() <= MAX_WORDS);
             assert_eq!(access.n_results(), access.results().len());
+            let plain = match access {
+                Access::Fetch {
+                    geometry: geometry @ (D1 | D2 | D3 | Layered1 | Layered2),
+                    float,
+                    level: Level::Base,
+                    texel: Texel::Words,
+                    sampler: false,
+                    offset: false,
+                    compare: false,
+                } => Some((geometry, float)),
+                _ => None,
+            };
+            assert_eq!(Access::plain_fetch(access.code()), plain);
         }
         assert_eq!(Access::of_code(7), None);
         assert_eq!(Access::of_code(u64::MAX), None);

@@ -1,7 +1,7 @@
 //! A texture or surface instruction, of one lane or of a group of lanes, as a call of the host's service.
 
 use super::{Builder, Type, Val, memory};
-use crate::texture::{Access, MAX_WORDS, column};
+use crate::texture::{Access, MAX_WORDS, column, group};
 
 /// Where arguments and results lie.
 pub fn words_ty() -> Type {
@@ -44,7 +44,8 @@ pub fn columns_bytes(access: Access, lanes: u32) -> u64 {
     column(access.arguments() + access.results().len(), lanes as usize) as u64
 }
 
-/// As [`call`], for the lanes of a group of which bits of `active` are set: `args` are vectors.
+/// As [`call`], for the lanes of a group of which bits of `active` are set: `args` are vectors, but for a handle that is
+/// all lanes'.
 pub fn call_group(
     b: &mut Builder,
     service: &str,
@@ -61,8 +62,10 @@ pub fn call_group(
         b.inst(format_args!("store {}, {}, align 8", item.typed(), at.typed()));
     }
     let code = access.code();
+    let one_handle = lanes > 1 && args.first().is_some_and(|handle| handle.ty.lanes == 1);
+    let group = lanes | if one_handle { group::ONE_HANDLE } else { 0 };
     let line = format!(
-        "call i32 {service}(ptr %launch, i64 {code}, {}, {}, i32 {lanes})",
+        "call i32 {service}(ptr %launch, i64 {code}, {}, {}, i32 {group})",
         columns.typed(),
         active.typed()
     );

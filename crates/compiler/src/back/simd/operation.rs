@@ -269,7 +269,10 @@ impl Emitter<'_> {
 
     /// One call of the host's sampler for the active lanes.
     fn texture(&mut self, access: Access, inst: &Inst) -> Result<(), String> {
-        let args = self.vectors_of(&inst.args);
+        let mut args = self.vectors_of(&inst.args[1..]);
+        let handle = inst.args[0];
+        let handle = if self.shape(handle).is_uniform() { self.scalar(handle) } else { self.vector(handle) };
+        args.insert(0, handle);
         let results = self.types(&inst.results);
         if self.lanes == 1 {
             let service = self.service(8);

@@ -14,7 +14,7 @@ mod texel;
 use compiler::texture::{Access, MAX_WORDS, REFERENCE_OBJECT, REFERENCE_SAMPLER, Sampler, mark};
 
 use super::{Launch, guard};
-pub use group::access_group;
+pub use group::{Plan, access_group};
 
 /// 1 + log2 of the longest side.
 pub const MAX_LEVELS: usize = 18;
@@ -71,6 +71,8 @@ pub struct Image {
     pub mipmapped: u32,
     pub sampler: Sampler,
     pub levels: [Level; MAX_LEVELS],
+    /// How groups fetch by integer and by float coordinates, where vectors do it.
+    pub plans: [Option<Plan>; 2],
 }
 
 // SAFETY: plain data; who may touch the memory behind it is the program's business, as with every device pointer.
@@ -81,6 +83,11 @@ unsafe impl Sync for Image {}
 impl Image {
     pub fn is(&self, flag: u32) -> bool {
         self.flags & flag != 0
+    }
+
+    /// [`Image::plans`] of what the rest says.
+    pub fn plans(&self) -> [Option<Plan>; 2] {
+        [Plan::of(self, false), Plan::of(self, true)]
     }
 
     pub fn channel_bytes(&self) -> u64 {
@@ -162,10 +169,21 @@ fn sampler(handle: u64) -> Answer<Sampler> {
 pub unsafe extern "C" fn access(_: *const Launch, code: u64, words: *mut u64) -> i32 {
     // SAFETY: the caller's promise.
     let words = unsafe { &mut *words.cast::<[u64; MAX_WORDS]>() };
-    let Some(access) = Access::of_code(code) else { return -1 };
-    match run(access, words) {
+    match one(code, words) {
         Ok(()) => 0,
         Err(fault) => status(&fault),
+    }
+}
+
+fn one(code: u64, words: &mut [u64; MAX_WORDS]) -> Answer {
+    if let Some((geometry, float)) = Access::plain_fetch(code)
+        && let Some(()) = group::fetch_one(geometry, float, words)?
+    {
+        return Ok(());
+    }
+    match Access::of_code(code) {
+        Some(access) => run(access, words),
+        None => Err(Fault::Trap),
     }
 }
 
@@ -180,7 +198,7 @@ fn status(fault: &Fault) -> i32 {
     }
 }
 
-/// One lane's access: arguments become results.
+/// One lane's access, said plainly: arguments become results.
 fn run(access: Access, words: &mut [u64; MAX_WORDS]) -> Answer {
     match access {
         Access::Fetch { .. } | Access::Gather { .. } => sample::sample(access, words),

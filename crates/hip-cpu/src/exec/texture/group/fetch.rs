@@ -7,33 +7,88 @@ use super::plan::{Axis, Decode, Edge, Plan, Scale};
 use super::vector::Vector;
 use crate::exec::texture::sample::BELOW_ONE;
 
-/// A group's coordinates and where its results belong: items of 32 bits, as many as there are lanes, and room for
-/// [`Vector::LANES`] more but one.
+/// A group's coordinates and where its results belong: columns of 32-bit items, as many as there are lanes, and room
+/// for [`Vector::LANES`] more but one.
 #[derive(Clone, Copy)]
 pub struct Lanes {
     pub n: usize,
-    pub layer: *const u32,
-    pub coordinates: [*const u32; 3],
-    pub results: [*mut u32; 4],
+    /// Of a layered texture.
+    pub layer: Option<*const u32>,
+    pub coordinates: *const u32,
+    /// Items from one coordinate's column to the next one's.
+    pub step: usize,
+    pub results: *mut u32,
+    pub results_step: usize,
 }
 
-/// Results for all lanes but the ones in the answer, whose coordinates are for `sample`.
-///
-/// # Safety
-/// The plan's memory is there, the lanes' too, and the processor has the vectors.
-#[inline(always)]
-pub unsafe fn fetch<V: Vector>(plan: &Plan, float: bool, lanes: &Lanes) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe {
-        match (plan.linear, plan.dimensions) {
-            (false, 1) => nearest::<V, 1>(plan, float, lanes),
-            (false, 2) => nearest::<V, 2>(plan, float, lanes),
-            (false, _) => nearest::<V, 3>(plan, float, lanes),
-            (true, 1) => filtered::<V, 1>(plan, lanes),
-            (true, 2) => filtered::<V, 2>(plan, lanes),
-            (true, _) => filtered::<V, 3>(plan, lanes),
+/// A fetch as code for one kind of vectors, in one module for each, each of its forms a function of its own.
+macro_rules! vectors {
+    ($(#[$doc:meta])* $name:ident, $vector:ident, $($feature:meta)?) => {
+        $(#[$doc])*
+        pub mod $name {
+            use super::super::plan::Plan;
+            use super::super::vector::$vector;
+            use super::Lanes;
+
+            /// Results for all lanes but the ones in the answer, whose coordinates are for `sample`.
+            ///
+            /// # Safety
+            /// The plan's memory is there, the lanes' too, and the processor has the vectors.
+            pub unsafe fn fetch(plan: &Plan, dimensions: usize, float: bool, lanes: &Lanes) -> u64 {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match (plan.linear, dimensions) {
+                        (false, 1) => nearest::<1>(plan, float, lanes),
+                        (false, 2) => nearest::<2>(plan, float, lanes),
+                        (false, _) => nearest::<3>(plan, float, lanes),
+                        (true, 1) => filtered::<1>(plan, lanes),
+                        (true, 2) => filtered::<2>(plan, lanes),
+                        (true, _) => filtered::<3>(plan, lanes),
+                    }
+                }
+            }
+
+            unsafe fn filtered<const D: usize>(plan: &Plan, lanes: &Lanes) -> u64 {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match (plan.channels, plan.is_plain_float) {
+                        (1, true) => corners::<D, 1, true>(plan, lanes),
+                        (1, false) => corners::<D, 1, false>(plan, lanes),
+                        (2, _) => corners::<D, 2, false>(plan, lanes),
+                        _ => corners::<D, 4, false>(plan, lanes),
+                    }
+                }
+            }
+
+            $(#[$feature])?
+            unsafe fn nearest<const D: usize>(plan: &Plan, float: bool, lanes: &Lanes) -> u64 {
+                // SAFETY: the caller's promise.
+                unsafe { super::nearest::<$vector, D>(plan, float, lanes) }
+            }
+
+            $(#[$feature])?
+            unsafe fn corners<const D: usize, const C: usize, const PLAIN: bool>(
+                plan: &Plan,
+                lanes: &Lanes,
+            ) -> u64 {
+                // SAFETY: the caller's promise.
+                unsafe { super::corners::<$vector, D, C, PLAIN>(plan, lanes) }
+            }
         }
-    }
+    };
+}
+
+vectors! {
+    /// AVX-512 with its extensions VL, BW and DQ.
+    by_sixteen, Avx512, target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq")
+}
+vectors! {
+    /// AVX2 with FMA.
+    by_eight, Avx2, target_feature(enable = "avx2,fma")
+}
+vectors! {
+    /// Every processor's.
+    one_by_one, One,
 }
 
 /// Bytes from the level's beginning to the lanes' layers.
@@ -41,11 +96,12 @@ pub unsafe fn fetch<V: Vector>(plan: &Plan, float: bool, lanes: &Lanes) -> u64 {
 unsafe fn layers<V: Vector>(plan: &Plan, lanes: &Lanes, at: usize) -> V::Int {
     // SAFETY: `fetch`'s caller promised.
     unsafe {
-        match plan.last_layer {
+        match lanes.layer {
             None => V::splat(0),
-            Some(last) => {
-                let layer = V::min_unsigned(V::load(lanes.layer.add(at)), V::splat(last.cast_signed()));
-                V::mul(layer, V::splat(plan.layer_stride))
+            Some(layer) => {
+                let axis = &plan.axes[2];
+                let layer = V::min_unsigned(V::load(layer.add(at)), V::splat(axis.side - 1));
+                V::mul(layer, V::splat(axis.stride))
             }
         }
     }
@@ -111,6 +167,7 @@ unsafe fn addressed<V: Vector>(axis: &Axis, index: V::Int, outside: V::Mask) -> 
 #[inline(always)]
 unsafe fn nearest<V: Vector, const D: usize>(plan: &Plan, float: bool, lanes: &Lanes) -> u64 {
     let mut left = 0;
+    let has_outside = plan.axes[..D].iter().any(|axis| axis.edge == Edge::Border);
     for at in (0..lanes.n).step_by(V::LANES) {
         // SAFETY: `fetch`'s caller promised.
         unsafe {
@@ -118,7 +175,7 @@ unsafe fn nearest<V: Vector, const D: usize>(plan: &Plan, float: bool, lanes: &L
             let mut outside = V::no_lane();
             for nth in 0..D {
                 let axis = &plan.axes[nth];
-                let from = lanes.coordinates[nth].add(at);
+                let from = lanes.coordinates.add(nth * lanes.step + at);
                 let index = if float {
                     let (coordinate, good) = coordinate::<V>(axis, from);
                     left |= bad::<V>(good) << at;
@@ -133,17 +190,22 @@ unsafe fn nearest<V: Vector, const D: usize>(plan: &Plan, float: bool, lanes: &L
                 outside = beyond;
                 offset = V::add(offset, V::mul(index, V::splat(axis.stride)));
             }
-            let words = element::<V>(plan, offset);
-            for (nth, to) in lanes.results.into_iter().enumerate() {
+            let bytes = plan.element_bytes;
+            let words = if bytes <= 4 && V::is_line(offset, bytes as i32) {
+                straight::<V>(plan, plan.data.offset(V::first(offset) as isize))
+            } else {
+                element::<V>(plan, offset)
+            };
+            for nth in 0..4 {
                 let mut value = if nth < plan.channels {
                     decoded::<V>(plan, channel::<V>(plan, &words, nth))
                 } else {
                     V::splat(plan.missing[nth].cast_signed())
                 };
-                if plan.has_outside {
+                if has_outside {
                     value = V::select(outside, V::splat(plan.outside[nth].cast_signed()), value);
                 }
-                V::store(to.add(at), value);
+                V::store(lanes.results.add(nth * lanes.results_step + at), value);
             }
         }
     }
@@ -155,19 +217,6 @@ unsafe fn nearest<V: Vector, const D: usize>(plan: &Plan, float: bool, lanes: &L
 unsafe fn bad<V: Vector>(good: V::Mask) -> u64 {
     // SAFETY: `fetch`'s caller promised.
     !unsafe { V::lanes(good) } & ((1 << V::LANES) - 1)
-}
-
-#[inline(always)]
-unsafe fn filtered<V: Vector, const D: usize>(plan: &Plan, lanes: &Lanes) -> u64 {
-    // SAFETY: `fetch`'s caller promised.
-    unsafe {
-        match (plan.channels, plan.is_plain_float) {
-            (1, true) => corners::<V, D, 1, true>(plan, lanes),
-            (1, false) => corners::<V, D, 1, false>(plan, lanes),
-            (2, _) => corners::<V, D, 2, false>(plan, lanes),
-            _ => corners::<V, D, 4, false>(plan, lanes),
-        }
-    }
 }
 
 /// i = floor(x - 1/2) and α = frac(x - 1/2) in 256ths, as one number i·256 + α.
@@ -198,18 +247,18 @@ unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bool>(
     lanes: &Lanes,
 ) -> u64 {
     let mut left = 0;
+    let has_outside = plan.axes[..D].iter().any(|axis| axis.edge == Edge::Border);
     for at in (0..lanes.n).step_by(V::LANES) {
         // SAFETY: `fetch`'s caller promised.
         unsafe {
-            let zero = V::splat(0);
             let layer = layers::<V>(plan, lanes, at);
             // Of each dimension: the element in front and the one behind.
-            let mut offsets = [[zero; 2]; D];
-            let mut weights = [[zero; 2]; D];
+            let mut offsets = [[V::splat(0); 2]; D];
+            let mut weights = [[V::splat(0); 2]; D];
             let mut outside = [[V::no_lane(); 2]; D];
             for nth in 0..D {
                 let axis = &plan.axes[nth];
-                let (coordinate, good) = coordinate::<V>(axis, lanes.coordinates[nth].add(at));
+                let (coordinate, good) = coordinate::<V>(axis, lanes.coordinates.add(nth * lanes.step + at));
                 left |= bad::<V>(good) << at;
                 let fixed = foot::<V>(axis, coordinate);
                 let alpha = V::and(fixed, V::splat(255));
@@ -221,81 +270,137 @@ unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bool>(
                     offsets[nth][behind] = V::mul(index, V::splat(axis.stride));
                 }
             }
+            let way = way::<V, D>(plan, layer, &offsets);
             let mut sums = [V::splat_double(0.0); C];
-            for corner in 0..1usize << D {
+            for row in 0..1usize << (D - 1) {
                 let (mut offset, mut weight, mut beyond) = (layer, V::splat(1), V::no_lane());
-                for nth in 0..D {
-                    let behind = corner >> nth & 1;
+                for nth in 1..D {
+                    let behind = row >> (nth - 1) & 1;
                     offset = V::add(offset, offsets[nth][behind]);
-                    weight = if nth == 0 { weights[0][behind] } else { V::mul(weight, weights[nth][behind]) };
+                    weight = if nth == 1 { weights[1][behind] } else { V::mul(weight, weights[nth][behind]) };
                     beyond = V::either(beyond, outside[nth][behind]);
                 }
-                let words = if PLAIN { [word::<V>(plan, offset); 4] } else { element::<V>(plan, offset) };
-                // What has no weight has no part, also when it is infinite.
-                let none = V::equal(weight, zero);
-                let weight = V::widen_int(weight);
-                for (nth, sum) in sums.iter_mut().enumerate() {
-                    let mut value = words[0];
-                    if !PLAIN {
-                        value = decoded::<V>(plan, channel::<V>(plan, &words, nth));
+                let pair = pair::<V, PLAIN>(plan, way, offset, &offsets[0]);
+                for (behind, words) in pair.iter().enumerate() {
+                    let weight = if D == 1 { weights[0][behind] } else { V::mul(weights[0][behind], weight) };
+                    let weight = V::widen_int(weight);
+                    let beyond = V::either(beyond, outside[0][behind]);
+                    for (nth, sum) in sums.iter_mut().enumerate() {
+                        let mut value = if PLAIN {
+                            words[nth]
+                        } else {
+                            decoded::<V>(plan, channel::<V>(plan, words, nth))
+                        };
+                        if has_outside {
+                            value = V::select(beyond, V::splat(plan.outside[nth].cast_signed()), value);
+                        }
+                        *sum = V::fused(weight, V::widen(V::float(value)), *sum);
                     }
-                    if plan.has_outside {
-                        value = V::select(beyond, V::splat(plan.outside[nth].cast_signed()), value);
-                    }
-                    let value = V::float(V::select(none, zero, value));
-                    *sum = V::add_double(*sum, V::mul_double(weight, V::widen(value)));
                 }
             }
             // Weights are whole numbers so far. The sums were rounded as those of fractions are.
             let scale = V::splat_double(const { 1.0 / (1u64 << (8 * D)) as f64 });
-            for (nth, to) in lanes.results.into_iter().enumerate() {
+            for nth in 0..4 {
                 let value = match sums.get(nth) {
-                    Some(sum) => V::bits(V::narrow(V::mul_double(*sum, scale))),
+                    Some(sum) => {
+                        let value = V::narrow(V::mul_double(*sum, scale));
+                        // What has no weight has no part, also when it is infinite: here it is NaN.
+                        left |= bad::<V>(V::is_number(value)) << at;
+                        V::bits(value)
+                    }
                     None => V::splat(plan.missing[nth].cast_signed()),
                 };
-                V::store(to.add(at), value);
+                V::store(lanes.results.add(nth * lanes.results_step + at), value);
             }
         }
     }
     left
 }
 
-/// An element of 32 bits.
+/// How the lanes' elements lie in a filter's rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// One after the other, in the same rows.
+    Straight,
+    /// The one behind follows the one in front.
+    Adjacent,
+    Scattered,
+}
+
 #[inline(always)]
-unsafe fn word<V: Vector>(plan: &Plan, offset: V::Int) -> V::Int {
-    // SAFETY: `fetch`'s caller promised, and the offset is inside of the level.
+unsafe fn way<V: Vector, const D: usize>(plan: &Plan, layer: V::Int, offsets: &[[V::Int; 2]; D]) -> Way {
+    // SAFETY: `fetch`'s caller promised.
     unsafe {
-        match V::line(offset, 4) {
-            Some(first) => V::load(plan.data.offset(first as isize).cast()),
-            None => V::gather(plan.data, offset),
+        let [front, behind] = offsets[0];
+        let stride = plan.axes[0].stride;
+        if !V::are_equal(V::add(front, V::splat(stride)), behind) {
+            return Way::Scattered;
         }
+        let mut is_straight = V::is_line(front, stride) && V::is_line(layer, 0);
+        for [front, behind] in &offsets[1..] {
+            is_straight = is_straight && V::is_line(*front, 0) && V::is_line(*behind, 0);
+        }
+        if is_straight { Way::Straight } else { Way::Adjacent }
     }
 }
 
-/// The words of an element; one that is shorter than a word is the word's low end.
+/// The two elements of a row that `offset` leads to.
+#[inline(always)]
+unsafe fn pair<V: Vector, const PLAIN: bool>(
+    plan: &Plan,
+    way: Way,
+    offset: V::Int,
+    columns: &[V::Int; 2],
+) -> [[V::Int; 4]; 2] {
+    // SAFETY: `fetch`'s caller promised, and the offsets are inside of the level.
+    unsafe {
+        let bytes = if PLAIN { 4 } else { plan.element_bytes };
+        let front = V::add(offset, columns[0]);
+        if way == Way::Straight && bytes <= 4 {
+            let at = plan.data.offset(V::first(front) as isize);
+            if PLAIN {
+                return [[V::load(at.cast()); 4], [V::load(at.add(4).cast()); 4]];
+            }
+            return [straight::<V>(plan, at), straight::<V>(plan, at.add(bytes))];
+        }
+        if way == Way::Adjacent && bytes == 4 {
+            return V::gather_two(plan.data, front).map(|word| [word; 4]);
+        }
+        let behind = V::add(offset, columns[1]);
+        if PLAIN {
+            return [[V::gather(plan.data, front); 4], [V::gather(plan.data, behind); 4]];
+        }
+        [element::<V>(plan, front), element::<V>(plan, behind)]
+    }
+}
+
+/// Elements that follow one another, of 32 bits at most.
+#[inline(always)]
+unsafe fn straight<V: Vector>(plan: &Plan, from: *const u8) -> [V::Int; 4] {
+    // SAFETY: `fetch`'s caller promised, and the elements are inside of the level.
+    unsafe {
+        let word = match plan.element_bytes {
+            1 => V::load_bytes(from),
+            2 => V::load_pairs(from.cast()),
+            _ => V::load(from.cast()),
+        };
+        [word; 4]
+    }
+}
+
+/// The words of elements; one that is shorter than a word is the word's low end.
 #[inline(always)]
 unsafe fn element<V: Vector>(plan: &Plan, offset: V::Int) -> [V::Int; 4] {
     // SAFETY: `fetch`'s caller promised, and the offset is inside of the level.
     unsafe {
-        let bytes = plan.channel_bytes as usize * plan.channels;
-        let zero = V::splat(0);
-        match bytes {
-            1 => match V::line(offset, 1) {
-                Some(first) => [V::load_bytes(plan.data.offset(first as isize)), zero, zero, zero],
-                None => [narrow_word::<V>(plan, offset), zero, zero, zero],
-            },
-            2 => match V::line(offset, 2) {
-                Some(first) => [V::load_pairs(plan.data.offset(first as isize).cast()), zero, zero, zero],
-                None => [narrow_word::<V>(plan, offset), zero, zero, zero],
-            },
-            4 => [word::<V>(plan, offset), zero, zero, zero],
-            8 => [V::gather(plan.data, offset), V::gather(plan.data.add(4), offset), zero, zero],
-            _ => [
-                V::gather(plan.data, offset),
-                V::gather(plan.data.add(4), offset),
-                V::gather(plan.data.add(8), offset),
-                V::gather(plan.data.add(12), offset),
-            ],
+        match plan.element_bytes {
+            1 | 2 => [narrow_word::<V>(plan, offset); 4],
+            4 => [V::gather(plan.data, offset); 4],
+            8 => {
+                let [low, high] = V::gather_two(plan.data, offset);
+                [low, high, low, high]
+            }
+            _ => V::gather_four(plan.data, offset),
         }
     }
 }

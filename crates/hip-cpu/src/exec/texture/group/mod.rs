@@ -4,23 +4,26 @@
 
 mod fetch;
 mod plan;
-mod vector;
+mod surface;
 #[cfg(test)]
 mod tests;
+mod vector;
 
-use compiler::texture::{Access, Geometry, Level, MAX_LANES, MAX_WORDS, Texel, column};
+use compiler::texture::{Access, Geometry, Level, MAX_LANES, MAX_WORDS, Texel, column, group};
 
-use super::{Answer, Image, run, status, texture};
+pub use plan::Plan;
+
+use super::{Answer, Fault, Image, run, status, texture};
 use crate::exec::Launch;
-use fetch::Lanes;
-use plan::Plan;
-use vector::{Avx2, Avx512, One};
+use fetch::{Lanes, by_eight, by_sixteen};
 
 /// Arguments and results of a group's access, lane by lane.
 #[derive(Clone, Copy)]
 struct Columns {
     at: *mut u8,
     lanes: usize,
+    /// All lanes have the first one's handle.
+    one_handle: bool,
 }
 
 impl Columns {
@@ -31,6 +34,23 @@ impl Columns {
     unsafe fn items(self, nth: usize) -> *mut u32 {
         // SAFETY: the caller's promise.
         unsafe { self.at.add(column(nth, self.lanes)).cast() }
+    }
+
+    /// # Safety
+    /// The lane is one of the group's.
+    unsafe fn handle(self, lane: usize) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { self.read(0, true, if self.one_handle { 0 } else { lane }) }
+    }
+
+    /// Whether all lanes have this handle.
+    ///
+    /// # Safety
+    /// The first column is the handles'.
+    unsafe fn is_same(self, handle: u64) -> bool {
+        // SAFETY: the caller's promise.
+        let handles = unsafe { std::slice::from_raw_parts(self.at.cast::<u64>(), self.lanes) };
+        handles.iter().fold(0, |all, own| all | own ^ handle) == 0
     }
 
     /// # Safety
@@ -58,6 +78,11 @@ impl Columns {
     }
 }
 
+fn first_of(active: u64) -> usize {
+    // Without a lane nothing is asked for.
+    active.trailing_zeros() as usize & 63
+}
+
 /// The lanes of a mask, lowest first.
 fn lanes_of(mut active: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -70,23 +95,25 @@ fn lanes_of(mut active: u64) -> impl Iterator<Item = usize> {
 /// The service for a group.
 ///
 /// # Safety
-/// `code` is an [`Access::code`], and `columns` has its arguments and room for its results, for `lanes` lanes each.
+/// `code` is an [`Access::code`], and `columns` has its arguments and room for its results, as `group` says.
 pub unsafe extern "C" fn access_group(
     _: *const Launch,
     code: u64,
     columns: *mut u8,
     active: u64,
-    lanes: u32,
+    group: u32,
 ) -> i32 {
-    let Some(access) = Access::of_code(code) else { return -1 };
-    let columns = Columns { at: columns, lanes: lanes as usize };
+    let columns = Columns {
+        at: columns,
+        lanes: (group & group::LANES) as usize,
+        one_handle: group & group::ONE_HANDLE != 0,
+    };
     debug_assert!(columns.lanes <= MAX_LANES);
     // SAFETY: the caller's promise.
     let done = unsafe {
-        match fetch(access, columns, active) {
-            Ok(0) => Ok(()),
-            Ok(left) => one_by_one(access, columns, left),
-            Err(fault) => Err(fault),
+        match Access::plain_fetch(code) {
+            Some((geometry, float)) => fetch(columns, active, geometry, float, Level::Base),
+            None => other(code, columns, active),
         }
     };
     match done {
@@ -95,101 +122,158 @@ pub unsafe extern "C" fn access_group(
     }
 }
 
-/// Does what vectors can do, and answers the lanes that are left.
+/// # Safety
+/// As for [`access_group`].
+#[inline(never)]
+unsafe fn other(code: u64, columns: Columns, active: u64) -> Answer {
+    let Some(access) = Access::of_code(code) else { return Err(Fault::Trap) };
+    // SAFETY: the caller's promise.
+    unsafe {
+        match access {
+            Access::Fetch {
+                geometry,
+                float,
+                level,
+                texel: Texel::Words,
+                sampler: false,
+                offset: false,
+                compare: false,
+            } if !geometry.is_cube() && !geometry.is_multisample() => {
+                fetch(columns, active, geometry, float, level)
+            }
+            Access::Load { geometry, bits, lanes, bounds } => {
+                surface::load(columns, active, geometry, bits, lanes.into(), bounds)
+            }
+            Access::Store { geometry, bits, lanes, bounds, formatted } => {
+                surface::store(columns, active, geometry, bits, lanes.into(), bounds, formatted)
+            }
+            access => one_by_one(access, columns, active),
+        }
+    }
+}
+
+/// A fetch without more than coordinates and perhaps a level: vectors do what they can, the rest is done lane by lane.
 ///
 /// # Safety
 /// As for [`access_group`].
-unsafe fn fetch(access: Access, columns: Columns, active: u64) -> Answer<u64> {
-    let Access::Fetch { geometry, float, level, texel: Texel::Words, sampler: false, offset: false, compare: false } =
-        access
-    else {
-        return Ok(active);
+unsafe fn fetch(columns: Columns, active: u64, geometry: Geometry, float: bool, level: Level) -> Answer {
+    let access = || Access::Fetch {
+        geometry,
+        float,
+        level,
+        texel: Texel::Words,
+        sampler: false,
+        offset: false,
+        compare: false,
+    };
+    let first = 1 + geometry.indices();
+    let dimensions = geometry.coordinates();
+    let results = match level {
+        Level::Base => first + dimensions,
+        Level::Explicit | Level::Gradient => access().arguments(),
     };
     // SAFETY: the caller's promise.
-    let handles = unsafe { std::slice::from_raw_parts(columns.at.cast::<u64>(), columns.lanes) };
-    let first = handles[active.trailing_zeros() as usize % columns.lanes];
-    let results = access.arguments();
-    if handles.iter().fold(0, |all, handle| all | handle ^ first) == 0 {
-        let image = texture(first)?;
-        // SAFETY: the caller's promise.
-        let to = unsafe { std::array::from_fn(|nth| columns.items(results + nth)) };
-        return Ok(match planned(image, geometry, float, level) {
-            // SAFETY: the caller's promise.
-            Some(plan) => active & unsafe { sampled(&plan, geometry, float, columns, to) },
-            None => active,
-        });
-    }
-    let (mut waiting, mut left) = (active, 0);
-    while waiting != 0 {
-        let handle = handles[waiting.trailing_zeros() as usize];
-        let own = lanes_of(waiting).filter(|&lane| handles[lane] == handle).fold(0, |own, lane| own | 1 << lane);
-        waiting &= !own;
-        let Some(plan) = planned(texture(handle)?, geometry, float, level) else {
-            left |= own;
-            continue;
+    unsafe {
+        let mut lanes = Lanes {
+            n: columns.lanes,
+            layer: geometry.is_layered().then_some(columns.items(1).cast_const()),
+            coordinates: columns.items(first),
+            step: 2 * columns.lanes,
+            results: columns.items(results),
+            results_step: 2 * columns.lanes,
         };
-        let mut all = [[0u32; MAX_LANES]; 4];
-        let to = all.each_mut().map(|items| items.as_mut_ptr());
-        // SAFETY: the caller's promise.
-        left |= own & unsafe { sampled(&plan, geometry, float, columns, to) };
-        for lane in lanes_of(own) {
-            for (nth, items) in all.iter().enumerate() {
-                // SAFETY: the caller's promise.
-                unsafe { columns.write(results + nth, false, lane, items[lane].into()) };
+        let handle = columns.handle(first_of(active));
+        if columns.one_handle || columns.is_same(handle) {
+            let left = match planned(texture(handle)?, float, level) {
+                Some(plan) => active & sampled(plan, dimensions, float, &lanes),
+                None => active,
+            };
+            return if left == 0 { Ok(()) } else { one_by_one(access(), columns, left) };
+        }
+        let (mut waiting, mut left) = (active, 0);
+        while waiting != 0 {
+            let handle = columns.handle(first_of(waiting));
+            let is_own = |&lane: &usize| columns.handle(lane) == handle;
+            let own = lanes_of(waiting).filter(is_own).fold(0, |own, lane| own | 1 << lane);
+            waiting &= !own;
+            let Some(plan) = planned(texture(handle)?, float, level) else {
+                left |= own;
+                continue;
+            };
+            let mut all = [[0u32; MAX_LANES]; 4];
+            (lanes.results, lanes.results_step) = (all.as_mut_ptr().cast(), MAX_LANES);
+            left |= own & sampled(plan, dimensions, float, &lanes);
+            for lane in lanes_of(own) {
+                for (nth, items) in all.iter().enumerate() {
+                    columns.write(results + nth, false, lane, items[lane].into());
+                }
             }
         }
+        one_by_one(access(), columns, left)
     }
-    Ok(left)
 }
 
-fn planned(image: &Image, geometry: Geometry, float: bool, level: Level) -> Option<Plan> {
+fn planned(image: &Image, float: bool, level: Level) -> Option<&Plan> {
     let first = level == Level::Base || image.n_levels <= 1;
-    if first { Plan::of(image, geometry, float) } else { None }
+    if first { image.plans[usize::from(float)].as_ref() } else { None }
 }
 
-/// Fetches for all lanes into `to`, and answers those that it is nothing for.
+/// Fetches for all lanes, and answers those that it is nothing for.
 ///
 /// # Safety
-/// As for [`access_group`], and `to` has room for as many items, and for a vector at least.
-unsafe fn sampled(plan: &Plan, geometry: Geometry, float: bool, columns: Columns, to: [*mut u32; 4]) -> u64 {
-    let first = 1 + geometry.indices();
-    // SAFETY: the caller's promise.
-    let lanes = unsafe {
-        Lanes {
-            n: columns.lanes,
-            layer: columns.items(1),
-            coordinates: std::array::from_fn(|nth| columns.items(first + nth).cast_const()),
-            results: to,
-        }
-    };
+/// The plan's memory and the lanes' are there.
+unsafe fn sampled(plan: &Plan, dimensions: usize, float: bool, lanes: &Lanes) -> u64 {
     // Columns have room for twice as many items as there are lanes.
     // SAFETY: the processor was asked; the rest is the caller's promise.
     unsafe {
-        if columns.lanes >= 8
-            && is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-        {
-            by_sixteen(plan, float, &lanes)
-        } else if columns.lanes >= 4 && is_x86_feature_detected!("avx2") {
-            by_eight(plan, float, &lanes)
+        if lanes.n >= 8 && has_512() {
+            by_sixteen::fetch(plan, dimensions, float, lanes)
+        } else if lanes.n >= 4 && has_256() {
+            by_eight::fetch(plan, dimensions, float, lanes)
         } else {
-            fetch::fetch::<One>(plan, float, &lanes)
+            fetch::one_by_one::fetch(plan, dimensions, float, lanes)
         }
     }
 }
 
-#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq")]
-unsafe fn by_sixteen(plan: &Plan, float: bool, lanes: &Lanes) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { fetch::fetch::<Avx512>(plan, float, lanes) }
+/// A plain fetch of one lane, of arguments and results in words; `None` where `sample` has to do it.
+pub fn fetch_one(geometry: Geometry, float: bool, words: &mut [u64; MAX_WORDS]) -> Answer<Option<()>> {
+    let Some(plan) = planned(texture(words[0])?, float, Level::Base) else { return Ok(None) };
+    let at = words.as_mut_ptr().cast::<u32>();
+    let first = 1 + geometry.indices();
+    let mut results = [0u32; 4];
+    // SAFETY: words are two items each, of which the first is the low half; results are apart.
+    let left = unsafe {
+        let lanes = Lanes {
+            n: 1,
+            layer: geometry.is_layered().then_some(at.add(2).cast_const()),
+            coordinates: at.add(2 * first),
+            step: 2,
+            results: results.as_mut_ptr(),
+            results_step: 1,
+        };
+        fetch::one_by_one::fetch(plan, geometry.coordinates(), float, &lanes)
+    };
+    if left != 0 {
+        return Ok(None);
+    }
+    for (word, result) in words.iter_mut().zip(results) {
+        *word = result.into();
+    }
+    Ok(Some(()))
 }
 
-#[target_feature(enable = "avx2")]
-unsafe fn by_eight(plan: &Plan, float: bool, lanes: &Lanes) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { fetch::fetch::<Avx2>(plan, float, lanes) }
+/// Whether the processor has what `fetch::by_eight` is made of.
+fn has_256() -> bool {
+    is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")
+}
+
+/// Whether the processor has what `fetch::by_sixteen` is made of.
+fn has_512() -> bool {
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
 }
 
 /// # Safety
@@ -202,7 +286,12 @@ unsafe fn one_by_one(access: Access, columns: Columns, active: u64) -> Answer {
         let mut words = [0; MAX_WORDS];
         for (nth, word) in words.iter_mut().enumerate().take(n_arguments) {
             // SAFETY: the caller's promise.
-            *word = unsafe { columns.read(nth, access.is_wide_argument(nth), lane) };
+            *word = unsafe {
+                match nth {
+                    0 => columns.handle(lane),
+                    _ => columns.read(nth, access.is_wide_argument(nth), lane),
+                }
+            };
         }
         run(access, &mut words)?;
         for (nth, word) in words.iter().enumerate().take(n_results) {

@@ -1,12 +1,12 @@
-//! What a fetch does with each of its lanes, made out once for all of them.
+//! What a fetch does with each of its lanes, made out once, when the object is made.
 
-use compiler::texture::{Geometry, address_mode};
+use compiler::texture::address_mode;
 
 use crate::exec::texture::texel::{HALF, SIGNED_8, SIGNED_16, UNSIGNED_8, UNSIGNED_16};
 use crate::exec::texture::{Image, flag};
 
 /// How a coordinate becomes elements.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// It counts them.
     Elements,
@@ -19,7 +19,7 @@ pub enum Scale {
 }
 
 /// Which element an index beyond the side means.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// The last one. Mirrored indices are not further away than that.
     Clamp,
@@ -28,7 +28,7 @@ pub enum Edge {
     Border,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Axis {
     pub side: i32,
     /// Bytes from one element to the next along it.
@@ -42,7 +42,7 @@ pub struct Axis {
 }
 
 /// What bits of an element's channel are as bits of a result.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decode {
     Same,
     Half,
@@ -53,20 +53,19 @@ pub enum Decode {
     SignedFraction,
 }
 
+/// Fetches from an object's only level, or from its first.
+#[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub data: *const u8,
+    /// The last one's stride is from one layer to the next, too.
     pub axes: [Axis; 3],
-    pub dimensions: usize,
-    /// The last layer of a layered geometry; bytes from one to the next.
-    pub last_layer: Option<u32>,
-    pub layer_stride: i32,
     pub channels: usize,
     pub channel_bytes: u32,
+    pub element_bytes: usize,
     pub decode: Decode,
     /// What fractions are fractions of.
     pub largest: f32,
-    /// Whether there are places without an element, and what there is: a border's color, or 0.
-    pub has_outside: bool,
+    /// What there is in place of an element that a border has taken: its color, or 0.
     pub outside: [u32; 4],
     /// Channels that the format lacks.
     pub missing: [u32; 4],
@@ -79,10 +78,9 @@ pub struct Plan {
 const FAR: f32 = 4_194_304.0;
 
 impl Plan {
-    /// For fetches from a texture's only level, or from its first; `None` if vectors cannot do it.
-    pub fn of(image: &Image, geometry: Geometry, float: bool) -> Option<Plan> {
-        use Geometry::{D1, D2, D3, Layered1, Layered2};
-        if !matches!(geometry, D1 | D2 | D3 | Layered1 | Layered2) {
+    /// By coordinates that are `float`, else integers; `None` if vectors cannot do it.
+    pub fn of(image: &Image, float: bool) -> Option<Plan> {
+        if image.is(flag::CUBE) {
             return None;
         }
         let level = image.level(0);
@@ -141,19 +139,15 @@ impl Plan {
             SIGNED_8 | SIGNED_16 => (Decode::Signed, 1.0),
             _ => (Decode::Same, 1.0),
         };
-        let dimensions = geometry.coordinates();
         let channel_bytes = image.channel_bytes() as u32;
         Some(Plan {
             data: level.data,
             axes,
-            dimensions,
-            last_layer: geometry.is_layered().then_some(depth as u32 - 1),
-            layer_stride: slice,
             channels: image.channels as usize,
             channel_bytes,
+            element_bytes: element_bytes as usize,
             decode,
             largest,
-            has_outside: axes[..dimensions].iter().any(|axis| axis.edge == Edge::Border),
             outside: if is_empty_outside { [0; 4] } else { image.border(&sampler.border) },
             missing: image.missing(),
             linear,

@@ -1,4 +1,4 @@
-//! Eight lanes: AVX2.
+//! Eight lanes: AVX2 with FMA.
 
 use std::arch::x86_64::*;
 
@@ -41,21 +41,9 @@ impl Vector for Avx2 {
     unsafe fn gather(base: *const u8, offset: __m256i) -> __m256i {
         // SAFETY: the trait's.
         unsafe {
-            let mut offsets = [0i32; 8];
-            _mm256_storeu_si256(offsets.as_mut_ptr().cast(), offset);
-            let four = super::four(base, offsets.as_ptr());
-            _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(four), super::four(base, offsets.as_ptr().add(4)))
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn line(offset: Self::Int, stride: i32) -> Option<i32> {
-        // SAFETY: the trait's.
-        unsafe {
-            let first = _mm_cvtsi128_si32(_mm256_castsi256_si128(offset));
-            let steps = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-            let line = _mm256_add_epi32(Self::splat(first), _mm256_mullo_epi32(steps, Self::splat(stride)));
-            (_mm256_movemask_epi8(_mm256_cmpeq_epi32(line, offset)) == -1).then_some(first)
+            let offsets = offsets(offset);
+            let four = |nth: usize| super::words(base, offsets.as_ptr().add(4 * nth));
+            _mm256_set_m128i(four(1), four(0))
         }
     }
 
@@ -312,4 +300,81 @@ impl Vector for Avx2 {
         // SAFETY: the trait's.
         unsafe { _mm256_set_m128i(_mm256_cvttpd_epi32(a[1]), _mm256_cvttpd_epi32(a[0])) }
     }
+
+    #[inline(always)]
+    unsafe fn gather_two(base: *const u8, offset: __m256i) -> [__m256i; 2] {
+        // SAFETY: the trait's.
+        unsafe {
+            let offsets = offsets(offset);
+            let two = |nth: usize| super::doubles(base, offsets.as_ptr().add(2 * nth));
+            let (even, odd) = (_mm256_set_m128(two(2), two(0)), _mm256_set_m128(two(3), two(1)));
+            [
+                Self::bits(_mm256_shuffle_ps::<0x88>(even, odd)),
+                Self::bits(_mm256_shuffle_ps::<0xdd>(even, odd)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn gather_four(base: *const u8, offset: __m256i) -> [__m256i; 4] {
+        // SAFETY: the trait's.
+        unsafe {
+            let offsets = offsets(offset);
+            let one = |nth: usize| super::quad(base, offsets.as_ptr(), nth);
+            // Lanes 0 and 4, and so on; then two transpositions at once.
+            let [a, b] = [_mm256_set_m128(one(4), one(0)), _mm256_set_m128(one(5), one(1))];
+            let [c, d] = [_mm256_set_m128(one(6), one(2)), _mm256_set_m128(one(7), one(3))];
+            let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+            let (ab_high, cd_high) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+            [
+                Self::bits(_mm256_shuffle_ps::<0x44>(ab, cd)),
+                Self::bits(_mm256_shuffle_ps::<0xee>(ab, cd)),
+                Self::bits(_mm256_shuffle_ps::<0x44>(ab_high, cd_high)),
+                Self::bits(_mm256_shuffle_ps::<0xee>(ab_high, cd_high)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn first(value: __m256i) -> i32 {
+        // SAFETY: the trait's.
+        unsafe { _mm_cvtsi128_si32(_mm256_castsi256_si128(value)) }
+    }
+
+    #[inline(always)]
+    unsafe fn is_line(value: __m256i, stride: i32) -> bool {
+        // SAFETY: the trait's.
+        unsafe {
+            let steps = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+            let first = _mm256_broadcastd_epi32(_mm256_castsi256_si128(value));
+            Self::are_equal(value, _mm256_add_epi32(first, _mm256_mullo_epi32(steps, Self::splat(stride))))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn are_equal(a: __m256i, b: __m256i) -> bool {
+        // SAFETY: the trait's.
+        unsafe { _mm256_movemask_epi8(_mm256_cmpeq_epi32(a, b)) == -1 }
+    }
+
+    #[inline(always)]
+    unsafe fn fused(a: [__m256d; 2], b: [__m256d; 2], c: [__m256d; 2]) -> [__m256d; 2] {
+        // SAFETY: the trait's.
+        unsafe { [_mm256_fmadd_pd(a[0], b[0], c[0]), _mm256_fmadd_pd(a[1], b[1], c[1])] }
+    }
+
+    #[inline(always)]
+    unsafe fn is_number(a: __m256) -> __m256i {
+        // SAFETY: the trait's.
+        unsafe { _mm256_castps_si256(_mm256_cmp_ps::<_CMP_ORD_Q>(a, a)) }
+    }
+}
+
+#[inline(always)]
+unsafe fn offsets(offset: __m256i) -> [i32; 8] {
+    let mut offsets = [0; 8];
+    // SAFETY: 32 bytes; the rest is the trait's.
+    unsafe { _mm256_storeu_si256(offsets.as_mut_ptr().cast(), offset) }
+    super::in_memory(&mut offsets);
+    offsets
 }

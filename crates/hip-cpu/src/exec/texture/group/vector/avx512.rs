@@ -41,24 +41,11 @@ impl Vector for Avx512 {
     unsafe fn gather(base: *const u8, offset: __m512i) -> __m512i {
         // SAFETY: the trait's.
         unsafe {
-            let mut offsets = [0i32; 16];
-            _mm512_storeu_si512(offsets.as_mut_ptr().cast(), offset);
-            let four = super::four(base, offsets.as_ptr());
-            let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(four), super::four(base, offsets.as_ptr().add(4)));
-            let four = super::four(base, offsets.as_ptr().add(8));
-            let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(four), super::four(base, offsets.as_ptr().add(12)));
+            let offsets = offsets(offset);
+            let four = |nth: usize| super::words(base, offsets.as_ptr().add(4 * nth));
+            let low = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(four(0)), four(1));
+            let high = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(four(2)), four(3));
             _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn line(offset: Self::Int, stride: i32) -> Option<i32> {
-        // SAFETY: the trait's.
-        unsafe {
-            let first = _mm_cvtsi128_si32(_mm512_castsi512_si128(offset));
-            let steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-            let line = _mm512_add_epi32(Self::splat(first), _mm512_mullo_epi32(steps, Self::splat(stride)));
-            (_mm512_cmpneq_epi32_mask(line, offset) == 0).then_some(first)
         }
     }
 
@@ -315,5 +302,95 @@ impl Vector for Avx512 {
             let [low, high] = [_mm512_cvttpd_epi32(a[0]), _mm512_cvttpd_epi32(a[1])];
             _mm512_inserti32x8::<1>(_mm512_castsi256_si512(low), high)
         }
+    }
+
+    #[inline(always)]
+    unsafe fn gather_two(base: *const u8, offset: __m512i) -> [__m512i; 2] {
+        // SAFETY: the trait's.
+        unsafe {
+            let offsets = offsets(offset);
+            let two = |nth: usize| super::doubles(base, offsets.as_ptr().add(2 * nth));
+            let (even, odd) = (whole(two(0), two(2), two(4), two(6)), whole(two(1), two(3), two(5), two(7)));
+            [
+                Self::bits(_mm512_shuffle_ps::<0x88>(even, odd)),
+                Self::bits(_mm512_shuffle_ps::<0xdd>(even, odd)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn gather_four(base: *const u8, offset: __m512i) -> [__m512i; 4] {
+        // SAFETY: the trait's.
+        unsafe {
+            let offsets = offsets(offset);
+            let one = |nth: usize| super::quad(base, offsets.as_ptr(), nth);
+            // Lanes 0, 4, 8, 12, and so on; then four transpositions at once.
+            let [a, b, c, d] = [
+                whole(one(0), one(4), one(8), one(12)),
+                whole(one(1), one(5), one(9), one(13)),
+                whole(one(2), one(6), one(10), one(14)),
+                whole(one(3), one(7), one(11), one(15)),
+            ];
+            let (ab, cd) = (_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d));
+            let (ab_high, cd_high) = (_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d));
+            [
+                Self::bits(_mm512_shuffle_ps::<0x44>(ab, cd)),
+                Self::bits(_mm512_shuffle_ps::<0xee>(ab, cd)),
+                Self::bits(_mm512_shuffle_ps::<0x44>(ab_high, cd_high)),
+                Self::bits(_mm512_shuffle_ps::<0xee>(ab_high, cd_high)),
+            ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn first(value: __m512i) -> i32 {
+        // SAFETY: the trait's.
+        unsafe { _mm_cvtsi128_si32(_mm512_castsi512_si128(value)) }
+    }
+
+    #[inline(always)]
+    unsafe fn is_line(value: __m512i, stride: i32) -> bool {
+        // SAFETY: the trait's.
+        unsafe {
+            let steps = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            let first = _mm512_broadcastd_epi32(_mm512_castsi512_si128(value));
+            Self::are_equal(value, _mm512_add_epi32(first, _mm512_mullo_epi32(steps, Self::splat(stride))))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn are_equal(a: __m512i, b: __m512i) -> bool {
+        // SAFETY: the trait's.
+        unsafe { _mm512_cmpneq_epi32_mask(a, b) == 0 }
+    }
+
+    #[inline(always)]
+    unsafe fn fused(a: [__m512d; 2], b: [__m512d; 2], c: [__m512d; 2]) -> [__m512d; 2] {
+        // SAFETY: the trait's.
+        unsafe { [_mm512_fmadd_pd(a[0], b[0], c[0]), _mm512_fmadd_pd(a[1], b[1], c[1])] }
+    }
+
+    #[inline(always)]
+    unsafe fn is_number(a: __m512) -> __mmask16 {
+        // SAFETY: the trait's.
+        unsafe { _mm512_cmp_ps_mask::<_CMP_ORD_Q>(a, a) }
+    }
+}
+
+#[inline(always)]
+unsafe fn offsets(offset: __m512i) -> [i32; 16] {
+    let mut offsets = [0; 16];
+    // SAFETY: 64 bytes; the rest is the trait's.
+    unsafe { _mm512_storeu_si512(offsets.as_mut_ptr().cast(), offset) }
+    super::in_memory(&mut offsets);
+    offsets
+}
+
+#[inline(always)]
+unsafe fn whole(a: __m128, b: __m128, c: __m128, d: __m128) -> __m512 {
+    // SAFETY: the trait's.
+    unsafe {
+        let low = _mm256_set_m128(b, a);
+        _mm512_insertf32x8::<1>(_mm512_castps256_ps512(low), _mm256_set_m128(d, c))
     }
 }

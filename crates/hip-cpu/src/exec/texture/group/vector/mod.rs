@@ -2,7 +2,8 @@
 //!
 //! Every operation rounds as Rust's own on numbers does, so that all of them give the same bits.
 
-use std::arch::x86_64::{__m128i, _mm_cvtsi32_si128, _mm_insert_epi32};
+use std::arch::asm;
+use std::arch::x86_64::*;
 
 mod avx2;
 mod avx512;
@@ -31,9 +32,14 @@ pub trait Vector {
     unsafe fn store(to: *mut u32, value: Self::Int);
     /// Reads 32 bits at `base + offset`.
     unsafe fn gather(base: *const u8, offset: Self::Int) -> Self::Int;
-    /// Where the first lane reads, if each other lane reads `stride` behind the one before.
-    unsafe fn line(offset: Self::Int, stride: i32) -> Option<i32>;
+    /// The same for the 64 bits, and for the 128 bits there: the words one after the other.
+    unsafe fn gather_two(base: *const u8, offset: Self::Int) -> [Self::Int; 2];
+    unsafe fn gather_four(base: *const u8, offset: Self::Int) -> [Self::Int; 4];
 
+    unsafe fn first(value: Self::Int) -> i32;
+    /// Whether each lane's number is `stride` more than the one's before.
+    unsafe fn is_line(value: Self::Int, stride: i32) -> bool;
+    unsafe fn are_equal(a: Self::Int, b: Self::Int) -> bool;
     unsafe fn splat(value: i32) -> Self::Int;
     unsafe fn add(a: Self::Int, b: Self::Int) -> Self::Int;
     unsafe fn sub(a: Self::Int, b: Self::Int) -> Self::Int;
@@ -68,6 +74,7 @@ pub trait Vector {
     unsafe fn floor_float(a: Self::Float) -> Self::Float;
     /// |a| < limit; NaN is not.
     unsafe fn within(a: Self::Float, limit: f32) -> Self::Mask;
+    unsafe fn is_number(a: Self::Float) -> Self::Mask;
     /// A whole number that an `i32` can be.
     unsafe fn to_int(a: Self::Float) -> Self::Int;
     unsafe fn to_float(a: Self::Int) -> Self::Float;
@@ -79,6 +86,8 @@ pub trait Vector {
     unsafe fn add_double(a: Self::Double, b: Self::Double) -> Self::Double;
     unsafe fn sub_double(a: Self::Double, b: Self::Double) -> Self::Double;
     unsafe fn mul_double(a: Self::Double, b: Self::Double) -> Self::Double;
+    /// `a * b + c`, where the product is exact.
+    unsafe fn fused(a: Self::Double, b: Self::Double, c: Self::Double) -> Self::Double;
     /// Neither is NaN, nor are both zeros.
     unsafe fn min_double(a: Self::Double, b: Self::Double) -> Self::Double;
     unsafe fn max_double(a: Self::Double, b: Self::Double) -> Self::Double;
@@ -87,16 +96,47 @@ pub trait Vector {
     unsafe fn double_to_int(a: Self::Double) -> Self::Int;
 }
 
+/// Has what stands at `items` in memory: taking lanes out of a vector one by one costs more than loads do, and the
+/// compiler would.
+#[inline(always)]
+fn in_memory<const N: usize>(items: &mut [i32; N]) {
+    // SAFETY: no instructions.
+    unsafe { asm!("/* {0} */", in(reg) items.as_mut_ptr(), options(nostack, preserves_flags)) }
+}
+
+#[inline(always)]
+unsafe fn place(base: *const u8, offsets: *const i32, nth: usize) -> *const u8 {
+    // SAFETY: `Vector`'s.
+    unsafe { base.offset(*offsets.add(nth) as isize) }
+}
+
 /// 32 bits at each of four offsets, loaded one by one: the instruction for it takes several times as long on many
 /// processors.
 #[inline(always)]
-unsafe fn four(base: *const u8, offsets: *const i32) -> __m128i {
+unsafe fn words(base: *const u8, offsets: *const i32) -> __m128i {
     // SAFETY: `Vector`'s.
     unsafe {
-        let word = |nth: usize| base.offset(*offsets.add(nth) as isize).cast::<i32>().read_unaligned();
+        let word = |nth: usize| place(base, offsets, nth).cast::<i32>().read_unaligned();
         let words = _mm_cvtsi32_si128(word(0));
         let words = _mm_insert_epi32::<1>(words, word(1));
         let words = _mm_insert_epi32::<2>(words, word(2));
         _mm_insert_epi32::<3>(words, word(3))
     }
+}
+
+/// 64 bits at each of two offsets.
+#[inline(always)]
+unsafe fn doubles(base: *const u8, offsets: *const i32) -> __m128 {
+    // SAFETY: `Vector`'s.
+    unsafe {
+        let low = _mm_loadl_epi64(place(base, offsets, 0).cast());
+        _mm_castpd_ps(_mm_loadh_pd(_mm_castsi128_pd(low), place(base, offsets, 1).cast()))
+    }
+}
+
+/// 128 bits at an offset.
+#[inline(always)]
+unsafe fn quad(base: *const u8, offsets: *const i32, nth: usize) -> __m128 {
+    // SAFETY: `Vector`'s.
+    unsafe { _mm_loadu_ps(place(base, offsets, nth).cast()) }
 }

@@ -42,12 +42,6 @@ impl Vector for One {
     }
 
     #[inline(always)]
-    unsafe fn line(offset: Self::Int, stride: i32) -> Option<i32> {
-        let _ = stride;
-        Some(offset)
-    }
-
-    #[inline(always)]
     unsafe fn splat(value: i32) -> Self::Int {
         value
     }
@@ -250,5 +244,49 @@ impl Vector for One {
     #[inline(always)]
     unsafe fn double_to_int(a: Self::Double) -> Self::Int {
         a as i32
+    }
+
+    #[inline(always)]
+    unsafe fn gather_two(base: *const u8, offset: i32) -> [i32; 2] {
+        // SAFETY: the trait's.
+        unsafe {
+            let at = base.offset(offset as isize);
+            [Self::gather(at, 0), Self::gather(at, 4)]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn gather_four(base: *const u8, offset: i32) -> [i32; 4] {
+        // SAFETY: the trait's.
+        unsafe {
+            let at = base.offset(offset as isize);
+            [Self::gather(at, 0), Self::gather(at, 4), Self::gather(at, 8), Self::gather(at, 12)]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn first(value: i32) -> i32 {
+        value
+    }
+
+    #[inline(always)]
+    unsafe fn is_line(value: i32, stride: i32) -> bool {
+        let _ = (value, stride);
+        true
+    }
+
+    #[inline(always)]
+    unsafe fn are_equal(a: i32, b: i32) -> bool {
+        a == b
+    }
+
+    #[inline(always)]
+    unsafe fn fused(a: f64, b: f64, c: f64) -> f64 {
+        a * b + c
+    }
+
+    #[inline(always)]
+    unsafe fn is_number(a: f32) -> bool {
+        !a.is_nan()
     }
 }
