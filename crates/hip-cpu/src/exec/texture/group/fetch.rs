@@ -192,9 +192,9 @@ unsafe fn nearest<V: Vector, const D: usize>(plan: &Plan, float: bool, lanes: &L
             }
             let bytes = plan.element_bytes;
             let words = if bytes <= 4 && V::is_line(offset, bytes as i32) {
-                straight::<V>(plan, plan.data.offset(V::first(offset) as isize))
+                straight::<V, false>(plan, plan.data.offset(V::first(offset) as isize))
             } else {
-                element::<V>(plan, offset)
+                element::<V, false>(plan, offset)
             };
             for nth in 0..4 {
                 let mut value = if nth < plan.channels {
@@ -252,50 +252,35 @@ unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bool>(
         // SAFETY: `fetch`'s caller promised.
         unsafe {
             let layer = layers::<V>(plan, lanes, at);
-            // Of each dimension: the element in front and the one behind.
-            let mut offsets = [[V::splat(0); 2]; D];
-            let mut weights = [[V::splat(0); 2]; D];
-            let mut outside = [[V::no_lane(); 2]; D];
+            let mut feet = Feet::<V, D> {
+                layer,
+                offsets: [[V::splat(0); 2]; D],
+                weights: [[V::splat(0); 2]; D],
+                outside: [[V::no_lane(); 2]; D],
+                is_exact: [false; D],
+                has_outside,
+            };
             for nth in 0..D {
                 let axis = &plan.axes[nth];
                 let (coordinate, good) = coordinate::<V>(axis, lanes.coordinates.add(nth * lanes.step + at));
                 left |= bad::<V>(good) << at;
-                let fixed = foot::<V>(axis, coordinate);
-                let alpha = V::and(fixed, V::splat(255));
-                weights[nth] = [V::sub(V::splat(256), alpha), alpha];
-                let front = V::right_signed(fixed, V::splat(8));
-                for (behind, index) in [front, V::add(front, V::splat(1))].into_iter().enumerate() {
-                    let (index, beyond) = addressed::<V>(axis, index, V::no_lane());
-                    outside[nth][behind] = beyond;
-                    offsets[nth][behind] = V::mul(index, V::splat(axis.stride));
-                }
+                feet.set(nth, axis, foot::<V>(axis, coordinate));
             }
-            let way = way::<V, D>(plan, layer, &offsets);
+            let way = feet.way(plan.axes[0].stride, lanes.layer.is_some());
             let mut sums = [V::splat_double(0.0); C];
-            for row in 0..1usize << (D - 1) {
-                let (mut offset, mut weight, mut beyond) = (layer, V::splat(1), V::no_lane());
-                for nth in 1..D {
-                    let behind = row >> (nth - 1) & 1;
-                    offset = V::add(offset, offsets[nth][behind]);
-                    weight = if nth == 1 { weights[1][behind] } else { V::mul(weight, weights[nth][behind]) };
-                    beyond = V::either(beyond, outside[nth][behind]);
+            if PLAIN {
+                // Written out: what a row needs then stays in registers.
+                feet.add_row::<C, PLAIN>(plan, way, 0, &mut sums);
+                if D > 1 {
+                    feet.add_row::<C, PLAIN>(plan, way, 1, &mut sums);
                 }
-                let pair = pair::<V, PLAIN>(plan, way, offset, &offsets[0]);
-                for (behind, words) in pair.iter().enumerate() {
-                    let weight = if D == 1 { weights[0][behind] } else { V::mul(weights[0][behind], weight) };
-                    let weight = V::widen_int(weight);
-                    let beyond = V::either(beyond, outside[0][behind]);
-                    for (nth, sum) in sums.iter_mut().enumerate() {
-                        let mut value = if PLAIN {
-                            words[nth]
-                        } else {
-                            decoded::<V>(plan, channel::<V>(plan, words, nth))
-                        };
-                        if has_outside {
-                            value = V::select(beyond, V::splat(plan.outside[nth].cast_signed()), value);
-                        }
-                        *sum = V::fused(weight, V::widen(V::float(value)), *sum);
-                    }
+                if D > 2 {
+                    feet.add_row::<C, PLAIN>(plan, way, 2, &mut sums);
+                    feet.add_row::<C, PLAIN>(plan, way, 3, &mut sums);
+                }
+            } else {
+                for row in 0..1usize << (D - 1) {
+                    feet.add_row::<C, PLAIN>(plan, way, row, &mut sums);
                 }
             }
             // Weights are whole numbers so far. The sums were rounded as those of fractions are.
@@ -327,28 +312,105 @@ enum Way {
     Scattered,
 }
 
-#[inline(always)]
-unsafe fn way<V: Vector, const D: usize>(plan: &Plan, layer: V::Int, offsets: &[[V::Int; 2]; D]) -> Way {
-    // SAFETY: `fetch`'s caller promised.
-    unsafe {
-        let [front, behind] = offsets[0];
-        let stride = plan.axes[0].stride;
-        if !V::are_equal(V::add(front, V::splat(stride)), behind) {
-            return Way::Scattered;
+/// A filter's footprint: in each dimension the element in front and the one behind.
+struct Feet<V: Vector, const D: usize> {
+    layer: V::Int,
+    /// In bytes.
+    offsets: [[V::Int; 2]; D],
+    /// In 256ths.
+    weights: [[V::Int; 2]; D],
+    outside: [[V::Mask; 2]; D],
+    /// No lane's element behind has a weight: it has no part, then.
+    is_exact: [bool; D],
+    has_outside: bool,
+}
+
+/// Of all: `fetch`'s caller promised.
+impl<V: Vector, const D: usize> Feet<V, D> {
+    /// A dimension's part, of `foot`'s answer.
+    #[inline(always)]
+    unsafe fn set(&mut self, nth: usize, axis: &Axis, foot: V::Int) {
+        // SAFETY: see above.
+        unsafe {
+            let alpha = V::and(foot, V::splat(255));
+            self.weights[nth] = [V::sub(V::splat(256), alpha), alpha];
+            self.is_exact[nth] = V::are_equal(alpha, V::splat(0));
+            let mut index = V::right_signed(foot, V::splat(8));
+            for behind in 0..if self.is_exact[nth] { 1 } else { 2 } {
+                let (held, beyond) = addressed::<V>(axis, index, V::no_lane());
+                self.outside[nth][behind] = beyond;
+                self.offsets[nth][behind] = V::mul(held, V::splat(axis.stride));
+                index = V::add(index, V::splat(1));
+            }
         }
-        let mut is_straight = V::is_line(front, stride) && V::is_line(layer, 0);
-        for [front, behind] in &offsets[1..] {
-            is_straight = is_straight && V::is_line(*front, 0) && V::is_line(*behind, 0);
+    }
+
+    #[inline(always)]
+    unsafe fn way(&self, stride: i32, is_layered: bool) -> Way {
+        // SAFETY: see above.
+        unsafe {
+            let [front, behind] = self.offsets[0];
+            let next = V::add(front, V::splat(stride));
+            if !self.is_exact[0] && !V::are_equal(next, behind) {
+                return Way::Scattered;
+            }
+            let mut is_straight = V::is_line(front, stride) && (!is_layered || V::is_line(self.layer, 0));
+            for nth in 1..D {
+                let [front, behind] = self.offsets[nth];
+                is_straight &= V::is_line(front, 0) && (self.is_exact[nth] || V::is_line(behind, 0));
+            }
+            if is_straight { Way::Straight } else { Way::Adjacent }
         }
-        if is_straight { Way::Straight } else { Way::Adjacent }
+    }
+
+    /// Adds what a row's two elements give: of row number `row`, whose bits say in which dimensions it is behind.
+    #[inline(always)]
+    unsafe fn add_row<const C: usize, const PLAIN: bool>(
+        &self,
+        plan: &Plan,
+        way: Way,
+        row: usize,
+        sums: &mut [V::Double; C],
+    ) {
+        // SAFETY: see above.
+        unsafe {
+            let (mut offset, mut weight, mut beyond) = (self.layer, V::splat(1), V::no_lane());
+            for nth in 1..D {
+                let behind = row >> (nth - 1) & 1;
+                if behind == 1 && self.is_exact[nth] {
+                    return;
+                }
+                offset = V::add(offset, self.offsets[nth][behind]);
+                let own = self.weights[nth][behind];
+                weight = if nth == 1 { own } else { V::mul(weight, own) };
+                beyond = V::either(beyond, self.outside[nth][behind]);
+            }
+            let count = if self.is_exact[0] { 1 } else { 2 };
+            let pair = pair::<V, PLAIN>(plan, way, count, offset, &self.offsets[0]);
+            for behind in 0..count {
+                let own = self.weights[0][behind];
+                let weight = V::widen_int(if D == 1 { own } else { V::mul(own, weight) });
+                let beyond = V::either(beyond, self.outside[0][behind]);
+                let words = &pair[behind];
+                for (nth, sum) in sums.iter_mut().enumerate() {
+                    let mut value =
+                        if PLAIN { words[nth] } else { decoded::<V>(plan, channel::<V>(plan, words, nth)) };
+                    if self.has_outside {
+                        value = V::select(beyond, V::splat(plan.outside[nth].cast_signed()), value);
+                    }
+                    *sum = V::fused(weight, V::widen(V::float(value)), *sum);
+                }
+            }
+        }
     }
 }
 
-/// The two elements of a row that `offset` leads to.
+/// The two elements of a row that `offset` leads to, or (with `count` 1) the one in front.
 #[inline(always)]
 unsafe fn pair<V: Vector, const PLAIN: bool>(
     plan: &Plan,
     way: Way,
+    count: usize,
     offset: V::Int,
     columns: &[V::Int; 2],
 ) -> [[V::Int; 4]; 2] {
@@ -358,28 +420,26 @@ unsafe fn pair<V: Vector, const PLAIN: bool>(
         let front = V::add(offset, columns[0]);
         if way == Way::Straight && bytes <= 4 {
             let at = plan.data.offset(V::first(front) as isize);
-            if PLAIN {
-                return [[V::load(at.cast()); 4], [V::load(at.add(4).cast()); 4]];
-            }
-            return [straight::<V>(plan, at), straight::<V>(plan, at.add(bytes))];
+            let one = straight::<V, PLAIN>(plan, at);
+            return if count == 1 { [one; 2] } else { [one, straight::<V, PLAIN>(plan, at.add(bytes))] };
+        }
+        if count == 1 {
+            return [element::<V, PLAIN>(plan, front); 2];
         }
         if way == Way::Adjacent && bytes == 4 {
-            return V::gather_two(plan.data, front).map(|word| [word; 4]);
+            let [front, behind] = V::gather_two(plan.data, front);
+            return [[front; 4], [behind; 4]];
         }
-        let behind = V::add(offset, columns[1]);
-        if PLAIN {
-            return [[V::gather(plan.data, front); 4], [V::gather(plan.data, behind); 4]];
-        }
-        [element::<V>(plan, front), element::<V>(plan, behind)]
+        [element::<V, PLAIN>(plan, front), element::<V, PLAIN>(plan, V::add(offset, columns[1]))]
     }
 }
 
 /// Elements that follow one another, of 32 bits at most.
 #[inline(always)]
-unsafe fn straight<V: Vector>(plan: &Plan, from: *const u8) -> [V::Int; 4] {
+unsafe fn straight<V: Vector, const PLAIN: bool>(plan: &Plan, from: *const u8) -> [V::Int; 4] {
     // SAFETY: `fetch`'s caller promised, and the elements are inside of the level.
     unsafe {
-        let word = match plan.element_bytes {
+        let word = match if PLAIN { 4 } else { plan.element_bytes } {
             1 => V::load_bytes(from),
             2 => V::load_pairs(from.cast()),
             _ => V::load(from.cast()),
@@ -390,10 +450,10 @@ unsafe fn straight<V: Vector>(plan: &Plan, from: *const u8) -> [V::Int; 4] {
 
 /// The words of elements; one that is shorter than a word is the word's low end.
 #[inline(always)]
-unsafe fn element<V: Vector>(plan: &Plan, offset: V::Int) -> [V::Int; 4] {
+unsafe fn element<V: Vector, const PLAIN: bool>(plan: &Plan, offset: V::Int) -> [V::Int; 4] {
     // SAFETY: `fetch`'s caller promised, and the offset is inside of the level.
     unsafe {
-        match plan.element_bytes {
+        match if PLAIN { 4 } else { plan.element_bytes } {
             1 | 2 => [narrow_word::<V>(plan, offset); 4],
             4 => [V::gather(plan.data, offset); 4],
             8 => {

@@ -247,12 +247,14 @@ fn fetches_of_a_group_are_those_of_its_lanes() {
     }
 }
 
-/// The vectors that this machine has, and the one that every machine has.
+/// The vectors that this machine has, and the one that every machine has: what they do not leave is right, and they
+/// leave little.
 #[test]
 fn all_vectors_give_the_same_texels() {
     let mut numbers = Numbers(5);
     let mut memory = vec![0u32; 9 * 9 * 40];
-    for round in 0..8_000 {
+    let (mut asked, mut done) = ([0u32; 3], [0u32; 3]);
+    for round in 0..4_000 {
         let image = object(&mut numbers, &mut memory, false);
         let geometry = numbers.of(&GEOMETRIES[..5]);
         let float = numbers.below(3) != 0;
@@ -267,15 +269,18 @@ fn all_vectors_give_the_same_texels() {
             compare: false,
         };
         let words = arguments(&mut numbers, access, MAX_LANES, &[&image]);
+        let want = one_by_one(access, MAX_LANES, u64::MAX, &words).1;
         let items: Vec<u32> = words.iter().map(|&word| word as u32).collect();
         let columns = |nth: usize| items[nth * MAX_LANES..].as_ptr();
-        let first = 1 + geometry.indices();
-        let run = |vectors: u32| {
+        for (nth, vectors) in [1, 8, 16].into_iter().enumerate() {
+            if vectors == 16 && !has_512() || vectors == 8 && !has_256() {
+                continue;
+            }
             let mut results = [[0u32; MAX_LANES]; 4];
             let lanes = Lanes {
                 n: MAX_LANES,
                 layer: geometry.is_layered().then(|| columns(1)),
-                coordinates: columns(first),
+                coordinates: columns(1 + geometry.indices()),
                 step: MAX_LANES,
                 results: results.as_mut_ptr().cast(),
                 results_step: MAX_LANES,
@@ -288,21 +293,18 @@ fn all_vectors_give_the_same_texels() {
                     _ => fetch::one_by_one::fetch(&plan, geometry.coordinates(), float, &lanes),
                 }
             };
-            (left, results)
-        };
-        let want = run(1);
-        for vectors in [8, 16] {
-            if vectors == 16 && !has_512() || !has_256() {
-                continue;
+            asked[nth] += MAX_LANES as u32;
+            for lane in lanes_of(!left) {
+                done[nth] += 1;
+                for (column, items) in results.iter().enumerate() {
+                    let want = want[(access.arguments() + column) * MAX_LANES + lane];
+                    let got = u64::from(items[lane]);
+                    assert_eq!(got, want, "{round}: {vectors} lanes, {lane}: {access:?} of {image:?}");
+                }
             }
-            let got = run(vectors);
-            let is_same = (0..4).all(|nth| {
-                let lanes = want.1[nth].iter().zip(&got.1[nth]);
-                lanes.enumerate().all(|(lane, (&a, &b))| want.0 >> lane & 1 == 1 || a == b)
-            });
-            assert!(want.0 == got.0 && is_same, "{round}: {vectors} lanes: {want:x?}, not {got:x?}");
         }
     }
+    assert!(asked.iter().zip(done).all(|(&asked, done)| done >= asked / 5 * 3), "{done:?} of {asked:?}");
 }
 
 #[test]
