@@ -196,20 +196,48 @@ unsafe fn nearest<V: Vector, const D: usize>(plan: &Plan, float: bool, lanes: &L
             } else {
                 element::<V, false>(plan, offset)
             };
-            for nth in 0..4 {
-                let mut value = if nth < plan.channels {
-                    decoded::<V>(plan, channel::<V>(plan, &words, nth))
-                } else {
-                    V::splat(plan.missing[nth].cast_signed())
-                };
-                if has_outside {
-                    value = V::select(outside, V::splat(plan.outside[nth].cast_signed()), value);
+            match (plan.channel_bytes, plan.decode) {
+                // The usual ones written out: nothing is asked for each channel.
+                (4, Decode::Same) => {
+                    store_texel::<V, 4>(plan, &words, has_outside.then_some(outside), lanes, at);
                 }
-                V::store(lanes.results.add(nth * lanes.results_step + at), value);
+                (1, Decode::Same) => {
+                    store_texel::<V, 1>(plan, &words, has_outside.then_some(outside), lanes, at);
+                }
+                _ => store_texel::<V, 0>(plan, &words, has_outside.then_some(outside), lanes, at),
             }
         }
     }
     left
+}
+
+/// Stores what elements mean. `BYTES` of a channel that is given as it is, or 0: the plan says how.
+#[inline(always)]
+unsafe fn store_texel<V: Vector, const BYTES: u32>(
+    plan: &Plan,
+    words: &[V::Int; 4],
+    outside: Option<V::Mask>,
+    lanes: &Lanes,
+    at: usize,
+) {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        for nth in 0..4 {
+            let mut value = if nth >= plan.channels {
+                V::splat(plan.missing[nth].cast_signed())
+            } else {
+                match BYTES {
+                    4 => words[nth],
+                    1 => V::and(V::right(words[0], V::splat(8 * nth as i32)), V::splat(0xff)),
+                    _ => decoded::<V>(plan, channel::<V>(plan, words, nth)),
+                }
+            };
+            if let Some(outside) = outside {
+                value = V::select(outside, V::splat(plan.outside[nth].cast_signed()), value);
+            }
+            V::store(lanes.results.add(nth * lanes.results_step + at), value);
+        }
+    }
 }
 
 /// The lanes that are not in a mask.

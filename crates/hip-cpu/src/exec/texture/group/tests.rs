@@ -355,3 +355,13 @@ fn surfaces_of_a_group_are_those_of_its_lanes() {
         }
     }
 }
+
+#[test]
+fn a_group_without_a_lane_asks_nothing() {
+    let access = Access::Load { geometry: Geometry::D1, bits: 32, lanes: 1, bounds: Bounds::Trap };
+    let plain = Access::of_code(0).unwrap();
+    for access in [access, plain] {
+        let words = vec![8u64; (access.arguments() + access.n_results()) * 8];
+        assert_eq!(together(access, 8, 0, &words).0, 0);
+    }
+}
