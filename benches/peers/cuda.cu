@@ -19,6 +19,7 @@ struct Cuda {
         operator uint32_t *() const { return static_cast<uint32_t *>(at); }
         operator int *() const { return static_cast<int *>(at); }
         operator float4 *() const { return static_cast<float4 *>(at); }
+        operator uchar4 *() const { return static_cast<uchar4 *>(at); }
         operator uint4 *() const { return static_cast<uint4 *>(at); }
         void clear() const { MUST(cudaMemsetAsync(at, 0, words * 4)); }
     };
@@ -38,11 +39,44 @@ struct Cuda {
         MUST(cudaMemcpy(words.data(), from.at, words.size() * 4, cudaMemcpyDeviceToHost));
     }
 
+    // The texture of a row's first array, made at its first launch: pitched memory for images, an array for the volume.
+    cudaTextureObject_t texture(const std::string &row, const Handle &from)
+    {
+        static cudaTextureObject_t made = 0;
+        if (made)
+            return made;
+        cudaResourceDesc resource = {};
+        cudaTextureDesc state = {};
+        state.addressMode[0] = state.addressMode[1] = state.addressMode[2] = cudaAddressModeClamp;
+        state.filterMode = row == "tex_point" ? cudaFilterModePoint : cudaFilterModeLinear;
+        const cudaChannelFormatDesc element = row == "tex_point" ? cudaCreateChannelDesc<uchar4>() : cudaCreateChannelDesc<float>();
+        if (row == "tex_trilinear") {
+            state.normalizedCoords = 1;
+            cudaArray_t array;
+            const cudaExtent extent = make_cudaExtent(VOLUME_N, VOLUME_N, VOLUME_N);
+            MUST(cudaMalloc3DArray(&array, &element, extent));
+            cudaMemcpy3DParms copy = {};
+            copy.srcPtr = make_cudaPitchedPtr(from.at, VOLUME_N * 4, VOLUME_N, VOLUME_N);
+            copy.dstArray = array;
+            copy.extent = extent;
+            copy.kind = cudaMemcpyDeviceToDevice;
+            MUST(cudaMemcpy3D(&copy));
+            resource.resType = cudaResourceTypeArray;
+            resource.res.array.array = array;
+        } else {
+            resource.resType = cudaResourceTypePitch2D;
+            resource.res.pitch2D = {from.at, element, IMAGE_N, IMAGE_N, IMAGE_N * 4};
+        }
+        MUST(cudaCreateTextureObject(&made, &resource, &state, nullptr));
+        return made;
+    }
+
     void finish() { MUST(cudaDeviceSynchronize()); }
 
     void launch(const std::string &row, const std::vector<Handle> &a)
     {
         const dim3 tile(16, 16), flat(32, 8);
+        const dim3 image(IMAGE_N / 32, IMAGE_N / 8);
         const dim3 square(GRID_N / 32, GRID_N / 8);
         if (row == "vecadd") vecadd<<<STREAM_N / BLOCK, BLOCK>>>(a[0], a[1], a[2], STREAM_N);
         else if (row == "saxpy") saxpy<<<STREAM_N / BLOCK, BLOCK>>>(SAXPY_A, a[0], a[1], STREAM_N);
@@ -66,6 +100,9 @@ struct Cuda {
         else if (row == "sort") sort<<<SORT_N / SORT_CHUNK, SORT_CHUNK / 2>>>(a[0], a[1]);
         else if (row == "spmv") spmv<<<SPMV_ROWS / BLOCK, BLOCK>>>(a[0], a[1], a[2], a[3], a[4], SPMV_ROWS);
         else if (row == "hgemm_mma") hgemm_mma<<<dim3(GEMM_N / 64, GEMM_N / 64), 128>>>(a[0], a[1], a[2], GEMM_N);
+        else if (row == "tex_bilinear") tex_bilinear<<<image, flat>>>(texture(row, a[0]), a[1], IMAGE_N);
+        else if (row == "tex_point") tex_point<<<image, flat>>>(texture(row, a[0]), a[1], IMAGE_N);
+        else if (row == "tex_trilinear") tex_trilinear<<<VOLUME_SAMPLES / BLOCK, BLOCK>>>(texture(row, a[0]), a[1], VOLUME_SAMPLES);
         else empty<<<1, 32>>>();
         MUST(cudaGetLastError());
     }

@@ -343,3 +343,26 @@ __global__ void hgemm_mma(const uint32_t *a, const uint32_t *b, float *c, int n)
         }
 }
 #endif
+
+__global__ void tex_bilinear(cudaTextureObject_t image, float *out, int n)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < n && y < n)
+        out[y * n + x] = tex2D<float>(image, IMAGE_X(x, y), IMAGE_Y(x, y));
+}
+
+__global__ void tex_point(cudaTextureObject_t image, uchar4 *out, int n)
+{
+    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < n && y < n) {
+        const uchar4 texel = tex2D<uchar4>(image, IMAGE_X(x, y), IMAGE_Y(x, y));
+        out[y * n + x] = make_uchar4(texel.w, texel.z, texel.y, texel.x);
+    }
+}
+
+__global__ void tex_trilinear(cudaTextureObject_t volume, float *out, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        out[i] = tex3D<float>(volume, (i % 256 + 0.25f) / 256, (i / 256 % 256 + 0.25f) / 256, (i / 65536 + 0.25f) / 64);
+}

@@ -256,3 +256,64 @@ void native_spmv(const int *starts, const int *columns, const float *values, con
         y[row] = sum;
     }
 }
+
+static inline int held(int at, int n)
+{
+    return at < 0 ? 0 : at >= n ? n - 1 : at;
+}
+
+// Weights have eight fractional bits, as a texture's have.
+static inline int foot(float at, float *weight)
+{
+    const int fixed = (int)floorf((at - 0.5f) * 256 + 0.5f);
+    *weight = (fixed & 255) * (1 / 256.0f);
+    return fixed >> 8;
+}
+
+void native_tex_bilinear(const float *restrict in, float *restrict out, int n)
+{
+#pragma omp parallel for schedule(static)
+    for (int row = 0; row < n; row++)
+#pragma omp simd
+        for (int i = 0; i < n; i++) {
+            float a, b;
+            const int x = foot(IMAGE_X(i, row), &a), y = foot(IMAGE_Y(i, row), &b);
+            const int left = held(x, n), right = held(x + 1, n), above = held(y, n) * n, below = held(y + 1, n) * n;
+            out[row * n + i] = (1 - a) * (1 - b) * in[above + left] + a * (1 - b) * in[above + right] + (1 - a) * b * in[below + left] +
+                               a * b * in[below + right];
+        }
+}
+
+void native_tex_point(const uint32_t *restrict in, uint32_t *restrict out, int n)
+{
+#pragma omp parallel for schedule(static)
+    for (int row = 0; row < n; row++)
+#pragma omp simd
+        for (int i = 0; i < n; i++) {
+            const int x = held((int)floorf(IMAGE_X(i, row)), n), y = held((int)floorf(IMAGE_Y(i, row)), n);
+            out[row * n + i] = __builtin_bswap32(in[y * n + x]);
+        }
+}
+
+void native_tex_trilinear(const float *restrict in, float *restrict out, int samples)
+{
+    enum { N = VOLUME_N };
+#pragma omp parallel for schedule(static)
+    for (int row = 0; row < samples / 256; row++) {
+        float b, c;
+        const int y = foot((row % 256 + 0.25f) / 256 * N, &b), z = foot((row / 256 + 0.25f) / 64 * N, &c);
+        const float *rows[4];
+        for (int i = 0; i < 4; i++)
+            rows[i] = in + (held(z + (i >> 1), N) * N + held(y + (i & 1), N)) * N;
+        const float weights[4] = {(1 - b) * (1 - c), b * (1 - c), (1 - b) * c, b * c};
+#pragma omp simd
+        for (int i = 0; i < 256; i++) {
+            float a, sum = 0;
+            const int x = foot((i + 0.25f) / 256 * N, &a);
+            const int left = held(x, N), right = held(x + 1, N);
+            for (int j = 0; j < 4; j++)
+                sum += weights[j] * ((1 - a) * rows[j][left] + a * rows[j][right]);
+            out[row * 256 + i] = sum;
+        }
+    }
+}

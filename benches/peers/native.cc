@@ -51,6 +51,9 @@ struct Native {
         else if (row == "sort") native_sort(a[0], a[1], SORT_N);
         else if (row == "spmv") native_spmv(a[0], a[1], a[2], a[3], a[4], SPMV_ROWS);
         else if (row == "hgemm_mma") native_hgemm(a[0], a[1], a[2], GEMM_N);
+        else if (row == "tex_bilinear") native_tex_bilinear(a[0], a[1], IMAGE_N);
+        else if (row == "tex_point") native_tex_point(a[0], a[1], IMAGE_N);
+        else if (row == "tex_trilinear") native_tex_trilinear(a[0], a[1], VOLUME_SAMPLES);
         else native_empty();
     }
 };

@@ -22,6 +22,9 @@ void native_transpose(const float *in, float *out, int n);
 void native_scan(const uint32_t *in, uint32_t *out, int n);
 void native_sort(const uint32_t *in, uint32_t *out, int n);
 void native_spmv(const int *starts, const int *columns, const float *values, const float *x, float *y, int rows);
+void native_tex_bilinear(const float *in, float *out, int n);
+void native_tex_point(const uint32_t *in, uint32_t *out, int n);
+void native_tex_trilinear(const float *in, float *out, int samples);
 
 #ifdef __cplusplus
 }

@@ -53,6 +53,8 @@ struct OpenCl {
     {
         if (row == "hgemm_mma")
             return "OpenCL C has no matrix instructions";
+        if (row.rfind("tex_", 0) == 0)
+            return "this program makes no images";
         if (row == "reduce_shuffle" && text(CL_DEVICE_EXTENSIONS).find("cl_intel_subgroups") == std::string::npos)
             return "this runtime has no shuffles";
         build(row);

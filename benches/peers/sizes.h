@@ -21,6 +21,13 @@
 #define GRID_N 4096                  // stencil and transpose: a square grid
 #define TRANSPOSE_TILE 32            // 32x8 threads
 
+#define IMAGE_N 2048                 // the textured rows: a square image of that many elements a side, and as many samples
+// Where a sample lies, the image scaled and turned: multiples of 1/16, so that weights and sums are exact.
+#define IMAGE_X(x, y) ((x) * 0.75f + (y) * 0.125f + 0.25f)
+#define IMAGE_Y(x, y) ((y) * 0.875f - (x) * 0.0625f + 0.375f)
+#define VOLUME_N 128                 // and a cube, of which 4 M samples are taken: 256 × 256 × 64, normalised
+#define VOLUME_SAMPLES (256 * 256 * 64)
+
 #define HISTOGRAM_BYTES (16 * 1024 * 1024)
 #define HISTOGRAM_BLOCKS 256
 

@@ -339,6 +339,65 @@ inline Work spmv()
     }};
 }
 
+// Element at a place of an image or volume, the nearest one where there is none.
+inline size_t held(int at, int n) { return std::clamp(at, 0, n - 1); }
+
+// The linear filter of the CUDA C++ Programming Guide, along one axis: where it begins and the second element's weight.
+inline int foot(float at, double &weight)
+{
+    weight = at - 0.5 - std::floor(at - 0.5);
+    return static_cast<int>(std::floor(at - 0.5));
+}
+
+inline Work tex_bilinear()
+{
+    const Words in = whole(IMAGE_N * IMAGE_N, 1, -100, 100);
+    return {{in, Words(IMAGE_N * IMAGE_N)}, [in](const Arrays &got, int) {
+        return exact(got[1], [&](size_t i) {
+            double sum = 0, a, b;
+            const int x = foot(IMAGE_X(int(i % IMAGE_N), int(i / IMAGE_N)), a), y = foot(IMAGE_Y(int(i % IMAGE_N), int(i / IMAGE_N)), b);
+            for (int corner = 0; corner < 4; corner++) {
+                const int dx = corner & 1, dy = corner >> 1;
+                sum += (dx ? a : 1 - a) * (dy ? b : 1 - b) * real(in[held(y + dy, IMAGE_N) * IMAGE_N + held(x + dx, IMAGE_N)]);
+            }
+            return word(static_cast<float>(sum));
+        }, 7);
+    }};
+}
+
+inline Work tex_point()
+{
+    Numbers numbers{1};
+    Words in(IMAGE_N * IMAGE_N);
+    for (uint32_t &each : in)
+        each = numbers.next() << 16 ^ numbers.next();
+    return {{in, Words(IMAGE_N * IMAGE_N)}, [in](const Arrays &got, int) {
+        return exact(got[1], [&](size_t i) {
+            const int x = std::floor(IMAGE_X(int(i % IMAGE_N), int(i / IMAGE_N))), y = std::floor(IMAGE_Y(int(i % IMAGE_N), int(i / IMAGE_N)));
+            return __builtin_bswap32(in[held(y, IMAGE_N) * IMAGE_N + held(x, IMAGE_N)]);
+        }, 7);
+    }};
+}
+
+// Sample number i of the volume lies at ((x + 1/4) / 256, (y + 1/4) / 256, (z + 1/4) / 64).
+inline Work tex_trilinear()
+{
+    const Words in = whole(VOLUME_N * VOLUME_N * VOLUME_N, 1, -100, 100);
+    return {{in, Words(VOLUME_SAMPLES)}, [in](const Arrays &got, int) {
+        return exact(got[1], [&](size_t i) {
+            double sum = 0, a, b, c;
+            const int x = foot((i % 256 + 0.25f) / 256 * VOLUME_N, a), y = foot((i / 256 % 256 + 0.25f) / 256 * VOLUME_N, b);
+            const int z = foot((i / 65536 + 0.25f) / 64 * VOLUME_N, c);
+            for (int corner = 0; corner < 8; corner++) {
+                const int dx = corner & 1, dy = corner >> 1 & 1, dz = corner >> 2;
+                const size_t row = held(z + dz, VOLUME_N) * VOLUME_N + held(y + dy, VOLUME_N);
+                sum += (dx ? a : 1 - a) * (dy ? b : 1 - b) * (dz ? c : 1 - c) * real(in[row * VOLUME_N + held(x + dx, VOLUME_N)]);
+            }
+            return word(static_cast<float>(sum));
+        }, 7);
+    }};
+}
+
 inline Work make_work(const std::string &row)
 {
     if (row == "vecadd") return vecadd();
@@ -355,6 +414,9 @@ inline Work make_work(const std::string &row)
     if (row == "sort") return sort();
     if (row == "spmv") return spmv();
     if (row == "hgemm_mma") return hgemm();
+    if (row == "tex_bilinear") return tex_bilinear();
+    if (row == "tex_point") return tex_point();
+    if (row == "tex_trilinear") return tex_trilinear();
     if (row == "empty") return {{}, [](const Arrays &, int) { return std::string(); }};
     return {};
 }

@@ -1,7 +1,14 @@
 //! Textures and surfaces: what an instruction asks of the host's sampler, and what a named reference is in memory.
 //!
-//! Compiled code calls one service, `i32 (launch, i64 code, ptr words)`: [`Access::code`] says which instruction it is,
-//! `words` are its arguments, one 64-bit word each, and then its results. An answer other than 0 ends the grid.
+//! Compiled code calls one of two services; an answer other than 0 ends the grid. [`Access::code`] says which
+//! instruction it is.
+//! * `i32 (launch, i64 code, ptr words)`, for one lane: `words` are its arguments, one 64-bit word each, and then its
+//!   results.
+//! * `i32 (launch, i64 code, ptr columns, i64 active, i32 group)`, for a group of at most [`MAX_LANES`] lanes: the
+//!   arguments, then the results behind them, are columns with an item for each lane, of 64 bits where
+//!   [`Access::is_wide_argument`] or [`Access::has_wide_results`] says so and of 32 elsewhere. Every column has room for
+//!   64-bit items ([`column`]). Bits of `active` say which lanes ask; what the others have is anything, before and after.
+//!   `group` is the number of lanes, and whether one handle, the first item, is all lanes' ([`group`]).
 
 /// `.1d`, `.2d`, …; for surfaces and gathers a part of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -216,6 +223,21 @@ pub enum Access {
 /// Arguments or results of one access at most.
 pub const MAX_WORDS: usize = 16;
 
+/// Lanes of a group at most.
+pub const MAX_LANES: usize = 64;
+
+/// The last argument of the service for a group.
+pub mod group {
+    /// Bits of the number of lanes.
+    pub const LANES: u32 = 0xff;
+    pub const ONE_HANDLE: u32 = 0x100;
+}
+
+/// Where column number `nth` of a group's access begins, in bytes.
+pub const fn column(nth: usize, lanes: usize) -> usize {
+    nth * lanes * 8
+}
+
 impl Access {
     /// How many arguments it takes.
     pub fn arguments(self) -> usize {
@@ -254,6 +276,33 @@ impl Access {
         }
     }
 
+    /// How many results it gives.
+    pub fn n_results(self) -> usize {
+        match self {
+            Access::Fetch { texel: Texel::Pairs, .. } => 2,
+            Access::Fetch { .. } | Access::Gather { .. } => 4,
+            Access::Load { lanes, .. } => lanes.into(),
+            Access::Store { .. } | Access::Reduce { .. } => 0,
+            Access::Query { .. } | Access::IsType(_) => 1,
+        }
+    }
+
+    /// Whether argument number `nth` needs 64 bits: a handle, or a value that is so wide.
+    pub fn is_wide_argument(self, nth: usize) -> bool {
+        match self {
+            Access::Fetch { sampler, .. } | Access::Gather { sampler, .. } => nth == 0 || sampler && nth == 1,
+            Access::Store { geometry, bits, .. } | Access::Reduce { geometry, bits, .. } => {
+                nth == 0 || bits == 64 && nth > geometry.elements()
+            }
+            Access::Load { .. } | Access::Query { .. } | Access::IsType(_) => nth == 0,
+        }
+    }
+
+    /// Whether the results need 64 bits each.
+    pub fn has_wide_results(self) -> bool {
+        matches!(self, Access::Load { bits: 64, .. })
+    }
+
     /// Leaves everything as it was.
     pub fn only_reads(self) -> bool {
         !matches!(self, Access::Store { .. } | Access::Reduce { .. })
@@ -290,6 +339,15 @@ impl Access {
             }
         }
         out.0
+    }
+
+    /// The geometry of a fetch by coordinates alone, from lines, planes, boxes and layers of them, into four words, and
+    /// whether coordinates are floats; by its number, and quicker than [`Access::of_code`].
+    pub fn plain_fetch(code: u64) -> Option<(Geometry, bool)> {
+        let geometry = (code >> 4 & 15) as usize;
+        // All other fields are 0.
+        let is_plain = code & !0x1f0 == 0 && geometry < 5;
+        is_plain.then(|| (GEOMETRIES[geometry], code >> 8 & 1 == 1))
     }
 
     /// The access of a number that [`Access::code`] gave; `None` for any other.
@@ -515,6 +573,20 @@ mod tests {
         for access in all {
             assert_eq!(Access::of_code(access.code()), Some(access));
             assert!(access.arguments() <= MAX_WORDS && access.results().len() <= MAX_WORDS);
+            assert_eq!(access.n_results(), access.results().len());
+            let plain = match access {
+                Access::Fetch {
+                    geometry: geometry @ (D1 | D2 | D3 | Layered1 | Layered2),
+                    float,
+                    level: Level::Base,
+                    texel: Texel::Words,
+                    sampler: false,
+                    offset: false,
+                    compare: false,
+                } => Some((geometry, float)),
+                _ => None,
+            };
+            assert_eq!(Access::plain_fetch(access.code()), plain);
         }
         assert_eq!(Access::of_code(7), None);
         assert_eq!(Access::of_code(u64::MAX), None);

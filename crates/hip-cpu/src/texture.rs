@@ -191,6 +191,7 @@ fn describe(resource: &Resource, element: Element, desc: &HIP_TEXTURE_DESC) -> I
         mipmapped: u32::from(matches!(resource, Resource::Mipmapped(_))),
         sampler: sampler(desc),
         levels,
+        plans: [None; 2],
     }
 }
 
@@ -273,7 +274,8 @@ pub fn left() -> usize {
     OBJECTS.read().len()
 }
 
-fn add(image: Image, object: Object) -> usize {
+fn add(mut image: Image, object: Object) -> usize {
+    image.plans = image.plans();
     let at = SPARE.lock().pop().map_or_else(
         || Box::into_raw(Box::new(image)),
         |at| {

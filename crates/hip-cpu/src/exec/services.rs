@@ -25,6 +25,7 @@ pub struct Services {
     check: unsafe extern "C" fn(*const Launch, *const Worker, *const Thread, *const u8, u32, u32) -> i32,
     texture: unsafe extern "C" fn(*const Launch, u64, *mut u64) -> i32,
     tensor: tensor::Copier,
+    texture_group: unsafe extern "C" fn(*const Launch, u64, *mut u8, u64, u32) -> i32,
 }
 
 /// Message, file, line, function, bytes of a character; then the block's three indices and the thread's number in it.
@@ -52,6 +53,7 @@ pub static SERVICES: Services = Services {
     check: sanitize::check,
     texture: super::texture::access,
     tensor: tensor::copy,
+    texture_group: super::texture::access_group,
 };
 
 unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments: *const u8) -> i32 {

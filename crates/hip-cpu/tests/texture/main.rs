@@ -5,6 +5,7 @@
 
 mod cube_and_levels;
 mod forms;
+mod groups;
 mod model;
 mod names;
 mod support;

@@ -60,5 +60,8 @@ pub const ROWS: &[Row] = &[
     row("sort", "1 M words, bitonic in shared memory, chunks of 1024", Kind::Other),
     row("spmv", "1 M rows of 0 to 15 entries, CSR, a thread a row", Kind::Other),
     row("hgemm_mma", "1024³ halves, mma.sync m16n8k16", Kind::Compute),
+    row("tex_bilinear", "2048² samples of an image of floats, linear filter", Kind::Other),
+    row("tex_point", "2048² samples of an image of uchar4, nearest element", Kind::Other),
+    row("tex_trilinear", "4 M samples of a volume of 128³ floats, linear filter, normalised", Kind::Other),
     row("empty", "launch and synchronise", Kind::Latency),
 ];

@@ -267,32 +267,33 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// One call of the host's sampler per active lane.
+    /// One call of the host's sampler for the active lanes.
     fn texture(&mut self, access: Access, inst: &Inst) -> Result<(), String> {
-        let service = self.service(8);
-        let vectors = self.vectors_of(&inst.args);
-        let buffers: Vec<(String, Type)> =
-            vectors.iter().enumerate().map(|(number, val)| (self.spill(number, val), val.ty)).collect();
-        let outs: Vec<(String, Type)> = self
-            .types(&inst.results)
-            .into_iter()
-            .enumerate()
-            .map(|(nth, ty)| {
-                let ty = self.vector_ty(ty);
-                (self.spill(buffers.len() + nth, &crate::back::llvm::Builder::bits(ty, 0)), ty)
-            })
-            .collect();
-        let words = Val::new(Type::ptr(), self.scratch(buffers.len() + outs.len(), texture::words_ty()));
-        self.for_lanes(|me, lane| {
-            let args: Vec<Val> = buffers.iter().map(|(buffer, ty)| me.item(buffer, *ty, lane)).collect();
-            texture::call(&mut me.b, &service, &words, access, &args);
-            for (nth, (buffer, ty)) in outs.iter().enumerate() {
-                let value = texture::result(&mut me.b, &words, nth, Type::new(ty.scalar, 1));
-                me.set_item(buffer, lane, &value);
+        let mut args = self.vectors_of(&inst.args[1..]);
+        let handle = inst.args[0];
+        let handle = if self.shape(handle).is_uniform() { self.scalar(handle) } else { self.vector(handle) };
+        args.insert(0, handle);
+        let results = self.types(&inst.results);
+        if self.lanes == 1 {
+            let service = self.service(8);
+            let words = Val::new(Type::ptr(), self.scratch(0, texture::words_ty()));
+            texture::call(&mut self.b, &service, &words, access, &args);
+            for (nth, (&value, ty)) in inst.results.iter().zip(results).enumerate() {
+                let val = texture::result(&mut self.b, &words, nth, Type::of(ty, 1));
+                self.define_vector(value, val);
             }
-        });
-        for (&value, (buffer, ty)) in inst.results.iter().zip(&outs) {
-            let val = self.reload(buffer, *ty);
+            return Ok(());
+        }
+        let service = self.service(10);
+        let bytes = texture::columns_bytes(access, self.lanes);
+        let columns = Val::new(Type::ptr(), self.registers("texture", bytes));
+        let mask = self.active();
+        let bits = self.bits_of(&mask);
+        let active = self.b.resize(&bits, 64, false);
+        texture::call_group(&mut self.b, &service, &columns, access, &args, self.lanes, &active);
+        for (nth, (&value, ty)) in inst.results.iter().zip(results).enumerate() {
+            let to = self.vector_ty(ty);
+            let val = texture::group_result(&mut self.b, &columns, access, nth, to);
             self.define_vector(value, val);
         }
         Ok(())

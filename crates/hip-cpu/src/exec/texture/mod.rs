@@ -5,6 +5,7 @@
 //! allocates, locks or panics.
 
 mod cube;
+mod group;
 mod query;
 mod sample;
 mod surface;
@@ -13,6 +14,7 @@ mod texel;
 use compiler::texture::{Access, MAX_WORDS, REFERENCE_OBJECT, REFERENCE_SAMPLER, Sampler, mark};
 
 use super::{Launch, guard};
+pub use group::{Plan, access_group};
 
 /// 1 + log2 of the longest side.
 pub const MAX_LEVELS: usize = 18;
@@ -69,6 +71,8 @@ pub struct Image {
     pub mipmapped: u32,
     pub sampler: Sampler,
     pub levels: [Level; MAX_LEVELS],
+    /// How groups fetch by integer and by float coordinates, where vectors do it.
+    pub plans: [Option<Plan>; 2],
 }
 
 // SAFETY: plain data; who may touch the memory behind it is the program's business, as with every device pointer.
@@ -79,6 +83,11 @@ unsafe impl Sync for Image {}
 impl Image {
     pub fn is(&self, flag: u32) -> bool {
         self.flags & flag != 0
+    }
+
+    /// [`Image::plans`] of what the rest says.
+    pub fn plans(&self) -> [Option<Plan>; 2] {
+        [Plan::of(self, false), Plan::of(self, true)]
     }
 
     pub fn channel_bytes(&self) -> u64 {
@@ -160,8 +169,38 @@ fn sampler(handle: u64) -> Answer<Sampler> {
 pub unsafe extern "C" fn access(_: *const Launch, code: u64, words: *mut u64) -> i32 {
     // SAFETY: the caller's promise.
     let words = unsafe { &mut *words.cast::<[u64; MAX_WORDS]>() };
-    let Some(access) = Access::of_code(code) else { return -1 };
-    let done = match access {
+    match one(code, words) {
+        Ok(()) => 0,
+        Err(fault) => status(&fault),
+    }
+}
+
+fn one(code: u64, words: &mut [u64; MAX_WORDS]) -> Answer {
+    if let Some((geometry, float)) = Access::plain_fetch(code)
+        && let Some(()) = group::fetch_one(geometry, float, words)?
+    {
+        return Ok(());
+    }
+    match Access::of_code(code) {
+        Some(access) => run(access, words),
+        None => Err(Fault::Trap),
+    }
+}
+
+/// What ends the grid.
+fn status(fault: &Fault) -> i32 {
+    match *fault {
+        Fault::Trap => -1,
+        Fault::Handle(handle) => {
+            guard::set_address(handle as usize);
+            guard::ILLEGAL_ADDRESS
+        }
+    }
+}
+
+/// One lane's access, said plainly: arguments become results.
+fn run(access: Access, words: &mut [u64; MAX_WORDS]) -> Answer {
+    match access {
         Access::Fetch { .. } | Access::Gather { .. } => sample::sample(access, words),
         Access::Load { geometry, bits, lanes, bounds } => {
             surface::load(words, geometry, bits, lanes.into(), bounds)
@@ -176,14 +215,6 @@ pub unsafe extern "C" fn access(_: *const Launch, code: u64, words: *mut u64) ->
         Access::IsType(opaque) => {
             query::is_type(words, opaque);
             Ok(())
-        }
-    };
-    match done {
-        Ok(()) => 0,
-        Err(Fault::Trap) => -1,
-        Err(Fault::Handle(handle)) => {
-            guard::set_address(handle as usize);
-            guard::ILLEGAL_ADDRESS
         }
     }
 }

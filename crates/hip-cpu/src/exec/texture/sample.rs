@@ -190,7 +190,7 @@ type Foot = (i64, i64);
 const FAR: f64 = 4_294_967_296.0;
 
 /// The largest number below 1.
-const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
+pub const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
 
 /// A coordinate in elements.
 fn elements(coordinate: f64, side: u32, normalized: bool, mode: u32) -> f64 {

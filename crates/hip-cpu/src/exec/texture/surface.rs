@@ -5,9 +5,64 @@ use std::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use compiler::texture::{Bounds, Geometry, MAX_WORDS, ReduceOp};
 
 use super::texel::{SIGNED_8, SIGNED_16, SIGNED_32};
-use super::{Answer, Fault, Image, integer, surface_of};
+use super::{Answer, Fault, Image, surface_of};
 
-/// The place of `bytes` bytes; `None` where the access has no effect.
+/// An image as accesses of one size find their places in it.
+pub struct Places {
+    data: *mut u8,
+    /// Bytes from one to the next, by dimension.
+    strides: [i64; 3],
+    /// The last place of each dimension, in bytes and elements.
+    most: [i64; 3],
+    bytes: i64,
+    /// Bytes that a step of the first coordinate is.
+    scale: i64,
+    bounds: Bounds,
+}
+
+impl Places {
+    /// For accesses to `bytes` bytes.
+    pub fn new(image: &Image, bytes: i64, scale: i64, bounds: Bounds) -> Places {
+        let level = image.level(0);
+        let row = i64::from(level.width) * image.element_bytes() as i64;
+        let most = [row - bytes, i64::from(level.height.max(1)) - 1, i64::from(level.depth.max(1)) - 1];
+        let strides = [1, level.pitch as i64, level.slice as i64];
+        Places { data: level.data, strides, most, bytes, scale, bounds }
+    }
+
+    /// The place that coordinates lead to; `None` where the access has no effect.
+    pub fn at(&self, [x, y, z]: [i64; 3]) -> Answer<Option<*mut u8>> {
+        let most = &self.most;
+        let at = [x * self.scale, y, z];
+        let inside = at.iter().zip(most).all(|(&at, &most)| (0..=most).contains(&at));
+        let at = match self.bounds {
+            _ if inside => at,
+            Bounds::Trap => return Err(Fault::Trap),
+            Bounds::Zero => return Ok(None),
+            // Rows shorter than the access have no place for it.
+            Bounds::Clamp if most[0] < 0 => return Ok(None),
+            Bounds::Clamp => std::array::from_fn(|nth| at[nth].clamp(0, most[nth])),
+        };
+        // PTX: the access may proceed by masking off low-order address bits.
+        let x = at[0] & !(self.bytes - 1);
+        let offset = at[2] * self.strides[2] + at[1] * self.strides[1] + x;
+        // SAFETY: inside of the level, as checked.
+        Ok(Some(unsafe { self.data.add(offset as usize) }))
+    }
+}
+
+/// The coordinates among an access's arguments, of which `argument` gives the low half.
+pub fn coordinates(geometry: Geometry, argument: impl Fn(usize) -> u32) -> [i64; 3] {
+    let layered = geometry.indices();
+    let coordinate = |nth: usize| match nth < geometry.coordinates() {
+        true => i64::from(argument(1 + layered + nth).cast_signed()),
+        false => 0,
+    };
+    // PTX: the layer is unsigned.
+    let z = if layered == 1 { i64::from(argument(1)) } else { coordinate(2) };
+    [coordinate(0), coordinate(1), z]
+}
+
 fn place(
     image: &Image,
     words: &[u64; MAX_WORDS],
@@ -16,31 +71,7 @@ fn place(
     scale: i64,
     bounds: Bounds,
 ) -> Answer<Option<*mut u8>> {
-    let level = image.level(0);
-    let layered = geometry.indices();
-    let coordinate = |nth: usize| match nth < geometry.coordinates() {
-        true => i64::from(integer(words[1 + layered + nth])),
-        false => 0,
-    };
-    // PTX: the layer is unsigned.
-    let z = if layered == 1 { i64::from(words[1] as u32) } else { coordinate(2) };
-    let row = i64::from(level.width) * image.element_bytes() as i64;
-    let at = [coordinate(0) * scale, coordinate(1), z];
-    let most = [row - bytes, i64::from(level.height.max(1)) - 1, i64::from(level.depth.max(1)) - 1];
-    let inside = at.iter().zip(&most).all(|(&at, &most)| (0..=most).contains(&at));
-    let at = match bounds {
-        _ if inside => at,
-        Bounds::Trap => return Err(Fault::Trap),
-        Bounds::Zero => return Ok(None),
-        // Rows shorter than the access have no place for it.
-        Bounds::Clamp if most[0] < 0 => return Ok(None),
-        Bounds::Clamp => std::array::from_fn(|nth| at[nth].clamp(0, most[nth])),
-    };
-    // PTX: the access may proceed by masking off low-order address bits.
-    let x = at[0] & !(bytes - 1);
-    let offset = at[2] * level.slice as i64 + at[1] * level.pitch as i64 + x;
-    // SAFETY: inside of the level, as checked.
-    Ok(Some(unsafe { level.data.add(offset as usize) }))
+    Places::new(image, bytes, scale, bounds).at(coordinates(geometry, |nth| words[nth] as u32))
 }
 
 pub fn load(
@@ -64,6 +95,31 @@ pub fn load(
     Ok(())
 }
 
+/// What a store writes.
+pub struct Written {
+    /// Of each value.
+    pub bytes: usize,
+    /// How many values.
+    pub written: usize,
+    /// All bytes that have to be inside.
+    pub extent: i64,
+    /// Bytes that a step of the first coordinate is.
+    pub scale: i64,
+}
+
+impl Written {
+    pub fn of(image: &Image, bits: u8, lanes: usize, formatted: bool) -> Written {
+        if formatted {
+            let scale = image.element_bytes() as i64;
+            // Values that the element has no channel for are dropped.
+            let written = lanes.min(image.channels as usize);
+            return Written { bytes: image.channel_bytes() as usize, written, extent: scale, scale };
+        }
+        let bytes = usize::from(bits) / 8;
+        Written { bytes, written: lanes, extent: (bytes * lanes) as i64, scale: 1 }
+    }
+}
+
 pub fn store(
     words: &mut [u64; MAX_WORDS],
     geometry: Geometry,
@@ -74,13 +130,7 @@ pub fn store(
 ) -> Answer {
     let image = surface_of(words[0])?;
     let first = 1 + geometry.elements();
-    let (bytes, written, scale) = if formatted {
-        // Values that the element has no channel for are dropped.
-        (image.channel_bytes() as usize, lanes.min(image.channels as usize), image.element_bytes() as i64)
-    } else {
-        (usize::from(bits) / 8, lanes, 1)
-    };
-    let extent = if formatted { scale } else { (bytes * lanes) as i64 };
+    let Written { bytes, written, extent, scale } = Written::of(image, bits, lanes, formatted);
     let Some(to) = place(image, words, geometry, extent, scale, bounds)? else { return Ok(()) };
     for nth in 0..written {
         let word = words.get(first + nth).copied().unwrap_or(0);

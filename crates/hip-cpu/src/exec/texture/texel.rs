@@ -54,7 +54,7 @@ impl Image {
         channels
     }
 
-    fn missing(&self) -> [u32; 4] {
+    pub fn missing(&self) -> [u32; 4] {
         if self.reads_floats() { MISSING.map(|it| (it as f32).to_bits()) } else { MISSING }
     }
 

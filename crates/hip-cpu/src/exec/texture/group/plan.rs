@@ -1,0 +1,157 @@
+//! What a fetch does with each of its lanes, made out once, when the object is made.
+
+use compiler::texture::address_mode;
+
+use crate::exec::texture::texel::{HALF, SIGNED_8, SIGNED_16, UNSIGNED_8, UNSIGNED_16};
+use crate::exec::texture::{Image, flag};
+
+/// How a coordinate becomes elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// It counts them.
+    Elements,
+    /// A side is 1.
+    Side,
+    /// A side is 1, and only what is behind the point counts.
+    Wrapped,
+    /// As before, every other time backwards.
+    Mirrored,
+}
+
+/// Which element an index beyond the side means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edge {
+    /// The last one. Mirrored indices are not further away than that.
+    Clamp,
+    /// The one on the other side.
+    Wrap,
+    Border,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    pub side: i32,
+    /// Bytes from one element to the next along it.
+    pub stride: i32,
+    pub scale: Scale,
+    pub edge: Edge,
+    /// A filtered coordinate is clamped to the side first.
+    pub clamped: bool,
+    /// Coordinates that are not so far from 0 are exact in the vectors' arithmetic.
+    pub limit: f32,
+}
+
+/// What bits of an element's channel are as bits of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decode {
+    Same,
+    Half,
+    /// Signed integers of 8 or 16 bits.
+    Signed,
+    /// A fraction of a largest value.
+    Fraction,
+    SignedFraction,
+}
+
+/// Fetches from an object's only level, or from its first.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    pub data: *const u8,
+    /// The last one's stride is from one layer to the next, too.
+    pub axes: [Axis; 3],
+    pub channels: usize,
+    pub channel_bytes: u32,
+    pub element_bytes: usize,
+    pub decode: Decode,
+    /// What fractions are fractions of.
+    pub largest: f32,
+    /// What there is in place of an element that a border has taken: its color, or 0.
+    pub outside: [u32; 4],
+    /// Channels that the format lacks.
+    pub missing: [u32; 4],
+    pub linear: bool,
+    /// Elements are `f32`, or as many bits that stay as they are.
+    pub is_plain_float: bool,
+}
+
+/// Below it, 512 times a coordinate is an `i32`.
+const FAR: f32 = 4_194_304.0;
+
+impl Plan {
+    /// By coordinates that are `float`, else integers; `None` if vectors cannot do it.
+    pub fn of(image: &Image, float: bool) -> Option<Plan> {
+        if image.is(flag::CUBE) {
+            return None;
+        }
+        let level = image.level(0);
+        let fraction = image.is(flag::NORMALIZED_FLOAT);
+        if fraction && image.is(flag::SRGB) && image.format == UNSIGNED_8 {
+            return None;
+        }
+        let sides = [level.width, level.height, level.depth].map(|side| i32::try_from(side.max(1)));
+        let [Ok(width), Ok(height), Ok(depth)] = sides else { return None };
+        // Offsets are 32 bits wide, and narrow elements are read by the aligned word.
+        let whole = level.slice.max(level.pitch.checked_mul(height as u64)?).checked_mul(depth as u64)?;
+        let pitch = i32::try_from(level.pitch).ok()?;
+        let slice = i32::try_from(level.slice).ok()?;
+        let aligned = (level.data as u64 | level.pitch | level.slice).is_multiple_of(4);
+        if level.data.is_null() || whole >= 1 << 31 || !aligned {
+            return None;
+        }
+        let element_bytes = image.element_bytes() as i32;
+        let sampler = &image.sampler;
+        let normalized = sampler.normalized != 0;
+        let linear = float && sampler.filter != 0 && image.reads_floats();
+        // Outside of the program's own memory, integer coordinates give 0 in all channels.
+        let is_empty_outside = !float && image.is(flag::LINEAR);
+        let axis = |nth: usize, side: i32, stride: i32| {
+            let mut mode = sampler.address[nth];
+            if matches!(mode, address_mode::WRAP | address_mode::MIRROR) && (!normalized || !float) {
+                mode = address_mode::CLAMP_TO_EDGE;
+            }
+            let scale = match mode {
+                _ if !normalized || !float => Scale::Elements,
+                address_mode::WRAP => Scale::Wrapped,
+                address_mode::MIRROR => Scale::Mirrored,
+                _ => Scale::Side,
+            };
+            let edge = match mode {
+                _ if is_empty_outside => Edge::Border,
+                address_mode::WRAP => Edge::Wrap,
+                address_mode::CLAMP_TO_BORDER => Edge::Border,
+                address_mode::CLAMP_OGL if linear => Edge::Border,
+                _ => Edge::Clamp,
+            };
+            let limit = if scale == Scale::Side { FAR / side as f32 } else { FAR };
+            Axis { side, stride, scale, edge, clamped: mode == address_mode::CLAMP_OGL, limit }
+        };
+        let axes = [axis(0, width, element_bytes), axis(1, height, pitch), axis(2, depth, slice)];
+        // Exact as floats.
+        if float && axes.iter().any(|axis| axis.side > 1 << 24) {
+            return None;
+        }
+        let (decode, largest) = match image.format {
+            HALF => (Decode::Half, 1.0),
+            UNSIGNED_8 if fraction => (Decode::Fraction, 255.0),
+            UNSIGNED_16 if fraction => (Decode::Fraction, 65_535.0),
+            SIGNED_8 if fraction => (Decode::SignedFraction, 127.0),
+            SIGNED_16 if fraction => (Decode::SignedFraction, 32_767.0),
+            SIGNED_8 | SIGNED_16 => (Decode::Signed, 1.0),
+            _ => (Decode::Same, 1.0),
+        };
+        let channel_bytes = image.channel_bytes() as u32;
+        Some(Plan {
+            data: level.data,
+            axes,
+            channels: image.channels as usize,
+            channel_bytes,
+            element_bytes: element_bytes as usize,
+            decode,
+            largest,
+            outside: if is_empty_outside { [0; 4] } else { image.border(&sampler.border) },
+            missing: image.missing(),
+            linear,
+            is_plain_float: decode == Decode::Same && channel_bytes == 4,
+        })
+    }
+}
