@@ -2,7 +2,9 @@
 //!
 //! The common fetches are vector code, once for all lanes with the same texture; the rest is done lane by lane.
 
+mod element;
 mod fetch;
+mod filter;
 mod plan;
 mod surface;
 #[cfg(test)]

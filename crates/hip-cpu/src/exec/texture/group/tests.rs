@@ -333,7 +333,7 @@ fn surfaces_of_a_group_are_those_of_its_lanes() {
         let words = arguments(&mut numbers, access, lanes, &[&image]);
         let before = memory.clone();
         let want = one_by_one(access, lanes, active, &words);
-        let stored = std::mem::replace(&mut memory, vec![]);
+        let stored = std::mem::take(&mut memory);
         memory = stored.clone();
         // The object is over the same memory, as it was.
         let mut own = Image {

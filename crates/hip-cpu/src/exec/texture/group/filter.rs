@@ -1,0 +1,220 @@
+//! Linear filters of a group: footprints and their sums.
+
+use super::element::{channel, decoded, element, straight};
+use super::fetch::{Lanes, addressed, bad, coordinate, elements, layers};
+use super::plan::{Axis, Edge, Plan, Scale};
+use super::vector::Vector;
+
+/// i = floor(x - 1/2) and α = frac(x - 1/2) in 256ths, as one number i·256 + α.
+#[inline(always)]
+unsafe fn foot<V: Vector>(axis: &Axis, at: V::Float) -> V::Int {
+    // SAFETY: `fetch`'s caller promised.
+    unsafe {
+        if axis.scale == Scale::Elements {
+            let at = if axis.clamped {
+                V::min_float(V::max_float(at, V::splat_float(0.0)), V::splat_float(axis.side as f32))
+            } else {
+                at
+            };
+            // floor(256 (x - 1/2) + 1/2) = floor((512 x - 255) / 2), in whole numbers.
+            let twice = V::to_int(V::floor_float(V::mul_float(at, V::splat_float(512.0))));
+            return V::right_signed(V::sub(twice, V::splat(255)), V::splat(1));
+        }
+        let at = V::sub_double(elements::<V>(axis, at), V::splat_double(0.5));
+        let fixed = V::add_double(V::mul_double(at, V::splat_double(256.0)), V::splat_double(0.5));
+        V::double_to_int(V::floor_double(fixed))
+    }
+}
+
+/// A linear filter in `D` dimensions of `C` channels, `PLAIN` where elements are floats.
+#[inline(always)]
+pub unsafe fn corners<V: Vector, const D: usize, const C: usize, const PLAIN: bool>(
+    plan: &Plan,
+    lanes: &Lanes,
+) -> u64 {
+    let mut left = 0;
+    let has_outside = plan.axes[..D].iter().any(|axis| axis.edge == Edge::Border);
+    for at in (0..lanes.n).step_by(V::LANES) {
+        // SAFETY: `fetch`'s caller promised.
+        unsafe {
+            let layer = layers::<V>(plan, lanes, at);
+            let mut feet = Feet::<V, D> {
+                layer,
+                offsets: [[V::splat(0); 2]; D],
+                weights: [[V::splat(0); 2]; D],
+                outside: [[V::no_lane(); 2]; D],
+                is_exact: [false; D],
+                has_outside,
+            };
+            for nth in 0..D {
+                let axis = &plan.axes[nth];
+                let (coordinate, good) = coordinate::<V>(axis, lanes.coordinates.add(nth * lanes.step + at));
+                left |= bad::<V>(good) << at;
+                feet.set(nth, axis, foot::<V>(axis, coordinate));
+            }
+            let way = feet.way(plan.axes[0].stride, lanes.layer.is_some());
+            let mut sums = [V::splat_double(0.0); C];
+            if PLAIN {
+                // Written out: what a row needs then stays in registers.
+                feet.add_row::<C, PLAIN>(plan, way, 0, &mut sums);
+                if D > 1 {
+                    feet.add_row::<C, PLAIN>(plan, way, 1, &mut sums);
+                }
+                if D > 2 {
+                    feet.add_row::<C, PLAIN>(plan, way, 2, &mut sums);
+                    feet.add_row::<C, PLAIN>(plan, way, 3, &mut sums);
+                }
+            } else {
+                for row in 0..1usize << (D - 1) {
+                    feet.add_row::<C, PLAIN>(plan, way, row, &mut sums);
+                }
+            }
+            // Weights are whole numbers so far. The sums were rounded as those of fractions are.
+            let scale = V::splat_double(const { 1.0 / (1u64 << (8 * D)) as f64 });
+            for nth in 0..4 {
+                let value = match sums.get(nth) {
+                    Some(sum) => {
+                        let value = V::narrow(V::mul_double(*sum, scale));
+                        // What has no weight has no part, also when it is infinite: here it is NaN.
+                        left |= bad::<V>(V::is_number(value)) << at;
+                        V::bits(value)
+                    }
+                    None => V::splat(plan.missing[nth].cast_signed()),
+                };
+                V::store(lanes.results.add(nth * lanes.results_step + at), value);
+            }
+        }
+    }
+    left
+}
+
+/// How the lanes' elements lie in a filter's rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// One after the other, in the same rows.
+    Straight,
+    /// The one behind follows the one in front.
+    Adjacent,
+    Scattered,
+}
+
+/// A filter's footprint: in each dimension the element in front and the one behind.
+struct Feet<V: Vector, const D: usize> {
+    layer: V::Int,
+    /// In bytes.
+    offsets: [[V::Int; 2]; D],
+    /// In 256ths.
+    weights: [[V::Int; 2]; D],
+    outside: [[V::Mask; 2]; D],
+    /// No lane's element behind has a weight: it has no part, then.
+    is_exact: [bool; D],
+    has_outside: bool,
+}
+
+/// Of all: `fetch`'s caller promised.
+impl<V: Vector, const D: usize> Feet<V, D> {
+    /// A dimension's part, of `foot`'s answer.
+    #[inline(always)]
+    unsafe fn set(&mut self, nth: usize, axis: &Axis, foot: V::Int) {
+        // SAFETY: see above.
+        unsafe {
+            let alpha = V::and(foot, V::splat(255));
+            self.weights[nth] = [V::sub(V::splat(256), alpha), alpha];
+            self.is_exact[nth] = V::are_equal(alpha, V::splat(0));
+            let mut index = V::right_signed(foot, V::splat(8));
+            for behind in 0..if self.is_exact[nth] { 1 } else { 2 } {
+                let (held, beyond) = addressed::<V>(axis, index, V::no_lane());
+                self.outside[nth][behind] = beyond;
+                self.offsets[nth][behind] = V::mul(held, V::splat(axis.stride));
+                index = V::add(index, V::splat(1));
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn way(&self, stride: i32, is_layered: bool) -> Way {
+        // SAFETY: see above.
+        unsafe {
+            let [front, behind] = self.offsets[0];
+            let next = V::add(front, V::splat(stride));
+            if !self.is_exact[0] && !V::are_equal(next, behind) {
+                return Way::Scattered;
+            }
+            let mut is_straight = V::is_line(front, stride) && (!is_layered || V::is_line(self.layer, 0));
+            for nth in 1..D {
+                let [front, behind] = self.offsets[nth];
+                is_straight &= V::is_line(front, 0) && (self.is_exact[nth] || V::is_line(behind, 0));
+            }
+            if is_straight { Way::Straight } else { Way::Adjacent }
+        }
+    }
+
+    /// Adds what a row's two elements give: of row number `row`, whose bits say in which dimensions it is behind.
+    #[inline(always)]
+    unsafe fn add_row<const C: usize, const PLAIN: bool>(
+        &self,
+        plan: &Plan,
+        way: Way,
+        row: usize,
+        sums: &mut [V::Double; C],
+    ) {
+        // SAFETY: see above.
+        unsafe {
+            let (mut offset, mut weight, mut beyond) = (self.layer, V::splat(1), V::no_lane());
+            for nth in 1..D {
+                let behind = row >> (nth - 1) & 1;
+                if behind == 1 && self.is_exact[nth] {
+                    return;
+                }
+                offset = V::add(offset, self.offsets[nth][behind]);
+                let own = self.weights[nth][behind];
+                weight = if nth == 1 { own } else { V::mul(weight, own) };
+                beyond = V::either(beyond, self.outside[nth][behind]);
+            }
+            let count = if self.is_exact[0] { 1 } else { 2 };
+            let pair = pair::<V, PLAIN>(plan, way, count, offset, &self.offsets[0]);
+            for (behind, words) in pair.iter().enumerate().take(count) {
+                let own = self.weights[0][behind];
+                let weight = V::widen_int(if D == 1 { own } else { V::mul(own, weight) });
+                let beyond = V::either(beyond, self.outside[0][behind]);
+                for (nth, sum) in sums.iter_mut().enumerate() {
+                    let mut value =
+                        if PLAIN { words[nth] } else { decoded::<V>(plan, channel::<V>(plan, words, nth)) };
+                    if self.has_outside {
+                        value = V::select(beyond, V::splat(plan.outside[nth].cast_signed()), value);
+                    }
+                    *sum = V::fused(weight, V::widen(V::float(value)), *sum);
+                }
+            }
+        }
+    }
+}
+
+/// The two elements of a row that `offset` leads to, or (with `count` 1) the one in front.
+#[inline(always)]
+unsafe fn pair<V: Vector, const PLAIN: bool>(
+    plan: &Plan,
+    way: Way,
+    count: usize,
+    offset: V::Int,
+    columns: &[V::Int; 2],
+) -> [[V::Int; 4]; 2] {
+    // SAFETY: `fetch`'s caller promised, and the offsets are inside of the level.
+    unsafe {
+        let bytes = if PLAIN { 4 } else { plan.element_bytes };
+        let front = V::add(offset, columns[0]);
+        if way == Way::Straight && bytes <= 4 {
+            let at = plan.data.offset(V::first(front) as isize);
+            let one = straight::<V, PLAIN>(plan, at);
+            return if count == 1 { [one; 2] } else { [one, straight::<V, PLAIN>(plan, at.add(bytes))] };
+        }
+        if count == 1 {
+            return [element::<V, PLAIN>(plan, front); 2];
+        }
+        if way == Way::Adjacent && bytes == 4 {
+            let [front, behind] = V::gather_two(plan.data, front);
+            return [[front; 4], [behind; 4]];
+        }
+        [element::<V, PLAIN>(plan, front), element::<V, PLAIN>(plan, V::add(offset, columns[1]))]
+    }
+}
