@@ -65,9 +65,11 @@ impl Queue {
     fn dispatch(&mut self) {
         while let Some((work, kind)) = self.take() {
             self.making.push(kind);
-            let Work { what, make, .. } = work;
+            let Work { what, heat, make, .. } = work;
             let make = move || {
                 let _done = Done(kind);
+                // Whoever waits sees by it that this has not ended.
+                let _heat = heat;
                 if !kind.is_urgent {
                     thread::yield_to_others(NICE);
                 }

@@ -3,6 +3,7 @@
 //! The thread that calls [`run`] works on the grid itself; the pool's threads help. No lock is held while blocks run.
 
 pub mod arena;
+mod baseline;
 pub mod cluster;
 mod fiber;
 pub mod guard;
@@ -24,10 +25,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, ENTRY_WARP, Setting, Weight};
-use parking_lot::Mutex;
 
 use crate::jit;
 use arena::{Arena, Mapping};
+use baseline::Baseline;
+pub use baseline::{Ask, Heat};
 use guard::Guard;
 use trial::{Trial, Turn};
 
@@ -269,61 +271,6 @@ pub struct Kernel {
     code: Arc<jit::Code>,
 }
 
-/// How much better code is wanted; it grows while there is none.
-#[derive(Debug, Default)]
-pub struct Heat {
-    /// Nanoseconds that grids have run without it, and will as far as is known.
-    pub ns: AtomicU64,
-    /// Grids that run without it now.
-    pub grids: AtomicU32,
-}
-
-/// Asks somebody for the better code.
-pub type Ask = Box<dyn FnOnce(Arc<Heat>) + Send + Sync>;
-
-/// Code that was made in haste, and when it is worth asking for better one.
-struct Baseline {
-    weight: Weight,
-    ask: Mutex<Option<Ask>>,
-    is_asked: AtomicBool,
-    launches: AtomicU32,
-    heat: Arc<Heat>,
-}
-
-impl Baseline {
-    /// Work that makes better code worth asking for, in nanoseconds of baseline code.
-    const WORTH: u64 = 500_000;
-
-    /// A grid of so many threads begins.
-    fn begin(&self, n_threads: u64) {
-        self.heat.grids.fetch_add(1, Ordering::Relaxed);
-        if self.is_asked.load(Ordering::Relaxed) {
-            return;
-        }
-        // An instruction takes a thread about this many nanoseconds; of a loop nobody knows the trips.
-        let expected = n_threads.saturating_mul(self.weight.instructions.into()) * 2;
-        let is_again = self.launches.fetch_add(1, Ordering::Relaxed) > 0;
-        if self.weight.loops || is_again || expected >= Baseline::WORTH {
-            self.ask(expected);
-        }
-    }
-
-    /// It ran for so long.
-    fn end(&self, spent: u64) {
-        self.heat.grids.fetch_sub(1, Ordering::Relaxed);
-        self.heat.ns.fetch_add(spent, Ordering::Relaxed);
-    }
-
-    fn ask(&self, expected: u64) {
-        self.heat.ns.fetch_add(expected, Ordering::Relaxed);
-        let ask = self.ask.lock().take();
-        self.is_asked.store(true, Ordering::Relaxed);
-        if let Some(ask) = ask {
-            ask(self.heat.clone());
-        }
-    }
-}
-
 impl Kernel {
     /// Links object code made from `compiled`'s text (now or in another run).
     pub fn load(object: &[u8], compiled: &CompiledShape) -> Result<Kernel, jit::Error> {
@@ -375,26 +322,19 @@ impl Kernel {
 
     /// The same code, in whose place better one can be asked for.
     pub fn as_baseline(&self, weight: Weight, ask: Ask) -> Kernel {
-        let baseline = Baseline {
-            weight,
-            ask: Mutex::new(Some(ask)),
-            is_asked: AtomicBool::new(false),
-            launches: AtomicU32::new(0),
-            heat: Arc::default(),
-        };
-        Kernel { baseline: Some(baseline), ..self.again() }
+        Kernel { baseline: Some(Baseline::new(weight, ask)), ..self.again() }
     }
 
     /// Of baseline code: asks for better code before any grid needs it.
     pub fn improve(&self) {
         if let Some(baseline) = &self.baseline {
-            baseline.ask(0);
+            baseline.ask_for_better(0);
         }
     }
 
     /// Of baseline code: what its kernel weighs.
     pub fn baseline_weight(&self) -> Option<Weight> {
-        self.baseline.as_ref().map(|it| it.weight)
+        self.baseline.as_ref().map(Baseline::weight)
     }
 
     /// From now on, from the next blocks of running grids on too, `better`, which does the same, runs in the place of this.
@@ -404,8 +344,7 @@ impl Kernel {
 
     /// Whether this is baseline code whose better code is being made.
     fn is_waiting_for_better(&self) -> bool {
-        let is_asked = |it: &Baseline| it.is_asked.load(Ordering::Relaxed);
-        self.baseline.as_ref().is_some_and(is_asked) && self.better.get().is_none()
+        self.baseline.as_ref().is_some_and(Baseline::is_waiting) && self.better.get().is_none()
     }
 
     /// The code that runs: this, or what has replaced it.
@@ -550,6 +489,8 @@ impl Job<'_> {
             if !self.has_work() || stopped() {
                 return Ok(());
             }
+            // For the core that was the compiler's.
+            pool::invite();
         }
     }
 

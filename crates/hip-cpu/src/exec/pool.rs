@@ -86,6 +86,14 @@ pub(crate) fn share(job: &Job<'_>, n_helpers: usize) {
     }
 }
 
+/// A parked worker looks for jobs.
+pub(crate) fn invite() {
+    let pool = pool();
+    if pool.parked.load(Ordering::Acquire) > 0 {
+        pool.wake.notify_one();
+    }
+}
+
 fn serve(pool: &'static Pool, number: u32) {
     loop {
         let taken = {
