@@ -1,6 +1,7 @@
 //! The frame: loop over blocks, regions as states, loop over groups, and what is kept from region to region.
 
 use super::step::warp;
+use super::sums::Sums;
 use super::{Copy, Emitter, Place};
 use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{BarrierKind, Op, Space, Term, Ty, Value};
@@ -193,6 +194,7 @@ impl Emitter<'_> {
         self.region = region;
         self.crossing = crosses_blocks(&self.here().function);
         self.definitions = definitions(&self.here().function);
+        self.sums = Sums::of(&self.here().function);
         let params: Vec<Value> =
             self.here().function.blocks.iter().flat_map(|block| block.params.clone()).collect();
         for param in params {

@@ -19,6 +19,7 @@ mod runs;
 mod special;
 mod step;
 mod stream;
+mod sums;
 mod value;
 mod warp;
 mod width;
@@ -197,6 +198,7 @@ struct Emitter<'a> {
     /// Values of the first lanes of a group's rows.
     rows: HashMap<Value, Val>,
     operands: matrix::Operands,
+    sums: sums::Sums,
     scratch: HashMap<String, ()>,
 }
 
@@ -247,6 +249,7 @@ impl<'a> Emitter<'a> {
             vectors: HashMap::new(),
             rows: HashMap::new(),
             operands: matrix::Operands::default(),
+            sums: sums::Sums::default(),
             scratch: HashMap::new(),
         }
     }
