@@ -1,16 +1,25 @@
 //! Matrix products of a warp: in registers with A and B laid out in memory, or as a call of the function over memory.
 
+use std::collections::{HashMap, HashSet};
+
 use super::Emitter;
-use crate::back::llvm::{Type, Val};
 use crate::back::llvm::inst::matrix::{self, Layout, Product};
+use crate::back::llvm::{Type, Val};
 use crate::ir::{Inst, Op, Order, Value};
 use crate::matrix::{LANES, Mma, Part};
+use crate::pass::regions::Plan;
 
 /// Number of the first scratch buffer for sums; those before are others.
 const FIRST_SUM: usize = 8;
 
 /// Instructions that a product waits for at most.
 const REACH: usize = 64;
+
+/// Products of one form that a long kernel has at least if they are calls. The loop of `hgemm_mma` (benches/peers) unrolled, so
+/// that its code has 8, 16, 32, 64, 256 products, took 28, 28, 36, 36, 54 ms written out and 36, 36, 44, 36, 55 ms with calls, the
+/// least of 20 launches each on a busy machine; NVIDIA's samples, of 2,048, took 4.1 and 3.4 s of the processor written out, 2.5 and
+/// 2.7 s with calls.
+const MANY: usize = 64;
 
 /// Operands of each kind that are laid out at a time.
 const OPERANDS: usize = 8;
@@ -27,6 +36,20 @@ struct Operand {
     /// Of the places for its part.
     number: usize,
     place: String,
+}
+
+/// The forms of product that a long kernel calls: it has many of them.
+pub(super) fn called(plan: &Plan) -> HashSet<Mma> {
+    let mut counts: HashMap<Mma, usize> = HashMap::new();
+    for block in plan.regions.iter().flat_map(|region| &region.function.blocks) {
+        for inst in &block.insts {
+            if let Op::Mma(mma) = inst.op {
+                *counts.entry(mma).or_default() += 1;
+            }
+        }
+    }
+    let is_called = |mma: &Mma| counts[mma] >= MANY && Layout::of(mma).is_some();
+    counts.keys().copied().filter(is_called).collect()
 }
 
 impl Operands {
@@ -78,11 +101,16 @@ impl Emitter<'_> {
         None
     }
 
+    /// Whether the kernel calls a function for each product of this form.
+    pub(super) fn calls(&self, mma: &Mma) -> bool {
+        self.called.contains(mma)
+    }
+
     /// Products of one form.
     pub(super) fn mma(&mut self, insts: &[&Inst]) -> Result<(), String> {
         let Some(Inst { op: Op::Mma(mma), .. }) = insts.first() else { return Ok(()) };
         match Layout::of(mma) {
-            Some(layout) if self.compact => self.call_products(&layout, mma, insts),
+            Some(layout) if self.calls(mma) => self.call_products(&layout, mma, insts),
             Some(layout) => self.multiply(&layout, mma, insts),
             None => insts.iter().try_for_each(|inst| self.call_product(mma, inst))?,
         }
@@ -95,7 +123,7 @@ impl Emitter<'_> {
     fn multiply(&mut self, layout: &Layout<'_>, mma: &Mma, insts: &[&Inst]) {
         let mut products = vec![];
         for inst in insts {
-            let [a, b, c] = operands(mma, inst);
+            let [a, b, c] = mma.operands(inst);
             let (a, b) = (self.laid_out(layout, mma, Part::A, a), self.laid_out(layout, mma, Part::B, b));
             let c = self.vectors_of(c);
             products.push(Product { a, b, c });
@@ -124,7 +152,7 @@ impl Emitter<'_> {
         let mut places: Vec<String> = vec![];
         let mut factors = vec![];
         for inst in insts {
-            let [a, b, _] = operands(mma, inst);
+            let [a, b, _] = mma.operands(inst);
             for (part, registers) in [(Part::A, a), (Part::B, b)] {
                 let place = self.laid_out(layout, mma, part, registers);
                 let known = places.iter().position(|it| *it == place);
@@ -198,7 +226,7 @@ impl Emitter<'_> {
     }
 
     fn lay_out(&mut self, layout: &Layout<'_>, mma: &Mma, part: Part, registers: &[Val], place: &str) {
-        if !self.compact {
+        if !self.calls(mma) {
             return layout.lay_out(&mut self.b, part, registers, place);
         }
         let name = format!("lay_out.{}.{part:?}", matrix::name(mma));
@@ -238,11 +266,4 @@ impl Emitter<'_> {
 /// Bytes of a register of all lanes.
 pub(super) fn register_bytes(mma: &Mma) -> u64 {
     u64::from(mma.register_bytes() * LANES)
-}
-
-/// The registers of A, B and C.
-pub(super) fn operands<'i>(mma: &Mma, inst: &'i Inst) -> [&'i [Value]; 3] {
-    let (a, rest) = inst.args.split_at(mma.registers(Part::A) as usize);
-    let (b, rest) = rest.split_at(mma.registers(Part::B) as usize);
-    [a, b, &rest[..mma.registers(Part::C) as usize]]
 }
