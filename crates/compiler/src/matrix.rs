@@ -6,7 +6,7 @@
 //! lane and tile. This is the layout that the PTX manual gives for `mma.sync`; `wmma` fragments, whose layout is left
 //! to the implementation, have the same. `mma.m8n8k4` of `.f16` has a layout of its own ([`Quads`]).
 
-use crate::ir::{Round, Ty};
+use crate::ir::{Inst, Round, Ty, Value};
 
 pub const LANES: u32 = 32;
 
@@ -154,6 +154,13 @@ impl Mma {
         let mut types = self.lane_words();
         types.push(Ty::B32);
         types
+    }
+
+    /// The registers of A, B and C among a product's arguments.
+    pub fn operands<'i>(&self, inst: &'i Inst) -> [&'i [Value]; 3] {
+        let (a, rest) = inst.args.split_at(self.registers(Part::A) as usize);
+        let (b, rest) = rest.split_at(self.registers(Part::B) as usize);
+        [a, b, &rest[..self.registers(Part::C) as usize]]
     }
 
     /// The arguments without the member mask.

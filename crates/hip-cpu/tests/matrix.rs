@@ -587,6 +587,81 @@ fn products_that_share_a_factor() {
     }
 }
 
+/// So many products that the kernel calls them: sums that go on from barrier to barrier, one of which is read on the way.
+#[test]
+fn products_of_a_long_kernel() {
+    const ROUNDS: usize = 64;
+    let mut seed = 12;
+    let mut matrix = |rows: usize, columns: usize| -> Vec<Vec<i64>> {
+        (0..rows).map(|_| (0..columns).map(|_| F16.some(&mut seed)).collect()).collect()
+    };
+    let (a, b) = ([matrix(16, 16), matrix(16, 16)], [matrix(16, 8), matrix(16, 8)]);
+    let case = dense([16, 8, 16], [F32, F16, F16, F32]);
+    let mut input = vec![];
+    for (factor, place) in [(&a[0], case.a), (&a[1], case.a), (&b[0], case.b), (&b[1], case.b)] {
+        let bits = factor.iter().map(|row| row.iter().map(|&it| F16.encode(it)).collect()).collect();
+        input.extend(fragment(F16, &bits, 1, place));
+    }
+    let (of_a, of_b) = (["{%r0, %r1, %r2, %r3}", "{%r4, %r5, %r6, %r7}"], ["{%r8, %r9}", "{%r10, %r11}"]);
+    let mut kernel = String::from(
+        ".version 8.7\n.target sm_90\n.address_size 64\n\
+         .visible .entry kernel(.param .u64 from, .param .u64 to)\n{\n\
+         .reg .b32 %r<12>, %l;\n.reg .f32 %f<16>;\n.reg .b64 %from, %to, %o;\n\
+         ld.param.u64 %from, [from];\nld.param.u64 %to, [to];\nmov.u32 %l, %laneid;\n\
+         mul.wide.u32 %o, %l, 4;\nadd.u64 %from, %from, %o;\nadd.u64 %to, %to, %o;\n",
+    );
+    for nth in 0..12 {
+        writeln!(kernel, "ld.global.b32 %r{nth}, [%from+{}];", 128 * nth).unwrap();
+    }
+    for nth in 0..16 {
+        writeln!(kernel, "mov.f32 %f{nth}, 0f00000000;").unwrap();
+    }
+    let store = |kernel: &mut String, place: usize, sum: usize| {
+        for nth in 0..4 {
+            let (to, register) = (128 * (4 * place + nth), 4 * sum + nth);
+            writeln!(kernel, "st.global.f32 [%to+{to}], %f{register};").unwrap();
+        }
+    };
+    for round in 0..ROUNDS {
+        for (sum, (x, y)) in [(0, 0), (0, 1), (1, 0), (1, 1)].into_iter().enumerate() {
+            let names: Vec<String> = (0..4).map(|nth| format!("%f{}", 4 * sum + nth)).collect();
+            let (d, x, y) = (format!("{{{}}}", names.join(", ")), of_a[x], of_b[y]);
+            writeln!(kernel, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {d}, {x}, {y}, {d};")
+                .unwrap();
+        }
+        if round == ROUNDS / 2 - 3 {
+            store(&mut kernel, 4, 1);
+        }
+        if round % 8 == 7 {
+            writeln!(kernel, "bar.sync 0;").unwrap();
+        }
+    }
+    (0..4).for_each(|sum| store(&mut kernel, sum, sum));
+    let kernel = kernel + "ret;\n}\n";
+    let cells = |x: usize, y: usize, times: usize| -> Bits {
+        let product =
+            |row: usize, column: usize| -> i64 { (0..16).map(|k| a[x][row][k] * b[y][k][column]).sum() };
+        let row = |row| (0..8).map(|column| F32.encode(product(row, column) * times as i64)).collect();
+        (0..16).map(row).collect()
+    };
+    let all = [
+        cells(0, 0, ROUNDS),
+        cells(0, 1, ROUNDS),
+        cells(1, 0, ROUNDS),
+        cells(1, 1, ROUNDS),
+        cells(0, 1, ROUNDS / 2 - 2),
+    ];
+    let program = harness::load(&kernel).unwrap();
+    let text = harness::emit(&program, "kernel", &How::new(1, 32).simd(32)).unwrap().text;
+    assert!(text.contains("call void @product."), "the products are written out");
+    for how in settings() {
+        let output = run(&kernel, &how, &input, 5 * 512);
+        for (nth, (found, expected)) in output.chunks(512).zip(&all).enumerate() {
+            assert!(gathered(F32, (16, 8), 1, case.c, found) == *expected, "{:?}: {nth}", how.setting);
+        }
+    }
+}
+
 #[test]
 fn small_float_products() {
     for size in [[16, 8, 16], [16, 8, 32]] {

@@ -8,7 +8,7 @@ use super::regions::{Region, Saved};
 use super::shape::Shape;
 use super::visit::{for_each_use, term_values};
 use crate::ir::{Inst, Op, Ty, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 #[derive(Default)]
 pub struct Places {
@@ -19,14 +19,23 @@ pub struct Places {
 impl Places {
     pub fn of(regions: &[Region]) -> Places {
         let mut places = Places::default();
+        let mut saved_in: HashMap<Value, HashSet<usize>> = HashMap::new();
+        for (at, region) in regions.iter().enumerate() {
+            for saved in &region.saved {
+                saved_in.entry(saved.value).or_default().insert(at);
+            }
+        }
+        let mut sharers: HashMap<Value, Vec<Value>> = HashMap::new();
         for region in regions {
-            let origins = origins(region);
+            let origins = origins_of_sums(region);
             for (at, next) in region.next.iter().enumerate() {
                 let Some(next) = *next else { continue };
                 let saved = regions[next].saved.iter().zip(term_values(&region.function.blocks[at].term));
                 for (new, value) in saved {
-                    if let Origin::Param(param) = origins[value.index()] {
-                        places.join(regions, &region.saved[param], new);
+                    let Origin::Param(param) = origins[value.index()] else { continue };
+                    let old = &region.saved[param];
+                    if is_plain(old) && is_plain(new) && old.ty == new.ty {
+                        places.join(&mut saved_in, &mut sharers, old.value, new.value);
                     }
                 }
             }
@@ -110,27 +119,34 @@ impl Places {
         all
     }
 
-    fn join(&mut self, regions: &[Region], old: &Saved, new: &Saved) {
-        let (first, second) = (self.owner(old.value), self.owner(new.value));
-        if first == second || !is_plain(old) || !is_plain(new) || old.ty != new.ty {
+    /// Gives both one place, unless a region finds both. `saved_in` and `sharers` are of owners: the regions that find one of
+    /// those with the place, and these but for the owner.
+    fn join(
+        &mut self,
+        saved_in: &mut HashMap<Value, HashSet<usize>>,
+        sharers: &mut HashMap<Value, Vec<Value>>,
+        old: Value,
+        new: Value,
+    ) {
+        let (first, second) = (self.owner(old), self.owner(new));
+        let count = |value: Value| saved_in.get(&value).map_or(0, HashSet::len);
+        // The fewer move.
+        let (few, many) = if count(first) < count(second) { (first, second) } else { (second, first) };
+        let (Some(some), Some(others)) = (saved_in.get(&few), saved_in.get(&many)) else { return };
+        if first == second || !some.is_disjoint(others) {
             return;
         }
-        let count = |region: &Region| {
-            let in_place = |saved: &&Saved| [first, second].contains(&self.owner(saved.value));
-            region.saved.iter().filter(in_place).count()
-        };
-        if regions.iter().any(|region| count(region) > 1) {
-            return;
-        }
-        for owner in self.shared.values_mut().filter(|owner| **owner == second) {
-            *owner = first;
-        }
-        self.shared.insert(second, first);
+        let some = saved_in.remove(&few).unwrap_or_default();
+        saved_in.entry(many).or_default().extend(some);
+        let mut moved = sharers.remove(&few).unwrap_or_default();
+        moved.push(few);
+        self.shared.extend(moved.iter().map(|&value| (value, many)));
+        sharers.entry(many).or_default().extend(moved);
     }
 }
 
 /// One vector for each group, of which nothing is known.
-fn is_plain(saved: &Saved) -> bool {
+pub fn is_plain(saved: &Saved) -> bool {
     let is_one = !saved.is_block_uniform && !saved.is_reduced_here && saved.ty != Ty::Pred;
     is_one && saved.shape.is_varying() && saved.in_run.is_none_or(Shape::is_varying)
 }
@@ -170,6 +186,36 @@ fn origins(region: &Region) -> Vec<Origin> {
                 changed |= both != known;
                 origins[param.index()] = both;
             }
+        }
+    }
+    origins
+}
+
+/// As [`origins`], and a sum that products have added to comes from where they found it, if nobody else reads it there.
+fn origins_of_sums(region: &Region) -> Vec<Origin> {
+    let mut origins = origins(region);
+    let function = &region.function;
+    let products = || {
+        let insts = function.blocks.iter().flat_map(|block| &block.insts);
+        insts.filter_map(|inst| match &inst.op {
+            Op::Mma(mma) if mma.c == mma.d => Some((mma.operands(inst)[2], &inst.results)),
+            _ => None,
+        })
+    };
+    let mut uses: HashMap<Value, usize> = products().flat_map(|(c, _)| c).map(|&value| (value, 0)).collect();
+    if uses.is_empty() {
+        return origins;
+    }
+    for block in &function.blocks {
+        for_each_use(block, |value| {
+            if let Some(count) = uses.get_mut(&value) {
+                *count += 1;
+            }
+        });
+    }
+    for (c, results) in products() {
+        for (value, result) in c.iter().zip(results).filter(|(value, _)| uses[value] == 1) {
+            origins[result.index()] = origins[value.index()];
         }
     }
     origins

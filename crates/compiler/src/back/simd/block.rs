@@ -1,7 +1,8 @@
 //! The frame: loop over blocks, regions as states, loop over groups, and what is kept from region to region.
 
 use super::step::warp;
-use super::{Copy, Emitter, Place};
+use super::sums::Sums;
+use super::{Copy, Emitter, Place, Spot};
 use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{BarrierKind, Op, Space, Term, Ty, Value};
 use crate::pass::liveness::crosses_blocks;
@@ -61,6 +62,7 @@ impl Emitter<'_> {
         if saved.iter().any(|each| !each.is_block_uniform && self.is_assumed(each)) {
             self.straight_at = Some(self.reserve(self.groups));
         }
+        self.lay_out_sums();
         for each in saved {
             let owner = self.plan.places.owner(each.value);
             if let Some(&place) = self.places.get(&owner) {
@@ -82,7 +84,8 @@ impl Emitter<'_> {
                     place.scalar = Some(self.reserve(scalar_bytes * self.groups));
                 }
                 if each.shape.is_varying() || each.shape.is_assumed() {
-                    place.vector = Some(self.reserve(vector_bytes * self.groups));
+                    let at = self.reserve(vector_bytes * self.groups);
+                    place.vector = Some(Spot { at, stride: vector_bytes });
                 }
                 if self.is_by_rows(&each) {
                     place.firsts = Some(self.reserve(self.firsts_bytes(&each) * self.groups));
@@ -193,6 +196,7 @@ impl Emitter<'_> {
         self.region = region;
         self.crossing = crosses_blocks(&self.here().function);
         self.definitions = definitions(&self.here().function);
+        self.sums = Sums::of(&self.here().function);
         let params: Vec<Value> =
             self.here().function.blocks.iter().flat_map(|block| block.params.clone()).collect();
         for param in params {
@@ -522,34 +526,36 @@ impl Emitter<'_> {
     }
 
     pub(super) fn vector_in_context(&mut self, each: &Saved) -> Option<Val> {
-        let at = self.places[&each.value].vector?;
+        let spot = self.places[&each.value].vector?;
+        let from = self.in_context(spot.at, spot.stride);
         if each.ty == Ty::Pred {
-            let from = self.in_context(at, 8);
             let ty = Type::int(self.lanes, 1);
             let bits = self.b.assign(ty, format_args!("load {ty}, ptr {from}"));
             return Some(self.b.bitcast(&bits, self.mask_ty()));
         }
         let ty = self.vector_ty(each.ty);
         let bytes = u64::from(each.ty.bits() / 8) * u64::from(self.lanes);
-        let from = self.in_context(at, bytes);
         Some(self.b.assign(ty, format_args!("load {ty}, ptr {from}, align {}", bytes.min(64))))
     }
 
     /// Puts a result where the next region looks for it, if that can be done before the region's end.
     pub(super) fn write_in_place(&mut self, result: Value) {
-        let Some(at) = self.written.get(&result).and_then(|value| self.places[value].vector) else { return };
-        let val = self.vector(result);
-        self.put_vector(at, &val);
+        let Some(spot) = self.written.get(&result).and_then(|value| self.places[value].vector) else {
+            return;
+        };
+        if !self.is_summed_at(result, spot) {
+            let val = self.vector(result);
+            self.put_vector(spot, &val);
+        }
     }
 
-    fn put_vector(&mut self, at: u64, val: &Val) {
+    fn put_vector(&mut self, spot: Spot, val: &Val) {
+        let to = self.in_context(spot.at, spot.stride);
         if val.ty.scalar == Scalar::Int(1) {
             let bits = self.bits_of(val);
-            let to = self.in_context(at, 8);
             self.b.inst(format_args!("store {}, ptr {to}", bits.typed()));
         } else {
             let bytes = u64::from(val.ty.bits() / 8) * u64::from(val.ty.lanes);
-            let to = self.in_context(at, bytes);
             self.b.inst(format_args!("store {}, ptr {to}, align {}", val.typed(), bytes.min(64)));
         }
     }
@@ -583,7 +589,9 @@ impl Emitter<'_> {
             assumed |= self.is_assumed(each);
             let place = self.places[&each.value];
             if let Some(at) = place.firsts {
-                vectors.push((at, self.firsts_to_keep(value)));
+                let firsts = self.firsts_to_keep(value);
+                let stride = u64::from(firsts.ty.bits() / 8 * firsts.ty.lanes);
+                vectors.push((Spot { at, stride }, firsts));
                 if self.copy == Copy::Unmasked {
                     continue;
                 }
@@ -594,16 +602,17 @@ impl Emitter<'_> {
                 let to = self.in_context(at, u64::from(each.ty.bits() / 8).max(8));
                 self.b.inst(format_args!("store {}, ptr {to}", val.typed()));
             }
-            if let Some(at) = place.vector {
-                if each.shape.is_assumed() && self.copy == Copy::Unmasked {
+            if let Some(spot) = place.vector {
+                let is_there = self.is_summed_at(value, spot);
+                if is_there || each.shape.is_assumed() && self.copy == Copy::Unmasked {
                     continue;
                 }
-                vectors.push((at, self.vector(value)));
+                vectors.push((spot, self.vector(value)));
             }
         }
         // Only now, as one may have been read from the other's place.
-        for (at, val) in vectors {
-            self.put_vector(at, &val);
+        for (spot, val) in vectors {
+            self.put_vector(spot, &val);
         }
         if let Some(at) = self.straight_at.filter(|_| assumed) {
             let flag =

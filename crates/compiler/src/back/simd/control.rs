@@ -25,6 +25,7 @@ impl Emitter<'_> {
         self.vectors.clear();
         self.rows.clear();
         self.operands.clear();
+        self.sums.clear();
         self.asks_ahead = false;
     }
 

@@ -1,16 +1,25 @@
 //! Matrix products of a warp: in registers with A and B laid out in memory, or as a call of the function over memory.
 
+use std::collections::{HashMap, HashSet};
+
 use super::Emitter;
-use crate::back::llvm::Type;
 use crate::back::llvm::inst::matrix::{self, Layout, Product};
+use crate::back::llvm::{Type, Val};
 use crate::ir::{Inst, Op, Order, Value};
-use crate::matrix::{Mma, Part};
+use crate::matrix::{LANES, Mma, Part};
+use crate::pass::regions::Plan;
 
 /// Number of the first scratch buffer for sums; those before are others.
 const FIRST_SUM: usize = 8;
 
 /// Instructions that a product waits for at most.
 const REACH: usize = 64;
+
+/// Products of one form that a long kernel has at least if they are calls. The loop of `hgemm_mma` (benches/peers) unrolled, so
+/// that its code has 8, 16, 32, 64, 256 products, took 28, 28, 36, 36, 54 ms written out and 36, 36, 44, 36, 55 ms with calls, the
+/// least of 20 launches each on a busy machine; NVIDIA's samples, of 2,048, took 4.1 and 3.4 s of the processor written out, 2.5 and
+/// 2.7 s with calls.
+const MANY: usize = 64;
 
 /// Operands of each kind that are laid out at a time.
 const OPERANDS: usize = 8;
@@ -27,6 +36,20 @@ struct Operand {
     /// Of the places for its part.
     number: usize,
     place: String,
+}
+
+/// The forms of product that a long kernel calls: it has many of them.
+pub(super) fn called(plan: &Plan) -> HashSet<Mma> {
+    let mut counts: HashMap<Mma, usize> = HashMap::new();
+    for block in plan.regions.iter().flat_map(|region| &region.function.blocks) {
+        for inst in &block.insts {
+            if let Op::Mma(mma) = inst.op {
+                *counts.entry(mma).or_default() += 1;
+            }
+        }
+    }
+    let is_called = |mma: &Mma| counts[mma] >= MANY && Layout::of(mma).is_some();
+    counts.keys().copied().filter(is_called).collect()
 }
 
 impl Operands {
@@ -78,10 +101,16 @@ impl Emitter<'_> {
         None
     }
 
+    /// Whether the kernel calls a function for each product of this form.
+    pub(super) fn calls(&self, mma: &Mma) -> bool {
+        self.called.contains(mma)
+    }
+
     /// Products of one form.
     pub(super) fn mma(&mut self, insts: &[&Inst]) -> Result<(), String> {
         let Some(Inst { op: Op::Mma(mma), .. }) = insts.first() else { return Ok(()) };
         match Layout::of(mma) {
+            Some(layout) if self.calls(mma) => self.call_products(&layout, mma, insts),
             Some(layout) => self.multiply(&layout, mma, insts),
             None => insts.iter().try_for_each(|inst| self.call_product(mma, inst))?,
         }
@@ -94,19 +123,87 @@ impl Emitter<'_> {
     fn multiply(&mut self, layout: &Layout<'_>, mma: &Mma, insts: &[&Inst]) {
         let mut products = vec![];
         for inst in insts {
-            let (a, rest) = inst.args.split_at(mma.registers(Part::A) as usize);
-            let (b, rest) = rest.split_at(mma.registers(Part::B) as usize);
+            let [a, b, c] = mma.operands(inst);
             let (a, b) = (self.laid_out(layout, mma, Part::A, a), self.laid_out(layout, mma, Part::B, b));
-            let c = self.vectors_of(&rest[..mma.registers(Part::C) as usize]);
+            let c = self.vectors_of(c);
             products.push(Product { a, b, c });
         }
-        let slots = products.len() * layout.sums();
-        let slots: Vec<String> =
-            (0..slots).map(|nth| self.scratch(FIRST_SUM + nth, layout.sum_ty())).collect();
-        let found = layout.multiply(&mut self.b, &products, &slots);
+        let found = self.written_out(layout, &products);
         for (inst, registers) in insts.iter().zip(found) {
             for (&result, val) in inst.results.iter().zip(registers) {
                 self.define_vector(result, val);
+            }
+        }
+    }
+
+    /// The results' registers.
+    fn written_out(&mut self, layout: &Layout<'_>, products: &[Product]) -> Vec<Vec<Val>> {
+        let slots = products.len() * layout.sums();
+        let slots: Vec<String> =
+            (0..slots).map(|nth| self.scratch(FIRST_SUM + nth, layout.sum_ty())).collect();
+        layout.multiply(&mut self.b, products, &slots)
+    }
+
+    /// The same as a call of a function that is written once for each form of product, and for each way in which two of
+    /// them have a factor in common. It finds A and B laid out, and C and D in memory.
+    fn call_products(&mut self, layout: &Layout<'_>, mma: &Mma, insts: &[&Inst]) {
+        let mut name = format!("product.{}", matrix::name(mma));
+        // Each place once, and its number for each factor of each product.
+        let mut places: Vec<String> = vec![];
+        let mut factors = vec![];
+        for inst in insts {
+            let [a, b, _] = mma.operands(inst);
+            for (part, registers) in [(Part::A, a), (Part::B, b)] {
+                let place = self.laid_out(layout, mma, part, registers);
+                let known = places.iter().position(|it| *it == place);
+                let number = known.unwrap_or(places.len());
+                if known.is_none() {
+                    places.push(place);
+                }
+                name += &format!(".{number}");
+                factors.push(number);
+            }
+        }
+        let first_sum = places.len();
+        for inst in insts {
+            places.push(self.sum_of(mma, inst));
+        }
+        let arguments: Vec<Val> = places.into_iter().map(|place| Val::new(Type::ptr(), place)).collect();
+        self.outlined(&name, &arguments, &[], |me, params| {
+            me.product_of_memory(layout, mma, &factors, params, first_sum);
+            vec![]
+        });
+        for &result in insts.iter().flat_map(|inst| &inst.results) {
+            self.define_sum(result);
+        }
+    }
+
+    /// What the function does.
+    fn product_of_memory(
+        &mut self,
+        layout: &Layout<'_>,
+        mma: &Mma,
+        factors: &[usize],
+        params: &[Val],
+        first_sum: usize,
+    ) {
+        let bytes = register_bytes(mma);
+        let sums = &params[first_sum..];
+        let ty = self.vector_ty(mma.element(Part::C).register());
+        let mut products = vec![];
+        for (pair, sum) in factors.chunks(2).zip(sums) {
+            let c = (0..u64::from(mma.registers(Part::C))).map(|nth| {
+                let at = self.register_at(&sum.text, nth * bytes);
+                self.b.assign(ty, format_args!("load {ty}, ptr {at}, align 64"))
+            });
+            let c = c.collect();
+            products.push(Product { a: params[pair[0]].text.clone(), b: params[pair[1]].text.clone(), c });
+        }
+        let found = self.written_out(layout, &products);
+        for (registers, sum) in found.iter().zip(sums) {
+            for (nth, val) in (0..).zip(registers) {
+                let at = self.register_at(&sum.text, nth * bytes);
+                self.b.inst(format_args!("store {}, ptr {at}, align 64", val.typed()));
             }
         }
     }
@@ -119,7 +216,7 @@ impl Emitter<'_> {
                 let number = self.operands.number(part);
                 let place = self.registers(&format!("{part:?}{number}."), layout.bytes(part));
                 let vectors = self.vectors_of(registers);
-                layout.lay_out(&mut self.b, part, &vectors, &place);
+                self.lay_out(layout, mma, part, &vectors, &place);
                 Operand { mma: *mma, part, registers: registers.to_vec(), number, place }
             }
         };
@@ -128,11 +225,23 @@ impl Emitter<'_> {
         place
     }
 
+    fn lay_out(&mut self, layout: &Layout<'_>, mma: &Mma, part: Part, registers: &[Val], place: &str) {
+        if !self.calls(mma) {
+            return layout.lay_out(&mut self.b, part, registers, place);
+        }
+        let name = format!("lay_out.{}.{part:?}", matrix::name(mma));
+        let arguments = [&[Val::new(Type::ptr(), place.to_owned())], registers].concat();
+        self.outlined(&name, &arguments, &[], |me, params| {
+            layout.lay_out(&mut me.b, part, &params[1..], &params[0].text);
+            vec![]
+        });
+    }
+
     /// The registers of all lanes go through memory; the function is the same as in the other settings.
     fn call_product(&mut self, mma: &Mma, inst: &Inst) -> Result<(), String> {
         let vectors = self.vectors_of(&inst.args[..mma.lane_words().len()]);
         let function = matrix::function(&mut self.b, mma).map_err(|missing| missing.to_string())?;
-        let bytes = u64::from(mma.register_bytes()) * 32;
+        let bytes = register_bytes(mma);
         let into = self.registers("in", bytes * vectors.len() as u64);
         let out = self.registers("out", bytes * inst.results.len() as u64);
         for (nth, val) in vectors.iter().enumerate() {
@@ -149,7 +258,12 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn register_at(&mut self, buffer: &str, offset: u64) -> String {
+    pub(super) fn register_at(&mut self, buffer: &str, offset: u64) -> String {
         self.b.assign(Type::ptr(), format_args!("getelementptr i8, ptr {buffer}, i64 {offset}")).text
     }
+}
+
+/// Bytes of a register of all lanes.
+pub(super) fn register_bytes(mma: &Mma) -> u64 {
+    u64::from(mma.register_bytes() * LANES)
 }

@@ -18,7 +18,7 @@ pub(super) enum Lanes {
 #[derive(Clone, Copy)]
 pub(super) struct Access {
     pub(super) space: Space,
-    mem: Mem,
+    pub(super) mem: Mem,
     pub(super) offset: i64,
     pub(super) order: Order,
     /// Elements per lane.
@@ -38,7 +38,7 @@ impl Access {
     }
 
     /// Tells accesses apart that need different code, apart from where they go.
-    fn name(self) -> String {
+    pub(super) fn name(self) -> String {
         format!("{:?}.{}x{}", self.order, self.mem.bits, self.n)
     }
 
@@ -303,7 +303,7 @@ impl Emitter<'_> {
     }
 
     /// Every `n`-th element, from each of the first `n`.
-    fn split(&mut self, all: &Val, n: usize) -> Vec<Val> {
+    pub(super) fn split(&mut self, all: &Val, n: usize) -> Vec<Val> {
         if n == 1 {
             return vec![all.clone()];
         }
@@ -383,8 +383,8 @@ impl Emitter<'_> {
         all
     }
 
-    fn pointers_of_vector(&mut self, pointers: &Val) -> Vec<String> {
-        (0..self.lanes).map(|lane| self.extract(pointers, &lane.to_string()).text).collect()
+    pub(super) fn pointers_of_vector(&mut self, pointers: &Val) -> Vec<String> {
+        (0..pointers.ty.lanes).map(|lane| self.extract(pointers, &lane.to_string()).text).collect()
     }
 
     fn gather(&mut self, access: Access, ty: Ty, each: &Val) -> Vec<Val> {
@@ -653,7 +653,7 @@ impl Emitter<'_> {
     }
 
     /// The lanes' elements in memory order.
-    fn weave(&mut self, vals: &[Val]) -> Val {
+    pub(super) fn weave(&mut self, vals: &[Val]) -> Val {
         let mut parts = vals.to_vec();
         while parts.len() > 1 {
             let mut joined = vec![];

@@ -19,6 +19,7 @@ mod runs;
 mod special;
 mod step;
 mod stream;
+mod sums;
 mod value;
 mod warp;
 mod width;
@@ -28,13 +29,14 @@ use super::cpu::{Compiled, ENTRY_SIMD, ENTRY_WARP, Options, Setting};
 use super::llvm::{Builder, Type, Val};
 use crate::ir::{Function, Ty, Value};
 use crate::lines::Lines;
+use crate::matrix::Mma;
 use crate::pass::bits::BitSet;
 use crate::pass::number::Threads;
 use crate::pass::regions::{Plan, Region, plan};
 use crate::pass::shape::Among;
 use crate::pass::visit::Definition;
 use crate::program::{GlobalSpace, Kernel, Program};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 pub(crate) use width::is_any_good;
 
@@ -74,6 +76,9 @@ pub fn emit(
         let locals = locals.clone();
         let mut emitter = Emitter::new(kernel, plan, threads, options.vector_bits, locals, local_bytes);
         emitter.compact = compact;
+        if compact {
+            emitter.called = matrix::called(&emitter.plan);
+        }
         emitter.constants = constants(program);
         emitter.lines = Some(&program.lines);
         if per_warp {
@@ -134,10 +139,19 @@ enum Copy {
 struct Place {
     /// Offset in the context arena of one scalar per group.
     scalar: Option<u64>,
-    /// Offset of one vector per group.
-    vector: Option<u64>,
+    /// One vector per group.
+    vector: Option<Spot>,
     /// Offset of the rows' first lanes per group.
     firsts: Option<u64>,
+}
+
+/// A vector in the context arena.
+#[derive(Clone, Copy, Debug)]
+struct Spot {
+    /// Offset of the first group's.
+    at: u64,
+    /// Bytes from group to group.
+    stride: u64,
 }
 
 struct Emitter<'a> {
@@ -197,6 +211,9 @@ struct Emitter<'a> {
     /// Values of the first lanes of a group's rows.
     rows: HashMap<Value, Val>,
     operands: matrix::Operands,
+    /// Matrix products that are calls.
+    called: HashSet<Mma>,
+    sums: sums::Sums,
     scratch: HashMap<String, ()>,
 }
 
@@ -247,6 +264,8 @@ impl<'a> Emitter<'a> {
             vectors: HashMap::new(),
             rows: HashMap::new(),
             operands: matrix::Operands::default(),
+            called: HashSet::new(),
+            sums: sums::Sums::default(),
             scratch: HashMap::new(),
         }
     }

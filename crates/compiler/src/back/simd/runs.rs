@@ -242,11 +242,16 @@ impl Emitter<'_> {
     pub(super) fn stride_in_rows(&self, address: Value, access: Access) -> Option<i64> {
         let (stride, _) = self.in_row(address)?.line()?;
         let is_near = Runs::are_near(stride, access.step());
-        let is_plain = access.order == Order::Weak && access.space != Space::Local && !self.compact;
-        (is_near && is_plain).then_some(stride)
+        let is_plain = access.order == Order::Weak && access.space != Space::Local;
+        // The functions that are called in long code have one place or one line for each row.
+        let has_function = stride == 0 || stride == access.step();
+        (is_near && is_plain && (has_function || !self.compact)).then_some(stride)
     }
 
     pub(super) fn load_rows(&mut self, access: Access, ty: Ty, address: Value, stride: i64) -> Vec<Val> {
+        if self.compact {
+            return self.call_rows(access, ty, address, stride);
+        }
         let starts = self.starts(address);
         if stride != 0 {
             let firsts: Vec<Val> =
@@ -274,14 +279,68 @@ impl Emitter<'_> {
         (0..access.n).map(|nth| self.stacked(rows.iter().map(|row| row[nth].clone()).collect())).collect()
     }
 
+    /// As a call of a function that gets the rows' first places.
+    fn call_rows(&mut self, access: Access, ty: Ty, address: Value, stride: i64) -> Vec<Val> {
+        let row = self.row();
+        let firsts = self.firsts(address);
+        let at = self.pointer(access.space, &firsts, access.offset);
+        let name = format!("load_rows{row}.{stride}.{}", access.name());
+        let results = vec![Self::memory_ty(ty, access.mem, self.lanes); access.n];
+        self.outlined(&name, &[at], &results, |me, params| {
+            let mut rows = vec![];
+            for pointer in me.pointers_of_vector(&params[0]) {
+                rows.push(me.with_lanes(row, |me| me.load_row(access, ty, &pointer, stride)));
+            }
+            (0..access.n).map(|nth| me.stacked(rows.iter().map(|row| row[nth].clone()).collect())).collect()
+        })
+    }
+
+    /// One place, or elements side by side.
+    fn load_row(&mut self, access: Access, ty: Ty, at: &str, stride: i64) -> Vec<Val> {
+        let lanes = if stride == 0 { 1 } else { self.lanes };
+        let all = Self::memory_ty(ty, access.mem, lanes * access.n as u32);
+        let all = self.b.assign(all, format_args!("load {all}, ptr {at}, align {}", access.bytes()));
+        if stride != 0 {
+            return self.split(&all, access.n);
+        }
+        (0..access.n)
+            .map(|nth| {
+                let item = self.extract(&all, &nth.to_string());
+                self.splat(&item)
+            })
+            .collect()
+    }
+
     pub(super) fn store_rows(&mut self, access: Access, address: Value, stride: i64, vals: &[Val]) {
+        if self.compact {
+            let firsts = self.firsts(address);
+            let at = self.pointer(access.space, &firsts, access.offset);
+            let row = self.row();
+            let name = format!("store_rows{row}.{}", access.name());
+            self.outlined(&name, &[&[at], vals].concat(), &[], |me, params| {
+                for (nth, pointer) in me.pointers_of_vector(&params[0]).iter().enumerate() {
+                    let own = me.lanes_of_row(&params[1..], row, nth);
+                    let at = Val::new(Type::ptr(), pointer.clone());
+                    me.with_lanes(row, |me| {
+                        let all = me.weave(&own);
+                        me.store_whole(access, &all, &at);
+                    });
+                }
+                vec![]
+            });
+            return;
+        }
         for (nth, start) in self.starts(address).iter().enumerate() {
             let row = self.row();
-            let first = nth * row as usize;
-            let picks: Vec<_> = (first..first + row as usize).map(Some).collect();
-            let own: Vec<Val> = vals.iter().map(|val| self.shuffle(val, None, &picks)).collect();
+            let own = self.lanes_of_row(vals, row, nth);
             self.with_lanes(row, |me| me.store_line(access, start, stride, &own));
         }
+    }
+
+    fn lanes_of_row(&mut self, vals: &[Val], row: u32, nth: usize) -> Vec<Val> {
+        let first = nth * row as usize;
+        let picks: Vec<_> = (first..first + row as usize).map(Some).collect();
+        vals.iter().map(|val| self.shuffle(val, None, &picks)).collect()
     }
 
     /// Each row's first address.

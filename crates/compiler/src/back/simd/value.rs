@@ -96,7 +96,7 @@ impl Emitter<'_> {
                     line
                 }
             }
-            Shape::Varying => match self.spread_firsts(value) {
+            Shape::Varying => match self.spread_firsts(value).or_else(|| self.read_sum(value)) {
                 Some(val) => val,
                 None => self.load_vector(value),
             },

@@ -24,7 +24,8 @@ pub fn function(b: &mut Builder, mma: &Mma) -> Result<String> {
     Ok(name)
 }
 
-fn name(mma: &Mma) -> String {
+/// What products of one form are called.
+pub fn name(mma: &Mma) -> String {
     let Mma { m, n, k, a, b, c, d, .. } = mma;
     let mut name = format!("mma.m{m}n{n}k{k}.{d:?}.{a:?}.{b:?}.{c:?}").to_lowercase();
     if let Some(quads) = mma.quads {
