@@ -9,6 +9,7 @@ pub(crate) fn run(function: &mut Function) {
     remove_copies(function);
     merge_blocks(function);
     fold_conversions(function);
+    super::widening::run(function);
     remove_dead(function);
     drop_unused_old_values(function);
     renumber(function);
