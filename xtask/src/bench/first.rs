@@ -151,15 +151,13 @@ fn kernels_table(kernels: &[Kernel]) -> String {
     text
 }
 
-/// The last word of a mangled name that says what the kernel is.
+/// What CUB calls the kernel, where a mangled name has that, else the name's beginning.
 fn short_name(name: &str) -> String {
-    let words =
-        name.split(|it: char| !it.is_ascii_alphanumeric()).flat_map(|word| word.split("Kernel").take(1));
-    let word = words.filter(|word| word.contains("Device")).max_by_key(|word| word.len());
-    word.map_or_else(
-        || name.chars().take(40).collect(),
-        |word| word.trim_start_matches(|it: char| it.is_ascii_digit()).to_owned(),
-    )
+    let device = name.find("Device").map(|at| &name[at..]);
+    match device.and_then(|rest| rest.split_once("Kernel")) {
+        Some((word, _)) if word.chars().all(char::is_alphanumeric) => word.to_owned(),
+        _ => name.chars().take(40).collect(),
+    }
 }
 
 /// Seconds on the clock, and of CPU.
