@@ -1,6 +1,6 @@
 //! Lines of LLVM IR by PTX instruction of every kernel in PTX files, as baseline code and as the code that is chosen:
 //! `cargo run -p compiler --example lines -- [--most LANES,VECTORS] FILE.ptx …`. With `--most` a kernel with more lines in
-//! setting L, or in S or P, is an error; 200 lines are for what every kernel has.
+//! setting L, or in S or P, is an error; 600 lines are for what a short kernel has beside its length.
 
 use std::process::ExitCode;
 
@@ -8,8 +8,9 @@ use compiler::back::cpu::{Compiled, Options, Setting, emit, emit_baseline};
 use compiler::{Module, Source};
 use ptx::ast::{Block, Item, Statement};
 
-/// Lines that do not depend on the kernel's length: an empty kernel has 92.
-const FIXED: usize = 200;
+/// Lines beside those that grow with the kernel: an empty kernel has 92; CUB's exclusive sum of a radix sort has 36 for each of its 87
+/// instructions, since some 20 of them go lane by lane to places 72 bytes apart, which only long kernels call a function for.
+const FIXED: usize = 600;
 
 /// Instructions of the kernel `name`, and of the functions that it may call: all of the text's.
 fn instructions(module: &ptx::Module<'_>, name: &str) -> usize {

@@ -276,6 +276,7 @@ fn example(package: &str, name: &str) -> Command {
 
 /// The files of PTX that a program has in it, written below `out`.
 pub fn ptx_of(program: &Path, out: &Path) -> Result<Vec<PathBuf>> {
+    fs::create_dir_all(out)?;
     quiet(example("fatbin", "list").arg("--extract").arg(out).arg(program))?;
     let found = fs::read_dir(out)?.map(|it| Ok(it?.path())).collect::<Result<Vec<_>>>()?;
     let files: Vec<PathBuf> =
