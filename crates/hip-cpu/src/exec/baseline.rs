@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use compiler::back::cpu::Weight;
 use parking_lot::Mutex;
@@ -23,6 +24,10 @@ const WORTH: u64 = 500_000;
 
 /// What an instruction takes a thread in baseline code, in nanoseconds, roughly.
 const INSTRUCTION: u64 = 2;
+
+/// Instructions of kernels whose better code a grid of few blocks may wait for, and how long.
+const WAITED_FOR: u32 = 20_000;
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Of code that was made in haste.
 pub struct Baseline {
@@ -75,6 +80,15 @@ impl Baseline {
         self.is_asked.store(true, Ordering::Relaxed);
         if let Some(ask) = ask {
             ask(self.heat.clone());
+        }
+    }
+
+    /// Before a grid of few blocks: if they may be long, and better code is not long in the making, until that `is_there`.
+    pub fn wait(&self, is_there: impl Fn() -> bool) {
+        let may_be_long = self.weight.loops && self.weight.instructions <= WAITED_FOR;
+        let until = Instant::now() + PATIENCE;
+        while may_be_long && self.is_waiting() && !is_there() && Instant::now() < until {
+            std::thread::sleep(Duration::from_micros(200));
         }
     }
 

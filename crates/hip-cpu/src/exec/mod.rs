@@ -576,6 +576,9 @@ const INLINE_NS: u64 = 6_000;
 /// Blocks handed out together take at least about this long.
 const CHUNK_NS: u64 = 5_000;
 
+/// Blocks for each worker, at most, of a grid that may be made of few long blocks. A block ends in the code that it began in.
+const FEW_BLOCKS: u64 = 16;
+
 /// Runs the whole grid; returns when its last block has ended.
 pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     // Blocks of a cluster stay together.
@@ -597,6 +600,11 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     };
     if let Some(baseline) = &grid.kernel.baseline {
         baseline.begin(grid.launch.grid.iter().chain(&grid.launch.block).map(|&n| u64::from(n)).product());
+    }
+    if let Some(baseline) = &grid.kernel.baseline
+        && total <= FEW_BLOCKS * n_workers
+    {
+        baseline.wait(|| grid.kernel.better.get().is_some());
     }
     let alone = total == 1 || n_workers == 1 || (known > 0 && known * total < INLINE_NS);
     let start = std::time::Instant::now();
