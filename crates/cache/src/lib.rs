@@ -67,6 +67,10 @@ pub fn digest_of<'p>(parts: impl IntoIterator<Item = &'p [u8]>) -> [u8; 32] {
     parts.into_iter().fold(KeyBuilder::new("parts", ""), KeyBuilder::field).finish().0
 }
 
+/// Texts of so many bytes together the driver looks into when it loads them, which takes about 2 ms. Programs that make PTX while they
+/// run make short texts, one or a few kernels each, and expect the load to say what is wrong with them.
+pub const SHORT_BYTES: usize = 64 << 10;
+
 /// What texts are found by in which nothing is wrong: the driver then need not look into them.
 pub fn nothing_wrong<'t>(translator: &str, texts: impl IntoIterator<Item = &'t [u8]>) -> Key {
     texts.into_iter().fold(KeyBuilder::new("nothing wrong", translator), KeyBuilder::field).finish()

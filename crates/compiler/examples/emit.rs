@@ -39,8 +39,6 @@ fn text(path: &str, kernel: &str, block: &str, rest: &[String]) -> Result<String
     }
     let given = |nth: usize| rest.get(nth).map(String::as_str).filter(|text| *text != "-");
     let options = Options {
-        block: sizes,
-        open: false,
         setting: match given(0) {
             None => None,
             Some("L") => Some(Setting::Lane),
@@ -49,9 +47,7 @@ fn text(path: &str, kernel: &str, block: &str, rest: &[String]) -> Result<String
             Some(other) => return Err(format!("{other}: L, P or S")),
         },
         width: given(1).map(number).transpose()?,
-        vector_bits: given(2).map_or(Ok(256), number)?,
-        clustered: false,
-        sanitize: false,
+        ..Options::new(sizes, given(2).map_or(Ok(256), number)?)
     };
     emit(&program, kernel, &options).map(|it| it.text).map_err(said)
 }

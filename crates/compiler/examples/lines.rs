@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use compiler::back::cpu::{Compiled, Options, Setting, emit, emit_baseline};
 use compiler::{Module, Source};
-use ptx::ast::{Block, Item, Statement};
+use ptx::ast::{Block, Function, FunctionKind};
 
 /// Lines beside those that grow with the kernel: an empty kernel has 92; CUB's exclusive sum of a radix sort has 36 for each of its 87
 /// instructions, since some 20 of them go lane by lane to places 72 bytes apart, which only long kernels call a function for.
@@ -14,22 +14,8 @@ const FIXED: usize = 600;
 
 /// Instructions of the kernel `name`, and of the functions that it may call: all of the text's.
 fn instructions(module: &ptx::Module<'_>, name: &str) -> usize {
-    let functions = module.items.iter().filter_map(|item| match item {
-        Item::Function(function) => Some(function),
-        _ => None,
-    });
-    let is_counted =
-        |it: &&ptx::ast::Function<'_>| it.name.value == name || it.kind != ptx::ast::FunctionKind::Entry;
-    functions.filter(is_counted).filter_map(|it| it.body.as_ref()).map(count).sum()
-}
-
-fn count(block: &Block<'_>) -> usize {
-    let of = |statement: &Statement<'_>| match statement {
-        Statement::Instruction(_) => 1,
-        Statement::Block(block) => count(block),
-        _ => 0,
-    };
-    block.statements.iter().map(of).sum()
+    let is_counted = |it: &&Function<'_>| it.name.value == name || it.kind != FunctionKind::Entry;
+    module.functions().filter(is_counted).filter_map(|it| it.body.as_ref()).map(Block::n_instructions).sum()
 }
 
 /// Kernels with more lines than `most` allows.
@@ -48,15 +34,7 @@ fn look(path: &str, most: Option<[usize; 2]>) -> Result<usize, String> {
         let kernel = &program.kernels[0];
         let n = instructions(&parsed.module, &header.name).max(1);
         let threads = header.max_threads().map_or(256, |most| most.min(256));
-        let options = Options {
-            block: header.req_ntid.unwrap_or([threads, 1, 1]),
-            open: false,
-            setting: None,
-            width: None,
-            vector_bits: 512,
-            clustered: false,
-            sanitize: false,
-        };
+        let options = Options::new(header.req_ntid.unwrap_or([threads, 1, 1]), 512);
         let baseline = emit_baseline(&program, kernel, false, 512).map_err(said)?;
         let chosen = emit(&program, kernel, &options).map_err(said)?;
         let over = [&baseline, &chosen].map(|code| most.is_some_and(|most| is_over(code, n, most)));

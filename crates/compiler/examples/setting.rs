@@ -27,16 +27,7 @@ fn main() {
     };
     for kernel in &program.kernels {
         let block = kernel.req_ntid.unwrap_or([threads, 1, 1]);
-        let options = Options {
-            block,
-            open: false,
-            setting: None,
-            width: None,
-            vector_bits: 256,
-            clustered: false,
-            sanitize: false,
-        };
-        match emit(&program, kernel, &options) {
+        match emit(&program, kernel, &Options::new(block, 256)) {
             Ok(compiled) => {
                 let rival = compiled.rival.map_or(String::new(), |rival| format!(" or {rival}"));
                 println!("{} {}{rival} {}", compiled.setting.letter(), compiled.width, kernel.name);

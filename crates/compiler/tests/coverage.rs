@@ -69,15 +69,7 @@ fn reach(example: &str) -> Reach {
             if let Err(error) = verify(body) {
                 panic!("{example}: {error}");
             }
-            let options = Options {
-                block: [64, 1, 1],
-                open: false,
-                setting: Some(Setting::Lane),
-                width: None,
-                vector_bits: 256,
-                clustered: false,
-                sanitize: false,
-            };
+            let options = Options { setting: Some(Setting::Lane), ..Options::new([64, 1, 1], 256) };
             match emit(&program, &program.kernels[0], &options) {
                 Ok(_) => Reach::Emitted,
                 Err(_) => Reach::Lowered,

@@ -19,15 +19,7 @@ fn load(path: &Path) -> Program {
 }
 
 fn emit(program: &Program, name: &str) -> compiler::back::cpu::Compiled {
-    let options = Options {
-        block: [64, 1, 1],
-        open: false,
-        setting: Some(Setting::Lane),
-        width: None,
-        vector_bits: 256,
-        clustered: false,
-        sanitize: false,
-    };
+    let options = Options { setting: Some(Setting::Lane), ..Options::new([64, 1, 1], 256) };
     cpu::emit(program, program.kernel(name).unwrap(), &options).unwrap_or_else(|d| panic!("{name}: {d:?}"))
 }
 

@@ -9,7 +9,7 @@ use compiler::back::cpu::{Compiled, Options, emit, emit_baseline};
 use compiler::{Diagnostic, Module, Program, Source};
 use hip_cpu::exec;
 use hip_cpu::jit::{self, Effort, Target};
-use ptx::ast::{Block, Function, FunctionKind, Item, Statement};
+use ptx::ast::{Block, Function, FunctionKind};
 
 /// CPU time of this process, in milliseconds.
 fn cpu_ms() -> f64 {
@@ -28,20 +28,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
 /// Instructions of the kernel `name`.
 fn instructions(module: &ptx::Module<'_>, name: &str) -> usize {
     let is_it = |it: &&Function<'_>| it.name.value == name && it.kind == FunctionKind::Entry;
-    let functions = module.items.iter().filter_map(|item| match item {
-        Item::Function(function) => Some(function),
-        _ => None,
-    });
-    functions.filter(is_it).filter_map(|it| it.body.as_ref()).map(count).sum()
-}
-
-fn count(block: &Block<'_>) -> usize {
-    let of = |statement: &Statement<'_>| match statement {
-        Statement::Instruction(_) => 1,
-        Statement::Block(block) => count(block),
-        _ => 0,
-    };
-    block.statements.iter().map(of).sum()
+    module.functions().filter(is_it).filter_map(|it| it.body.as_ref()).map(Block::n_instructions).sum()
 }
 
 struct Asked {
@@ -66,15 +53,7 @@ fn measure(text: &str, path: &str, asked: &Asked) {
         let (program, lower) = timed(|| module.lower(index));
         let kernel = &program.kernels[0];
         let threads = header.max_threads().map_or(asked.block, |it| it.min(asked.block));
-        let options = Options {
-            block: header.req_ntid.unwrap_or([threads, 1, 1]),
-            open: false,
-            setting: None,
-            width: None,
-            vector_bits: target.vector_bits,
-            clustered: false,
-            sanitize: false,
-        };
+        let options = Options::new(header.req_ntid.unwrap_or([threads, 1, 1]), target.vector_bits);
         let baseline = || emit_baseline(&program, kernel, false, target.vector_bits);
         let Some(first) = Made::of(&program, baseline, Effort::Baseline) else { continue };
         let mut line = format!(

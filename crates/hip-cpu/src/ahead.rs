@@ -12,6 +12,7 @@ use compiler::{Program, Source};
 use hip_sys::*;
 use parking_lot::Mutex;
 
+use crate::device;
 use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Target};
 use crate::kernel;
@@ -50,9 +51,6 @@ pub struct Made {
 const FLAT: [[u32; 3]; 2] = [[256, 1, 1], [128, 1, 1]];
 /// Blocks of kernels that ask for two or three numbers of their threads, where nobody says how they are launched.
 const TILES: [[u32; 3]; 4] = [[16, 16, 1], [32, 8, 1], [32, 32, 1], [8, 8, 1]];
-
-/// Texts up to this length the driver looks into when it loads them, and has the cache remember that nothing is wrong.
-const SHORT_BYTES: usize = 64 << 10;
 
 /// Makes code for every kernel, on all cores; `told` gets one after the other.
 pub fn compile(request: &Request, told: &(dyn Fn(&Told) + Sync)) -> Result<(), Refusal> {
@@ -166,7 +164,7 @@ impl Work<'_> {
     fn remember_what_is_right(&self) {
         let sources = &self.request.sources;
         let n_bytes: usize = sources.iter().map(|source| source.text.len()).sum();
-        if n_bytes <= SHORT_BYTES && self.linked.lower_all().diagnostics.is_empty() {
+        if n_bytes <= cache::SHORT_BYTES && self.linked.lower_all().diagnostics.is_empty() {
             let key = cache::nothing_wrong(compiler::TRANSLATOR, sources.iter().map(|it| it.text.as_bytes()));
             self.cache.put(&key, &[]);
         }
@@ -176,9 +174,7 @@ impl Work<'_> {
 /// What code is made for: the block that the kernel requires; else the blocks that were asked for; else one code for all flat blocks
 /// and the usual ones beside it where that is better; else the usual tiles.
 fn variants(header: &Header, facts: &Facts, asked: &[[u32; 3]]) -> Vec<Variant> {
-    let most = header
-        .max_ntid
-        .map_or(1024, |sides| sides.iter().fold(1, |all: u32, &side| all.saturating_mul(side)));
+    let most = header.max_threads().unwrap_or(device::MAX_THREADS);
     let fits = |block: &&[u32; 3]| block.iter().fold(1, |all: u32, &side| all.saturating_mul(side)) <= most;
     let clustered = module::is_clustered(header);
     let ahead = module::variant_ahead(header, facts);

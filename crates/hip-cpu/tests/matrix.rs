@@ -518,23 +518,60 @@ fn float_products() {
     }
 }
 
+/// The beginning of a kernel with the fragments that [`Factors`] lays out in `%r0` to `%r11`, and so many registers for sums.
+fn factors_in_registers(n_sums: usize) -> String {
+    let mut kernel = format!(
+        ".version 8.7\n.target sm_90\n.address_size 64\n\
+         .visible .entry kernel(.param .u64 from, .param .u64 to)\n{{\n\
+         .reg .b32 %r<12>, %l;\n.reg .f32 %f<{n_sums}>;\n.reg .b64 %from, %to, %o;\n\
+         ld.param.u64 %from, [from];\nld.param.u64 %to, [to];\nmov.u32 %l, %laneid;\n\
+         mul.wide.u32 %o, %l, 4;\nadd.u64 %from, %from, %o;\nadd.u64 %to, %to, %o;\n",
+    );
+    for nth in 0..12 {
+        writeln!(kernel, "ld.global.b32 %r{nth}, [%from+{}];", 128 * nth).unwrap();
+    }
+    kernel
+}
+
+/// Two matrices A and two B, and their fragments as [`factors_in_registers`] reads them.
+struct Factors {
+    a: [Vec<Vec<i64>>; 2],
+    b: [Vec<Vec<i64>>; 2],
+    case: Case,
+    input: Vec<u8>,
+}
+
+/// The registers of each A and of each B.
+const OF_A: [&str; 2] = ["{%r0, %r1, %r2, %r3}", "{%r4, %r5, %r6, %r7}"];
+const OF_B: [&str; 2] = ["{%r8, %r9}", "{%r10, %r11}"];
+
+impl Factors {
+    fn some(mut seed: u64) -> Factors {
+        let mut matrix = |rows: usize, columns: usize| -> Vec<Vec<i64>> {
+            (0..rows).map(|_| (0..columns).map(|_| F16.some(&mut seed)).collect()).collect()
+        };
+        let a = [matrix(16, 16), matrix(16, 16)];
+        let b = [matrix(16, 8), matrix(16, 8)];
+        let case = dense([16, 8, 16], [F32, F16, F16, F32]);
+        let mut input = vec![];
+        for (factor, place) in [(&a[0], case.a), (&a[1], case.a), (&b[0], case.b), (&b[1], case.b)] {
+            let bits = factor.iter().map(|row| row.iter().map(|&it| F16.encode(it)).collect()).collect();
+            input.extend(fragment(F16, &bits, 1, place));
+        }
+        Factors { a, b, case, input }
+    }
+
+    /// An element of A number `x` times B number `y`.
+    fn product(&self, x: usize, y: usize, row: usize, column: usize) -> i64 {
+        (0..16).map(|k| self.a[x][row][k] * self.b[y][k][column]).sum()
+    }
+}
+
 /// Products that follow each other with a factor in common, some of which need the sum of one before.
 #[test]
 fn products_that_share_a_factor() {
-    let mut seed = 11;
-    let mut matrix = |rows: usize, columns: usize| -> Vec<Vec<i64>> {
-        (0..rows).map(|_| (0..columns).map(|_| F16.some(&mut seed)).collect()).collect()
-    };
-    let a = [matrix(16, 16), matrix(16, 16)];
-    let b = [matrix(16, 8), matrix(16, 8)];
-    let case = dense([16, 8, 16], [F32, F16, F16, F32]);
-    let mut input = vec![];
-    for (factor, place) in [(&a[0], case.a), (&a[1], case.a), (&b[0], case.b), (&b[1], case.b)] {
-        let bits = factor.iter().map(|row| row.iter().map(|&it| F16.encode(it)).collect()).collect();
-        input.extend(fragment(F16, &bits, 1, place));
-    }
-    // Registers of A, of B, and the sums: which A and B, and the sum before.
-    let (of_a, of_b) = (["{%r0, %r1, %r2, %r3}", "{%r4, %r5, %r6, %r7}"], ["{%r8, %r9}", "{%r10, %r11}"]);
+    let factors = Factors::some(11);
+    // Which A and B, and the sum before.
     let steps: [(usize, usize, Option<usize>); 7] = [
         (0, 0, None),
         (0, 1, None),
@@ -551,26 +588,15 @@ fn products_that_share_a_factor() {
     let mut body = String::new();
     for (nth, &(x, y, before)) in steps.iter().enumerate() {
         let c = before.map_or("{0f00000000, 0f00000000, 0f00000000, 0f00000000}".to_owned(), sum);
-        let (d, x, y) = (sum(nth), of_a[x], of_b[y]);
+        let (d, x, y) = (sum(nth), OF_A[x], OF_B[y]);
         writeln!(body, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {d}, {x}, {y}, {c};").unwrap();
     }
     for (nth, name) in (8..12).chain(24..28).enumerate() {
         writeln!(body, "st.global.f32 [%to+{}], %f{name};", 128 * nth).unwrap();
     }
-    let mut kernel = String::from(
-        ".version 8.7\n.target sm_90\n.address_size 64\n\
-         .visible .entry kernel(.param .u64 from, .param .u64 to)\n{\n\
-         .reg .b32 %r<12>, %l;\n.reg .f32 %f<28>;\n.reg .b64 %from, %to, %o;\n\
-         ld.param.u64 %from, [from];\nld.param.u64 %to, [to];\nmov.u32 %l, %laneid;\n\
-         mul.wide.u32 %o, %l, 4;\nadd.u64 %from, %from, %o;\nadd.u64 %to, %to, %o;\n",
-    );
-    for nth in 0..12 {
-        writeln!(kernel, "ld.global.b32 %r{nth}, [%from+{}];", 128 * nth).unwrap();
-    }
+    let kernel = factors_in_registers(28);
     let kernel = kernel + &body + "ret;\n}\n";
-    let product = |x: usize, y: usize, row: usize, column: usize| -> i64 {
-        (0..16).map(|k| a[x][row][k] * b[y][k][column]).sum()
-    };
+    let product = |x, y, row, column| factors.product(x, y, row, column);
     let cells = |sum: &dyn Fn(usize, usize) -> i64| -> Bits {
         (0..16).map(|row| (0..8).map(|column| F32.encode(sum(row, column))).collect()).collect()
     };
@@ -580,9 +606,9 @@ fn products_that_share_a_factor() {
         twice + product(1, 0, row, column) + product(0, 0, row, column) + product(1, 1, row, column)
     });
     for how in settings() {
-        let output = run(&kernel, &how, &input, 1024);
+        let output = run(&kernel, &how, &factors.input, 1024);
         for (found, expected) in output.chunks(512).zip([&third, &last]) {
-            assert!(gathered(F32, (16, 8), 1, case.c, found) == *expected, "{:?}", how.setting);
+            assert!(gathered(F32, (16, 8), 1, factors.case.c, found) == *expected, "{:?}", how.setting);
         }
     }
 }
@@ -591,28 +617,8 @@ fn products_that_share_a_factor() {
 #[test]
 fn products_of_a_long_kernel() {
     const ROUNDS: usize = 64;
-    let mut seed = 12;
-    let mut matrix = |rows: usize, columns: usize| -> Vec<Vec<i64>> {
-        (0..rows).map(|_| (0..columns).map(|_| F16.some(&mut seed)).collect()).collect()
-    };
-    let (a, b) = ([matrix(16, 16), matrix(16, 16)], [matrix(16, 8), matrix(16, 8)]);
-    let case = dense([16, 8, 16], [F32, F16, F16, F32]);
-    let mut input = vec![];
-    for (factor, place) in [(&a[0], case.a), (&a[1], case.a), (&b[0], case.b), (&b[1], case.b)] {
-        let bits = factor.iter().map(|row| row.iter().map(|&it| F16.encode(it)).collect()).collect();
-        input.extend(fragment(F16, &bits, 1, place));
-    }
-    let (of_a, of_b) = (["{%r0, %r1, %r2, %r3}", "{%r4, %r5, %r6, %r7}"], ["{%r8, %r9}", "{%r10, %r11}"]);
-    let mut kernel = String::from(
-        ".version 8.7\n.target sm_90\n.address_size 64\n\
-         .visible .entry kernel(.param .u64 from, .param .u64 to)\n{\n\
-         .reg .b32 %r<12>, %l;\n.reg .f32 %f<16>;\n.reg .b64 %from, %to, %o;\n\
-         ld.param.u64 %from, [from];\nld.param.u64 %to, [to];\nmov.u32 %l, %laneid;\n\
-         mul.wide.u32 %o, %l, 4;\nadd.u64 %from, %from, %o;\nadd.u64 %to, %to, %o;\n",
-    );
-    for nth in 0..12 {
-        writeln!(kernel, "ld.global.b32 %r{nth}, [%from+{}];", 128 * nth).unwrap();
-    }
+    let factors = Factors::some(12);
+    let mut kernel = factors_in_registers(16);
     for nth in 0..16 {
         writeln!(kernel, "mov.f32 %f{nth}, 0f00000000;").unwrap();
     }
@@ -625,7 +631,7 @@ fn products_of_a_long_kernel() {
     for round in 0..ROUNDS {
         for (sum, (x, y)) in [(0, 0), (0, 1), (1, 0), (1, 1)].into_iter().enumerate() {
             let names: Vec<String> = (0..4).map(|nth| format!("%f{}", 4 * sum + nth)).collect();
-            let (d, x, y) = (format!("{{{}}}", names.join(", ")), of_a[x], of_b[y]);
+            let (d, x, y) = (format!("{{{}}}", names.join(", ")), OF_A[x], OF_B[y]);
             writeln!(kernel, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {d}, {x}, {y}, {d};")
                 .unwrap();
         }
@@ -639,9 +645,8 @@ fn products_of_a_long_kernel() {
     (0..4).for_each(|sum| store(&mut kernel, sum, sum));
     let kernel = kernel + "ret;\n}\n";
     let cells = |x: usize, y: usize, times: usize| -> Bits {
-        let product =
-            |row: usize, column: usize| -> i64 { (0..16).map(|k| a[x][row][k] * b[y][k][column]).sum() };
-        let row = |row| (0..8).map(|column| F32.encode(product(row, column) * times as i64)).collect();
+        let product = |row, column| factors.product(x, y, row, column) * times as i64;
+        let row = |row| (0..8).map(|column| F32.encode(product(row, column))).collect();
         (0..16).map(row).collect()
     };
     let all = [
@@ -655,9 +660,13 @@ fn products_of_a_long_kernel() {
     let text = harness::emit(&program, "kernel", &How::new(1, 32).simd(32)).unwrap().text;
     assert!(text.contains("call void @product."), "the products are written out");
     for how in settings() {
-        let output = run(&kernel, &how, &input, 5 * 512);
+        let output = run(&kernel, &how, &factors.input, 5 * 512);
         for (nth, (found, expected)) in output.chunks(512).zip(&all).enumerate() {
-            assert!(gathered(F32, (16, 8), 1, case.c, found) == *expected, "{:?}: {nth}", how.setting);
+            assert!(
+                gathered(F32, (16, 8), 1, factors.case.c, found) == *expected,
+                "{:?}: {nth}",
+                how.setting
+            );
         }
     }
 }

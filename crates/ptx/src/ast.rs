@@ -353,6 +353,18 @@ pub struct Block<'a> {
     pub span: Span,
 }
 
+impl Block<'_> {
+    /// Instructions in it, those of inner scopes included.
+    pub fn n_instructions(&self) -> usize {
+        let of = |statement: &Statement<'_>| match statement {
+            Statement::Instruction(_) => 1,
+            Statement::Block(block) => block.n_instructions(),
+            _ => 0,
+        };
+        self.statements.iter().map(of).sum()
+    }
+}
+
 /// Something in a function body.
 #[derive(Debug, Clone)]
 pub enum Statement<'a> {

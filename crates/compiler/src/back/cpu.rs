@@ -45,6 +45,14 @@ pub struct Options {
     pub sanitize: bool,
 }
 
+impl Options {
+    /// For blocks of that shape, as the translator chooses.
+    pub fn new(block: [u32; 3], vector_bits: u32) -> Options {
+        let (open, clustered, sanitize) = (false, false, false);
+        Options { block, open, setting: None, width: None, vector_bits, clustered, sanitize }
+    }
+}
+
 /// LLVM IR and what the launcher must know to run it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiled {
@@ -143,15 +151,8 @@ pub fn emit_baseline(
 ) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
     let body = &super::llvm::nan::canonical(body);
-    let options = Options {
-        block: ANY_BLOCK,
-        open: false,
-        setting: Some(Setting::Lane),
-        width: None,
-        vector_bits,
-        clustered,
-        sanitize: false,
-    };
+    let lane = Some(Setting::Lane);
+    let options = Options { setting: lane, clustered, ..Options::new(ANY_BLOCK, vector_bits) };
     super::lane::emit(program, kernel, body, &options)
 }
 

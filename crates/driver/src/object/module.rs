@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use cache::{Cache, Key, dump};
+use cache::{Cache, Key, SHORT_BYTES, dump};
 use compiler::ir::GlobalId;
 use compiler::texture::Opaque;
 use compiler::{Cause, Source, gcn};
@@ -82,10 +82,6 @@ pub enum Bodies {
     /// All of texts that are not longer than [`SHORT_BYTES`].
     Short,
 }
-
-/// Texts of so many bytes together are looked into in about 2 ms. Programs that make PTX while they run make short
-/// texts, one or a few kernels each, and expect the load to say what is wrong with them.
-const SHORT_BYTES: usize = 64 << 10;
 
 /// Shorter texts are looked into sooner than the cache is asked whether somebody did.
 const REMEMBERED_BYTES: usize = 4 << 10;

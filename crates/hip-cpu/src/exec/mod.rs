@@ -280,44 +280,43 @@ impl Kernel {
             Setting::Warp => Entry::Step(StepFn(code.function(ENTRY_WARP)?)),
             Setting::Lane => Entry::Step(StepFn(code.function(ENTRY_LANE)?)),
         };
-        Ok(Kernel {
+        Ok(Kernel::new(entry, compiled.clone(), Arc::new(code)))
+    }
+
+    /// Of which no grid has run yet.
+    fn new(entry: Entry, shape: CompiledShape, code: Arc<jit::Code>) -> Kernel {
+        let CompiledShape { setting, width, context_bytes, local_bytes, stackful, why_not, rival } = shape;
+        Kernel {
             entry,
-            setting: compiled.setting,
-            width: compiled.width,
-            context_bytes: compiled.context_bytes,
-            local_bytes: compiled.local_bytes,
-            stackful: compiled.stackful,
-            why_not: compiled.why_not.clone(),
+            setting,
+            width,
+            context_bytes,
+            local_bytes,
+            stackful,
+            why_not,
             block_ns: AtomicU32::new(0),
             baseline: None,
             better: OnceLock::new(),
-            rival: compiled.rival,
+            rival,
             is_rival_asked_for: AtomicBool::new(false),
             spent_ns: AtomicU64::new(0),
             trial: OnceLock::new(),
-            code: Arc::new(code),
-        })
+            code,
+        }
     }
 
     /// The same code, as if it had just been loaded.
     pub fn again(&self) -> Kernel {
-        Kernel {
-            entry: self.entry,
+        let shape = CompiledShape {
             setting: self.setting,
             width: self.width,
             context_bytes: self.context_bytes,
             local_bytes: self.local_bytes,
             stackful: self.stackful,
             why_not: self.why_not.clone(),
-            block_ns: AtomicU32::new(0),
-            baseline: None,
-            better: OnceLock::new(),
             rival: self.rival,
-            is_rival_asked_for: AtomicBool::new(false),
-            spent_ns: AtomicU64::new(0),
-            trial: OnceLock::new(),
-            code: self.code.clone(),
-        }
+        };
+        Kernel::new(self.entry, shape, self.code.clone())
     }
 
     /// The same code, in whose place better one can be asked for.
@@ -340,11 +339,6 @@ impl Kernel {
     /// From now on, from the next blocks of running grids on too, `better`, which does the same, runs in the place of this.
     pub fn replace_by(&self, better: Kernel) {
         let _ = self.better.set(Box::new(better));
-    }
-
-    /// Whether this is baseline code whose better code is being made.
-    fn is_waiting_for_better(&self) -> bool {
-        self.baseline.as_ref().is_some_and(Baseline::is_waiting) && self.better.get().is_none()
     }
 
     /// The code that runs: this, or what has replaced it.
@@ -598,13 +592,15 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
         status: AtomicI32::new(0),
         fault: parking_lot::Mutex::new(None),
     };
-    if let Some(baseline) = &grid.kernel.baseline {
-        baseline.begin(grid.launch.grid.iter().chain(&grid.launch.block).map(|&n| u64::from(n)).product());
-    }
-    if let Some(baseline) = &grid.kernel.baseline
-        && total <= FEW_BLOCKS * n_workers
-    {
-        baseline.wait(|| grid.kernel.better.get().is_some());
+    let has_better = || grid.kernel.better.get().is_some();
+    // Launches that better code is there for have nothing to do with what it replaced.
+    let baseline = grid.kernel.baseline.as_ref().filter(|_| !has_better());
+    if let Some(baseline) = baseline {
+        let sides = grid.launch.grid.iter().chain(&grid.launch.block);
+        baseline.begin(sides.fold(1, |threads: u64, &side| threads.saturating_mul(side.into())));
+        if total <= FEW_BLOCKS * n_workers {
+            baseline.wait(has_better);
+        }
     }
     let alone = total == 1 || n_workers == 1 || (known > 0 && known * total < INLINE_NS);
     let start = std::time::Instant::now();
@@ -612,12 +608,12 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
         job.work(0);
     } else {
         // A core is left to the compiler that better code is waited for from.
-        let busy = if grid.kernel.is_waiting_for_better() { 1 } else { 0 };
-        pool::share(&job, (total - 1).min((n_workers - 1).saturating_sub(busy)) as usize);
+        let is_left = baseline.is_some_and(Baseline::is_waiting) && !has_better();
+        pool::share(&job, (total - 1).min(n_workers - 1 - u64::from(is_left)) as usize);
     }
     let spent = start.elapsed().as_nanos() as u64 * if alone { 1 } else { n_workers.min(total) };
     grid.kernel.made().spent_ns.fetch_add(spent, Ordering::Relaxed);
-    if let Some(baseline) = &grid.kernel.baseline {
+    if let Some(baseline) = baseline {
         baseline.end(spent);
     }
     grid.kernel.block_ns.store((spent / total).clamp(1, u64::from(u32::MAX)) as u32, Ordering::Relaxed);

@@ -38,7 +38,7 @@ use crate::pass::visit::Definition;
 use crate::program::{GlobalSpace, Kernel, Program};
 use std::collections::{HashMap, HashSet};
 
-pub(crate) use width::is_any_good;
+use width::is_any_good;
 
 /// Lines of LLVM IR from which on accesses lane by lane become calls. LLVM compiles about that many in a second.
 const LONG: usize = 15_000;

@@ -170,15 +170,7 @@ mod tests {
              ld.global.u32 %x, [%a];\n{work}st.global.u32 [%c], %x;\nret;\n}}\n"
         );
         let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
-        let options = Options {
-            block: [256, 1, 1],
-            open: false,
-            setting: None,
-            width: Some(32),
-            vector_bits: 512,
-            clustered: false,
-            sanitize: false,
-        };
+        let options = Options { width: Some(32), ..Options::new([256, 1, 1], 512) };
         let compiled = emit(&program, program.kernel("k").unwrap(), &options).unwrap();
         let fenced = compiled.text.contains("sfence");
         assert_eq!(fenced, compiled.text.contains("!nontemporal"));

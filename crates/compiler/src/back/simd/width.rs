@@ -181,7 +181,7 @@ fn is_plain(op: &Op) -> bool {
 }
 
 /// Whether groups of any width give the same, one thread at a time too.
-pub(crate) fn is_any_good(body: &Function) -> bool {
+pub(super) fn is_any_good(body: &Function) -> bool {
     let mut insts = body.blocks.iter().flat_map(|block| &block.insts);
     insts.all(|inst| is_plain(&inst.op) || matches!(inst.op, Op::Barrier { .. }))
 }
@@ -233,15 +233,7 @@ mod tests {
              st.global.f32 [%own], %sum;\nret;\n}}\n"
         );
         let program = Program::load(&[Source { name: "k".to_owned(), text }]).unwrap();
-        let options = Options {
-            block: [256, 1, 1],
-            open: false,
-            setting: None,
-            width: None,
-            vector_bits,
-            clustered: false,
-            sanitize: false,
-        };
+        let options = Options::new([256, 1, 1], vector_bits);
         let compiled = emit(&program, program.kernel("k").unwrap(), &options).unwrap();
         assert_eq!(compiled.setting, Setting::Simd);
         (compiled.width, compiled.rival)

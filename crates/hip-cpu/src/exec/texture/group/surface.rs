@@ -15,7 +15,11 @@ struct Current<'a, T> {
 }
 
 impl<'a, T> Current<'a, T> {
-    fn new(handle: u64, make: impl Fn(&Image) -> T) -> Answer<Current<'a, T>> {
+    /// What a lane with this handle has, behind one that had `before`.
+    fn of(handle: u64, before: Option<Current<'a, T>>, make: impl Fn(&Image) -> T) -> Answer<Current<'a, T>> {
+        if let Some(own) = before.filter(|own| own.handle == handle) {
+            return Ok(own);
+        }
         let image = surface_of(handle)?;
         Ok(Current { handle, image, made: make(image) })
     }
@@ -38,11 +42,7 @@ pub unsafe fn load(
     for lane in lanes_of(active) {
         // SAFETY: the caller's promise; `Places` found room for all values.
         unsafe {
-            let handle = columns.handle(lane);
-            let own = match current.take() {
-                Some(own) if own.handle == handle => own,
-                _ => Current::new(handle, make)?,
-            };
+            let own = Current::of(columns.handle(lane), current.take(), make)?;
             let from = own.made.at(coordinates(geometry, |nth| columns.read(nth, false, lane) as u32))?;
             for nth in 0..n {
                 let value = from.map_or(0, |from| read(from.add(nth * bytes), bytes));
@@ -74,11 +74,7 @@ pub unsafe fn store(
     for lane in lanes_of(active) {
         // SAFETY: the caller's promise; `Places` found room for all values.
         unsafe {
-            let handle = columns.handle(lane);
-            let own = match current.take() {
-                Some(own) if own.handle == handle => own,
-                _ => Current::new(handle, make)?,
-            };
+            let own = Current::of(columns.handle(lane), current.take(), make)?;
             let (places, Written { bytes, written, .. }) = &own.made;
             let to = places.at(coordinates(geometry, |nth| columns.read(nth, false, lane) as u32))?;
             for nth in 0..if to.is_some() { *written } else { 0 } {
