@@ -162,6 +162,8 @@ pub struct Weight {
     pub instructions: u32,
     /// It may come to an instruction again.
     pub loops: bool,
+    /// It multiplies matrices: one instruction is thousands of multiplications, which baseline code does one by one.
+    pub products: bool,
 }
 
 impl Weight {
@@ -172,13 +174,14 @@ impl Weight {
         Some(Weight {
             instructions: u32::try_from(insts().count()).unwrap_or(u32::MAX),
             loops: crate::pass::loops::any(body) || insts().any(|inst| calls(&inst.op)),
+            products: insts().any(|inst| matches!(inst.op, Op::Mma(_))),
         })
     }
 
     /// Whether somebody who waits for the kernel is better off with baseline code meanwhile. Chosen code of fewer instructions
     /// is there in some 40 ms; with loops it may have to be more, since a block ends in the code that it began in.
     pub fn is_worth_baseline(self) -> bool {
-        self.instructions >= if self.loops { 250 } else { 100 }
+        !self.products && self.instructions >= if self.loops { 250 } else { 100 }
     }
 }
 
@@ -211,5 +214,7 @@ mod tests {
         assert!(weight(&line.repeat(200)).is_worth_baseline());
         assert!(!weight(&in_loop(60)).is_worth_baseline());
         assert!(weight(&in_loop(300)).is_worth_baseline());
+        let product = "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%t, %t}, {%t}, {%t}, {%t, %t};\n";
+        assert!(!weight(&(in_loop(300) + product)).is_worth_baseline());
     }
 }

@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn better_code_is_asked_for_once_it_is_worth_it() {
-        let short = Weight { instructions: 200, loops: false };
+        let short = Weight { instructions: 200, loops: false, products: false };
         let (code, wishes) = asked(short);
         code.begin(32);
         code.end(10_000);
