@@ -171,7 +171,6 @@ fn cases() -> Vec<Case> {
         all.push(case("gen_shared", grid, b, vec![Words(len, random), Words(len, zero), I(n)]));
         all.push(Case {
             simd: false,
-            warp: false,
             ..case("spin_lock", grid, b, vec![Words(1, zero), Words(1, zero), I(n)])
         });
         let given = vec![Words(len, random), Words(len, zero), I(n)];
@@ -227,7 +226,9 @@ fn rows() -> Vec<Case> {
 /// Warps that wait for each other: S cannot take them, P has to.
 fn waits() -> Vec<Case> {
     let mut all = vec![];
-    for kernel in ["turns", "blocks", "half_waits", "own_flags", "guarded", "lines"] {
+    for kernel in
+        ["turns", "blocks", "half_waits", "own_flags", "guarded", "lines", "look_back", "own_locks", "parts"]
+    {
         for block in [32, 64, 100, 256] {
             let len = 3 * block as usize;
             // Two trips and a part for every thread.

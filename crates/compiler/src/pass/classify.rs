@@ -4,14 +4,14 @@
 //! of them reach, or where a warp's members at a collective are not provably those that execute it. In S the same holds
 //! for the threads of the whole block; in P warps may wait for each other.
 
-use super::bits::BitSet;
 use super::dominators::Dominators;
 use super::known::Known;
 use super::layout::Layout;
 use super::loops::Loops;
+use super::members::Members;
+use super::number::Numbers;
 use super::shape::{Among, Shapes, Spread};
 use super::spins;
-use super::visit::{Definition, definitions};
 use crate::ir::*;
 
 pub struct View<'a> {
@@ -24,7 +24,7 @@ pub struct View<'a> {
     pub group: &'a Shapes,
     /// Shapes among the threads of a block.
     pub block: &'a Shapes,
-    pub total_threads: u64,
+    pub numbers: &'a Numbers,
     pub known: &'a Known<'a>,
 }
 
@@ -142,75 +142,16 @@ pub fn loses_threads(view: &View<'_>) -> bool {
 
 fn collectives(view: &View<'_>) -> Result<(), String> {
     let meets = |op: &Op| op.is_warp_collective() && !matches!(op, Op::ActiveMask);
-    let is_collective = |block: usize| has(view.function, block, meets);
-    let leads = leading_to(view.graph, is_collective);
-    let mut spreads: Vec<(usize, BitSet)> = vec![];
-    for at in (0..view.graph.len()).filter(|&at| view.group.divergent[at] && view.dominators.is_reachable(at))
-    {
-        // Threads that never meet again cannot be missed, unless they still count as active.
-        let spread = Spread::of(view.graph, view.loops, view.layout, at, |block| leads[block]);
-        spreads.push((at, spread.apart));
-    }
-    let definitions = definitions(view.function);
+    let leads = leading_to(view.graph, |block| has(view.function, block, meets));
+    let members = Members::of(view, &leads);
     for at in (0..view.graph.len()).filter(|&at| view.dominators.is_reachable(at)) {
-        let apart: Vec<usize> =
-            spreads.iter().filter(|(_, apart)| apart.contains(at)).map(|(by, _)| *by).collect();
-        // All lanes are here: a mask may still part them, but every lane it names has come.
-        if apart.is_empty() {
-            continue;
-        }
         for inst in view.function.blocks[at].insts.iter().filter(|inst| meets(&inst.op)) {
-            let mask = inst.args.last().copied();
-            let named = |mask| {
-                members_are_active(view, &definitions, &spreads, at, mask)
-                    || view.known.names_who_runs(at, &apart, mask)
-            };
-            if !mask.is_some_and(named) {
+            if !inst.args.last().is_some_and(|&mask| members.are_at(at, mask)) {
                 return Err("a warp collective is under control that lanes may not agree on".to_owned());
             }
         }
     }
     Ok(())
-}
-
-/// Whether `mask` names exactly the lanes that are active in block `at`.
-fn members_are_active(
-    view: &View<'_>,
-    definitions: &[Definition],
-    spreads: &[(usize, BitSet)],
-    at: usize,
-    mask: Value,
-) -> bool {
-    let Definition::Inst(home, index, 0) = definitions[mask.index()] else { return false };
-    let inst = &view.function.blocks[home].insts[index];
-    // The same lanes run `a` and, later in the same trip, `b`, but for what the branch `except` parts.
-    let same = |a: usize, b: usize, except: Option<usize>| {
-        view.dominators.dominates(a, b)
-            && spreads.iter().all(|(branch, apart)| {
-                Some(*branch) == except
-                    || !apart.contains(b)
-                    || !view.dominators.dominates(a, *branch)
-                    || view.layout.position[*branch] >= view.layout.position[b]
-            })
-    };
-    match &inst.op {
-        Op::ActiveMask => same(home, at, None),
-        Op::Vote(VoteMode::Ballot) => {
-            let predicate = inst.args[0];
-            // ballot(p), then a branch on p: the side where p holds runs exactly the mask's lanes.
-            (0..view.graph.len()).any(|branch| {
-                let Term::Branch { cond, then, .. } = &view.function.blocks[branch].term else {
-                    return false;
-                };
-                *cond == predicate
-                    && same(home, branch, None)
-                    && view.function.predecessors()[then.block.index()].len() == 1
-                    && view.dominators.dominates(then.block.index(), at)
-                    && same(home, at, Some(branch))
-            })
-        }
-        _ => false,
-    }
 }
 
 #[cfg(test)]

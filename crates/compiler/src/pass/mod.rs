@@ -2,8 +2,8 @@
 //!
 //! `open` says which kernels need no code for each block shape · `fold` decides what the block's shape decides · `common` does each pure thing once · `cfg` cleans the graph, splits at
 //! barriers and gives loops one back edge and exits of their own · `invariant` finds what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
-//! ranges and divisors) · `classify` decides whether lockstep is allowed · `spins`
-//! finds loops that wait · `release` has them take in what others wait for and `waves` says which kernels cannot have two warps in a wave (AMD GPUs) · `regions` cuts at barriers · `places` finds what passes through a region.
+//! ranges and divisors) · `classify` decides whether lockstep is allowed (`members`: whether a collective's have all come) · `spins`
+//! finds loops that wait, `intake` has them take in what their lanes do before they meet · `release` has them take in what others wait for and `waves` says which kernels cannot have two warps in a wave (AMD GPUs) · `regions` cuts at barriers · `places` finds what passes through a region.
 //! `offsets` finds values whose lanes lie at constant distances · `known` tabulates what follows from the thread index · `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
 
 pub mod bits;
@@ -12,12 +12,14 @@ pub mod classify;
 pub mod common;
 pub mod dominators;
 pub mod fold;
+pub mod intake;
 pub mod invariant;
 pub mod known;
 pub mod layout;
 pub mod lcssa;
 pub mod liveness;
 pub mod loops;
+pub mod members;
 pub mod number;
 pub mod offsets;
 pub mod open;

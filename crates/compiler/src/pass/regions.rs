@@ -10,6 +10,7 @@ use super::classify::{View, classify, loses_threads};
 use super::common;
 use super::dominators::{Dominators, successors};
 use super::fold;
+use super::intake;
 use super::invariant::Invariant;
 use super::known::Known;
 use super::layout::Layout;
@@ -157,7 +158,7 @@ pub fn plan(kernel: &Function, threads: Threads, local_bytes: u64, among: Among)
         layout: &layout,
         group: &group,
         block: &block,
-        total_threads: threads.total(),
+        numbers: &numbers,
         known: &Known::of(&body, &dominators, threads),
     };
     classify(&view, among)?;
@@ -416,9 +417,31 @@ fn cut(
     }
     remove_dead(&mut function);
     cfg::clean(&mut function);
+    let known = Context { need, thread: &thread, threads, local_bytes, among, run };
+    let as_it_is = spins::may_wait(&function).then(|| function.clone());
+    analysed(function, &known).or_else(|why| {
+        // Lanes in step may wait in vain for what others of them do behind the loop.
+        let changed = as_it_is.as_ref().and_then(intake::run).ok_or_else(|| why.clone())?;
+        analysed(changed, &known).map_err(|_| why)
+    })
+}
+
+/// What is known of a region besides its code.
+struct Context<'a> {
+    need: &'a Needs,
+    /// Values that never change for a thread.
+    thread: &'a BitSet,
+    threads: Threads,
+    local_bytes: u64,
+    among: Among,
+    run: Option<u32>,
+}
+
+fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, String> {
+    let Context { need, thread, threads, local_bytes, among, run } = *known;
     let irreducible = || "a region between barriers has irreducible control flow".to_owned();
     cfg::canonical_loops(&mut function).ok_or_else(irreducible)?;
-    lcssa::run(&mut function, &thread).ok_or_else(irreducible)?;
+    lcssa::run(&mut function, thread).ok_or_else(irreducible)?;
     let given: HashMap<Value, Shape> = function.blocks[0]
         .params
         .iter()

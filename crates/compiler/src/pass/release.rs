@@ -266,7 +266,7 @@ impl Step {
 }
 
 /// 0 of that type at the block's end.
-fn constant(function: &mut Function, at: usize, ty: Ty) -> Value {
+pub(super) fn constant(function: &mut Function, at: usize, ty: Ty) -> Value {
     let value = function.new_value(ty);
     let pos = Pos::default();
     function.blocks[at].insts.push(Inst { op: Op::Const(0), args: vec![], results: vec![value], pos });

@@ -21,6 +21,16 @@ pub fn waiting(
     (0..loops.all.len()).filter(|&index| view.waits(index)).collect()
 }
 
+/// Whether there is anything by which a loop could wait for another thread.
+pub fn may_wait(function: &Function) -> bool {
+    let waits = |inst: &Inst| match inst.op {
+        Op::Load { order, .. } => order != Order::Weak,
+        Op::Atomic { .. } | Op::Fence { .. } | Op::NanoSleep => true,
+        _ => false,
+    };
+    function.blocks.iter().any(|block| block.insts.iter().any(waits))
+}
+
 fn may_be_local(space: Space) -> bool {
     matches!(space, Space::Local | Space::Generic)
 }
@@ -314,7 +324,7 @@ pub fn of_blocks(parts: &Parts<'_>, width: u32) -> Result<Vec<usize>, String> {
 }
 
 /// Whether other threads may notice the operation, apart from what makes lanes meet.
-fn is_seen(op: &Op) -> bool {
+pub(super) fn is_seen(op: &Op) -> bool {
     match op {
         op if op.is_warp_collective() => false,
         Op::Store { space: Space::Local | Space::Param, .. } => false,
@@ -351,6 +361,9 @@ impl Parts<'_> {
         if inside(at) {
             return self.behind(index);
         }
+        if let Some(around) = self.comes_again(index, at) {
+            return self.behind(around);
+        }
         let mut work = self.beside(index, at, &spread.apart);
         let head = self.layout.position[self.loops.all[index].header];
         let mut seen = vec![false; self.graph.len()];
@@ -366,6 +379,17 @@ impl Parts<'_> {
             }
         }
         found
+    }
+
+    /// The loop with whose next trip lanes come to loop `index` after the branch of block `at`, if it lies behind: those
+    /// that the branch parts have run that trip to its end by then, or left.
+    fn comes_again(&self, index: usize, at: usize) -> Option<usize> {
+        if self.layout.position[at] < self.layout.position[self.loops.all[index].header] {
+            return None;
+        }
+        let around =
+            std::iter::successors(self.loops.all[index].parent, |&outer| self.loops.all[outer].parent);
+        around.into_iter().find(|&outer| self.loops.contains(outer, at))
     }
 
     /// Where the loop is left to.
@@ -485,18 +509,11 @@ mod tests {
         assert_eq!(yields(&source), Ok(1));
     }
 
+    /// Thread 0 waits for a flag of the others, then sets the one that they wait for.
     #[test]
-    fn one_lane_may_not_wait_while_the_others_could_store() {
+    fn lanes_that_wait_for_each_other_by_turns_are_refused() {
         let source = format!(
-            "entry: {FLAG} t = tid; q = lt z t; branch q meet head\n head: v = vload a; p = lt z v; branch p leave head\n leave: jump meet\n meet: store a z; barrier z; exit"
-        );
-        assert!(yields(&source).unwrap_err().contains("each other"));
-    }
-
-    #[test]
-    fn a_lock_that_a_lane_holds_behind_the_loop_is_refused() {
-        let source = format!(
-            "entry: {FLAG} o = const.b32 1; jump head\n head: v = cas a z o; p = lt z v; branch p head done\n done: store a z; exit"
+            "entry: {FLAG} b = const.b64 64; t = tid; q = lt z t; branch q two one\n one: jump head\n head: v = vload a; p = lt z v; branch p tell head\n tell: store b t; jump meet\n two: store a t; jump wait\n wait: w = vload b; r = lt z w; branch r leave wait\n leave: jump meet\n meet: barrier z; store a z; exit"
         );
         assert!(yields(&source).unwrap_err().contains("each other"));
     }

@@ -97,6 +97,8 @@ pub fn function(source: &str) -> Function {
                 "and" => inst(Op::Int(IntBin::And, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "shr" => inst(Op::Int(IntBin::Shr, U32), vec![value(0), value(1)], Some(Ty::B32)),
                 "lt" => inst(Op::Icmp(Cmp::Lt, S32), vec![value(0), value(1)], Some(Ty::Pred)),
+                "le" => inst(Op::Icmp(Cmp::Le, S32), vec![value(0), value(1)], Some(Ty::Pred)),
+                "ge" => inst(Op::Icmp(Cmp::Ge, S32), vec![value(0), value(1)], Some(Ty::Pred)),
                 "eq" => inst(Op::Icmp(Cmp::Eq, U32), vec![value(0), value(1)], Some(Ty::Pred)),
                 "sext" => inst(Op::Sext, vec![value(0)], Some(Ty::B64)),
                 "zext" => inst(Op::Zext, vec![value(0)], Some(Ty::B64)),
@@ -106,15 +108,10 @@ pub fn function(source: &str) -> Function {
                     let op = Op::Load { space: Space::Global, mem, offset: 0, order, scope: Scope::Sys };
                     inst(op, vec![value(0)], Some(Ty::B32))
                 }
-                "store" => {
+                "store" | "vstore" => {
                     let mem = Mem { bits: 32, signed: false };
-                    let op = Op::Store {
-                        space: Space::Global,
-                        mem,
-                        offset: 0,
-                        order: Order::Weak,
-                        scope: Scope::Sys,
-                    };
+                    let order = if op == "vstore" { Order::Volatile } else { Order::Weak };
+                    let op = Op::Store { space: Space::Global, mem, offset: 0, order, scope: Scope::Sys };
                     inst(op, vec![value(0), value(1)], None)
                 }
                 "cas" => {
@@ -129,6 +126,7 @@ pub fn function(source: &str) -> Function {
                     inst(op, vec![value(0), value(1), value(2)], Some(Ty::B32))
                 }
                 "ballot" => inst(Op::Vote(VoteMode::Ballot), vec![value(0), value(1)], Some(Ty::B32)),
+                "activemask" => inst(Op::ActiveMask, vec![], Some(Ty::B32)),
                 "barrier" => {
                     inst(Op::Barrier { kind: BarrierKind::Sync, aligned: true }, vec![value(0)], None)
                 }

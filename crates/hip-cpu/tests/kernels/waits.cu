@@ -32,4 +32,13 @@ __global__ void guarded(const int*x,int*out,int n){ __shared__ int lock; __share
 // Index lines that may wrap, used on both sides of a loop that waits; n is where the data ends.
 __global__ void lines(const int*x,int*out,int n){ __shared__ volatile int turn; int i=BX*DX+TX; if(TX==0) turn=0; SYNC; int acc=0; int trips=(n+DX*GX-1)/(DX*GX); for(int t=0;t<trips;t++){ int j=i+t*DX*GX; if(j<n) acc+=x[j];
   int mine=t*WARPS+WARP; while(turn<mine){} SYNCWARP; if(LANE==0) turn=mine+1; SYNCWARP; if(j<n) out[j]=acc^x[n-1-j]; } }
+// Each thread looks back over the blocks before, sum by sum, and says what it found at once; lanes of a warp leave in their own trips, and those that stay vote.
+__global__ void look_back(const int*x,int*out,int n){ int i=BX*DX+TX; volatile int*told=out+DX*GX; int own=x[i]&1023, sum=own; told[i]=own|1<<30; SYNC; int all=-1;
+ for(int b=BX-1;b>=0;b--){ int v; do { __nvvm_membar_cta(); v=told[b*DX+TX]; } while(v==0); sum+=v&((1<<30)-1); all=__nvvm_vote_ballot_sync(all,v>=0); if(v<0) break; }
+ told[i]=sum|1<<31; if(sum&1) out[2*DX*GX+(TX&3)]=5; SYNC; out[i]=sum; }
+// Every thread takes one of five locks.
+__global__ void own_locks(const int*x,int*out,int n){ __shared__ int lock[5]; __shared__ volatile int count[5]; int i=BX*DX+TX; if(TX<5){ lock[TX]=0; count[TX]=0; } SYNC;
+ int k=x[i]%5; while(__nvvm_atom_cas_gen_i(&lock[k],0,1)!=0){} __nvvm_membar_cta(); count[k]=count[k]+x[i]; __nvvm_membar_cta(); __nvvm_atom_xchg_gen_i(&lock[k],0); SYNC; out[i]=count[TX%5]; }
+// Lanes leave a loop one by one, in which those that stay vote and read from the first of them.
+__global__ void parts(const int*x,int*out,int n){ int i=BX*DX+TX; int v=x[i], acc=0, all=-1; for(int k=0;k<9;k++){ all=__nvvm_vote_ballot_sync(all,v%3!=0); if(v%3==0) break; acc=acc*3+all; v=v/3+(__nvvm_shfl_sync_idx_i32(all,v,__builtin_ctz(all),31)&7); } out[i]=acc^v; }
 }
