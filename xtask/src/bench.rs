@@ -6,6 +6,7 @@ mod first;
 mod peers;
 mod preload;
 mod section;
+mod thrust;
 
 use anyhow::Result;
 use clap::Subcommand;
@@ -20,6 +21,8 @@ pub enum Bench {
     Blas(blas::Args),
     /// What is waited for with an empty cache: kernels by CPU for each PTX instruction, programs cold and warm; docs/performance.md.
     First(first::Args),
+    /// Thrust's algorithms on the CPU device beside Thrust's own OpenMP and TBB backends; docs/performance.md.
+    Thrust(thrust::Args),
     /// What our objects cost the start of a program that never asks for CUDA; docs/performance.md.
     Preload(preload::Args),
 }
@@ -30,6 +33,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::AmdIsa(args) => amd_isa::run(args),
         Bench::Blas(args) => blas::run(args),
         Bench::First(args) => first::run(args),
+        Bench::Thrust(args) => thrust::run(args),
         Bench::Preload(args) => preload::run(args),
     }
 }
