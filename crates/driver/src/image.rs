@@ -38,6 +38,16 @@ pub struct MachineCode {
     pub names: HashSet<String>,
 }
 
+impl MachineCode {
+    /// Why nothing of it runs here; `holder` is where it was found.
+    pub fn why_left_out(&self, holder: &str) -> String {
+        match self.newer_ptx {
+            Some(arch) => too_new(&format!("{holder} holds PTX for compute_{arch}"), arch),
+            None => format!("{holder} holds machine code for {} only and no PTX; {REBUILD}", self.archs),
+        }
+    }
+}
+
 impl From<Vec<Source>> for Image {
     fn from(sources: Vec<Source>) -> Image {
         Image { sources, ..Image::default() }
@@ -161,17 +171,34 @@ fn object(bytes: &[u8], capability: u32) -> core::result::Result<Image, Failure>
     choose(&containers, capability)
 }
 
-/// An archive of host objects; those without device code do not matter.
+/// An archive of host objects; those without device code do not matter. Members that do not fit are left out, as a
+/// linker leaves out what nobody asks for: who needs one of their names finds it undefined.
 fn library(bytes: &[u8], capability: u32) -> core::result::Result<Image, Failure> {
     let containers = fatbin::archive::containers(bytes);
     if containers.is_empty() {
         return fail(Error::InvalidImage, "a library without device code");
     }
-    choose(&containers, capability)
+    fitting(&containers, capability)
 }
 
-/// One PTX per container, or a cubin of ours; containers with machine code only are an error when nothing else is left.
+/// As [`fitting`]; containers with machine code only are an error when nothing else is left.
 fn choose(containers: &[&[u8]], capability: u32) -> core::result::Result<Image, Failure> {
+    let image = fitting(containers, capability)?;
+    if !image.sources.is_empty() {
+        return Ok(image);
+    }
+    let message = match image.machine_code.first() {
+        None => "the fat binary holds no code at all".to_owned(),
+        Some(first) => {
+            let unit = image.machine_code.iter().find(|unit| unit.newer_ptx.is_some()).unwrap_or(first);
+            unit.why_left_out("the fat binary")
+        }
+    };
+    fail(Error::NoBinaryForGpu, message)
+}
+
+/// One PTX per container, or a cubin of ours, and what of the others is known.
+fn fitting(containers: &[&[u8]], capability: u32) -> core::result::Result<Image, Failure> {
     let mut image = Image::default();
     for (index, container) in containers.iter().enumerate() {
         let entries = match fatbin::parse(container) {
@@ -198,18 +225,7 @@ fn choose(containers: &[&[u8]], capability: u32) -> core::result::Result<Image, 
             Err(error) => return fail(Error::InvalidImage, error.to_string()),
         }
     }
-    if !image.sources.is_empty() {
-        return Ok(image);
-    }
-    let newer = image.machine_code.iter().find_map(|unit| unit.newer_ptx);
-    let message = match (image.machine_code.first(), newer) {
-        (None, _) => "the fat binary holds no code at all".to_owned(),
-        (Some(_), Some(arch)) => too_new(&format!("the fat binary holds PTX for compute_{arch}"), arch),
-        (Some(MachineCode { archs, .. }), None) => {
-            format!("the fat binary holds machine code for {archs} only and no PTX; {REBUILD}")
-        }
-    };
-    fail(Error::NoBinaryForGpu, message)
+    Ok(image)
 }
 
 /// What to say of PTX that is for a newer device: `what` it is.

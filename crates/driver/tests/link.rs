@@ -3,6 +3,7 @@
 mod null;
 
 use core::ffi::{CStr, c_char, c_void};
+use std::ffi::CString;
 
 use cuda_abi::*;
 use driver::Error;
@@ -156,6 +157,40 @@ fn containers_host_objects_and_libraries_are_inputs() {
         let link = Link::new(&mut [], &mut []);
         let empty = host_object(&[]);
         assert_eq!(link.add(CUjitInputType::CU_JIT_INPUT_OBJECT, &empty), Err(Error::InvalidImage));
+    });
+}
+
+/// The device says 9.0. `libcudadevrt.a` of CUDA 13.5 has members whose only PTX is for 12.1.
+#[test]
+fn a_librarys_member_that_does_not_fit_is_left_out_until_its_names_are_needed() {
+    let newer = HELPER.to_str().unwrap().replace("7.8", "8.6").replace("sm_80", "sm_100");
+    let newer = CString::new(newer).unwrap();
+    let library = archive(&host_object(&container_for(100, &newer)));
+    // A kernel that a program with launches from kernels has, and one that needs nobody.
+    let launches = CALLER.to_str().unwrap().replace("helper", "cudaGetParameterBufferV2");
+    let launches = CString::new(launches + ".visible .entry plain() { ret; }\n").unwrap();
+    with_context(|| {
+        let link_with = |text: &CStr| {
+            let link = Link::new(&mut [], &mut []);
+            link.ptx(text).unwrap();
+            link.add(CUjitInputType::CU_JIT_INPUT_LIBRARY, &library).unwrap();
+            link.complete()
+        };
+        function(
+            link_with(c".version 7.8\n.target sm_80\n.address_size 64\n.visible .entry plain() { ret; }\n")
+                .unwrap(),
+            c"plain",
+        )
+        .unwrap();
+        assert_eq!(link_with(CALLER), Err(Error::NoBinaryForGpu));
+        let module = link_with(&launches).unwrap();
+        function(module, c"plain").unwrap();
+        let refused = function(module, c"caller").unwrap_err();
+        assert_eq!(refused.result(), CUresult::CUDA_ERROR_CDP_NOT_SUPPORTED);
+        // Elsewhere it is what was asked for, and does not fit.
+        let link = Link::new(&mut [], &mut []);
+        let object = host_object(&container_for(100, &newer));
+        assert_eq!(link.add(CUjitInputType::CU_JIT_INPUT_OBJECT, &object), Err(Error::NoBinaryForGpu));
     });
 }
 

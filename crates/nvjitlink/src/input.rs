@@ -58,7 +58,7 @@ pub fn read(kind: Kind, bytes: &[u8], arch: u32, name: &str) -> Found {
             from_containers(&fatbin::elf::containers(bytes), arch, name)
         }
         Kind::Library | Kind::Any if starts_with(&fatbin::archive::MAGIC) => {
-            from_containers(&fatbin::archive::containers(bytes), arch, name)
+            from_library(&fatbin::archive::containers(bytes), arch, name)
         }
         Kind::Ptx | Kind::Cubin | Kind::Any => match text(bytes) {
             Some(text) => Ok(vec![Source { name: name.to_owned(), text }]),
@@ -103,8 +103,22 @@ fn from_containers(containers: &[&[u8]], arch: u32, name: &str) -> Found {
         };
         sources.push(Source { name: name.to_owned(), text: entry.text().map_err(bad)? });
     }
-    // Most members of a library have no device code.
     Ok(sources)
+}
+
+/// Most members of a library have no device code. What does not fit is left out, as a linker leaves out what nobody asks
+/// for: who needs one of its names finds it undefined.
+fn from_library(containers: &[&[u8]], arch: u32, name: &str) -> Found {
+    let bad = |error: fatbin::Error| (Error::InvalidInput, format!("{name}: {error}"));
+    let mut fitting = Vec::new();
+    for &container in containers {
+        let entries = fatbin::parse(container).map_err(bad)?;
+        let has_cubin = || fatbin::cubin::choose(&entries, arch).map_err(bad);
+        if fatbin::choose_ptx(&entries, arch).is_some() || has_cubin()?.is_some() {
+            fitting.push(container);
+        }
+    }
+    from_containers(&fitting, arch, name)
 }
 
 #[cfg(test)]
@@ -123,6 +137,10 @@ mod tests {
 
     /// `nvcc -fatbin` puts one entry into a container: header of 16 bytes, entry of 64, text.
     fn container(text: &str) -> Vec<u8> {
+        container_for(80, text)
+    }
+
+    fn container_for(arch: u8, text: &str) -> Vec<u8> {
         let padded = text.len().next_multiple_of(8);
         let mut bytes = fatbin::CONTAINER_MAGIC.to_le_bytes().to_vec();
         bytes.extend([1, 0, 16, 0]);
@@ -130,7 +148,7 @@ mod tests {
         let mut entry = [0; 64];
         entry[..8].copy_from_slice(&[1, 0, 1, 1, 64, 0, 0, 0]);
         entry[8..16].copy_from_slice(&(padded as u64).to_le_bytes());
-        entry[28] = 80;
+        entry[28] = arch;
         bytes.extend(entry);
         bytes.extend(text.as_bytes());
         bytes.resize(16 + 64 + padded, 0);
@@ -154,6 +172,15 @@ mod tests {
             assert_eq!(texts(Kind::Any, bytes).as_deref(), Ok(&[PTX.to_owned()][..]), "{kind:?}");
         }
         assert_eq!(texts(Kind::Library, b"!<arch>\n"), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn members_of_a_library_that_do_not_fit_are_left_out() {
+        let [fits, newer] = [80, 120].map(|arch| container_for(arch, PTX));
+        let n_found = |found: Found| found.map(|sources| sources.len()).map_err(|(error, _)| error);
+        assert_eq!(n_found(from_library(&[&newer, &fits, &newer], 90, "library")), Ok(1));
+        assert_eq!(n_found(from_library(&[&newer], 90, "library")), Ok(0));
+        assert_eq!(n_found(from_containers(&[&newer, &fits], 90, "object")), Err(Error::InvalidInput));
     }
 
     #[test]

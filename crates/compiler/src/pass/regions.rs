@@ -20,7 +20,7 @@ use super::loops::Loops;
 use super::number::{Numbers, Threads};
 use super::offsets::Offsets;
 use super::places::Places;
-use super::shape::{Among, Shape, analyse, structure};
+use super::shape::{Among, Shape, Shapes, analyse, structure, together};
 use super::spins;
 use super::ssa::{Graph, rebuild};
 use super::visit::{Definition, definitions, term_values_mut};
@@ -51,6 +51,8 @@ pub struct Region {
     pub numbers: Numbers,
     pub offsets: Offsets,
     pub divergent: Vec<bool>,
+    /// What holds, and which branches may part lanes, while all lanes go together.
+    pub together: Shapes,
     /// In the order of the entry block's parameters.
     pub saved: Vec<Saved>,
     /// Per block: the region behind the barrier it ends in.
@@ -462,7 +464,8 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
                 analyse(&function, &loops, &layout, &numbers, threads, Among::Group, local_bytes, &given).of;
             Runs { length, shapes }
         });
-        if split_checks(&mut function, &shapes.of, runs.as_ref()) {
+        let together = together(&function, &loops, &layout, &numbers, threads, local_bytes, &given, &shapes);
+        if split_checks(&mut function, &together.of, runs.as_ref()) {
             continue;
         }
         let next = function
@@ -496,6 +499,7 @@ fn analysed(mut function: Function, known: &Context<'_>) -> Result<Region, Strin
             shapes: shapes.of,
             numbers,
             divergent: shapes.divergent,
+            together,
             saved: need.saved.clone(),
             next,
             function,

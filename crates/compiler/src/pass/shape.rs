@@ -73,6 +73,16 @@ pub enum Among {
     Block,
 }
 
+/// What the lanes that are compared may have done before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Past {
+    /// Whatever led them here.
+    Any,
+    /// The same all along, but for detours.
+    Together,
+}
+
+#[derive(Clone)]
 pub struct Shapes {
     pub of: Vec<Shape>,
     /// Branches whose lanes may go both ways, by block.
@@ -87,6 +97,7 @@ pub struct Analysis<'a> {
     numbers: &'a Numbers,
     threads: Threads,
     among: Among,
+    past: Past,
     local_bytes: i64,
     /// Values that are only used as addresses in the shared or local window.
     offsets: BitSet,
@@ -111,6 +122,51 @@ pub fn analyse(
     local_bytes: u64,
     given: &HashMap<Value, Shape>,
 ) -> Shapes {
+    analyse_with(function, loops, layout, numbers, threads, among, Past::Any, local_bytes, given)
+}
+
+/// What holds besides `shapes` while all lanes of a group go together, as they do in the unmasked copy: those that leave a
+/// loop have left it in one trip, those that meet have come the same way.
+#[expect(clippy::too_many_arguments, reason = "the function and what is known of it")]
+pub fn together(
+    function: &Function,
+    loops: &Loops,
+    layout: &Layout,
+    numbers: &Numbers,
+    threads: Threads,
+    local_bytes: u64,
+    given: &HashMap<Value, Shape>,
+    shapes: &Shapes,
+) -> Shapes {
+    if !shapes.divergent.contains(&true) {
+        return shapes.clone();
+    }
+    let (among, past) = (Among::Group, Past::Together);
+    let mut found = analyse_with(function, loops, layout, numbers, threads, among, past, local_bytes, given);
+    for (own, &any) in found.of.iter_mut().zip(&shapes.of) {
+        if let Some((stride, _)) = any.line() {
+            if own.line().is_none_or(|(own, _)| own != stride) {
+                debug_assert!(false, "less is known of lanes that go together: {own:?} for {any:?}");
+                return shapes.clone();
+            }
+            *own = any;
+        }
+    }
+    found
+}
+
+#[expect(clippy::too_many_arguments, reason = "the function and what is known of it")]
+fn analyse_with(
+    function: &Function,
+    loops: &Loops,
+    layout: &Layout,
+    numbers: &Numbers,
+    threads: Threads,
+    among: Among,
+    past: Past,
+    local_bytes: u64,
+    given: &HashMap<Value, Shape>,
+) -> Shapes {
     if among == Among::Group && threads.width == 1 {
         // One lane agrees with itself.
         let (of, divergent) =
@@ -129,6 +185,7 @@ pub fn analyse(
         numbers,
         threads,
         among,
+        past,
         local_bytes: local_bytes as i64,
         offsets: window_offsets(function),
         known,
@@ -186,8 +243,11 @@ impl Analysis<'_> {
                     let varies = self.known[cond.index()].is_some_and(|shape| !shape.is_uniform());
                     if varies && !self.divergent[at] {
                         self.divergent[at] = true;
-                        let spread = Spread::of(&self.graph, self.loops, self.layout, at, |_| true);
-                        for join in spread.joins {
+                        let joins = match self.past {
+                            Past::Any => Spread::of(&self.graph, self.loops, self.layout, at, |_| true).joins,
+                            Past::Together => detours(self.function, self.layout, at),
+                        };
+                        for join in joins {
                             self.mixed[join] = true;
                         }
                         changed = true;
@@ -494,6 +554,32 @@ pub fn mirrored(cmp: Cmp) -> Cmp {
     }
 }
 
+/// Instructions of a side that may stand a third time, under a mask in the unmasked copy.
+const DETOUR: usize = 64;
+
+/// Whether an edge of block `at`'s branch leads to one short block that comes out where the other edge leads at once.
+pub fn is_detour(function: &Function, layout: &Layout, at: usize, side: &Edge, other: &Edge) -> bool {
+    let block = function.block(side.block);
+    let Term::Jump(back) = &block.term else { return false };
+    let position = |block: usize| layout.position[block];
+    let mut edges = function.blocks.iter().flat_map(|block| block.term.edges());
+    back.block == other.block
+        && side.block != other.block
+        && position(at) < position(side.block.index())
+        && position(side.block.index()) < position(other.block.index())
+        && block.insts.len() <= DETOUR
+        && !block.insts.iter().any(|inst| inst.op.is_barrier())
+        && edges.by_ref().filter(|edge| edge.block == side.block).count() == 1
+}
+
+/// Where lanes meet that a branch may send on a detour.
+fn detours(function: &Function, layout: &Layout, at: usize) -> Vec<usize> {
+    let Term::Branch { then, otherwise, .. } = &function.blocks[at].term else { return vec![] };
+    let sides = [(then, otherwise), (otherwise, then)];
+    let found = sides.into_iter().filter(|(side, other)| is_detour(function, layout, at, side, other));
+    found.map(|(_, other)| other.block.index()).collect()
+}
+
 /// What a divergent branch does: where its lanes meet again, and the blocks they run apart.
 pub struct Spread {
     /// Blocks where lanes from different sides, or different trips, come together.
@@ -673,5 +759,33 @@ mod tests {
         let (f, shapes) = shapes(source, [256, 1, 1], 32);
         assert_eq!(shapes.of[f.blocks[1].params[0].index()], Shape::Uniform);
         assert_eq!(shapes.of[f.blocks[2].params[0].index()], Shape::Varying);
+    }
+
+    /// Of all lanes, and of those that have gone together.
+    fn both(source: &str) -> (Function, Shapes, Shapes) {
+        let (f, any) = shapes(source, [256, 1, 1], 32);
+        let threads = Threads { block: [256, 1, 1], open: false, width: 32 };
+        let (_, loops, layout) = structure(&f).unwrap();
+        let numbers = Numbers::of(&f, threads);
+        let own = together(&f, &loops, &layout, &numbers, threads, 0, &HashMap::new(), &any);
+        (f, any, own)
+    }
+
+    #[test]
+    fn lanes_that_go_together_leave_a_loop_in_one_trip() {
+        let source = "entry: t = tid; z = const.b32 0; jump head(z)\n head(i:b32): o = const.b32 1; j = add i o; p = lt j t; branch p head(j) done(i)\n done(v:b32): w = add v t; exit";
+        let (f, any, own) = both(source);
+        let (left, index) = (f.blocks[2].params[0].index(), f.blocks[2].insts[0].results[0].index());
+        assert_eq!((any.of[left], any.of[index]), (Shape::Varying, Shape::Varying));
+        assert_eq!(own.of[left], Shape::Uniform);
+        assert_eq!(own.of[index], Shape::Affine { stride: 1, assumed: false });
+        assert!(own.divergent[1], "they still have to agree");
+    }
+
+    #[test]
+    fn a_detour_parts_lanes_that_go_together() {
+        let source = "entry: t = tid; n = const.b32 40; p = lt t n; branch p a b(n)\n a: z = const.b32 7; jump b(z)\n b(v:b32): exit";
+        let (f, _, own) = both(source);
+        assert_eq!(own.of[f.blocks[2].params[0].index()], Shape::Varying);
     }
 }

@@ -3,6 +3,7 @@
 use core::ffi::{c_char, c_uint, c_void};
 use std::sync::Arc;
 
+use compiler::Cause;
 use cuda_abi::out::Out;
 use cuda_abi::{CUjit_option, CUjitInputType, CUlinkState};
 use parking_lot::Mutex;
@@ -142,13 +143,23 @@ fn joined(inputs: &Image, more: Image) -> core::result::Result<Image, Failure> {
     Ok(all)
 }
 
-/// A link, unlike a module, leaves nothing undefined but what the driver itself provides.
+/// A link, unlike a module, leaves nothing undefined but what the driver itself provides, and what the device runtime
+/// does whose code did not fit: a kernel that needs that fails alone, and says so when it is asked for.
 fn complete(inputs: Image) -> core::result::Result<Linked, Failure> {
+    let left_out = inputs.machine_code.first().map(|unit| unit.why_left_out("a member that was left out"));
     let linked = Linked::check(inputs, Bodies::All)?;
-    match linked.undefined.iter().find(|name| !name.starts_with("__cuda_syscall_")) {
-        Some(_) => Err(Failure { error: Error::NoBinaryForGpu, message: linked.complaints }),
-        None => Ok(linked),
+    let is_told_later = |name: &str| {
+        let is_device_runtime = || Cause::Undefined(name.to_owned()).is_device_runtime();
+        name.starts_with("__cuda_syscall_") || (left_out.is_some() && is_device_runtime())
+    };
+    if linked.undefined.iter().all(|name| is_told_later(name)) {
+        return Ok(linked);
     }
+    let message = match left_out {
+        Some(why) => format!("{}\n{why}", linked.complaints),
+        None => linked.complaints,
+    };
+    Err(Failure { error: Error::NoBinaryForGpu, message })
 }
 
 pub fn cuLinkAddData(

@@ -5,7 +5,7 @@ use super::sums::Sums;
 use super::{Copy, Emitter, Place, Spot};
 use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{BarrierKind, Op, Space, Term, Ty, Value};
-use crate::pass::liveness::crosses_blocks;
+use crate::pass::liveness::{crosses_blocks, live_in};
 use crate::pass::places::Places;
 use crate::pass::regions::Saved;
 use crate::pass::shape::Shape;
@@ -195,6 +195,7 @@ impl Emitter<'_> {
     pub(super) fn region(&mut self, region: usize) -> Result<(), String> {
         self.region = region;
         self.crossing = crosses_blocks(&self.here().function);
+        self.live = live_in(&self.here().function);
         self.definitions = definitions(&self.here().function);
         self.sums = Sums::of(&self.here().function);
         let params: Vec<Value> =
@@ -376,12 +377,14 @@ impl Emitter<'_> {
 
     /// The slots that a value has: its scalar, its vector in the masked copy or both.
     pub(super) fn slots_of(&self, value: Value, masked: bool) -> Vec<(String, Type)> {
-        let (ty, shape) = (self.ty(value), self.shape(value));
+        let ty = self.ty(value);
+        let (own, other) =
+            (self.shapes(Copy::Unmasked)[value.index()], self.shapes(Copy::Masked)[value.index()]);
         let mut slots = vec![];
-        if !shape.is_varying() {
+        if !own.is_varying() {
             slots.push((self.scalar_slot(value), Type::of(ty, 1)));
         }
-        if shape.is_varying() || (shape.is_assumed() && masked) {
+        if own.is_varying() || (masked && (other.is_varying() || other.is_assumed())) {
             slots.push((self.vector_slot(value), self.slot_ty(self.vector_ty(ty))));
         }
         slots

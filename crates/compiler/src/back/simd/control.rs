@@ -3,6 +3,7 @@
 use super::{Copy, Emitter};
 use crate::back::llvm::{Builder, Type, Val};
 use crate::ir::{Block, Cmp, Edge, Inst, Op, Term, Value};
+use crate::pass::bits::BitSet;
 use crate::pass::layout::Item;
 use crate::pass::shape::Shape;
 
@@ -100,14 +101,14 @@ impl Emitter<'_> {
             }
             Term::Branch { cond, then, otherwise } => {
                 let (yes, no) = (self.carried(then), self.carried(otherwise));
-                if self.here().divergent[at]
+                if self.here().together.divergent[at]
                     && (self.write_back(at, (*cond, true), (then, otherwise), &no)?
                         || self.write_back(at, (*cond, false), (otherwise, then), &yes)?)
                 {
                     return Ok(());
                 }
                 let (then_label, else_label) = (self.b.label("then"), self.b.label("else"));
-                if self.here().divergent[at] {
+                if self.here().together.divergent[at] {
                     let mixed = self.b.label("mixed");
                     let mask = match self.ends(at, *cond) {
                         Some((first, second, then_first)) => {
@@ -174,8 +175,21 @@ impl Emitter<'_> {
     /// Leaves U: each side of a branch gets its lanes in M.
     fn leave(&mut self, then: (&Edge, &[Carried], &Val), otherwise: (&Edge, &[Carried], &Val)) {
         self.masked_used = true;
+        let mut values = BitSet::default();
+        for (edge, ..) in [then, otherwise] {
+            values.union(&self.live[edge.block.index()]);
+        }
+        self.hand_over(&values);
         for (_, carried, _) in [then, otherwise] {
             self.store_carried(carried);
+            for each in carried {
+                let own = self.shape(each.param).line();
+                if let (Some(val), Some((stride, _)), true) = (&each.scalar, own, self.bends(each.param)) {
+                    let all = if stride == 0 { self.splat(val) } else { self.line(val, stride) };
+                    let slot = self.vector_slot(each.param);
+                    self.store_slot(&slot, &all);
+                }
+            }
         }
         for (edge, _, mask) in [then, otherwise] {
             let slot = self.mask_slot(edge.block.index());
@@ -184,6 +198,27 @@ impl Emitter<'_> {
         if self.alive_at.is_some() {
             self.save_alive(&Builder::bits(self.mask_ty(), 0));
         }
+    }
+
+    /// Whether M, which takes the value over from U, knows less of it.
+    fn bends(&self, value: Value) -> bool {
+        let is_line = |copy: Copy| !self.shapes(copy)[value.index()].is_varying();
+        is_line(Copy::Unmasked) && !is_line(Copy::Masked)
+    }
+
+    /// Makes the vectors that M looks for of what in U are lines.
+    fn hand_over(&mut self, values: &BitSet) {
+        let values = values.iter().filter(|&index| self.crossing.contains(index));
+        let values: Vec<Value> =
+            values.map(|index| Value(index as u32)).filter(|&value| self.bends(value)).collect();
+        // What is computed here is not there where U goes on.
+        let before = (self.scalars.clone(), self.vectors.clone());
+        for value in values {
+            let all = self.vector(value);
+            let slot = self.vector_slot(value);
+            self.store_slot(&slot, &all);
+        }
+        (self.scalars, self.vectors) = before;
     }
 
     /// All lanes go along an edge.
@@ -250,6 +285,11 @@ impl Emitter<'_> {
         self.b.cond_br(holds, &stay, &leave);
         self.b.start_block(&leave);
         self.masked_used = true;
+        let mut values = self.live[at].clone();
+        self.here().function.blocks[at].params.iter().for_each(|param| {
+            values.insert(param.index());
+        });
+        self.hand_over(&values);
         let slot = self.mask_slot(at);
         self.store_slot(&slot, &Builder::bits(self.mask_ty(), 1));
         if self.alive_at.is_some() {

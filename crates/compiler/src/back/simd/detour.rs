@@ -6,9 +6,8 @@ use super::control::Carried;
 use crate::back::llvm::Val;
 use crate::ir::{Block, Edge, Inst, Op, Order, Space, Term, Value};
 use crate::pass::regions::is_checked;
+use crate::pass::shape;
 
-/// Instructions of a side that may stand a third time, under a mask in U.
-const DETOUR: usize = 64;
 /// Pure operations that are cheaper than a branch.
 const FEW: usize = 8;
 
@@ -17,20 +16,12 @@ impl Emitter<'_> {
     pub(super) fn is_detour(&self, at: usize, side: &Edge, other: &Edge) -> bool {
         let here = self.here();
         let block = here.function.block(side.block);
-        let Term::Jump(back) = &block.term else { return false };
-        let position = |block: usize| here.layout.position[block];
-        let predecessors = here.function.blocks.iter().flat_map(|block| block.term.edges());
         let meets = &here.function.block(other.block).params;
         let in_rows = |inst: &Inst| here.runs.as_ref().is_some_and(|runs| is_checked(inst, &runs.shapes));
-        let checked = |inst: &Inst| is_checked(inst, &here.shapes) || in_rows(inst);
-        back.block == other.block
-            && side.block != other.block
-            && position(at) < position(side.block.index())
-            && position(side.block.index()) < position(other.block.index())
-            && predecessors.filter(|edge| edge.block == side.block).count() == 1
+        let checked = |inst: &Inst| is_checked(inst, &here.together.of) || in_rows(inst);
+        shape::is_detour(&here.function, &here.layout, at, side, other)
             && meets.iter().all(|&param| self.shape(param).is_varying())
-            && block.insts.len() <= DETOUR
-            && !block.insts.iter().any(|inst| inst.op.is_barrier() || checked(inst))
+            && !block.insts.iter().any(checked)
     }
 
     /// A part of the lanes runs the side under a mask, then all go on together. `carried`: what the side gets, and what

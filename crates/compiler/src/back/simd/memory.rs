@@ -46,6 +46,11 @@ impl Access {
         !matches!(self.order, Order::Weak | Order::Volatile)
     }
 
+    /// Several elements of a lane that may be one access.
+    fn is_tuple(self) -> bool {
+        self.n.is_power_of_two() && self.n > 1 && self.order == Order::Weak && self.mem.bits <= 64
+    }
+
     fn volatile(self) -> &'static str {
         if self.order == Order::Volatile { "volatile " } else { "" }
     }
@@ -410,6 +415,9 @@ impl Emitter<'_> {
                 ),
             )];
         }
+        if self.mask.is_some() && access.is_tuple() && !self.compact {
+            return self.load_active(access, ty, each);
+        }
         // Lanes without work read what the first active one reads.
         let each = match self.mask.clone() {
             None => each.clone(),
@@ -435,6 +443,27 @@ impl Emitter<'_> {
             pointers.push(self.pointer(access.space, &address, access.offset).text);
         }
         self.load_each(access, ty, &pointers)
+    }
+
+    /// A loop over the active lanes, each of which reads all of its elements at once. Often few are active: those that
+    /// copy a tile for all.
+    fn load_active(&mut self, access: Access, ty: Ty, each: &Val) -> Vec<Val> {
+        let pointers = self.pointer(access.space, each, access.offset);
+        let places = self.spill(0, &pointers);
+        let wide = Self::memory_ty(ty, access.mem, self.lanes * access.n as u32);
+        let few = Self::memory_ty(ty, access.mem, access.n as u32);
+        // The others hold something, and the same for everybody who looks.
+        let buffer = self.spill(1, &Builder::bits(wide, 0));
+        self.for_lanes(|me, lane| {
+            let place = me.item(&places, pointers.ty, lane);
+            let vals =
+                me.b.assign(few, format_args!("load {few}, ptr {}, align {}", place.text, access.step()));
+            let to =
+                me.b.assign(Type::ptr(), format_args!("getelementptr {few}, ptr {buffer}, {}", lane.typed()));
+            me.b.inst(format_args!("store {}, ptr {}, align {}", vals.typed(), to.text, access.step()));
+        });
+        let all = self.reload(&buffer, wide);
+        self.split(&all, access.n)
     }
 
     fn load_each(&mut self, access: Access, ty: Ty, pointers: &[String]) -> Vec<Val> {
@@ -744,6 +773,26 @@ impl Emitter<'_> {
     /// A loop over the active lanes.
     fn store_active(&mut self, access: Access, pointers: &Val, vals: &[Val]) {
         let places = self.spill(0, pointers);
+        if access.is_tuple() {
+            let all = self.weave(vals);
+            let few = Type::new(all.ty.scalar, access.n as u32);
+            let buffer = self.spill(1, &all);
+            self.for_lanes(|me, lane| {
+                let place = me.item(&places, pointers.ty, lane);
+                let from = me
+                    .b
+                    .assign(Type::ptr(), format_args!("getelementptr {few}, ptr {buffer}, {}", lane.typed()));
+                let vals =
+                    me.b.assign(few, format_args!("load {few}, ptr {}, align {}", from.text, access.step()));
+                me.b.inst(format_args!(
+                    "store {}, ptr {}, align {}",
+                    vals.typed(),
+                    place.text,
+                    access.step()
+                ));
+            });
+            return;
+        }
         let buffers: Vec<String> =
             vals.iter().enumerate().map(|(nth, val)| self.spill(nth + 1, val)).collect();
         self.for_lanes(|me, lane| {

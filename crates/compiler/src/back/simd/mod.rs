@@ -193,6 +193,8 @@ struct Emitter<'a> {
     region: usize,
     copy: Copy,
     crossing: BitSet,
+    /// Values that are read from each block on.
+    live: Vec<BitSet>,
     /// Loads of the block being written ask for what they load the next time.
     asks_ahead: bool,
     /// Values the region finds that are read from their places, and their numbers.
@@ -253,6 +255,7 @@ impl<'a> Emitter<'a> {
             region: 0,
             copy: Copy::Unmasked,
             crossing: BitSet::default(),
+            live: vec![],
             asks_ahead: false,
             in_place: HashMap::new(),
             by_rows: HashMap::new(),

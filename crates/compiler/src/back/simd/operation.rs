@@ -112,7 +112,7 @@ impl Emitter<'_> {
         } else {
             None
         };
-        if is_checked(inst, &self.here().shapes) {
+        if is_checked(inst, self.shapes(self.copy)) {
             self.check(at, inst);
         }
         let args: Vec<Val> = inst.args.iter().map(|&arg| self.scalar(arg)).collect();

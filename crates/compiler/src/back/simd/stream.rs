@@ -42,7 +42,7 @@ impl Streams {
                     Op::Load { order: Order::Weak, .. } => {}
                     Op::Store { space, order: Order::Weak, mem, .. } => {
                         let step = u64::from(mem.bits / 8) * (inst.args.len() as u64 - 1);
-                        let is_line = matches!(region.shapes[inst.args[0].index()],
+                        let is_line = matches!(region.together.of[inst.args[0].index()],
                             Shape::Affine { stride, .. } if stride == step as i64);
                         let is_whole = step > 0 && (step * u64::from(lanes)).is_multiple_of(LINE_BYTES);
                         if matches!(space, Space::Global | Space::Generic)

@@ -10,7 +10,15 @@ impl Emitter<'_> {
         if self.plan.is_prologue.contains(value.index()) {
             Shape::Uniform
         } else {
-            self.here().shapes[value.index()]
+            self.shapes(self.copy)[value.index()]
+        }
+    }
+
+    /// What is known of values in a copy.
+    pub(super) fn shapes(&self, copy: Copy) -> &[Shape] {
+        match copy {
+            Copy::Unmasked => &self.here().together.of,
+            Copy::Masked => &self.here().shapes,
         }
     }
 

@@ -5,7 +5,7 @@
 //! kernel runs one thread after the other, in plain scalar code.
 
 use crate::back::cpu::Options;
-use crate::ir::{FloatBin, FloatUn, Function, Inst, IntBin, Op, Order, Space, Ty, Value};
+use crate::ir::{Cmp, FloatBin, FloatUn, Function, Inst, IntBin, Op, Order, Space, Term, Ty, Value};
 use crate::pass::dominators::successors;
 use crate::pass::liveness::live_in;
 use crate::pass::number::Threads;
@@ -122,7 +122,7 @@ pub(super) fn choice(plan: &Plan, threads: Threads, vector_bits: u32) -> Choice 
 /// Most bits that a lane carries into a block of a loop.
 fn loop_bits(region: &Region) -> u64 {
     let live = live_in(&region.function);
-    let bits = |value: Value| match region.shapes[value.index()].is_varying() {
+    let bits = |value: Value| match region.together.of[value.index()].is_varying() {
         true => u64::from(region.function.ty(value).bits()),
         false => 0,
     };
@@ -143,9 +143,9 @@ fn scalar_gain(plan: &Plan, vector_bits: u32) -> Option<f64> {
     }
     let graph = successors(&region.function);
     let leaves = |index: usize| {
+        let parts = |at: usize| region.together.divergent[at] && !is_bound(region, at);
         let mut blocks = region.loops.all[index].blocks.iter();
-        blocks
-            .any(|&at| region.divergent[at] && graph[at].iter().any(|&to| !region.loops.contains(index, to)))
+        blocks.any(|&at| parts(at) && graph[at].iter().any(|&to| !region.loops.contains(index, to)))
     };
     let ragged: Vec<bool> = (0..region.loops.all.len()).map(leaves).collect();
     if !ragged.contains(&true) {
@@ -172,6 +172,17 @@ fn scalar_gain(plan: &Plan, vector_bits: u32) -> Option<f64> {
     Some(vector / scalar)
 }
 
+/// Whether block `at` ends in a bound on an index: all lanes come to it in one trip, or in two that follow each other.
+fn is_bound(region: &Region, at: usize) -> bool {
+    let block = &region.function.blocks[at];
+    let Term::Branch { cond, .. } = block.term else { return false };
+    let made = block.insts.iter().find(|inst| inst.results.first() == Some(&cond));
+    made.is_some_and(|inst| {
+        let lines = inst.args.iter().all(|arg| !region.together.of[arg.index()].is_varying());
+        matches!(inst.op, Op::Icmp(Cmp::Lt | Cmp::Le | Cmp::Gt | Cmp::Ge, _)) && lines
+    })
+}
+
 /// Neither the order in which threads do it, nor whether they do it together, can be seen.
 fn is_plain(op: &Op) -> bool {
     match op {
@@ -188,11 +199,13 @@ pub(super) fn is_any_good(body: &Function) -> bool {
 
 /// Cycles of one thread: in scalar code, and its part of a group's.
 fn cost(region: &Region, inst: &Inst, vector_bits: u32) -> (f64, f64) {
-    let shape = |index: usize| inst.args.get(index).map(|arg| region.shapes[arg.index()]);
+    let shape = |index: usize| inst.args.get(index).map(|arg| region.together.of[arg.index()]);
     let accesses = |bits: u16, n: usize| {
-        let near = |stride: i64| stride == i64::from(bits / 8) * n as i64;
+        let step = i64::from(bits / 8) * n as i64;
         let vector = match shape(0) {
-            Some(Shape::Affine { stride, .. }) if near(stride) => 0.1,
+            Some(Shape::Affine { stride, .. }) if stride == step => 0.1,
+            // Vectors of the memory in between, and shuffles (`window.rs`).
+            Some(Shape::Affine { stride, .. }) if stride.abs() <= 4 * step => 0.3,
             Some(Shape::Uniform) => 0.0,
             // A gather, or loads and inserts: measured on Zen 5.
             _ => 2.2,
@@ -213,7 +226,7 @@ fn cost(region: &Region, inst: &Inst, vector_bits: u32) -> (f64, f64) {
         }
         _ => (0.25, 0.5 * part),
     };
-    let is_scalar = inst.results.iter().all(|result| !region.shapes[result.index()].is_varying());
+    let is_scalar = inst.results.iter().all(|result| !region.together.of[result.index()].is_varying());
     (scalar, if is_scalar { 0.0 } else { vector })
 }
 

@@ -152,7 +152,7 @@ impl Emitter<'_> {
     fn windowed(&self, inst: &Inst) -> Option<Key> {
         let found = key(inst, |value| self.ty(value))?;
         let is_plain = matches!(found.space, Space::Global | Space::Shared | Space::Generic | Space::Const);
-        (is_plain && matches!(found.mem.bits, 32 | 64)).then_some(found)
+        (is_plain && matches!(found.mem.bits, 8 | 16 | 32 | 64)).then_some(found)
     }
 
     /// Writes the accesses as one; false when that is not possible.
