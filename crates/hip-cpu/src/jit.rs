@@ -1,8 +1,10 @@
-//! LLVM 19: IR text → object code → callable function. The only file that touches LLVM.
+//! LLVM 19: IR text → object code → callable function. Nothing else touches LLVM.
 //!
 //! LLVM starts at the first compile, nothing happens at load. Every compile has its own LLVM context, so any number
 //! of threads compile at once. The process may end while they do: libcudaway-cpu links LLVM so that its destructors
 //! never run.
+
+mod halves;
 
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -351,6 +353,7 @@ fn compile_here(name: &str, text: &str, target: &Target, effort: Effort) -> Resu
         }
         if effort == Effort::Best {
             optimise(module.0, machine.0)?;
+            halves::widen(context.0, module.0);
         }
 
         let mut object = ptr::null_mut();
