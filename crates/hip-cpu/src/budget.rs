@@ -18,6 +18,10 @@ const THRIFTY: [f64; 3] = [0.015, 0.0, 0.0];
 
 /// How much LLVM may do for the text; `None` where anything would be too much.
 pub fn affordable(text: &str) -> Option<Effort> {
+    within(text, BUDGET)
+}
+
+fn within(text: &str, budget: f64) -> Option<Effort> {
     let is_label = |line: &&str| line.ends_with(':') && !line.starts_with(' ');
     let (lines, blocks) = text
         .lines()
@@ -26,7 +30,7 @@ pub fn affordable(text: &str) -> Option<Effort> {
     let cost = |[line, block, pair]: [f64; 3]| lines * line + blocks * (block + blocks * pair);
     [(Effort::Best, BEST), (Effort::Thrifty, THRIFTY)]
         .into_iter()
-        .find_map(|(effort, price)| (cost(price) <= BUDGET).then_some(effort))
+        .find_map(|(effort, price)| (cost(price) <= budget).then_some(effort))
 }
 
 /// The best code that can be afforded: as the translator chooses, else in setting L, whose text is the shortest, else what
@@ -36,14 +40,23 @@ pub fn emit(
     kernel: &Kernel,
     options: &Options,
 ) -> Result<(Compiled, Effort), Vec<Diagnostic>> {
+    emit_within(program, kernel, options, BUDGET)
+}
+
+fn emit_within(
+    program: &Program,
+    kernel: &Kernel,
+    options: &Options,
+    budget: f64,
+) -> Result<(Compiled, Effort), Vec<Diagnostic>> {
     let chosen = cpu::emit(program, kernel, options)?;
-    match affordable(&chosen.text) {
+    match within(&chosen.text, budget) {
         Some(Effort::Best) => return Ok((chosen, Effort::Best)),
         // A trial would take as long once more.
         Some(effort) => return Ok((Compiled { rival: None, ..chosen }, effort)),
         None => {}
     }
-    let effort = |compiled: &Compiled| affordable(&compiled.text).unwrap_or(Effort::Baseline);
+    let effort = |compiled: &Compiled| within(&compiled.text, budget).unwrap_or(Effort::Baseline);
     if chosen.setting == Setting::Lane {
         let effort = effort(&chosen);
         return Ok((chosen, effort));
@@ -98,19 +111,25 @@ mod tests {
 
     #[test]
     fn kernels_that_llvm_would_take_too_long_for_are_made_for_less() {
-        let made = |n: usize| {
-            let program = branches(n);
-            let options = Options::new([128, 1, 1], 512);
-            let (compiled, effort) = emit(&program, program.kernel("k").unwrap(), &options).unwrap();
-            (compiled, effort)
-        };
-        let (short, effort) = made(10);
-        assert_eq!((short.setting, effort), (Setting::Simd, Effort::Best));
-        let (long, effort) = made(2_000);
-        assert_eq!((long.setting, effort, long.rival), (Setting::Simd, Effort::Thrifty, None));
-        let (longer, effort) = made(20_000);
-        assert_eq!(longer.setting, Setting::Lane);
-        assert_ne!(effort, Effort::Best);
-        assert!(longer.why_not_simd.unwrap().contains("too long"));
+        let program = branches(40);
+        let options = Options::new([128, 1, 1], 512);
+        let made =
+            |budget: f64| emit_within(&program, program.kernel("k").unwrap(), &options, budget).unwrap();
+        let (best, effort) = made(BUDGET);
+        assert_eq!((best.setting, effort), (Setting::Simd, Effort::Best));
+        let lines = f64::from(u32::try_from(best.text.lines().count()).unwrap());
+        // What the same text costs for less, and no more.
+        let (same, effort) = made(lines * THRIFTY[0]);
+        assert_eq!((same.setting, effort, same.rival), (Setting::Simd, Effort::Thrifty, None));
+        assert_eq!(same.text, best.text);
+        let (lanes, effort) = made(lines * THRIFTY[0] * 0.9);
+        assert_eq!(lanes.setting, Setting::Lane);
+        assert_ne!(effort, Effort::Baseline);
+        assert!(
+            lanes.why_not_simd.unwrap().contains("too long")
+                && lanes.text.lines().count() < best.text.lines().count()
+        );
+        let (lanes, effort) = made(0.0);
+        assert_eq!((lanes.setting, effort), (Setting::Lane, Effort::Baseline));
     }
 }
