@@ -2,11 +2,12 @@
 //!
 //! A line for each kernel, fields joined by tabs: instructions in the PTX; milliseconds of CPU for reading and lowering, for the
 //! baseline code's text, for LLVM's work on it, for loading it; lines of its text; setting, milliseconds for the text and for
-//! LLVM, and lines of the best code; the kernel. `--baseline` leaves the best code out, `--block N` says how many threads a
+//! LLVM, lines and effort of the best code; the kernel. `--baseline` leaves the best code out, `--block N` says how many threads a
 //! block has (256), `--only WORD` takes kernels whose name has it. `cargo xtask bench first` makes a table of it.
 
-use compiler::back::cpu::{Compiled, Options, emit, emit_baseline};
+use compiler::back::cpu::{Compiled, Options, emit_baseline};
 use compiler::{Diagnostic, Module, Program, Source};
+use hip_cpu::budget;
 use hip_cpu::exec;
 use hip_cpu::jit::{self, Effort, Target};
 use ptx::ast::{Block, Function, FunctionKind};
@@ -54,8 +55,11 @@ fn measure(text: &str, path: &str, asked: &Asked) {
         let kernel = &program.kernels[0];
         let threads = header.max_threads().map_or(asked.block, |it| it.min(asked.block));
         let options = Options::new(header.req_ntid.unwrap_or([threads, 1, 1]), target.vector_bits);
-        let baseline = || emit_baseline(&program, kernel, false, target.vector_bits);
-        let Some(first) = Made::of(&program, baseline, Effort::Baseline) else { continue };
+        let baseline = || {
+            let made = emit_baseline(&program, kernel, false, target.vector_bits);
+            made.map(|it| (it, Effort::Baseline))
+        };
+        let Some(first) = Made::of(&program, baseline) else { continue };
         let mut line = format!(
             "{}\t{lower:.2}\t{:.2}\t{:.2}\t{:.2}\t{}",
             instructions(&parsed.module, name),
@@ -64,11 +68,12 @@ fn measure(text: &str, path: &str, asked: &Asked) {
             first.load_ms,
             first.lines
         );
-        let best = || emit(&program, kernel, &options);
+        let best = || budget::emit(&program, kernel, &options);
         if !asked.baseline_only
-            && let Some(best) = Made::of(&program, best, Effort::Best)
+            && let Some(best) = Made::of(&program, best)
         {
-            line += &format!("\t{}\t{:.2}\t{:.2}\t{}", best.setting, best.text_ms, best.llvm_ms, best.lines);
+            let Made { setting, text_ms, llvm_ms, lines, effort, .. } = best;
+            line += &format!("\t{setting}\t{text_ms:.2}\t{llvm_ms:.2}\t{lines}\t{effort:?}");
         }
         println!("{line}\t{name}");
     }
@@ -78,6 +83,7 @@ fn measure(text: &str, path: &str, asked: &Asked) {
 struct Made {
     setting: &'static str,
     lines: usize,
+    effort: Effort,
     text_ms: f64,
     llvm_ms: f64,
     load_ms: f64,
@@ -86,20 +92,19 @@ struct Made {
 impl Made {
     fn of(
         program: &Program,
-        emit: impl FnOnce() -> Result<Compiled, Vec<Diagnostic>>,
-        effort: Effort,
+        emit: impl FnOnce() -> Result<(Compiled, Effort), Vec<Diagnostic>>,
     ) -> Option<Made> {
         let name = &program.kernels[0].name;
         let (compiled, text_ms) = timed(emit);
         let said =
             |diagnostics: &Vec<Diagnostic>| diagnostics.iter().for_each(|it| eprintln!("{name}: {it}"));
-        let compiled = compiled.inspect_err(said).ok()?;
+        let (compiled, effort) = compiled.inspect_err(said).ok()?;
         let (object, llvm_ms) = timed(|| jit::compile(name, &compiled.text, Target::host(), effort));
         let object = object.inspect_err(|error| eprintln!("{name}: {error}")).ok()?;
         let (code, load_ms) = timed(|| exec::Kernel::load(&object, &(&compiled).into()));
         code.inspect_err(|error| eprintln!("{name}: {error}")).ok()?;
         let (setting, lines) = (compiled.setting.letter(), compiled.text.lines().count());
-        Some(Made { setting, lines, text_ms, llvm_ms, load_ms })
+        Some(Made { setting, lines, effort, text_ms, llvm_ms, load_ms })
     }
 }
 

@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cache::Cache;
-use compiler::back::cpu::{self, Options, Setting};
+use compiler::back::cpu::{Options, Setting};
 use compiler::program::Header;
 use compiler::{Program, Source};
 use hip_sys::*;
 use parking_lot::Mutex;
 
+use crate::budget;
 use crate::device;
 use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Target};
@@ -151,11 +152,11 @@ impl Work<'_> {
         {
             return Ok(made(&shape, object.len(), true));
         }
-        let compiled = cpu::emit(program, kernel, options)
+        let (compiled, effort) = budget::emit(program, kernel, options)
             .map_err(|diagnostics| diagnostics.iter().map(|it| format!("{it}\n")).collect::<String>())?;
         let shape = CompiledShape::from(&compiled);
-        let object = jit::compile(&kernel.name, &compiled.text, target, jit::Effort::Best)
-            .map_err(|error| error.to_string())?;
+        let object =
+            jit::compile(&kernel.name, &compiled.text, target, effort).map_err(|error| error.to_string())?;
         self.cache.store(&key, &kernel::pack(&shape, &object)).map_err(|error| error.to_string())?;
         Ok(made(&shape, object.len(), false))
     }

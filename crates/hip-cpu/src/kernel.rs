@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cache::{Cache, Key, KeyBuilder, dump};
+use compiler::Diagnostic;
 use compiler::back::cpu::{self, Compiled, Options, Setting};
 use compiler::ir::SharedLayout;
 use compiler::program::{Kernel, Program};
@@ -12,6 +13,7 @@ use config::CpuSetting;
 use hip_sys::*;
 
 use crate::baseline;
+use crate::budget;
 use crate::error::Result;
 use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Effort, Target};
@@ -162,17 +164,17 @@ pub fn make_best(module: &Module, wanted: &Wanted, variant: Variant) -> Result<e
     let target = Target::host();
     let (blocks, options) = (variant.blocks, options(variant, target));
     let program = module.lowered(index);
-    let compiled = emit(&program, &options);
+    let emitted = told(&program, budget::emit(&program, &program.kernels[0], &options));
     drop(program);
     module.forget(index);
-    let compiled = compiled?;
+    let (compiled, effort) = emitted?;
     let shape = match blocks {
         Blocks::Of([x, y, z]) => format!("{x}x{y}x{z}"),
         Blocks::Flat(most) => format!("to{most}"),
     };
     dump::keep(name, &format!("{shape}.ll"), compiled.text.as_bytes());
     let making = Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
-    let (code, packed) = making.finish(&compiled, Tier::Best)?;
+    let (code, packed) = making.finish(&compiled, effort, Tier::Best)?;
     Cache::global().put(&key(&module.digest, name, &options, target), &packed);
     Ok(code)
 }
@@ -199,10 +201,11 @@ pub fn try_rival(
         let start = Instant::now();
         let made = || -> Result<exec::Kernel> {
             let program = module.lowered(index);
-            let compiled = emit(&program, &asked)?;
+            let compiled = told(&program, cpu::emit(&program, &program.kernels[0], &asked))?;
+            let effort = budget::affordable(&compiled.text).ok_or(hipErrorNotSupported)?;
             let making =
                 Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
-            let (rival, packed) = making.finish(&compiled, Tier::Rival)?;
+            let (rival, packed) = making.finish(&compiled, effort, Tier::Rival)?;
             Cache::global().put(&winner, &packed);
             Ok(rival)
         };
@@ -271,11 +274,11 @@ fn cached(keys: &[Key], name: &str, blocks: Blocks, block: [u32; 3], tier: Tier)
     }
 }
 
-fn emit(program: &Program, options: &Options) -> Result<Compiled> {
-    let kernel = &program.kernels[0];
-    cpu::emit(program, kernel, options).map_err(|diagnostics| {
+/// What is wrong with the program's kernel goes to the log.
+fn told<T>(program: &Program, emitted: std::result::Result<T, Vec<Diagnostic>>) -> Result<T> {
+    emitted.map_err(|diagnostics| {
         for diagnostic in diagnostics {
-            tracing::error!(target: "cudaway::cpu", "{}: {diagnostic}", kernel.name);
+            tracing::error!(target: "cudaway::cpu", "{}: {diagnostic}", program.kernels[0].name);
         }
         hipErrorInvalidKernelFile
     })
@@ -294,10 +297,10 @@ struct Making {
 
 impl Making {
     /// The code, and what the cache keeps of it.
-    fn finish(&self, compiled: &Compiled, tier: Tier) -> Result<(exec::Kernel, Vec<u8>)> {
+    fn finish(&self, compiled: &Compiled, effort: Effort, tier: Tier) -> Result<(exec::Kernel, Vec<u8>)> {
         let Making { name, blocks, block, target, start, emitted } = self;
         let shape = CompiledShape::from(compiled);
-        let built = jit::compile(name, &compiled.text, target, Effort::Best).and_then(|object| {
+        let built = jit::compile(name, &compiled.text, target, effort).and_then(|object| {
             let code = exec::Kernel::load(&object, &shape)?;
             Ok((object, code))
         });
@@ -308,8 +311,9 @@ impl Making {
         let (setting, width) = (shape.setting, shape.width);
         tracing::info!(
             target: "cudaway::cpu",
-            "compiled kernel {name}, {blocks}, setting {}, {} bytes of code, {:.1} ms (IR {:.1} ms)",
+            "compiled kernel {name}, {blocks}, setting {}{}, {} bytes of code, {:.1} ms (IR {:.1} ms)",
             if setting == Setting::Simd { format!("S, {width} lanes") } else { setting.letter().to_owned() },
+            if effort == Effort::Best { "" } else { ", made for less" },
             object.len(),
             start.elapsed().as_secs_f64() * 1e3,
             emitted.as_secs_f64() * 1e3,

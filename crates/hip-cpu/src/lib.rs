@@ -9,6 +9,7 @@ pub mod api;
 pub mod array;
 mod at_exit;
 mod baseline;
+pub mod budget;
 pub mod device;
 pub mod error;
 pub mod event;

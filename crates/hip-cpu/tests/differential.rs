@@ -705,11 +705,19 @@ fn compare(ptx: &str, cases: &[Case]) {
             ways.push(open_ways.swap_remove(nth % open_ways.len()));
         }
         ways.push(how.clone().baseline());
+        ways.extend(
+            [Setting::Warp, Setting::Simd]
+                .map(|setting| How { setting: Some(setting), ..how.clone().thrifty() }),
+        );
         for how in ways {
             let (setting, width, bits) = (how.setting.unwrap_or(Setting::Lane), how.width, how.vector_bits);
             let is_wanted = if setting == Setting::Warp { case.warp } else { case.simd };
             let open = if how.open { " open" } else { "" };
-            let open = if how.effort == Effort::Baseline { " baseline" } else { open };
+            let open = match how.effort {
+                Effort::Baseline => " baseline",
+                Effort::Thrifty => " for less",
+                Effort::Best => open,
+            };
             let label = format!("{label} in {}{open} width {width:?} bits {bits:?}", setting.letter());
             match result(ptx, case, &how) {
                 Ok(found) => {

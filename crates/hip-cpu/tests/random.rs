@@ -83,7 +83,8 @@ fn ways(kernel: &generate::Kernel) -> Vec<(String, How)> {
     let opened = |(name, how): (String, How)| Some((format!("{name} open"), how.opened()?));
     let in_warps = ("P".to_owned(), how.clone().warp());
     let mut all = vec![in_warps.clone(), simd(32, None), simd(32, Some(256))];
-    all.extend([in_warps, simd(32, None), simd(32, Some(256))].into_iter().filter_map(opened));
+    all.extend([in_warps.clone(), simd(32, None), simd(32, Some(256))].into_iter().filter_map(opened));
+    all.extend([in_warps, simd(32, None)].map(|(name, how)| (format!("{name} for less"), how.thrifty())));
     if !kernel.warp {
         all.extend([simd(16, None), simd(8, None), simd(64, None), simd(16, Some(128)), simd(1, None)]);
     }

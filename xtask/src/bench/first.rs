@@ -51,7 +51,8 @@ struct Kernel {
 impl Kernel {
     fn of(line: &str) -> Option<Kernel> {
         let fields: Vec<&str> = line.split('\t').collect();
-        let [n, lower, text, llvm, load, _, setting, best_text, best_llvm, _, name] = fields[..] else {
+        let [n, lower, text, llvm, load, _, setting, best_text, best_llvm, _, effort, name] = fields[..]
+        else {
             return None;
         };
         let sum = |parts: &[&str]| parts.iter().map(|it| it.parse::<f64>()).sum::<Result<f64, _>>().ok();
@@ -59,7 +60,7 @@ impl Kernel {
             name: name.to_owned(),
             instructions: sum(&[n])?.max(1.0),
             first_ms: sum(&[lower, text, llvm, load])?,
-            setting: setting.to_owned(),
+            setting: if effort == "Best" { setting.to_owned() } else { format!("{setting}, for less") },
             best_ms: sum(&[best_text, best_llvm])?,
             llvm_ms: sum(&[best_llvm])?,
         })
@@ -222,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_line_of_cold_is_read_and_one_without_best_code_is_not() {
-        let line = "200\t1.0\t0.5\t3.0\t0.5\t800\tS\t4.0\t100.0\t2000\t_Z1kv";
+        let line = "200\t1.0\t0.5\t3.0\t0.5\t800\tS\t4.0\t100.0\t2000\tBest\t_Z1kv";
         let kernel = Kernel::of(line).unwrap();
         assert_eq!((kernel.ms_per_1000(), kernel.best_ms, &*kernel.name), (25.0, 104.0, "_Z1kv"));
         assert!(Kernel::of("200\t1.0\t0.5\t3.0\t0.5\t800\t_Z1kv").is_none());

@@ -99,6 +99,12 @@ impl How {
         self
     }
 
+    /// As kernels are compiled that LLVM would take too long for.
+    pub fn thrifty(mut self) -> How {
+        self.effort = Effort::Thrifty;
+        self
+    }
+
     /// Setting P.
     pub fn warp(mut self) -> How {
         self.setting = Some(Setting::Warp);

@@ -128,6 +128,7 @@ fn in_both(how: How) -> impl Iterator<Item = How> {
 fn form(how: &How) -> &'static str {
     match how.effort {
         Effort::Baseline => ", baseline",
+        Effort::Thrifty => ", for less",
         Effort::Best if how.open => ", open",
         Effort::Best => "",
     }

@@ -1,0 +1,135 @@
+//! What LLVM may take for a kernel's best code, as foretold from the text: the same text always gets the same code. A kernel that would
+//! take longer gets code that costs less to make, and gives the same bits.
+
+use compiler::Diagnostic;
+use compiler::back::cpu::{self, Compiled, Options, Setting};
+use compiler::program::{Kernel, Program};
+
+use crate::jit::Effort;
+
+/// Milliseconds of CPU for a kernel as they are foretold; what is measured is up to a tenth more.
+const BUDGET: f64 = 4500.0;
+
+/// What a line of text, a block of instructions, and each pair of blocks cost, in milliseconds: fitted to CUB's sorts, selections and
+/// partitions, of 20,000 to 110,000 lines and 1,500 to 10,000 blocks. Pairs count for the values that are carried through blocks.
+const BEST: [f64; 3] = [0.02, 0.25, 77e-6];
+/// Of code that carries nothing.
+const THRIFTY: [f64; 3] = [0.015, 0.0, 0.0];
+
+/// How much LLVM may do for the text; `None` where anything would be too much.
+pub fn affordable(text: &str) -> Option<Effort> {
+    within(text, BUDGET)
+}
+
+fn within(text: &str, budget: f64) -> Option<Effort> {
+    let is_label = |line: &&str| line.ends_with(':') && !line.starts_with(' ');
+    let (lines, blocks) = text
+        .lines()
+        .fold((0u32, 0u32), |(lines, blocks), line| (lines + 1, blocks + u32::from(is_label(&line))));
+    let (lines, blocks) = (f64::from(lines), f64::from(blocks));
+    let cost = |[line, block, pair]: [f64; 3]| lines * line + blocks * (block + blocks * pair);
+    [(Effort::Best, BEST), (Effort::Thrifty, THRIFTY)]
+        .into_iter()
+        .find_map(|(effort, price)| (cost(price) <= budget).then_some(effort))
+}
+
+/// The best code that can be afforded: as the translator chooses, else in setting L, whose text is the shortest, else what
+/// baseline code is made by, whose price grows with the text alone.
+pub fn emit(
+    program: &Program,
+    kernel: &Kernel,
+    options: &Options,
+) -> Result<(Compiled, Effort), Vec<Diagnostic>> {
+    emit_within(program, kernel, options, BUDGET)
+}
+
+fn emit_within(
+    program: &Program,
+    kernel: &Kernel,
+    options: &Options,
+    budget: f64,
+) -> Result<(Compiled, Effort), Vec<Diagnostic>> {
+    let chosen = cpu::emit(program, kernel, options)?;
+    match within(&chosen.text, budget) {
+        Some(Effort::Best) => return Ok((chosen, Effort::Best)),
+        // A trial would take as long once more.
+        Some(effort) => return Ok((Compiled { rival: None, ..chosen }, effort)),
+        None => {}
+    }
+    let effort = |compiled: &Compiled| within(&compiled.text, budget).unwrap_or(Effort::Baseline);
+    if chosen.setting == Setting::Lane {
+        let effort = effort(&chosen);
+        return Ok((chosen, effort));
+    }
+    let why = || Some("LLVM would take too long for it".to_owned());
+    let (why_not_simd, why_not_warp) = match chosen.setting {
+        Setting::Simd => (why(), why()),
+        _ => (chosen.why_not_simd.clone(), why()),
+    };
+    drop(chosen);
+    let lanes = Options { setting: Some(Setting::Lane), width: None, ..options.clone() };
+    let compiled = Compiled { why_not_simd, why_not_warp, ..cpu::emit(program, kernel, &lanes)? };
+    let effort = effort(&compiled);
+    Ok((compiled, effort))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+    use compiler::Source;
+
+    #[test]
+    fn longer_texts_get_less_effort() {
+        let line = "  %a = add i32 %a, %b\n";
+        assert_eq!(affordable(&line.repeat(1000)), Some(Effort::Best));
+        assert_eq!(affordable(&line.repeat(250_000)), Some(Effort::Thrifty));
+        assert_eq!(affordable(&line.repeat(310_000)), None);
+        // Labels alone.
+        assert_eq!(affordable(&"block:\n".repeat(5000)), Some(Effort::Best));
+        assert_eq!(affordable(&"block:\n".repeat(7000)), Some(Effort::Thrifty));
+    }
+
+    /// A kernel with as many branches that lanes of a group take by themselves.
+    fn branches(n: usize) -> Program {
+        let mut text = String::from(
+            ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 words) {\n\
+             .reg .b32 %t, %x;\n.reg .pred %p;\n.reg .b64 %at;\nld.param.u64 %at, [words];\nmov.u32 %t, %tid.x;\n\
+             mov.u32 %x, %t;\n",
+        );
+        for nth in 0..n {
+            let _ = writeln!(
+                text,
+                "and.b32 %x, %x, 1023;\nsetp.gt.u32 %p, %x, {nth};\n@%p bra L{nth};\nmad.lo.u32 %x, %x, %t, 7;\n\
+                 L{nth}:\nadd.u32 %x, %x, %t;"
+            );
+        }
+        text += "st.global.u32 [%at], %x;\nret;\n}\n";
+        Program::load(&[Source { name: "k".to_owned(), text }]).unwrap()
+    }
+
+    #[test]
+    fn kernels_that_llvm_would_take_too_long_for_are_made_for_less() {
+        let program = branches(40);
+        let options = Options::new([128, 1, 1], 512);
+        let made =
+            |budget: f64| emit_within(&program, program.kernel("k").unwrap(), &options, budget).unwrap();
+        let (best, effort) = made(BUDGET);
+        assert_eq!((best.setting, effort), (Setting::Simd, Effort::Best));
+        let lines = f64::from(u32::try_from(best.text.lines().count()).unwrap());
+        // What the same text costs for less, and no more.
+        let (same, effort) = made(lines * THRIFTY[0]);
+        assert_eq!((same.setting, effort, same.rival), (Setting::Simd, Effort::Thrifty, None));
+        assert_eq!(same.text, best.text);
+        let (lanes, effort) = made(lines * THRIFTY[0] * 0.9);
+        assert_eq!(lanes.setting, Setting::Lane);
+        assert_ne!(effort, Effort::Baseline);
+        assert!(
+            lanes.why_not_simd.unwrap().contains("too long")
+                && lanes.text.lines().count() < best.text.lines().count()
+        );
+        let (lanes, effort) = made(0.0);
+        assert_eq!((lanes.setting, effort), (Setting::Lane, Effort::Baseline));
+    }
+}
