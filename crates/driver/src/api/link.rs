@@ -143,14 +143,15 @@ fn joined(inputs: &Image, more: Image) -> core::result::Result<Image, Failure> {
     Ok(all)
 }
 
-/// A link, unlike a module, leaves nothing undefined but what the driver itself provides, and what the device runtime
-/// does whose code did not fit: a kernel that needs that fails alone, and says so when it is asked for.
+/// A link, unlike a module, leaves nothing undefined but what the driver itself provides to the device runtime, and what
+/// that provides where its own code did not fit: a kernel that needs one of those fails alone, and says so when it is asked
+/// for.
 fn complete(inputs: Image) -> core::result::Result<Linked, Failure> {
     let left_out = inputs.machine_code.first().map(|unit| unit.why_left_out("a member that was left out"));
     let linked = Linked::check(inputs, Bodies::All)?;
     let is_told_later = |name: &str| {
-        let is_device_runtime = || Cause::Undefined(name.to_owned()).is_device_runtime();
-        name.starts_with("__cuda_syscall_") || (left_out.is_some() && is_device_runtime())
+        let is_of_the_driver = !name.starts_with("cuda");
+        Cause::Undefined(name.to_owned()).is_device_runtime() && (is_of_the_driver || left_out.is_some())
     };
     if linked.undefined.iter().all(|name| is_told_later(name)) {
         return Ok(linked);
