@@ -8,10 +8,10 @@ use num_complex::Complex;
 
 use crate::columns::{Columns, Rows};
 use crate::cores::Context;
-use crate::element::{Direction, Real};
+use crate::element::{Direction, Real, root};
 use crate::error::Result;
-use crate::isa::Isa;
-use crate::kernel::Tile;
+use crate::isa::{Isa, Kernels, RunSmall};
+use crate::kernel::{Small, Tile};
 use crate::line::Line;
 use crate::{scratch, tables};
 
@@ -55,12 +55,23 @@ impl Dims {
         Self(dims)
     }
 
+    /// Whether line `i` is `i` steps from the first one.
+    fn is_even(&self) -> bool {
+        self.0.len() < 2
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.0.iter().map(|dim| dim.count).product()
     }
 
     /// Where line `index` begins, on both sides.
     pub(crate) fn at(&self, mut index: usize) -> (usize, usize) {
+        // Divisions are what short lines would spend most of their time on.
+        match self.0[..] {
+            [] => return (0, 0),
+            [dim] => return (index * dim.from, index * dim.to),
+            _ => {}
+        }
         let (mut from, mut to) = (0, 0);
         for dim in self.0.iter().rev() {
             let (rest, here) = (index / dim.count, index % dim.count);
@@ -92,6 +103,8 @@ enum Method<T: 'static> {
     Lines(Arc<Line<T>>),
     /// Lines that are neighbours themselves, on both sides: `count` of them for each of `lines`.
     Columns { columns: Arc<Columns<T>>, count: usize, vectors: usize },
+    /// Lines whose numbers are neighbours and few, evenly apart.
+    Small { run: RunSmall<T>, lanes: usize, roots: Vec<Complex<T>>, inverse: bool },
     /// As many lines as a vector has lanes, copied into a tile and back.
     Tiles(Arc<Columns<T>>),
     /// A line at a time, copied and copied back.
@@ -113,9 +126,28 @@ impl<T: Real> Axis<T> {
         let lanes = kernels.lanes;
         let row_bytes = lanes * size_of::<Complex<T>>();
         let columns = || tables::columns(n, direction, kernels);
+        let small = || {
+            let both = [Some(kernels), T::narrow_kernels(isa)];
+            let of = |kernels: &'static Kernels<T>| Some(((*kernels.small.get(n / 4)?)?, kernels.lanes));
+            both.into_iter().flatten().find_map(of)
+        };
+        if from == 1
+            && to == 1
+            && n.is_multiple_of(4)
+            && lines.is_even()
+            && lines.count() > 1
+            && let Some((run, lanes)) = small()
+        {
+            let roots = (0..n).map(|k| root(k as u64, n as u64, direction)).collect();
+            let inverse = direction == Direction::Inverse;
+            return vec![(
+                Self { n, from, to, lines, method: Method::Small { run, lanes, roots, inverse } },
+                0,
+            )];
+        }
         if from == 1 && to == 1 {
             let line = tables::line(n, direction, isa);
-            if line.is_tiled() || lines.count() < lanes || n * row_bytes > TILE {
+            if line.is_wide(lanes) || lines.count() < lanes || n * row_bytes > TILE {
                 return vec![(Self { n, from, to, lines, method: Method::Lines(line) }, 0)];
             }
         } else if let Some((others, count)) = lines.split_neighbours()
@@ -154,6 +186,7 @@ impl<T: Real> Axis<T> {
                 let wide = vectors * columns.kernels.lanes;
                 (lines * count.div_ceil(wide), self.n * wide)
             }
+            Method::Small { lanes, .. } => (lines.div_ceil(*lanes), self.n * lanes),
             Method::Tiles(columns) => (lines.div_ceil(columns.kernels.lanes), self.n * columns.kernels.lanes),
         }
     }
@@ -214,6 +247,24 @@ impl<T: Real> Axis<T> {
                         }
                     }
                 })
+            }
+            Method::Small { run, lanes, roots, inverse } => {
+                let lines = self.lines.count();
+                let (from_line, to_line) = self.lines.at(1);
+                let small = Small {
+                    from,
+                    from_line,
+                    to,
+                    to_line,
+                    first: units.start * lanes,
+                    end: (units.end * lanes).min(lines),
+                    lines,
+                    roots: roots.as_ptr(),
+                    inverse: *inverse,
+                };
+                // SAFETY: the caller's promise.
+                unsafe { run(&small) };
+                Ok(())
             }
             Method::Tiles(columns) => {
                 let lanes = columns.kernels.lanes;

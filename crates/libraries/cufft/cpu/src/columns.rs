@@ -20,7 +20,7 @@ pub(crate) fn radices(n: usize, widest: u32) -> Option<Vec<usize>> {
     };
     let (mut twos, mut threes, mut fives) = (count(2), count(3), count(5));
     let mut radices = Vec::new();
-    for prime in [7, 11, 13] {
+    for prime in [7, 11, 13, 17, 19, 23] {
         radices.extend((0..count(prime)).map(|_| prime));
     }
     if rest != 1 {

@@ -1,7 +1,7 @@
 //! Which of the compiled forms of the loops this processor runs.
 
 use crate::element::sealed;
-use crate::kernel::{Fold, Join, Last, Pass, Shear, Tile};
+use crate::kernel::{Fold, Join, Last, Pass, Shear, Small, Tile};
 use crate::simd::Plain;
 
 /// The vectors that are there.
@@ -45,6 +45,9 @@ impl Isa {
 /// A pass of one radix.
 pub(crate) type Run<T> = unsafe fn(&Pass<T>);
 
+/// All lines of a short length.
+pub(crate) type RunSmall<T> = unsafe fn(&Small<T>);
+
 /// The loops for one kind of vector.
 pub(crate) struct Kernels<T> {
     /// Complex numbers in a vector.
@@ -52,7 +55,9 @@ pub(crate) struct Kernels<T> {
     /// Radices of powers of two, as exponents, that the registers have room for.
     pub(crate) widest: u32,
     /// By radix; `None` where there is no butterfly.
-    pub(crate) pass: [Option<Run<T>>; 17],
+    pub(crate) pass: [Option<Run<T>>; 24],
+    /// By a fourth of the radix; `None` where lanes do not divide it.
+    pub(crate) small: [Option<RunSmall<T>>; 5],
     pub(crate) last: unsafe fn(&Last<T>),
     pub(crate) gather: unsafe fn(&Tile<T>),
     pub(crate) scatter: unsafe fn(&Tile<T>),
@@ -75,6 +80,15 @@ macro_rules! kernels {
                 unsafe { kernel::pass::<$real, V, R>(arguments) }
             }
 
+            $(#[target_feature(enable = $features)])?
+            unsafe fn small<const R: usize>(arguments: &Small<$real>) {
+                // SAFETY: as the caller promises.
+                unsafe { kernel::small::<$real, V, $lanes, R>(arguments) }
+            }
+
+            /// 4 has a whole number of vectors but for those of eight lanes, and 12 too.
+            const ODD: bool = $lanes <= 4;
+
             kernels!(@each $real, $($features)?, last: Last = kernel::last::<$real, V, $lanes>,
                 gather: Tile = kernel::gather::<$real, V, $lanes>, scatter: Tile = kernel::scatter::<$real, V, $lanes>,
                 fold: Fold = kernel::fold::<$real, V>, join: Join = kernel::join::<$real, V>,
@@ -86,8 +100,9 @@ macro_rules! kernels {
                 pass: [
                     None, None, Some(pass::<2>), Some(pass::<3>), Some(pass::<4>), Some(pass::<5>), Some(pass::<6>),
                     Some(pass::<7>), Some(pass::<8>), Some(pass::<9>), Some(pass::<10>), Some(pass::<11>),
-                    Some(pass::<12>), Some(pass::<13>), None, Some(pass::<15>), Some(pass::<16>),
+                    Some(pass::<12>), Some(pass::<13>), None, Some(pass::<15>), Some(pass::<16>), Some(pass::<17>), None, Some(pass::<19>), None, None, None, Some(pass::<23>),
                 ],
+                small: [None, if ODD { Some(small::<4>) } else { None }, Some(small::<8>), if ODD { Some(small::<12>) } else { None }, Some(small::<16>)],
                 last, gather, scatter, fold, join, shear,
             };
         }

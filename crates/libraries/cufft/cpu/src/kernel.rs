@@ -207,6 +207,58 @@ pub(crate) unsafe fn scatter<T: Real, V: Vector<T>, const L: usize>(a: &Tile<T>)
     }
 }
 
+/// Contiguous lines of one radix that registers hold as many of as a vector has lanes.
+pub(crate) struct Small<T> {
+    pub(crate) from: *const Complex<T>,
+    /// Numbers from line to line.
+    pub(crate) from_line: usize,
+    pub(crate) to: *mut Complex<T>,
+    pub(crate) to_line: usize,
+    /// The lines that are done, `LANES` at a time, and how many there are in all.
+    pub(crate) first: usize,
+    pub(crate) end: usize,
+    pub(crate) lines: usize,
+    pub(crate) roots: *const Complex<T>,
+    pub(crate) inverse: bool,
+}
+
+/// # Safety
+/// There are as many lines as said, on both sides, of `R` numbers; they are the same, or apart. `L` is `V::LANES` and
+/// divides `R`.
+#[inline(always)]
+pub(crate) unsafe fn small<T: Real, V: Vector<T>, const L: usize, const R: usize>(a: &Small<T>) {
+    let roots = Roots::<V, T>::new(a.roots, a.inverse);
+    let mut first = a.first;
+    while first < a.end {
+        // Where there are fewer lines than lanes, the last one is there several times.
+        let line = |i: usize| (first + i).min(a.lines - 1);
+        let mut x = [roots.turn; R];
+        // SAFETY: the caller's promise; all is loaded before anything is stored.
+        unsafe {
+            for i in 0..L {
+                let from = a.from.add(line(i) * a.from_line);
+                for block in 0..R / L {
+                    x[block * L + i] = V::load(from.add(block * L));
+                }
+            }
+            for block in 0..R / L {
+                V::transpose(&mut x[block * L..(block + 1) * L]);
+            }
+            dft::<T, V, R>(&mut x, &roots);
+            for block in 0..R / L {
+                V::transpose(&mut x[block * L..(block + 1) * L]);
+            }
+            for i in 0..L {
+                let to = a.to.add(line(i) * a.to_line);
+                for block in 0..R / L {
+                    x[block * L + i].store(to.add(block * L));
+                }
+            }
+        }
+        first += L;
+    }
+}
+
 /// Between a real transform of `2 * half` numbers and a complex one of `half`.
 pub(crate) struct Fold<T> {
     pub(crate) from: *const Complex<T>,

@@ -50,9 +50,13 @@ impl<T: Real> Line<T> {
         Self { n, method }
     }
 
-    /// Whether vectors go along the line itself.
-    pub(crate) fn is_tiled(&self) -> bool {
-        !matches!(self.method, Method::Library(_))
+    /// Whether vectors of so many lanes go along the line itself.
+    pub(crate) fn is_wide(&self, lanes: usize) -> bool {
+        match &self.method {
+            Method::Tile(tiled) => tiled.columns.kernels.lanes == lanes,
+            Method::Large(_) => true,
+            Method::Library(_) => false,
+        }
     }
 
     /// Whether one line is work for several cores.
