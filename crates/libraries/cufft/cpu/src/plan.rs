@@ -2,18 +2,21 @@
 
 use std::any::Any;
 use std::ffi::c_void;
+use std::hint::black_box;
 use std::sync::OnceLock;
 
 use half::{bf16, f16};
 use num_complex::Complex;
 
 use crate::area::Areas;
+use crate::columns::radices;
 use crate::cores::{Context, Cores, Rayon};
 use crate::element::{Direction, Element, Kind, Precision, Real, Stored};
 use crate::error::{Error, Result};
 use crate::isa::Isa;
 use crate::layout::{Description, Layout, Side};
 use crate::program::{Memory, Program};
+use crate::scratch::Area;
 use crate::stage::{Array, Sink, Source, Stage};
 
 /// A load callback: the element at this place of the input, counted in elements. Real inputs have no imaginary part.
@@ -56,6 +59,9 @@ impl Plan {
     fn with_isa(description: &Description, isa: Isa) -> Result<Self> {
         let layout = Layout::new(description)?;
         let precision = description.precision;
+        for &n in &layout.n {
+            see_room_for_tables(n, precision)?;
+        }
         let direct = matches!(precision, Precision::Single | Precision::Double);
         let programs: Box<dyn Any + Send + Sync> = match precision {
             Precision::Double => Box::new(Programs::<f64>::new(&layout, isa, direct)?),
@@ -220,6 +226,24 @@ impl Plan {
         };
         stage.run((input_side, &source), (output_side, &sink), &programs.areas, cores)
     }
+}
+
+/// Bytes of tables that are asked for without asking whether they can be had.
+const UNASKED: usize = 64 << 20;
+
+/// Tables are made by code that ends the process where memory is missing, rustfft's too: whoever asks for long ones is
+/// refused before. A prime takes most: its convolution, of up to four times the length, and as much to work in.
+fn see_room_for_tables(n: usize, precision: Precision) -> Result<()> {
+    if radices(n, 4).is_some() {
+        // Our own tables are short where lengths are long.
+        return Ok(());
+    }
+    let bytes = crate::layout::multiply(n, 10 * 2 * precision.bytes().max(size_of::<f32>()))?;
+    if bytes > UNASKED {
+        // Otherwise the compiler sees that nobody uses it, and asks nobody.
+        black_box(Area::new(bytes)?.start::<u8>());
+    }
+    Ok(())
 }
 
 impl<T: Real> Programs<T> {
