@@ -37,7 +37,7 @@ const LINES: &[&[&str]] = &[
         "libnvjitlink-13",
     ],
     &["driver", "runtime", "hip-cpu", "interpose", "nvml", "blas", "nvjitlink"],
-    &["compiler", "comgr"],
+    &["compiler", "comgr", "kit"],
     &["ptx", "fatbin", "cache", "hip-null"],
     &["hip-sys", "trace", "trampoline"],
     // The tests' second opinion knows none of us.
