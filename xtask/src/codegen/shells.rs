@@ -516,9 +516,9 @@ pub fn node_script(node: &str, list: &str, count: usize) -> String {
 
 /// The nodes of the objects that are several libraries.
 pub fn preload_scripts() -> impl Iterator<Item = (String, String)> {
-    let objects = crate::build::OBJECTS.iter().filter(|object| object.is_for_preload());
+    let objects = crate::build::objects().iter().filter(|object| object.is_for_preload());
     objects.filter_map(|object| {
-        let nodes = std::iter::once(&object.name).chain(object.links);
+        let nodes = std::iter::once(&object.name).chain(&object.links);
         let nodes: String = nodes.map(|node| format!("{node} {{\n}};\n")).collect();
         let head =
             format!("# {HEAD}; do not edit.\n# Nodes alone: their names are put on them by `.symver`.\n");
