@@ -26,15 +26,16 @@ const LINES: &[&[&str]] = &[
         "libcudaway-audit",
         "libnvml",
         "libcublas",
+        "libcurand",
         "libnvjitlink",
     ],
-    &["driver", "runtime", "hip-cpu", "interpose", "nvml", "blas", "nvjitlink"],
+    &["driver", "runtime", "hip-cpu", "interpose", "nvml", "blas", "curand", "nvjitlink"],
     &["compiler", "comgr", "kit"],
     &["ptx", "fatbin", "cache", "hip-null"],
     &["hip-sys", "trace", "trampoline"],
     // The tests' second opinion knows none of us.
     &["oracle"],
-    &["blas-cpu"],
+    &["blas-cpu", "curand-cpu"],
     &["cuda-abi", "config", "beside", "printf", "namesake"],
     &["secure"],
 ];

@@ -133,6 +133,7 @@ mod tests {
     #[test]
     fn a_soname_serves_whom_it_says() {
         let files: Vec<_> = objects().map(|(_, object)| (object.file(), object.cuda.clone())).collect();
+        assert!(files.contains(&("libcurand.so.10".to_owned(), vec![11, 12, 13])), "{files:?}");
         assert!(files.contains(&("libcublas.so.12".to_owned(), vec![12])), "{files:?}");
     }
 

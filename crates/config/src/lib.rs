@@ -80,6 +80,7 @@ pub enum GfxCompiler {
 pub struct Config {
     pub devices: Vec<DeviceChoice>,
     pub blas: Vec<LibraryChoice>,
+    pub rand: Vec<LibraryChoice>,
     pub rocm_root: Option<PathBuf>,
     /// Reported compute capability (major, minor).
     pub compute_capability: (u32, u32),
@@ -160,6 +161,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_NVJITLINK", "path of a libnvJitLink that goes in front of ours"),
     ("CUDAWAY_PROFILE", "1 prints at the end what every kernel took on the CPU device"),
     ("CUDAWAY_PROGRESS", "1 says on a terminal which kernels are compiled while launches wait"),
+    ("CUDAWAY_RAND", "who computes for cuRAND: auto, hip, cpu or a library's path; a list combines them"),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
@@ -269,6 +271,7 @@ impl Config {
         Config {
             devices: devices(var("CUDAWAY_DEVICE").as_deref().unwrap_or("auto")),
             blas: library(var("CUDAWAY_BLAS").as_deref().unwrap_or("auto")),
+            rand: library(var("CUDAWAY_RAND").as_deref().unwrap_or("auto")),
             rocm_root: var("CUDAWAY_ROCM_ROOT").map(PathBuf::from),
             compute_capability: compute_capability.unwrap_or(DEFAULT_COMPUTE_CAPABILITY),
             driver_version: driver_version

@@ -117,6 +117,7 @@ fn nothing(returns: &str) -> Result<&'static str> {
         "CUresult" => "CUresult::CUDA_ERROR_UNKNOWN",
         "cudaError_t" => "cudaError_t::cudaErrorUnknown",
         "nvmlReturn_t" => "nvmlReturn_t::NVML_ERROR_UNKNOWN",
+        "curandStatus_t" => "curandStatus_t::CURAND_STATUS_INTERNAL_ERROR",
         "cublasStatus_t" => "cublasStatus_t::CUBLAS_STATUS_INTERNAL_ERROR",
         "usize" => "0",
         "f32" | "f64" => "0.0",

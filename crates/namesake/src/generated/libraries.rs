@@ -2,15 +2,17 @@
 
 use crate::Family;
 
-pub const FAMILIES: [Family; 3] = [
+pub const FAMILIES: [Family; 4] = [
     Family { stem: b"libcublas.so", files: &[c"libcublas.so.13", c"libcublas.so.12", c"libcublas.so.11"], own: c"cublasCreate_v2", is_plain: true },
     Family { stem: b"libcublasLt.so", files: &[c"libcublasLt.so.13", c"libcublasLt.so.12", c"libcublasLt.so.11"], own: c"cublasLtCreate", is_plain: true },
+    Family { stem: b"libcurand.so", files: &[c"libcurand.so.10"], own: c"curandCreateGenerator", is_plain: true },
     Family { stem: b"libnvJitLink.so", files: &[c"libnvJitLink.so.13", c"libnvJitLink.so.12"], own: c"nvJitLinkVersion", is_plain: false },
 ];
 
 /// What is behind them.
-pub const IMPLEMENTATIONS: [&str; 2] = [
+pub const IMPLEMENTATIONS: [&str; 3] = [
     "libcudaway_blas.so",
+    "libcudaway_curand.so",
     "libcudaway_nvjitlink.so",
 ];
 
@@ -18,5 +20,5 @@ pub const IMPLEMENTATIONS: [&str; 2] = [
 pub const PRELOADED: [(&str, &[&str]); 3] = [
     ("libcudart.so.11.0", &["libcublas.so.11", "libcublasLt.so.11"]),
     ("libcudart.so.12", &["libcublas.so.12", "libcublasLt.so.12", "libnvJitLink.so.12"]),
-    ("libcudart.so.13", &["libcublas.so.13", "libcublasLt.so.13", "libnvJitLink.so.13"]),
+    ("libcudart.so.13", &["libcublas.so.13", "libcublasLt.so.13", "libcurand.so.10", "libnvJitLink.so.13"]),
 ];

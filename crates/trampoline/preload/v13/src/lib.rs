@@ -12,8 +12,10 @@ mod cublas;
 mod cublaslt;
 #[path = "../../../../libcudart/forward/v13/src/shell.rs"]
 mod cudart;
+#[path = "../../../../libraries/curand/shells/10/src/shell.rs"]
+mod curand;
 #[path = "../../../../libnvjitlink/forward/v13/src/shell.rs"]
 mod nvjitlink;
 
 trampoline::end_at_panic!();
-trampoline::forward_exports!(cublas::LIBRARY, cublaslt::LIBRARY);
+trampoline::forward_exports!(cublas::LIBRARY, cublaslt::LIBRARY, curand::LIBRARY);
