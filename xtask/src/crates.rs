@@ -42,7 +42,7 @@ const LINES: &[&[&str]] = &[
     &["hip-sys", "trace", "trampoline"],
     // The tests' second opinion knows none of us.
     &["oracle"],
-    &["blas-cpu"],
+    &["blas-cpu", "curand-cpu"],
     &["cuda-abi", "config", "beside", "printf", "namesake"],
     &["secure"],
 ];
