@@ -134,7 +134,8 @@ fn ten_rounds(seed: u64, first: u64, words: &mut [[u32; 4]; WIDTH]) {
     });
     for (i, words) in words.iter_mut().enumerate() {
         let block = first.wrapping_add(i as u64);
-        let (mut a, mut b, mut c, mut d) = (block, block >> 32, 0, 0);
+        // A thread's number is the counter's upper half.
+        let (mut a, mut b, mut c, mut d) = (block / THREADS, (block / THREADS) >> 32, block % THREADS, 0);
         for key in keys {
             let x = (a & LOW) * 0xd251_1f53;
             let y = (c & LOW) * 0xcd9e_8d57;
