@@ -210,7 +210,6 @@ impl<'i> Proof<'i> {
                 "poisson 4 0",
                 "poisson 4 -1",
                 "poisson 3 400001",
-                "poisson-method 3 1 1",
                 "poisson-method 3 1 9",
                 "destroy",
                 "destroy",

@@ -10,6 +10,7 @@
 pub mod api;
 mod error;
 mod generator;
+#[rustfmt::skip]
 #[path = "generated/release.rs"]
 mod release;
 pub mod types;

@@ -102,7 +102,7 @@ pub fn curandGeneratePoissonMethod(
     lambda: f64,
     method: curandMethod_t,
 ) -> Result {
-    // NVIDIA's library looks at it before the generator.
+    generator::get(generator)?;
     if method != curandMethod_t::CURAND_CHOOSE_BEST {
         return Err(Error::OutOfRange("there is one method, the best"));
     }
