@@ -6,6 +6,7 @@ use crate::mrg::{self, Mrg};
 use crate::mt19937::Mt19937;
 use crate::mtgp::Mtgp;
 use crate::philox::Philox;
+use crate::poisson::{self, Poisson};
 use crate::sobol::{DIMENSIONS, Sobol};
 use crate::xorwow::{self, Xorwow};
 
@@ -295,6 +296,49 @@ impl Generator {
     /// `curandGenerateLogNormalDouble`.
     pub fn fill_log_normal_f64(&mut self, out: &mut [f64], mean: f64, stddev: f64) -> Result {
         self.normal_f64(out, |x| (mean + stddev * x).exp())
+    }
+
+    /// `curandGeneratePoisson`.
+    pub fn fill_poisson(&mut self, out: &mut [u32], lambda: f64) -> Result {
+        // What is no number passes here, as in NVIDIA's library, whose values are 0 then.
+        if lambda <= 0.0 || lambda > poisson::MOST {
+            return Err(Error::OutOfRange("lambda: above 0, up to 400,000"));
+        }
+        self.check(out.len(), false)?;
+        let method = Poisson::new(self.kind, if lambda.is_nan() { f64::MIN_POSITIVE } else { lambda });
+        let engine = self.begin(out.len(), 1);
+        if let Poisson::Normal(rounded) = method {
+            match engine {
+                Engine::Xorwow(lanes) => {
+                    lanes.fill_halves::<Xorwow>(out, draw::normal_f32_pair, |x| rounded.value(x))
+                }
+                Engine::Mrg(lanes) => {
+                    lanes.fill_halves::<Mrg>(out, draw::mrg_normal_f32, |x| rounded.value(x))
+                }
+                Engine::Mtgp(twisters) => twisters.fill(out, |x| rounded.value(draw::inverse_f32(x))),
+                Engine::Mt19937(twister) => twister.fill(out, |x| rounded.value(draw::inverse_f32(x))),
+                Engine::Philox(philox) => philox.fill(out, |[[a, b, c, d]]| {
+                    let ([a, b], [c, d]) = (draw::normal_f32_pair(a, b), draw::normal_f32_pair(c, d));
+                    [a, b, c, d].map(|x| rounded.value(x))
+                }),
+                Engine::Sobol32(sobol) => sobol.fill(out, |x| rounded.value(draw::inverse_f32(x))),
+                Engine::Sobol64(sobol) => {
+                    sobol.fill(out, |x| rounded.value(draw::inverse_f32((x >> 32) as u32)))
+                }
+            }
+            return Ok(());
+        }
+        let value = |uniform| method.value(uniform);
+        match engine {
+            Engine::Xorwow(lanes) => lanes.fill::<Xorwow, _, 1, 1>(out, |[x]| [value(draw::uniform_f64(x))]),
+            Engine::Mrg(lanes) => lanes.fill::<Mrg, _, 1, 1>(out, |[z]| [value(draw::mrg_f64(z))]),
+            Engine::Mtgp(twisters) => twisters.fill(out, |x| value(draw::uniform_f64(x))),
+            Engine::Mt19937(twister) => twister.fill(out, |x| value(draw::uniform_f64(x))),
+            Engine::Philox(philox) => philox.fill(out, |[x]| x.map(|x| value(draw::uniform_f64(x)))),
+            Engine::Sobol32(sobol) => sobol.fill(out, |x| value(draw::uniform_f64(x))),
+            Engine::Sobol64(sobol) => sobol.fill(out, |x| value(draw::uniform_f64_wide(x))),
+        }
+        Ok(())
     }
 
     fn normal_f32(&mut self, out: &mut [f32], finish: impl Fn(f32) -> f32 + Copy + Send + Sync) -> Result {

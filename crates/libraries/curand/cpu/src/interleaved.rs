@@ -24,11 +24,13 @@ pub(crate) struct Interleaved {
     columns: [Vec<u32>; 6],
     /// The lane that draws next.
     at: usize,
+    /// Of lanes that drew a pair where one value was asked for, the other one.
+    halves: Vec<Option<f32>>,
 }
 
 impl Interleaved {
     pub(crate) fn new(columns: [Vec<u32>; 6], at: usize) -> Interleaved {
-        Interleaved { columns, at }
+        Interleaved { columns, at, halves: Vec::new() }
     }
 
     /// Fills `out`, a whole number of draws: `draw` makes `OUTS` values out of `WORDS` words.
@@ -48,6 +50,40 @@ impl Interleaved {
         self.rows::<R, T, WORDS, OUTS>(0..lanes, rows, draw);
         self.rows::<R, T, WORDS, OUTS>(0..last, tail, draw);
         self.at = (at + draws) % lanes;
+    }
+
+    /// Fills `out` with one value for each lane in its turn: draws of a pair serve a lane twice, the second time whenever
+    /// it is asked again for such a value, whatever it drew meanwhile.
+    pub(crate) fn fill_halves<R: Recurrence>(
+        &mut self,
+        mut out: &mut [u32],
+        draw: impl Fn(u32, u32) -> [f32; 2] + Copy + Send + Sync,
+        finish: impl Fn(f32) -> u32,
+    ) {
+        let lanes = self.columns[0].len();
+        self.halves.resize(lanes, None);
+        let mut pairs = Vec::new();
+        while !out.is_empty() {
+            let (at, kept) = (self.at, self.halves[self.at].is_some());
+            let most = out.len().min(lanes - at);
+            let here = self.halves[at..at + most].iter().take_while(|half| half.is_some() == kept).count();
+            let (now, later) = out.split_at_mut(here);
+            if kept {
+                for (out, half) in now.iter_mut().zip(&mut self.halves[at..]) {
+                    *out = finish(half.take().unwrap_or_default());
+                }
+            } else {
+                pairs.resize(2 * here, 0.0);
+                self.rows::<R, f32, 2, 2>(at..at + here, &mut pairs, |[x, y]| draw(x, y));
+                let drawn = pairs.as_chunks::<2>().0.iter();
+                for ((out, half), &[first, second]) in now.iter_mut().zip(&mut self.halves[at..]).zip(drawn) {
+                    *out = finish(first);
+                    *half = Some(second);
+                }
+            }
+            self.at = (at + here) % lanes;
+            out = later;
+        }
     }
 
     /// Draws row after row of the lanes in `range`.
