@@ -1,4 +1,4 @@
-//! Numbers. The checks come in this order: the generator, its type, the distribution's parameters, the count.
+//! Numbers. The checks come in this order: the generator, no numbers at all, its type, the distribution's parameters, the count.
 
 use core::ffi::{c_uint, c_ulonglong};
 
@@ -8,7 +8,7 @@ use crate::{Error, Result};
 
 pub fn curandGenerate(generator: curandGenerator_t, outputPtr: *mut c_uint, num: usize) -> Result {
     let generator = generator::get(generator)?;
-    if generator.kind.is_wide() {
+    if generator.kind.is_wide() && num > 0 {
         return Err(Error::Type("a generator of 64 bits makes no words of 32"));
     }
     generator.write(outputPtr, num, |sequence, out| sequence.fill_u32(out))
@@ -20,7 +20,7 @@ pub fn curandGenerateLongLong(
     num: usize,
 ) -> Result {
     let generator = generator::get(generator)?;
-    if !generator.kind.is_wide() {
+    if !generator.kind.is_wide() && num > 0 {
         return Err(Error::Type("a generator of 32 bits makes no words of 64"));
     }
     generator.write(outputPtr, num, |sequence, out| sequence.fill_u64(out))
@@ -90,8 +90,7 @@ pub fn curandGeneratePoisson(
 ) -> Result {
     let generator = generator::get(generator)?;
     check_lambda(lambda)?;
-    _ = (outputPtr, n, generator);
-    Err(Error::NotSupported("Poisson numbers"))
+    generator.write(outputPtr, n, move |sequence, out| sequence.fill_poisson(out, lambda))
 }
 
 /// There is one method that a program may ask for: the best.
