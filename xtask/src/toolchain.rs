@@ -19,6 +19,8 @@ const WHEELS_13_5: &[&str] = &[
     "nvidia-cuda-crt==13.5.37",
     "nvidia-cuda-runtime==13.5.37",
     "nvidia-cuda-cccl==13.3.5.0.6",
+    // No part of nvcc: its host generators, which need no driver, are what ours are compared with.
+    "nvidia-curand==10.4.5.25",
 ];
 
 /// cuBLAS for CUDA 13.5; its headers are all that is used of it.

@@ -1,7 +1,7 @@
 //! What distributions make of random words, in the arithmetic of cuRAND's host generators.
 
 use std::f32::consts::PI as PI_32;
-use std::f64::consts::PI;
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 /// 2^-32 and 2^-53.
 const INV_32: f64 = 1.0 / 4_294_967_296.0;
@@ -112,7 +112,7 @@ pub(crate) fn inverse_f32(x: u32) -> f32 {
 #[inline(always)]
 pub(crate) fn inverse_f64(x: u32) -> f64 {
     let upper = x > 0x8000_0000;
-    let value = below_half(uniform_f64_middle(if upper { !x } else { x }));
+    let value = refined(uniform_f64_middle(if upper { !x } else { x }));
     if upper { -value } else { value }
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn inverse_f64_wide(x: u64) -> f64 {
     let x = x >> 11;
     let upper = x > HALF;
     let x = if upper { (HALF * 2 - 1) - x } else { x };
-    let value = below_half(x as f64 * INV_53 + INV_53 / 2.0);
+    let value = refined(x as f64 * INV_53 + INV_53 / 2.0);
     if upper { -value } else { value }
 }
 
@@ -139,6 +139,16 @@ fn below_half(p: f64) -> f64 {
     }
     let r = (-p.ln()).sqrt();
     if r <= 5.0 { -ratio(r - 1.6, MIDDLE.0, MIDDLE.1) } else { -ratio(r - 5.0, TAIL.0, TAIL.1) }
+}
+
+/// The same, whose last bits a step of Newton's method sets right.
+#[inline(always)]
+fn refined(p: f64) -> f64 {
+    let x = below_half(p);
+    let z = x * FRAC_1_SQRT_2;
+    let q = p - 0.5;
+    let over = if q >= -0.425 { 0.5 * libm::erf(z) - q } else { 0.5 * libm::erfc(-z) - p };
+    x - over * (2.0 * PI).sqrt() * (z * z).exp()
 }
 
 type Ratio = ([f64; 8], [f64; 8]);
