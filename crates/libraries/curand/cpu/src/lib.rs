@@ -8,7 +8,6 @@
 //! The scrambled Sobol sequences have scrambles of our own ([`scramble64`]), since the
 //! numbers of NVIDIA's are published nowhere.
 #![forbid(unsafe_code)]
-#![allow(clippy::excessive_precision, reason = "constants have the digits that they are published with")]
 
 mod draw;
 mod generator;
