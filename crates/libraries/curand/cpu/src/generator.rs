@@ -301,6 +301,9 @@ impl Generator {
 
     /// `curandGeneratePoisson`.
     pub fn fill_poisson(&mut self, out: &mut [u32], lambda: f64) -> Result {
+        if out.is_empty() {
+            return Ok(());
+        }
         // What is no number passes here, as in NVIDIA's library, whose values are 0 then.
         if lambda <= 0.0 || lambda > poisson::MOST {
             return Err(Error::OutOfRange("lambda: above 0, up to 400,000"));
