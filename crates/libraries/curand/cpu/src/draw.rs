@@ -1,5 +1,7 @@
 //! What distributions make of random words, in the arithmetic of cuRAND's host generators.
 
+#![expect(clippy::excessive_precision, reason = "constants as they are published")]
+
 use std::f32::consts::PI as PI_32;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 

@@ -16,6 +16,7 @@ pub enum Kind {
     Xorwow,
     Mrg32k3a,
     Mtgp32,
+    /// The plain sequence of its seed: not NVIDIA's order, in which 8192 parts of the sequence lie side by side.
     Mt19937,
     Philox4x32,
     Sobol32,
@@ -300,6 +301,9 @@ impl Generator {
 
     /// `curandGeneratePoisson`.
     pub fn fill_poisson(&mut self, out: &mut [u32], lambda: f64) -> Result {
+        if out.is_empty() {
+            return Ok(());
+        }
         // What is no number passes here, as in NVIDIA's library, whose values are 0 then.
         if lambda <= 0.0 || lambda > poisson::MOST {
             return Err(Error::OutOfRange("lambda: above 0, up to 400,000"));

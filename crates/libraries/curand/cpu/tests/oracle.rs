@@ -215,7 +215,7 @@ impl Pair<'_> {
         // Where one word is one normal value, NVIDIA's inverse and ours differ in last bits. What is made of the value
         // carries that on: an exponential multiplies it, and a sum that is near a half is rounded to the other side.
         let inverse = matches!(self.ours.kind(), Kind::Mtgp32 | Kind::Sobol32 | Kind::Sobol64);
-        let (exponential, rounded) = if inverse { (64, 1) } else { (4, 0) };
+        let (double, exponential, rounded) = if inverse { (16, 64, 1) } else { (4, 4, 0) };
         match what {
             0 => {
                 self.same(n, 0, |g, out| g.fill_u32(out), |g, out: &mut [u32]| g.fill("curandGenerate", out))
@@ -246,7 +246,7 @@ impl Pair<'_> {
             ),
             5 => self.same(
                 n,
-                4,
+                double,
                 |g, out| g.fill_normal_f64(out, 0.0, stddev),
                 |g, out: &mut [f64]| g.fill_normal("curandGenerateNormalDouble", out, 0.0, stddev),
             ),

@@ -40,8 +40,8 @@ fn vectors(bits: &mut Bits) -> [u64; 64] {
     let degree = bits.take(5) as usize;
     let inner = bits.take(degree - 1);
     let mut vectors = [0; 64];
-    for i in 0..degree {
-        vectors[i] = (bits.take(i) << 1 | 1) << (63 - i);
+    for (i, vector) in vectors[..degree].iter_mut().enumerate() {
+        *vector = (bits.take(i) << 1 | 1) << (63 - i);
     }
     for i in degree..64 {
         let oldest = vectors[i - degree];

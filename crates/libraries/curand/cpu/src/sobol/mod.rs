@@ -90,8 +90,8 @@ impl<W: Word> Dimension<W> {
             let (now, later) = out.split_at_mut(here);
             let high = self.shift ^ gray(&self.vectors, number - start as u64);
             if let Ok(now) = <&mut [T; WIDTH]>::try_from(&mut *now) {
-                for i in 0..WIDTH {
-                    now[i] = draw(high ^ self.low[i]);
+                for (out, &low) in now.iter_mut().zip(&self.low) {
+                    *out = draw(high ^ low);
                 }
             } else {
                 for (out, &low) in now.iter_mut().zip(&self.low[start..]) {
