@@ -12,10 +12,12 @@ pub mod recipe;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::setup;
+use crate::codegen::{NODES, library};
+use crate::{libraries, setup};
 pub use recipe::Recipe;
 
 #[derive(clap::Args)]
@@ -44,7 +46,7 @@ pub struct Object {
     /// Below cmake/exports.
     pub version_script: Option<&'static str>,
     /// Other names for the file. One in [`PRELOAD`] is those libraries too, on a node for each.
-    pub links: &'static [&'static str],
+    pub links: Vec<&'static str>,
     /// Below the folder of our objects, if not in it.
     pub folder: &'static str,
 }
@@ -57,6 +59,11 @@ pub struct Object {
 const PRELOAD: &str = "preload";
 
 impl Object {
+    /// Without a version script, other names or a folder of its own.
+    fn plain(package: &'static str, name: &'static str) -> Object {
+        Object { package, name, version_script: None, links: Vec::new(), folder: "" }
+    }
+
     /// Where it lies, below the folder of our objects.
     pub fn path(&self, lib: &Path) -> PathBuf {
         lib.join(self.folder).join(self.name)
@@ -72,155 +79,52 @@ impl Object {
     }
 }
 
-pub const OBJECTS: [Object; 22] = [
-    Object {
-        package: "libcuda",
-        name: "libcuda.so.1",
-        version_script: Some("libcuda.version"),
-        links: &["libcuda.so"],
-        folder: "",
-    },
-    Object {
-        package: "libcudart-11",
-        name: "libcudart.so.11.0",
-        version_script: Some("libcudart.11.0.version"),
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libcudart-12",
-        name: "libcudart.so.12",
-        version_script: Some("libcudart.12.version"),
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libcudart-13",
-        name: "libcudart.so.13",
-        version_script: Some("libcudart.13.version"),
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libcudart",
-        name: "libcudaway_cudart.so",
-        version_script: None,
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libnvml",
-        name: "libnvidia-ml.so.1",
-        version_script: None,
-        links: &["libnvidia-ml.so"],
-        folder: "",
-    },
-    Object {
-        package: "libcublas-11",
-        name: "libcublas.so.11",
-        version_script: Some("libcublas.11.version"),
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libcublas-12",
-        name: "libcublas.so.12",
-        version_script: Some("libcublas.12.version"),
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libcublas-13",
-        name: "libcublas.so.13",
-        version_script: Some("libcublas.13.version"),
-        links: &["libcublas.so"],
-        folder: "",
-    },
-    Object {
-        package: "libcublaslt-11",
-        name: "libcublasLt.so.11",
-        version_script: Some("libcublasLt.11.version"),
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libcublaslt-12",
-        name: "libcublasLt.so.12",
-        version_script: Some("libcublasLt.12.version"),
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libcublaslt-13",
-        name: "libcublasLt.so.13",
-        version_script: Some("libcublasLt.13.version"),
-        links: &["libcublasLt.so"],
-        folder: "",
-    },
-    Object { package: "libcublas", name: "libcudaway_blas.so", version_script: None, links: &[], folder: "" },
-    Object {
-        package: "libnvjitlink-12",
-        name: "libnvJitLink.so.12",
-        version_script: Some("libnvJitLink.12.version"),
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libnvjitlink-13",
-        name: "libnvJitLink.so.13",
-        version_script: Some("libnvJitLink.13.version"),
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libnvjitlink",
-        name: "libcudaway_nvjitlink.so",
-        version_script: None,
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libcudaway-cpu",
-        name: "libcudaway_cpu.so",
-        version_script: None,
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libcudaway-hooks",
-        name: "libcudaway_hooks.so",
-        version_script: None,
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "libcudaway-audit",
-        name: "libcudaway_audit.so",
-        version_script: None,
-        links: &[],
-        folder: "",
-    },
-    Object {
-        package: "preload-11",
-        name: "libcudart.so.11.0",
-        version_script: Some("preload.11.version"),
-        links: &["libcublas.so.11", "libcublasLt.so.11"],
-        folder: PRELOAD,
-    },
-    Object {
-        package: "preload-12",
-        name: "libcudart.so.12",
-        version_script: Some("preload.12.version"),
-        links: &["libcublas.so.12", "libcublasLt.so.12", "libnvJitLink.so.12"],
-        folder: PRELOAD,
-    },
-    Object {
-        package: "preload-13",
-        name: "libcudart.so.13",
-        version_script: Some("preload.13.version"),
-        links: &["libcublas.so.13", "libcublasLt.so.13", "libnvJitLink.so.13"],
-        folder: PRELOAD,
-    },
+/// All of them, the backend of a library behind its shells.
+pub fn objects() -> &'static [Object] {
+    static OBJECTS: OnceLock<Vec<Object>> = OnceLock::new();
+    OBJECTS.get_or_init(|| {
+        let mut objects = vec![Object {
+            version_script: Some("libcuda.version"),
+            links: vec!["libcuda.so"],
+            ..Object::plain("libcuda", "libcuda.so.1")
+        }];
+        for (package, name, version_script) in RUNTIMES {
+            objects.push(Object { version_script: Some(version_script), ..Object::plain(package, name) });
+        }
+        objects.push(Object::plain("libcudart", "libcudaway_cudart.so"));
+        objects
+            .push(Object { links: vec!["libnvidia-ml.so"], ..Object::plain("libnvml", "libnvidia-ml.so.1") });
+        for library in libraries::all() {
+            for object in &library.objects {
+                objects.push(Object {
+                    version_script: Some(object.version_script().leak()),
+                    links: object.plain.then(|| &*format!("{}.so", object.stem).leak()).into_iter().collect(),
+                    ..Object::plain(object.package().leak(), object.file().leak())
+                });
+            }
+            objects.push(Object::plain(&library.package, &library.implementation));
+        }
+        objects.push(Object::plain("libcudaway-cpu", "libcudaway_cpu.so"));
+        objects.push(Object::plain("libcudaway-hooks", "libcudaway_hooks.so"));
+        objects.push(Object::plain("libcudaway-audit", "libcudaway_audit.so"));
+        for (major, runtime) in NODES {
+            let links = library::other_names(major).into_iter().map(|name| &*name.leak());
+            objects.push(Object {
+                version_script: Some(format!("preload.{major}.version").leak()),
+                links: links.collect(),
+                folder: PRELOAD,
+                ..Object::plain(format!("preload-{major}").leak(), runtime)
+            });
+        }
+        objects
+    })
+}
+
+/// (package, SONAME, version script)
+const RUNTIMES: [(&str, &str, &str); 3] = [
+    ("libcudart-11", "libcudart.so.11.0", "libcudart.11.0.version"),
+    ("libcudart-12", "libcudart.so.12", "libcudart.12.version"),
+    ("libcudart-13", "libcudart.so.13", "libcudart.13.version"),
 ];
 
 /// A shipped program.
@@ -254,7 +158,7 @@ pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();
     setup::build_packages()?;
     for name in &args.only {
-        let is_known = OBJECTS.iter().any(|object| object.name == name)
+        let is_known = objects().iter().any(|object| object.name == name)
             || PROGRAMS.iter().any(|program| program.name == name);
         ensure!(is_known, "there is no object {name}");
     }
@@ -275,12 +179,12 @@ pub fn lay_out(only: &[String], recipe: &Recipe, out: &Path) -> Result<()> {
     std::fs::create_dir_all(out).with_context(|| format!("could not make {}", out.display()))?;
 
     let mut findings = Vec::new();
-    for object in OBJECTS.iter().filter(|object| wanted(object.name)) {
+    for object in objects().iter().filter(|object| wanted(object.name)) {
         let built = link(object, recipe)?;
         let at = object.path(out);
         std::fs::create_dir_all(at.parent().context("a folder")?)?;
         place(&built, &at)?;
-        for link in object.links {
+        for link in &object.links {
             symlink(object.name, &at.with_file_name(link))?;
         }
         if object.is_for_preload() {
@@ -350,7 +254,7 @@ fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
     }
     if object.is_for_preload() {
         arguments.push("link-arg=-Wl,--disable-new-dtags,-rpath,$ORIGIN,--no-as-needed".to_owned());
-        for name in object.links {
+        for name in &object.links {
             arguments.push(format!("link-arg={}", recipe::in_tree(&empty_library(name)?)));
         }
     }

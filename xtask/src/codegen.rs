@@ -14,6 +14,7 @@ mod headers;
 mod hip_blas;
 mod hooks;
 mod libraries;
+pub mod library;
 mod mapper;
 pub mod nvjitlink;
 mod shells;
@@ -45,7 +46,7 @@ pub fn shell(object: &str) -> Result<Option<(Vec<String>, String)>> {
     if let Some((major, node)) = NODES.iter().find(|(_, node)| *node == object) {
         return Ok(Some((facts::runtime_names(major)?, (*node).to_owned())));
     }
-    Ok(blas::shell(object)?.or(nvjitlink::shell(object)?))
+    library::shell(object)
 }
 
 pub const NODES: [(&str, &str); 3] =
@@ -132,8 +133,8 @@ pub fn generate() -> Result<Vec<(String, String)>> {
             shells::runtime_version_script(major, node)?,
         ));
     }
-    files.extend(blas::shells(&blas, &blas_bodies)?);
-    files.extend(nvjitlink::files()?);
+    files.push(nvjitlink::exports()?);
+    files.extend(library::files(&blas, &blas_bodies)?);
     files.extend(shells::preload_scripts());
     files.push((
         "tools/data/cuda-mapper.json".to_owned(),

@@ -9,6 +9,7 @@ mod codegen;
 mod crates;
 mod demo;
 mod dist;
+mod libraries;
 mod reach;
 mod samples;
 mod setup;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 
-use crate::build::{OBJECTS, gate};
+use crate::build::{gate, objects};
 use crate::setup;
 
 #[derive(clap::Args)]
@@ -19,7 +19,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let lib = args.lib.clone().unwrap_or_else(setup::lib_dir);
     let mut findings = Vec::new();
-    for object in &OBJECTS {
+    for object in objects() {
         let found = gate::check(object, &object.path(&lib))?;
         if found.is_empty() {
             println!("ok {}", object.path(Path::new("")).display());

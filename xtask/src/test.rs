@@ -24,6 +24,7 @@ mod lint;
 mod nvml;
 mod nvrtc;
 mod providers;
+mod rand;
 mod reach;
 mod report;
 mod rocm;
@@ -51,7 +52,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, blas, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
+    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, blas, rand, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -97,6 +98,7 @@ const PARTS: &[&str] = &[
     "threads",
     "tools",
     "blas",
+    "rand",
     "providers",
     "reach",
     "harmless",
@@ -161,6 +163,7 @@ pub fn run(args: &Args) -> Result<()> {
             "threads" => threads::run(&installed, args.seconds, &mut report),
             "tools" => tools::run(&installed, &mut report),
             "blas" => blas::run(&installed, args.bless, &mut report),
+            "rand" => rand::run(&installed, &mut report),
             "providers" => providers::run(&installed, &mut report),
             "reach" => reach::run(&installed, args.all || !args.only.is_empty(), &mut report),
             "harmless" => harmless::run(&installed, &mut report),

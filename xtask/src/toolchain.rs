@@ -19,10 +19,15 @@ const WHEELS_13_5: &[&str] = &[
     "nvidia-cuda-crt==13.5.37",
     "nvidia-cuda-runtime==13.5.37",
     "nvidia-cuda-cccl==13.3.5.0.6",
+    // No part of nvcc: its host generators, which need no driver, are what ours are compared with.
+    "nvidia-curand==10.4.5.25",
 ];
 
 /// cuBLAS for CUDA 13.5; its headers are all that is used of it.
 const CUBLAS_13_5: &str = "nvidia-cublas==13.10.0.20";
+
+/// cuRAND for CUDA 13.5: its headers, and its library as the tests' oracle.
+pub const CURAND_13_5: &str = "nvidia-curand==10.4.5.25";
 
 /// A CUDA release that the tests build with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,6 +116,14 @@ impl Toolchain {
     pub fn with_cublas(&self) -> Result<()> {
         match self.release {
             Release::V13_5 => setup::files_of_wheel(CUBLAS_13_5, "include/cublas", &self.dir.join("include")),
+            Release::V11_8 | Release::V12_4 => Ok(()),
+        }
+    }
+
+    /// As [`Self::with_cublas`], cuRAND's.
+    pub fn with_curand(&self) -> Result<()> {
+        match self.release {
+            Release::V13_5 => setup::files_of_wheel(CURAND_13_5, "include/curand", &self.dir.join("include")),
             Release::V11_8 | Release::V12_4 => Ok(()),
         }
     }

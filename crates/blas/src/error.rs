@@ -58,6 +58,17 @@ impl From<NullPointer> for Error {
     }
 }
 
+impl From<kit::Error> for Error {
+    fn from(error: kit::Error) -> Self {
+        match error {
+            kit::Error::Handle => Error::NotInitialized,
+            kit::Error::NoDevice(what) => Error::NoDevice(what),
+            kit::Error::NotSupported(what) => Error::NotSupported(what),
+            kit::Error::Driver { call, code } => Error::Driver { call, code },
+        }
+    }
+}
+
 impl trace::Answer for cublasStatus_t {
     fn code(&self) -> i64 {
         i64::from(self.0)

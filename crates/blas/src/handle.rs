@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use cuda_abi::{CUcontext, CUstream};
+use kit::{Address, Addresses, Registry, driver, stream};
 use once_cell::sync::OnceCell;
 use parking_lot::Mutex;
 
-use crate::address::{Address, Addresses};
 use crate::api::emulation::Emulation;
 use crate::hip::HipHandle;
 use crate::lt::handle::LtEngine;
-use crate::registry::Registry;
-use crate::stream::{self, Scalar};
-use crate::{Error, Result, cublasAtomicsMode_t, cublasHandle_t, cublasMath_t, cublasPointerMode_t, driver};
+use crate::stream::Scalar;
+use crate::{Error, Result, cublasAtomicsMode_t, cublasHandle_t, cublasMath_t, cublasPointerMode_t};
 
 /// Who does the work of a handle.
 pub enum Engine {
@@ -105,7 +104,7 @@ impl Handle {
 
     /// Puts work of the CPU's on these addresses in stream order. A graph may run it again and again.
     pub fn enqueue<A: Addresses + 'static>(&self, at: A, work: impl Fn(A) + Send + Sync + 'static) -> Result {
-        stream::enqueue(self.stream()?, at, work)
+        Ok(stream::enqueue(self.stream()?, at, work)?)
     }
 
     /// As [`Self::enqueue`], for a routine that writes a result for the caller: with results on the host it has ended when
@@ -119,7 +118,7 @@ impl Handle {
         stream::enqueue(stream, at, work)?;
         match self.state().pointer_mode {
             cublasPointerMode_t::CUBLAS_POINTER_MODE_DEVICE => Ok(()),
-            _ => stream::synchronize(stream),
+            _ => Ok(stream::synchronize(stream)?),
         }
     }
 
@@ -145,9 +144,9 @@ pub fn add(handle: Handle) -> cublasHandle_t {
 }
 
 pub fn get(handle: cublasHandle_t) -> Result<Arc<Handle>> {
-    HANDLES.get(handle)
+    Ok(HANDLES.get(handle)?)
 }
 
 pub fn remove(handle: cublasHandle_t) -> Result<Arc<Handle>> {
-    HANDLES.remove(handle)
+    Ok(HANDLES.remove(handle)?)
 }

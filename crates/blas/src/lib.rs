@@ -8,10 +8,8 @@
 )]
 #![expect(clippy::too_many_arguments, reason = "signatures are cuBLAS's")]
 
-mod address;
 pub mod api;
 mod convert;
-mod driver;
 mod engine;
 mod entry;
 mod error;
@@ -23,7 +21,6 @@ pub mod log;
 mod lt;
 mod mixed;
 mod product;
-mod registry;
 mod stream;
 pub mod xt;
 #[rustfmt::skip]

@@ -6,8 +6,8 @@ use blas_cpu::epilogue::{Epilogue, Place};
 use blas_cpu::mixed::{Alpha, IntegerProduct, Product, integer_product, product};
 use blas_cpu::storage::{Compute, Storage};
 use blas_cpu::{Complex, Op};
+use kit::Address;
 
-use crate::address::Address;
 use crate::handle::Handle;
 use crate::{Error, Result, cublasComputeType_t, cublasPointerMode_t, cudaDataType};
 

@@ -8,15 +8,15 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use cuda_abi::{CUcontext, CUmemorytype, CUpointer_attribute, CUresult};
+use kit::Registry;
+use kit::driver::{check, driver};
 use parking_lot::Mutex;
 
 use crate::api::vector::{Copy2d, Direction};
-use crate::driver::{check, driver};
 use crate::handle::{self, Engine, Handle};
-use crate::registry::Registry;
 use crate::{
     Error, Result, cublasFillMode_t, cublasHandle_t, cublasOperation_t, cublasSideMode_t, cublasStatus_t,
-    cublasXtHandle_t, cublasXtPinnedMemMode_t, require, stream,
+    cublasXtHandle_t, cublasXtPinnedMemMode_t, require,
 };
 
 /// What a program has set. Tiles, pinned memory and work for the host's processor change speed alone: the device computes
@@ -65,7 +65,7 @@ pub fn destroy(handle: cublasXtHandle_t) -> Result {
 }
 
 pub fn get(handle: cublasXtHandle_t) -> Result<Arc<Mutex<State>>> {
-    HANDLES.get(handle)
+    Ok(HANDLES.get(handle)?)
 }
 
 pub fn n_devices() -> Result<c_int> {
@@ -162,7 +162,7 @@ impl Call {
     }
 
     fn wait(&self) -> Result {
-        stream::synchronize(handle::get(self.handle)?.stream()?)
+        Ok(kit::stream::synchronize(handle::get(self.handle)?.stream()?)?)
     }
 
     fn is_on_cpu(&self) -> Result<bool> {

@@ -26,14 +26,14 @@ pub enum DeviceChoice {
     Path(PathBuf),
 }
 
-/// One entry of `CUDAWAY_BLAS`.
+/// One entry of a library's variable, such as `CUDAWAY_BLAS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BlasChoice {
-    /// hipBLAS for AMD GPUs, the CPU's own for the CPU device.
+pub enum LibraryChoice {
+    /// For AMD GPUs ROCm's library or our own kernels, for the CPU device the CPU's own.
     Auto,
     Hip,
     Cpu,
-    /// A library: with names of cuBLAS, in front of ours; with hipBLAS's; or with CBLAS's.
+    /// A library: with names of NVIDIA's, in front of ours; or one that does its work, such as hipBLAS or a CBLAS.
     Path(PathBuf),
 }
 
@@ -79,7 +79,8 @@ pub enum GfxCompiler {
 #[derive(Clone, Debug)]
 pub struct Config {
     pub devices: Vec<DeviceChoice>,
-    pub blas: Vec<BlasChoice>,
+    pub blas: Vec<LibraryChoice>,
+    pub rand: Vec<LibraryChoice>,
     pub rocm_root: Option<PathBuf>,
     /// Reported compute capability (major, minor).
     pub compute_capability: (u32, u32),
@@ -160,6 +161,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_NVJITLINK", "path of a libnvJitLink that goes in front of ours"),
     ("CUDAWAY_PROFILE", "1 prints at the end what every kernel took on the CPU device"),
     ("CUDAWAY_PROGRESS", "1 says on a terminal which kernels are compiled while launches wait"),
+    ("CUDAWAY_RAND", "who computes for cuRAND: auto, hip, cpu or a library's path; a list combines them"),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
@@ -268,7 +270,8 @@ impl Config {
 
         Config {
             devices: devices(var("CUDAWAY_DEVICE").as_deref().unwrap_or("auto")),
-            blas: blas(var("CUDAWAY_BLAS").as_deref().unwrap_or("auto")),
+            blas: library(var("CUDAWAY_BLAS").as_deref().unwrap_or("auto")),
+            rand: library(var("CUDAWAY_RAND").as_deref().unwrap_or("auto")),
             rocm_root: var("CUDAWAY_ROCM_ROOT").map(PathBuf::from),
             compute_capability: compute_capability.unwrap_or(DEFAULT_COMPUTE_CAPABILITY),
             driver_version: driver_version
@@ -320,14 +323,14 @@ pub fn rocm_roots(named: Option<&Path>, var: impl Fn(&str) -> Option<OsString>) 
 /// The folders below ROCm's directory in which its libraries are.
 pub const ROCM_LIBRARY_FOLDERS: [&str; 3] = ["lib", "lib64", "lib/x86_64-linux-gnu"];
 
-fn blas(list: &str) -> Vec<BlasChoice> {
+fn library(list: &str) -> Vec<LibraryChoice> {
     let choices = list.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     choices
         .map(|entry| match entry {
-            "auto" => BlasChoice::Auto,
-            "hip" => BlasChoice::Hip,
-            "cpu" => BlasChoice::Cpu,
-            path => BlasChoice::Path(PathBuf::from(path)),
+            "auto" => LibraryChoice::Auto,
+            "hip" => LibraryChoice::Hip,
+            "cpu" => LibraryChoice::Cpu,
+            path => LibraryChoice::Path(PathBuf::from(path)),
         })
         .collect()
 }

@@ -1,5 +1,5 @@
-//! `libcudaway_cudart.so`: the CUDA runtime's implementation, one for all majors. Its only export hands a forwarder
-//! (`libcudart.so.N`) the functions of its major.
+//! `libcudaway_cudart.so`: the CUDA runtime's implementation, one for all majors. One export hands a forwarder
+//! (`libcudart.so.N`) the functions of its major, the other says which majors were asked for.
 
 use core::ffi::c_void;
 use core::ptr;
@@ -38,4 +38,11 @@ pub unsafe extern "C" fn cudaway_runtime_table(major: u32, n: *mut usize) -> *co
     }
     // `FunctionAddress` is transparent.
     table.as_ptr().cast()
+}
+
+/// A bit for each major whose functions were handed out: which CUDA the process uses, for libraries whose names do not say it
+/// (crates/libraries/kit/src/release.rs).
+#[unsafe(no_mangle)]
+pub extern "C" fn cudaway_runtime_majors() -> u32 {
+    runtime::majors()
 }

@@ -44,21 +44,15 @@ struct Place {
     is_known: AtomicBool,
 }
 
-static PLACES: [Place; 13] = [
-    Place::new(namesake::DRIVER),
-    Place::new(namesake::NVML),
-    Place::new(namesake::RUNTIMES[0]),
-    Place::new(namesake::RUNTIMES[1]),
-    Place::new(namesake::RUNTIMES[2]),
-    Place::new(namesake::NVJITLINKS[0]),
-    Place::new(namesake::NVJITLINKS[1]),
-    Place::new(namesake::CUBLAS[0]),
-    Place::new(namesake::CUBLAS[1]),
-    Place::new(namesake::CUBLAS[2]),
-    Place::new(namesake::CUBLAS_LT[0]),
-    Place::new(namesake::CUBLAS_LT[1]),
-    Place::new(namesake::CUBLAS_LT[2]),
-];
+static PLACES: [Place; namesake::ALL.len()] = {
+    let mut places = [const { Place::new(namesake::DRIVER) }; namesake::ALL.len()];
+    let mut at = 0;
+    while at < places.len() {
+        places[at].file = namesake::ALL[at];
+        at += 1;
+    }
+    places
+};
 
 impl Place {
     const fn new(file: &'static CStr) -> Place {

@@ -21,10 +21,10 @@ pub fn is_here(file: &CStr) -> bool {
     let any = match file {
         _ if file == namesake::DRIVER => c"cuInit",
         _ if file == namesake::NVML => c"nvmlInit_v2",
-        _ if namesake::NVJITLINKS.contains(&file) => c"nvJitLinkVersion",
-        _ if namesake::CUBLAS.contains(&file) => c"cublasCreate_v2",
-        _ if namesake::CUBLAS_LT.contains(&file) => c"cublasLtCreate",
-        _ => c"cudaMalloc",
+        _ => match namesake::families().find(|family| family.files.contains(&file)) {
+            Some(family) => family.own,
+            None => return false,
+        },
     };
     function(file, any).is_some()
 }

@@ -13,29 +13,70 @@ pub const NVML: &CStr = c"libnvidia-ml.so.1";
 /// The newest major first: it is what a name without a version gets.
 pub const RUNTIMES: [&CStr; 3] = [c"libcudart.so.13", c"libcudart.so.12", c"libcudart.so.11.0"];
 
-/// Likewise.
-pub const NVJITLINKS: [&CStr; 2] = [c"libnvJitLink.so.13", c"libnvJitLink.so.12"];
-pub const CUBLAS: [&CStr; 3] = [c"libcublas.so.13", c"libcublas.so.12", c"libcublas.so.11"];
-pub const CUBLAS_LT: [&CStr; 3] = [c"libcublasLt.so.13", c"libcublasLt.so.12", c"libcublasLt.so.11"];
+/// Libraries with objects for several majors: `libcurand.so`.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// What the files' names begin with.
+    pub stem: &'static [u8],
+    /// The newest first: it is what a name without a version gets.
+    pub files: &'static [&'static CStr],
+    /// A function that no other library has.
+    pub own: &'static CStr,
+    /// There is a file without a version, too.
+    pub is_plain: bool,
+}
+
+mod generated {
+    //! Made by `cargo xtask codegen`.
+    #[rustfmt::skip]
+    pub mod libraries;
+}
+pub use generated::libraries::{IMPLEMENTATIONS, PRELOADED};
+
+const RUNTIME: Family =
+    Family { stem: b"libcudart.so", files: &RUNTIMES, own: c"cudaMalloc", is_plain: false };
+
+/// The runtimes, and the libraries that tools/data describes.
+pub fn families() -> impl Iterator<Item = &'static Family> {
+    core::iter::once(&RUNTIME).chain(&generated::libraries::FAMILIES)
+}
+
+const N_FILES: usize = {
+    let (mut count, mut at) = (2 + RUNTIMES.len(), 0);
+    while at < generated::libraries::FAMILIES.len() {
+        count += generated::libraries::FAMILIES[at].files.len();
+        at += 1;
+    }
+    count
+};
 
 /// Every object of ours with the name of one of NVIDIA's.
-pub fn all() -> impl Iterator<Item = &'static CStr> {
-    [DRIVER, NVML].into_iter().chain(FAMILIES.into_iter().flat_map(|(_, majors)| majors.iter().copied()))
-}
+pub const ALL: [&CStr; N_FILES] = {
+    let mut all = [DRIVER; N_FILES];
+    all[1] = NVML;
+    let (mut end, mut at) = (2, 0);
+    while at < RUNTIMES.len() {
+        all[end] = RUNTIMES[at];
+        (end, at) = (end + 1, at + 1);
+    }
+    let mut family = 0;
+    while family < generated::libraries::FAMILIES.len() {
+        let files = generated::libraries::FAMILIES[family].files;
+        let mut at = 0;
+        while at < files.len() {
+            all[end] = files[at];
+            (end, at) = (end + 1, at + 1);
+        }
+        family += 1;
+    }
+    all
+};
 
 /// Whether the library's names carry its own name as their version.
 #[must_use]
 pub fn has_versions(file: &CStr) -> bool {
     file != DRIVER && file != NVML
 }
-
-/// Libraries with an object for each major: what their names begin with.
-const FAMILIES: [(&[u8], &[&CStr]); 4] = [
-    (b"libcudart.so", &RUNTIMES),
-    (b"libnvJitLink.so", &NVJITLINKS),
-    (b"libcublas.so", &CUBLAS),
-    (b"libcublasLt.so", &CUBLAS_LT),
-];
 
 /// The object that a program which asks for the file `name` (no directory) gets: `libcuda.so.560.35.03` is `libcuda.so.1`.
 #[must_use]
@@ -46,13 +87,13 @@ pub fn of(name: &[u8]) -> Option<&'static CStr> {
     if version(name, b"libnvidia-ml.so").is_some() {
         return Some(NVML);
     }
-    let (stem, majors) = FAMILIES.into_iter().find(|(stem, _)| version(name, stem).is_some())?;
+    let Family { stem, files, .. } = families().find(|family| version(name, family.stem).is_some())?;
     let major = version(name, stem)?.split(|&byte| byte == b'.').next().unwrap_or_default();
     let is_it = |file: &&&CStr| {
         let version = version(file.to_bytes(), stem).unwrap_or_default();
         major.is_empty() || version.split(|&byte| byte == b'.').next() == Some(major)
     };
-    majors.iter().find(is_it).copied()
+    files.iter().find(is_it).copied()
 }
 
 /// As [`of`], of a path.
@@ -77,6 +118,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn each_object_is_named_once_and_is_what_its_name_means() {
+        for (at, file) in ALL.iter().enumerate() {
+            assert_eq!(of(file.to_bytes()), Some(*file));
+            assert!(!ALL[..at].contains(file), "{file:?}");
+        }
+    }
+
+    #[test]
     fn every_name_of_a_library_is_that_library() {
         for (name, ours) in [
             ("libcuda.so", Some(DRIVER)),
@@ -95,6 +144,9 @@ mod tests {
             ("libcublas.so.12.4.5.8", Some(c"libcublas.so.12")),
             ("libcublasLt.so.11", Some(c"libcublasLt.so.11")),
             ("libcublas.so.10", None),
+            ("libcurand.so", Some(c"libcurand.so.10")),
+            ("libcurand.so.10.3.10.19", Some(c"libcurand.so.10")),
+            ("libcurand.so.11", None),
             ("libcudnn.so.9", None),
             ("libcuda.so.1.bak", None),
             ("libcuda.so.", None),

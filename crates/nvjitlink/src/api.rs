@@ -1,11 +1,9 @@
 //! The calls as C makes them. No panic crosses them, and handles are numbers, never followed.
 
 use core::ffi::{CStr, c_char, c_uint, c_void};
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock};
 
+use kit::Registry;
 use parking_lot::Mutex;
 
 use crate::input::Kind;
@@ -15,7 +13,7 @@ use crate::result::{Error, Release, Result};
 /// `nvJitLinkHandle`
 type Handle = *mut c_void;
 
-static LINKS: LazyLock<Mutex<HashMap<usize, Arc<Mutex<Link>>>>> = LazyLock::new(Mutex::default);
+static LINKS: Registry<Mutex<Link>> = Registry::new();
 
 /// The version of before CUDA 12.3, from which on programs with a choice (Numba, cuda.core) hand over LTO IR. With an older one
 /// they make PTX and let the driver link it.
@@ -35,11 +33,10 @@ fn entry(release: Release, body: impl FnOnce() -> Result) -> i32 {
 }
 
 fn with<T>(handle: Handle, act: impl FnOnce(&mut Link) -> Result<T>) -> Result<T> {
-    let number = handle.addr();
-    if number == 0 {
+    if handle.is_null() {
         return Err(Error::NullInput);
     }
-    let link = LINKS.lock().get(&number).cloned().ok_or(Error::InvalidInput)?;
+    let link = LINKS.get(handle).map_err(|_| Error::InvalidInput)?;
     let mut link = link.lock();
     act(&mut link)
 }
@@ -67,11 +64,8 @@ pub unsafe fn create(
         // SAFETY: the caller's promise.
         let words: Option<Vec<String>> = (0..count).map(|index| unsafe { string(*at(index)) }).collect();
         let (link, answer) = Link::new(&words.ok_or(Error::NullInput)?);
-        static NEXT: AtomicUsize = AtomicUsize::new(1);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        LINKS.lock().insert(number, Arc::new(Mutex::new(link)));
         // SAFETY: the caller's promise. Also when the options are refused: its log is asked why.
-        unsafe { handle.write(core::ptr::without_provenance_mut(number)) };
+        unsafe { handle.write(LINKS.add(Mutex::new(link))) };
         answer
     })
 }
@@ -84,11 +78,11 @@ pub unsafe fn destroy(release: Release, handle: *mut Handle) -> i32 {
             return Err(Error::NullInput);
         }
         // SAFETY: the caller's promise.
-        let number = unsafe { *handle }.addr();
-        if number == 0 {
+        let link = unsafe { *handle };
+        if link.is_null() {
             return Err(Error::NullInput);
         }
-        LINKS.lock().remove(&number).ok_or(Error::InvalidInput)?;
+        LINKS.remove(link).map_err(|_| Error::InvalidInput)?;
         // SAFETY: the caller's promise.
         unsafe { handle.write(core::ptr::null_mut()) };
         Ok(())

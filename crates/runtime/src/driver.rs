@@ -427,12 +427,17 @@ pub fn instance_of() -> Option<InstanceOf> {
     *INSTANCE_OF.get()?
 }
 
-/// The newest runtime major of which the process uses functions, as 13.
-static NEWEST_MAJOR: AtomicU32 = AtomicU32::new(0);
+/// A bit for each runtime major of which the process uses functions.
+static MAJORS: AtomicU32 = AtomicU32::new(0);
 
 /// Says that the process uses functions of this major, before its first call.
 pub fn use_major(major: u32) {
-    NEWEST_MAJOR.fetch_max(major, Ordering::Relaxed);
+    MAJORS.fetch_or(1u32.checked_shl(major).unwrap_or(0), Ordering::Relaxed);
+}
+
+/// A bit for each major that [`use_major`] was told of.
+pub fn majors() -> u32 {
+    MAJORS.load(Ordering::Relaxed)
 }
 
 /// The driver after cuInit. A failure is an answer for good, as in CUDA.
@@ -444,7 +449,8 @@ pub fn get() -> Result<&'static Driver> {
         driver.cuDriverGetVersion(&mut version)?;
         tracing::debug!(target: "cudaway::runtime", "driver version {version}");
         // CUDA: a driver serves runtimes of its own major and older ones.
-        if u32::try_from(version / 1000).unwrap_or(0) < NEWEST_MAJOR.load(Ordering::Relaxed) {
+        let newest = majors().checked_ilog2().unwrap_or(0);
+        if u32::try_from(version / 1000).unwrap_or(0) < newest {
             return Err(Error::NoDriver("it is older than the runtime"));
         }
         driver.cuInit(0)?;

@@ -21,6 +21,6 @@ mod last_error;
 mod registry;
 mod stream;
 
-pub use driver::use_major;
+pub use driver::{majors, use_major};
 pub use entry::{entry, entry_per_thread, entry_value, missing};
 pub use error::{Error, Result};

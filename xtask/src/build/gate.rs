@@ -7,7 +7,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use super::{Object, Program};
-use crate::codegen::{blas, facts, nvjitlink, shell};
+use crate::codegen::{facts, library, shell};
+use crate::libraries;
 
 /// Everything an object of ours may need to start.
 const ALLOWED: &[&str] =
@@ -15,7 +16,7 @@ const ALLOWED: &[&str] =
 
 /// Objects with a few names of their own, and no other. The hooks alone have names of libc's.
 const EXACT: &[(&str, &[&str])] = &[
-    ("libcudaway_cudart.so", &["cudaway_runtime_table"]),
+    ("libcudaway_cudart.so", &["cudaway_runtime_majors", "cudaway_runtime_table"]),
     ("libcudaway_hooks.so", &["dlopen", "dlsym"]),
     ("libcudaway_audit.so", &["la_objsearch", "la_version"]),
 ];
@@ -100,7 +101,7 @@ fn bracketed<'t>(dynamic: &'t str, tag: &str) -> Vec<&'t str> {
 }
 
 fn loader_findings(object: &Object, dynamic: &str, segments: &str) -> Vec<String> {
-    let own_names = if object.is_for_preload() { object.links } else { &[] };
+    let own_names = if object.is_for_preload() { &object.links[..] } else { &[] };
     let mut findings = common_findings(dynamic, segments, own_names);
     let soname = bracketed(dynamic, "SONAME");
     if soname != [object.name] {
@@ -193,10 +194,8 @@ fn export_findings(object: &str, exports: &[Export], versions: &str) -> Result<V
         }
     } else if shell(object)?.is_some() {
         return shell_findings(&[object], exports);
-    } else if object == "libcudaway_blas.so" {
-        must(&blas::all_exports()?, &|_| false);
-    } else if object == "libcudaway_nvjitlink.so" {
-        must(&nvjitlink::names()?, &|_| false);
+    } else if let Some(wanted) = library::exported(object)? {
+        must(&wanted, &|_| false);
     } else if object == "libnvidia-ml.so.1" {
         must(&facts::nvml()?.into_keys().collect(), &|_| false);
         if let Some(export) = exports.iter().find(|export| export.node.is_some()) {
@@ -230,16 +229,16 @@ fn absolute(exports: &[Export]) -> Option<String> {
     Some(format!("{} is absolute", export.name))
 }
 
-/// CUDAway's own exports of cuBLAS's shells, on no node.
-fn is_of_cublas_shells(name: &str) -> bool {
+/// CUDAway's own exports of libraries' shells, on no node.
+fn is_of_shells(name: &str) -> bool {
     ["cudaway_forward", "cudaway_backend_of"].contains(&name)
 }
 
 /// As [`export_findings`], of an object that is these libraries: the names of each on its node, and nothing else.
-fn shell_findings(libraries: &[&str], exports: &[Export]) -> Result<Vec<String>> {
+fn shell_findings(files: &[&str], exports: &[Export]) -> Result<Vec<String>> {
     let mut findings = Vec::new();
     let mut rest: Vec<&Export> = exports.iter().collect();
-    for library in libraries {
+    for library in files {
         let (names, node) = shell(library)?.with_context(|| format!("no library {library}"))?;
         let (on_node, others): (Vec<_>, Vec<_>) =
             rest.into_iter().partition(|export| export.node.as_deref() == Some(&node));
@@ -255,8 +254,9 @@ fn shell_findings(libraries: &[&str], exports: &[Export]) -> Result<Vec<String>>
         }
         rest = others;
     }
-    let has_cublas = libraries.iter().any(|library| library.starts_with("libcublas"));
-    rest.retain(|export| !(has_cublas && is_of_cublas_shells(&export.name) && export.node.is_none()));
+    let forwards = libraries::objects()
+        .any(|(library, object)| library.forwards && files.contains(&object.file().as_str()));
+    rest.retain(|export| !(forwards && is_of_shells(&export.name) && export.node.is_none()));
     if !rest.is_empty() {
         findings.push(format!("exports what it must not: {rest:?}"));
     }
@@ -277,7 +277,7 @@ mod tests {
     const GOOD_SEGMENTS: &str = "  GNU_RELRO 0x0\n  GNU_STACK 0x0 0x0 RW 0x0\n";
 
     fn object(name: &str) -> &'static Object {
-        crate::build::OBJECTS.iter().find(|object| object.name == name).unwrap()
+        crate::build::objects().iter().find(|object| object.name == name).unwrap()
     }
 
     #[test]
@@ -305,9 +305,10 @@ mod tests {
    2: 0 9 FUNC GLOBAL DEFAULT 12 cudaway_runtime_table
    3: 0 9 FUNC WEAK   DEFAULT 12 dlsym
    4: 0 9 FUNC LOCAL  DEFAULT 12 hidden
+   5: 0 9 FUNC GLOBAL DEFAULT 12 cudaway_runtime_majors
 ";
         let exports = exports(symbols);
-        assert_eq!(exports.len(), 2);
+        assert_eq!(exports.len(), 3);
         let found = export_findings("libcudaway_cudart.so", &exports, "").unwrap();
         assert_eq!(found, ["exports what it must not: [\"dlsym\"]"]);
         let found = export_findings("libcudart.so.12", &exports, "").unwrap();

@@ -1,4 +1,4 @@
-//! cuBLAS and cuBLASLt: the shells `libcublas.so.N` and `libcublasLt.so.N`, and the exports behind them.
+//! cuBLAS and cuBLASLt: the exports behind the shells `libcublas.so.N` and `libcublasLt.so.N`.
 //!
 //! A body stands under its C name in crates/blas/src/api, as everywhere, or under its routine's name for all types:
 //! `gemv` serves `cublasSgemv_v2`, `cublasZgemv_v2_64` and the others. Such a body takes integers as `i64` and, for
@@ -11,13 +11,13 @@ use syn::Item;
 
 use super::bodies::Bodies;
 use super::cublas_xt;
-use super::facts::{self, Signature, Signatures};
+use super::facts::{Signature, Signatures};
 use super::hip_blas::OnHip;
+use super::library;
 use super::shells::{self, HEAD, PROMISE};
+use crate::libraries;
 use crate::setup::root;
 
-/// (library in data's file names, in crates' folders, SONAME's stem)
-const LIBRARIES: [(&str, &str, &str); 2] = [("cublas", "v", "libcublas"), ("cublaslt", "ltv", "libcublasLt")];
 const MAJORS: [&str; 3] = ["11", "12", "13"];
 
 /// A body for all types of a routine.
@@ -183,7 +183,7 @@ fn routine_fits<'r>(name: &str, signature: &Signature, routines: &'r Routines) -
 }
 
 /// Names whose body is another one for this major: `cublasGetProperty_v12`.
-fn of_major<'n>(bodies: &Bodies, names: &'n [String], major: &str) -> Vec<(usize, &'n String)> {
+pub fn of_major<'n>(bodies: &Bodies, names: &'n [String], major: &str) -> Vec<(usize, &'n String)> {
     let has_own = |name: &str| bodies.contains_key(&format!("{name}_v{major}"));
     names.iter().enumerate().filter(|(_, name)| has_own(name)).collect()
 }
@@ -199,25 +199,17 @@ pub fn all_exports() -> Result<BTreeSet<String>> {
 /// (name, export) of the majors' own.
 fn names_of_majors(bodies: &Bodies) -> Result<BTreeSet<(String, String)>> {
     let mut found = BTreeSet::new();
-    for (library, ..) in LIBRARIES {
-        for major in MAJORS {
-            let names = facts::blas_names(library, major)?;
-            let own = of_major(bodies, &names, major);
-            found.extend(own.into_iter().map(|(_, name)| (name.clone(), format!("{name}_v{major}"))));
-        }
+    for object in &libraries::named("cuBLAS").objects {
+        let (names, major) = (object.names()?, &object.soname);
+        let own = of_major(bodies, &names, major);
+        found.extend(own.into_iter().map(|(_, name)| (name.clone(), format!("{name}_v{major}"))));
     }
     Ok(found)
 }
 
 /// Every name of the three majors.
 pub fn names() -> Result<BTreeSet<String>> {
-    let mut names = BTreeSet::new();
-    for (library, ..) in LIBRARIES {
-        for major in MAJORS {
-            names.extend(facts::blas_names(library, major)?);
-        }
-    }
-    Ok(names)
+    library::names(libraries::named("cuBLAS"))
 }
 
 /// `crates/libcublas/src/generated/exports.rs`
@@ -318,48 +310,8 @@ fn cpu_call(name: &str, signature: &Signature, routine: &Routine) -> Result<Stri
     Ok(format!("::blas::{}({})", routine.path, arguments.collect::<Vec<_>>().join(", ")))
 }
 
-/// The names and the node of the shell with this file name.
-pub fn shell(object: &str) -> Result<Option<(Vec<String>, String)>> {
-    for (library, _, stem) in LIBRARIES {
-        for major in MAJORS {
-            if object == format!("{stem}.so.{major}") {
-                return Ok(Some((facts::blas_names(library, major)?, object.to_owned())));
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// Every file of the shells: (path, text).
-pub fn shells(signatures: &Signatures, bodies: &Bodies) -> Result<Vec<(String, String)>> {
-    let mut files = Vec::new();
-    for (library, folder, stem) in LIBRARIES {
-        for major in MAJORS {
-            let node = format!("{stem}.so.{major}");
-            let names = facts::blas_names(library, major)?;
-            let list = format!("tools/data/blas/{library}_exports_{major}.txt");
-            files.push((
-                format!("crates/libcublas/forward/{folder}{major}/src/generated/names.rs"),
-                shells::names_file(
-                    &list,
-                    &format!("{library}_{major}"),
-                    &node,
-                    &names,
-                    |name| answer(signatures, name),
-                    of_major(bodies, &names, major),
-                )?,
-            ));
-            files.push((
-                format!("cmake/exports/{stem}.{major}.version"),
-                shells::node_script(&node, &list, names.len()),
-            ));
-        }
-    }
-    Ok(files)
-}
-
 /// What a function answers without a backend.
-fn answer(signatures: &Signatures, name: &str) -> &'static str {
+pub fn answer(signatures: &Signatures, name: &str) -> &'static str {
     let returns = signatures.get(name).map_or("cublasStatus_t", |signature| signature.returns.as_str());
     if returns == "cublasStatus_t" { "Status" } else { "Zero" }
 }

@@ -137,12 +137,6 @@ pub fn blas() -> Result<Signatures> {
     read_json(BLAS)
 }
 
-/// What a library (`cublas`, `cublaslt`) of one major exports, in the order that its slots have.
-pub fn blas_names(library: &str, major: &str) -> Result<Vec<String>> {
-    let text = read(&format!("tools/data/blas/{library}_exports_{major}.txt"))?;
-    Ok(text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect())
-}
-
 pub fn read_json<T: serde::de::DeserializeOwned>(path: &str) -> Result<T> {
     serde_json::from_str(&read(path)?).with_context(|| path.to_owned())
 }

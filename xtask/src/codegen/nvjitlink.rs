@@ -1,15 +1,13 @@
-//! nvJitLink: the shells `libnvJitLink.so.N`, and the exports behind them. Every release of NVIDIA's adds a name for each call,
+//! nvJitLink: the exports behind the shells `libnvJitLink.so.N`. Every release of NVIDIA's adds a name for each call,
 //! `__nvJitLinkCreate_12_4`; all of them mean the same, in the result codes of their major.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
 
-use super::facts;
-use super::shells::{self, HEAD};
-
-const MAJORS: [&str; 2] = ["12", "13"];
+use super::library;
+use super::shells::HEAD;
+use crate::libraries;
 
 /// (call, body in crates/nvjitlink, parameters), from nvJitLink.h
 const CALLS: [(&str, &str, &str); 16] = [
@@ -35,52 +33,9 @@ const CALLS: [(&str, &str, &str); 16] = [
     ("Version", "version", "major: *mut c_uint, minor: *mut c_uint"),
 ];
 
-fn list(major: &str) -> String {
-    format!("tools/data/nvjitlink/exports_{major}.txt")
-}
-
-fn names_of(major: &str) -> Result<Vec<String>> {
-    Ok(facts::read(&list(major))?.lines().map(str::to_owned).collect())
-}
-
-/// The names and the node of the shell with this file name.
-pub fn shell(object: &str) -> Result<Option<(Vec<String>, String)>> {
-    let major = MAJORS.into_iter().find(|major| object == format!("libnvJitLink.so.{major}"));
-    major.map(|major| Ok((names_of(major)?, object.to_owned()))).transpose()
-}
-
-/// What both shells ask for.
-pub fn names() -> Result<BTreeSet<String>> {
-    let both = MAJORS.into_iter().map(names_of).collect::<Result<Vec<_>>>()?;
-    Ok(both.into_iter().flatten().collect())
-}
-
-/// Every generated file: (path, text).
-pub fn files() -> Result<Vec<(String, String)>> {
-    let mut files = vec![("crates/libnvjitlink/src/generated/exports.rs".to_owned(), exports()?)];
-    for major in MAJORS {
-        let (node, names) = (format!("libnvJitLink.so.{major}"), names_of(major)?);
-        files.push((
-            format!("crates/libnvjitlink/forward/v{major}/src/generated/names.rs"),
-            shells::names_file(
-                &list(major),
-                &format!("nvjitlink_{major}"),
-                &node,
-                &names,
-                |_| "Status",
-                Vec::new(),
-            )?,
-        ));
-        files.push((
-            format!("cmake/exports/libnvJitLink.{major}.version"),
-            shells::node_script(&node, &list(major), names.len()),
-        ));
-    }
-    Ok(files)
-}
-
-fn exports() -> Result<String> {
-    let names = names()?;
+/// `crates/libnvjitlink/src/generated/exports.rs`: the path, and the text.
+pub fn exports() -> Result<(String, String)> {
+    let names = library::names(libraries::named("nvJitLink"))?;
     let mut text = format!(
         "//! The {} exports of libcudaway_nvjitlink.so. {HEAD}\n//! from tools/data/nvjitlink; do not edit.\n\n\
          // SAFETY of every block here: the calls' contract makes a C caller's non-NULL pointers good for the call.\n\
@@ -106,5 +61,5 @@ fn exports() -> Result<String> {
              unsafe {{ ::nvjitlink::{body}(Release::{release}, {arguments}) }}\n}}"
         )?;
     }
-    Ok(text)
+    Ok(("crates/libnvjitlink/src/generated/exports.rs".to_owned(), text))
 }

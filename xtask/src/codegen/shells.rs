@@ -117,6 +117,7 @@ fn nothing(returns: &str) -> Result<&'static str> {
         "CUresult" => "CUresult::CUDA_ERROR_UNKNOWN",
         "cudaError_t" => "cudaError_t::cudaErrorUnknown",
         "nvmlReturn_t" => "nvmlReturn_t::NVML_ERROR_UNKNOWN",
+        "curandStatus_t" => "curandStatus_t::CURAND_STATUS_INTERNAL_ERROR",
         "cublasStatus_t" => "cublasStatus_t::CUBLAS_STATUS_INTERNAL_ERROR",
         "usize" => "0",
         "f32" | "f64" => "0.0",
@@ -516,9 +517,9 @@ pub fn node_script(node: &str, list: &str, count: usize) -> String {
 
 /// The nodes of the objects that are several libraries.
 pub fn preload_scripts() -> impl Iterator<Item = (String, String)> {
-    let objects = crate::build::OBJECTS.iter().filter(|object| object.is_for_preload());
+    let objects = crate::build::objects().iter().filter(|object| object.is_for_preload());
     objects.filter_map(|object| {
-        let nodes = std::iter::once(&object.name).chain(object.links);
+        let nodes = std::iter::once(&object.name).chain(&object.links);
         let nodes: String = nodes.map(|node| format!("{node} {{\n}};\n")).collect();
         let head =
             format!("# {HEAD}; do not edit.\n# Nodes alone: their names are put on them by `.symver`.\n");

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::build::{OBJECTS, PROGRAMS};
+use crate::build::{PROGRAMS, objects};
 use crate::setup;
 
 /// Debian packages whose static libraries are linked into libcudaway_cpu.so; of libgcc-12-dev, into all.
@@ -89,7 +89,7 @@ fn foreign_crates() -> Result<Vec<Crate>> {
     let nodes: BTreeMap<&str, &Node> =
         metadata.resolve.nodes.iter().map(|node| (node.id.as_str(), node)).collect();
     let shipped = |name: &str| {
-        OBJECTS
+        objects()
             .iter()
             .map(|object| object.package)
             .chain(PROGRAMS.iter().map(|program| program.package))

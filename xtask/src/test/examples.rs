@@ -42,6 +42,7 @@ pub const NAMES: &[&str] = &[
     "cublas_sgemm",
     "cublas_lt",
     "cublas_first_api",
+    "curand_numbers",
 ];
 
 /// How a program is built and reaches CUDA.
@@ -76,7 +77,8 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         // They use more of the runtime than dlopen_driver.h has.
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"
-            | "tensor_maps" | "linking" | "virtual_memory" | "between_processes" | "graphs",
+            | "tensor_maps" | "linking" | "virtual_memory" | "between_processes" | "graphs"
+            | "curand_numbers",
             Form::Dlopen,
         ) => false,
         // No device code of its own: how that is linked makes no difference.
@@ -322,6 +324,10 @@ impl Build<'_> {
                 self.toolchain.with_cublas()?;
                 libraries = vec!["-L".to_owned(), self.stub()?.display().to_string(), "-lcublas".to_owned()];
                 libraries.push("-lcublasLt".to_owned());
+            }
+            "curand_numbers" => {
+                self.toolchain.with_curand()?;
+                libraries = vec![format!("-L{}", self.installed.lib().display()), "-lcurand".to_owned()];
             }
             "mixed_units" => inputs.push(self.machine_code_unit()?),
             "error_paths" => {

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use testkit::Installed;
 
 use super::report::Report;
-use crate::build::{OBJECTS, gate};
+use crate::build::{gate, objects};
 use crate::{dist, setup};
 
 /// All that a program's process must have anyway.
@@ -45,7 +45,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
     }
     match glibc() {
         Ok(glibc) => {
-            for object in &OBJECTS {
+            for object in objects() {
                 let oldest = dist::oldest_glibc(object.name).glibc;
                 let shown = object.path(Path::new(""));
                 let name = format!("{} asks for nothing that came after glibc {oldest}", shown.display());

@@ -6,9 +6,9 @@
 use core::ffi::c_int;
 
 use blas_cpu::{Op, Scalar, lapack, parallel};
+use kit::Address;
 
 use super::operand::{leading, sizes};
-use crate::address::Address;
 use crate::handle::Handle;
 use crate::{Error, Result, convert, cublasOperation_t};
 

@@ -5,10 +5,12 @@ use core::ffi::{c_int, c_void};
 
 use cuda_abi::CUresult;
 use cuda_abi::out::Out;
+use kit::driver;
 
 use crate::api::{lifecycle, mode};
 use crate::handle::Handle;
-use crate::{Error, Result, cublasStatus_t, cudaStream_t, driver, handle, legacy, require};
+
+use crate::{Error, Result, cublasStatus_t, cudaStream_t, handle, legacy, require};
 
 /// A second call keeps what is there.
 pub fn cublasInit() -> Result {
@@ -49,5 +51,5 @@ pub fn cublasAlloc(n: c_int, elemSize: c_int, devicePtr: Out<'_, *mut c_void>) -
 pub fn cublasFree(devicePtr: *mut c_void) -> Result {
     driver::context(None)?;
     // SAFETY: the driver looks at the address itself.
-    driver::check("cuMemFree", unsafe { (driver::driver()?.cuMemFree_v2)(devicePtr.addr() as u64) })
+    Ok(driver::check("cuMemFree", unsafe { (driver::driver()?.cuMemFree_v2)(devicePtr.addr() as u64) })?)
 }

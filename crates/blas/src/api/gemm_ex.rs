@@ -4,10 +4,10 @@ use core::ffi::c_void;
 
 use blas_cpu::storage::{Compute, Storage};
 use blas_cpu::{Complex, Op, level3, parallel};
+use kit::Address;
 
 use super::level3::{product, update};
 use super::operand::sizes;
-use crate::address::Address;
 use crate::handle::Handle;
 use crate::mixed::{Factor, Shape, Sums, Types, run, storage};
 use crate::{

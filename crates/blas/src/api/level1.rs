@@ -2,8 +2,8 @@
 
 use blas_cpu::rotation::Param;
 use blas_cpu::{Real, Scalar, level1, rotation};
+use kit::Addresses;
 
-use crate::address::Addresses;
 use crate::handle::Handle;
 use crate::{Error, Result, cublasPointerMode_t, require};
 

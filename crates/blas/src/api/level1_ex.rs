@@ -4,9 +4,9 @@
 use core::ffi::c_void;
 
 use blas_cpu::{Complex, Real, Scalar, Stored, bf16, f16, level1, rotation};
+use kit::{Address, Addresses};
 
 use super::level1::{Index, answer, now_or_in_order};
-use crate::address::{Address, Addresses};
 use crate::handle::Handle;
 use crate::{Error, Result, cublasPointerMode_t, cudaDataType, require};
 

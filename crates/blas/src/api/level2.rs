@@ -1,9 +1,9 @@
 //! Matrices with vectors. Source: cuBLAS manual, "cuBLAS Level-2 Function Reference".
 
 use blas_cpu::{Diag, Op, Real, Scalar, Stored, Uplo, level2, parallel};
+use kit::Address;
 
 use super::operand::{leading, sizes};
-use crate::address::Address;
 use crate::handle::Handle;
 use crate::{Result, convert, cublasDiagType_t, cublasFillMode_t, cublasOperation_t};
 

@@ -1,9 +1,9 @@
 //! Matrices with matrices. Source: cuBLAS manual, "cuBLAS Level-3 Function Reference" and "BLAS-like Extension".
 
 use blas_cpu::{Diag, Op, Scalar, Side, Uplo, level3, parallel};
+use kit::Address;
 
 use super::operand::{leading, sizes};
-use crate::address::Address;
 use crate::handle::Handle;
 use crate::product::Product;
 use crate::{

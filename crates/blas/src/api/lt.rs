@@ -667,12 +667,12 @@ fn not_emulated(operation: Descriptor<'_>, stream: cudaStream_t) -> Result {
         return Ok(());
     }
     static NOT_EMULATED: c_int = -1;
-    crate::driver::context(None)?;
-    let driver = crate::driver::driver()?;
+    kit::driver::context(None)?;
+    let driver = kit::driver::driver()?;
     let from = (&raw const NOT_EMULATED).cast();
     // SAFETY: device memory by cuBLASLt's contract.
     let code = unsafe { (driver.cuMemcpyHtoDAsync_v2)(place as u64, from, size_of::<c_int>(), stream) };
-    crate::driver::check("cuMemcpyHtoDAsync", code)
+    Ok(kit::driver::check("cuMemcpyHtoDAsync", code)?)
 }
 
 /// A NULL `B` is no term.
@@ -722,6 +722,6 @@ pub fn cublasLtMatrixTransform(
 }
 
 fn on_stream(stream: cudaStream_t, work: impl Fn() + Send + Sync + 'static) -> Result {
-    crate::driver::context(None)?;
-    crate::stream::enqueue(stream, (), move |()| work())
+    kit::driver::context(None)?;
+    Ok(kit::stream::enqueue(stream, (), move |()| work())?)
 }

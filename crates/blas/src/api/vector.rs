@@ -28,7 +28,7 @@ pub(crate) struct Copy2d {
 impl Copy2d {
     /// `stream`: `None` for a copy that has ended when the call returns.
     pub fn run(&self, direction: Direction, stream: Option<CUstream>) -> Result {
-        let driver = crate::driver::driver()?;
+        let driver = kit::driver::driver()?;
         require(self.element_bytes > 0, "elemSize is not positive")?;
         require(self.rows >= 0 && self.columns >= 0, "a size is negative")?;
         require(
@@ -38,7 +38,7 @@ impl Copy2d {
         if self.rows == 0 || self.columns == 0 {
             return Ok(());
         }
-        crate::driver::context(None)?;
+        kit::driver::context(None)?;
         let bytes = |elements: i64| {
             let bytes =
                 elements.checked_mul(self.element_bytes).and_then(|bytes| usize::try_from(bytes).ok());

@@ -9,7 +9,7 @@ use crate::{
 };
 
 pub fn cublasXtCreate(handle: Out<'_, cublasXtHandle_t>) -> Result {
-    crate::driver::driver()?;
+    kit::driver::driver()?;
     handle.write(xt::create());
     Ok(())
 }

@@ -1,31 +1,15 @@
 //! The hipBLAS handle behind a cuBLAS handle, made ready for one call.
 
-use core::ffi::{CStr, c_int, c_void};
+use core::ffi::{CStr, c_void};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use cuda_abi::{CUresult, CUstream, CudawayHipStream};
+use cuda_abi::CUstream;
+use kit::hip::stream as hip_stream;
 
 use super::convert::*;
 use super::library::{Entry, Library, Release};
-use crate::driver::{check as check_driver, driver};
 use crate::handle::Handle;
 use crate::{Error, Result, cublasAtomicsMode_t, cublasPointerMode_t};
-
-/// The HIP stream behind a CUDA stream, with this thread bound to its device. `enqueues`: work of HIP's follows.
-pub fn hip_stream(stream: CUstream, enqueues: bool) -> Result<CudawayHipStream> {
-    let Some(ask) = driver()?.cudaway_hip_stream else {
-        return Err(Error::NoDevice("libcuda.so.1 is not CUDAway's, and hipBLAS works on HIP's streams"));
-    };
-    let mut answer = CudawayHipStream::default();
-    // SAFETY: the driver looks at the stream itself; `answer` outlives the call.
-    match unsafe { ask(stream, c_int::from(enqueues), &mut answer) } {
-        // HIP differs: what its libraries enqueue is in no graph of the driver's.
-        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED => {
-            Err(Error::NotSupported("hipBLAS's work cannot be captured into a graph"))
-        }
-        code => check_driver("cudaway_hip_stream", code).map(|()| answer),
-    }
-}
 
 /// What a mode is before it is set for the first time: none of its numbers.
 const UNSET: u32 = u32::MAX;

@@ -6,15 +6,20 @@ use std::ffi::OsStr;
 use std::sync::OnceLock;
 
 use cuda_abi::CUstream;
+use kit::hip::{Wanted, stream as hip_stream};
 use libloading::os::unix::{Library as Object, RTLD_LOCAL, RTLD_NOW};
 
-use super::call::{check, hip_stream};
+use super::call::check;
 use super::convert::{compute_type, hipDataType, hipblasComputeType_t, hipblasStatus_t, operation};
-use super::library::first;
+
 pub use crate::lt::product::Operands;
 use crate::*;
 
-const NAMES: [&str; 3] = ["libhipblaslt.so", "libhipblaslt.so.1", "libhipblaslt.so.0"];
+const HIPBLASLT: Wanted = Wanted {
+    names: &["libhipblaslt.so", "libhipblaslt.so.1", "libhipblaslt.so.0"],
+    stands_for: "cuBLASLt",
+    variable: "CUDAWAY_BLAS",
+};
 
 /// One of hipBLASLt's handles and descriptors.
 type Opaque = *mut c_void;
@@ -83,7 +88,7 @@ impl LtLibrary {
     fn get() -> Result<&'static LtLibrary> {
         static LIBRARY: OnceLock<Option<LtLibrary>> = OnceLock::new();
         LIBRARY
-            .get_or_init(|| first(&NAMES, LtLibrary::open))
+            .get_or_init(|| HIPBLASLT.first(&config::get().blas, LtLibrary::open))
             .as_ref()
             .ok_or(Error::NotSupported("no libhipblaslt.so of ROCm 6 or later is found"))
     }

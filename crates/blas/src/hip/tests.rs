@@ -11,10 +11,11 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kit::hip::candidates;
 use libloading::os::unix::Library as Object;
 use serde::Deserialize;
 
-use super::library::{Library, candidates};
+use super::library::Library;
 use super::lt::{Layout, LtHandle, LtLibrary, Operands, Operation, Product};
 use super::{HipCall, HipHandle, Release, by_hand, calls, convert};
 use crate::*;

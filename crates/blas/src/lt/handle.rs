@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use kit::Registry;
+
 use crate::handle::Engine;
 use crate::hip::lt::LtHandle;
-use crate::registry::Registry;
 use crate::{Result, cublasLtHandle_t, handle};
 
 /// Who does the work of a handle.
@@ -26,12 +27,13 @@ static HANDLES: Registry<LtEngine> = Registry::new();
 
 /// For the calling thread's device.
 pub fn create() -> Result<cublasLtHandle_t> {
-    crate::driver::context(None)?;
+    kit::driver::context(None)?;
     Ok(HANDLES.add(LtEngine::of(&Engine::of_current_device()?)?))
 }
 
 pub fn destroy(handle: cublasLtHandle_t) -> Result {
-    HANDLES.remove(handle).map(drop)
+    HANDLES.remove(handle)?;
+    Ok(())
 }
 
 pub fn get(handle: cublasLtHandle_t) -> Result<Arc<LtEngine>> {

@@ -6,11 +6,11 @@ use blas_cpu::epilogue::Place;
 use blas_cpu::mixed::{Alpha, IntegerProduct, Product, integer_product, product};
 use blas_cpu::storage::{Compute, Storage};
 use blas_cpu::{Complex, Op, parallel};
+use kit::Address;
 
 use super::algorithm;
 use super::descriptor::Descriptor;
 use super::epilogue::{self, Steps};
-use crate::address::Address;
 use crate::mixed::{Factor, Sums, storage};
 use crate::{
     Error, Result, convert, cublasComputeType_t, cublasLtBatchMode_t, cublasLtMatmulAlgo_t, cublasLtOrder_t,

@@ -4,9 +4,9 @@ use core::ffi::c_void;
 
 use blas_cpu::storage::{Compute, Storage};
 use blas_cpu::{Complex, Op, parallel};
+use kit::Address;
 
 use super::descriptor::Descriptor;
-use crate::address::Address;
 use crate::mixed::{Factor, storage};
 use crate::{Error, Result, convert, cublasLtOrder_t, cublasOperation_t, cudaDataType, require};
 

@@ -8,54 +8,40 @@ use super::finding::Finding;
 
 /// A library of ours: its file below `lib`, the version node that its names are on, and other names of it.
 struct Shipped {
-    name: &'static str,
-    node: Option<&'static str>,
-    links: &'static [&'static str],
+    name: String,
+    node: Option<String>,
+    links: Vec<String>,
 }
 
-const fn shipped(name: &'static str, node: Option<&'static str>, links: &'static [&'static str]) -> Shipped {
-    Shipped { name, node, links }
-}
-
-const SHIPPED: [Shipped; 17] = [
-    shipped("libcuda.so.1", None, &["libcuda.so"]),
-    shipped("libcudart.so.11.0", Some("libcudart.so.11.0"), &[]),
-    shipped("libcudart.so.12", Some("libcudart.so.12"), &[]),
-    shipped("libcudart.so.13", Some("libcudart.so.13"), &[]),
-    shipped("libcublas.so.11", Some("libcublas.so.11"), &[]),
-    shipped("libcublas.so.12", Some("libcublas.so.12"), &[]),
-    shipped("libcublas.so.13", Some("libcublas.so.13"), &["libcublas.so"]),
-    shipped("libcublasLt.so.11", Some("libcublasLt.so.11"), &[]),
-    shipped("libcublasLt.so.12", Some("libcublasLt.so.12"), &[]),
-    shipped("libcublasLt.so.13", Some("libcublasLt.so.13"), &["libcublasLt.so"]),
-    shipped("libnvidia-ml.so.1", None, &["libnvidia-ml.so"]),
-    shipped("libcudaway_cudart.so", None, &[]),
-    shipped("libcudaway_cpu.so", None, &[]),
-    shipped("libcudaway_blas.so", None, &[]),
+fn shipped() -> Vec<Shipped> {
+    let with_plain = [namesake::DRIVER, namesake::NVML];
+    let objects = namesake::ALL.iter().map(|file| {
+        let name = file.to_string_lossy().into_owned();
+        let family = namesake::families().find(|family| family.files[0] == *file && family.is_plain);
+        let plain = with_plain.contains(file) || family.is_some();
+        let (stem, _) = name.split_once(".so").unwrap_or((&name, ""));
+        let links = if plain { vec![format!("{stem}.so")] } else { Vec::new() };
+        Shipped { node: namesake::has_versions(file).then(|| name.clone()), links, name }
+    });
+    let implementations = ["libcudaway_cudart.so", "libcudaway_cpu.so"].into_iter();
+    let implementations = implementations.chain(namesake::IMPLEMENTATIONS);
+    let implementations =
+        implementations.map(|name| Shipped { name: name.to_owned(), node: None, links: Vec::new() });
     // What `cudaway run` preloads: the links there are names that the loader gives the object.
-    shipped(
-        "preload/libcudart.so.11.0",
-        Some("libcudart.so.11.0"),
-        &["libcublas.so.11", "libcublasLt.so.11"],
-    ),
-    shipped(
-        "preload/libcudart.so.12",
-        Some("libcudart.so.12"),
-        &["libcublas.so.12", "libcublasLt.so.12", "libnvJitLink.so.12"],
-    ),
-    shipped(
-        "preload/libcudart.so.13",
-        Some("libcudart.so.13"),
-        &["libcublas.so.13", "libcublasLt.so.13", "libnvJitLink.so.13"],
-    ),
-];
+    let several = namesake::PRELOADED.iter().map(|(runtime, links)| Shipped {
+        name: format!("preload/{runtime}"),
+        node: Some((*runtime).to_owned()),
+        links: links.iter().map(|link| (*link).to_owned()).collect(),
+    });
+    objects.chain(implementations).chain(several).collect()
+}
 
 const REINSTALL: &str = "install CUDAway again into this folder";
 
 pub fn check(lib: &Path) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
-    for shipped in &SHIPPED {
-        let path = lib.join(shipped.name);
+    for shipped in &shipped() {
+        let path = lib.join(&shipped.name);
         match elf::read(&path) {
             Ok(library) => findings.extend(judge(shipped, &library)),
             Err(unfit) => findings.push(refuse(&path, unfit)),
@@ -98,7 +84,7 @@ fn refuse(path: &Path, unfit: Unfit) -> Finding {
 
 fn judge(shipped: &Shipped, library: &Library) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let name = shipped.name;
+    let name = &shipped.name;
     if library.soname.as_deref() != name.rsplit('/').next() {
         findings.push(Finding::fault(
             "files.soname",
@@ -107,7 +93,7 @@ fn judge(shipped: &Shipped, library: &Library) -> Vec<Finding> {
             REINSTALL,
         ));
     }
-    if let Some(node) = shipped.node
+    if let Some(node) = &shipped.node
         && !library.nodes.iter().any(|it| it == node)
     {
         findings.push(Finding::fault(
@@ -133,9 +119,10 @@ fn judge(shipped: &Shipped, library: &Library) -> Vec<Finding> {
 }
 
 /// The one of ours that asks for the newest glibc, and for which.
-pub fn needs(lib: &Path) -> (&'static str, (u32, u32)) {
-    let read = |shipped: &Shipped| elf::read(&lib.join(shipped.name)).ok().map(|it| it.glibc);
-    let needs = SHIPPED.iter().filter_map(|shipped| Some((shipped.name, read(shipped)?)));
+pub fn needs(lib: &Path) -> (String, (u32, u32)) {
+    let read = |shipped: &Shipped| elf::read(&lib.join(&shipped.name)).ok().map(|it| it.glibc);
+    let needs = shipped().into_iter().filter_map(|shipped| Some((read(&shipped)?, shipped.name)));
+    let needs = needs.map(|(glibc, name)| (name, glibc));
     needs.max_by_key(|(_, glibc)| *glibc).unwrap_or_default()
 }
 
@@ -188,7 +175,8 @@ mod tests {
 
     #[test]
     fn each_fault_of_a_library_is_told_by_its_name() {
-        let runtime = &SHIPPED[2];
+        let all = shipped();
+        let runtime = all.iter().find(|shipped| shipped.name == "libcudart.so.12").unwrap();
         let good = || Library {
             soname: Some("libcudart.so.12".to_owned()),
             nodes: vec!["libcudart.so.12".to_owned()],
@@ -208,7 +196,7 @@ mod tests {
     fn an_empty_folder_has_nothing_of_ours() {
         let folder = tempfile::tempdir().unwrap();
         let findings = check(folder.path());
-        assert_eq!(findings.len(), SHIPPED.len());
+        assert_eq!(findings.len(), shipped().len());
         assert!(findings.iter().all(|finding| finding.id == "files.missing"));
     }
 

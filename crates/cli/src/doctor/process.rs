@@ -102,7 +102,7 @@ fn rpaths(mapped: &[String], library: &str, subject: &Subject) -> Vec<(PathBuf, 
 }
 
 /// Ours ask for a newer glibc than the process has: it lives in an older system than we do, and nothing else matters.
-fn older(seen: &Seen, (name, needed): (&str, (u32, u32))) -> Option<Finding> {
+fn older(seen: &Seen, (name, needed): (String, (u32, u32))) -> Option<Finding> {
     let (path, has) = seen.glibc.as_ref().filter(|(_, has)| *has < needed)?;
     Some(Finding::fault(
         "process.glibc",
@@ -252,8 +252,8 @@ mod tests {
         let rpaths = vec![("/opt/app/program".into(), "$ORIGIN/bundle".to_owned())];
         assert_eq!(id(&Seen { rpaths, ..seen(&["/opt/app/bundle/libcuda.so.1"]) }), "process.rpath");
         let old = Seen { glibc: Some(("/lib/libc.so.6".into(), (2, 28))), ..seen(&[]) };
-        assert_eq!(older(&old, ("libcuda.so.1", (2, 31))).unwrap().id, "process.glibc");
-        assert_eq!(older(&old, ("libcuda.so.1", (2, 17))), None);
+        assert_eq!(older(&old, ("libcuda.so.1".to_owned(), (2, 31))).unwrap().id, "process.glibc");
+        assert_eq!(older(&old, ("libcuda.so.1".to_owned(), (2, 17))), None);
         let stripped = Seen { is_stripped: true, ..seen(&["/opt/cudaway/lib/libcuda.so.1"]) };
         assert_eq!(judge(Path::new("/opt/cudaway/lib"), &stripped)[1].id, "process.stripped");
     }

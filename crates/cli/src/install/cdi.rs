@@ -13,8 +13,8 @@ pub const PATH: &str = "/etc/cdi/cudaway.json";
 
 pub fn spec(root: &Root, prefix: &Path) -> Result<String> {
     let lib = prefix.join("lib");
-    let preload = namesake::all().map(|name| lib.join(name.to_string_lossy().as_ref()).display().to_string());
-    let preload = preload.collect::<Vec<_>>().join(":");
+    let preload = namesake::ALL.map(|name| lib.join(name.to_string_lossy().as_ref()).display().to_string());
+    let preload = preload.join(":");
     let devices = json!([
         { "name": "all", "containerEdits": { "env": ["CUDAWAY_DEVICE=auto"], "deviceNodes": gpu_nodes(root)? } },
         { "name": "cpu", "containerEdits": { "env": ["CUDAWAY_DEVICE=cpu"] } },

@@ -5,7 +5,8 @@
 
 use core::ffi::c_int;
 
-use crate::driver::{check as check_driver, driver};
+use kit::driver::{check as check_driver, driver};
+
 use crate::hip::call::{HipCall, check};
 use crate::hip::calls;
 use crate::hip::convert::*;

@@ -12,6 +12,7 @@ use crate::{Error, Result};
 pub struct Registry<T>(RwLock<BTreeMap<usize, Arc<T>>>);
 
 impl<T> Registry<T> {
+    #[expect(clippy::new_without_default, reason = "a constant of statics")]
     pub const fn new() -> Registry<T> {
         Registry(RwLock::new(BTreeMap::new()))
     }
@@ -25,11 +26,11 @@ impl<T> Registry<T> {
     }
 
     pub fn get<Handle>(&self, handle: *mut Handle) -> Result<Arc<T>> {
-        self.0.read().get(&handle.addr()).cloned().ok_or(Error::NotInitialized)
+        self.0.read().get(&handle.addr()).cloned().ok_or(Error::Handle)
     }
 
     pub fn remove<Handle>(&self, handle: *mut Handle) -> Result<Arc<T>> {
-        self.0.write().remove(&handle.addr()).ok_or(Error::NotInitialized)
+        self.0.write().remove(&handle.addr()).ok_or(Error::Handle)
     }
 }
 
@@ -44,9 +45,9 @@ mod tests {
         let text: *mut u8 = texts.add("seven");
         assert_ne!(number, text);
         assert_eq!(*numbers.get(number).unwrap(), 7);
-        assert!(matches!(texts.get(number), Err(Error::NotInitialized)));
+        assert!(matches!(texts.get(number), Err(Error::Handle)));
         numbers.remove(number).unwrap();
-        assert!(matches!(numbers.remove(number), Err(Error::NotInitialized)));
-        assert!(matches!(numbers.get(number), Err(Error::NotInitialized)));
+        assert!(matches!(numbers.remove(number), Err(Error::Handle)));
+        assert!(matches!(numbers.get(number), Err(Error::Handle)));
     }
 }

@@ -1,4 +1,4 @@
-//! The calls of `libcuda.so.1` that cuBLAS stands on: all memory, streams and graphs are the driver's.
+//! The calls of `libcuda.so.1` that libraries stand on: all memory, streams and graphs are the driver's.
 
 use core::ffi::{CStr, c_int, c_uint, c_void};
 use std::sync::OnceLock;
@@ -70,7 +70,7 @@ pub fn driver() -> Result<&'static Driver> {
 
 fn library() -> Option<Library> {
     let failed =
-        |path: &CStr, reason: &CStr| tracing::debug!(target: "cudaway::blas", "{path:?}: {reason:?}");
+        |path: &CStr, reason: &CStr| tracing::debug!(target: "cudaway::library", "{path:?}: {reason:?}");
     let handle = beside::open(library as *const c_void, c"libcuda.so.1", failed)?;
     // SAFETY: the loader's handle, which nobody else closes.
     Some(unsafe { Library::from_raw(handle.as_ptr()) })

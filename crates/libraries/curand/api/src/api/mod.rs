@@ -1,0 +1,6 @@
+//! The bodies, under their C names.
+
+pub mod generate;
+pub mod lifecycle;
+pub mod settings;
+pub mod tables;

@@ -1,0 +1,146 @@
+//! Philox4x32-10: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011).
+//! A block of four words is a function of its number and the seed. cuRAND has 65,536 threads that take blocks in turns,
+//! each 65,536 further on: values of four bytes take one block for four of them, values of eight take two.
+
+use std::collections::VecDeque;
+
+use crate::lanes;
+
+/// Threads, and how far apart the blocks of one thread lie.
+const THREADS: u64 = 65_536;
+
+/// Blocks that are made together.
+const WIDTH: usize = 32;
+
+#[derive(Clone)]
+pub(crate) struct Philox {
+    seed: u64,
+    /// The next block of each thread, in the order of their turns, as runs of blocks that follow each other.
+    turns: VecDeque<Run>,
+    /// How many of the next turn's four values are given away.
+    given: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Run {
+    block: u64,
+    len: u64,
+}
+
+impl Philox {
+    pub(crate) fn new(seed: u64, offset: u64) -> Philox {
+        Philox {
+            seed,
+            turns: VecDeque::from([Run { block: offset / 4, len: THREADS }]),
+            given: (offset % 4) as usize,
+        }
+    }
+
+    /// How many of the next four values are given away.
+    pub(crate) fn given(&self) -> usize {
+        self.given
+    }
+
+    /// Takes at most `most` turns, whose threads go `blocks` blocks on.
+    fn take(&mut self, most: u64, blocks: u64) -> Run {
+        let Some(run) = self.turns.front_mut() else { unreachable!("there are {THREADS} threads") };
+        let taken = Run { block: run.block, len: run.len.min(most) };
+        run.block = run.block.wrapping_add(taken.len);
+        run.len -= taken.len;
+        if run.len == 0 {
+            self.turns.pop_front();
+        }
+        let next = taken.block.wrapping_add(blocks * THREADS);
+        match self.turns.back_mut() {
+            Some(last) if last.block.wrapping_add(last.len) == next => last.len += taken.len,
+            _ => self.turns.push_back(Run { block: next, len: taken.len }),
+        }
+        taken
+    }
+
+    /// Fills `out`: `draw` makes four values out of `BLOCKS` blocks.
+    pub(crate) fn fill<T: Copy + Default + Send, const BLOCKS: usize>(
+        &mut self,
+        mut out: &mut [T],
+        draw: impl Fn([[u32; 4]; BLOCKS]) -> [T; 4] + Copy + Send + Sync,
+    ) {
+        let (seed, bytes) = (self.seed, size_of_val(out));
+        if self.given != 0 && !out.is_empty() {
+            let here = out.len().min(4 - self.given);
+            let (head, rest) = out.split_at_mut(here);
+            let mut four = [[T::default(); 4]];
+            blocks(seed, self.turns[0].block, &mut four, draw);
+            head.copy_from_slice(&four[0][self.given..self.given + here]);
+            self.given += here;
+            if self.given == 4 {
+                self.take(1, BLOCKS as u64);
+                self.given = 0;
+            }
+            out = rest;
+        }
+        let (mut fours, tail) = out.as_chunks_mut::<4>();
+        let mut jobs = Vec::new();
+        while !fours.is_empty() {
+            let run = self.take((fours.len() as u64).min(1 << 14), BLOCKS as u64);
+            let (here, rest) = fours.split_at_mut(run.len as usize);
+            jobs.push((run.block, here));
+            fours = rest;
+        }
+        lanes::each(jobs, bytes, |(block, out)| lanes::vectorized(|| blocks(seed, block, out, draw)));
+        if !tail.is_empty() {
+            let mut four = [[T::default(); 4]];
+            blocks(seed, self.turns[0].block, &mut four, draw);
+            tail.copy_from_slice(&four[0][..tail.len()]);
+            self.given = tail.len();
+        }
+    }
+}
+
+/// Values of threads whose next blocks follow each other, from `first` on.
+#[inline(always)]
+fn blocks<T, const BLOCKS: usize>(
+    seed: u64,
+    first: u64,
+    out: &mut [[T; 4]],
+    draw: impl Fn([[u32; 4]; BLOCKS]) -> [T; 4] + Copy,
+) {
+    let mut words = [[[0; 4]; WIDTH]; BLOCKS];
+    let mut first = first;
+    for out in out.chunks_mut(WIDTH) {
+        for (block, words) in words.iter_mut().enumerate() {
+            ten_rounds(seed, first.wrapping_add(block as u64 * THREADS), words);
+        }
+        if let Ok(out) = <&mut [[T; 4]; WIDTH]>::try_from(&mut *out) {
+            for i in 0..WIDTH {
+                out[i] = draw(std::array::from_fn(|block| words[block][i]));
+            }
+        } else {
+            for (i, out) in out.iter_mut().enumerate() {
+                *out = draw(std::array::from_fn(|block| words[block][i]));
+            }
+        }
+        first = first.wrapping_add(WIDTH as u64);
+    }
+}
+
+/// The blocks `first` and following. Words lie in the lower halves of 64-bit lanes, whose upper halves are whatever
+/// the products leave there.
+#[inline(always)]
+fn ten_rounds(seed: u64, first: u64, words: &mut [[u32; 4]; WIDTH]) {
+    const LOW: u64 = 0xffff_ffff;
+    let keys: [[u64; 2]; 10] = std::array::from_fn(|round| {
+        let bumped = |key: u32, by: u32| u64::from(key.wrapping_add(by.wrapping_mul(round as u32)));
+        [bumped(seed as u32, 0x9e37_79b9), bumped((seed >> 32) as u32, 0xbb67_ae85)]
+    });
+    for (i, words) in words.iter_mut().enumerate() {
+        let block = first.wrapping_add(i as u64);
+        // A thread's number is the counter's upper half.
+        let (mut a, mut b, mut c, mut d) = (block / THREADS, (block / THREADS) >> 32, block % THREADS, 0);
+        for key in keys {
+            let x = (a & LOW) * 0xd251_1f53;
+            let y = (c & LOW) * 0xcd9e_8d57;
+            (a, b, c, d) = ((y >> 32) ^ b ^ key[0], y, (x >> 32) ^ d ^ key[1], x);
+        }
+        *words = [a as u32, b as u32, c as u32, d as u32];
+    }
+}

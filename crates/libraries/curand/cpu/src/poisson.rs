@@ -1,0 +1,129 @@
+//! Poisson values out of uniform ones, by the three methods of cuRAND's host generators: which one is used depends on the
+//! kind of generator and on the mean.
+
+use crate::generator::Kind;
+
+/// Means that cuRAND takes: above 0, up to this.
+pub(crate) const MOST: f64 = 400_000.0;
+
+#[derive(Clone)]
+pub(crate) enum Poisson {
+    /// A square histogram.
+    Histogram(Histogram),
+    /// The inverse of the distribution, searched for.
+    Inverse { first: u32, sums: Vec<f64> },
+    /// Rounded normal values.
+    Normal(Rounded),
+}
+
+/// Marsaglia, Tsang and Wang, "Fast generation of discrete random variables" (Journal of Statistical Software 11, 2004),
+/// method III: as many bars of the same height as there are values, each of which has two of them.
+#[derive(Clone)]
+pub(crate) struct Histogram {
+    first: u32,
+    /// Up to where a bar is its own value's, and whose it is from there.
+    bars: Vec<(f64, u32)>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Rounded {
+    mean: f64,
+    deviation: f64,
+}
+
+impl Rounded {
+    #[inline(always)]
+    pub(crate) fn value(self, normal: f32) -> u32 {
+        (self.deviation * f64::from(normal) + self.mean + 0.5) as u32
+    }
+}
+
+impl Poisson {
+    /// The method for a mean between 0 and [`MOST`].
+    pub(crate) fn new(kind: Kind, mean: f64) -> Poisson {
+        let (histogram, inverse) = match kind {
+            Kind::Sobol64 | Kind::ScrambledSobol64 => (0.0, 2000.0f64.next_down()),
+            Kind::Sobol32 | Kind::ScrambledSobol32 => (10.0, 8000.0),
+            Kind::Mtgp32 => (32.0, 8000.0),
+            Kind::Xorwow | Kind::Mrg32k3a | Kind::Mt19937 | Kind::Philox4x32 => (2000.0, 0.0),
+        };
+        if mean < histogram {
+            let (first, shares) = shares(mean);
+            Poisson::Histogram(Histogram { first, bars: bars(shares) })
+        } else if mean <= inverse {
+            let (first, mut sums) = shares(mean);
+            let mut sum = 0.0;
+            for share in &mut sums {
+                sum += *share;
+                *share = sum;
+            }
+            Poisson::Inverse { first, sums }
+        } else {
+            Poisson::Normal(Rounded { mean, deviation: mean.sqrt() })
+        }
+    }
+
+    /// The value of a uniform one above 0, up to 1; of normal ones it is [`Rounded::value`].
+    pub(crate) fn value(&self, uniform: f64) -> u32 {
+        match self {
+            Poisson::Histogram(Histogram { first, bars }) => {
+                let bar = ((bars.len() as f64 * uniform) as usize).min(bars.len() - 1);
+                let (own, other) = bars[bar];
+                first + if uniform < own { bar as u32 } else { other }
+            }
+            Poisson::Inverse { first, sums } => {
+                first + sums.partition_point(|&sum| sum < uniform).min(sums.len() - 1) as u32
+            }
+            Poisson::Normal(_) => 0,
+        }
+    }
+}
+
+/// The probabilities that are not 0 in 64 bits, of this value and the following ones.
+fn shares(mean: f64) -> (u32, Vec<f64>) {
+    let share = |value: u32| (-mean + f64::from(value) * mean.ln() - log_factorial(value)).exp();
+    let middle = mean as u32;
+    let first = (0..=middle).rev().take_while(|&value| share(value) > 0.0).last().unwrap_or(middle);
+    (first, (first..).map(share).take_while(|&share| share > 0.0).collect())
+}
+
+/// By Stirling's series from 16 on, whose first left-out term is below 1e-16 there.
+fn log_factorial(n: u32) -> f64 {
+    if n < 16 {
+        return (2..=n).fold(1.0, |product, i| product * f64::from(i)).ln();
+    }
+    let x = f64::from(n) + 1.0;
+    let (r, half_log_two_pi) = (1.0 / (x * x), 0.918_938_533_204_672_8);
+    let series = ((((r / 1188.0 - 1.0 / 1680.0) * r + 1.0 / 1260.0) * r - 1.0 / 360.0) * r + 1.0 / 12.0) / x;
+    (x - 0.5) * x.ln() - x + half_log_two_pi + series
+}
+
+/// Evens bars out: over and over the low ones are filled up in their order, each from the last one that is high.
+fn bars(mut shares: Vec<f64>) -> Vec<(f64, u32)> {
+    let n = shares.len();
+    let height = 1.0 / n as f64;
+    let mut bars: Vec<(f64, u32)> = (0..n).map(|bar| ((bar + 1) as f64 * height, bar as u32)).collect();
+    let mut filled = vec![false; n];
+    let mut giver = n;
+    loop {
+        let mut any = false;
+        for bar in 0..n {
+            if filled[bar] || shares[bar] >= height {
+                continue;
+            }
+            while giver > 0 && (filled[giver - 1] || shares[giver - 1] <= height) {
+                giver -= 1;
+            }
+            if giver == 0 {
+                return bars;
+            }
+            bars[bar] = (bar as f64 * height + shares[bar], giver as u32 - 1);
+            shares[giver - 1] -= height - shares[bar];
+            filled[bar] = true;
+            any = true;
+        }
+        if !any {
+            return bars;
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! Who computes for the calling thread's device.
+
+use config::LibraryChoice;
+use cuda_abi::CUstream;
+
+use crate::{Error, Result, driver, hip};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Our own code, on the CPU device: its memory is the CPU's, and of no other.
+    Cpu,
+    /// A library of ROCm's, or our own code for AMD GPUs.
+    Hip,
+}
+
+/// Whether a library's variable leaves an engine in. A path adds a library to the choice and leaves out nothing.
+pub fn wants(choices: &[LibraryChoice], engine: &LibraryChoice) -> bool {
+    let mut engines = choices.iter().filter(|choice| !matches!(choice, LibraryChoice::Path(_))).peekable();
+    engines.peek().is_none() || engines.any(|choice| choice == engine || *choice == LibraryChoice::Auto)
+}
+
+/// What the calling thread's device is, if the variable leaves it in.
+pub fn of_current_device(choices: &[LibraryChoice]) -> Result<Engine> {
+    driver::context(None)?;
+    // NULL is the default stream of the current device.
+    let is_cpu = hip::stream(CUstream::default(), false)?.is_cpu != 0;
+    match is_cpu {
+        true if wants(choices, &LibraryChoice::Cpu) => Ok(Engine::Cpu),
+        true => Err(Error::NoDevice("the library's variable leaves out the CPU, which this device is")),
+        false if wants(choices, &LibraryChoice::Hip) => Ok(Engine::Hip),
+        false => Err(Error::NoDevice("the library's variable leaves out HIP, and this device is a GPU")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_leaves_nothing_out_and_an_engine_leaves_out_the_other() {
+        let path = LibraryChoice::Path("/x/liby.so".into());
+        for (choices, cpu, hip) in [
+            (vec![], true, true),
+            (vec![path.clone()], true, true),
+            (vec![LibraryChoice::Auto], true, true),
+            (vec![LibraryChoice::Cpu], true, false),
+            (vec![path, LibraryChoice::Hip], false, true),
+        ] {
+            let found = (wants(&choices, &LibraryChoice::Cpu), wants(&choices, &LibraryChoice::Hip));
+            assert_eq!(found, (cpu, hip), "{choices:?}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! ROCm's library behind one of NVIDIA's: where it is looked for, which of its functions are there, and the HIP stream that
+//! its work goes to.
+
+use core::ffi::{CStr, c_int, c_void};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use config::LibraryChoice;
+use cuda_abi::{CUresult, CUstream, CudawayHipStream};
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+
+use crate::driver::{check, driver};
+use crate::{Error, Result};
+
+/// The HIP stream behind a CUDA stream, with this thread bound to its device. `enqueues`: work of HIP's follows.
+pub fn stream(stream: CUstream, enqueues: bool) -> Result<CudawayHipStream> {
+    let Some(ask) = driver()?.cudaway_hip_stream else {
+        return Err(Error::NoDevice(
+            "libcuda.so.1 is not CUDAway's, and ROCm's libraries work on HIP's streams",
+        ));
+    };
+    let mut answer = CudawayHipStream::default();
+    // SAFETY: the driver looks at the stream itself; `answer` outlives the call.
+    match unsafe { ask(stream, c_int::from(enqueues), &mut answer) } {
+        // HIP differs: what its libraries enqueue is in no graph of the driver's.
+        CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED => {
+            Err(Error::NotSupported("work of ROCm's libraries cannot be captured into a graph"))
+        }
+        code => check("cudaway_hip_stream", code).map(|()| answer),
+    }
+}
+
+/// A function that is called often.
+pub struct Entry {
+    pub index: usize,
+    pub name: &'static CStr,
+}
+
+impl Entry {
+    pub fn text(&self) -> &'static str {
+        self.name.to_str().unwrap_or_default()
+    }
+}
+
+/// One library, of which `N` functions are called often: each is looked for when it is first called.
+pub struct Object<const N: usize> {
+    library: Library,
+    pub path: PathBuf,
+    /// NULL: not looked for yet.
+    entries: [AtomicPtr<c_void>; N],
+}
+
+/// Stands for a function that the library lacks.
+const ABSENT: *mut c_void = core::ptr::without_provenance_mut(1);
+
+impl<const N: usize> Object<N> {
+    /// # Errors
+    /// Why it is none, in words.
+    pub fn open(path: &OsStr) -> core::result::Result<Object<N>, String> {
+        // SAFETY: the constructors of a library that the user's configuration or ROCm's folders name.
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        let entries = [const { AtomicPtr::new(core::ptr::null_mut()) }; N];
+        Ok(Object { library, path: PathBuf::from(path), entries })
+    }
+
+    /// The function's address, if the library has it.
+    pub fn find(&self, entry: &Entry) -> Option<*mut c_void> {
+        let slot = &self.entries[entry.index];
+        let mut found = slot.load(Ordering::Relaxed);
+        if found.is_null() {
+            found = self.find_other(entry.name).unwrap_or(ABSENT);
+            slot.store(found, Ordering::Relaxed);
+        }
+        (found != ABSENT).then_some(found)
+    }
+
+    /// As [`Self::find`], of a function that is called seldom.
+    pub fn find_other(&self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: only the address is taken; the library is never closed while it is used.
+        let symbol = unsafe { self.library.get::<*mut c_void>(name.to_bytes_with_nul()) }.ok()?;
+        Some(symbol.into_raw()).filter(|address| !address.is_null())
+    }
+
+    pub fn has(&self, name: &CStr) -> bool {
+        self.find_other(name).is_some()
+    }
+}
+
+/// A library of ROCm's.
+pub struct Wanted {
+    /// The names under which ROCm has it, newest first.
+    pub names: &'static [&'static str],
+    /// The library of NVIDIA's whose work it does.
+    pub stands_for: &'static str,
+    /// The variable that may name its file.
+    pub variable: &'static str,
+}
+
+impl Wanted {
+    /// The first that can be opened: a path among `choices`, or one of the names where ROCm is.
+    pub fn first<T>(
+        &self,
+        choices: &[LibraryChoice],
+        open: impl Fn(&OsStr) -> core::result::Result<T, String>,
+    ) -> Option<T> {
+        let paths = choices.iter().filter_map(|choice| match choice {
+            LibraryChoice::Path(path) => Some(path.as_os_str().to_owned()),
+            _ => None,
+        });
+        let rocm = candidates(self.names, config::get().rocm_root.as_deref(), config::var);
+        let found = paths.chain(rocm).find_map(|path| {
+            let library = open(&path);
+            if let Err(reason) = &library {
+                tracing::debug!(target: "cudaway::library", "{reason}");
+            }
+            library.ok()
+        });
+        if found.is_none() {
+            tracing::warn!(
+                target: "cudaway::library",
+                "{} is not found, which does {}'s work on AMD GPUs: install ROCm's, or name it in {}",
+                self.names[0],
+                self.stands_for,
+                self.variable
+            );
+        }
+        found
+    }
+}
+
+/// Every place where one of ROCm's libraries may be, in order: as HIP itself is looked for.
+pub fn candidates(
+    names: &[&str],
+    root: Option<&Path>,
+    var: impl Fn(&str) -> Option<OsString>,
+) -> Vec<OsString> {
+    let folders = config::rocm_roots(root, var)
+        .into_iter()
+        .flat_map(|root| config::ROCM_LIBRARY_FOLDERS.map(|folder| root.join(folder)));
+    let files = folders.flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+    let mut candidates: Vec<OsString> =
+        files.filter(|path| path.exists()).map(PathBuf::into_os_string).collect();
+    if root.is_none() {
+        candidates.extend(names.iter().map(OsString::from));
+    }
+    candidates
+}

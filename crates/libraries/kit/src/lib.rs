@@ -1,0 +1,22 @@
+//! What every library of NVIDIA's that we stand in for needs besides what its calls mean: handles that are numbers, the
+//! driver's calls, work of the CPU in stream order, the border to C, a library of ROCm's, who computes, and which CUDA the
+//! process is of.
+//!
+//! The rule: nothing here knows one library from another.
+
+#![expect(non_snake_case, reason = "the driver's functions have C's names")]
+#![expect(clippy::not_unsafe_ptr_arg_deref, reason = "a stream is a number that the driver looks up")]
+
+pub mod address;
+mod border;
+pub mod driver;
+pub mod engine;
+mod error;
+pub mod hip;
+pub mod registry;
+pub mod release;
+pub mod stream;
+
+pub use address::{Address, Addresses};
+pub use error::{Error, Result};
+pub use registry::Registry;

@@ -1,0 +1,48 @@
+//! Work of the CPU in stream order: a host function of the driver's, so that events, other streams and captured graphs
+//! see it as they see every other operation.
+
+use core::ffi::c_void;
+
+use cuda_abi::CUstream;
+
+use crate::driver::{check, driver};
+use crate::{Address, Addresses, Error, Result};
+
+type Work = Box<dyn Fn() + Send + Sync>;
+
+/// The driver owns the work from here on, and lets go of it when it runs no more: behind the one run, or with the last
+/// graph that the stream was captured into.
+pub fn enqueue<A: Addresses + 'static>(
+    stream: CUstream,
+    at: A,
+    work: impl Fn(A) + Send + Sync + 'static,
+) -> Result {
+    let launch = driver()?.cudaway_launch_host_function;
+    let launch =
+        launch.ok_or(Error::NotSupported("work of the CPU in stream order: not CUDAway's libcuda.so.1"))?;
+    let at = Address(at);
+    // Twice boxed: what the driver hands back is one thin pointer.
+    let work: Box<Work> = Box::new(Box::new(move || work(at.get())));
+    let data = Box::into_raw(work).cast::<c_void>();
+    // SAFETY: both functions take what `data` is; it may be used on any thread.
+    check("cudaway_launch_host_function", unsafe { launch(stream, Some(run), data, Some(free)) })
+}
+
+pub fn synchronize(stream: CUstream) -> Result {
+    // SAFETY: the driver looks at the stream itself.
+    check("cuStreamSynchronize", unsafe { (driver()?.cuStreamSynchronize)(stream) })
+}
+
+unsafe extern "C" fn run(data: *mut c_void) {
+    // SAFETY: `enqueue` made it, and the driver has not let go of it yet.
+    let work = unsafe { &*data.cast::<Work>() };
+    // The thread is the device's: a panic is said and ends here.
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).is_err() {
+        tracing::error!(target: "cudaway::library", "a library's routine on the CPU panicked");
+    }
+}
+
+unsafe extern "C" fn free(data: *mut c_void) {
+    // SAFETY: made by `Box::into_raw` of this type; the driver lets go of it once.
+    drop(unsafe { Box::from_raw(data.cast::<Work>()) });
+}

@@ -1,0 +1,231 @@
+//! What follows from the libraries' descriptions (`tools/data/<library>/library.toml`): shells, exports, the objects that are
+//! preloaded, and who knows which files.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::bodies::{self, Bodies};
+use super::facts::{self, Signature, Signatures};
+use super::shells::{self, HEAD, PROMISE};
+use super::{NODES, blas};
+use crate::libraries::{self, Library, Object};
+
+/// The names and the node of the shell with this file name.
+pub fn shell(file: &str) -> Result<Option<(Vec<String>, String)>> {
+    let object = libraries::objects().map(|(_, object)| object).find(|object| object.file() == file);
+    object.map(|object| Ok((object.names()?, object.file()))).transpose()
+}
+
+/// Every name of a library's objects.
+pub fn names(library: &Library) -> Result<BTreeSet<String>> {
+    let lists = library.objects.iter().map(Object::names).collect::<Result<Vec<_>>>()?;
+    Ok(lists.into_iter().flatten().collect())
+}
+
+/// The names that the library's backend exports.
+pub fn exported(implementation: &str) -> Result<Option<BTreeSet<String>>> {
+    let Some(library) = libraries::all().iter().find(|library| library.implementation == implementation)
+    else {
+        return Ok(None);
+    };
+    if library.name == "cuBLAS" { blas::all_exports().map(Some) } else { names(library).map(Some) }
+}
+
+/// Every generated file: (path, text).
+pub fn files(blas_signatures: &Signatures, blas_bodies: &Bodies) -> Result<Vec<(String, String)>> {
+    let mut files = Vec::new();
+    for (library, object) in libraries::objects() {
+        let names = object.names()?;
+        // Of the others every function answers with a status, and has one body.
+        let is_blas = library.name == "cuBLAS";
+        let answer = |name: &str| if is_blas { blas::answer(blas_signatures, name) } else { "Status" };
+        let of_major = if is_blas { blas::of_major(blas_bodies, &names, &object.soname) } else { Vec::new() };
+        let node = object.file();
+        let text = shells::names_file(&object.names, &object.key(), &node, &names, answer, of_major)?;
+        files.push((format!("{}/src/generated/names.rs", object.shell), text));
+        files.extend(shell_crate(library, object));
+        files.push((
+            format!("cmake/exports/{}", object.version_script()),
+            shells::node_script(&node, &object.names, names.len()),
+        ));
+    }
+    for library in libraries::all() {
+        if let (Some(signatures), Some(exports)) = (&library.signatures, &library.exports) {
+            let signatures: Signatures = facts::read_json(signatures)?;
+            let bodies = bodies::scan(&library.api)?;
+            files.push((
+                format!("{exports}/src/generated/exports.rs"),
+                exports_file(library, &signatures, &bodies)?,
+            ));
+            files.push((format!("{}/src/generated/release.rs", library.api), release_file(library)?));
+        }
+    }
+    for (major, runtime) in NODES {
+        files.push((format!("crates/trampoline/preload/v{major}/src/lib.rs"), preloaded(major, runtime)?));
+    }
+    files.push(("crates/namesake/src/generated/libraries.rs".to_owned(), known()?));
+    Ok(files)
+}
+
+/// The crate of a shell, but for its names.
+fn shell_crate(library: &Library, object: &Object) -> [(String, String); 3] {
+    let (status, status_name) = &object.not_supported;
+    let file = object.file();
+    let forward = if library.forwards { "trampoline::forward_exports!(shell::LIBRARY);\n" } else { "" };
+    [
+        (
+            format!("{}/Cargo.toml", object.shell),
+            format!(
+                "# {HEAD}; do not edit.\n[package]\nname = \"{}\"\nversion.workspace = true\nedition.workspace = true\n\
+                 rust-version.workspace = true\nlicense.workspace = true\npublish.workspace = true\n\n[lints]\nworkspace = true\n\n\
+                 [dependencies]\ntrampoline.workspace = true\n",
+                object.package()
+            ),
+        ),
+        (
+            format!("{}/src/lib.rs", object.shell),
+            format!(
+                "//! `{file}`: its names on their version node, each a jump into the backend that has it. {HEAD}; do not edit.\n\
+                 //! The rule: no state of its own but the slots, nothing runs until the first call.\n\n\
+                 #![cfg_attr(not(test), no_std)]\n\nmod shell;\n\ntrampoline::end_at_panic!();\n{forward}"
+            ),
+        ),
+        (
+            format!("{}/src/shell.rs", object.shell),
+            format!(
+                "//! The library but for what an object has once; crates/trampoline/preload has it too. {HEAD}; do not edit.\n\n\
+                 #[rustfmt::skip]\n#[path = \"generated/names.rs\"]\nmod generated;\n\n// {status_name}\n\
+                 trampoline::shell!(c\"{}\", c\"{}\", major: {}, not_supported: {status});\n",
+                library.implementation, library.variable, object.soname
+            ),
+        ),
+    ]
+}
+
+/// The C functions of a library whose bodies all stand under their C names.
+fn exports_file(library: &Library, signatures: &Signatures, bodies: &Bodies) -> Result<String> {
+    let names = names(library)?;
+    let krate = format!("::{}", library.api.rsplit('/').nth(1).context("a crate below a library's folder")?);
+    let unused: Vec<_> = bodies.keys().filter(|name| !names.contains(*name)).collect();
+    ensure!(
+        unused.is_empty(),
+        "no export of {} has this name, so nobody could call it: {unused:?}",
+        library.name
+    );
+    let mut text = format!(
+        "//! The {} exports of {}. {HEAD} from tools/data\n//! and {}/src/api; do not edit.\n\n{PROMISE}\n\
+         use core::ffi::*;\n\nuse cuda_abi::out::{{OptOut, Out, borrow}};\nuse {}::types::*;\n",
+        names.len(),
+        library.implementation,
+        library.api,
+        krate.trim_start_matches(':')
+    );
+    let unknown = Signature { params: Vec::new(), returns: library.status.clone() };
+    for name in &names {
+        let signature = signatures.get(name).unwrap_or(&unknown);
+        let body = bodies.get(name).map(|body| (body, false));
+        let statement = shells::statement(&krate, &library.status, name, signature, body)?;
+        text += &shells::exported(name, signature, body.is_some(), &statement);
+    }
+    Ok(text)
+}
+
+/// What a library says its version is.
+fn release_file(library: &Library) -> Result<String> {
+    let mut text = format!(
+        "//! What {} says its version is, by CUDA's major. {HEAD} from its library.toml; do not edit.\n\n\
+         /// (CUDA's major, major, minor, patch), the newest first.\npub const RELEASES: [(u32, [i32; 3]); {}] = [\n",
+        library.name,
+        library.releases.len()
+    );
+    for (major, release) in library.releases.iter().rev() {
+        let numbers: Vec<i32> = release.split('.').map(str::parse).collect::<std::result::Result<_, _>>()?;
+        let [a, b, c] = numbers[..] else {
+            anyhow::bail!("{release} of {} is not three numbers", library.name)
+        };
+        writeln!(text, "    ({major}, [{a}, {b}, {c}]),")?;
+    }
+    Ok(text + "];\n")
+}
+
+/// `crates/trampoline/preload/vN/src/lib.rs`
+fn preloaded(major: &str, runtime: &str) -> Result<String> {
+    let mut text = format!(
+        "//! `preload/{runtime}`: all libraries of CUDA {major} that have an object each beside it, in one. {HEAD}; do not edit.\n\
+         //!\n\
+         //! Each object that is preloaded costs every program that starts; this one is called as the runtime is, and has the other names\n\
+         //! because it \"needs\" them, where they are links to itself (xtask/src/build). A library of several majors is in the newest's.\n\n\
+         // With std, the tests in its parts compile (`cargo clippy --all-targets`).\n\
+         #![cfg_attr(not(test), no_std)]\n\n"
+    );
+    let number: u32 = major.parse()?;
+    let mut mods = vec![("cudart".to_owned(), format!("crates/libcudart/forward/v{major}"))];
+    let mut forwarding = Vec::new();
+    for (library, object) in libraries::objects().filter(|(_, object)| object.preloaded_in() == number) {
+        let name = object.stem.trim_start_matches("lib").to_lowercase();
+        if library.forwards {
+            forwarding.push(format!("{name}::LIBRARY"));
+        }
+        mods.push((name, object.shell.clone()));
+    }
+    mods.sort();
+    for (name, shell) in &mods {
+        let shell = shell.strip_prefix("crates/").context("a crate's folder")?;
+        write!(text, "#[path = \"../../../../{shell}/src/shell.rs\"]\nmod {name};\n")?;
+    }
+    write!(
+        text,
+        "\ntrampoline::end_at_panic!();\ntrampoline::forward_exports!({});\n",
+        forwarding.join(", ")
+    )?;
+    Ok(text)
+}
+
+/// The other names of a major's object in `preload`.
+pub fn other_names(major: &str) -> Vec<String> {
+    let objects = libraries::objects().map(|(_, object)| object);
+    objects.filter(|object| object.preloaded_in().to_string() == major).map(Object::file).collect()
+}
+
+/// The stems, each with its objects, the newest first.
+fn stems() -> Vec<(&'static Library, Vec<&'static Object>)> {
+    let mut stems: Vec<(&Library, Vec<&Object>)> = Vec::new();
+    for (library, object) in libraries::objects() {
+        match stems.iter_mut().find(|(_, objects)| objects[0].stem == object.stem) {
+            Some((_, objects)) => objects.insert(0, object),
+            None => stems.push((library, vec![object])),
+        }
+    }
+    stems
+}
+
+/// `crates/namesake/src/generated/libraries.rs`
+fn known() -> Result<String> {
+    let stems = stems();
+    let mut text = format!(
+        "//! The libraries that tools/data describes. {HEAD}; do not edit.\n\nuse crate::Family;\n\n\
+         pub const FAMILIES: [Family; {}] = [\n",
+        stems.len()
+    );
+    for (_, objects) in &stems {
+        let files: Vec<String> = objects.iter().map(|object| format!("c\"{}\"", object.file())).collect();
+        let (stem, own, plain) =
+            (&objects[0].stem, &objects[0].own, objects.iter().any(|object| object.plain));
+        writeln!(
+            text,
+            "    Family {{ stem: b\"{stem}.so\", files: &[{}], own: c\"{own}\", is_plain: {plain} }},",
+            files.join(", ")
+        )?;
+    }
+    let count = libraries::all().len();
+    write!(text, "];\n\n/// What is behind them.\npub const IMPLEMENTATIONS: [&str; {count}] = [\n")?;
+    libraries::all().iter().try_for_each(|library| writeln!(text, "    \"{}\",", library.implementation))?;
+    text += "];\n\n/// The objects in `preload`, and what else each is.\npub const PRELOADED: [(&str, &[&str]); 3] = [\n";
+    for (major, runtime) in NODES {
+        let names: Vec<String> = other_names(major).iter().map(|name| format!("\"{name}\"")).collect();
+        writeln!(text, "    (\"{runtime}\", &[{}]),", names.join(", "))?;
+    }
+    Ok(text + "];\n")
+}

@@ -1,0 +1,159 @@
+//! The libraries of NVIDIA's that we stand in for besides the driver, the runtime and NVML: `tools/data/<library>/library.toml`
+//! says of each what its objects are. Shells, preloaded objects, what `build` makes and who knows the files follow from it.
+//!
+//! A SONAME's number is not CUDA's major: `libcurand.so.10` is that of CUDA 11, 12 and 13.
+
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+
+use crate::setup::root;
+
+/// One library.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Library {
+    /// As NVIDIA writes it.
+    pub name: String,
+    /// The file of our backend, and the package that makes it.
+    pub implementation: String,
+    pub package: String,
+    /// The variable that lists backends.
+    pub variable: String,
+    /// The type that functions answer with.
+    pub status: String,
+    /// The signatures of its functions, where the generator is the one of all libraries.
+    #[serde(default)]
+    pub signatures: Option<String>,
+    /// The crate that has the bodies.
+    pub api: String,
+    /// The crate of the generated exports, where the generator is the one of all libraries.
+    #[serde(default)]
+    pub exports: Option<String>,
+    /// Its shells export `cudaway_forward` and `cudaway_backend_of`.
+    #[serde(default)]
+    pub forwards: bool,
+    /// What it says its version is, by the major of the CUDA runtime that the process has.
+    #[serde(default)]
+    pub releases: BTreeMap<u32, String>,
+    pub objects: Vec<Object>,
+}
+
+/// One SONAME.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Object {
+    /// `libcurand`
+    pub stem: String,
+    /// What follows `.so.`, and the name of the version node is all of it.
+    pub soname: String,
+    /// The majors of CUDA whose programs ask for it.
+    pub cuda: Vec<u32>,
+    /// The status for what is not supported, and its name.
+    pub not_supported: (u32, String),
+    /// The list of the names of all releases that have this SONAME.
+    pub names: String,
+    /// The crate of its shell.
+    pub shell: String,
+    /// A function that no other library has.
+    pub own: String,
+    /// It also has the name without a version.
+    #[serde(default)]
+    pub plain: bool,
+}
+
+impl Object {
+    pub fn file(&self) -> String {
+        format!("{}.so.{}", self.stem, self.soname)
+    }
+
+    pub fn package(&self) -> String {
+        format!("{}-{}", self.stem.to_lowercase(), self.soname)
+    }
+
+    /// What tells its symbols from those of other shells in one object: `cublas_13`.
+    pub fn key(&self) -> String {
+        format!("{}_{}", self.stem.trim_start_matches("lib").to_lowercase(), self.soname)
+    }
+
+    pub fn version_script(&self) -> String {
+        format!("{}.{}.version", self.stem, self.soname)
+    }
+
+    /// In the order of the slots.
+    pub fn names(&self) -> Result<Vec<String>> {
+        let text = std::fs::read_to_string(root().join(&self.names)).with_context(|| self.names.clone())?;
+        Ok(text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect())
+    }
+
+    /// The major whose object in `preload` has its names: the newest, since `cudaway run` preloads those of all majors.
+    pub fn preloaded_in(&self) -> u32 {
+        self.cuda.iter().copied().max().unwrap_or_default()
+    }
+}
+
+/// All, in the order of their folders.
+pub fn all() -> &'static [Library] {
+    static ALL: OnceLock<Vec<Library>> = OnceLock::new();
+    ALL.get_or_init(|| read().unwrap_or_else(|error| panic!("tools/data: {error:#}")))
+}
+
+fn read() -> Result<Vec<Library>> {
+    let mut folders: Vec<_> = std::fs::read_dir(root().join("tools/data"))?
+        .map(|entry| Ok(entry?.path().join("library.toml")))
+        .collect::<Result<_>>()?;
+    folders.retain(|path| path.exists());
+    folders.sort();
+    folders
+        .iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(path)?;
+            let library: Library = toml::from_str(&text).with_context(|| path.display().to_string())?;
+            ensure!(!library.objects.is_empty(), "{} has no objects", path.display());
+            Ok(library)
+        })
+        .collect()
+}
+
+/// Every object with its library.
+pub fn objects() -> impl Iterator<Item = (&'static Library, &'static Object)> {
+    all().iter().flat_map(|library| library.objects.iter().map(move |object| (library, object)))
+}
+
+pub fn named(name: &str) -> &'static Library {
+    all().iter().find(|library| library.name == name).unwrap_or_else(|| panic!("no library {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_soname_serves_whom_it_says() {
+        let files: Vec<_> = objects().map(|(_, object)| (object.file(), object.cuda.clone())).collect();
+        assert!(files.contains(&("libcurand.so.10".to_owned(), vec![11, 12, 13])), "{files:?}");
+        assert!(files.contains(&("libcublas.so.12".to_owned(), vec![12])), "{files:?}");
+    }
+
+    #[test]
+    fn what_a_library_says_of_itself_is_said_for_each_cuda_that_it_serves() {
+        for (library, object) in objects().filter(|(library, _)| !library.releases.is_empty()) {
+            for major in &object.cuda {
+                assert!(library.releases.contains_key(major), "{} in CUDA {major}", object.file());
+            }
+        }
+    }
+
+    #[test]
+    fn each_object_has_its_own_function() {
+        for (_, object) in objects() {
+            assert!(object.names().unwrap().contains(&object.own), "{}", object.file());
+            let others = objects().filter(|(_, other)| other.stem != object.stem);
+            for (_, other) in others {
+                assert!(!other.names().unwrap().contains(&object.own), "{} has {}", other.file(), object.own);
+            }
+        }
+    }
+}
