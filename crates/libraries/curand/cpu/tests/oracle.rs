@@ -3,6 +3,9 @@
 
 mod nvidia;
 
+/// NVIDIA's library makes its tables when they are first asked for, and no two threads may ask.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 use std::ffi::c_int;
 use std::fmt::Debug;
 use std::hash::{BuildHasher, Hasher};
@@ -285,6 +288,7 @@ impl Pair<'_> {
 
 #[test]
 fn generators_give_the_numbers_of_nvidias() {
+    let _alone = ALONE.lock();
     let nvidia = match Nvidia::open() {
         Ok(nvidia) => nvidia,
         Err(missing) => return testkit::skip!("{missing}"),
@@ -316,6 +320,7 @@ fn generators_give_the_numbers_of_nvidias() {
 
 #[test]
 fn direction_vectors_are_nvidias() {
+    let _alone = ALONE.lock();
     let nvidia = match Nvidia::open() {
         Ok(nvidia) => nvidia,
         Err(missing) => return testkit::skip!("{missing}"),
