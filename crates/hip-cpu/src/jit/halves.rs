@@ -167,8 +167,9 @@ mod tests {
             let [less, unordered] = run::<u32, 2>(&code, x, y);
             for lane in 0..LANES {
                 let (a, b) = (value(x[lane]), value(y[lane]));
-                assert_eq!(less >> lane & 1 == 1, a < b, "{a} < {b}");
-                assert_eq!(unordered >> lane & 1 == 1, !(a < b), "{a} >= {b} or unordered");
+                let is_less = a < b;
+                assert_eq!(less >> lane & 1 == 1, is_less, "{a} < {b}");
+                assert_eq!(unordered >> lane & 1 == 1, !is_less, "{a} >= {b} or unordered");
             }
         }
     }
