@@ -7,7 +7,7 @@ use compiler::program::{Kernel, Program};
 
 use crate::jit::Effort;
 
-/// Milliseconds of CPU for a kernel as they are foretold; what is measured is up to a tenth more.
+/// Milliseconds of CPU for a kernel as they are foretold, by prices that were measured on a busy machine: 4.5 s leaves room below 5.
 const BUDGET: f64 = 4500.0;
 
 /// What a line of text, a block of instructions, and each pair of blocks cost, in milliseconds: fitted to CUB's sorts, selections and

@@ -2,10 +2,6 @@
 //! stream order, for a GPU they are made on the host and copied.
 
 #![expect(non_snake_case, non_camel_case_types, reason = "these are the C names")]
-#![expect(
-    clippy::not_unsafe_ptr_arg_deref,
-    reason = "bodies get pointers under cuRAND's contract, through the exports"
-)]
 
 pub mod api;
 mod error;
