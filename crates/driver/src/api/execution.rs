@@ -699,7 +699,7 @@ pub(crate) fn host_op(host: CUDA_HOST_NODE_PARAMS) -> Result<Arc<Op>> {
         return Err(Error::InvalidValue("fn"));
     }
     Ok(Op::new(Params::Host(host), |params, stream| match params {
-        Params::Host(host) => cuLaunchHostFunc(stream, host.fn_, host.userData),
+        Params::Host(host) => enqueue_host_function(stream, host.fn_, host.userData),
         _ => Ok(()),
     }))
 }
@@ -712,7 +712,12 @@ pub fn cuLaunchHostFunc(hStream: CUstream, fn_: CUhostFn, userData: *mut c_void)
     if captured(hStream, || host_op(CUDA_HOST_NODE_PARAMS { fn_, userData }))? {
         return Ok(());
     }
-    let stream = Stream::from_handle(hStream)?;
+    enqueue_host_function(hStream, fn_, userData)
+}
+
+/// The same, whatever captures the stream: who has asked that already may not be told otherwise by a capture that began since.
+pub(crate) fn enqueue_host_function(stream: CUstream, fn_: CUhostFn, userData: *mut c_void) -> Result {
+    let stream = Stream::from_handle(stream)?;
     // SAFETY: the stream is alive; both ABIs have the same function type.
     match unsafe { stream.hip().hipLaunchHostFunc(stream.hip.0, fn_, userData) } {
         // HIP differs: ROCm before 5.3 has callbacks only, which are called after an error too.
