@@ -120,8 +120,8 @@ impl Tail {
                 }
             }
         }
-        let insts =
-            || blocks.iter().flat_map(|&at| &function.blocks[at].insts).take_while(|inst| !meets(&inst.op));
+        let before = |&at: &usize| function.blocks[at].insts.iter().take_while(|inst| !meets(&inst.op));
+        let insts = || blocks.iter().flat_map(before);
         if insts().count() > MOST || !insts().any(|inst| spins::is_seen(&inst.op)) {
             return None;
         }
