@@ -16,7 +16,7 @@ use super::bits::BitSet;
 use super::cfg;
 use super::dominators::{Dominators, block, successors};
 use super::loops::Loops;
-use super::release::constant;
+use super::release::{self, constant};
 use super::spins;
 use super::ssa::{Graph, rebuild};
 use super::visit::{Definition, definitions, for_each_use, term_values_mut};
@@ -56,11 +56,9 @@ struct Tail {
     meeting: usize,
 }
 
-/// Lanes have to come here together, or it is not known what happens.
+/// As [`release::meets`]; a call through a pointer may meet as well.
 fn meets(op: &Op) -> bool {
-    op.is_barrier()
-        || matches!(op, Op::Call(_) | Op::CallIndirect)
-        || op.is_warp_collective() && *op != Op::ActiveMask
+    release::meets(op) || *op == Op::CallIndirect
 }
 
 impl Tail {

@@ -176,7 +176,7 @@ impl Search<'_> {
 }
 
 /// Lanes have to come here together, or it is not known what happens.
-fn meets(op: &Op) -> bool {
+pub(super) fn meets(op: &Op) -> bool {
     op.is_barrier() || matches!(op, Op::Call(_)) || op.is_warp_collective() && *op != Op::ActiveMask
 }
 
