@@ -2,6 +2,7 @@
 
 use super::step::warp;
 use super::sums::Sums;
+use super::transfer::Transfers;
 use super::{Copy, Emitter, Place, Spot};
 use crate::back::llvm::{Builder, Scalar, Type, Val};
 use crate::ir::{BarrierKind, Op, Space, Term, Ty, Value};
@@ -198,6 +199,7 @@ impl Emitter<'_> {
         self.live = live_in(&self.here().function);
         self.definitions = definitions(&self.here().function);
         self.sums = Sums::of(&self.here().function);
+        self.transfers = Transfers::of(&self.here().function);
         let params: Vec<Value> =
             self.here().function.blocks.iter().flat_map(|block| block.params.clone()).collect();
         for param in params {

@@ -59,15 +59,13 @@ impl Emitter<'_> {
     pub(super) fn instructions(&mut self, at: usize, insts: &[Inst]) -> Result<(), String> {
         for members in self.grouped(insts) {
             let group: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
-            if group.is_empty() || self.window_access(&group) {
-                continue;
-            }
-            if let [Inst { op: Op::Mma(_), .. }, _] = group[..] {
-                self.mma(&group)?;
-                continue;
-            }
-            for inst in group {
-                self.instruction(at, inst)?;
+            match group[..] {
+                [load @ Inst { op: Op::Load { .. }, .. }, store @ Inst { op: Op::Store { .. }, .. }] => {
+                    self.move_lanes(load, store)?;
+                }
+                [Inst { op: Op::Mma(_), .. }, _] => self.mma(&group)?,
+                _ if group.is_empty() || self.window_access(&group) => {}
+                _ => group.iter().try_for_each(|inst| self.instruction(at, inst))?,
             }
         }
         Ok(())

@@ -94,7 +94,8 @@ impl Emitter<'_> {
                 let other = factors(inst);
                 return (own.0 == other.0 || own.1 == other.1).then_some(at);
             }
-            if !inst.op.is_pure() && !matches!(inst.op, Op::Load { order: Order::Weak, .. }) {
+            let passes = matches!(inst.op, Op::Load { order: Order::Weak, .. } | Op::WarpSync);
+            if !inst.op.is_pure() && !passes {
                 return None;
             }
         }

@@ -28,6 +28,18 @@ pub(super) struct Access {
 }
 
 impl Access {
+    /// That of a load or a store.
+    pub(super) fn of(inst: &Inst) -> Option<Access> {
+        let (space, mem, offset, order, n) = match inst.op {
+            Op::Load { space, mem, offset, order, .. } => (space, mem, offset, order, inst.results.len()),
+            Op::Store { space, mem, offset, order, .. } => {
+                (space, mem, offset, order, inst.args.len().checked_sub(1)?)
+            }
+            _ => return None,
+        };
+        (n > 0).then_some(Access { space, mem, offset, order, n, streams: false })
+    }
+
     pub(super) fn bytes(self) -> i64 {
         i64::from(self.mem.bits / 8)
     }
@@ -153,7 +165,7 @@ impl Emitter<'_> {
     }
 
     /// The distance of lanes within rows, where the address is no line of the group.
-    fn rows_of(&self, address: Value, access: Access) -> Option<i64> {
+    pub(super) fn rows_of(&self, address: Value, access: Access) -> Option<i64> {
         if self.shape(address).is_varying() { self.stride_in_rows(address, access) } else { None }
     }
 

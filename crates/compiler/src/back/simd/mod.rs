@@ -20,6 +20,7 @@ mod special;
 mod step;
 mod stream;
 mod sums;
+mod transfer;
 mod value;
 mod warp;
 mod width;
@@ -216,6 +217,7 @@ struct Emitter<'a> {
     /// Matrix products that are calls.
     called: HashSet<Mma>,
     sums: sums::Sums,
+    transfers: transfer::Transfers,
     scratch: HashMap<String, ()>,
 }
 
@@ -269,6 +271,7 @@ impl<'a> Emitter<'a> {
             operands: matrix::Operands::default(),
             called: HashSet::new(),
             sums: sums::Sums::default(),
+            transfers: transfer::Transfers::default(),
             scratch: HashMap::new(),
         }
     }

@@ -24,7 +24,7 @@ impl Emitter<'_> {
     }
 
     /// Lanes of a row.
-    fn row(&self) -> u32 {
+    pub(super) fn row(&self) -> u32 {
         self.here().runs.as_ref().map_or(self.lanes, |runs| runs.length)
     }
 
@@ -37,7 +37,7 @@ impl Emitter<'_> {
     }
 
     /// The values of the rows' first lanes.
-    fn firsts(&mut self, value: Value) -> Val {
+    pub(super) fn firsts(&mut self, value: Value) -> Val {
         if let Some(known) = self.rows.get(&value) {
             return known.clone();
         }

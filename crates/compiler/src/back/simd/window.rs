@@ -78,6 +78,13 @@ impl Emitter<'_> {
                 taken[second] = true;
                 continue;
             }
+            if let Some(second) = self.transfer(insts, first).filter(|&it| !taken[first] && !taken[it]) {
+                groups[first].clear();
+                groups[second] = vec![first, second];
+                taken[first] = true;
+                taken[second] = true;
+                continue;
+            }
             let members = self.companions(insts, first, &taken);
             let all: Vec<&Inst> = members.iter().map(|&member| &insts[member]).collect();
             if members.len() < 2 || self.as_window(&all).is_none() {
