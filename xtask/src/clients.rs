@@ -45,6 +45,9 @@ pub struct Args {
     /// Run only this test of one client once more, by all of its name, and record that; may be given more than once.
     #[arg(long, conflicts_with_all = ["quick", "sample"])]
     again: Vec<String>,
+    /// Keep the PTX of every module that is loaded in this folder, for `cargo xtask settings --add`.
+    #[arg(long, value_name = "DIR")]
+    dump: Option<PathBuf>,
     /// Run on the objects in another folder, as they are, and do not build.
     #[arg(long)]
     lib: Option<PathBuf>,
@@ -58,7 +61,7 @@ const QUICK: usize = 20;
 /// A small check of one client: our script that uses it, or a few of its own tests.
 pub fn smoke(client: &Client, ready: &Ready, lib: &Path) -> Result<()> {
     let limit = Duration::from_secs(900);
-    let extent = Extent { lib: lib.to_owned(), of: Of::Sample(QUICK), before: vec![], limit };
+    let extent = Extent { lib: lib.to_owned(), of: Of::Sample(QUICK), before: vec![], dump: None, limit };
     let is_script = |suite: &&Suite| matches!(suite.tests, Tests::Script(_));
     let suite = client.suites.iter().find(is_script).or(client.suites.first()).context("no suite")?;
     let done = run::suite(client, suite, ready, &extent)?;
@@ -121,7 +124,8 @@ fn one(client: &Client, args: &Args, lib: &Path) -> Result<usize> {
         let record = Record::load(client.name)?;
         let (of, before) = extent(client, suite, args, record.as_ref())?;
         let limit = Duration::from_secs(60 * args.limit);
-        let extent = Extent { lib: lib.to_owned(), of, before, limit };
+        let dump = args.dump.as_ref().map(std::path::absolute).transpose()?;
+        let extent = Extent { lib: lib.to_owned(), of, before, dump, limit };
         let done = run::suite(client, suite, &ready, &extent)?;
         tell(suite, &done);
         differences += done.differences.len();

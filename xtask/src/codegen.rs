@@ -24,7 +24,7 @@ pub mod signatures;
 use anyhow::{Context as _, Result, bail};
 
 use crate::setup::root;
-use crate::{clients, samples};
+use crate::{clients, samples, settings};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -147,6 +147,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     files.push(("docs/differences.md".to_owned(), differences::markdown()?));
     files.push((clients::page::PATH.to_owned(), clients::page::text()?));
     files.push((samples::page::PATH.to_owned(), samples::page::markdown()?));
+    files.push((settings::page::PATH.to_owned(), settings::page::text()?));
     Ok(files)
 }
 

@@ -12,6 +12,7 @@ mod dist;
 mod libraries;
 mod reach;
 mod samples;
+mod settings;
 mod setup;
 mod symbols;
 mod test;
@@ -45,6 +46,8 @@ enum Command {
     Reach(reach::Args),
     /// Build NVIDIA's cuda-samples and run them on our libraries; writes docs/samples.md.
     Samples(samples::Args),
+    /// Count in which setting of the CPU device the kernels of the corpora run, and why; writes docs/settings.md.
+    Settings(settings::Args),
     /// Compare the exports, nodes, SONAMEs and needs of built objects with the committed lists.
     Symbols(symbols::Args),
     /// Set up, build and run every check; `--all` adds the CUDA 11.8 and 12.4 toolchains.
@@ -61,6 +64,7 @@ fn main() -> anyhow::Result<()> {
         Command::Demo(args) => demo::run(&args),
         Command::Reach(args) => reach::run(&args),
         Command::Samples(args) => samples::run(&args),
+        Command::Settings(args) => settings::run(&args),
         Command::Symbols(args) => symbols::run(&args),
         Command::Test(args) => test::run(&args),
     }

@@ -9,7 +9,7 @@ pub mod page;
 mod results;
 mod run;
 
-pub use run::processor;
+pub use run::{processor, today};
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,41 +1,64 @@
-//! Which setting each kernel of a PTX file runs in on the CPU device, and why not in the ones before.
-//! `cargo run -p compiler --example setting -- FILE.ptx [threads of a block]`
+//! Which setting each kernel of PTX files runs in on the CPU device, and why not in a faster one: a line for each, its fields
+//! parted by tabs: file, kernel, setting, width, why not in S, why not in P. A file or a kernel that is refused has `-` for its
+//! setting and the reason behind it. `cargo run -p compiler --example setting -- [--threads N] FILE.ptx …`
 
 use compiler::back::cpu::{Options, emit};
-use compiler::{Program, Source};
+use compiler::program::Header;
+use compiler::{Diagnostic, Module, Source};
+
+/// Threads of a block, where the kernel does not say.
+const THREADS: u32 = 256;
+/// Bits of the CPU's vectors.
+const VECTOR: u32 = 512;
+
+fn said(diagnostics: &[Diagnostic]) -> String {
+    let all: Vec<String> = diagnostics.iter().map(|it| it.to_string().replace(['\n', '\t'], " ")).collect();
+    all.join("; ")
+}
+
+fn block(header: &Header, threads: u32) -> [u32; 3] {
+    let most = header.max_threads().map_or(threads, |most| most.min(threads));
+    header.req_ntid.unwrap_or([most, 1, 1])
+}
+
+fn look(path: &str, threads: u32) -> Result<(), String> {
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    let text = ptx::text(&bytes).into_owned();
+    let module = Module::link(vec![Source { name: path.to_owned(), text }]).map_err(|it| said(&it))?;
+    for (index, header) in module.kernels().iter().enumerate() {
+        let program = module.lower(index);
+        let options = Options::new(block(header, threads), VECTOR);
+        let fields = match emit(&program, &program.kernels[0], &options) {
+            Ok(compiled) => {
+                let why = |why: Option<String>| why.unwrap_or_default().replace(['\n', '\t'], " ");
+                let (simd, warp) = (why(compiled.why_not_simd), why(compiled.why_not_warp));
+                format!("{}\t{}\t{simd}\t{warp}", compiled.setting.letter(), compiled.width)
+            }
+            Err(diagnostics) => format!("-\t0\t{}\t", said(&diagnostics)),
+        };
+        println!("{path}\t{}\t{fields}", header.name);
+    }
+    Ok(())
+}
 
 fn main() {
+    let mut threads = THREADS;
+    let mut files = vec![];
     let mut arguments = std::env::args().skip(1);
-    let Some(path) = arguments.next() else {
-        eprintln!("usage: setting FILE.ptx [threads of a block]");
+    while let Some(argument) = arguments.next() {
+        if argument == "--threads" {
+            threads = arguments.next().and_then(|it| it.parse().ok()).unwrap_or(THREADS);
+        } else {
+            files.push(argument);
+        }
+    }
+    if files.is_empty() {
+        eprintln!("usage: setting [--threads N] FILE.ptx …");
         std::process::exit(2);
-    };
-    let threads = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(256);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) => {
-            eprintln!("{path}: {error}");
-            std::process::exit(1);
-        }
-    };
-    let program = match Program::load(&[Source { name: path, text }]) {
-        Ok(program) => program,
-        Err(diagnostics) => {
-            diagnostics.iter().for_each(|diagnostic| eprintln!("{diagnostic}"));
-            std::process::exit(1);
-        }
-    };
-    for kernel in &program.kernels {
-        let block = kernel.req_ntid.unwrap_or([threads, 1, 1]);
-        match emit(&program, kernel, &Options::new(block, 256)) {
-            Ok(compiled) => {
-                let rival = compiled.rival.map_or(String::new(), |rival| format!(" or {rival}"));
-                println!("{} {}{rival} {}", compiled.setting.letter(), compiled.width, kernel.name);
-                for (setting, why) in [("S", compiled.why_not_simd), ("P", compiled.why_not_warp)] {
-                    why.into_iter().for_each(|why| println!("    not {setting}: {why}"));
-                }
-            }
-            Err(diagnostics) => diagnostics.iter().for_each(|it| println!("- {}: {it}", kernel.name)),
+    }
+    for file in files {
+        if let Err(why) = look(&file, threads) {
+            println!("{file}\t-\t-\t0\t{}\t", why.replace(['\n', '\t'], " "));
         }
     }
 }

@@ -23,6 +23,8 @@ pub struct Extent {
     pub of: Of,
     /// Tests that `Of::Rest` leaves out.
     pub before: Vec<String>,
+    /// Where the PTX of every module goes.
+    pub dump: Option<PathBuf>,
     pub limit: Duration,
 }
 
@@ -213,6 +215,7 @@ fn place(client: &Client, ready: &Ready, extent: &Extent, run: Run) -> Result<Ru
         .env("CUDAWAY_LOG", "info")
         .env("CUDAWAY_LOG_FILE", ready.dir.join(LOG))
         .env("CUDAWAY_PROFILE", "1");
+    let run = extent.dump.iter().fold(run, |run, dir| run.env("CUDAWAY_DUMP_DIR", dir));
     let path = std::env::var("PATH").context("PATH")?;
     let places = [
         ("{lib}", extent.lib.display().to_string()),
