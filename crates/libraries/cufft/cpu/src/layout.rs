@@ -36,6 +36,21 @@ pub struct Description<'a> {
     pub batch: i64,
 }
 
+impl Description<'_> {
+    /// What [`crate::Plan::new`] would say of it, but for memory: no table is made.
+    pub fn check(&self) -> Result<()> {
+        Layout::new(self).map(drop)
+    }
+
+    /// Bytes from the first to the last element of input and output, out of place and in place.
+    pub fn bytes(&self) -> Result<[[usize; 2]; 2]> {
+        let layout = Layout::new(self)?;
+        let of =
+            |side: &Side| side.whole_extent() * self.precision.bytes() * if side.complex { 2 } else { 1 };
+        Ok([[of(&layout.input), of(&layout.output)], layout.in_place.each_ref().map(of)])
+    }
+}
+
 /// One side of a plan, checked; strides count elements of its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Side {
