@@ -318,3 +318,7 @@ fn types(description: &Description) -> Types {
     };
     Types::One(one.0)
 }
+
+#[cfg(test)]
+#[path = "hip/tests.rs"]
+mod tests;
