@@ -147,6 +147,7 @@ mod tests {
             ("libcufft.so", Some(c"libcufft.so.12")),
             ("libcufft.so.10.9.0.58", Some(c"libcufft.so.10")),
             ("libcufft.so.9", None),
+            ("libcufftw.so.11", Some(c"libcufftw.so.11")),
             ("libcurand.so", Some(c"libcurand.so.10")),
             ("libcurand.so.10.3.10.19", Some(c"libcurand.so.10")),
             ("libcurand.so.11", None),

@@ -118,6 +118,9 @@ fn is_public(visibility: &Visibility) -> bool {
 
 /// `cuInit`, `cudaMalloc`, `__cudaRegisterVar`, `nvmlInit`, `cublasLtCreate`; not `cudaway_forward`.
 fn is_cuda(name: &str) -> bool {
+    if name.starts_with("fftw_") {
+        return true;
+    }
     let name = name.strip_prefix("__").unwrap_or(name);
     let rest = ["cublas", "cufft", "curand", "cuda", "cu", "nvml"]
         .into_iter()

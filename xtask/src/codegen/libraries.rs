@@ -38,7 +38,9 @@ run on a GPU). Lengths, strides, embeds and batches are any that can be addresse
 they are computed in single precision. A transform of complex to real numbers out of place keeps its input. Work areas are of size 0 on the CPU device. A plan
 has one device: several are refused, and so are the properties that ask for an algorithm or forbid fused multiplications. Callbacks answer
 `CUFFT_NOT_IMPLEMENTED`, as in NVIDIA's shared libraries; those in LTO IR, and what hands out LTO IR (`cufftDevice*`), `CUFFT_NOT_SUPPORTED`. A plan of the wrong
-type is `CUFFT_INVALID_TYPE`. `cufftGetVersion` follows the CUDA runtime that the process uses",
+type is `CUFFT_INVALID_TYPE`. `cufftGetVersion` follows the CUDA runtime that the process uses. cuFFTW computes on the CPU, on memory of the host and of the CPU
+device, which is refused on that of AMD GPUs; its planner's flags and wisdom change nothing. Shown by `cargo xtask test --only fft` (tools/fft-proof: drawn plans beside the
+definition, refusals, streams, graphs), `examples/cufft_transforms.cu`, and for hipFFT by crates/libraries/cufft/api/src/hip/tests.rs",
     ),
     (
     "cuRAND",
@@ -166,7 +168,7 @@ fn by_name(library: &Library) -> Result<String> {
         format!("\n## {}\n\n{}. {note}\n\n| names | answered |\n|---|---|\n", library.name, files.join(", "));
     let mut rows: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for name in library::names(library)? {
-        let answer = match bodies.get(&name) {
+        let answer = match library::body(&bodies, &name) {
             Some(body) if body.refuses => "refuses",
             Some(_) => "yes",
             None => "no",

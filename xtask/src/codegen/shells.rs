@@ -113,7 +113,7 @@ fn nothing(returns: &str) -> Result<&'static str> {
     Ok(match returns {
         "()" => "()",
         "*const c_char" => "core::ptr::null()",
-        "*mut *mut c_void" | "*mut c_void" => "core::ptr::null_mut()",
+        "*mut *mut c_void" | "*mut c_void" | "fftw_plan" => "core::ptr::null_mut()",
         "c_char" | "c_uint" | "c_int" => "0",
         "cudaChannelFormatDesc" => "unsafe { core::mem::zeroed() }",
         "CUresult" => "CUresult::CUDA_ERROR_UNKNOWN",
@@ -213,7 +213,7 @@ fn untraced(
 }
 
 /// Our line length (rustfmt.toml).
-const WIDTH: usize = 110;
+pub const WIDTH: usize = 110;
 
 /// `visibility fn name(params) -> R {`, a parameter per line when it is long.
 fn head(visibility: &str, name: &str, params: &str, returns: &str) -> String {

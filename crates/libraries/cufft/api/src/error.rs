@@ -104,6 +104,21 @@ kit::border! {
     failed: note,
 }
 
+/// A pointer that a call answers with: NULL where it fails, which is said as for other calls.
+pub fn or_null<T>(name: &'static str, result: Result<*mut T>) -> *mut T {
+    result.unwrap_or_else(|error| {
+        failed(name, error);
+        core::ptr::null_mut()
+    })
+}
+
+/// What a call does that answers with nothing.
+pub fn or_say(name: &'static str, result: Result) {
+    if let Err(error) = result {
+        failed(name, error);
+    }
+}
+
 /// Says once what programs will miss that know it of NVIDIA's static library.
 fn note(name: &'static str, error: &Error) {
     if let Error::NotImplemented(what) = error

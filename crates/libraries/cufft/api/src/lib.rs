@@ -7,6 +7,7 @@ pub mod api;
 mod arguments;
 mod descriptor;
 mod error;
+mod fftw;
 mod hip;
 mod plan;
 #[rustfmt::skip]

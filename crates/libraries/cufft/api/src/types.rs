@@ -14,6 +14,27 @@ pub const CUFFT_INVERSE: c_int = 1;
 /// What a program may give to `cufftDestroy` that never made a plan.
 pub const CUFFT_PLAN_NULL: cufftHandle = -1;
 
+/// cufftw.h
+pub type fftw_complex = cufftDoubleComplex;
+pub type fftwf_complex = cufftComplex;
+pub type fftw_plan = *mut c_void;
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct fftw_iodim {
+    pub n: c_int,
+    pub is: c_int,
+    pub os: c_int,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct fftw_iodim64 {
+    pub n: isize,
+    pub is: isize,
+    pub os: isize,
+}
+
 kit::numbers! {
     cufftResult {
         CUFFT_SUCCESS = 0,

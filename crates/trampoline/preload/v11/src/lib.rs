@@ -14,6 +14,8 @@ mod cublaslt;
 mod cudart;
 #[path = "../../../../libraries/cufft/shells/10/src/shell.rs"]
 mod cufft;
+#[path = "../../../../libraries/cufft/shells/w10/src/shell.rs"]
+mod cufftw;
 
 trampoline::end_at_panic!();
-trampoline::forward_exports!(cublas::LIBRARY, cublaslt::LIBRARY, cufft::LIBRARY);
+trampoline::forward_exports!(cublas::LIBRARY, cublaslt::LIBRARY, cufft::LIBRARY, cufftw::LIBRARY);

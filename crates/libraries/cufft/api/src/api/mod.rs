@@ -1,6 +1,7 @@
 //! The bodies, under their C names.
 
 pub mod execute;
+pub mod fftw;
 pub mod library;
 pub mod plan;
 pub mod settings;
