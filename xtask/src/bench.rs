@@ -2,6 +2,7 @@
 
 mod amd_isa;
 mod blas;
+mod fft;
 mod first;
 mod peers;
 mod preload;
@@ -19,6 +20,8 @@ pub enum Bench {
     AmdIsa(amd_isa::Args),
     /// Products through cuBLAS on the CPU device beside OpenBLAS called directly; docs/performance.md.
     Blas(blas::Args),
+    /// Transforms on the CPU beside FFTW 3's; docs/performance.md.
+    Fft(fft::Args),
     /// What is waited for with an empty cache: kernels by CPU for each PTX instruction, programs cold and warm; docs/performance.md.
     First(first::Args),
     /// Thrust's algorithms on the CPU device beside Thrust's own OpenMP and TBB backends; docs/performance.md.
@@ -32,6 +35,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::Peers(args) => peers::run(args),
         Bench::AmdIsa(args) => amd_isa::run(args),
         Bench::Blas(args) => blas::run(args),
+        Bench::Fft(args) => fft::run(args),
         Bench::First(args) => first::run(args),
         Bench::Thrust(args) => thrust::run(args),
         Bench::Preload(args) => preload::run(args),
