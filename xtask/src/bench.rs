@@ -3,6 +3,7 @@
 mod amd_isa;
 mod blas;
 mod copies;
+mod fft;
 mod first;
 mod peers;
 mod preload;
@@ -22,6 +23,8 @@ pub enum Bench {
     Blas(blas::Args),
     /// Copies of all kinds and small launches on the CPU device beside memcpy and loops; docs/performance.md.
     Copies(copies::Args),
+    /// Transforms on the CPU beside FFTW 3's; docs/performance.md.
+    Fft(fft::Args),
     /// What is waited for with an empty cache: kernels by CPU for each PTX instruction, programs cold and warm; docs/performance.md.
     First(first::Args),
     /// Thrust's algorithms on the CPU device beside Thrust's own OpenMP and TBB backends; docs/performance.md.
@@ -36,6 +39,7 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::AmdIsa(args) => amd_isa::run(args),
         Bench::Blas(args) => blas::run(args),
         Bench::Copies(args) => copies::run(args),
+        Bench::Fft(args) => fft::run(args),
         Bench::First(args) => first::run(args),
         Bench::Thrust(args) => thrust::run(args),
         Bench::Preload(args) => preload::run(args),

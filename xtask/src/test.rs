@@ -16,6 +16,7 @@ mod dist;
 mod doctor;
 pub mod examples;
 mod faults;
+mod fft;
 mod foreseen;
 mod gates;
 pub mod harmless;
@@ -52,7 +53,7 @@ pub struct Args {
     /// Also build and run the examples with CUDA 11.8 and 12.4, and install clients such as CuPy (about 5 GB of downloads, once).
     #[arg(long)]
     all: bool,
-    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, blas, rand, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
+    /// Only these parts, comma separated: codegen, lint, unit, rows, gates, examples, conformance, rocm, corpus, nvrtc, instances, stripped, cache, trust, faults, sanitizer, threads, tools, blas, fft, rand, providers, reach, harmless, amd, amd-emu, aarch64, debian, dist, clients.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Only examples whose `release/form/name` contains one of these, comma separated.
@@ -98,6 +99,7 @@ const PARTS: &[&str] = &[
     "threads",
     "tools",
     "blas",
+    "fft",
     "rand",
     "providers",
     "reach",
@@ -163,6 +165,7 @@ pub fn run(args: &Args) -> Result<()> {
             "threads" => threads::run(&installed, args.seconds, &mut report),
             "tools" => tools::run(&installed, &mut report),
             "blas" => blas::run(&installed, args.bless, &mut report),
+            "fft" => fft::run(&installed, &mut report),
             "rand" => rand::run(&installed, &mut report),
             "providers" => providers::run(&installed, &mut report),
             "reach" => reach::run(&installed, args.all || !args.only.is_empty(), &mut report),

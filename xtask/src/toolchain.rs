@@ -29,6 +29,9 @@ const CUBLAS_13_5: &str = "nvidia-cublas==13.10.0.20";
 /// cuRAND for CUDA 13.5: its headers, and its library as the tests' oracle.
 pub const CURAND_13_5: &str = "nvidia-curand==10.4.5.25";
 
+/// cuFFT for CUDA 13.5; its headers are all that is used of it.
+const CUFFT_13_5: &str = "nvidia-cufft==12.5.0.14";
+
 /// A CUDA release that the tests build with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
@@ -124,6 +127,14 @@ impl Toolchain {
     pub fn with_curand(&self) -> Result<()> {
         match self.release {
             Release::V13_5 => setup::files_of_wheel(CURAND_13_5, "include/curand", &self.dir.join("include")),
+            Release::V11_8 | Release::V12_4 => Ok(()),
+        }
+    }
+
+    /// As [`Self::with_cublas`], cuFFT's: cufft*.h and cudalibxt.h.
+    pub fn with_cufft(&self) -> Result<()> {
+        match self.release {
+            Release::V13_5 => setup::files_of_wheel(CUFFT_13_5, "include/cu", &self.dir.join("include")),
             Release::V11_8 | Release::V12_4 => Ok(()),
         }
     }

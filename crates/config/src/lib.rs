@@ -80,6 +80,7 @@ pub enum GfxCompiler {
 pub struct Config {
     pub devices: Vec<DeviceChoice>,
     pub blas: Vec<LibraryChoice>,
+    pub fft: Vec<LibraryChoice>,
     pub rand: Vec<LibraryChoice>,
     pub rocm_root: Option<PathBuf>,
     /// Reported compute capability (major, minor).
@@ -153,6 +154,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_DRIVER_VERSION", "driver version reported to programs, as X.Y"),
     ("CUDAWAY_DUMP_DIR", "directory that receives PTX and LLVM IR of every kernel compiled"),
     ("CUDAWAY_EXIT_WAIT", "seconds that a program that ends waits for code being made for the cache"),
+    ("CUDAWAY_FFT", "who computes for cuFFT: auto, hip, cpu or a library's path; a list combines them"),
     ("CUDAWAY_GFX_COMPILER", "auto, tools (clang and ld.lld) or libamd_comgr's path"),
     ("CUDAWAY_HOOKS", "dlsym, dlopen, log: what libcudaway_hooks.so does"),
     ("CUDAWAY_LEAKS", "1 prints at the end what was never freed on the CPU device"),
@@ -271,6 +273,7 @@ impl Config {
         Config {
             devices: devices(var("CUDAWAY_DEVICE").as_deref().unwrap_or("auto")),
             blas: library(var("CUDAWAY_BLAS").as_deref().unwrap_or("auto")),
+            fft: library(var("CUDAWAY_FFT").as_deref().unwrap_or("auto")),
             rand: library(var("CUDAWAY_RAND").as_deref().unwrap_or("auto")),
             rocm_root: var("CUDAWAY_ROCM_ROOT").map(PathBuf::from),
             compute_capability: compute_capability.unwrap_or(DEFAULT_COMPUTE_CAPABILITY),

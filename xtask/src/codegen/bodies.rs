@@ -118,9 +118,13 @@ fn is_public(visibility: &Visibility) -> bool {
 
 /// `cuInit`, `cudaMalloc`, `__cudaRegisterVar`, `nvmlInit`, `cublasLtCreate`; not `cudaway_forward`.
 fn is_cuda(name: &str) -> bool {
+    if name.starts_with("fftw_") {
+        return true;
+    }
     let name = name.strip_prefix("__").unwrap_or(name);
-    let rest =
-        ["cublas", "curand", "cuda", "cu", "nvml"].into_iter().find_map(|prefix| name.strip_prefix(prefix));
+    let rest = ["cublas", "cufft", "curand", "cuda", "cu", "nvml"]
+        .into_iter()
+        .find_map(|prefix| name.strip_prefix(prefix));
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 

@@ -30,7 +30,19 @@ says which release has it, and in which form): that is not supported there.
 ";
 
 /// What is to be said of a library, by its name.
-const NOTES: [(&str, &str); 1] = [(
+const NOTES: [(&str, &str); 2] = [
+    (
+        "cuFFT",
+        "Transforms are made by crates/libraries/cufft/cpu on the CPU device, in stream order and in captured graphs, and by ROCm's hipFFT on AMD GPUs (never
+run on a GPU). Lengths, strides, embeds and batches are any that can be addressed, also of half and bfloat16, which NVIDIA's library has for powers of two only;
+they are computed in single precision. A transform of complex to real numbers out of place keeps its input. Work areas are of size 0 on the CPU device. A plan
+has one device: several are refused, and so are the properties that ask for an algorithm or forbid fused multiplications. Callbacks answer
+`CUFFT_NOT_IMPLEMENTED`, as in NVIDIA's shared libraries; those in LTO IR, and what hands out LTO IR (`cufftDevice*`), `CUFFT_NOT_SUPPORTED`. A plan of the wrong
+type is `CUFFT_INVALID_TYPE`. `cufftGetVersion` follows the CUDA runtime that the process uses. cuFFTW computes on the CPU, on memory of the host and of the CPU
+device, which is refused on that of AMD GPUs; its planner's flags and wisdom change nothing. Shown by `cargo xtask test --only fft` (tools/fft-proof: drawn plans beside the
+definition, refusals, streams, graphs), `examples/cufft_transforms.cu`, and for hipFFT by crates/libraries/cufft/api/src/hip/tests.rs",
+    ),
+    (
     "cuRAND",
     "The numbers are made by crates/libraries/curand/cpu, on the CPU device in stream order; for AMD GPUs they are made on the host and
 copied, and the call waits for the copy, so that a sequence does not depend on the device (never run on a GPU). `cargo xtask test --only rand` compares host
@@ -39,7 +51,8 @@ name what differs. The scrambles of Sobol's sequences (types 202 and 204, direct
 plain twister of 1998: NVIDIA's begins with the same number and goes on with others, of a splitting that is not found out yet. Both are logged once. A
 dynamic ordering is the default one. `curandGetVersion` follows the CUDA runtime that the process uses. `examples/curand_numbers.cu` runs `curand_kernel.h` in
 kernels beside the host library",
-)];
+    ),
+];
 
 /// What only NVIDIA's own libraries call.
 const WITHOUT_HEADER: &str = "exported, in no header of NVIDIA's";
@@ -155,7 +168,7 @@ fn by_name(library: &Library) -> Result<String> {
         format!("\n## {}\n\n{}. {note}\n\n| names | answered |\n|---|---|\n", library.name, files.join(", "));
     let mut rows: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for name in library::names(library)? {
-        let answer = match bodies.get(&name) {
+        let answer = match library::body(&bodies, &name) {
             Some(body) if body.refuses => "refuses",
             Some(_) => "yes",
             None => "no",

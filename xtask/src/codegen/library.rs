@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::bodies::{self, Bodies};
+use super::bodies::{self, Bodies, Body};
 use super::facts::{self, Signature, Signatures};
 use super::shells::{self, HEAD, PROMISE};
 use super::{NODES, blas};
@@ -38,9 +38,14 @@ pub fn files(blas_signatures: &Signatures, blas_bodies: &Bodies) -> Result<Vec<(
     let mut files = Vec::new();
     for (library, object) in libraries::objects() {
         let names = object.names()?;
-        // Of the others every function answers with a status, and has one body.
+        // Of the others every function has one body.
         let is_blas = library.name == "cuBLAS";
-        let answer = |name: &str| if is_blas { blas::answer(blas_signatures, name) } else { "Status" };
+        let signatures = signatures_of(library)?;
+        let answer = |name: &str| match signatures.get(name) {
+            _ if is_blas => blas::answer(blas_signatures, name),
+            Some(signature) if signature.returns != library.status => "Zero",
+            _ => "Status",
+        };
         let of_major = if is_blas { blas::of_major(blas_bodies, &names, &object.soname) } else { Vec::new() };
         let node = object.file();
         let text = shells::names_file(&object.names, &object.key(), &node, &names, answer, of_major)?;
@@ -67,6 +72,11 @@ pub fn files(blas_signatures: &Signatures, blas_bodies: &Bodies) -> Result<Vec<(
     }
     files.push(("crates/namesake/src/generated/libraries.rs".to_owned(), known()?));
     Ok(files)
+}
+
+/// None where the generator is not the one of all libraries.
+fn signatures_of(library: &Library) -> Result<Signatures> {
+    library.signatures.as_deref().map_or_else(|| Ok(Signatures::default()), facts::read_json)
 }
 
 /// The crate of a shell, but for its names.
@@ -104,6 +114,12 @@ fn shell_crate(library: &Library, object: &Object) -> [(String, String); 3] {
     ]
 }
 
+/// A name's body. FFTW's names of single precision have those of double precision, which are for both: pointers say which.
+pub fn body<'b>(bodies: &'b Bodies, name: &str) -> Option<&'b Body> {
+    let both = || bodies.get(&format!("fftw_{}", name.strip_prefix("fftwf_")?));
+    bodies.get(name).or_else(both)
+}
+
 /// The C functions of a library whose bodies all stand under their C names.
 fn exports_file(library: &Library, signatures: &Signatures, bodies: &Bodies) -> Result<String> {
     let names = names(library)?;
@@ -125,7 +141,7 @@ fn exports_file(library: &Library, signatures: &Signatures, bodies: &Bodies) -> 
     let unknown = Signature { params: Vec::new(), returns: library.status.clone() };
     for name in &names {
         let signature = signatures.get(name).unwrap_or(&unknown);
-        let body = bodies.get(name).map(|body| (body, false));
+        let body = self::body(bodies, name).map(|body| (body, false));
         let statement = shells::statement(&krate, &library.status, name, signature, body)?;
         text += &shells::exported(name, signature, body.is_some(), &statement);
     }
@@ -175,11 +191,13 @@ fn preloaded(major: &str, runtime: &str) -> Result<String> {
         let shell = shell.strip_prefix("crates/").context("a crate's folder")?;
         write!(text, "#[path = \"../../../../{shell}/src/shell.rs\"]\nmod {name};\n")?;
     }
-    write!(
-        text,
-        "\ntrampoline::end_at_panic!();\ntrampoline::forward_exports!({});\n",
-        forwarding.join(", ")
-    )?;
+    let line = format!("trampoline::forward_exports!({});\n", forwarding.join(", "));
+    // As rustfmt would have it.
+    let line = match line.len() {
+        length if length <= shells::WIDTH => line,
+        _ => format!("trampoline::forward_exports!(\n    {}\n);\n", forwarding.join(",\n    ")),
+    };
+    write!(text, "\ntrampoline::end_at_panic!();\n{line}")?;
     Ok(text)
 }
 

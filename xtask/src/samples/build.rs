@@ -21,6 +21,8 @@ const NVRTC: &str = "nvidia-cuda-nvrtc==13.5.37";
 const HEADERS: &[(&str, &str)] = &[
     (NVRTC, "/include/nvrtc"),
     ("nvidia-nvjitlink==13.5.37", "/include/nvJitLink"),
+    // With cudalibxt.h.
+    ("nvidia-cufft==12.5.0.14", "/include/cu"),
     ("nvidia-curand==10.4.5.25", "/include/curand"),
     ("nvidia-cuda-profiler-api==13.5.25", "/include/cuda"),
 ];
@@ -30,8 +32,8 @@ const HEADERS_WHOLE: &[&str] = &["nvidia-nvtx==13.5.25"];
 
 /// Libraries as people call them.
 const NAMES: &[(&str, &str)] = &[
+    ("cufft_static", "cuFFT's static library"),
     ("cufft", "cuFFT"),
-    ("cufft_static", "cuFFT"),
     ("curand", "cuRAND"),
     ("cusolver", "cuSOLVER"),
     ("cusparse", "cuSPARSE"),

@@ -42,6 +42,7 @@ pub const NAMES: &[&str] = &[
     "cublas_sgemm",
     "cublas_lt",
     "cublas_first_api",
+    "cufft_transforms",
     "curand_numbers",
 ];
 
@@ -78,7 +79,7 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"
             | "tensor_maps" | "linking" | "virtual_memory" | "between_processes" | "graphs"
-            | "curand_numbers",
+            | "cufft_transforms" | "curand_numbers",
             Form::Dlopen,
         ) => false,
         // No device code of its own: how that is linked makes no difference.
@@ -324,6 +325,17 @@ impl Build<'_> {
                 self.toolchain.with_cublas()?;
                 libraries = vec!["-L".to_owned(), self.stub()?.display().to_string(), "-lcublas".to_owned()];
                 libraries.push("-lcublasLt".to_owned());
+            }
+            "cufft_transforms" => {
+                self.toolchain.with_cufft()?;
+                // Each release has a library of its own.
+                let soname = match self.toolchain.release {
+                    Release::V11_8 => "libcufft.so.10",
+                    Release::V12_4 => "libcufft.so.11",
+                    Release::V13_5 => "libcufft.so.12",
+                };
+                let library = self.installed.lib().join(soname);
+                libraries = vec!["-Xlinker".to_owned(), library.display().to_string()];
             }
             "curand_numbers" => {
                 self.toolchain.with_curand()?;

@@ -48,6 +48,9 @@ driver! {
     cuMemAllocAsync(*mut CUdeviceptr, usize, CUstream);
     cuMemFreeAsync(CUdeviceptr, CUstream);
     cuMemcpyHtoDAsync_v2(CUdeviceptr, *const c_void, usize, CUstream);
+    cuMemcpyDtoHAsync_v2(*mut c_void, CUdeviceptr, usize, CUstream);
+    cuMemcpyDtoDAsync_v2(CUdeviceptr, CUdeviceptr, usize, CUstream);
+    cuCtxGetDevice(*mut CUdevice);
     cuMemAlloc_v2(*mut cuda_abi::CUdeviceptr, usize);
     cuMemFree_v2(cuda_abi::CUdeviceptr);
     cuMemcpy2D_v2(*const CUDA_MEMCPY2D);

@@ -13,10 +13,11 @@ pub mod driver;
 pub mod engine;
 mod error;
 pub mod hip;
+mod numbers;
 pub mod registry;
 pub mod release;
 pub mod stream;
 
 pub use address::{Address, Addresses};
 pub use error::{Error, Result};
-pub use registry::Registry;
+pub use registry::{Numbered, Registry};

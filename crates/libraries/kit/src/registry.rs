@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 
@@ -34,6 +34,37 @@ impl<T> Registry<T> {
     }
 }
 
+/// The same for handles that are C's `int`s: 1 and up, and none of them twice.
+pub struct Numbered<T> {
+    next: AtomicI32,
+    known: RwLock<BTreeMap<i32, Arc<T>>>,
+}
+
+impl<T> Numbered<T> {
+    #[expect(clippy::new_without_default, reason = "a constant of statics")]
+    pub const fn new() -> Numbered<T> {
+        Numbered { next: AtomicI32::new(1), known: RwLock::new(BTreeMap::new()) }
+    }
+
+    /// # Errors
+    /// All numbers have been given out.
+    pub fn add(&self, value: impl Into<Arc<T>>) -> Result<i32> {
+        let next = |number: i32| number.checked_add(1);
+        let number = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        let number = number.map_err(|_| Error::Handle)?;
+        self.known.write().insert(number, value.into());
+        Ok(number)
+    }
+
+    pub fn get(&self, handle: i32) -> Result<Arc<T>> {
+        self.known.read().get(&handle).cloned().ok_or(Error::Handle)
+    }
+
+    pub fn remove(&self, handle: i32) -> Result<Arc<T>> {
+        self.known.write().remove(&handle).ok_or(Error::Handle)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +80,17 @@ mod tests {
         numbers.remove(number).unwrap();
         assert!(matches!(numbers.remove(number), Err(Error::Handle)));
         assert!(matches!(numbers.get(number), Err(Error::Handle)));
+    }
+
+    #[test]
+    fn a_number_is_not_given_out_again() {
+        let values = Numbered::<&str>::new();
+        assert_eq!(values.add("a").unwrap(), 1);
+        values.remove(1).unwrap();
+        assert_eq!(values.add("b").unwrap(), 2);
+        assert!(matches!(values.get(1), Err(Error::Handle)));
+        assert_eq!(*values.get(2).unwrap(), "b");
+        let last = Numbered::<&str> { next: AtomicI32::new(i32::MAX), ..Numbered::new() };
+        assert!(matches!(last.add("c"), Err(Error::Handle)));
     }
 }

@@ -36,6 +36,32 @@ pub struct Description<'a> {
     pub batch: i64,
 }
 
+/// What a plan is made of whose axes have strides of their own, in elements of each side's type, the outermost first.
+#[derive(Clone, Copy, Debug)]
+pub struct Strided<'a> {
+    pub n: &'a [i64],
+    /// Strides and distance of the input, then of the output: in the same memory as apart.
+    pub sides: [(&'a [i64], i64); 2],
+    pub kind: Kind,
+    pub precision: Precision,
+    pub batch: i64,
+}
+
+impl Description<'_> {
+    /// What [`crate::Plan::new`] would say of it, but for memory: no table is made.
+    pub fn check(&self) -> Result<()> {
+        Layout::new(self).map(drop)
+    }
+
+    /// Bytes from the first to the last element of input and output, out of place and in place.
+    pub fn bytes(&self) -> Result<[[usize; 2]; 2]> {
+        let layout = Layout::new(self)?;
+        let of =
+            |side: &Side| side.whole_extent() * self.precision.bytes() * if side.complex { 2 } else { 1 };
+        Ok([[of(&layout.input), of(&layout.output)], layout.in_place.each_ref().map(of)])
+    }
+}
+
 /// One side of a plan, checked; strides count elements of its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Side {
@@ -77,6 +103,21 @@ impl Side {
             strides[axis] = multiply(strides[axis + 1], embed)?;
         }
         let distance = natural(embedding.distance, "dist")?;
+        Self { complex, counts: counts.to_vec(), strides, distance, batch }.checked()
+    }
+
+    fn strided(
+        complex: bool,
+        counts: &[usize],
+        (strides, distance): (&[i64], i64),
+        batch: usize,
+    ) -> Result<Self> {
+        if strides.len() != counts.len() {
+            return Err(Error::InvalidValue("strides"));
+        }
+        let natural = |value: i64, name| usize::try_from(value).map_err(|_| Error::InvalidValue(name));
+        let strides = strides.iter().map(|&stride| natural(stride, "stride")).collect::<Result<Vec<_>>>()?;
+        let distance = natural(distance, "dist")?;
         Self { complex, counts: counts.to_vec(), strides, distance, batch }.checked()
     }
 
@@ -134,6 +175,40 @@ impl Side {
     }
 }
 
+/// What is asked for, checked.
+struct Lengths {
+    n: Vec<usize>,
+    batch: usize,
+    /// Elements along each axis, of input and output.
+    counts: [Vec<usize>; 2],
+}
+
+impl Lengths {
+    fn new(n: &[i64], kind: Kind, batch: i64) -> Result<Self> {
+        if !(1..=MOST_RANK).contains(&n.len()) {
+            return Err(Error::InvalidValue("rank"));
+        }
+        if n.iter().any(|n| !(1..=LONGEST).contains(n)) {
+            return Err(Error::InvalidSize("n"));
+        }
+        if batch < 1 {
+            return Err(Error::InvalidSize("batch"));
+        }
+        let batch = usize::try_from(batch).map_err(|_| Error::InvalidSize("batch"))?;
+        let n: Vec<usize> = n.iter().map(|&n| n as usize).collect();
+        let mut halves = n.clone();
+        if let Some(last) = halves.last_mut() {
+            *last = *last / 2 + 1;
+        }
+        let counts = match kind {
+            Kind::C2C => [n.clone(), n.clone()],
+            Kind::R2C => [n.clone(), halves],
+            Kind::C2R => [halves, n.clone()],
+        };
+        Ok(Self { n, batch, counts })
+    }
+}
+
 /// A plan's two sides, and what they are in place.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
@@ -148,44 +223,38 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new(description: &Description) -> Result<Self> {
-        let rank = description.n.len();
-        if !(1..=MOST_RANK).contains(&rank) {
-            return Err(Error::InvalidValue("rank"));
-        }
-        if description.n.iter().any(|n| !(1..=LONGEST).contains(n)) {
-            return Err(Error::InvalidSize("n"));
-        }
-        if description.batch < 1 {
-            return Err(Error::InvalidSize("batch"));
-        }
-        let batch = usize::try_from(description.batch).map_err(|_| Error::InvalidSize("batch"))?;
-        let n: Vec<usize> = description.n.iter().map(|&n| n as usize).collect();
-        let mut halves = n.clone();
-        halves[rank - 1] = n[rank - 1] / 2 + 1;
-        let kind = description.kind;
-        let (input_counts, output_counts) = match kind {
-            Kind::C2C => (&n, &n),
-            Kind::R2C => (&n, &halves),
-            Kind::C2R => (&halves, &n),
-        };
+        let Description { kind, batch, .. } = *description;
+        let Lengths { n, batch, counts: [input_counts, output_counts] } =
+            Lengths::new(description.n, kind, batch)?;
+        let last = n.len() - 1;
         let (input_complex, output_complex) = (kind != Kind::R2C, kind != Kind::C2R);
         let sides = match (&description.input, &description.output) {
             (Some(input), Some(output)) => {
-                let input = Side::embedded(input_complex, input_counts, input, batch)?;
-                let output = Side::embedded(output_complex, output_counts, output, batch)?;
+                let input = Side::embedded(input_complex, &input_counts, input, batch)?;
+                let output = Side::embedded(output_complex, &output_counts, output, batch)?;
                 (input.clone(), output.clone(), [input, output])
             }
             _ => {
-                let side = |complex, counts: &[usize]| Side::dense(complex, counts, counts[rank - 1], batch);
+                let side = |complex, counts: &[usize]| Side::dense(complex, counts, counts[last], batch);
                 let padded = |complex, counts: &[usize]| {
-                    let row = if complex { counts[rank - 1] } else { 2 * halves[rank - 1] };
+                    let row = if complex { counts[last] } else { 2 * (n[last] / 2 + 1) };
                     Side::dense(complex, counts, row, batch)
                 };
-                let in_place = [padded(input_complex, input_counts)?, padded(output_complex, output_counts)?];
-                (side(input_complex, input_counts)?, side(output_complex, output_counts)?, in_place)
+                let in_place =
+                    [padded(input_complex, &input_counts)?, padded(output_complex, &output_counts)?];
+                (side(input_complex, &input_counts)?, side(output_complex, &output_counts)?, in_place)
             }
         };
         Ok(Self { n, kind, batch, input: sides.0, output: sides.1, in_place: sides.2 })
+    }
+
+    pub(crate) fn strided(strided: &Strided) -> Result<Self> {
+        let Strided { kind, batch, sides: [input, output], .. } = *strided;
+        let Lengths { n, batch, counts: [input_counts, output_counts] } =
+            Lengths::new(strided.n, kind, batch)?;
+        let input = Side::strided(kind != Kind::R2C, &input_counts, input, batch)?;
+        let output = Side::strided(kind != Kind::C2R, &output_counts, output, batch)?;
+        Ok(Self { n, kind, batch, input: input.clone(), output: output.clone(), in_place: [input, output] })
     }
 
     /// What a work area looks like in which `batch` transforms are done in place.

@@ -29,6 +29,6 @@ pub use cores::{Alone, Cores, Rayon};
 pub use element::{Direction, Element, Kind, Precision, Real};
 pub use error::{Error, Result};
 pub use half::{bf16, f16};
-pub use layout::{Description, Embedding, LONGEST, MOST_RANK};
+pub use layout::{Description, Embedding, LONGEST, MOST_RANK, Strided};
 pub use num_complex::Complex;
 pub use plan::{Load, Plan, Store, Value};

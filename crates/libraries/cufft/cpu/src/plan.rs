@@ -14,7 +14,7 @@ use crate::cores::{Context, Cores, Rayon};
 use crate::element::{Direction, Element, Kind, Precision, Real, Stored};
 use crate::error::{Error, Result};
 use crate::isa::Isa;
-use crate::layout::{Description, Layout, Side};
+use crate::layout::{Description, Layout, Side, Strided};
 use crate::program::{Memory, Program};
 use crate::scratch::Area;
 use crate::stage::{Array, Sink, Source, Stage};
@@ -56,9 +56,16 @@ impl Plan {
         Self::with_isa(description, Isa::detect())
     }
 
+    /// The same where axes have strides of their own.
+    pub fn strided(strided: &Strided) -> Result<Self> {
+        Self::of(Layout::strided(strided)?, strided.precision, Isa::detect())
+    }
+
     fn with_isa(description: &Description, isa: Isa) -> Result<Self> {
-        let layout = Layout::new(description)?;
-        let precision = description.precision;
+        Self::of(Layout::new(description)?, description.precision, isa)
+    }
+
+    fn of(layout: Layout, precision: Precision, isa: Isa) -> Result<Self> {
         for &n in &layout.n {
             see_room_for_tables(n, precision)?;
         }

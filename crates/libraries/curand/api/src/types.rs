@@ -4,20 +4,7 @@ use core::ffi::{c_uint, c_ulonglong};
 
 pub use cuda_abi::runtime::v13::cudaStream_t;
 
-macro_rules! numbers {
-    ($($(#[$doc:meta])* $name:ident { $($value:ident = $number:literal,)* })*) => {$(
-        $(#[$doc])*
-        #[repr(transparent)]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub c_uint);
-
-        impl $name {
-            $(pub const $value: $name = $name($number);)*
-        }
-    )*};
-}
-
-numbers! {
+kit::numbers! {
     curandStatus_t {
         CURAND_STATUS_SUCCESS = 0,
         CURAND_STATUS_NOT_INITIALIZED = 101,

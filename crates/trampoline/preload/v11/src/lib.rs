@@ -12,6 +12,10 @@ mod cublas;
 mod cublaslt;
 #[path = "../../../../libcudart/forward/v11/src/shell.rs"]
 mod cudart;
+#[path = "../../../../libraries/cufft/shells/10/src/shell.rs"]
+mod cufft;
+#[path = "../../../../libraries/cufft/shells/w10/src/shell.rs"]
+mod cufftw;
 
 trampoline::end_at_panic!();
-trampoline::forward_exports!(cublas::LIBRARY, cublaslt::LIBRARY);
+trampoline::forward_exports!(cublas::LIBRARY, cublaslt::LIBRARY, cufft::LIBRARY, cufftw::LIBRARY);

@@ -12,8 +12,12 @@ mod cublas;
 mod cublaslt;
 #[path = "../../../../libcudart/forward/v12/src/shell.rs"]
 mod cudart;
+#[path = "../../../../libraries/cufft/shells/11/src/shell.rs"]
+mod cufft;
+#[path = "../../../../libraries/cufft/shells/w11/src/shell.rs"]
+mod cufftw;
 #[path = "../../../../libnvjitlink/forward/v12/src/shell.rs"]
 mod nvjitlink;
 
 trampoline::end_at_panic!();
-trampoline::forward_exports!(cublas::LIBRARY, cublaslt::LIBRARY);
+trampoline::forward_exports!(cublas::LIBRARY, cublaslt::LIBRARY, cufft::LIBRARY, cufftw::LIBRARY);

@@ -12,10 +12,20 @@ mod cublas;
 mod cublaslt;
 #[path = "../../../../libcudart/forward/v13/src/shell.rs"]
 mod cudart;
+#[path = "../../../../libraries/cufft/shells/12/src/shell.rs"]
+mod cufft;
+#[path = "../../../../libraries/cufft/shells/w12/src/shell.rs"]
+mod cufftw;
 #[path = "../../../../libraries/curand/shells/10/src/shell.rs"]
 mod curand;
 #[path = "../../../../libnvjitlink/forward/v13/src/shell.rs"]
 mod nvjitlink;
 
 trampoline::end_at_panic!();
-trampoline::forward_exports!(cublas::LIBRARY, cublaslt::LIBRARY, curand::LIBRARY);
+trampoline::forward_exports!(
+    cublas::LIBRARY,
+    cublaslt::LIBRARY,
+    cufft::LIBRARY,
+    cufftw::LIBRARY,
+    curand::LIBRARY
+);

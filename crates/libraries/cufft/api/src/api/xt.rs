@@ -1,0 +1,148 @@
+//! Plans with descriptors: cuFFT manual, "cuFFT support for multiple GPUs". A plan has one device here, so data is never split.
+
+use core::ffi::{c_int, c_void};
+
+use cuda_abi::out::Out;
+use cuda_abi::{CUcontext, CUdevice};
+use cufft_cpu::{Kind, Precision};
+use kit::driver::{check, driver};
+
+use crate::types::*;
+use crate::{Error, Result, descriptor, plan};
+
+/// The manual: at least one and at most 16.
+const MOST_DEVICES: c_int = 16;
+
+/// # Safety
+/// `whichGPUs` has `nGPUs` numbers.
+pub unsafe fn cufftXtSetGPUs(handle: cufftHandle, nGPUs: c_int, whichGPUs: *mut c_int) -> Result {
+    if whichGPUs.is_null() {
+        return Err(Error::Value("whichGPUs"));
+    }
+    let plan = plan::get(handle)?;
+    if !(1..=MOST_DEVICES).contains(&nGPUs) {
+        return Err(Error::Value("nGPUs"));
+    }
+    if plan.bytes().is_ok() {
+        return Err(Error::Plan("the devices of a plan that is made"));
+    }
+    let mut count = 0;
+    // SAFETY: `count` outlives the call.
+    check("cuDeviceGetCount", unsafe { (driver()?.cuDeviceGetCount)(&mut count) })?;
+    // SAFETY: the caller's promise.
+    let devices = (0..nGPUs as usize).map(|i| unsafe { *whichGPUs.add(i) });
+    let devices: Vec<c_int> = devices.collect();
+    if devices.iter().any(|device| !(0..count).contains(device)) {
+        return Err(Error::Device("whichGPUs"));
+    }
+    if nGPUs > 1 {
+        return Err(Error::NotSupported("a plan of several devices"));
+    }
+    if !plan.is_of(primary_context(devices[0])?) {
+        return Err(Error::NotSupported("a plan of another device than the current one"));
+    }
+    Ok(())
+}
+
+/// The context that programs with a runtime have there. It stays retained, as the runtime keeps it.
+fn primary_context(device: c_int) -> Result<CUcontext> {
+    let mut context = CUcontext::default();
+    // SAFETY: `context` outlives the call.
+    let code = unsafe { (driver()?.cuDevicePrimaryCtxRetain)(&mut context, CUdevice::from(device)) };
+    check("cuDevicePrimaryCtxRetain", code)?;
+    Ok(context)
+}
+
+pub fn cufftXtMalloc(
+    plan: cufftHandle,
+    descriptor: Out<'_, *mut cudaLibXtDesc>,
+    format: cufftXtSubFormat,
+) -> Result {
+    descriptor.write(descriptor::allocate(&*plan::get(plan)?, format)?);
+    Ok(())
+}
+
+/// NULL is let pass, as NVIDIA's library does.
+pub fn cufftXtFree(descriptor: *mut cudaLibXtDesc) -> Result {
+    if descriptor.is_null() { Ok(()) } else { descriptor::free(descriptor) }
+}
+
+pub fn cufftXtMemcpy(
+    plan: cufftHandle,
+    dstPointer: *mut c_void,
+    srcPointer: *mut c_void,
+    type_: cufftXtCopyType,
+) -> Result {
+    descriptor::copy(&*plan::get(plan)?, dstPointer, srcPointer, type_)
+}
+
+fn execute(
+    plan: cufftHandle,
+    of: Option<(Kind, Precision)>,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+    direction: c_int,
+) -> Result {
+    let plan = plan::get(plan)?;
+    plan.bytes()?;
+    plan.execute(of, descriptor::data(input)?, descriptor::data(output)?, direction)
+}
+
+pub fn cufftXtExecDescriptorC2C(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+    direction: c_int,
+) -> Result {
+    execute(plan, Some((Kind::C2C, Precision::Single)), input, output, direction)
+}
+
+pub fn cufftXtExecDescriptorR2C(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+) -> Result {
+    execute(plan, Some((Kind::R2C, Precision::Single)), input, output, CUFFT_FORWARD)
+}
+
+pub fn cufftXtExecDescriptorC2R(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+) -> Result {
+    execute(plan, Some((Kind::C2R, Precision::Single)), input, output, CUFFT_INVERSE)
+}
+
+pub fn cufftXtExecDescriptorZ2Z(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+    direction: c_int,
+) -> Result {
+    execute(plan, Some((Kind::C2C, Precision::Double)), input, output, direction)
+}
+
+pub fn cufftXtExecDescriptorD2Z(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+) -> Result {
+    execute(plan, Some((Kind::R2C, Precision::Double)), input, output, CUFFT_FORWARD)
+}
+
+pub fn cufftXtExecDescriptorZ2D(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+) -> Result {
+    execute(plan, Some((Kind::C2R, Precision::Double)), input, output, CUFFT_INVERSE)
+}
+
+pub fn cufftXtExecDescriptor(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+    direction: c_int,
+) -> Result {
+    execute(plan, None, input, output, direction)
+}
