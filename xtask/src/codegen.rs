@@ -198,6 +198,18 @@ mod tests {
     }
 
     #[test]
+    fn generated_files_are_marked_for_git() {
+        let mut command = std::process::Command::new("git");
+        command.current_dir(root()).args(["check-attr", "linguist-generated", "--"]);
+        command.args(generate().unwrap().iter().map(|(path, _)| path));
+        let said = command.output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        let said = String::from_utf8(said.stdout).unwrap();
+        let unmarked: Vec<&str> = said.lines().filter(|line| !line.ends_with(": set")).collect();
+        assert!(unmarked.is_empty(), ".gitattributes does not have:\n{}", unmarked.join("\n"));
+    }
+
+    #[test]
     fn every_name_on_every_node_has_a_slot() {
         let pairs: usize = NODES.iter().map(|(major, _)| facts::runtime_names(major).unwrap().len()).sum();
         assert_eq!(pairs, 1288);

@@ -60,7 +60,11 @@ pub fn all(
         sample.kernels += tenths(profile.kernels);
         sample.compile += tenths(profile.compile);
         sample.launches += profile.launches;
-        let (how, said) = judge(&ended, limit);
+        let (how, said) = match (judge(&ended, limit), refused(program)) {
+            // Some samples do not look at the error that the launch gets.
+            ((How::Passed, _), Some(refused)) => (How::Failed, format!("ends well, but {refused}")),
+            (judged, _) => judged,
+        };
         if how != How::Passed {
             (sample.how, sample.said) = (how, without_folders(&said));
             break;
@@ -79,11 +83,24 @@ fn tenths(seconds: f64) -> f64 {
     (seconds * 10.0).round() / 10.0
 }
 
+/// What our libraries say of a run, beside the program.
+const LOG: &str = "cudaway.log";
+
+/// The kernel of the last run that the driver could not translate.
+fn refused(program: &Path) -> Option<String> {
+    let log = fs::read_to_string(program.with_file_name(LOG)).ok()?;
+    let line = log.lines().find(|line| line.contains("cannot be translated"))?;
+    let (_, said) = line.split_once("cudaway::driver: ")?;
+    Some(said.trim_end_matches(':').to_owned())
+}
+
 /// `timeout` ends the children of a sample too.
 fn once(program: &Path, arguments: &[String], lib: &Path, limit: Duration) -> Result<(Ended, f64)> {
     let dir = program.parent().context("a program lies in a folder")?;
     let cache = dir.join(".cudaway");
     let _ = fs::remove_dir_all(&cache);
+    let log = program.with_file_name(LOG);
+    let _ = fs::remove_file(&log);
     let before = processor()?;
     let ended = Run::new("timeout")
         .arg("--kill-after=5")
@@ -96,6 +113,8 @@ fn once(program: &Path, arguments: &[String], lib: &Path, limit: Duration) -> Re
         .dir(dir)
         .env("CUDAWAY_CACHE_DIR", &cache)
         .env("CUDAWAY_PROFILE", "1")
+        .env("CUDAWAY_LOG", "error")
+        .env("CUDAWAY_LOG_FILE", &log)
         .limit(limit + Duration::from_secs(30))
         .run()?;
     let _ = fs::remove_dir_all(&cache);
