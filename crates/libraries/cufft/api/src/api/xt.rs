@@ -1,12 +1,13 @@
-//! Plans with descriptors: cuFFT manual, "cuFFT support for multiple GPUs". A plan has one device here, so data is never split.
+//! Plans with descriptors: cuFFT manual, "cuFFT support for multiple GPUs".
 
 use core::ffi::{c_int, c_void};
 
 use cuda_abi::out::Out;
-use cuda_abi::{CUcontext, CUdevice};
 use cufft_cpu::{Kind, Precision};
 use kit::driver::{check, driver};
+use kit::engine::{Engine, of_current_device};
 
+use crate::descriptor::{primary_context, within};
 use crate::types::*;
 use crate::{Error, Result, descriptor, plan};
 
@@ -35,22 +36,22 @@ pub unsafe fn cufftXtSetGPUs(handle: cufftHandle, nGPUs: c_int, whichGPUs: *mut 
     if devices.iter().any(|device| !(0..count).contains(device)) {
         return Err(Error::Device("whichGPUs"));
     }
-    if nGPUs > 1 {
-        return Err(Error::NotSupported("a plan of several devices"));
+    if let [device] = devices[..] {
+        return match plan.is_of(primary_context(device)?) {
+            true => Ok(()),
+            false => Err(Error::NotSupported("a plan of another device than the current one")),
+        };
     }
-    if !plan.is_of(primary_context(devices[0])?) {
-        return Err(Error::NotSupported("a plan of another device than the current one"));
+    if devices.iter().enumerate().any(|(at, device)| devices[..at].contains(device)) {
+        return Err(Error::Device("a device twice"));
     }
-    Ok(())
-}
-
-/// The context that programs with a runtime have there. It stays retained, as the runtime keeps it.
-fn primary_context(device: c_int) -> Result<CUcontext> {
-    let mut context = CUcontext::default();
-    // SAFETY: `context` outlives the call.
-    let code = unsafe { (driver()?.cuDevicePrimaryCtxRetain)(&mut context, CUdevice::from(device)) };
-    check("cuDevicePrimaryCtxRetain", code)?;
-    Ok(context)
+    for &device in &devices {
+        let engine = within(primary_context(device)?, || Ok(of_current_device(&config::get().fft)?))?;
+        if engine != Engine::Cpu {
+            return Err(Error::NotSupported("a plan of several AMD GPUs"));
+        }
+    }
+    plan.set_devices(devices)
 }
 
 pub fn cufftXtMalloc(
@@ -83,9 +84,7 @@ fn execute(
     output: *mut cudaLibXtDesc,
     direction: c_int,
 ) -> Result {
-    let plan = plan::get(plan)?;
-    plan.bytes()?;
-    plan.execute(of, descriptor::data(input)?, descriptor::data(output)?, direction)
+    descriptor::execute(&*plan::get(plan)?, of, input, output, direction)
 }
 
 pub fn cufftXtExecDescriptorC2C(
