@@ -1,7 +1,8 @@
 //! `cudaLibXtDesc`: memory that a plan's data lies in, on one device or in parts on several.
 //!
-//! Programs read the structure, so its address is the handle; it is looked up, and no address in it is believed. With several
-//! devices, which all are the CPU, a call gathers the parts, transforms and hands them out again, and returns when it is done.
+//! Programs read the structure, and some make their own (CuPy does): one that is not of `cufftXtMalloc` is read as it stands. With
+//! several devices, which all are the CPU, a call gathers the parts, transforms and hands them out again, and returns when it is
+//! done.
 
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
@@ -34,8 +35,6 @@ struct Memory {
     inner: Box<cudaXtDesc>,
     outer: Box<cudaLibXtDesc>,
     parts: Vec<Part>,
-    /// What is divided, where there are several devices.
-    shape: Shape,
     /// Divided by the second axis, not the first.
     shuffled: bool,
 }
@@ -47,11 +46,48 @@ static DESCRIPTORS: Mutex<BTreeMap<usize, Memory>> = Mutex::new(BTreeMap::new())
 
 const NONE: Error = Error::Value("no descriptor of cufftXtMalloc's");
 
-/// The memory of a live descriptor on one device, and its size.
-fn lookup(descriptor: *const cudaLibXtDesc) -> Result<(u64, usize)> {
-    let known = DESCRIPTORS.lock();
-    let parts = &known.get(&descriptor.addr()).ok_or(NONE)?.parts;
-    match parts[..] {
+/// A descriptor's parts, and whether they are shuffled.
+///
+/// # Safety
+/// It is one of `cufftXtMalloc`'s, or a structure of the program's that is whole.
+unsafe fn parts(descriptor: *const cudaLibXtDesc) -> Result<(Vec<Part>, bool)> {
+    if descriptor.is_null() || !descriptor.is_aligned() {
+        return Err(NONE);
+    }
+    if let Some(memory) = DESCRIPTORS.lock().get(&descriptor.addr()) {
+        return Ok((memory.parts.clone(), memory.shuffled));
+    }
+    // SAFETY: the caller's promise.
+    let outer = unsafe { &*descriptor };
+    if outer.library != libFormat::LIB_FORMAT_CUFFT || outer.descriptor.is_null() {
+        return Err(NONE);
+    }
+    // SAFETY: as above.
+    let inner = unsafe { &*outer.descriptor };
+    let count = usize::try_from(inner.nGPUs).ok().filter(|count| (1..=inner.GPUs.len()).contains(count));
+    let count = count.ok_or(Error::Value("nGPUs of a descriptor"))?;
+    let part = |i: usize| {
+        let (device, at) = (inner.GPUs[i], inner.data[i].expose_provenance() as u64);
+        Ok(Part { device, context: primary_context(device)?, at, bytes: inner.size[i] })
+    };
+    let parts = (0..count).map(part).collect::<Result<Vec<_>>>()?;
+    Ok((parts, is_shuffled(cufftXtSubFormat(outer.subFormat as u32))))
+}
+
+fn is_shuffled(format: cufftXtSubFormat) -> bool {
+    matches!(
+        format,
+        cufftXtSubFormat::CUFFT_XT_FORMAT_OUTPUT | cufftXtSubFormat::CUFFT_XT_FORMAT_INPLACE_SHUFFLED
+    )
+}
+
+/// The memory of a descriptor on one device, and its size.
+///
+/// # Safety
+/// As [`parts`].
+unsafe fn lookup(descriptor: *const cudaLibXtDesc) -> Result<(u64, usize)> {
+    // SAFETY: the caller's promise.
+    match unsafe { parts(descriptor) }?.0[..] {
         [part] => Ok((part.at, part.bytes)),
         _ => Err(Error::Value("a descriptor of several devices, and a plan of one")),
     }
@@ -125,11 +161,7 @@ pub fn allocate(plan: &Plan, format: cufftXtSubFormat) -> Result<*mut cudaLibXtD
             libDescriptor: ptr::null_mut(),
         }),
         parts: Vec::new(),
-        shape,
-        shuffled: matches!(
-            format,
-            cufftXtSubFormat::CUFFT_XT_FORMAT_OUTPUT | cufftXtSubFormat::CUFFT_XT_FORMAT_INPLACE_SHUFFLED
-        ),
+        shuffled: is_shuffled(format),
     };
     for (device, context, bytes) in parts {
         match allocate_part(context, bytes) {
@@ -172,33 +204,43 @@ fn release(parts: &[Part]) -> Result {
 
 pub fn free(descriptor: *const cudaLibXtDesc) -> Result {
     let memory = DESCRIPTORS.lock().remove(&descriptor.addr());
-    release(&memory.ok_or(NONE)?.parts)
+    let mut memory = memory.ok_or(NONE)?;
+    // Whoever uses it once more has a chance to hear of it.
+    memory.outer.library = libFormat::LIB_FORMAT_UNDEFINED;
+    memory.outer.descriptor = ptr::null_mut();
+    release(&memory.parts)
 }
 
 /// Copies all of a descriptor's memory. On one device that is in the plan's stream, and waits where the host is on one side.
-pub fn copy(plan: &Plan, to: *mut c_void, from: *const c_void, kind: cufftXtCopyType) -> Result {
+///
+/// # Safety
+/// The host's memory is as large as the plan's array, and a descriptor is one ([`parts`]).
+pub unsafe fn copy(plan: &Plan, to: *mut c_void, from: *const c_void, kind: cufftXtCopyType) -> Result {
     if to.is_null() || from.is_null() {
         return Err(Error::Value("dstPointer or srcPointer"));
     }
     plan.enter()?;
     if !plan.devices().is_empty() {
-        // SAFETY: cuFFT's contract: the host's memory is as large as the plan's array.
+        // SAFETY: the caller's promise.
         return unsafe { copy_parts(plan.shape()?, to, from, kind) };
     }
     let (driver, stream) = (driver()?, plan.stream());
     let code = match kind {
         cufftXtCopyType::CUFFT_COPY_HOST_TO_DEVICE => {
-            let (to, bytes) = lookup(to.cast())?;
-            // SAFETY: cuFFT's contract: the host's memory is as large as the descriptor's.
+            // SAFETY: the caller's promise.
+            let (to, bytes) = unsafe { lookup(to.cast()) }?;
+            // SAFETY: as above.
             unsafe { (driver.cuMemcpyHtoDAsync_v2)(to, from, bytes, stream) }
         }
         cufftXtCopyType::CUFFT_COPY_DEVICE_TO_HOST => {
-            let (from, bytes) = lookup(from.cast())?;
+            // SAFETY: as above.
+            let (from, bytes) = unsafe { lookup(from.cast()) }?;
             // SAFETY: as above.
             unsafe { (driver.cuMemcpyDtoHAsync_v2)(to, from, bytes, stream) }
         }
         cufftXtCopyType::CUFFT_COPY_DEVICE_TO_DEVICE => {
-            let ((to, room), (from, bytes)) = (lookup(to.cast())?, lookup(from.cast())?);
+            // SAFETY: as above.
+            let ((to, room), (from, bytes)) = unsafe { (lookup(to.cast())?, lookup(from.cast())?) };
             // SAFETY: both are live, and as large.
             unsafe { (driver.cuMemcpyDtoDAsync_v2)(to, from, bytes.min(room), stream) }
         }
@@ -232,17 +274,22 @@ unsafe fn copy_parts(shape: Shape, to: *mut c_void, from: *const c_void, kind: c
 }
 
 /// Transforms what a descriptor has into another's memory, or its own.
-pub fn execute(
+///
+/// # Safety
+/// The descriptors are such ([`parts`]).
+pub unsafe fn execute(
     plan: &Plan,
     of: Option<(Kind, Precision)>,
     input: *const cudaLibXtDesc,
-    output: *const cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
     direction: c_int,
 ) -> Result {
     let shape = plan.shape()?;
     if plan.devices().is_empty() {
-        let at =
-            |descriptor| Ok::<_, Error>(ptr::with_exposed_provenance_mut(lookup(descriptor)?.0 as usize));
+        let at = |descriptor| -> Result<*mut c_void> {
+            // SAFETY: the caller's promise.
+            Ok(ptr::with_exposed_provenance_mut(unsafe { lookup(descriptor) }?.0 as usize))
+        };
         return plan.execute(of, at(input)?, at(output)?, direction);
     }
     plan.enter()?;
@@ -303,59 +350,64 @@ fn share(count: usize, part: usize, parts: usize) -> Range<usize> {
 /// Copies the parts into an array in natural order, and says what order they had.
 ///
 /// # Safety
-/// The array is as large as the plan's.
+/// The array is as large as the plan's, and the descriptor is one ([`parts`]).
 unsafe fn gather(shape: Shape, descriptor: *const cudaLibXtDesc, to: *mut u8) -> Result<bool> {
-    let known = DESCRIPTORS.lock();
-    let memory = known.get(&descriptor.addr()).ok_or(NONE)?;
-    memory.settled(shape)?;
-    for (i, part) in memory.parts.iter().enumerate() {
-        let [count, first, apart, long] = shape.runs(i, memory.parts.len(), memory.shuffled);
+    // SAFETY: the caller's promise.
+    let (parts, shuffled) = unsafe { parts(descriptor) }?;
+    settle(shape, &parts, shuffled)?;
+    for (i, part) in parts.iter().enumerate() {
+        let [count, first, apart, long] = shape.runs(i, parts.len(), shuffled);
         let from: *const u8 = ptr::with_exposed_provenance(part.at as usize);
         for run in 0..count {
-            // SAFETY: the caller's promise; the part is as large as its runs in either order, and the host's memory.
+            // SAFETY: the caller's promise; the part is as large as its runs, and the host's memory.
             unsafe { to.add(first + run * apart).copy_from_nonoverlapping(from.add(run * long), long) };
         }
     }
-    Ok(memory.shuffled)
+    Ok(shuffled)
 }
 
-/// Copies an array in natural order into the parts, which have that order then.
+/// Copies an array in natural order into the parts, which have the order that is said then.
 ///
 /// # Safety
 /// As [`gather`].
-unsafe fn scatter(shape: Shape, descriptor: *const cudaLibXtDesc, from: *const u8, shuffled: bool) -> Result {
-    let mut known = DESCRIPTORS.lock();
-    let memory = known.get_mut(&descriptor.addr()).ok_or(NONE)?;
-    memory.settled(shape)?;
-    for (i, part) in memory.parts.iter().enumerate() {
-        let [count, first, apart, long] = shape.runs(i, memory.parts.len(), shuffled);
+unsafe fn scatter(shape: Shape, descriptor: *mut cudaLibXtDesc, from: *const u8, shuffled: bool) -> Result {
+    // SAFETY: the caller's promise.
+    let (parts, _) = unsafe { parts(descriptor) }?;
+    settle(shape, &parts, shuffled)?;
+    for (i, part) in parts.iter().enumerate() {
+        let [count, first, apart, long] = shape.runs(i, parts.len(), shuffled);
         let to: *mut u8 = ptr::with_exposed_provenance_mut(part.at as usize);
         for run in 0..count {
             // SAFETY: as `gather`.
             unsafe { to.add(run * long).copy_from_nonoverlapping(from.add(first + run * apart), long) };
         }
     }
-    memory.shuffled = shuffled;
     let format = if shuffled {
         cufftXtSubFormat::CUFFT_XT_FORMAT_INPLACE_SHUFFLED
     } else {
         cufftXtSubFormat::CUFFT_XT_FORMAT_INPLACE
     };
-    memory.outer.subFormat = format.0 as c_int;
+    if let Some(memory) = DESCRIPTORS.lock().get_mut(&descriptor.addr()) {
+        memory.shuffled = shuffled;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { (*descriptor).subFormat = format.0 as c_int };
     Ok(())
 }
 
-impl Memory {
-    /// It is of such a plan, and all that its devices were asked for is done.
-    fn settled(&self, shape: Shape) -> Result {
-        if self.parts.len() < 2 || self.shape != shape {
-            return Err(Error::Value("a descriptor of another plan's"));
-        }
-        self.parts.iter().try_for_each(|part| {
-            // SAFETY: a live context.
-            Ok(check("cuCtxSynchronize", unsafe { (driver()?.cuCtxSynchronize_v2)(part.context) })?)
-        })
+/// The parts hold the array in such order, and all that their devices were asked for is done.
+fn settle(shape: Shape, parts: &[Part], shuffled: bool) -> Result {
+    let holds = |(i, part): (usize, &Part)| {
+        let [count, _, _, long] = shape.runs(i, parts.len(), shuffled);
+        part.at != 0 && part.bytes >= count * long
+    };
+    if !parts.iter().enumerate().all(holds) {
+        return Err(Error::Value("a descriptor with less memory than the plan takes"));
     }
+    parts.iter().try_for_each(|part| {
+        // SAFETY: a live context.
+        Ok(check("cuCtxSynchronize", unsafe { (driver()?.cuCtxSynchronize_v2)(part.context) })?)
+    })
 }
 
 #[cfg(test)]

@@ -68,80 +68,107 @@ pub fn cufftXtFree(descriptor: *mut cudaLibXtDesc) -> Result {
     if descriptor.is_null() { Ok(()) } else { descriptor::free(descriptor) }
 }
 
-pub fn cufftXtMemcpy(
+/// # Safety
+/// A descriptor is whole, and the host's memory as large.
+pub unsafe fn cufftXtMemcpy(
     plan: cufftHandle,
     dstPointer: *mut c_void,
     srcPointer: *mut c_void,
     type_: cufftXtCopyType,
 ) -> Result {
-    descriptor::copy(&*plan::get(plan)?, dstPointer, srcPointer, type_)
+    // SAFETY: the caller's promise.
+    unsafe { descriptor::copy(&*plan::get(plan)?, dstPointer, srcPointer, type_) }
 }
 
-fn execute(
+/// # Safety
+/// The descriptors are whole.
+unsafe fn execute(
     plan: cufftHandle,
     of: Option<(Kind, Precision)>,
     input: *mut cudaLibXtDesc,
     output: *mut cudaLibXtDesc,
     direction: c_int,
 ) -> Result {
-    descriptor::execute(&*plan::get(plan)?, of, input, output, direction)
+    // SAFETY: the caller's promise.
+    unsafe { descriptor::execute(&*plan::get(plan)?, of, input, output, direction) }
 }
 
-pub fn cufftXtExecDescriptorC2C(
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorC2C(
     plan: cufftHandle,
     input: *mut cudaLibXtDesc,
     output: *mut cudaLibXtDesc,
     direction: c_int,
 ) -> Result {
-    execute(plan, Some((Kind::C2C, Precision::Single)), input, output, direction)
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::C2C, Precision::Single)), input, output, direction) }
 }
 
-pub fn cufftXtExecDescriptorR2C(
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorR2C(
     plan: cufftHandle,
     input: *mut cudaLibXtDesc,
     output: *mut cudaLibXtDesc,
 ) -> Result {
-    execute(plan, Some((Kind::R2C, Precision::Single)), input, output, CUFFT_FORWARD)
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::R2C, Precision::Single)), input, output, CUFFT_FORWARD) }
 }
 
-pub fn cufftXtExecDescriptorC2R(
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorC2R(
     plan: cufftHandle,
     input: *mut cudaLibXtDesc,
     output: *mut cudaLibXtDesc,
 ) -> Result {
-    execute(plan, Some((Kind::C2R, Precision::Single)), input, output, CUFFT_INVERSE)
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::C2R, Precision::Single)), input, output, CUFFT_INVERSE) }
 }
 
-pub fn cufftXtExecDescriptorZ2Z(
-    plan: cufftHandle,
-    input: *mut cudaLibXtDesc,
-    output: *mut cudaLibXtDesc,
-    direction: c_int,
-) -> Result {
-    execute(plan, Some((Kind::C2C, Precision::Double)), input, output, direction)
-}
-
-pub fn cufftXtExecDescriptorD2Z(
-    plan: cufftHandle,
-    input: *mut cudaLibXtDesc,
-    output: *mut cudaLibXtDesc,
-) -> Result {
-    execute(plan, Some((Kind::R2C, Precision::Double)), input, output, CUFFT_FORWARD)
-}
-
-pub fn cufftXtExecDescriptorZ2D(
-    plan: cufftHandle,
-    input: *mut cudaLibXtDesc,
-    output: *mut cudaLibXtDesc,
-) -> Result {
-    execute(plan, Some((Kind::C2R, Precision::Double)), input, output, CUFFT_INVERSE)
-}
-
-pub fn cufftXtExecDescriptor(
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorZ2Z(
     plan: cufftHandle,
     input: *mut cudaLibXtDesc,
     output: *mut cudaLibXtDesc,
     direction: c_int,
 ) -> Result {
-    execute(plan, None, input, output, direction)
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::C2C, Precision::Double)), input, output, direction) }
+}
+
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorD2Z(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::R2C, Precision::Double)), input, output, CUFFT_FORWARD) }
+}
+
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorZ2D(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::C2R, Precision::Double)), input, output, CUFFT_INVERSE) }
+}
+
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptor(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+    direction: c_int,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, None, input, output, direction) }
 }
