@@ -407,6 +407,92 @@ static void descriptors()
     std::printf("R2C by descriptors of one device\n");
 }
 
+// Arrays in parts on three devices: natural order by the first axis, shuffled by the second, as the manual has it.
+static void devices(uint64_t seed)
+{
+    const int parts = 3;
+    int which[parts] = {0, 1, 2}, twice[2] = {0, 0}, none[2] = {0, 77};
+    cufftHandle plan;
+    CHECK(cufftCreate(&plan));
+    ANSWERS(CUFFT_INVALID_DEVICE, cufftXtSetGPUs(plan, 2, twice));
+    ANSWERS(CUFFT_INVALID_DEVICE, cufftXtSetGPUs(plan, 2, none));
+    ANSWERS(CUFFT_INVALID_VALUE, cufftXtSetGPUs(plan, 0, which));
+    CHECK(cufftDestroy(plan));
+    Dice dice{seed};
+    const std::vector<std::vector<int>> shapes = {{10, 7}, {64, 64}, {7, 8, 5}, {6, 20, 9}, {360}, {50}};
+    for (const std::vector<int> &n : shapes)
+        for (Kind kind : {C2C, R2C})
+            for (int batch : {1, 4}) {
+                const std::vector<long long> lengths(n.begin(), n.end());
+                std::vector<long long> counts = lengths;
+                if (kind == R2C)
+                    counts.back() = lengths.back() / 2 + 1;
+                const long long rows = counts[0], columns = counts.size() > 1 ? counts[1] : 1, deep = counts.size() > 2 ? counts[2] : 1;
+                const long long volume = rows * columns * deep, last = lengths.back(), row = counts.back();
+                // Complex numbers, or the real ones in their place, rows padded.
+                std::vector<double> host(2 * volume * batch);
+                std::vector<std::vector<Number>> expected(batch);
+                for (int b = 0; b < batch; b++) {
+                    long long whole = 1;
+                    for (long long length : lengths)
+                        whole *= length;
+                    for (long long i = 0; i < whole; i++) {
+                        double re = dice.unit(), im = kind == R2C ? 0 : dice.unit();
+                        if (kind == R2C)
+                            host[2 * (b * volume + i / last * row) + i % last] = re;
+                        else
+                            host[2 * (b * volume + i)] = re, host[2 * (b * volume + i) + 1] = im;
+                        expected[b].push_back({re, im});
+                    }
+                    transform(expected[b], lengths, -1);
+                }
+                size_t sizes[parts] = {7, 7, 7};
+                CHECK(cufftCreate(&plan));
+                CHECK(cufftXtSetGPUs(plan, parts, which));
+                std::vector<int> lists = n;
+                CHECK(cufftMakePlanMany(plan, static_cast<int>(n.size()), lists.data(), nullptr, 1, 0, nullptr, 1, 0, kind == R2C ? CUFFT_D2Z : CUFFT_Z2Z, batch, sizes));
+                ANSWERS(CUFFT_INVALID_PLAN, cufftXtExec(plan, host.data(), host.data(), CUFFT_FORWARD));
+                cudaLibXtDesc *data, *natural;
+                CHECK(cufftXtMalloc(plan, &data, CUFFT_XT_FORMAT_INPLACE));
+                CHECK(cufftXtMalloc(plan, &natural, CUFFT_XT_FORMAT_INPLACE));
+                CHECK(cufftXtMemcpy(plan, data, host.data(), CUFFT_COPY_HOST_TO_DEVICE));
+                CHECK(cufftXtExecDescriptor(plan, data, data, CUFFT_FORWARD));
+                auto number = [&](long long b, long long i) { return kind == R2C ? expected[b][i / row * last + i % row] : expected[b][i]; };
+                auto near = [&](double re, double im, const Number &should, const char *what) {
+                    if (std::fabs(re - static_cast<double>(should.re)) > 1e-11 || std::fabs(im - static_cast<double>(should.im)) > 1e-11)
+                        fail(std::string(what) + " of " + std::to_string(n.size()) + " dimensions, kind " + std::to_string(kind) + ", batch " + std::to_string(batch));
+                };
+                if (batch == 1 && n.size() > 1) {
+                    if (data->subFormat != CUFFT_XT_FORMAT_INPLACE_SHUFFLED || data->descriptor->nGPUs != parts)
+                        fail("a transformed descriptor is not shuffled");
+                    for (long long part = 0, y0 = 0; part < parts; part++) {
+                        const long long wide = columns / parts + (part < columns % parts);
+                        std::vector<double> got(2 * rows * wide * deep);
+                        CHECK(cudaMemcpy(got.data(), data->descriptor->data[part], got.size() * sizeof(double), cudaMemcpyDeviceToHost));
+                        for (long long x = 0; x < rows; x++)
+                            for (long long y = 0; y < wide; y++)
+                                for (long long z = 0; z < deep; z++) {
+                                    const long long at = 2 * ((x * wide + y) * deep + z);
+                                    near(got[at], got[at + 1], number(0, (x * columns + y0 + y) * deep + z), "a shuffled part");
+                                }
+                        y0 += wide;
+                    }
+                }
+                std::vector<double> got(host.size());
+                CHECK(cufftXtMemcpy(plan, natural, data, CUFFT_COPY_DEVICE_TO_DEVICE));
+                for (cudaLibXtDesc *from : {data, natural}) {
+                    CHECK(cufftXtMemcpy(plan, got.data(), from, CUFFT_COPY_DEVICE_TO_HOST));
+                    for (int b = 0; b < batch; b++)
+                        for (long long i = 0; i < volume; i++)
+                            near(got[2 * (b * volume + i)], got[2 * (b * volume + i) + 1], number(b, i), "an array");
+                }
+                CHECK(cufftXtFree(data));
+                CHECK(cufftXtFree(natural));
+                CHECK(cufftDestroy(plan));
+            }
+    std::printf("%zu shapes on three devices\n", shapes.size());
+}
+
 static void threads()
 {
     cufftHandle shared;
@@ -572,6 +658,8 @@ int main(int count, char **arguments)
         graphs();
     else if (part == "descriptors")
         descriptors();
+    else if (part == "devices")
+        devices(seed);
     else if (part == "threads")
         threads();
     else if (part == "refusals")

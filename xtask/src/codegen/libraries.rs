@@ -35,8 +35,9 @@ const NOTES: [(&str, &str); 2] = [
         "cuFFT",
         "Transforms are made by crates/libraries/cufft/cpu on the CPU device, in stream order and in captured graphs, and by ROCm's hipFFT on AMD GPUs (never
 run on a GPU). Lengths, strides, embeds and batches are any that can be addressed, also of half and bfloat16, which NVIDIA's library has for powers of two only;
-they are computed in single precision. A transform of complex to real numbers out of place keeps its input. Work areas are of size 0 on the CPU device. A plan
-has one device: several are refused, and so are the properties that ask for an algorithm or forbid fused multiplications. Callbacks answer
+they are computed in single precision. A transform of complex to real numbers out of place keeps its input. Work areas are of size 0 on the CPU device. Plans of
+several devices (`cufftXtSetGPUs`) are of CPU devices and without strides: arrays are in parts as the manual says, but for 1-D ones, whose order is the natural one
+after a transform too. The properties that ask for an algorithm or forbid fused multiplications are refused. Callbacks answer
 `CUFFT_NOT_IMPLEMENTED`, as in NVIDIA's shared libraries; those in LTO IR, and what hands out LTO IR (`cufftDevice*`), `CUFFT_NOT_SUPPORTED`. A plan of the wrong
 type is `CUFFT_INVALID_TYPE`. `cufftGetVersion` follows the CUDA runtime that the process uses. cuFFTW computes on the CPU, on memory of the host and of the CPU
 device, which is refused on that of AMD GPUs; its planner's flags and wisdom change nothing. Shown by `cargo xtask test --only fft` (tools/fft-proof: drawn plans beside the

@@ -15,7 +15,7 @@ use crate::setup;
 use crate::toolchain::{Release, Toolchain};
 
 /// The client's parts, and what each shows.
-const PARTS: [(&str, &str); 10] = [
+const PARTS: [(&str, &str); 11] = [
     (
         "single",
         "single precision, of drawn plans, is the definition's within 1e-6 for each bit of the length",
@@ -31,6 +31,7 @@ const PARTS: [(&str, &str); 10] = [
     ("streams", "transforms run in stream order, whatever becomes of their handle"),
     ("graphs", "captured transforms run with their graph"),
     ("descriptors", "descriptors of one device hold what is transformed"),
+    ("devices", "arrays in parts on three devices are transformed, and lie as the manual says"),
     ("threads", "threads make plans, and share one"),
 ];
 
@@ -89,7 +90,7 @@ fn program(installed: &Installed, toolchain: &Toolchain, name: &str, library: &s
 fn said(installed: &Installed, program: &Path, arguments: &[&str]) -> Result<()> {
     let mut command = Command::new(program);
     command.args(arguments).env("LD_LIBRARY_PATH", installed.lib());
-    command.env("CUDAWAY_DEVICE", "cpu").env_remove("CUDAWAY_FFT");
+    command.env("CUDAWAY_DEVICE", "cpu,cpu,cpu").env_remove("CUDAWAY_FFT");
     let output = command.output().context("the client")?;
     let text = String::from_utf8_lossy(&output.stdout);
     ensure!(

@@ -36,6 +36,38 @@ struct Made {
     work_area: usize,
     /// Bytes of input and of output, apart and in the same memory.
     bytes: [[usize; 2]; 2],
+    shape: Shape,
+}
+
+/// What is divided among several devices: dense arrays of complex numbers, in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub batch: usize,
+    /// The outermost axis, and the one below, which a 1-D transform has not.
+    pub rows: usize,
+    pub columns: usize,
+    /// Of one row's part in one column.
+    pub bytes: usize,
+    pub is_real: bool,
+}
+
+impl Shape {
+    fn new(description: &Description) -> Shape {
+        let natural = |n: i64| usize::try_from(n).unwrap_or_default();
+        let mut counts: Vec<usize> = description.n.iter().map(|&n| natural(n)).collect();
+        let is_real = description.kind != Kind::C2C;
+        if let Some(last) = counts.last_mut().filter(|_| is_real) {
+            *last = *last / 2 + 1;
+        }
+        let complex = 2 * description.precision.bytes();
+        Shape {
+            batch: natural(description.batch),
+            rows: counts[0],
+            columns: counts.get(1).copied().unwrap_or(1),
+            bytes: counts.get(2).copied().unwrap_or(1) * complex,
+            is_real,
+        }
+    }
 }
 
 #[derive(Default)]
@@ -44,6 +76,8 @@ struct State {
     patient_jit: c_longlong,
     /// 0: the program has not said.
     host_threads: c_longlong,
+    /// Several devices, or none: the one that is the plan's.
+    devices: Vec<c_int>,
     made: Option<Made>,
 }
 
@@ -80,6 +114,9 @@ impl Plan {
         if state.made.is_some() {
             return Err(Error::Plan("the handle has a plan already"));
         }
+        if !state.devices.is_empty() && (description.input.is_some() || description.output.is_some()) {
+            return Err(Error::NotSupported("strides in plans of several devices"));
+        }
         let (work, work_area) = match &self.maker {
             Maker::Cpu => (Work::Cpu(Arc::new(cufft_cpu::Plan::new(description)?)), CPU_WORK_AREA),
             Maker::Hip(handle) => {
@@ -88,8 +125,8 @@ impl Plan {
             }
         };
         let (kind, precision) = (description.kind, description.precision);
-        let bytes = description.bytes()?;
-        state.made = Some(Made { work, kind, precision, work_area, bytes });
+        let (bytes, shape) = (description.bytes()?, Shape::new(description));
+        state.made = Some(Made { work, kind, precision, work_area, bytes, shape });
         Ok(work_area)
     }
 
@@ -109,6 +146,24 @@ impl Plan {
     /// Bytes of a side, apart and in the memory of both.
     pub fn bytes(&self) -> Result<[[usize; 2]; 2]> {
         Ok(self.made()?.bytes)
+    }
+
+    pub fn shape(&self) -> Result<Shape> {
+        Ok(self.made()?.shape)
+    }
+
+    /// Of a plan that is not made yet.
+    pub fn set_devices(&self, devices: Vec<c_int>) -> Result {
+        if matches!(self.maker, Maker::Hip(_)) {
+            return Err(Error::NotSupported("a plan of several AMD GPUs"));
+        }
+        self.state.lock().devices = devices;
+        Ok(())
+    }
+
+    /// Several, or none: the one that is the plan's.
+    pub fn devices(&self) -> Vec<c_int> {
+        self.state.lock().devices.clone()
     }
 
     fn made(&self) -> Result<Made> {
@@ -148,14 +203,8 @@ impl Plan {
         }
     }
 
-    /// Transforms in stream order. `expected`: what the call is for; `None` is any.
-    pub fn execute(
-        &self,
-        expected: Option<(Kind, Precision)>,
-        input: *const c_void,
-        output: *mut c_void,
-        direction: c_int,
-    ) -> Result {
+    /// The plan and its direction, for a call that is for `expected`; `None` is any.
+    fn checked(&self, expected: Option<(Kind, Precision)>, direction: c_int) -> Result<(Made, Direction)> {
         let made = self.made()?;
         if expected.is_some_and(|expected| expected != (made.kind, made.precision)) {
             return Err(Error::Type("the plan is one of another type"));
@@ -168,6 +217,21 @@ impl Plan {
             (Kind::C2C, CUFFT_INVERSE) => Direction::Inverse,
             (Kind::C2C, _) => return Err(Error::Value("direction")),
         };
+        Ok((made, direction))
+    }
+
+    /// Transforms in stream order.
+    pub fn execute(
+        &self,
+        expected: Option<(Kind, Precision)>,
+        input: *const c_void,
+        output: *mut c_void,
+        direction: c_int,
+    ) -> Result {
+        let (made, direction) = self.checked(expected, direction)?;
+        if !self.devices().is_empty() {
+            return Err(Error::Plan("a plan of several devices takes descriptors"));
+        }
         let is_good = |at: *const c_void| !at.is_null() && at.addr().is_multiple_of(made.precision.bytes());
         if !is_good(input) {
             return Err(Error::Value("idata"));
@@ -190,6 +254,24 @@ impl Plan {
                 let stream = kit::hip::stream(stream, true)?.stream;
                 handle.execute(stream, (made.kind, made.precision), input, output, direction)
             }
+        }
+    }
+
+    /// Transforms an array in place, in the call.
+    ///
+    /// # Safety
+    /// The array is as large as the plan's in place, and nobody else uses it.
+    pub unsafe fn execute_now(
+        &self,
+        expected: Option<(Kind, Precision)>,
+        array: *mut c_void,
+        direction: c_int,
+    ) -> Result {
+        let (made, direction) = self.checked(expected, direction)?;
+        match made.work {
+            // SAFETY: the caller's promise.
+            Work::Cpu(plan) => Ok(unsafe { plan.execute(array, array, direction, &Rayon) }?),
+            Work::Hip(_) => Err(Error::NotSupported("a plan of several AMD GPUs")),
         }
     }
 

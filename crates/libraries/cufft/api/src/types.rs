@@ -88,6 +88,7 @@ kit::numbers! {
     }
     libFormat {
         LIB_FORMAT_CUFFT = 0,
+        LIB_FORMAT_UNDEFINED = 1,
     }
     /// library_types.h
     libraryPropertyType {

@@ -32,7 +32,14 @@ fn planned(handle: Out<'_, cufftHandle>, request: &Request) -> Result {
 }
 
 fn made(plan: cufftHandle, request: &Request, size: Out<'_, usize>) -> Result {
-    size.write(plan::get(plan)?.make(&request.description())?);
+    let plan = plan::get(plan)?;
+    let made = plan.make(&request.description())?;
+    let first = size.as_ptr();
+    size.write(made);
+    for other in 1..plan.devices().len() {
+        // SAFETY: cuFFT's contract: a plan of several devices has a place for each.
+        unsafe { first.add(other).write_unaligned(made) };
+    }
     Ok(())
 }
 

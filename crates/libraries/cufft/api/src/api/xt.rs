@@ -1,12 +1,13 @@
-//! Plans with descriptors: cuFFT manual, "cuFFT support for multiple GPUs". A plan has one device here, so data is never split.
+//! Plans with descriptors: cuFFT manual, "cuFFT support for multiple GPUs".
 
 use core::ffi::{c_int, c_void};
 
 use cuda_abi::out::Out;
-use cuda_abi::{CUcontext, CUdevice};
 use cufft_cpu::{Kind, Precision};
 use kit::driver::{check, driver};
+use kit::engine::{Engine, of_current_device};
 
+use crate::descriptor::{primary_context, within};
 use crate::types::*;
 use crate::{Error, Result, descriptor, plan};
 
@@ -35,22 +36,22 @@ pub unsafe fn cufftXtSetGPUs(handle: cufftHandle, nGPUs: c_int, whichGPUs: *mut 
     if devices.iter().any(|device| !(0..count).contains(device)) {
         return Err(Error::Device("whichGPUs"));
     }
-    if nGPUs > 1 {
-        return Err(Error::NotSupported("a plan of several devices"));
+    if let [device] = devices[..] {
+        return match plan.is_of(primary_context(device)?) {
+            true => Ok(()),
+            false => Err(Error::NotSupported("a plan of another device than the current one")),
+        };
     }
-    if !plan.is_of(primary_context(devices[0])?) {
-        return Err(Error::NotSupported("a plan of another device than the current one"));
+    if devices.iter().enumerate().any(|(at, device)| devices[..at].contains(device)) {
+        return Err(Error::Device("a device twice"));
     }
-    Ok(())
-}
-
-/// The context that programs with a runtime have there. It stays retained, as the runtime keeps it.
-fn primary_context(device: c_int) -> Result<CUcontext> {
-    let mut context = CUcontext::default();
-    // SAFETY: `context` outlives the call.
-    let code = unsafe { (driver()?.cuDevicePrimaryCtxRetain)(&mut context, CUdevice::from(device)) };
-    check("cuDevicePrimaryCtxRetain", code)?;
-    Ok(context)
+    for &device in &devices {
+        let engine = within(primary_context(device)?, || Ok(of_current_device(&config::get().fft)?))?;
+        if engine != Engine::Cpu {
+            return Err(Error::NotSupported("a plan of several AMD GPUs"));
+        }
+    }
+    plan.set_devices(devices)
 }
 
 pub fn cufftXtMalloc(
@@ -67,82 +68,107 @@ pub fn cufftXtFree(descriptor: *mut cudaLibXtDesc) -> Result {
     if descriptor.is_null() { Ok(()) } else { descriptor::free(descriptor) }
 }
 
-pub fn cufftXtMemcpy(
+/// # Safety
+/// A descriptor is whole, and the host's memory as large.
+pub unsafe fn cufftXtMemcpy(
     plan: cufftHandle,
     dstPointer: *mut c_void,
     srcPointer: *mut c_void,
     type_: cufftXtCopyType,
 ) -> Result {
-    descriptor::copy(&*plan::get(plan)?, dstPointer, srcPointer, type_)
+    // SAFETY: the caller's promise.
+    unsafe { descriptor::copy(&*plan::get(plan)?, dstPointer, srcPointer, type_) }
 }
 
-fn execute(
+/// # Safety
+/// The descriptors are whole.
+unsafe fn execute(
     plan: cufftHandle,
     of: Option<(Kind, Precision)>,
     input: *mut cudaLibXtDesc,
     output: *mut cudaLibXtDesc,
     direction: c_int,
 ) -> Result {
-    let plan = plan::get(plan)?;
-    plan.bytes()?;
-    plan.execute(of, descriptor::data(input)?, descriptor::data(output)?, direction)
+    // SAFETY: the caller's promise.
+    unsafe { descriptor::execute(&*plan::get(plan)?, of, input, output, direction) }
 }
 
-pub fn cufftXtExecDescriptorC2C(
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorC2C(
     plan: cufftHandle,
     input: *mut cudaLibXtDesc,
     output: *mut cudaLibXtDesc,
     direction: c_int,
 ) -> Result {
-    execute(plan, Some((Kind::C2C, Precision::Single)), input, output, direction)
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::C2C, Precision::Single)), input, output, direction) }
 }
 
-pub fn cufftXtExecDescriptorR2C(
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorR2C(
     plan: cufftHandle,
     input: *mut cudaLibXtDesc,
     output: *mut cudaLibXtDesc,
 ) -> Result {
-    execute(plan, Some((Kind::R2C, Precision::Single)), input, output, CUFFT_FORWARD)
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::R2C, Precision::Single)), input, output, CUFFT_FORWARD) }
 }
 
-pub fn cufftXtExecDescriptorC2R(
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorC2R(
     plan: cufftHandle,
     input: *mut cudaLibXtDesc,
     output: *mut cudaLibXtDesc,
 ) -> Result {
-    execute(plan, Some((Kind::C2R, Precision::Single)), input, output, CUFFT_INVERSE)
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::C2R, Precision::Single)), input, output, CUFFT_INVERSE) }
 }
 
-pub fn cufftXtExecDescriptorZ2Z(
-    plan: cufftHandle,
-    input: *mut cudaLibXtDesc,
-    output: *mut cudaLibXtDesc,
-    direction: c_int,
-) -> Result {
-    execute(plan, Some((Kind::C2C, Precision::Double)), input, output, direction)
-}
-
-pub fn cufftXtExecDescriptorD2Z(
-    plan: cufftHandle,
-    input: *mut cudaLibXtDesc,
-    output: *mut cudaLibXtDesc,
-) -> Result {
-    execute(plan, Some((Kind::R2C, Precision::Double)), input, output, CUFFT_FORWARD)
-}
-
-pub fn cufftXtExecDescriptorZ2D(
-    plan: cufftHandle,
-    input: *mut cudaLibXtDesc,
-    output: *mut cudaLibXtDesc,
-) -> Result {
-    execute(plan, Some((Kind::C2R, Precision::Double)), input, output, CUFFT_INVERSE)
-}
-
-pub fn cufftXtExecDescriptor(
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorZ2Z(
     plan: cufftHandle,
     input: *mut cudaLibXtDesc,
     output: *mut cudaLibXtDesc,
     direction: c_int,
 ) -> Result {
-    execute(plan, None, input, output, direction)
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::C2C, Precision::Double)), input, output, direction) }
+}
+
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorD2Z(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::R2C, Precision::Double)), input, output, CUFFT_FORWARD) }
+}
+
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptorZ2D(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, Some((Kind::C2R, Precision::Double)), input, output, CUFFT_INVERSE) }
+}
+
+/// # Safety
+/// The descriptors are whole.
+pub unsafe fn cufftXtExecDescriptor(
+    plan: cufftHandle,
+    input: *mut cudaLibXtDesc,
+    output: *mut cudaLibXtDesc,
+    direction: c_int,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { execute(plan, None, input, output, direction) }
 }

@@ -786,7 +786,7 @@ pub unsafe extern "C" fn cufftXtExecDescriptor(
 ) -> cufftResult {
     ::trace::call!("cufftXtExecDescriptor", (value plan, value input, value output, value direction), {
         ::cufft::entry("cufftXtExecDescriptor", || {
-            ::cufft::api::xt::cufftXtExecDescriptor(plan, input, output, direction)
+            unsafe { ::cufft::api::xt::cufftXtExecDescriptor(plan, input, output, direction) }
         })
     })
 }
@@ -800,7 +800,7 @@ pub unsafe extern "C" fn cufftXtExecDescriptorC2C(
 ) -> cufftResult {
     ::trace::call!("cufftXtExecDescriptorC2C", (value plan, value input, value output, value direction), {
         ::cufft::entry("cufftXtExecDescriptorC2C", || {
-            ::cufft::api::xt::cufftXtExecDescriptorC2C(plan, input, output, direction)
+            unsafe { ::cufft::api::xt::cufftXtExecDescriptorC2C(plan, input, output, direction) }
         })
     })
 }
@@ -813,7 +813,7 @@ pub unsafe extern "C" fn cufftXtExecDescriptorC2R(
 ) -> cufftResult {
     ::trace::call!("cufftXtExecDescriptorC2R", (value plan, value input, value output), {
         ::cufft::entry("cufftXtExecDescriptorC2R", || {
-            ::cufft::api::xt::cufftXtExecDescriptorC2R(plan, input, output)
+            unsafe { ::cufft::api::xt::cufftXtExecDescriptorC2R(plan, input, output) }
         })
     })
 }
@@ -826,7 +826,7 @@ pub unsafe extern "C" fn cufftXtExecDescriptorD2Z(
 ) -> cufftResult {
     ::trace::call!("cufftXtExecDescriptorD2Z", (value plan, value input, value output), {
         ::cufft::entry("cufftXtExecDescriptorD2Z", || {
-            ::cufft::api::xt::cufftXtExecDescriptorD2Z(plan, input, output)
+            unsafe { ::cufft::api::xt::cufftXtExecDescriptorD2Z(plan, input, output) }
         })
     })
 }
@@ -839,7 +839,7 @@ pub unsafe extern "C" fn cufftXtExecDescriptorR2C(
 ) -> cufftResult {
     ::trace::call!("cufftXtExecDescriptorR2C", (value plan, value input, value output), {
         ::cufft::entry("cufftXtExecDescriptorR2C", || {
-            ::cufft::api::xt::cufftXtExecDescriptorR2C(plan, input, output)
+            unsafe { ::cufft::api::xt::cufftXtExecDescriptorR2C(plan, input, output) }
         })
     })
 }
@@ -852,7 +852,7 @@ pub unsafe extern "C" fn cufftXtExecDescriptorZ2D(
 ) -> cufftResult {
     ::trace::call!("cufftXtExecDescriptorZ2D", (value plan, value input, value output), {
         ::cufft::entry("cufftXtExecDescriptorZ2D", || {
-            ::cufft::api::xt::cufftXtExecDescriptorZ2D(plan, input, output)
+            unsafe { ::cufft::api::xt::cufftXtExecDescriptorZ2D(plan, input, output) }
         })
     })
 }
@@ -866,7 +866,7 @@ pub unsafe extern "C" fn cufftXtExecDescriptorZ2Z(
 ) -> cufftResult {
     ::trace::call!("cufftXtExecDescriptorZ2Z", (value plan, value input, value output, value direction), {
         ::cufft::entry("cufftXtExecDescriptorZ2Z", || {
-            ::cufft::api::xt::cufftXtExecDescriptorZ2Z(plan, input, output, direction)
+            unsafe { ::cufft::api::xt::cufftXtExecDescriptorZ2Z(plan, input, output, direction) }
         })
     })
 }
@@ -988,7 +988,9 @@ pub unsafe extern "C" fn cufftXtMemcpy(
     type_: cufftXtCopyType,
 ) -> cufftResult {
     ::trace::call!("cufftXtMemcpy", (value plan, value dstPointer, value srcPointer, value type_), {
-        ::cufft::entry("cufftXtMemcpy", || ::cufft::api::xt::cufftXtMemcpy(plan, dstPointer, srcPointer, type_))
+        ::cufft::entry("cufftXtMemcpy", || {
+            unsafe { ::cufft::api::xt::cufftXtMemcpy(plan, dstPointer, srcPointer, type_) }
+        })
     })
 }
 
