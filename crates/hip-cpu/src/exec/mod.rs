@@ -338,7 +338,7 @@ impl Kernel {
 
     /// From now on, from the next blocks of running grids on too, `better`, which does the same, runs in the place of this.
     pub fn replace_by(&self, better: Kernel) {
-        let _ = self.better.set(Box::new(better));
+        let _ = self.made().better.set(Box::new(better));
     }
 
     /// The code that runs: this, or what has replaced it.
@@ -349,7 +349,11 @@ impl Kernel {
 
     /// The code that took longest to make so far.
     fn made(&self) -> &Kernel {
-        self.better.get().map_or(self, |better| better)
+        let mut made = self;
+        while let Some(better) = made.better.get() {
+            made = better;
+        }
+        made
     }
 
     /// The code for the next chunk of blocks.

@@ -382,6 +382,9 @@ fn code_that_was_replaced_runs_no_more_and_every_block_runs_once() {
     assert_eq!(run(&first), [1; 5000]);
     first.replace_by(marking(2));
     assert_eq!(run(&first), [2; 5000]);
+    // More than once.
+    first.replace_by(marking(3));
+    assert_eq!(run(&first), [3; 5000]);
     // While a grid runs, from some chunk on.
     let early = marking(1);
     std::thread::scope(|scope| {
