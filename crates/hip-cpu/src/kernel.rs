@@ -402,6 +402,8 @@ pub fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
         context_bytes: u64_at(8)?,
         local_bytes: u64_at(16)?,
         stackful: u32_at(24)? == 1,
+        // Baseline code alone is, which the cache does not have.
+        is_gated: false,
         rival: Some(u32_at(28)?).filter(|&width| width > 0),
         why_not,
     };
@@ -421,6 +423,7 @@ mod tests {
                 context_bytes: 1 << 40,
                 local_bytes: 48,
                 stackful: setting == Setting::Lane,
+                is_gated: false,
                 why_not: [(setting != Setting::Simd).then(|| "it waits".to_owned()), None],
                 rival: (setting == Setting::Simd).then_some(8),
             };

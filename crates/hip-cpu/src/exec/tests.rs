@@ -13,6 +13,7 @@ fn kernel(text: &str, setting: Setting) -> Kernel {
         width: 1,
         context_bytes: 112,
         local_bytes: 16,
+        is_gated: false,
         stackful: false,
         why_not: [None, None],
         rival: None,
