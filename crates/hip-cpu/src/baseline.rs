@@ -8,6 +8,7 @@ use cache::dump;
 use compiler::back::cpu::{self, Weight};
 use config::{CpuSetting, CpuTier};
 
+use crate::error::Result;
 use crate::exec::{self, CompiledShape};
 use crate::jit::{self, Effort, Target};
 use crate::kernel::{self, Wanted};
@@ -76,14 +77,31 @@ fn asking(module: &Arc<Module>, wanted: &Wanted, variant: Variant, own: Weak<exe
     let module = Arc::downgrade(module);
     let wanted = Wanted { kin: None, ..wanted.clone() };
     Box::new(move |heat| {
-        pending::ask(name, heat, move || {
-            let (Some(module), true) = (module.upgrade(), own.strong_count() > 0) else { return };
-            // A failure was told; the baseline code stays.
-            let Ok(best) = kernel::make_best(&module, &wanted, variant) else { return };
-            drop(module);
-            if let Some(own) = own.upgrade() {
-                own.replace_by(best);
+        pending::ask(name.clone(), heat, move || {
+            let make = |module: &Module| kernel::make_soon(module, &wanted, variant);
+            let Some(is_best) = improve(&module, &own, make) else { return };
+            if is_best {
+                return;
             }
+            // Nobody waits for the best any more.
+            pending::ask(name, Arc::default(), move || {
+                improve(&module, &own, |module| Ok((kernel::make_best(module, &wanted, variant)?, true)));
+            });
         });
     })
+}
+
+/// What is made takes the place of `own`, if that is still wanted; whether it is the best code.
+fn improve(
+    module: &Weak<Module>,
+    own: &Weak<exec::Kernel>,
+    make: impl FnOnce(&Module) -> Result<(exec::Kernel, bool)>,
+) -> Option<bool> {
+    if own.strong_count() == 0 {
+        return None;
+    }
+    // A failure was told; what runs stays.
+    let (code, is_best) = make(&*module.upgrade()?).ok()?;
+    own.upgrade()?.replace_by(code);
+    Some(is_best)
 }

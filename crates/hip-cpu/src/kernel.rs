@@ -159,6 +159,22 @@ fn make(module: &Arc<Module>, wanted: &Wanted) -> Result<(Variant, Arc<exec::Ker
 
 /// The best code, which the cache gets too.
 pub fn make_best(module: &Module, wanted: &Wanted, variant: Variant) -> Result<exec::Kernel> {
+    make_by(module, wanted, variant, |_, effort| effort).map(|(code, _)| code)
+}
+
+/// What runs until the best code is there, and whether it is that already: where LLVM takes long for the best, it makes the same text into
+/// code for less at first.
+pub fn make_soon(module: &Module, wanted: &Wanted, variant: Variant) -> Result<(exec::Kernel, bool)> {
+    make_by(module, wanted, variant, budget::at_first)
+}
+
+/// Code by the effort that is chosen for the text, given what the best code is made by; whether it is the best, which the cache gets too.
+fn make_by(
+    module: &Module,
+    wanted: &Wanted,
+    variant: Variant,
+    choose: impl Fn(&str, Effort) -> Effort,
+) -> Result<(exec::Kernel, bool)> {
     let (index, block, start) = (wanted.index, wanted.block, Instant::now());
     let name = &module.header(index).name;
     let target = Target::host();
@@ -167,16 +183,21 @@ pub fn make_best(module: &Module, wanted: &Wanted, variant: Variant) -> Result<e
     let emitted = told(&program, budget::emit(&program, &program.kernels[0], &options));
     drop(program);
     module.forget(index);
-    let (compiled, effort) = emitted?;
+    let (compiled, best) = emitted?;
     let shape = match blocks {
         Blocks::Of([x, y, z]) => format!("{x}x{y}x{z}"),
         Blocks::Flat(most) => format!("to{most}"),
     };
     dump::keep(name, &format!("{shape}.ll"), compiled.text.as_bytes());
+    let effort = choose(&compiled.text, best);
+    let (is_best, tier) = if effort == best { (true, Tier::Best) } else { (false, Tier::Soon) };
+    let compiled = if is_best { compiled } else { Compiled { rival: None, ..compiled } };
     let making = Making { name: name.clone(), blocks, block, target, start, emitted: start.elapsed() };
-    let (code, packed) = making.finish(&compiled, effort, Tier::Best)?;
-    Cache::global().put(&key(&module.digest, name, &options, target), &packed);
-    Ok(code)
+    let (code, packed) = making.finish(&compiled, effort, tier)?;
+    if is_best {
+        Cache::global().put(&key(&module.digest, name, &options, target), &packed);
+    }
+    Ok((code, is_best))
 }
 
 /// Makes the code in groups of `width`, which takes turns with `code` until one is known to be faster. The cache has that
@@ -381,6 +402,8 @@ pub fn unpack(bytes: &[u8]) -> Option<(CompiledShape, Vec<u8>)> {
         context_bytes: u64_at(8)?,
         local_bytes: u64_at(16)?,
         stackful: u32_at(24)? == 1,
+        // Baseline code alone is, which the cache does not have.
+        is_gated: false,
         rival: Some(u32_at(28)?).filter(|&width| width > 0),
         why_not,
     };
@@ -400,6 +423,7 @@ mod tests {
                 context_bytes: 1 << 40,
                 local_bytes: 48,
                 stackful: setting == Setting::Lane,
+                is_gated: false,
                 why_not: [(setting != Setting::Simd).then(|| "it waits".to_owned()), None],
                 rival: (setting == Setting::Simd).then_some(8),
             };

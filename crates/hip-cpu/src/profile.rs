@@ -40,6 +40,8 @@ pub enum Tier {
     Cache,
     /// Code that is there sooner than the best (`cpu::emit_baseline`).
     Baseline,
+    /// What is there sooner than the best where that takes long, and nearly as fast (`kernel::make_soon`).
+    Soon,
     /// What stays.
     Best,
     /// What is tried beside the best: nobody waits for it.
@@ -51,6 +53,7 @@ impl Tier {
         match self {
             Tier::Cache => "cache",
             Tier::Baseline => "baseline",
+            Tier::Soon => "soon",
             Tier::Best => "best",
             Tier::Rival => "rival",
         }

@@ -2,7 +2,7 @@
 //! times, at any moment: each result is what it is without. Every meeting of threads is in one of the kernels.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use compiler::back::cpu::{Setting, Weight};
@@ -156,6 +156,178 @@ fn blocks_that_wait_for_each_other_may_run_by_different_code() {
                     std::hint::spin_loop();
                 }
                 first.replace_by(best.again());
+            });
+            let mut arguments = [Arg::Buffer(&mut flags), Arg::Buffer(&mut out)];
+            harness::run_code(&program, "k", &first, &how, &mut arguments, &mut Globals::default()).unwrap();
+        });
+        let found: Vec<u32> =
+            out.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+        assert!(
+            found.iter().zip(1..).all(|(found, expected)| *found == expected),
+            "launch {launch}: {found:?}"
+        );
+    }
+}
+
+/// Of a kernel's text: its baseline code, in whose place better code is asked for by nobody yet, what keeps it wanted, and its weight.
+fn wanted(text: &str, how: &How) -> (compiler::Program, exec::Kernel, Wanted) {
+    let program = harness::load(text).unwrap();
+    let how = how.clone().baseline();
+    let compiled = harness::emit(&program, "k", &how).unwrap();
+    assert!(compiled.is_gated);
+    let code = harness::code("k", &compiled, &how).unwrap();
+    let weight = Weight::of(program.kernel("k").unwrap()).unwrap();
+    let wishes = Wanted::default();
+    let told = wishes.clone();
+    let first = code.as_baseline(weight, Box::new(move |heat| told.lock().unwrap().push(heat)));
+    (program, first, wishes)
+}
+
+/// Somebody makes better code as long as this has something.
+type Wanted = Arc<std::sync::Mutex<Vec<Arc<exec::Heat>>>>;
+
+/// The best code of the text's kernel.
+fn best(text: &str, how: &How) -> exec::Kernel {
+    let program = harness::load(text).unwrap();
+    harness::code("k", &harness::emit(&program, "k", how).unwrap(), how).unwrap()
+}
+
+/// A kernel whose threads do `work`, then write `mark` to their words of `out`; `flag` is another parameter.
+fn marking(work: &str, mark: u32) -> String {
+    format!(
+        "{HEAD}.visible .entry k(.param .u64 flag, .param .u64 out) {{\n.reg .pred %p;\n.reg .b32 %t, %b, %x, %y;\n\
+         .reg .b64 %flag, %out, %at;\nld.param.u64 %flag, [flag];\nld.param.u64 %out, [out];\nmov.u32 %t, %tid.x;\n\
+         mov.u32 %b, %ctaid.x;\nmad.lo.u32 %x, %b, {THREADS}, %t;\nmul.wide.u32 %at, %x, 4;\nadd.u64 %out, %out, %at;\n\
+         mov.u32 %x, 0;\n{work}\
+         mov.u32 %y, {mark};\nst.global.u32 [%out], %y;\nret;\n}}\n"
+    )
+}
+
+/// Runs `first` over the grid while `meanwhile` does what it does: the words of `out`. The words of `flag` are the kernel's first
+/// parameter.
+fn run_while(
+    program: &compiler::Program,
+    first: &exec::Kernel,
+    how: &How,
+    (flag, n_words): (&[AtomicU32; 2], usize),
+    meanwhile: impl FnOnce() + Send,
+) -> Vec<u32> {
+    let mut out = vec![0u8; n_words * 4];
+    std::thread::scope(|scope| {
+        scope.spawn(meanwhile);
+        let mut arguments = [Arg::u64(flag.as_ptr() as u64), Arg::Buffer(&mut out)];
+        harness::run_code(program, "k", first, how, &mut arguments, &mut Globals::default()).unwrap();
+    });
+    out.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+/// Waits for a word that the host writes.
+const WAIT: &str = "WAIT:\nld.volatile.global.u32 %x, [%flag];\nsetp.eq.u32 %p, %x, 0;\n@%p bra WAIT;\n";
+const N_WORDS: usize = (BLOCKS * THREADS) as usize;
+
+#[test]
+fn blocks_that_nobody_has_seen_begin_anew_in_better_code() {
+    let how = How::new(BLOCKS, THREADS);
+    // Threads that go on and on together, and wait for nobody else.
+    let together = WAIT.replace("WAIT:\n", "WAIT:\nbar.sync 0;\n");
+    let (program, first, _wishes) = wanted(&marking(&together, 1), &how);
+    let better = best(&marking("", 2), &how);
+    let words = run_while(&program, &first, &how, (&Default::default(), N_WORDS), || {
+        std::thread::sleep(Duration::from_millis(20));
+        first.replace_by(better);
+    });
+    assert_eq!(words, [2; N_WORDS]);
+}
+
+#[test]
+fn blocks_that_were_seen_end_as_they_began() {
+    let how = How::new(1, THREADS);
+    let seen = "atom.global.add.u32 %x, [%flag+4], 1;\nbar.sync 0;\n".to_owned() + WAIT;
+    // The flag, and the count that the threads add to.
+    let flag: [AtomicU32; 2] = Default::default();
+    let (program, first, _wishes) = wanted(&marking(&seen, 1), &how);
+    let better = best(&marking("", 2), &how);
+    let words = run_while(&program, &first, &how, (&flag, THREADS as usize), || {
+        while flag[1].load(Ordering::Acquire) < THREADS {
+            std::thread::yield_now();
+        }
+        first.replace_by(better);
+        std::thread::sleep(Duration::from_millis(20));
+        flag[0].store(1, Ordering::Release);
+    });
+    assert_eq!(flag[1].load(Ordering::Acquire), THREADS, "each thread once");
+    assert_eq!(words, [1; THREADS as usize]);
+}
+
+/// A thread of it takes long enough to tell that a block of them had better wait.
+fn long() -> String {
+    "AGAIN:\nadd.u32 %x, %x, 1;\nxor.b32 %y, %x, %t;\nsetp.lt.u32 %p, %x, 40000000;\n@%p bra AGAIN;\n"
+        .to_owned()
+}
+
+#[test]
+fn long_blocks_wait_for_better_code() {
+    let how = How::new(BLOCKS, THREADS);
+    let (program, first, wishes) = wanted(&marking(&long(), 1), &how);
+    let better = best(&marking("", 2), &how);
+    let words = run_while(&program, &first, &how, (&Default::default(), N_WORDS), || {
+        while wishes.lock().unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        // A thread has come to its store by then, and waits.
+        std::thread::sleep(Duration::from_secs(1));
+        first.replace_by(better);
+        wishes.lock().unwrap().clear();
+    });
+    assert_eq!(words, [2; N_WORDS]);
+}
+
+#[test]
+fn long_blocks_run_by_what_there_is_when_no_better_code_comes() {
+    // Two threads: long, and not too long for a test.
+    let how = How::new(2, 2);
+    let (program, first, wishes) = wanted(&marking(&long(), 1), &how);
+    let words = run_while(&program, &first, &how, (&Default::default(), 64 + 2), || {
+        while wishes.lock().unwrap().is_empty() {
+            std::thread::yield_now();
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        // Whoever made it has given up.
+        wishes.lock().unwrap().clear();
+    });
+    let expected = (0..66).map(|at| u32::from(at % 64 < 2)).collect::<Vec<_>>();
+    assert_eq!(words, expected);
+}
+
+/// Blocks that wait for the block before them, of which some are given up: nobody is waited for in vain.
+#[test]
+fn blocks_that_others_wait_for_may_begin_anew() {
+    // Each block takes its time before it adds one to the count of the block before it.
+    let chain = |trips: u32| {
+        format!(
+            "{HEAD}.visible .entry k(.param .u64 flags, .param .u64 out) {{\n.reg .pred %p;\n.reg .b32 %t, %b, %x;\n\
+             .reg .b64 %flags, %out, %at;\nld.param.u64 %flags, [flags];\nld.param.u64 %out, [out];\nmov.u32 %t, %tid.x;\n\
+             mov.u32 %b, %ctaid.x;\nmul.wide.u32 %at, %b, 4;\nadd.u64 %flags, %flags, %at;\nadd.u64 %out, %out, %at;\n\
+             mov.u32 %x, 0;\nSOME:\nadd.u32 %x, %x, 1;\nsetp.lt.u32 %p, %x, {trips};\n@%p bra SOME;\nbar.sync 0;\n\
+             setp.ne.u32 %p, %t, 0;\n@%p bra END;\nmov.u32 %x, 0;\nsetp.eq.u32 %p, %b, 0;\n@%p bra FIRST;\n\
+             WAIT:\nld.acquire.gpu.u32 %x, [%flags+-4];\nsetp.eq.u32 %p, %x, 0;\n@%p bra WAIT;\n\
+             FIRST:\nadd.u32 %x, %x, 1;\nst.global.u32 [%out], %x;\nst.release.gpu.u32 [%flags], %x;\nEND:\nret;\n}}\n"
+        )
+    };
+    let how = How::new(200, 32);
+    let text = chain(300);
+    let (program, first, _wishes) = wanted(&text, &how);
+    let better = best(&text, &how);
+    let weight = Weight::of(program.kernel("k").unwrap()).unwrap();
+    for launch in 0..300 {
+        let kept: Wanted = Arc::default();
+        let told = kept.clone();
+        let first = first.as_baseline(weight, Box::new(move |heat| told.lock().unwrap().push(heat)));
+        let (mut flags, mut out) = (vec![0u8; 200 * 4], vec![0u8; 200 * 4]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_micros(scrambled(launch) % 3000));
+                first.replace_by(better.again());
             });
             let mut arguments = [Arg::Buffer(&mut flags), Arg::Buffer(&mut out)];
             harness::run_code(&program, "k", &first, &how, &mut arguments, &mut Globals::default()).unwrap();

@@ -68,6 +68,9 @@ pub struct Compiled {
     /// L: a function that calls itself waits for other threads in between, S: a block for other blocks; both by the
     /// service `suspend`.
     pub stackful: bool,
+    /// L: a block asks before the first thing that others see of it whether it is to go on, by the service `commit`; until then
+    /// it can be given up and begun anew.
+    pub is_gated: bool,
     /// Why the kernel does not run in S, for the log.
     pub why_not_simd: Option<String>,
     /// Why it does not run in P either.
@@ -164,17 +167,21 @@ pub struct Weight {
     pub loops: bool,
     /// It multiplies matrices: one instruction is thousands of multiplications, which baseline code does one by one.
     pub products: bool,
+    /// When others see something of a block for the first time, it may still have loops before it whose trips a launch decides.
+    pub has_long_tail: bool,
 }
 
 impl Weight {
     pub fn of(kernel: &Kernel) -> Option<Weight> {
         let body = kernel.body.as_ref().ok()?;
         let calls = |op: &Op| matches!(op, Op::Call(_));
+        let is_called = body.blocks.iter().flat_map(|block| &block.insts).any(|inst| calls(&inst.op));
         let insts = || body.blocks.iter().flat_map(|block| &block.insts);
         Some(Weight {
             instructions: u32::try_from(insts().count()).unwrap_or(u32::MAX),
-            loops: crate::pass::loops::any(body) || insts().any(|inst| calls(&inst.op)),
+            loops: crate::pass::loops::any(body) || is_called,
             products: insts().any(|inst| matches!(inst.op, Op::Mma(_))),
+            has_long_tail: is_called || crate::pass::effects::is_followed_by_long_loops(body),
         })
     }
 

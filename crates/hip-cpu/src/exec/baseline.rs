@@ -25,7 +25,11 @@ const WORTH: u64 = 500_000;
 /// What an instruction takes a thread in baseline code, in nanoseconds, roughly.
 const INSTRUCTION: u64 = 2;
 
-/// Instructions of kernels whose better code a grid of few blocks may wait for, and how long.
+/// What the making of better code takes for each instruction, roughly, and at least.
+const MAKING: Duration = Duration::from_micros(150);
+const LEAST_MAKING: Duration = Duration::from_millis(30);
+
+/// Instructions of kernels whose better code blocks may wait for, and how long.
 const WAITED_FOR: u32 = 20_000;
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -83,13 +87,18 @@ impl Baseline {
         }
     }
 
-    /// Before a grid of few blocks: if they may be long, and better code is not long in the making, until that `is_there`.
+    /// If better code is not long in the making, until that `is_there`.
     pub fn wait(&self, is_there: impl Fn() -> bool) {
-        let may_be_long = self.weight.loops && self.weight.instructions <= WAITED_FOR;
+        let is_soon = self.weight.instructions <= WAITED_FOR;
         let until = Instant::now() + PATIENCE;
-        while may_be_long && self.is_waiting() && !is_there() && Instant::now() < until {
+        while is_soon && self.is_waiting() && !is_there() && Instant::now() < until {
             std::thread::sleep(Duration::from_micros(200));
         }
+    }
+
+    /// What a block may take in this code before it had better wait.
+    pub fn patience(&self) -> Duration {
+        (MAKING * self.weight.instructions).max(LEAST_MAKING)
     }
 
     /// Whether somebody is asked for better code, and has not given up.
@@ -111,7 +120,7 @@ mod tests {
 
     #[test]
     fn better_code_is_asked_for_once_it_is_worth_it() {
-        let short = Weight { instructions: 200, loops: false, products: false };
+        let short = Weight { instructions: 200, loops: false, products: false, has_long_tail: false };
         let (code, wishes) = asked(short);
         code.begin(32);
         code.end(10_000);

@@ -85,9 +85,9 @@ pub(super) fn run_clusters(
     grid: &Grid<'_>,
     number: u32,
     spare: &mut Vec<Cluster>,
-    turns: Turns<impl Fn() -> Option<u64>, impl Fn() -> bool, impl Fn() -> bool>,
+    turns: Turns<'_, impl Fn() -> Option<u64>, impl Fn() -> bool, impl Fn() -> bool>,
 ) -> Result<(), Fault> {
-    let Turns { next, stopped, is_outdated } = turns;
+    let Turns { next, stopped, is_outdated, .. } = turns;
     let mut waiting: Vec<Cluster> = vec![];
     while !(waiting.is_empty() && is_outdated()) {
         let Some(index) = next() else { break };
@@ -97,7 +97,7 @@ pub(super) fn run_clusters(
         let patience = patience(grid, held);
         match cluster.run(step, grid, patience, &stopped)?.0 {
             Turn::Ended => spare.push(cluster),
-            Turn::Waits => waiting.push(cluster),
+            Turn::Waits | Turn::BeginAnew => waiting.push(cluster),
         }
         if stopped() {
             return Ok(());
@@ -112,7 +112,7 @@ pub(super) fn run_clusters(
             advanced |= moved;
             match turn {
                 Turn::Ended => spare.push(waiting.swap_remove(at)),
-                Turn::Waits => at += 1,
+                Turn::Waits | Turn::BeginAnew => at += 1,
             }
         }
         if stopped() {
@@ -175,7 +175,7 @@ impl Cluster {
                         self.ended[rank] = true;
                         advanced = true;
                     }
-                    Turn::Waits => advanced |= block.n_steps() != before,
+                    Turn::Waits | Turn::BeginAnew => advanced |= block.n_steps() != before,
                 }
                 if stopped() {
                     return Ok((Turn::Waits, true));

@@ -9,6 +9,7 @@
 
 use super::arena::Mapping;
 use super::fiber::Fibers;
+use super::gate::{BEGIN_ANEW, Gate};
 use super::guard::Guard;
 use super::sanitize::{self, Divergence};
 use super::{Fault, Grid, StepFn, Thread, Turns, Warp, Worker, block_index};
@@ -116,6 +117,8 @@ struct Lanes {
     n_ended: u32,
     /// Passes in which something moved.
     n_steps: u64,
+    /// A thread was told that the block had better be begun anew.
+    is_given_up: bool,
     barriers: Vec<Barrier>,
     /// Lanes that arrived at the cluster's barrier and that it has not let pass since, per warp.
     cluster_arrived: [u32; MAX_WARPS],
@@ -132,6 +135,7 @@ pub struct Resident {
     lanes: Lanes,
     /// In a box: the worker points to it while residents move.
     sanitizer: Box<sanitize::Block>,
+    gate: Box<Gate>,
 }
 
 /// Blocks that one OS thread holds at most, but for cooperative grids.
@@ -153,9 +157,9 @@ pub(super) fn run_blocks(
     grid: &Grid<'_>,
     number: u32,
     residents: &mut Vec<Resident>,
-    turns: Turns<impl Fn() -> Option<u64>, impl Fn() -> bool, impl Fn() -> bool>,
+    turns: Turns<'_, impl Fn() -> Option<u64>, impl Fn() -> bool, impl Fn() -> bool>,
 ) -> Result<(), Fault> {
-    let Turns { next, stopped, is_outdated } = turns;
+    let Turns { next, stopped, is_outdated, anew } = turns;
     // Blocks that wait for other blocks; one block that runs through is the common case and stays out of here.
     let mut waiting: Vec<(Resident, Worker, u64)> = vec![];
     // Those that wait may wait for blocks that nobody else begins.
@@ -163,11 +167,24 @@ pub(super) fn run_blocks(
         let Some(linear) = next() else { break };
         let mut resident = residents.pop().unwrap_or_default();
         let worker = resident.begin(grid, number, linear)?;
+        // One that waits may wait for this one.
+        if anew.is_some() && waiting.is_empty() {
+            resident.gate.close(grid, resident.lanes.n_threads);
+        }
         let mut block = Block::of(&mut resident, grid, &worker);
         let patience = patience(grid, waiting.len());
-        match block.run(step, grid, &worker, patience, &stopped)? {
-            Turn::Ended => residents.push(resident),
-            Turn::Waits => waiting.push((resident, worker, linear)),
+        match (block.run(step, grid, &worker, patience, &stopped)?, anew) {
+            (Turn::BeginAnew, Some(begin_anew)) => {
+                begin_anew(linear);
+                residents.push(resident);
+                // This OS thread waits for better code.
+                break;
+            }
+            (Turn::Waits, _) => {
+                resident.gate.open();
+                waiting.push((resident, worker, linear));
+            }
+            _ => residents.push(resident),
         }
         if stopped() {
             return Ok(());
@@ -190,6 +207,8 @@ pub(super) fn run_blocks(
                     advanced |= block.lanes.n_steps != before;
                     i += 1;
                 }
+                // Their gates are open.
+                Turn::BeginAnew => return Err(Fault::Status(BEGIN_ANEW)),
             }
         }
         if stopped() {
@@ -257,10 +276,12 @@ impl Resident {
         lanes.per_warp = kernel.setting == Setting::Warp;
         lanes.ended = [0; MAX_WARPS];
         lanes.n_ended = 0;
+        lanes.is_given_up = false;
         lanes.cluster_arrived = [0; MAX_WARPS];
         lanes.barriers.resize_with(N_BARRIERS, Barrier::default);
         lanes.barriers.iter_mut().filter(|b| b.in_use).for_each(Barrier::reset);
         lanes.fibers.begin(if kernel.stackful { n_threads } else { 0 });
+        self.gate.open();
         let worker = Worker {
             shared: self.shared.base(),
             context: self.context.base(),
@@ -279,6 +300,7 @@ impl Resident {
                 }
                 None => std::ptr::null_mut(),
             },
+            gate: &raw const *self.gate,
         };
         let mut block = Block::of(self, grid, &worker);
         for record in 0..n_records {
@@ -317,6 +339,8 @@ pub(super) enum Turn {
     Ended,
     /// Nothing moved for as many passes as patience allowed.
     Waits,
+    /// Nobody has seen anything of it, and it is better begun anew.
+    BeginAnew,
 }
 
 pub(super) struct Block<'a> {
@@ -331,6 +355,7 @@ pub(super) struct Block<'a> {
     index: [u32; 3],
     /// Null unless the sanitizer watches.
     sanitizer: *const sanitize::Block,
+    gate: &'a Gate,
 }
 
 /// Of a record, at most: the fields before a thread's or a warp's values.
@@ -351,6 +376,7 @@ impl<'a> Block<'a> {
             per_warp: resident.lanes.per_warp,
             index: worker.block,
             sanitizer: worker.sanitizer,
+            gate: &resident.gate,
             lanes: &mut resident.lanes,
         }
     }
@@ -402,6 +428,10 @@ impl<'a> Block<'a> {
                 // A warp goes on while it meets only itself; the bound lets other warps run too.
                 for _ in 0..64 {
                     advanced |= self.step_warp(step, grid, worker, warp, &mut spinning)?;
+                    if self.gate.is_closed() && (self.lanes.is_given_up || grid.kernel.better.get().is_some())
+                    {
+                        return Ok(Turn::BeginAnew);
+                    }
                     if !self.complete_collectives(warp) {
                         break;
                     }
@@ -487,6 +517,7 @@ impl<'a> Block<'a> {
     ) -> Result<bool, Fault> {
         let mut advanced = false;
         let mut failed = None;
+        self.gate.begin_pass();
         let records = if self.per_warp {
             warp..warp + 1
         } else {
@@ -505,7 +536,12 @@ impl<'a> Block<'a> {
                     false => step.0.call(step.1, launch, worker, thread),
                 }
             };
+            self.gate.stepped();
             match status {
+                BEGIN_ANEW if self.gate.is_closed() => {
+                    self.lanes.is_given_up = true;
+                    break;
+                }
                 0 => {
                     self.lanes.states[t] = State::Ended;
                     let lanes = if self.per_warp { self.present(warp) } else { 1 << (t % WARP) };

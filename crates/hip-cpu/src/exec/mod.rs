@@ -6,6 +6,7 @@ pub mod arena;
 mod baseline;
 pub mod cluster;
 mod fiber;
+mod gate;
 pub mod guard;
 pub mod lane;
 pub mod pool;
@@ -19,9 +20,10 @@ mod tests;
 pub mod texture;
 pub mod trial;
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::offset_of;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use compiler::back::cpu::{Compiled, ENTRY_LANE, ENTRY_SIMD, ENTRY_WARP, Setting, Weight};
@@ -30,6 +32,7 @@ use crate::jit;
 use arena::{Arena, Mapping};
 use baseline::Baseline;
 pub use baseline::{Ask, Heat};
+use gate::Gate;
 use guard::Guard;
 use trial::{Trial, Turn};
 
@@ -144,6 +147,8 @@ pub struct Worker {
     pub pad: u32,
     /// Null unless the sanitizer watches this launch; kernel code does not read it.
     pub sanitizer: *mut sanitize::Block,
+    /// Of baseline code's block; else nobody reads it.
+    pub gate: *const Gate,
 }
 
 /// One per CUDA thread in setting L; the emitter's saved values follow.
@@ -196,6 +201,7 @@ const _: () = {
     assert!(offset_of!(Launch, explicit_cluster) == 92);
     assert!(offset_of!(Worker, cluster_rank) == 56);
     assert!(offset_of!(Worker, number) == 24 && offset_of!(Worker, block) == 32);
+    assert!(offset_of!(Worker, gate) == 72);
     assert!(offset_of!(Worker, linear) == 44 && offset_of!(Worker, local_bytes) == 48);
     assert!(offset_of!(Thread, linear) == 16 && offset_of!(Thread, local) == 24);
     assert!(offset_of!(Thread, kind) == 32 && offset_of!(Thread, args) == 40);
@@ -253,6 +259,8 @@ pub struct Kernel {
     pub local_bytes: u64,
     /// Threads (L) or blocks (S) need stacks of their own: [`fiber`].
     pub stackful: bool,
+    /// Blocks ask before others see anything of them: [`gate`].
+    is_gated: bool,
     /// Why it does not run in S, and why not in P.
     pub why_not: [Option<String>; 2],
     /// Nanoseconds one block took on average lately; 0 before the first launch.
@@ -285,7 +293,8 @@ impl Kernel {
 
     /// Of which no grid has run yet.
     fn new(entry: Entry, shape: CompiledShape, code: Arc<jit::Code>) -> Kernel {
-        let CompiledShape { setting, width, context_bytes, local_bytes, stackful, why_not, rival } = shape;
+        let CompiledShape { setting, width, context_bytes, local_bytes, stackful, is_gated, why_not, rival } =
+            shape;
         Kernel {
             entry,
             setting,
@@ -293,6 +302,7 @@ impl Kernel {
             context_bytes,
             local_bytes,
             stackful,
+            is_gated,
             why_not,
             block_ns: AtomicU32::new(0),
             baseline: None,
@@ -313,6 +323,7 @@ impl Kernel {
             context_bytes: self.context_bytes,
             local_bytes: self.local_bytes,
             stackful: self.stackful,
+            is_gated: self.is_gated,
             why_not: self.why_not.clone(),
             rival: self.rival,
         };
@@ -338,7 +349,7 @@ impl Kernel {
 
     /// From now on, from the next blocks of running grids on too, `better`, which does the same, runs in the place of this.
     pub fn replace_by(&self, better: Kernel) {
-        let _ = self.better.set(Box::new(better));
+        let _ = self.made().better.set(Box::new(better));
     }
 
     /// The code that runs: this, or what has replaced it.
@@ -349,7 +360,11 @@ impl Kernel {
 
     /// The code that took longest to make so far.
     fn made(&self) -> &Kernel {
-        self.better.get().map_or(self, |better| better)
+        let mut made = self;
+        while let Some(better) = made.better.get() {
+            made = better;
+        }
+        made
     }
 
     /// The code for the next chunk of blocks.
@@ -384,6 +399,8 @@ pub struct CompiledShape {
     pub context_bytes: u64,
     pub local_bytes: u64,
     pub stackful: bool,
+    /// Blocks ask before others see anything of them.
+    pub is_gated: bool,
     /// Why not in S, and why not in P.
     pub why_not: [Option<String>; 2],
     /// Another width that may be as fast.
@@ -398,6 +415,7 @@ impl From<&Compiled> for CompiledShape {
             context_bytes: compiled.context_bytes,
             local_bytes: compiled.local_bytes,
             stackful: compiled.stackful,
+            is_gated: compiled.is_gated,
             why_not: [compiled.why_not_simd.clone(), compiled.why_not_warp.clone()],
             rival: compiled.rival,
         }
@@ -416,10 +434,12 @@ pub struct Grid<'a> {
 
 /// How an OS thread that steps blocks goes on: the next block of the grid, whether the grid failed elsewhere, and whether
 /// other code is to run the blocks that are left.
-struct Turns<N, S, O> {
+struct Turns<'a, N, S, O> {
     next: N,
     stopped: S,
     is_outdated: O,
+    /// Takes blocks that are to be begun anew; `None`: blocks end as they began.
+    anew: Option<&'a dyn Fn(u64)>,
 }
 
 /// A grid being run by several OS threads.
@@ -427,6 +447,10 @@ pub(crate) struct Job<'a> {
     grid: &'a Grid<'a>,
     next: AtomicU64,
     total: u64,
+    /// Blocks that were given up, to be begun anew in better code, or in any where `is_any_code` says that there is none to come.
+    anew: parking_lot::Mutex<Vec<u64>>,
+    n_anew: AtomicUsize,
+    is_any_code: AtomicBool,
     n_workers: u64,
     /// Blocks handed out at once, at most and at least.
     chunk: u64,
@@ -439,6 +463,46 @@ impl Job<'_> {
     /// Whether blocks are left to hand out.
     fn has_work(&self) -> bool {
         self.next.load(Ordering::Relaxed) < self.total
+            || (self.n_anew.load(Ordering::Acquire) > 0 && !self.is_first(self.grid.kernel.made()))
+    }
+
+    /// Whether it is code that blocks may be given up in.
+    fn is_first(&self, kernel: &Kernel) -> bool {
+        std::ptr::eq(kernel, self.grid.kernel)
+            && kernel.is_gated
+            && kernel.baseline.is_some()
+            && !self.is_any_code.load(Ordering::Acquire)
+    }
+
+    /// The block is given up.
+    fn begin_anew(&self, block: u64) {
+        let mut anew = self.anew.lock();
+        anew.push(block);
+        anew.sort_unstable_by_key(|&block| std::cmp::Reverse(block));
+        self.n_anew.store(anew.len(), Ordering::Release);
+    }
+
+    /// The first of those that were given up.
+    fn given_up(&self) -> Option<u64> {
+        if self.n_anew.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let mut anew = self.anew.lock();
+        let block = anew.pop();
+        self.n_anew.store(anew.len(), Ordering::Release);
+        block
+    }
+
+    /// After a block was given up: until there is better code, or none to come.
+    fn wait_for_better(&self) {
+        let kernel = self.grid.kernel;
+        let has_better = || kernel.better.get().is_some();
+        if let Some(baseline) = &kernel.baseline {
+            baseline.wait(|| has_better() || self.status.load(Ordering::Relaxed) != 0);
+        }
+        if !has_better() {
+            self.is_any_code.store(true, Ordering::Release);
+        }
     }
 
     /// Takes chunks, in increasing order, until none is left.
@@ -447,6 +511,8 @@ impl Job<'_> {
             if let Err(fault) = self.work_in(arena, number) {
                 // No other block starts after a fault.
                 self.next.store(self.total, Ordering::Relaxed);
+                self.anew.lock().clear();
+                self.n_anew.store(0, Ordering::Release);
                 self.fault.lock().get_or_insert(fault);
                 self.status.store(1, Ordering::Release);
             }
@@ -456,7 +522,7 @@ impl Job<'_> {
     fn work_in(&self, arena: &mut Arena, number: u32) -> Result<(), Fault> {
         let _rounding = Rounding::ptx();
         let guard = Guard::new();
-        let next = || {
+        let fresh = || {
             let linear = self.next.fetch_add(1, Ordering::Relaxed);
             (linear < self.total).then_some(linear)
         };
@@ -465,6 +531,13 @@ impl Job<'_> {
         loop {
             let kernel = self.grid.kernel.made();
             let grid = &Grid { kernel, ..*self.grid };
+            let is_first = self.is_first(kernel);
+            let next = || if is_first { fresh() } else { self.given_up().or_else(fresh) };
+            let has_given_up = Cell::new(false);
+            let give_up = |block| {
+                self.begin_anew(block);
+                has_given_up.set(true);
+            };
             let is_outdated = || !std::ptr::eq(self.grid.kernel.made(), kernel);
             match kernel.entry {
                 Entry::Simd(run) if kernel.stackful => {
@@ -472,13 +545,19 @@ impl Job<'_> {
                 }
                 Entry::Simd(_) => self.run_chunks(&guard, arena, number)?,
                 Entry::Step(step) if grid.launch.cluster != [1; 3] => {
-                    let turns = Turns { next, stopped, is_outdated };
+                    let turns = Turns { next, stopped, is_outdated, anew: None };
                     cluster::run_clusters((step, &guard), grid, number, &mut arena.clusters, turns)?;
                 }
                 Entry::Step(step) => {
-                    let turns = Turns { next, stopped, is_outdated };
+                    // All blocks of a cooperative grid have to be begun.
+                    let may = is_first && grid.launch.workspace.is_null();
+                    let anew = may.then_some(&give_up as &dyn Fn(u64));
+                    let turns = Turns { next, stopped, is_outdated, anew };
                     lane::run_blocks((step, &guard), grid, number, &mut arena.residents, turns)?;
                 }
+            }
+            if has_given_up.get() && !stopped() {
+                self.wait_for_better();
             }
             if !self.has_work() || stopped() {
                 return Ok(());
@@ -514,6 +593,9 @@ impl Job<'_> {
 
     /// The next blocks of setting S: first and count. Chunks get smaller towards the end, so that all workers end together.
     fn take(&self) -> Option<(u64, u64)> {
+        if let Some(block) = self.given_up() {
+            return Some((block, 1));
+        }
         let count = |first: u64| {
             let left = self.total.saturating_sub(first);
             (left / (2 * self.n_workers)).clamp(self.least, self.chunk).min(left)
@@ -550,6 +632,7 @@ fn worker(
         cluster_rank: 0,
         pad: 0,
         sanitizer: std::ptr::null_mut(),
+        gate: std::ptr::null(),
     })
 }
 
@@ -570,7 +653,8 @@ const INLINE_NS: u64 = 6_000;
 /// Blocks handed out together take at least about this long.
 const CHUNK_NS: u64 = 5_000;
 
-/// Blocks for each worker, at most, of a grid that may be made of few long blocks. A block ends in the code that it began in.
+/// Blocks for each worker, at most, of a grid that may be made of few long blocks, which end in the code that they began in: of one
+/// of more the blocks that are left when better code comes are most of it.
 const FEW_BLOCKS: u64 = 16;
 
 /// Runs the whole grid; returns when its last block has ended.
@@ -586,6 +670,9 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
         grid,
         next: AtomicU64::new(0),
         total,
+        anew: parking_lot::Mutex::default(),
+        n_anew: AtomicUsize::new(0),
+        is_any_code: AtomicBool::new(false),
         n_workers,
         chunk,
         least: CHUNK_NS.checked_div(known).map_or(chunk, |blocks| blocks.clamp(1, chunk)),
@@ -598,7 +685,14 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
     if let Some(baseline) = baseline {
         let sides = grid.launch.grid.iter().chain(&grid.launch.block);
         baseline.begin(sides.fold(1, |threads: u64, &side| threads.saturating_mul(side.into())));
-        if total <= FEW_BLOCKS * n_workers {
+        // What a block turns out to take cannot tell how long these are.
+        let weight = baseline.weight();
+        let is_unknown = if grid.kernel.is_gated && grid.launch.workspace.is_null() {
+            weight.has_long_tail
+        } else {
+            weight.loops
+        };
+        if is_unknown && total <= FEW_BLOCKS * n_workers {
             baseline.wait(has_better);
         }
     }

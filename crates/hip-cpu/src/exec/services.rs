@@ -26,6 +26,7 @@ pub struct Services {
     texture: unsafe extern "C" fn(*const Launch, u64, *mut u64) -> i32,
     tensor: tensor::Copier,
     texture_group: unsafe extern "C" fn(*const Launch, u64, *mut u8, u64, u32) -> i32,
+    commit: unsafe extern "C" fn(*const Worker),
 }
 
 /// Message, file, line, function, bytes of a character; then the block's three indices and the thread's number in it.
@@ -54,6 +55,7 @@ pub static SERVICES: Services = Services {
     texture: super::texture::access,
     tensor: tensor::copy,
     texture_group: super::texture::access_group,
+    commit: super::gate::commit,
 };
 
 unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments: *const u8) -> i32 {

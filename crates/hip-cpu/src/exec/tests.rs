@@ -13,6 +13,7 @@ fn kernel(text: &str, setting: Setting) -> Kernel {
         width: 1,
         context_bytes: 112,
         local_bytes: 16,
+        is_gated: false,
         stackful: false,
         why_not: [None, None],
         rival: None,
@@ -382,6 +383,9 @@ fn code_that_was_replaced_runs_no_more_and_every_block_runs_once() {
     assert_eq!(run(&first), [1; 5000]);
     first.replace_by(marking(2));
     assert_eq!(run(&first), [2; 5000]);
+    // More than once.
+    first.replace_by(marking(3));
+    assert_eq!(run(&first), [3; 5000]);
     // While a grid runs, from some chunk on.
     let early = marking(1);
     std::thread::scope(|scope| {

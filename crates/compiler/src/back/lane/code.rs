@@ -7,6 +7,7 @@ use crate::back::cpu::Options;
 use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory, texture};
 use crate::ir::{BlockId, Edge, Fault, FuncId, Function, Inst, Op, Space, Term, Value};
 use crate::pass::bits::BitSet;
+use crate::pass::effects;
 use crate::program::{Kernel, Program};
 
 pub type Result<T = ()> = std::result::Result<T, Unsupported>;
@@ -37,6 +38,8 @@ pub struct Module<'a> {
     pub program: &'a Program,
     pub kernel: &'a Kernel,
     pub options: &'a Options,
+    /// The step asks before the first thing that others see.
+    pub is_gated: bool,
 }
 
 /// The kernel's `cudaway_step`.
@@ -89,6 +92,8 @@ pub struct Code<'a> {
     /// Label of each resume point, in order of their writing.
     resumes: Vec<(u32, String)>,
     n_sites: u32,
+    /// By block: the instruction before which a thread asks whether its block is to go on.
+    gates: Vec<Option<usize>>,
     /// Values that anybody uses; empty unless the sanitizer asks.
     pub used: BitSet,
 }
@@ -118,6 +123,7 @@ impl<'a> Code<'a> {
             bases: None,
             resumes: vec![],
             n_sites: 0,
+            gates: if module.is_gated { effects::first(body.function) } else { vec![] },
             used: if module.options.sanitize { super::check::used(body.function) } else { BitSet::default() },
         };
         let result = write(&mut code);
@@ -321,6 +327,9 @@ impl<'a> Code<'a> {
             if is_invariant(&inst.op) {
                 continue;
             }
+            if self.gates.get(id.index()) == Some(&Some(index)) {
+                self.gate();
+            }
             match &plan.requests[id.index()][index] {
                 Some(resume) => self.suspending(inst, *resume)?,
                 None => self.inst(inst)?,
@@ -406,6 +415,20 @@ impl<'a> Code<'a> {
         let label = self.b.label("resume");
         self.b.start_block(&label);
         self.resumes.push((resume, label));
+    }
+
+    /// Goes on where the block may be seen by others; else the host decides, who may not come back.
+    fn gate(&mut self) {
+        let gate = self.load_field("%worker", worker::GATE, Type::ptr());
+        let is_open = self.load_field(&gate.text, 0, Type::int(32, 1));
+        let is_closed = self.b.icmp_int("eq", &is_open, 0);
+        let [ask, open] = ["ask", "open"].map(|hint| self.b.label(hint));
+        self.b.cond_br(&is_closed, &ask, &open);
+        self.b.start_block(&ask);
+        let commit = self.service(service::COMMIT);
+        self.b.inst(format_args!("call void {}(ptr %worker)", commit.text));
+        self.b.br(&open);
+        self.b.start_block(&open);
     }
 
     /// A number for this instruction.

@@ -23,6 +23,7 @@ pub mod worker {
     pub const BLOCK: i64 = 32;
     pub const LOCALS_BYTES: i64 = 48;
     pub const CLUSTER_RANK: i64 = 56;
+    pub const GATE: i64 = 72;
 }
 
 pub mod thread {
@@ -49,6 +50,7 @@ pub mod service {
     pub const CHECK: i64 = 7;
     pub const TEXTURE: i64 = 8;
     pub const TENSOR: i64 = 9;
+    pub const COMMIT: i64 = 11;
 }
 
 /// What `cudaway_step` returns.

@@ -13,7 +13,7 @@ mod plan;
 mod request;
 mod special;
 
-use super::cpu::{Compiled, ENTRY_LANE, Options, Setting};
+use super::cpu::{ANY_BLOCK, Compiled, ENTRY_LANE, Options, Setting};
 use super::llvm::{Builder, Unsupported, nan};
 use crate::ir::{FuncId, Function, Op};
 use crate::program::{Cause, Diagnostic, Kernel, Program};
@@ -44,7 +44,7 @@ fn write(
     body: &Function,
     options: &Options,
 ) -> Result<Compiled, Unsupported> {
-    let module = Module { program, kernel, options };
+    let module = Module { program, kernel, options, is_gated: false };
     let mut b = Builder::for_vectors(options.vector_bits);
     let (mut stackful, mut context_bytes) = (false, 0);
     for id in called(program, body) {
@@ -59,6 +59,9 @@ fn write(
         code::write_function(&mut b, module, Body { function, plan, locals }, id)?;
     }
     let (plan, locals) = (plan::plan(body, Kept::InRecord), Locals::of(body));
+    // A thread with a stack of its own, and a cluster, go on in any case.
+    let is_gated = options.block == ANY_BLOCK && !options.clustered && called(program, body).is_empty();
+    let module = Module { is_gated, ..module };
     code::write_step(&mut b, module, Body { function: body, plan: &plan, locals: &locals }, ENTRY_LANE)?;
     Ok(Compiled {
         text: b.finish(),
@@ -67,6 +70,7 @@ fn write(
         context_bytes: plan.context_bytes.max(context_bytes),
         local_bytes: locals.bytes,
         stackful,
+        is_gated,
         why_not_simd: None,
         why_not_warp: None,
         rival: None,

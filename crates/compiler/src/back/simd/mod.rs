@@ -103,6 +103,7 @@ pub fn emit(
         width: threads.width,
         context_bytes,
         local_bytes,
+        is_gated: false,
         stackful: waits,
         why_not_simd: None,
         why_not_warp: None,
