@@ -101,8 +101,11 @@ impl<'a> Members<'a> {
             (0..self.view.graph.len()).filter(|&from| self.view.dominators.is_reachable(from)).all(|from| {
                 let edges = self.view.function.blocks[from].term.edges();
                 edges.iter().filter(|edge| edge.block.index() == header).all(|edge| {
+                    if self.view.group.divergent[from] {
+                        return self.is_ballot_of(from, edge, edge.args[nth]);
+                    }
                     // All who are at the edge's start take it, so it is enough to look there.
-                    !self.view.group.divergent[from] && self.named(from, edge.args[nth], assumed, depth)
+                    self.named(from, edge.args[nth], assumed, depth)
                 })
             });
         assumed.pop();
@@ -168,6 +171,19 @@ impl<'a> Members<'a> {
             },
             _ => false,
         }
+    }
+
+    /// Whether `mask` is a ballot of the lanes at the branch of block `from` that names those that take this edge.
+    fn is_ballot_of(&self, from: usize, edge: &Edge, mask: Value) -> bool {
+        let Term::Branch { cond, then, otherwise } = &self.view.function.blocks[from].term else {
+            return false;
+        };
+        let Definition::Inst(home, index, 0) = self.definitions[mask.index()] else { return false };
+        let inst = &self.view.function.blocks[home].insts[index];
+        inst.op == Op::Vote(VoteMode::Ballot)
+            && then.block != otherwise.block
+            && self.same(home, from, None)
+            && self.implies(*cond, edge.block == then.block, inst.args[0], true)
     }
 
     fn inst(&self, value: Value) -> Option<&Inst> {
@@ -261,6 +277,20 @@ mod tests {
         for (next, leave) in [("w", "q = ge v t;"), ("n", "q = lt v t;"), ("n", "q = ge t l;")] {
             let verdict = verdict(&looking_back(next, leave));
             assert!(verdict.is_err(), "{next} {leave}: {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn the_edge_back_may_be_the_branch_itself() {
+        let loops = |cond: &str| {
+            format!(
+                "entry: a = const.b64 0; z = const.b32 1; w = const.b32 4294967295; jump head(w)\n head(m:b32): v = load a; t = tid; k = load a; p = lt v t; n = ballot p m; {cond} branch q head(n) done\n done: y = ballot p w; exit"
+            )
+        };
+        assert_eq!(verdict(&loops("q = lt v t;")), Ok(1));
+        assert_eq!(verdict(&loops("e = lt z k; q = both p e;")), Ok(1));
+        for cond in ["q = ge v t;", "q = lt k t;"] {
+            assert!(verdict(&loops(cond)).is_err(), "{cond}");
         }
     }
 
