@@ -48,8 +48,9 @@ definition, refusals, streams, graphs), `examples/cufft_transforms.cu`, and for 
     "The numbers are made by crates/libraries/curand/cpu, on the CPU device in stream order; for AMD GPUs they are made on the host and
 copied, and the call waits for the copy, so that a sequence does not depend on the device (never run on a GPU). `cargo xtask test --only rand` compares host
 and device generators with NVIDIA's own library, whose host generators need no GPU, with other seeds, offsets, orderings and counts in each run, and lists by
-name what differs. The scrambles of Sobol's sequences (types 202 and 204, direction vectors and constants) are our own: NVIDIA's are published nowhere. MT19937 is the
-plain twister of 1998: NVIDIA's begins with the same number and goes on with others, of a splitting that is not found out yet. Both are logged once. A
+name what differs. The scrambles of Sobol's sequences (types 202 and 204, direction vectors and constants) are our own: NVIDIA's are published nowhere. That is
+logged once. MT19937 is 8,192 twisters side by side, each 2^2048 numbers behind the one before, as in NVIDIA's library. Poisson's
+numbers of means from 2,000 on are rounded normal ones, which may be rounded to the other side of a half where the last bits of the normal ones differ. A
 dynamic ordering is the default one. `curandGetVersion` follows the CUDA runtime that the process uses. `examples/curand_numbers.cu` runs `curand_kernel.h` in
 kernels beside the host library",
     ),

@@ -215,10 +215,7 @@ pub fn kind(rng_type: curandRngType_t) -> Result<Kind> {
         }
         curandRngType_t::CURAND_RNG_PSEUDO_MRG32K3A => Kind::Mrg32k3a,
         curandRngType_t::CURAND_RNG_PSEUDO_MTGP32 => Kind::Mtgp32,
-        curandRngType_t::CURAND_RNG_PSEUDO_MT19937 => {
-            note_twister();
-            Kind::Mt19937
-        }
+        curandRngType_t::CURAND_RNG_PSEUDO_MT19937 => Kind::Mt19937,
         curandRngType_t::CURAND_RNG_PSEUDO_PHILOX4_32_10 => Kind::Philox4x32,
         curandRngType_t::CURAND_RNG_QUASI_DEFAULT | curandRngType_t::CURAND_RNG_QUASI_SOBOL32 => {
             Kind::Sobol32
@@ -234,16 +231,6 @@ pub fn kind(rng_type: curandRngType_t) -> Result<Kind> {
         }
         _ => return Err(Error::Type("there is no such generator")),
     })
-}
-
-/// Says once that the numbers of MT19937 are not NVIDIA's.
-fn note_twister() {
-    if config::logging::is_news("MT19937", "") {
-        tracing::warn!(
-            target: "cudaway::rand",
-            "MT19937 gives the plain twister's numbers, of which NVIDIA's library gives others after the first (docs/libraries.md)"
-        );
-    }
 }
 
 /// Says once that the numbers of scrambled sequences are not NVIDIA's.

@@ -4,9 +4,8 @@
 //! A [`Generator`] has a kind and settings, and fills slices. Fills go on where the last one ended. Large ones are shared
 //! out over rayon's cores; the values do not depend on how many there are.
 //!
-//! What differs from NVIDIA's: MT19937 is the plain sequence here, where NVIDIA's library has 8192 parts of it side by side.
-//! The scrambled Sobol sequences have scrambles of our own ([`scramble64`]), since the
-//! numbers of NVIDIA's are published nowhere.
+//! What differs from NVIDIA's: the scrambled Sobol sequences have scrambles of our own ([`scramble64`]), since the numbers of
+//! NVIDIA's are published nowhere.
 #![forbid(unsafe_code)]
 
 mod draw;
