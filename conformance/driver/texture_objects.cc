@@ -149,6 +149,29 @@ PROMISE(linear_memory_is_fetched_by_index)
     SAME(value, 7.0f);
 }
 
+// NVIDIA's driver takes it (its sample convolutionFFT2D relies on that): what is not fetched is not looked for.
+PROMISE(linear_memory_may_be_said_to_be_longer_than_it_is)
+{
+    start();
+    CUdeviceptr memory = allocate(4096), to = allocate(4);
+    float values[1024];
+    for (int i = 0; i < 1024; i++)
+        values[i] = i;
+    OK(cuMemcpyHtoD(memory, values, sizeof values));
+    CUDA_TEXTURE_DESC how{};
+    CUtexObject object = texture(of(memory, 1 << 20), how);
+    CUDA_RESOURCE_DESC kept{};
+    OK(cuTexObjectGetResourceDesc(&kept, object));
+    SAME(kept.res.linear.sizeInBytes, size_t(1 << 20));
+    unsigned x = 1023;
+    void *arguments[] = {&object, &to, &x};
+    OK(cuLaunchKernel(kernel("fetch", SAMPLER), 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr));
+    float value = 0;
+    OK(cuMemcpyDtoH(&value, to, 4));
+    SAME(value, 1023.0f);
+    OK(cuTexObjectDestroy(object));
+}
+
 PROMISE(an_object_tells_what_it_was_made_from)
 {
     start();

@@ -292,6 +292,18 @@ fn may(address: usize, bytes: usize, access: u32) -> Result<Option<Allocation>> 
     }
 }
 
+/// How many of `bytes` from `address` on are one allocation's, or views' side by side.
+pub fn reach(address: usize, bytes: usize) -> usize {
+    let mut end = address;
+    let mut part = find(address);
+    while let Some(found) = part.filter(|_| end - address < bytes) {
+        end = found.base + found.bytes;
+        part = if found.kind == Kind::Mapped { at(end) } else { None };
+        part = part.filter(|beside| beside.kind == Kind::Mapped);
+    }
+    bytes.min(end - address)
+}
+
 /// The range is memory that kernels were given.
 pub fn device_range(address: usize, bytes: usize) -> Result<Allocation> {
     range(address, bytes)?.ok_or(hipErrorInvalidValue)

@@ -221,6 +221,8 @@ pub fn unload(handle: hipModule_t) -> Result {
     for function in functions.drain() {
         let _ = FUNCTIONS.remove(function.1);
     }
+    // Its memory may stay a while, with a launch or a compilation; what the program has of its textures does not.
+    module.globals.iter().for_each(|allocation| texture::forget(allocation.base));
     Ok(())
 }
 

@@ -49,7 +49,8 @@ impl Resource {
         let good = match self {
             Resource::Array(_) | Resource::Mipmapped(_) => true,
             Resource::Linear { at, element, bytes } => {
-                memory::device_range(*at, *bytes)?;
+                // CUDA takes a size beyond the allocation; what is read there is nothing, as behind the end (`levels`).
+                memory::device_range(*at, 1)?;
                 at.is_multiple_of(BASE_ALIGN) && *bytes > 0 && bytes / element.bytes() <= MAX_LINEAR
             }
             Resource::Pitch2D { at, element, width, height, pitch } => {
@@ -99,7 +100,8 @@ impl Resource {
                 (levels, n, mipmapped.levels.first().map_or(1, |array| dimensions(array)))
             }
             Resource::Linear { at, element, bytes } => {
-                levels[0] = memory(*at, bytes / element.bytes(), 1, *bytes);
+                let bytes = crate::memory::reach(*at, *bytes);
+                levels[0] = memory(*at, bytes / element.bytes(), 1, bytes);
                 (levels, 1, 1)
             }
             Resource::Pitch2D { at, width, height, pitch, .. } => {
