@@ -44,8 +44,8 @@ pub(crate) struct Mt19937 {
 
 /// A row's part of a fill.
 struct Part<'a, T> {
-    /// Which row of a state's.
-    row: usize,
+    /// Where in a state its words are.
+    places: [usize; EACH],
     /// The row's first word that is asked for.
     start: usize,
     out: &'a mut [T],
@@ -131,7 +131,8 @@ impl Mt19937 {
             let (row, from) = (at / ROW, at % ROW);
             let here = rest.len().min(ROW - from);
             let (out, later) = std::mem::take(&mut rest).split_at_mut(here);
-            jobs[row.div_ceil(TOGETHER)].push(Part { row, start: from, out });
+            let places = std::array::from_fn(|nth| place(row, nth));
+            jobs[row.div_ceil(TOGETHER)].push(Part { places, start: from, out });
             at += here;
             rest = later;
         }
@@ -143,17 +144,17 @@ impl Mt19937 {
     fn write_rows<T>(&self, parts: &mut [Part<'_, T>], draw: impl Fn(u32) -> T + Copy) {
         for (generator, state) in self.states.iter().enumerate() {
             let first = generator * EACH;
-            for Part { row, start, out } in parts.iter_mut() {
+            for Part { places, start, out } in parts.iter_mut() {
                 if first >= *start && first + EACH <= *start + out.len() {
                     let own = &mut out[first - *start..][..EACH];
-                    for (nth, out) in own.iter_mut().enumerate() {
-                        *out = draw(tempered(state[place(*row, nth)]));
+                    for (out, &place) in own.iter_mut().zip(&*places) {
+                        *out = draw(tempered(state[place]));
                     }
                     continue;
                 }
-                for nth in 0..EACH {
-                    if let Some(out) = (first + nth).checked_sub(*start).and_then(|at| out.get_mut(at)) {
-                        *out = draw(tempered(state[place(*row, nth)]));
+                for (at, &place) in (first..).zip(&*places) {
+                    if let Some(out) = at.checked_sub(*start).and_then(|at| out.get_mut(at)) {
+                        *out = draw(tempered(state[place]));
                     }
                 }
             }
