@@ -10,6 +10,8 @@ mod preload;
 mod section;
 mod thrust;
 
+use std::path::{Path, PathBuf};
+
 use anyhow::Result;
 use clap::Subcommand;
 
@@ -43,5 +45,16 @@ pub fn run(bench: &Bench) -> Result<()> {
         Bench::First(args) => first::run(args),
         Bench::Thrust(args) => thrust::run(args),
         Bench::Preload(args) => preload::run(args),
+    }
+}
+
+/// The folder of the objects that are measured: the one given, or ours, built as they are shipped.
+fn objects(given: Option<&Path>) -> Result<PathBuf> {
+    match given {
+        Some(lib) => Ok(std::path::absolute(lib)?),
+        None => {
+            crate::build::shipped()?;
+            Ok(crate::setup::lib_dir())
+        }
     }
 }

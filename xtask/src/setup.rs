@@ -279,6 +279,17 @@ pub fn which(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|dir| dir.join(name)).find(|path| path.is_file())
 }
 
+/// Writes what a run found to a JSON file of the tree, whole or not at all.
+pub fn keep(file: &str, found: &impl serde::Serialize) -> Result<()> {
+    let path = root().join(file);
+    let aside = path.with_extension("json.new");
+    let write = || -> Result<()> {
+        fs::write(&aside, serde_json::to_string_pretty(found)? + "\n")?;
+        Ok(fs::rename(&aside, &path)?)
+    };
+    write().with_context(|| file.to_owned())
+}
+
 /// What a command says on its standard output, without the spaces around it; anything but success is an error that names it.
 pub fn said(command: &mut Command) -> Result<String> {
     let output = command.output().with_context(|| format!("cannot start {command:?}"))?;

@@ -4,11 +4,12 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use testkit::Installed;
 
 use super::section;
 use crate::setup;
+use crate::test::examples::quiet;
 use crate::toolchain::Release;
 
 #[derive(clap::Args)]
@@ -49,15 +50,8 @@ pub fn run(args: &Args) -> Result<()> {
     let mut command = nvcc.nvcc();
     command.args(["-O3", "-std=c++17", "-arch=compute_80", "-o"]).arg(&out);
     command.arg(setup::root().join("benches/copies/copies.cu"));
-    let built = command.output().with_context(|| format!("{command:?}"))?;
-    ensure!(built.status.success(), "{command:?}: {}", String::from_utf8_lossy(&built.stderr));
-    let lib = match &args.lib {
-        Some(lib) => std::path::absolute(lib)?,
-        None => {
-            crate::build::shipped()?;
-            setup::lib_dir()
-        }
-    };
+    quiet(&mut command)?;
+    let lib = super::objects(args.lib.as_deref())?;
     let ended = Installed::at(lib).preloaded(&out).limit(Duration::from_secs(300)).run()?;
     ensure!(ended.status.success(), "{}", ended.describe());
     let rows: Vec<Row> = ended.stdout.lines().filter_map(Row::of).collect();

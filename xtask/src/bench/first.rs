@@ -79,13 +79,7 @@ pub fn run(args: &Args) -> Result<()> {
         files.extend(corpus::ptx_of(program, &folder.path().join(name_of(program)))?);
     }
     let mut text = kernels_table(&kernels(&files)?);
-    let lib = match &args.lib {
-        Some(lib) => std::path::absolute(lib)?,
-        None => {
-            crate::build::shipped()?;
-            setup::lib_dir()
-        }
-    };
+    let lib = super::objects(args.lib.as_deref())?;
     let installed = Installed::at(lib);
     text.push_str(&programs_table(&installed, &programs, args.rounds)?);
     println!("{text}");

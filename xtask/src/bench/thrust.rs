@@ -13,6 +13,7 @@ use testkit::{Installed, Run};
 
 use super::section;
 use crate::setup;
+use crate::test::examples::quiet;
 use crate::toolchain::Release;
 
 #[derive(clap::Args)]
@@ -38,13 +39,7 @@ pub fn run(args: &Args) -> Result<()> {
     let out = setup::root().join("target/thrust-bench");
     fs::create_dir_all(&out)?;
     let programs = built(&out)?;
-    let lib = match &args.lib {
-        Some(lib) => std::path::absolute(lib)?,
-        None => {
-            crate::build::shipped()?;
-            setup::lib_dir()
-        }
-    };
+    let lib = super::objects(args.lib.as_deref())?;
     let installed = Installed::at(lib);
     let cache = testkit::temporary()?;
     let names: Vec<String> = times(ours(&installed, &programs[0], cache.path(), "300"), args)?.0;
@@ -96,8 +91,7 @@ fn built(out: &Path) -> Result<Vec<PathBuf>> {
             command
         };
         command.arg("-I").arg(&cccl).arg(&source).arg("-o").arg(&program).args(flags);
-        let ended = command.output().with_context(|| format!("{command:?}"))?;
-        ensure!(ended.status.success(), "{command:?}: {}", String::from_utf8_lossy(&ended.stderr));
+        quiet(&mut command)?;
         programs.push(program);
     }
     Ok(programs)

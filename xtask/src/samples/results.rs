@@ -133,10 +133,7 @@ impl Results {
     }
 
     pub fn save(&self) -> Result<()> {
-        let path = setup::root().join(FILE);
-        let aside = path.with_extension("json.new");
-        fs::write(&aside, serde_json::to_string_pretty(self)? + "\n").context(FILE)?;
-        fs::rename(&aside, &path).context(FILE)
+        setup::keep(FILE, self)
     }
 
     /// Those that failed, or were not built though nothing is known to be missing, without a reason in the notes; and those

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 
 use crate::setup;
+use crate::test::examples::quiet;
 use crate::toolchain::{Release, Toolchain};
 
 /// Types of keys and values: 1 to 16 bytes, whole, floating and structures.
@@ -122,7 +123,6 @@ fn compiled(
     let mut command: Command = nvcc.nvcc();
     command.args(["--ptx", "-arch=compute_90", "-std=c++17", "--extended-lambda", "-O3"]).args(options);
     command.arg("-I").arg(setup::root().join("examples")).arg("-o").arg(&out).arg(source);
-    let ran = command.output().with_context(|| format!("{command:?}"))?;
-    ensure!(ran.status.success(), "{command:?}:\n{}", String::from_utf8_lossy(&ran.stderr));
+    quiet(&mut command)?;
     Ok(out)
 }

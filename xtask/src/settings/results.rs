@@ -118,10 +118,7 @@ impl Results {
     }
 
     pub fn save(&self) -> Result<()> {
-        let path = setup::root().join(FILE);
-        let aside = path.with_extension("json.new");
-        fs::write(&aside, serde_json::to_string_pretty(self)? + "\n").context(FILE)?;
-        fs::rename(&aside, &path).context(FILE)
+        setup::keep(FILE, self)
     }
 }
 
