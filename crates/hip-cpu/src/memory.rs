@@ -277,31 +277,36 @@ fn may(address: usize, bytes: usize, access: u32) -> Result<Option<Allocation>> 
         return if mapped::is_reserved(address) { Err(hipErrorInvalidValue) } else { Ok(None) };
     };
     let end = address.checked_add(bytes).ok_or(hipErrorInvalidValue)?;
-    let mut part = found;
-    loop {
+    for part in side_by_side(found) {
         if part.kind == Kind::Mapped && part.flags & access != access {
             return Err(hipErrorInvalidValue);
         }
-        let next = part.base + part.bytes;
-        if end <= next {
+        if end <= part.base + part.bytes {
             return Ok(Some(found));
         }
-        // Only views have neighbours that belong to them.
-        let beside = if part.kind == Kind::Mapped { at(next) } else { None };
-        part = beside.filter(|beside| beside.kind == Kind::Mapped).ok_or(hipErrorInvalidValue)?;
     }
+    Err(hipErrorInvalidValue)
+}
+
+/// An allocation, and what belongs to it behind it: only views have such neighbours.
+fn side_by_side(first: Allocation) -> impl Iterator<Item = Allocation> {
+    std::iter::successors(Some(first), |part| {
+        let beside = if part.kind == Kind::Mapped { at(part.base + part.bytes) } else { None };
+        beside.filter(|beside| beside.kind == Kind::Mapped)
+    })
 }
 
 /// How many of `bytes` from `address` on are one allocation's, or views' side by side.
 pub fn reach(address: usize, bytes: usize) -> usize {
-    let mut end = address;
-    let mut part = find(address);
-    while let Some(found) = part.filter(|_| end - address < bytes) {
-        end = found.base + found.bytes;
-        part = if found.kind == Kind::Mapped { at(end) } else { None };
-        part = part.filter(|beside| beside.kind == Kind::Mapped);
+    let parts = find(address).into_iter().flat_map(side_by_side);
+    let mut lengths = parts.map(|part| part.base + part.bytes - address);
+    let mut reached = 0;
+    while reached < bytes
+        && let Some(length) = lengths.next()
+    {
+        reached = length;
     }
-    bytes.min(end - address)
+    bytes.min(reached)
 }
 
 /// The range is memory that kernels were given.
