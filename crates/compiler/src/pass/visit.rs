@@ -1,5 +1,7 @@
 //! Walking over the values a block names.
 
+use std::collections::HashMap;
+
 use crate::ir::{Block, Function, Term, Value};
 
 /// The values a terminator reads: its own operand and what its edges carry.
@@ -31,6 +33,21 @@ pub fn for_each_use(block: &Block, mut visit: impl FnMut(Value)) {
         inst.args.iter().for_each(|&value| visit(value));
     }
     term_values(&block.term).into_iter().for_each(visit);
+}
+
+/// How often a function's code names each of these values.
+pub fn count_uses(function: &Function, values: impl IntoIterator<Item = Value>) -> HashMap<Value, usize> {
+    let mut uses: HashMap<Value, usize> = values.into_iter().map(|value| (value, 0)).collect();
+    if !uses.is_empty() {
+        for block in &function.blocks {
+            for_each_use(block, |value| {
+                if let Some(count) = uses.get_mut(&value) {
+                    *count += 1;
+                }
+            });
+        }
+    }
+    uses
 }
 
 /// Where each value is defined.

@@ -28,7 +28,7 @@ pub(super) struct Access {
 }
 
 impl Access {
-    /// That of a load or a store.
+    /// That of a load or a store, if it reads or writes anything.
     pub(super) fn of(inst: &Inst) -> Option<Access> {
         let (space, mem, offset, order, n) = match inst.op {
             Op::Load { space, mem, offset, order, .. } => (space, mem, offset, order, inst.results.len()),
@@ -217,11 +217,8 @@ impl Emitter<'_> {
     // ---- loads ----
 
     pub(super) fn load(&mut self, inst: &Inst) -> Result<(), String> {
-        let Op::Load { space, mem, offset, order, .. } = inst.op else { return Err("not a load".to_owned()) };
-        let access = Access { space, mem, offset, order, n: inst.results.len(), streams: false };
-        if access.n == 0 {
-            return Ok(());
-        }
+        let Op::Load { space, mem, offset, .. } = inst.op else { return Err("not a load".to_owned()) };
+        let Some(access) = Access::of(inst) else { return Ok(()) };
         let ty = self.ty(inst.results[0]);
         if let Some(stride) = self.rows_of(inst.args[0], access) {
             let vals = self.load_rows(access, ty, inst.args[0], stride);
@@ -509,14 +506,9 @@ impl Emitter<'_> {
     // ---- stores ----
 
     pub(super) fn store(&mut self, inst: &Inst) -> Result<(), String> {
-        let Op::Store { space, mem, offset, order, .. } = inst.op else {
-            return Err("not a store".to_owned());
-        };
+        let Op::Store { space, mem, offset, .. } = inst.op else { return Err("not a store".to_owned()) };
         let streams = self.streams.has(self.region, inst.args[0]);
-        let access = Access { space, mem, offset, order, n: inst.args.len().saturating_sub(1), streams };
-        if access.n == 0 {
-            return Ok(());
-        }
+        let Some(access) = Access::of(inst).map(|access| Access { streams, ..access }) else { return Ok(()) };
         let ty = self.ty(inst.args[1]);
         if let Some(stride) = self.rows_of(inst.args[0], access).filter(|&stride| stride != 0) {
             let vals = self.memory_values(&inst.args[1..], mem, ty);

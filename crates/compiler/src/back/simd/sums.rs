@@ -12,7 +12,7 @@ use crate::back::llvm::Val;
 use crate::ir::{Function, Inst, Op, Value};
 use crate::matrix::{Mma, Part};
 use crate::pass::places::is_plain;
-use crate::pass::visit::for_each_use;
+use crate::pass::visit::count_uses;
 
 /// Sums of the block being written that have memory of their own at a time: 64 products' of 16 × 16 are 64 KiB.
 const MOST: usize = 64;
@@ -43,23 +43,14 @@ enum Home {
 impl Sums {
     /// For the region whose code this is.
     pub(super) fn of(function: &Function) -> Sums {
-        let mut uses = HashMap::new();
+        let mut values = vec![];
         for inst in function.blocks.iter().flat_map(|block| &block.insts) {
             if let Op::Mma(mma) = &inst.op {
                 let [_, _, c] = mma.operands(inst);
-                uses.extend(c.iter().chain(&inst.results).map(|&value| (value, 0)));
+                values.extend(c.iter().chain(&inst.results));
             }
         }
-        if !uses.is_empty() {
-            for block in &function.blocks {
-                for_each_use(block, |value| {
-                    if let Some(count) = uses.get_mut(&value) {
-                        *count += 1;
-                    }
-                });
-            }
-        }
-        Sums { uses, held: vec![] }
+        Sums { uses: count_uses(function, values), held: vec![] }
     }
 
     /// Another block is written.

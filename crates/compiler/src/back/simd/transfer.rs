@@ -9,7 +9,7 @@ use super::{Copy, Emitter};
 use crate::back::llvm::{Type, Val};
 use crate::ir::{Function, Inst, Op, Order, Space, Value};
 use crate::pass::shape::Shape;
-use crate::pass::visit::for_each_use;
+use crate::pass::visit::count_uses;
 
 /// Instructions that a load waits for its store at most.
 const REACH: usize = 64;
@@ -50,18 +50,8 @@ impl Transfers {
                 }
             }
         }
-        if found.is_empty() {
-            return Transfers::default();
-        }
-        let mut uses: HashMap<Value, usize> =
-            found.iter().flat_map(|(results, _)| results).map(|&result| (result, 0)).collect();
-        for block in &function.blocks {
-            for_each_use(block, |value| {
-                if let Some(count) = uses.get_mut(&value) {
-                    *count += 1;
-                }
-            });
-        }
+        let all = found.iter().flat_map(|(results, _): &(Vec<Value>, _)| results).copied();
+        let uses = count_uses(function, all);
         found.retain(|(results, _)| results.iter().all(|result| uses[result] == 1));
         Transfers(found.into_iter().map(|(results, store)| (results[0], store)).collect())
     }
