@@ -75,7 +75,8 @@ fn profile(installed: &Installed) -> Result<()> {
     ensure!(first == "baseline" && first_ms > 0.0 && best == "best", "{first} {first_ms} {best}");
     ensure!(best_ms.parse::<f64>()? > first_ms, "the best at {best_ms}, the first at {first_ms}");
     let again = row(start(installed, &program, dir.path()))?;
-    ensure!(again.0 == "cache" && again.2 == "cache" && again.1 > 0.0, "{again:?}");
+    // It may have been got ready while the module was loaded, so that the launch waited for nothing.
+    ensure!(again.0 == "cache" && again.2 == "cache" && again.3.parse::<f64>()? == again.1, "{again:?}");
     Ok(())
 }
 
