@@ -52,9 +52,6 @@ pub fn run(bench: &Bench) -> Result<()> {
 fn objects(given: Option<&Path>) -> Result<PathBuf> {
     match given {
         Some(lib) => Ok(std::path::absolute(lib)?),
-        None => {
-            crate::build::shipped()?;
-            Ok(crate::setup::lib_dir())
-        }
+        None => crate::build::to_measure(),
     }
 }

@@ -18,16 +18,16 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::codegen::{NODES, library};
 use crate::{libraries, setup};
-pub use recipe::Recipe;
+pub use recipe::{Profile, Recipe};
 
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     pub setup: setup::Args,
-    /// Optimised objects; the default.
+    /// Objects as they are shipped: optimised across crates too, which takes five times as long.
     #[arg(long, conflicts_with = "debug")]
     pub release: bool,
-    /// Objects without optimisation, for a quick try.
+    /// Objects without optimisation.
     #[arg(long)]
     pub debug: bool,
     /// Only these objects, by file name (`libcuda.so.1`); the others stay as they are.
@@ -165,12 +165,24 @@ pub fn run(args: &Args) -> Result<()> {
     // A body that was just written goes live with the build; `cargo xtask test` checks instead of writing.
     crate::codegen::refresh()?;
     let out = args.out.clone().unwrap_or_else(setup::lib_dir);
-    lay_out(&args.only, &Recipe::of_tests(args.debug), &out)
+    let profile = match (args.debug, args.release) {
+        (true, _) => Profile::Debug,
+        (_, true) => Profile::Release,
+        _ => Profile::Local,
+    };
+    lay_out(&args.only, &Recipe::here(profile), &out)
 }
 
-/// Builds all objects, optimised, into target/cudaway/lib; for `demo` and `test`, which did the set-up.
-pub fn shipped() -> Result<()> {
-    lay_out(&[], &Recipe::of_tests(false), &setup::lib_dir())
+/// Builds all objects into target/cudaway/lib, to be tried; for `demo` and `test`, which did the set-up.
+pub fn to_try() -> Result<()> {
+    lay_out(&[], &Recipe::here(Profile::Local), &setup::lib_dir())
+}
+
+/// Builds all objects optimised as they are shipped, into a folder of their own; for what measures them.
+pub fn to_measure() -> Result<PathBuf> {
+    let out = setup::root().join("target/measured/lib");
+    lay_out(&[], &Recipe::here(Profile::Release), &out)?;
+    Ok(out)
 }
 
 /// Builds the wanted objects and programs (all, if none is named) into `out` and the folders beside it.
@@ -258,9 +270,8 @@ fn link(object: &Object, recipe: &Recipe) -> Result<PathBuf> {
             arguments.push(format!("link-arg={}", recipe::in_tree(&empty_library(name)?)));
         }
     }
-    // Without optimisation code that never unwinds asks for an unwinder all the same, which a shell does not have.
-    let optimised = Recipe::of_tests(false);
-    let recipe = if object.is_shell() && recipe.is_debug() { &optimised } else { recipe };
+    // Compiled crate by crate, code that never unwinds asks for an unwinder all the same, which a shell does not have.
+    let recipe = if object.is_shell() { &recipe.across_crates() } else { recipe };
     arguments.extend(recipe.link_arguments(object.name)?);
     rustc(object.package, Kind::Cdylib, recipe, &arguments)
 }
@@ -292,7 +303,7 @@ fn link_with(command: &mut Command, arguments: &[String]) {
 
 /// A package of the tests' as a static library, for who links it with a version script of his own.
 pub fn static_library(package: &str) -> Result<PathBuf> {
-    rustc(package, Kind::Staticlib, &Recipe::of_tests(false), &[])
+    rustc(package, Kind::Staticlib, &Recipe::here(Profile::Local), &[])
 }
 
 #[derive(Clone, Copy)]

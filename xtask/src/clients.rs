@@ -85,7 +85,7 @@ pub fn run(args: &Args) -> Result<()> {
         // The commit that is recorded is that of the objects.
         None => {
             setup::build_packages()?;
-            build::shipped()?;
+            build::to_try()?;
             setup::lib_dir()
         }
     };

@@ -25,7 +25,7 @@ pub fn run(args: &Args) -> Result<()> {
     println!("   nvcc: {}", toolchain.dir.join("bin/nvcc").display());
 
     println!("== build: target/cudaway/lib");
-    build::shipped()?;
+    build::to_try()?;
     let installed = Installed::at(setup::lib_dir());
 
     for name in ["device_query", "vector_add", "matmul_tiled"] {

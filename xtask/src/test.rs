@@ -65,7 +65,7 @@ pub struct Args {
     /// How long the 64 threads of the part `threads` go on.
     #[arg(long, default_value_t = 4)]
     seconds: u32,
-    /// Write down which names the part `blas` has called (tools/data/blas/shown.json).
+    /// Write down which names the part `blas` has called (tools/data/cublas/shown.json).
     #[arg(long)]
     bless: bool,
     /// Test target/cudaway/lib as it is.
@@ -126,7 +126,7 @@ pub fn run(args: &Args) -> Result<()> {
         // Most of a build is one linker at a time; the other core gets ready what the parts begin with.
         let built = thread::scope(|scope| {
             scope.spawn(|| get_ready(args));
-            build::shipped()
+            build::to_try()
         });
         let failed = built.is_err();
         report.note("cargo xtask build", built);

@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("llvm-19", "counts instructions"),
     ])?;
     if !args.no_build {
-        build::shipped()?;
+        build::to_try()?;
     }
     let out = setup::root().join("target/amd-isa");
     fs::create_dir_all(&out)?;

@@ -26,7 +26,7 @@ pub struct Args {
 const GOAL: f64 = 0.9;
 
 pub fn run(args: &Args) -> Result<()> {
-    let lib = args.lib.clone().map_or_else(|| Ok(setup::lib_dir()), std::path::absolute)?;
+    let lib = super::objects(args.lib.as_deref())?;
     let dir = setup::root().join("target/bench/blas");
     std::fs::create_dir_all(&dir)?;
     let openblas = openblas(&dir)?;

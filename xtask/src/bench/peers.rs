@@ -14,7 +14,6 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use testkit::Installed;
 
-use crate::build;
 use crate::setup;
 use programs::{Peer, Program};
 use rows::{ROWS, Row};
@@ -30,9 +29,6 @@ pub struct Args {
     /// How often each program measures each row.
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Measure target/cudaway/lib as it is.
-    #[arg(long)]
-    no_build: bool,
     /// Measure the objects in another folder, as they are.
     #[arg(long)]
     lib: Option<PathBuf>,
@@ -84,11 +80,7 @@ pub fn run(args: &Args) -> Result<()> {
         let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
         bail!("no row is called {unknown}; there are: {}", names.join(", "));
     }
-    if !args.no_build && args.lib.is_none() {
-        build::shipped()?;
-    }
-    let lib = args.lib.as_deref().map(std::path::absolute).transpose()?;
-    let installed = Installed::at(lib.unwrap_or_else(setup::lib_dir));
+    let installed = Installed::at(super::objects(args.lib.as_deref())?);
     let programs = programs::all(&installed)?;
     let before = page::load();
     let wanted: Vec<&'static Row> = ROWS

@@ -34,7 +34,7 @@ struct Times {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    let lib = args.lib.clone().map_or_else(|| Ok(setup::lib_dir()), std::path::absolute)?;
+    let lib = super::objects(args.lib.as_deref())?;
     let front = Front::of_run(&lib)?;
     let kind = |name: &str, preload| Times { name: name.to_owned(), preload, took: Vec::new() };
     let mut kinds = vec![kind("nothing", None)];

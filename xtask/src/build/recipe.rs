@@ -1,7 +1,8 @@
-//! How objects are compiled and linked: for the tests of this checkout, or to be shipped.
+//! How objects are compiled and linked: to be tried in this checkout, to be measured, or to be shipped.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 
 use anyhow::Result;
 
@@ -10,8 +11,19 @@ use crate::dist::sysroot::Sysroot;
 use crate::setup::{cargo, root};
 
 pub struct Recipe {
-    is_optimised: bool,
-    shipped: Option<Shipped>,
+    profile: Profile,
+    shipped: Option<Rc<Shipped>>,
+}
+
+/// Cargo's profiles, which the checkout's Cargo.toml describes.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Profile {
+    /// Without optimisation.
+    Debug,
+    /// Optimised crate by crate.
+    Local,
+    /// Optimised across crates, which takes five times as long.
+    Release,
 }
 
 /// What makes objects run on older systems, and the same bytes come out wherever they are built.
@@ -25,26 +37,29 @@ pub struct Shipped {
 }
 
 impl Recipe {
-    /// Objects that are tried on this machine.
-    pub fn of_tests(is_debug: bool) -> Recipe {
-        Recipe { is_optimised: !is_debug, shipped: None }
+    /// Objects that run on this machine.
+    pub fn here(profile: Profile) -> Recipe {
+        Recipe { profile, shipped: None }
     }
 
     pub fn shipped(shipped: Shipped) -> Recipe {
-        Recipe { is_optimised: true, shipped: Some(shipped) }
+        Recipe { profile: Profile::Release, shipped: Some(Rc::new(shipped)) }
     }
 
-    pub fn is_debug(&self) -> bool {
-        !self.is_optimised
+    /// The same, but optimised across crates.
+    pub fn across_crates(&self) -> Recipe {
+        Recipe { profile: Profile::Release, shipped: self.shipped.clone() }
     }
 
     /// `cargo rustc` in the checkout, up to the package.
     pub fn cargo_rustc(&self) -> Command {
         let mut command = cargo();
         command.args(["rustc", "--quiet"]);
-        if self.is_optimised {
-            command.arg("--release");
-        }
+        command.args(match self.profile {
+            Profile::Debug => ["--profile", "dev"],
+            Profile::Local => ["--profile", "local"],
+            Profile::Release => ["--profile", "release"],
+        });
         let Some(shipped) = &self.shipped else { return command };
         let remaps = |flag: &str| {
             let flags = shipped.remapped.iter().map(|(from, to)| format!("{flag}={}={to}", from.display()));
