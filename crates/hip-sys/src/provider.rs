@@ -77,6 +77,12 @@ impl Provider {
         let (n_devices, refusal) = count_devices(&hip);
         Provider { layout: Layout::of(&hip), hip, path, version, n_devices, refusal, _library: library }
     }
+
+    /// Whether both were opened from one library, so that either's streams and events are known to the other.
+    #[must_use]
+    pub fn is_of_one_library(&self, other: &Provider) -> bool {
+        core::ptr::eq(self, other) || self.hip.is_same(&other.hip)
+    }
 }
 
 /// HIP differs: without a device, `hipInit` says 100 or 101 depending on the version, and the count says 100.

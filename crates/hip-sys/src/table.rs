@@ -138,6 +138,12 @@ macro_rules! hip_functions {
                 }
             }
 
+            /// Whether both have the same functions, all of one library.
+            #[must_use]
+            pub fn is_same(&self, other: &Hip) -> bool {
+                self.hipInit.map(|it| it as usize) == other.hipInit.map(|it| it as usize)
+            }
+
             /// How many functions of the table the provider has.
             #[must_use]
             pub fn n_present(&self) -> usize {

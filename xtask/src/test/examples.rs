@@ -26,6 +26,7 @@ pub const NAMES: &[&str] = &[
     "histogram",
     "constant_and_globals",
     "multi_gpu_threads",
+    "device_relay",
     "error_paths",
     "textures",
     "textures_driver",
@@ -79,7 +80,7 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"
             | "tensor_maps" | "linking" | "virtual_memory" | "between_processes" | "graphs"
-            | "cufft_transforms" | "curand_numbers",
+            | "cufft_transforms" | "device_relay" | "curand_numbers",
             Form::Dlopen,
         ) => false,
         // No device code of its own: how that is linked makes no difference.

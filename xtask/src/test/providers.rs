@@ -15,6 +15,14 @@ const LIBRARY: &str = "libamdhip64.so.5";
 pub fn run(installed: &Installed, report: &mut Report) {
     report.note("two providers make two devices for eight threads", two_devices(installed));
     report.note("two providers make two devices, as listed", two_listed(installed));
+    report.note(
+        "two providers' streams wait for each other's events, and copy from each other",
+        two_relay(installed),
+    );
+    report.note(
+        "a library that is listed three times is three devices, whose streams wait for each other's events",
+        relay(installed),
+    );
     if let Err(error) = setup::packages(&[(
         "libamdhip64-5",
         "ROCm 5.2's HIP library, to be asked for devices it does not have",
@@ -71,10 +79,27 @@ fn two_devices(installed: &Installed) -> Result<()> {
     Ok(())
 }
 
+fn two_relay(installed: &Installed) -> Result<()> {
+    let ended = on_two_devices(installed, "device_relay")?;
+    ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
+    ensure!(ended.stdout.contains("device_relay: 6 steps"), "{}", ended.describe());
+    Ok(())
+}
+
 fn two_listed(installed: &Installed) -> Result<()> {
     let ended = on_two_devices(installed, "device_query")?;
     ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
     ensure!(ended.stdout.contains("\n2 device(s), "), "{}", ended.describe());
+    Ok(())
+}
+
+fn relay(installed: &Installed) -> Result<()> {
+    let program = examples::build(&Release::V13_5.get()?, Form::Static, "device_relay", installed)?;
+    let dir = testkit::temporary()?;
+    let run = installed.preloaded(&program).env("CUDAWAY_CACHE_DIR", dir.path());
+    let ended = run.env("CUDAWAY_DEVICE", "cpu,cpu,cpu").run()?;
+    ensure!(ended.passed() && ended.stderr.is_empty(), "{}", ended.describe());
+    ensure!(ended.stdout.contains("device_relay: 9 steps"), "{}", ended.describe());
     Ok(())
 }
 

@@ -205,8 +205,10 @@ pub fn cuMemcpyPeer(
     srcContext: CUcontext,
     ByteCount: usize,
 ) -> Result {
-    peer(dstContext, srcContext)?;
-    cuMemcpy(dstDevice, srcDevice, ByteCount)
+    match apart(dstContext, srcContext)? {
+        Some(contexts) if !is_empty(ByteCount)? => staged(dstDevice, srcDevice, ByteCount, contexts),
+        _ => cuMemcpy(dstDevice, srcDevice, ByteCount),
+    }
 }
 
 pub fn cuMemcpyPeerAsync(
@@ -217,15 +219,48 @@ pub fn cuMemcpyPeerAsync(
     ByteCount: usize,
     hStream: CUstream,
 ) -> Result {
-    peer(dstContext, srcContext)?;
-    cuMemcpyAsync(dstDevice, srcDevice, ByteCount, hStream)
+    match apart(dstContext, srcContext)? {
+        Some(contexts) if !is_empty(ByteCount)? => {
+            // No stream orders what two libraries do: the call is over when the copy is.
+            super::stream::cuStreamSynchronize(hStream)?;
+            staged(dstDevice, srcDevice, ByteCount, contexts)
+        }
+        _ => cuMemcpyAsync(dstDevice, srcDevice, ByteCount, hStream),
+    }
 }
 
-/// Both contexts must live in one provider: two providers' devices cannot reach each other's memory.
-fn peer(target: CUcontext, source: CUcontext) -> Result {
+/// The contexts of target and source, if neither's HIP library reaches the other's memory.
+fn apart(target: CUcontext, source: CUcontext) -> Result<Option<[&'static Context; 2]>> {
     let (target, source) = (Context::from_handle(target)?, Context::from_handle(source)?);
-    if !core::ptr::eq(target.device.provider, source.device.provider) {
-        return Err(Error::NotSupported("copies between devices of two providers"));
+    let is_one = target.device.provider.is_of_one_library(source.device.provider);
+    Ok((!is_one).then_some([target, source]))
+}
+
+/// A copy through the host, between devices of two HIP libraries.
+fn staged(
+    dst: CUdeviceptr,
+    src: CUdeviceptr,
+    len_bytes: usize,
+    [target, source]: [&'static Context; 2],
+) -> Result {
+    const PIECE_BYTES: usize = 4 << 20;
+    unified(dst, src, len_bytes)?;
+    [target, source].into_iter().try_for_each(forbid_legacy)?;
+    let mut piece = vec![0u8; len_bytes.min(PIECE_BYTES)];
+    for at in (0..len_bytes).step_by(PIECE_BYTES) {
+        let piece = &mut piece[..(len_bytes - at).min(PIECE_BYTES)];
+        source.bind()?;
+        // SAFETY: the piece is writable; the device's range was checked.
+        unsafe {
+            let from = raw(src + at as u64);
+            source.hip().hipMemcpy(piece.as_mut_ptr().cast(), from, piece.len(), hipMemcpyDeviceToHost)
+        }?;
+        target.bind()?;
+        // SAFETY: as above, the other way.
+        unsafe {
+            let to = raw(dst + at as u64);
+            target.hip().hipMemcpy(to, piece.as_ptr().cast(), piece.len(), hipMemcpyHostToDevice)
+        }?;
     }
     Ok(())
 }
@@ -596,7 +631,9 @@ pub fn cuMemcpy3DAsync_v2(pCopy: *const CUDA_MEMCPY3D, hStream: CUstream) -> Res
 fn plain(copy: *const CUDA_MEMCPY3D_PEER) -> Result<CUDA_MEMCPY3D> {
     // SAFETY: CUDA's contract: a readable structure.
     let copy = unsafe { borrow(copy, "pCopy") }?;
-    peer(copy.dstContext, copy.srcContext)?;
+    if apart(copy.dstContext, copy.srcContext)?.is_some() {
+        return Err(Error::NotSupported("copies of boxes between devices of two HIP libraries"));
+    }
     Ok(CUDA_MEMCPY3D {
         srcXInBytes: copy.srcXInBytes,
         srcY: copy.srcY,

@@ -65,8 +65,10 @@ pub fn cuStreamWaitEvent(hStream: CUstream, hEvent: CUevent, Flags: c_uint) -> R
     if is_captured {
         return Ok(());
     }
-    if !core::ptr::eq(stream.context.device.provider, event.context.device.provider) {
-        return Err(Error::NotSupported("cuStreamWaitEvent: an event of another provider's device"));
+    if !stream.context.device.provider.is_of_one_library(event.context.device.provider) {
+        // No HIP library knows another's events: the host waits, and the stream has nothing left to wait for.
+        // SAFETY: the event is alive.
+        return Ok(unsafe { event.hip().hipEventSynchronize(event.hip.0) }?);
     }
     stream.context.bind()?;
     // SAFETY: both are alive.

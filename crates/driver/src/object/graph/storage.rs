@@ -73,7 +73,7 @@ impl Mark {
 
     /// Makes a stream wait.
     pub fn precede(&self, stream: &Stream) -> Result {
-        if !core::ptr::eq(self.context.device.provider, stream.context.device.provider) {
+        if !self.context.device.provider.is_of_one_library(stream.context.device.provider) {
             self.wait();
             return Ok(());
         }
