@@ -45,6 +45,15 @@ __global__ void sobol(curandDirectionVectors32_t *vectors, unsigned *words, floa
     uniforms[i] = curand_uniform(&state);
 }
 
+// What the host API makes of those words with one distribution.
+__global__ void poisson(curandDiscreteDistribution_t distribution, unsigned *values)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    curandState_t state;
+    curand_init(seed, i, 0, &state);
+    values[i] = curand_discrete(&state, distribution);
+}
+
 // Ten rounds of Philox4x32, by the paper: what a block of words is, from its number and the seed.
 static uint4 philox_by_the_paper(unsigned long long block, unsigned long long key)
 {
@@ -112,6 +121,32 @@ int main()
     xorwow<<<n / 128, 128>>>(from_kernel);
     CHECK(cudaGetLastError());
     expect_equal("XORWOW in a kernel", fetched(from_kernel, n), fetched(words, n));
+    // Distributions that kernels read: up to means of 2000 a value is that of one word, beyond it is a rounded normal one.
+    for (double mean : {0.3, 25.0, 1999.0, 50000.0}) {
+        curandDiscreteDistribution_t distribution;
+        CHECK(curandCreatePoissonDistribution(mean, &distribution));
+        poisson<<<n / 128, 128>>>(distribution, from_kernel);
+        CHECK(cudaGetLastError());
+        std::vector<unsigned> values = fetched(from_kernel, n);
+        double sum = 0, squares = 0;
+        for (unsigned value : values)
+            sum += value, squares += (value - mean) * (value - mean);
+        // The variance is the mean; six deviations of what chance gives.
+        if (std::fabs(sum / n - mean) > 6 * std::sqrt(mean / n) || std::fabs(squares / n / mean - 1) > 6 * std::sqrt((2 + 1 / mean) / n))
+            fail("Poisson's numbers in kernels, of mean %g and variance %g", sum / n, squares / n);
+        if (mean < 2000) {
+            CHECK(curandSetGeneratorOffset(generator, 0));
+            CHECK(curandGeneratePoisson(generator, words, n, mean));
+            expect_equal("Poisson's numbers in a kernel", values, fetched(words, n));
+        }
+        CHECK(curandDestroyDistribution(distribution));
+        if (curandDestroyDistribution(distribution) != CURAND_STATUS_NOT_INITIALIZED)
+            fail("a distribution is destroyed twice");
+    }
+    curandDiscreteDistribution_t none = nullptr;
+    for (double mean : {0.0, -1.0, 400000.5})
+        if (curandCreatePoissonDistribution(mean, &none) != CURAND_STATUS_OUT_OF_RANGE || none)
+            fail("there is a distribution of mean %g", mean);
     CHECK(curandDestroyGenerator(generator));
 
     philox<<<n / 128, 128>>>(reinterpret_cast<uint4 *>(from_kernel));

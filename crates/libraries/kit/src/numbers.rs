@@ -6,7 +6,7 @@ macro_rules! numbers {
     ($($(#[$doc:meta])* $name:ident { $($value:ident = $number:literal,)* })*) => {$(
         $(#[$doc])*
         #[repr(transparent)]
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
         pub struct $name(pub core::ffi::c_uint);
 
         impl $name {

@@ -4,6 +4,7 @@
 #![expect(non_snake_case, non_camel_case_types, reason = "these are the C names")]
 
 pub mod api;
+mod distribution;
 mod error;
 mod generator;
 #[rustfmt::skip]

@@ -2,6 +2,7 @@
 
 use core::ffi::{c_uint, c_ulonglong};
 
+use cuda_abi::CUdeviceptr;
 pub use cuda_abi::runtime::v13::cudaStream_t;
 
 kit::numbers! {
@@ -45,6 +46,8 @@ kit::numbers! {
     }
     curandMethod_t {
         CURAND_CHOOSE_BEST = 0,
+        CURAND_M2 = 5,
+        CURAND_DISCRETE_GAUSS = 7,
     }
     /// library_types.h
     libraryPropertyType {
@@ -54,9 +57,51 @@ kit::numbers! {
     }
 }
 
-/// What the handles look like: pointers to something.
+/// What the handle looks like: a pointer to something.
 pub enum curandGenerator_st {}
-pub enum curandDiscreteDistribution_st {}
+
+/// curand_discrete.h: what kernels read in device memory. Fields with `host` in their names are the library's own.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct curandDiscreteDistribution_st {
+    pub self_host_ptr: CUdeviceptr,
+    /// A [`curandDistributionM2Shift_st`].
+    pub M2: CUdeviceptr,
+    pub host_M2: CUdeviceptr,
+    pub stddev: f64,
+    pub mean: f64,
+    pub method: curandMethod_t,
+    pub host_gen: c_uint,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct curandDistributionM2Shift_st {
+    /// A [`curandHistogramM2_st`].
+    pub histogram: CUdeviceptr,
+    pub host_histogram: CUdeviceptr,
+    pub shift: c_uint,
+    pub length: c_uint,
+    pub host_gen: c_uint,
+    pub padding: c_uint,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct curandHistogramM2_st {
+    /// Doubles, one for each bar.
+    pub V: CUdeviceptr,
+    pub host_V: CUdeviceptr,
+    /// Words, one for each bar.
+    pub K: CUdeviceptr,
+    pub host_K: CUdeviceptr,
+    pub host_gen: c_uint,
+    pub padding: c_uint,
+}
+
+const _: () = assert!(size_of::<curandDiscreteDistribution_st>() == 48);
+const _: () = assert!(size_of::<curandDistributionM2Shift_st>() == 32);
+const _: () = assert!(size_of::<curandHistogramM2_st>() == 40);
 
 pub type curandGenerator_t = *mut curandGenerator_st;
 pub type curandDiscreteDistribution_t = *mut curandDiscreteDistribution_st;

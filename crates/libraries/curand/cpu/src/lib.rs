@@ -21,4 +21,5 @@ mod sobol;
 mod xorwow;
 
 pub use generator::{Error, Generator, Kind, Ordering, Result};
+pub use poisson::Distribution;
 pub use sobol::{DIMENSIONS, directions32, directions64, scramble32, scramble64};

@@ -79,6 +79,38 @@ impl Poisson {
     }
 }
 
+/// A Poisson distribution as kernels read it (`curand_discrete` of NVIDIA's headers).
+pub enum Distribution {
+    Histogram {
+        /// The value of the first bar.
+        first: u32,
+        /// Up to where a bar is its own value's, for uniform numbers above 0, up to 1.
+        ends: Vec<f64>,
+        /// Whose it is from there, counted from `first`.
+        others: Vec<u32>,
+    },
+    /// Rounded normal values.
+    Normal { mean: f64, deviation: f64 },
+}
+
+impl Distribution {
+    /// Of a mean between 0 and 400,000, by the method that pseudorandom generators of the host use.
+    #[must_use]
+    pub fn poisson(mean: f64) -> Distribution {
+        match Poisson::new(Kind::Xorwow, mean) {
+            Poisson::Histogram(Histogram { first, bars }) => {
+                let (mut ends, mut others): (Vec<f64>, Vec<u32>) = bars.into_iter().unzip();
+                // A uniform number of 1 lies in the bar behind the last, which is the last one's other value.
+                ends.push(0.0);
+                others.extend(others.last().copied());
+                Distribution::Histogram { first, ends, others }
+            }
+            Poisson::Normal(Rounded { mean, deviation }) => Distribution::Normal { mean, deviation },
+            Poisson::Inverse { .. } => unreachable!("only other kinds of generators search"),
+        }
+    }
+}
+
 /// The probabilities that are not 0 in 64 bits, of this value and the following ones.
 fn shares(mean: f64) -> (u32, Vec<f64>) {
     let share = |value: u32| (-mean + f64::from(value) * mean.ln() - log_factorial(value)).exp();

@@ -5,7 +5,7 @@ use core::ffi::{c_uint, c_ulonglong};
 use cuda_abi::out::Out;
 
 use crate::types::*;
-use crate::{Error, Result, generator};
+use crate::{Error, Result, distribution, generator};
 
 pub fn curandGetDirectionVectors32(
     vectors: Out<'_, *mut curandDirectionVectors32_t>,
@@ -52,18 +52,16 @@ pub fn curandGetScrambleConstants64(constants: Out<'_, *mut c_ulonglong>) -> Res
     Ok(())
 }
 
-/// Kernels would read it from device memory, in a layout of NVIDIA's headers.
+/// In the memory of the calling thread's device, where `curand_discrete` reads it.
 pub fn curandCreatePoissonDistribution(
     lambda: f64,
     discrete_distribution: Out<'_, curandDiscreteDistribution_t>,
 ) -> Result {
     generator::check_lambda(lambda)?;
-    _ = discrete_distribution;
-    Err(Error::NotSupported("distributions for curand_discrete in kernels"))
+    discrete_distribution.write(distribution::create(lambda)?);
+    Ok(())
 }
 
 pub fn curandDestroyDistribution(discrete_distribution: curandDiscreteDistribution_t) -> Result {
-    // None was ever created.
-    _ = discrete_distribution;
-    Err(Error::NotInitialized)
+    distribution::destroy(discrete_distribution)
 }
