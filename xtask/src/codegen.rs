@@ -88,7 +88,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     let nvml = facts::nvml()?;
     let nvml_bodies = bodies::scan("crates/nvml")?;
     let blas = facts::blas()?;
-    let (blas_bodies, blas_routines) = (bodies::scan("crates/blas")?, blas::routines()?);
+    let (blas_bodies, blas_routines) = (bodies::scan("crates/libraries/cublas/api")?, blas::routines()?);
     let on_hip = hip_blas::OnHip::read(&blas)?;
     pass_refusals_on(&driver_bodies, &mut runtime_bodies)?;
     let mut unused = shells::unused_driver_bodies(&driver_bodies, &driver);
@@ -107,14 +107,14 @@ pub fn generate() -> Result<Vec<(String, String)>> {
         ("crates/driver/src/generated/proc_address.rs".to_owned(), shells::proc_address(&driver)?),
         ("crates/libnvml/src/generated/exports.rs".to_owned(), shells::nvml_exports(&nvml, &nvml_bodies)?),
         (
-            "crates/libcublas/src/generated/exports.rs".to_owned(),
+            "crates/libraries/cublas/exports/src/generated/exports.rs".to_owned(),
             blas::exports(&blas, &blas_bodies, &blas_routines, &on_hip)?,
         ),
         (
             "docs/libraries.md".to_owned(),
             libraries::markdown(&blas, &blas_bodies, &blas_routines, &on_hip, &shown::Shown::read()?)?,
         ),
-        ("crates/blas/src/generated/hip_calls.rs".to_owned(), on_hip.calls),
+        ("crates/libraries/cublas/api/src/generated/hip_calls.rs".to_owned(), on_hip.calls),
         ("crates/libcudaway-hooks/src/generated/names.rs".to_owned(), hooks::names(&nvml)?),
         ("cmake/exports/libcuda.version".to_owned(), shells::driver_version_script()),
     ];

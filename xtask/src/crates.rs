@@ -30,13 +30,13 @@ const LINES: &[&[&str]] = &[
         "libcurand",
         "libnvjitlink",
     ],
-    &["driver", "runtime", "hip-cpu", "interpose", "nvml", "blas", "cufft", "curand", "nvjitlink"],
+    &["driver", "runtime", "hip-cpu", "interpose", "nvml", "cublas", "cufft", "curand", "nvjitlink"],
     &["compiler", "comgr", "kit"],
     &["ptx", "fatbin", "cache", "hip-null"],
     &["hip-sys", "trace", "trampoline"],
     // The tests' second opinion knows none of us.
     &["oracle"],
-    &["blas-cpu", "cufft-cpu", "curand-cpu"],
+    &["cublas-cpu", "cufft-cpu", "curand-cpu"],
     &["cuda-abi", "config", "beside", "printf", "namesake"],
     &["secure"],
 ];

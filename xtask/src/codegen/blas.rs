@@ -1,6 +1,6 @@
 //! cuBLAS and cuBLASLt: the exports behind the shells `libcublas.so.N` and `libcublasLt.so.N`.
 //!
-//! A body stands under its C name in crates/blas/src/api, as everywhere, or under its routine's name for all types:
+//! A body stands under its C name in crates/libraries/cublas/api/src/api, as everywhere, or under its routine's name for all types:
 //! `gemv` serves `cublasSgemv_v2`, `cublasZgemv_v2_64` and the others. Such a body takes integers as `i64` and, for
 //! routines of a handle, `&Handle`; which type it is for follows from the pointers that it gets.
 
@@ -30,10 +30,10 @@ pub struct Routine {
 
 pub type Routines = BTreeMap<String, Routine>;
 
-/// The public functions of crates/blas/src/api that do not stand under a C name.
+/// The public functions of crates/libraries/cublas/api/src/api that do not stand under a C name.
 pub fn routines() -> Result<Routines> {
     let mut routines = Routines::new();
-    for entry in std::fs::read_dir(root().join("crates/blas/src/api"))? {
+    for entry in std::fs::read_dir(root().join("crates/libraries/cublas/api/src/api"))? {
         let path = entry?.path();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if path.extension().is_none_or(|extension| extension != "rs") {
@@ -191,8 +191,11 @@ pub fn of_major<'n>(bodies: &Bodies, names: &'n [String], major: &str) -> Vec<(u
 /// What `libcudaway_blas.so` exports: [`names`], and those of majors with a body of their own.
 pub fn all_exports() -> Result<BTreeSet<String>> {
     let mut exports = names()?;
-    exports
-        .extend(names_of_majors(&super::bodies::scan("crates/blas")?)?.into_iter().map(|(_, export)| export));
+    exports.extend(
+        names_of_majors(&super::bodies::scan("crates/libraries/cublas/api")?)?
+            .into_iter()
+            .map(|(_, export)| export),
+    );
     Ok(exports)
 }
 
@@ -212,7 +215,7 @@ pub fn names() -> Result<BTreeSet<String>> {
     library::names(libraries::named("cuBLAS"))
 }
 
-/// `crates/libcublas/src/generated/exports.rs`
+/// `crates/libraries/cublas/exports/src/generated/exports.rs`
 pub fn exports(
     signatures: &Signatures,
     bodies: &Bodies,
@@ -222,9 +225,9 @@ pub fn exports(
     let unknown = Signature { params: Vec::new(), returns: "cublasStatus_t".to_owned() };
     let names = names()?;
     let mut text = format!(
-        "//! The {} exports of libcudaway_blas.so. {HEAD} from tools/data/blas\n\
-         //! and crates/blas/src/api; do not edit.\n\n{PROMISE}\n\
-         use core::ffi::*;\n\nuse blas::*;\nuse cuda_abi::out::{{OptOut, Out, borrow}};\n",
+        "//! The {} exports of libcudaway_blas.so. {HEAD} from tools/data/cublas\n\
+         //! and crates/libraries/cublas/api/src/api; do not edit.\n\n{PROMISE}\n\
+         use core::ffi::*;\n\nuse cublas::*;\nuse cuda_abi::out::{{OptOut, Out, borrow}};\n",
         names.len()
     );
     for name in &names {
@@ -246,17 +249,17 @@ pub fn exports(
             (routine_call(name, signature, routine, on_hip)?, true)
         } else {
             let body = body.map(|body| (body, false));
-            (shells::statement("::blas", "cublasStatus_t", name, signature, body)?, body.is_some())
+            (shells::statement("::cublas", "cublasStatus_t", name, signature, body)?, body.is_some())
         };
         // cuBLAS has loggers of its own; ours stand around what `cudaway trace` sees.
-        let statement = statement.replace("::trace::call", "::blas::call");
+        let statement = statement.replace("::trace::call", "::cublas::call");
         text += &shells::exported(name, signature, is_used, &statement);
     }
     for (name, export) in names_of_majors(bodies)? {
         let signature = signatures.get(&name).unwrap_or(&unknown);
         let body = bodies.get(&export).map(|body| (body, false));
-        let statement = shells::statement("::blas", "cublasStatus_t", &name, signature, body)?;
-        let statement = statement.replace("::trace::call", "::blas::call");
+        let statement = shells::statement("::cublas", "cublasStatus_t", &name, signature, body)?;
+        let statement = statement.replace("::trace::call", "::cublas::call");
         text += &shells::exported(&export, signature, true, &statement);
     }
     Ok(text)
@@ -279,17 +282,17 @@ fn routine_call(
         let names: Vec<_> = signature.params[1..].iter().map(|param| param.name.as_str()).collect();
         let hip_call = match on_hip {
             Some(path) => format!(
-                "hip.call(handle, |hip| unsafe {{ ::blas::hip::{path}({}) }})",
+                "hip.call(handle, |hip| unsafe {{ ::cublas::hip::{path}({}) }})",
                 [&["hip"], &names[..]].concat().join(", ")
             ),
             None => "hip.lacks()".to_owned(),
         };
         format!(
-            "::blas::on_handle(\"{name}\", {}, |handle| match handle.hip() {{\n            None => {call},\n            Some(hip) => {hip_call},\n        }})",
+            "::cublas::on_handle(\"{name}\", {}, |handle| match handle.hip() {{\n            None => {call},\n            Some(hip) => {hip_call},\n        }})",
             signature.params[0].name,
         )
     } else {
-        format!("::blas::entry(\"{name}\", || {call})")
+        format!("::cublas::entry(\"{name}\", || {call})")
     };
     Ok(format!("::trace::call!(\"{name}\", ({shown}), {{\n        {entry}\n    }})"))
 }
@@ -307,7 +310,7 @@ fn cpu_call(name: &str, signature: &Signature, routine: &Routine) -> Result<Stri
         "c_int" => format!("i64::from({})", param.name),
         _ => param.name.clone(),
     });
-    Ok(format!("::blas::{}({})", routine.path, arguments.collect::<Vec<_>>().join(", ")))
+    Ok(format!("::cublas::{}({})", routine.path, arguments.collect::<Vec<_>>().join(", ")))
 }
 
 /// What a function answers without a backend.

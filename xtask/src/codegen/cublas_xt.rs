@@ -1,4 +1,4 @@
-//! cuBLASXt's routines: each is cuBLAS's own with wide integers, on the matrices as `blas::xt` shows them to the device.
+//! cuBLASXt's routines: each is cuBLAS's own with wide integers, on the matrices as `cublas::xt` shows them to the device.
 
 use anyhow::{Context as _, Result};
 

@@ -105,7 +105,7 @@ pub fn run() -> Result<()> {
     )?)?;
     super::facts::write_blas_signatures(&blas.signatures)?;
     write_module(
-        "crates/blas/src/generated/types.rs",
+        "crates/libraries/cublas/api/src/generated/types.rs",
         "cuBLAS and cuBLASLt types of 13.10.",
         "",
         &blas.items,

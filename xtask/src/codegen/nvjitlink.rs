@@ -9,7 +9,7 @@ use super::library;
 use super::shells::HEAD;
 use crate::libraries;
 
-/// (call, body in crates/nvjitlink, parameters), from nvJitLink.h
+/// (call, body in crates/libraries/nvjitlink/api, parameters), from nvJitLink.h
 const CALLS: [(&str, &str, &str); 16] = [
     ("Create", "create", "handle: *mut *mut c_void, count: u32, options: *const *const c_char"),
     ("Destroy", "destroy", "handle: *mut *mut c_void"),
@@ -33,7 +33,7 @@ const CALLS: [(&str, &str, &str); 16] = [
     ("Version", "version", "major: *mut c_uint, minor: *mut c_uint"),
 ];
 
-/// `crates/libnvjitlink/src/generated/exports.rs`: the path, and the text.
+/// `crates/libraries/nvjitlink/exports/src/generated/exports.rs`: the path, and the text.
 pub fn exports() -> Result<(String, String)> {
     let names = library::names(libraries::named("nvJitLink"))?;
     let mut text = format!(
@@ -61,5 +61,5 @@ pub fn exports() -> Result<(String, String)> {
              unsafe {{ ::nvjitlink::{body}(Release::{release}, {arguments}) }}\n}}"
         )?;
     }
-    Ok(("crates/libnvjitlink/src/generated/exports.rs".to_owned(), text))
+    Ok(("crates/libraries/nvjitlink/exports/src/generated/exports.rs".to_owned(), text))
 }

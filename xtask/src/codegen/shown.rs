@@ -1,5 +1,5 @@
-//! Which test shows what of cuBLAS: on the CPU what tools/blas-proof has called (tools/data/blas/shown.json, which
-//! `cargo xtask test --only blas` holds against the calls), on AMD GPUs which tests of crates/blas/src/hip name it.
+//! Which test shows what of cuBLAS: on the CPU what tools/blas-proof has called (tools/data/cublas/shown.json, which
+//! `cargo xtask test --only blas` holds against the calls), on AMD GPUs which tests of crates/libraries/cublas/api/src/hip name it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,8 @@ use quote::ToTokens as _;
 use super::facts;
 use super::hip_blas::Way;
 
-const HIP_TESTS: [&str; 2] = ["crates/blas/src/hip/tests.rs", "crates/blas/src/hip/tests/by_hand.rs"];
+const HIP_TESTS: [&str; 2] =
+    ["crates/libraries/cublas/api/src/hip/tests.rs", "crates/libraries/cublas/api/src/hip/tests/by_hand.rs"];
 /// The test that calls whatever is generated (`calls::for_c`).
 const GENERATED: &str = "every_generated_routine_hands_over_what_it_was_given";
 
@@ -22,7 +23,7 @@ pub struct Shown {
 impl Shown {
     pub fn read() -> Result<Shown> {
         let programs: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> =
-            facts::read_json("tools/data/blas/shown.json")?;
+            facts::read_json("tools/data/cublas/shown.json")?;
         let mut on_cpu = BTreeMap::new();
         // Where several cases call a name, a comparison with NumPy says most.
         for (program, cases) in programs.iter().rev() {

@@ -14,7 +14,7 @@ use crate::setup;
 const WHEELS: &[&str] = &["numpy==2.4.6", "ml_dtypes==0.5.4"];
 
 /// Which names the programs called, by the case that shows them; docs/libraries.md is made of it.
-const SHOWN: &str = "tools/data/blas/shown.json";
+const SHOWN: &str = "tools/data/cublas/shown.json";
 const LIBRARIES: [&str; 3] = ["libcublas.so.13", "libcublasLt.so.13", "libcudart.so.13"];
 
 /// Program → case → names.
@@ -24,7 +24,7 @@ pub fn run(installed: &Installed, bless: bool, report: &mut Report) {
     let mut shown = Shown::new();
     let programs = [
         ("calls.py", "calls of cuBLAS", &[][..]),
-        ("proof.py", "cuBLAS beside NumPy", &["tools/data/blas/blas.json"][..]),
+        ("proof.py", "cuBLAS beside NumPy", &["tools/data/cublas/cublas.json"][..]),
     ];
     for (program, title, arguments) in programs {
         if let Err(error) = setup::wheels(WHEELS) {

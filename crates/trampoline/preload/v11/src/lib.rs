@@ -6,9 +6,9 @@
 // With std, the tests in its parts compile (`cargo clippy --all-targets`).
 #![cfg_attr(not(test), no_std)]
 
-#[path = "../../../../libcublas/forward/v11/src/shell.rs"]
+#[path = "../../../../libraries/cublas/shells/11/src/shell.rs"]
 mod cublas;
-#[path = "../../../../libcublas/forward/ltv11/src/shell.rs"]
+#[path = "../../../../libraries/cublas/shells/lt11/src/shell.rs"]
 mod cublaslt;
 #[path = "../../../../libcudart/forward/v11/src/shell.rs"]
 mod cudart;

@@ -6,9 +6,9 @@
 // With std, the tests in its parts compile (`cargo clippy --all-targets`).
 #![cfg_attr(not(test), no_std)]
 
-#[path = "../../../../libcublas/forward/v12/src/shell.rs"]
+#[path = "../../../../libraries/cublas/shells/12/src/shell.rs"]
 mod cublas;
-#[path = "../../../../libcublas/forward/ltv12/src/shell.rs"]
+#[path = "../../../../libraries/cublas/shells/lt12/src/shell.rs"]
 mod cublaslt;
 #[path = "../../../../libcudart/forward/v12/src/shell.rs"]
 mod cudart;
@@ -16,7 +16,7 @@ mod cudart;
 mod cufft;
 #[path = "../../../../libraries/cufft/shells/w11/src/shell.rs"]
 mod cufftw;
-#[path = "../../../../libnvjitlink/forward/v12/src/shell.rs"]
+#[path = "../../../../libraries/nvjitlink/shells/12/src/shell.rs"]
 mod nvjitlink;
 
 trampoline::end_at_panic!();

@@ -6,9 +6,9 @@
 // With std, the tests in its parts compile (`cargo clippy --all-targets`).
 #![cfg_attr(not(test), no_std)]
 
-#[path = "../../../../libcublas/forward/v13/src/shell.rs"]
+#[path = "../../../../libraries/cublas/shells/13/src/shell.rs"]
 mod cublas;
-#[path = "../../../../libcublas/forward/ltv13/src/shell.rs"]
+#[path = "../../../../libraries/cublas/shells/lt13/src/shell.rs"]
 mod cublaslt;
 #[path = "../../../../libcudart/forward/v13/src/shell.rs"]
 mod cudart;
@@ -18,7 +18,7 @@ mod cufft;
 mod cufftw;
 #[path = "../../../../libraries/curand/shells/10/src/shell.rs"]
 mod curand;
-#[path = "../../../../libnvjitlink/forward/v13/src/shell.rs"]
+#[path = "../../../../libraries/nvjitlink/shells/13/src/shell.rs"]
 mod nvjitlink;
 
 trampoline::end_at_panic!();
