@@ -454,6 +454,10 @@ pub enum BarrierKind {
     RedOr,
 }
 
+/// Barriers of ours, one for each warpgroup (four warps) of a block: no program can name them. Their five lowest bits are
+/// 16 and up, so that they and PTX's 16 barriers are told apart by those.
+pub const WARPGROUP_BARRIERS: u32 = 0x110;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Special {
     Tid(u8),

@@ -57,7 +57,7 @@ pub(super) fn shape(word: &str) -> Option<[u32; 3]> {
 }
 
 /// Whether the manual has the shape for these types.
-fn is_legal(mma: &Mma, sparse: bool) -> bool {
+pub(super) fn is_legal(mma: &Mma, sparse: bool) -> bool {
     use Element::*;
     let narrow = |element| matches!(element, S4 | U4);
     let byte = |element| matches!(element, S8 | U8);

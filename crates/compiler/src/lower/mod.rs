@@ -43,6 +43,7 @@ pub mod verify;
 mod video;
 mod video_simd;
 mod warp;
+mod wgmma;
 mod widening;
 mod wmma;
 

@@ -7,7 +7,7 @@ use super::function::Lowerer;
 use super::instruction::{Instr, Lower};
 use super::{
     atomic, barrier, bulk, call, cluster, compare, control, convert, copy, float, integer, logic, matrix,
-    mbarrier, memory, mma, special, stack, tensor, texture, video, video_simd, warp, wmma,
+    mbarrier, memory, mma, special, stack, tensor, texture, video, video_simd, warp, wgmma, wmma,
 };
 
 /// What a guard predicate does to an instruction.
@@ -123,6 +123,7 @@ table! {
     "sad"            Pure   integer::sad,
     "selp"           Pure   compare::selp,
     "set"            Pure   compare::set,
+    "setmaxnreg"     Impure wgmma::setmaxnreg,
     "setp"           Pure   compare::setp,
     "shf"            Pure   logic::shf,
     "shfl"           Impure warp::shfl,
@@ -173,6 +174,7 @@ table! {
     "vsub"           Pure   video::vsub,
     "vsub2"          Pure   video_simd::simd,
     "vsub4"          Pure   video_simd::simd,
+    "wgmma"          Impure wgmma::wgmma,
     "wmma"           Impure wmma::wmma,
     "xor"            Pure   logic::xor,
 }

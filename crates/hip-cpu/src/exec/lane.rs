@@ -14,6 +14,7 @@ use super::guard::Guard;
 use super::sanitize::{self, Divergence};
 use super::{Fault, Grid, StepFn, Thread, Turns, Warp, Worker, block_index};
 use compiler::back::cpu::Setting;
+use compiler::ir::WARPGROUP_BARRIERS;
 
 /// What the threads of a stuck block wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,6 +79,8 @@ const ASSERTION: i32 = -2;
 const WARP: usize = 32;
 const MAX_WARPS: usize = 32;
 const N_BARRIERS: usize = 16;
+/// Four warps each, which have a barrier of their own.
+const N_WARPGROUPS: usize = MAX_WARPS / 4;
 
 #[derive(Clone, Default)]
 struct Barrier {
@@ -278,7 +281,7 @@ impl Resident {
         lanes.n_ended = 0;
         lanes.is_given_up = false;
         lanes.cluster_arrived = [0; MAX_WARPS];
-        lanes.barriers.resize_with(N_BARRIERS, Barrier::default);
+        lanes.barriers.resize_with(N_BARRIERS + N_WARPGROUPS, Barrier::default);
         lanes.barriers.iter_mut().filter(|b| b.in_use).for_each(Barrier::reset);
         lanes.fibers.begin(if kernel.stackful { n_threads } else { 0 });
         self.gate.open();
@@ -620,8 +623,13 @@ impl<'a> Block<'a> {
         count: u32,
         flags: u32,
     ) -> Result<(), Fault> {
-        // PTX has barriers 0 to 15; hardware traps on another number.
-        let barrier = self.lanes.barriers.get_mut(id).ok_or(Fault::Trap)?;
+        let id = match id.checked_sub(WARPGROUP_BARRIERS as usize) {
+            Some(warpgroup) if warpgroup < N_WARPGROUPS => N_BARRIERS + warpgroup,
+            // PTX has barriers 0 to 15; hardware traps on another number.
+            _ if id < N_BARRIERS => id,
+            _ => return Err(Fault::Trap),
+        };
+        let barrier = &mut self.lanes.barriers[id];
         if !barrier.in_use {
             barrier.in_use = true;
             barrier.expected = count;
@@ -642,7 +650,7 @@ impl<'a> Block<'a> {
     }
 
     fn complete_barriers(&mut self) -> bool {
-        (0..N_BARRIERS).fold(false, |any, id| self.complete_barrier(id) | any)
+        (0..self.lanes.barriers.len()).fold(false, |any, id| self.complete_barrier(id) | any)
     }
 
     fn complete_barrier(&mut self, id: usize) -> bool {

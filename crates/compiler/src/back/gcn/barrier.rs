@@ -19,7 +19,10 @@ pub struct SharedMemory {
 const COUNT: u64 = 0;
 /// Of each barrier that a part of the block meets at: u32 threads that have come, u32 times that all had.
 const STATES: u64 = 16;
-const BARRIERS: u64 = 16;
+/// PTX's 16 barriers, and from 16 on those of warpgroups ([`crate::ir::WARPGROUP_BARRIERS`]).
+const BARRIERS: u64 = 32;
+/// What of a barrier's number tells it from the others.
+const NUMBER: u8 = BARRIERS as u8 - 1;
 /// Where those that come to one of these count: u32 for each.
 const COUNTS: u64 = STATES + 8 * BARRIERS;
 
@@ -43,7 +46,7 @@ impl SharedMemory {
                 reduces |= is_reduction(kind);
                 if is_partial(kind, inst) {
                     partial |= match constants[inst.args[0].index()] {
-                        Some(id) => 1 << (id & 15),
+                        Some(id) => 1 << (id & u128::from(NUMBER)),
                         None => u32::MAX,
                     };
                 }
@@ -103,8 +106,9 @@ impl Code<'_> {
 
     pub fn barrier(&mut self, kind: BarrierKind, inst: &Inst, args: &[Val]) -> Vec<Val> {
         let id = inst.args.first().and_then(|id| self.constant(*id));
-        let is_shared_with_parts =
-            id.map_or(self.unit.shared.partial, |id| self.unit.shared.partial >> (id & 15) & 1) != 0;
+        let is_shared_with_parts = id
+            .map_or(self.unit.shared.partial, |id| self.unit.shared.partial >> (id & u128::from(NUMBER)) & 1)
+            != 0;
         let comers = if !is_shared_with_parts {
             // Every thread of the block comes to this one, whatever its number is.
             Comers::Block
@@ -150,7 +154,7 @@ impl Code<'_> {
     }
 
     fn barrier_state(&mut self, id: &Val) -> Val {
-        let id = self.b.bin_int("and", id, 15);
+        let id = self.b.bin_int("and", id, i128::from(NUMBER));
         let offset = self.b.bin_int("shl", &id, 3);
         let at = self.b.bin_int("add", &offset, i128::from(STATES));
         self.b.cast("inttoptr", &at, Type::space(3))
@@ -248,7 +252,7 @@ impl Code<'_> {
         let at = match comers {
             Comers::Block => Builder::int(word, i128::from(COUNT)),
             Comers::Part { id, .. } => {
-                let id = self.b.bin_int("and", id, 15);
+                let id = self.b.bin_int("and", id, i128::from(NUMBER));
                 let offset = self.b.bin_int("shl", &id, 2);
                 self.b.bin_int("add", &offset, i128::from(COUNTS))
             }

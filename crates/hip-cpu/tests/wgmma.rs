@@ -1,0 +1,436 @@
+//! Products of four warps (`wgmma`): factors are laid into shared memory, core matrix by core matrix, as the PTX manual
+//! describes "Matrices in shared memory" and the swizzles' patterns; registers follow "Register Fragments"; the product is
+//! a plain one of small whole numbers, so no order of sums matters. Shapes, types and layouts are drawn anew in each run.
+
+use std::fmt::Write;
+
+use hip_cpu::harness::{self, Arg, How};
+
+/// An element's type: its name, bits, and what a whole number is in it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Type {
+    name: &'static str,
+    bits: usize,
+    /// Bits of exponent and mantissa, of floats.
+    float: Option<(u32, u32)>,
+    /// The smallest and the largest number that is drawn.
+    range: (i64, i64),
+}
+
+const fn float(name: &'static str, bits: usize, exponent: u32, mantissa: u32) -> Type {
+    Type { name, bits, float: Some((exponent, mantissa)), range: (-4, 4) }
+}
+
+const fn whole(name: &'static str, bits: usize, range: (i64, i64)) -> Type {
+    Type { name, bits, float: None, range }
+}
+
+const F16: Type = float("f16", 16, 5, 10);
+const BF16: Type = float("bf16", 16, 8, 7);
+const TF32: Type = float("tf32", 32, 8, 23);
+const E4M3: Type = float("e4m3", 8, 4, 3);
+const E5M2: Type = float("e5m2", 8, 5, 2);
+const F32: Type = float("f32", 32, 8, 23);
+const S8: Type = whole("s8", 8, (-128, 127));
+const U8: Type = whole("u8", 8, (0, 255));
+const B1: Type = whole("b1", 1, (0, 1));
+const S32: Type = whole("s32", 32, (i32::MIN as i64, i32::MAX as i64));
+
+/// D, A and B.
+const TYPES: [[Type; 3]; 17] = [
+    [F32, F16, F16],
+    [F16, F16, F16],
+    [F32, BF16, BF16],
+    [F32, TF32, TF32],
+    [F32, E4M3, E4M3],
+    [F32, E4M3, E5M2],
+    [F32, E5M2, E4M3],
+    [F32, E5M2, E5M2],
+    [F16, E4M3, E4M3],
+    [F16, E4M3, E5M2],
+    [F16, E5M2, E4M3],
+    [F16, E5M2, E5M2],
+    [S32, S8, S8],
+    [S32, S8, U8],
+    [S32, U8, S8],
+    [S32, U8, U8],
+    [S32, B1, B1],
+];
+
+impl Type {
+    fn encode(self, value: i64) -> u32 {
+        let Some((exponent_bits, mantissa_bits)) = self.float else {
+            return value as u32 & (u32::MAX >> (32 - self.bits));
+        };
+        if value == 0 {
+            return 0;
+        }
+        let magnitude = value.unsigned_abs() as u32;
+        let exponent = magnitude.ilog2();
+        let mantissa = if mantissa_bits >= exponent {
+            (magnitude - (1 << exponent)) << (mantissa_bits - exponent)
+        } else {
+            let lost = exponent - mantissa_bits;
+            assert_eq!(magnitude >> lost << lost, magnitude, "{value} in {}", self.name);
+            (magnitude - (1 << exponent)) >> lost
+        };
+        let bias = (1 << (exponent_bits - 1)) - 1;
+        let sign = u32::from(value < 0) << (exponent_bits + mantissa_bits);
+        sign | (exponent + bias) << mantissa_bits | mantissa
+    }
+}
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n
+    }
+
+    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())]
+    }
+
+    fn matrix(&mut self, ty: Type, rows: usize, columns: usize) -> Vec<Vec<i64>> {
+        let (least, most) = ty.range;
+        let width = (most - least + 1) as usize;
+        (0..rows).map(|_| (0..columns).map(|_| least + self.below(width) as i64).collect()).collect()
+    }
+}
+
+/// How a factor lies in shared memory.
+#[derive(Clone, Copy, Debug)]
+struct Layout {
+    /// Neighbours along k are neighbours in memory.
+    k_major: bool,
+    /// Bytes of a row of the swizzle's pattern; 16 is none.
+    width: usize,
+    leading: usize,
+    stride: usize,
+    /// Where the descriptor's start is.
+    start: usize,
+    /// Where the matrix with the pattern begins; the descriptor is so many bytes further along k.
+    begin: usize,
+    base: usize,
+}
+
+impl Layout {
+    /// A layout of `rows` (along m or n) times 32 bytes along k that fits in front of `end`, which it moves.
+    fn draw(random: &mut Random, bits: usize, rows: usize, end: &mut usize) -> Layout {
+        let k_major = bits != 16 || random.below(2) == 0;
+        let width = random.of(&[16, 32, 64, 128]);
+        let (units, wide) = (rows / 8, random.below(2) == 0);
+        let pattern = 8 * width;
+        let mut begin = end.next_multiple_of(1024);
+        let (leading, stride) = match (k_major, width) {
+            (true, 16) if wide => (128, 256),
+            (true, 16) => (128 * units, 128),
+            (true, _) => (16, pattern * (1 + random.below(2))),
+            (false, 16) if wide => (128, 256),
+            (false, 16) => (128 * units, 128),
+            (false, _) if wide => (2 * pattern, pattern),
+            (false, _) => (pattern, pattern * units.div_ceil(width / 16)),
+        };
+        // Kernels step through a row of the pattern by 32 bytes.
+        let step = if k_major && width > 32 { 32 * random.below(width / 32) } else { 0 };
+        let base = if width == 128 { random.below(8) } else { 0 };
+        begin += 128 * base;
+        *end = begin + 2 * leading.max(stride) * (units + 2) + 2048;
+        Layout { k_major, width, leading, stride, start: begin + step, begin, base }
+    }
+
+    /// The byte where the element of row `row`, whose k-th byte of its row along k is meant, lies.
+    fn place(&self, bits: usize, row: usize, k: usize) -> usize {
+        let turned = |row: usize| match self.width {
+            128 => row % 8,
+            64 => row / 2 % 4,
+            32 => row / 4 % 2,
+            _ => 0,
+        };
+        if self.k_major {
+            let byte = k * bits / 8 + (self.start - self.begin);
+            let (unit, within) = (byte / 16, byte % 16);
+            let core = self.begin + row / 8 * self.stride + row % 8 * self.width;
+            return match self.width {
+                16 => core + unit * self.leading + within,
+                _ => core + (unit ^ turned(row % 8)) * 16 + within,
+            };
+        }
+        let (unit, within) = (row / 8, row % 8 * 2);
+        if self.width == 16 {
+            return self.begin + unit * self.stride + k / 8 * self.leading + k % 8 * 16 + within;
+        }
+        let units = self.width / 16;
+        let core = self.begin + unit / units * self.leading + k / 8 * self.stride + k % 8 * self.width;
+        core + (unit % units ^ turned(k % 8)) * 16 + within
+    }
+
+    /// The descriptor, but for its start.
+    fn descriptor(&self) -> u64 {
+        let swizzle =
+            [(16, 0), (128, 1), (64, 2), (32, 3)].into_iter().find(|it| it.0 == self.width).unwrap().1;
+        let field = |bytes: usize| (bytes as u64 >> 4) & 0x3fff;
+        field(self.leading) << 16 | field(self.stride) << 32 | (self.base as u64) << 49 | swizzle << 62
+    }
+}
+
+fn put(memory: &mut Vec<u8>, ty: Type, layout: &Layout, matrix: &[Vec<i64>]) {
+    for (row, numbers) in matrix.iter().enumerate() {
+        for (k, &number) in numbers.iter().enumerate() {
+            let at = layout.place(ty.bits, row, k);
+            let bits = u64::from(ty.encode(number)) << if ty.bits < 8 { k % 8 } else { 0 };
+            let bytes = ty.bits.div_ceil(8);
+            if memory.len() < at + bytes {
+                memory.resize(at + bytes, 0);
+            }
+            for (byte, value) in memory[at..at + bytes].iter_mut().zip(bits.to_le_bytes()) {
+                *byte |= value;
+            }
+        }
+    }
+}
+
+/// Row and column of the `nth` element in a register, counted as the manual's figures of A do, or of D for pairs in rows.
+fn place(warp: usize, lane: usize, register: usize, nth: usize, per: usize) -> (usize, usize) {
+    let row = 16 * warp + lane / 4 + 8 * (register % 2);
+    (row, register / 2 * 4 * per + lane % 4 * per + nth)
+}
+
+/// As many columns as the manual allows, most often few.
+fn columns(random: &mut Random, a: Type) -> usize {
+    loop {
+        let most = random.of(&[32, 6, 6, 6]);
+        let n = 8 * (1 + random.below(most));
+        if a.float.is_some() || n == 8 || n == 24 || n % 16 == 0 {
+            return n;
+        }
+    }
+}
+
+fn one(random: &mut Random, [d, a, b]: [Type; 3], n: usize, saturates: bool) {
+    let k = 256 / a.bits;
+    let (rows, columns) = (random.matrix(a, 64, k), random.matrix(b, n, k));
+    let mut before = random.matrix(if d == S32 { S32 } else { F16 }, 64, n);
+    let in_registers = random.below(2) == 0;
+    let keeps = random.below(3) != 0;
+    let signs = [random.of(&[1, -1]), random.of(&[1, -1])];
+    let mut end = 64;
+    let a_layout = Layout::draw(random, a.bits, 64, &mut end);
+    let b_layout = Layout::draw(random, b.bits, n, &mut end);
+    let mut memory = vec![];
+    if !in_registers {
+        put(&mut memory, a, &a_layout, &rows);
+    }
+    put(&mut memory, b, &b_layout, &columns);
+    memory.resize(memory.len().next_multiple_of(4), 0);
+
+    // The instruction.
+    let sign = if d == S32 { 1 } else { signs[0] * signs[1] };
+    let mut flags = String::new();
+    if d != S32 {
+        write!(flags, ", {}, {}", signs[0], signs[1]).unwrap();
+    }
+    if a.bits == 16 {
+        let lies = [&a_layout, &b_layout].map(|layout| u32::from(!layout.k_major));
+        let lies = if in_registers { &lies[1..] } else { &lies[..] };
+        lies.iter().for_each(|flag| write!(flags, ", {flag}").unwrap());
+    }
+    let product = if a == B1 { ".and.popc" } else { "" };
+    let satfinite = if saturates { ".satfinite" } else { "" };
+    let pairs = d.bits == 16;
+    let n_registers = if pairs { n / 4 } else { n / 2 };
+    let kind = if d == F32 { "f32" } else { "b32" };
+    let list = |name: &str, count: usize| {
+        let names: Vec<String> = (0..count).map(|at| format!("{name}{at}")).collect();
+        format!("{{{}}}", names.join(", "))
+    };
+    let from = if in_registers { list("%a", 4) } else { "%da".to_owned() };
+    let instruction = format!(
+        "wgmma.mma_async.sync.aligned.m64n{n}k{k}{satfinite}.{}.{}.{}{product} {}, {from}, %db, %keeps{flags};\n",
+        d.name,
+        a.name,
+        b.name,
+        list("%d", n_registers)
+    );
+
+    // A kernel of two warpgroups, which do the same.
+    let threads = 256;
+    let words = memory.len() / 4;
+    let mut text = format!(
+        ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 1024 .b8 memory[];\n\
+         .visible .entry kernel(.param .u64 shared, .param .u64 a, .param .u64 c, .param .u64 to, .param .u64 da, .param .u64 db, .param .u32 keeps)\n\
+         {{\n.reg .pred %keeps, %more;\n.reg .b32 %t, %s, %x, %a<4>, %at, %k;\n.reg .{kind} %d<{n_registers}>;\n\
+         .reg .b64 %p, %q, %da, %db, %o;\nmov.u32 %t, %tid.x;\nld.param.u32 %k, [keeps];\nsetp.ne.u32 %keeps, %k, 0;\n\
+         ld.param.u64 %p, [shared];\nmov.u32 %s, memory;\nmov.u32 %x, %t;\nCOPY:\nsetp.lt.u32 %more, %x, {words};\n@!%more bra COPIED;\n\
+         mul.wide.u32 %o, %x, 4;\nadd.u64 %q, %p, %o;\nld.global.b32 %a0, [%q];\nshl.b32 %at, %x, 2;\nadd.u32 %at, %at, %s;\n\
+         st.shared.b32 [%at], %a0;\nadd.u32 %x, %x, {threads};\nbra COPY;\nCOPIED:\n"
+    );
+    for (name, layout) in [("da", &a_layout), ("db", &b_layout)] {
+        write!(
+            text,
+            "add.u32 %at, %s, {};\nshr.u32 %at, %at, 4;\nand.b32 %at, %at, 0x3fff;\ncvt.u64.u32 %o, %at;\n\
+             ld.param.u64 %{name}, [{name}];\nor.b64 %{name}, %{name}, %o;\n",
+            layout.start
+        )
+        .unwrap();
+    }
+    let mut fetch = |from: &str, name: &str, kind: &str, count: usize| {
+        write!(
+            text,
+            "ld.param.u64 %p, [{from}];\nmul.wide.u32 %o, %t, {};\nadd.u64 %p, %p, %o;\n",
+            4 * count
+        )
+        .unwrap();
+        for at in 0..count {
+            writeln!(text, "ld.global.{kind} {name}{at}, [%p+{}];", 4 * at).unwrap();
+        }
+    };
+    fetch("a", "%a", "b32", 4);
+    fetch("c", "%d", kind, n_registers);
+    text += "setmaxnreg.dec.sync.aligned.u32 96;\nsetmaxnreg.inc.sync.aligned.u32 96;\nfence.proxy.async;\nbar.sync 0;\nwgmma.fence.sync.aligned;\n";
+    text += &instruction;
+    text += "wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n";
+    // Whoever waited for the product may write over its factors.
+    text += "st.shared.b32 [%s], 0;\n";
+    write!(text, "ld.param.u64 %p, [to];\nmul.wide.u32 %o, %t, {};\nadd.u64 %p, %p, %o;\n", 4 * n_registers)
+        .unwrap();
+    for at in 0..n_registers {
+        writeln!(text, "st.global.{kind} [%p+{}], %d{at};", 4 * at).unwrap();
+    }
+    text += "ret;\n}\n";
+
+    // What it is to give.
+    let sum = |row: usize, column: usize| -> i64 {
+        let products = rows[row].iter().zip(&columns[column]).map(|(a, b)| a * b);
+        sign * products.sum::<i64>()
+    };
+    let mut expected = vec![];
+    let (mut a_words, mut c_words) = (vec![0u32; 4 * threads], vec![0u32; n_registers * threads]);
+    for thread in 0..threads {
+        let (warp, lane) = (thread / 32 % 4, thread % 32);
+        for register in 0..4 {
+            let per = 32 / a.bits;
+            for nth in 0..per {
+                let (row, column) = place(warp, lane, register, nth, per);
+                a_words[4 * thread + register] |= a.encode(rows[row][column]) << (nth * a.bits);
+            }
+        }
+        for register in 0..n_registers {
+            let mut word = 0;
+            for nth in 0..32 / d.bits {
+                let (row, column) = match pairs {
+                    true => place(warp, lane, register, nth, 2),
+                    false => place(warp, lane, register / 2, register % 2, 2),
+                };
+                let old = &mut before[row][column];
+                let shift = nth * d.bits;
+                c_words[n_registers * thread + register] |= d.encode(*old) << shift;
+                let new = sum(row, column) + if keeps { *old } else { 0 };
+                let new = match (d == S32, saturates) {
+                    (true, true) => new.clamp(i64::from(i32::MIN), i64::from(i32::MAX)),
+                    (true, false) => i64::from(new as i32),
+                    _ => new,
+                };
+                word |= d.encode(new) << shift;
+            }
+            expected.push(word);
+        }
+    }
+
+    let program = harness::load(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let bytes = |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
+    let mut how = How::new(1, threads as u32);
+    how.dynamic_shared = memory.len() as u32 + 2048;
+    let mut seen = 0;
+    for how in [how.clone().lane(), how.clone().baseline(), how.clone().warp(), how] {
+        let (mut a_words, mut c_words, mut shared) = (bytes(&a_words), bytes(&c_words), memory.clone());
+        let mut to = vec![0xaa; 4 * expected.len()];
+        let mut args = [
+            Arg::Buffer(&mut shared),
+            Arg::Buffer(&mut a_words),
+            Arg::Buffer(&mut c_words),
+            Arg::Buffer(&mut to),
+            Arg::u64(a_layout.descriptor()),
+            Arg::u64(b_layout.descriptor()),
+            Arg::u32(u32::from(keeps)),
+        ];
+        match harness::run(&program, "kernel", &how, &mut args) {
+            Err(harness::Error::Refused { .. }) => continue,
+            other => other.unwrap_or_else(|error| panic!("{error}\n{text}")),
+        }
+        seen += 1;
+        if to == bytes(&expected) {
+            continue;
+        }
+        let got: Vec<u32> = to.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+        let at = got.iter().zip(&expected).position(|(got, expected)| got != expected).unwrap();
+        panic!(
+            "{:?}: thread {}, register {}: {:#x}, expected {:#x}\nA {:?}\nB {:?}\n{instruction}",
+            how.setting,
+            at / n_registers,
+            at % n_registers,
+            got[at],
+            expected[at],
+            (!in_registers).then_some(a_layout),
+            b_layout
+        );
+    }
+    assert!(seen >= 3, "only {seen} settings ran");
+}
+
+#[test]
+fn products_of_warpgroups_are_as_the_manual_says() {
+    let seed = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let seed = std::env::var("SEED").map_or(seed, |seed| seed.parse().unwrap());
+    println!("SEED={seed}");
+    let mut random = Random(seed);
+    // All types, and then some of all there is.
+    for [d, a, b] in TYPES {
+        one(&mut random, [d, a, b], 8, false);
+        if d == S32 && a != B1 {
+            one(&mut random, [d, a, b], 8, true);
+        }
+    }
+    // Lists of forms (`SHOW`) are the same in each run.
+    let more = if std::env::var_os("SHOW").is_some() { 0 } else { 8 };
+    for _ in 0..more {
+        let [d, a, b] = random.of(&TYPES);
+        let n = columns(&mut random, a);
+        let saturates = d == S32 && a != B1 && random.below(2) == 0;
+        one(&mut random, [d, a, b], n, saturates);
+    }
+}
+
+#[test]
+fn what_the_manual_does_not_have_is_refused() {
+    let text = |instruction: &str| {
+        format!(
+            ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry kernel()\n{{\n.reg .pred %p;\n\
+             .reg .f32 %f<4>;\n.reg .b32 %r<4>;\n.reg .b64 %a, %b;\n{instruction}\nret;\n}}\n"
+        )
+    };
+    let product = "wgmma.mma_async.sync.aligned";
+    let f4 = "{%f0, %f1, %f2, %f3}";
+    let good = format!("{product}.m64n8k16.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 0;");
+    harness::load(&text(&good))
+        .and_then(|program| harness::emit(&program, "kernel", &How::new(1, 128)))
+        .unwrap();
+    for wrong in [
+        format!("{product}.m64n12k16.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
+        format!("{product}.m64n8k8.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
+        format!("{product}.m32n8k16.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
+        format!("{product}.m64n8k16.f32.f16.bf16 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
+        format!("{product}.m64n8k16.f32.f16.f16 {f4}, %a, %b, %p, 2, 1, 0, 0;"),
+        format!("{product}.m64n8k16.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 2;"),
+        format!("{product}.m64n8k16.f32.f16.f16 {f4}, %a, %b, %p, 1, 1;"),
+        format!("{product}.m64n16k16.f32.f16.f16 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
+        format!("{product}.m64n8k8.f32.tf32.tf32 {f4}, %a, %b, %p, 1, 1, 0, 0;"),
+        "wgmma.fence.aligned;".to_owned(),
+        "setmaxnreg.inc.sync.aligned.u32 100;".to_owned(),
+    ] {
+        let emitted = harness::load(&text(&wrong))
+            .and_then(|program| harness::emit(&program, "kernel", &How::new(1, 128)).map(|_| ()));
+        assert!(emitted.is_err(), "{wrong}");
+    }
+}
