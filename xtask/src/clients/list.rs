@@ -374,19 +374,9 @@ const TRITON: Client = Client {
     by_run: true,
     environment: &[("TRITON_CACHE_DIR", "{dir}/cache")],
     taken_over: &[],
-    suites: &[Suite {
-        known: &[Reason {
-            why: "for 9.0 Triton multiplies by `wgmma`, which is of sm_90a only and is not translated; `CUDAWAY_COMPUTE_CAPABILITY=8.9` makes it use `mma`",
-            wavers: false,
-            tests: &[("9.0:products", TRITON_PRODUCTS), ("9.0:attention", TRITON_ATTENTION)],
-        }],
-        ..script("triton_check.py")
-    }],
+    suites: &[script("triton_check.py")],
     note: "Its own tests make their arrays with PyTorch. The `ptxas` of `cudaway run`, which hands the PTX on, takes the place of its own.",
 };
-
-const TRITON_PRODUCTS: &str = "products: PTXASError: PTXAS error: Internal Triton PTX codegen error `ptxas` stderr: ptxas /tmp/…, line #; error : instruction 'wgmma.fence.sync.aligned' is not supported ptxas /tmp/…, line #; error : instruction 'wgmma.mma_async.sync.aligned.m#n#k#.f#.f#.f#' is not supported ptxas /";
-const TRITON_ATTENTION: &str = "attention: PTXASError: PTXAS error: Internal Triton PTX codegen error `ptxas` stderr: ptxas /tmp/…, line #; error : instruction 'wgmma.fence.sync.aligned' is not supported ptxas /tmp/…, line #; error : instruction 'wgmma.mma_async.sync.aligned.m#n#k#.f#.f#.f#' is not supported ptxas /";
 
 const JAX: Client = Client {
     name: "jax",
