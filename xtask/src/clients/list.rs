@@ -373,7 +373,37 @@ const CUPY: Client = Client {
             tests: Tests::Pytest(&["tests/cupy_tests/fft_tests"]),
             sample: 0,
             null_passes: None,
-            known: &[],
+            // What the other tests of callbacks say begins with where CuPy is installed, so the list would hold on one machine only.
+            known: &[
+                Reason {
+                    why: "a plan of several devices takes no work area here",
+                    wavers: false,
+                    tests: &[
+                        (
+                            "tests/cupy_tests/fft_tests/test_cache.py::TestPlanCache::test_LRU_cache11",
+                            "assert # > # + where # = key: (#, #, #, (#, #)), plan type: Plan#d, memory usage: #.memsize",
+                        ),
+                        (
+                            "tests/cupy_tests/fft_tests/test_cache.py::TestPlanCache::test_LRU_cache12",
+                            "Failed: DID NOT RAISE RuntimeError",
+                        ),
+                    ],
+                },
+                Reason {
+                    why: "callbacks in LTO IR are refused",
+                    wavers: false,
+                    tests: &[
+                        (
+                            "tests/cupy_tests/fft_tests/test_callback.py::TestInputValidationWith1dCallbacks::test_fft_load_jit_no_name",
+                            "cupy.cuda.cufft.CuFFTError: CUFFT_NOT_SUPPORTED",
+                        ),
+                        (
+                            "tests/cupy_tests/fft_tests/test_callback.py::TestInputValidationWith1dCallbacks::test_fft_store_jit_no_name",
+                            "cupy.cuda.cufft.CuFFTError: CUFFT_NOT_SUPPORTED",
+                        ),
+                    ],
+                },
+            ],
         },
         Suite {
             name: "random",
@@ -384,7 +414,11 @@ const CUPY: Client = Client {
         },
         script("cupy_check.py"),
     ],
-    note: "",
+    note: "NVIDIA's cuFFT and cuRAND are installed beside it, and ours stand in their places; there are two CPU devices. Of `fft` 538 tests want \
+           callbacks in LTO IR (`cb_ver='jit'`), which our cuFFT refuses (`CUFFT_NOT_SUPPORTED`); 552 are of the callbacks before those \
+           (`cb_ver='legacy'`), which they leave out under `LD_PRELOAD` and count as passed all the same: they prove nothing. Two tests of its cache \
+           of plans want a plan of several devices to take a work area, and ours takes none. Of `random` those of multivariate normal \
+           numbers need cuSPARSE, which was not there yet.",
 };
 
 const TRITON: Client = Client {
