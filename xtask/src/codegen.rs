@@ -146,7 +146,7 @@ pub fn generate() -> Result<Vec<(String, String)>> {
     ));
     files.push(("docs/differences.md".to_owned(), differences::markdown()?));
     files.push((clients::page::PATH.to_owned(), clients::page::text()?));
-    files.push((samples::page::PATH.to_owned(), samples::page::markdown()?));
+    files.extend(samples::page::all()?);
     files.push((settings::page::PATH.to_owned(), settings::page::text()?));
     Ok(files)
 }

@@ -44,7 +44,7 @@ enum Command {
     Demo(demo::Args),
     /// Try which kinds of programs get our driver by which method (docs/reach.md), in a mount namespace.
     Reach(reach::Args),
-    /// Build NVIDIA's cuda-samples and run them on our libraries; writes docs/samples.md.
+    /// Build NVIDIA's cuda-samples, or CUDALibrarySamples, and run them on our libraries; writes docs/samples.md, or docs/library-samples.md.
     Samples(samples::Args),
     /// Count in which setting of the CPU device the kernels of the corpora run, and why; writes docs/settings.md.
     Settings(settings::Args),

@@ -1,11 +1,12 @@
-//! `cargo xtask samples`: NVIDIA's cuda-samples, built as their CMakeLists ask and run on our libraries as a user would;
-//! docs/samples.md is made of what came of it.
+//! `cargo xtask samples`: NVIDIA's cuda-samples, and of CUDALibrarySamples those for cuFFT and cuRAND, built as their CMakeLists
+//! ask and run on our libraries as a user would; docs/samples.md and docs/library-samples.md are made of what came of it.
 
 mod build;
-mod checkout;
 mod cmake;
+mod collection;
 mod notes;
 pub mod page;
+mod readme;
 mod results;
 mod run;
 
@@ -21,12 +22,16 @@ use anyhow::{Context as _, Result, bail, ensure};
 use crate::setup;
 use build::Builder;
 use cmake::Folder;
+use collection::{CUDA_SAMPLES, LIBRARY_SAMPLES};
 use notes::Notes;
 use results::{How, Results, Sample};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// A checkout of github.com/NVIDIA/cuda-samples; else the variable SAMPLES; else it is cloned.
+    /// In place of cuda-samples those of github.com/NVIDIA/CUDALibrarySamples for cuFFT and cuRAND, of which every second is tried.
+    #[arg(long)]
+    library_samples: bool,
+    /// A checkout of the samples; else the variable SAMPLES, or LIBRARY_SAMPLES; else they are cloned.
     #[arg(long, value_name = "DIR")]
     from: Option<PathBuf>,
     /// Only these, comma separated: names of their folders.
@@ -38,7 +43,7 @@ pub struct Args {
     /// Build them, and run none.
     #[arg(long)]
     build_only: bool,
-    /// Seconds that a sample may run, where tools/data/samples-notes.json gives it no limit of its own.
+    /// Seconds that a sample may run, where the notes in tools/data give it no limit of its own.
     #[arg(long, default_value_t = 120)]
     limit: u64,
     /// Our objects.
@@ -56,18 +61,22 @@ pub fn run(args: &Args) -> Result<()> {
     let lib = fs::canonicalize(args.lib.clone().unwrap_or_else(setup::lib_dir))
         .context("our objects; first: cargo xtask build")?;
     ensure!(lib.join("libcuda.so.1").exists(), "{} has no libcuda.so.1", lib.display());
-    let checkout = checkout::find(args.from.as_deref())?;
-    let notes = Notes::read()?;
+    let collection = if args.library_samples { &LIBRARY_SAMPLES } else { &CUDA_SAMPLES };
+    let checkout = collection.find(args.from.as_deref())?;
+    let notes = Notes::read(collection)?;
     let builder = Builder::new(&lib)?;
-    let home = setup::root().join("target/samples");
-    let folders = folders(&checkout, &home, &builder)?;
+    let home = setup::root().join("target").join(collection.name);
+    let folders = match args.library_samples {
+        true => library_folders(&checkout, &home, &builder)?,
+        false => folders(&checkout, &home, &builder)?,
+    };
     notes.are_of(&folders)?;
     if let Some(unknown) = args.only.iter().find(|name| !folders.iter().any(|it| name_of(it) == **name)) {
         bail!("no sample is called {unknown}");
     }
     let arguments = run::Arguments::read(&checkout)?;
     let places: Vec<Sample> = folders.iter().map(|folder| Sample::new(folder, &home)).collect();
-    let before = Results::read()?;
+    let before = Results::read(collection)?;
     for folder in &folders {
         let name = name_of(folder);
         if !args.only.is_empty() && !args.only.contains(&name) {
@@ -85,8 +94,17 @@ pub fn run(args: &Args) -> Result<()> {
             Ok(program) => {
                 let limit = notes.of(&name).and_then(|note| note.limit).unwrap_or(args.limit);
                 let runs = arguments.of(&program);
-                let must_launch = build::launches_kernels(folder);
-                run::all(&program, &runs, &lib, Duration::from_secs(limit), must_launch, &mut sample)?;
+                let readme = fs::read_to_string(folder.source.join("README.md")).ok();
+                let is_wrong = notes.of(&name).is_some_and(|note| note.readme_is_wrong);
+                let shown = readme.filter(|_| args.library_samples && !is_wrong);
+                let asked = run::Asked {
+                    runs: &runs,
+                    limit: Duration::from_secs(limit),
+                    must_launch: build::launches_kernels(folder),
+                    shown: shown.and_then(|text| readme::shown(&text, &name)),
+                    devices: collection.devices,
+                };
+                run::all(&program, &lib, &asked, &mut sample)?;
             }
             Err(why) => {
                 sample.how = How::NotBuilt;
@@ -98,14 +116,14 @@ pub fn run(args: &Args) -> Result<()> {
         println!("{name}: {} {}", sample.line(), sample.said);
         if !args.build_only {
             // Read again: another run may have written meanwhile.
-            let mut results = Results::read()?;
+            let mut results = Results::read(collection)?;
             results.know(&places);
             results.put(sample);
-            results.save()?;
+            results.save(collection)?;
         }
     }
-    page::write()?;
-    let unexplained = Results::read()?.unexplained(&notes);
+    page::write(collection)?;
+    let unexplained = Results::read(collection)?.unexplained(&notes);
     ensure!(
         unexplained.is_empty(),
         "they fail for no reason that is written down: {}",
@@ -114,8 +132,9 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// A sample is built in a folder of its name.
 fn name_of(folder: &Folder) -> String {
-    folder.source.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    folder.binary.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// All samples: those that the scripts lead to, and those that they leave out here.
@@ -142,6 +161,31 @@ fn folders(checkout: &Path, home: &Path, builder: &Builder) -> Result<Vec<Folder
         });
     }
     found.sort_by(|a, b| a.source.cmp(&b.source));
+    Ok(found)
+}
+
+/// Of each library's samples every second, a folder for each program. Each has a script of its own, which no other leads to.
+fn library_folders(checkout: &Path, home: &Path, builder: &Builder) -> Result<Vec<Folder>> {
+    const LIBRARIES: &[&str] = &["cuFFT", "cuRAND/Host"];
+    let mut found = Vec::new();
+    for library in LIBRARIES {
+        let mut samples = Vec::new();
+        for entry in fs::read_dir(checkout.join(library)).context(*library)? {
+            let path = entry?.path();
+            samples.extend(path.join("CMakeLists.txt").exists().then_some(path));
+        }
+        samples.sort();
+        for source in samples.into_iter().step_by(2) {
+            let binary = home.join("build/Samples").join(source.strip_prefix(checkout)?);
+            for folder in cmake::read(&source, &binary, &builder.machine())? {
+                found.extend(folder.targets.iter().map(|target| Folder {
+                    binary: folder.binary.join(&target.name),
+                    targets: vec![target.clone()],
+                    ..folder.clone()
+                }));
+            }
+        }
+    }
     Ok(found)
 }
 

@@ -105,6 +105,9 @@ impl Builder {
                 _ => continue,
             }
             let mut command = self.compiler(source, target, &code);
+            if target.as_cuda.contains(source) {
+                command.args(["-x", "cu"]);
+            }
             command.arg("-c").arg(source).arg("-o").arg(&object);
             commands.push(command);
             objects.push(object);
@@ -129,7 +132,10 @@ impl Builder {
     }
 
     fn compiler(&self, source: &Path, target: &Target, code: &str) -> Command {
-        let kind = source.extension().and_then(OsStr::to_str);
+        let kind = match target.as_cuda.iter().any(|it| it == source) {
+            true => Some("cu"),
+            false => source.extension().and_then(OsStr::to_str),
+        };
         let mut command = match kind {
             Some("cu") => self.nice_nvcc(),
             Some("c") => nice("cc"),
@@ -290,7 +296,8 @@ pub fn launches_kernels(folder: &Folder) -> bool {
 }
 
 fn has_device_code(target: &Target) -> bool {
-    target.sources.iter().any(|source| source.extension() == Some(OsStr::new("cu")))
+    let is_cuda = |source: &PathBuf| source.extension() == Some(OsStr::new("cu"));
+    !target.as_cuda.is_empty() || target.sources.iter().any(is_cuda)
 }
 
 fn uses_openmp(target: &Target) -> bool {

@@ -12,6 +12,8 @@ use anyhow::{Context as _, Result, bail};
 pub struct Target {
     pub name: String,
     pub sources: Vec<PathBuf>,
+    /// Of those, what is CUDA C++ under another ending.
+    pub as_cuda: Vec<PathBuf>,
     pub includes: Vec<String>,
     /// As they are named: `CUDA::cublas`, `dl`, a path.
     pub libraries: Vec<String>,
@@ -69,6 +71,14 @@ struct Scope {
     variables: HashMap<String, String>,
     includes: Vec<String>,
     definitions: Vec<String>,
+    functions: HashMap<String, Function>,
+}
+
+/// `function()`: the names of its arguments, and what it does.
+#[derive(Clone)]
+struct Function {
+    parameters: Vec<String>,
+    body: Vec<Command>,
 }
 
 /// Reads the CMakeLists of `source` and of all folders that it adds.
@@ -87,6 +97,8 @@ pub fn read(source: &Path, binary: &Path, machine: &Machine) -> Result<Vec<Folde
         ("CUDAToolkit_LIBRARY_DIR", &format!("{toolkit}/lib")),
         ("CUDAToolkit_BIN_DIR", &format!("{toolkit}/bin")),
         ("CUDA_cuda_driver_LIBRARY", &format!("{lib}/libcuda.so")),
+        ("CMAKE_SOURCE_DIR", &source.display().to_string()),
+        ("CMAKE_BINARY_DIR", &binary.display().to_string()),
     ];
     let variables = known.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let mut folders = Vec::new();
@@ -99,6 +111,8 @@ struct Reader<'a> {
     machine: &'a Machine,
     scope: Scope,
     folder: Folder,
+    /// Sources of any target that are CUDA C++.
+    as_cuda: Vec<PathBuf>,
     folders: &'a mut Vec<Folder>,
 }
 
@@ -123,7 +137,7 @@ impl<'a> Reader<'a> {
             scope.variables.insert(format!("CMAKE_CURRENT_{name}_DIR"), value.display().to_string());
         }
         let folder = Folder { source: source.to_owned(), binary: binary.to_owned(), ..Folder::default() };
-        let mut reader = Reader { machine, scope, folder, folders };
+        let mut reader = Reader { machine, scope, folder, as_cuda: vec![], folders };
         reader.run(&parse(&text)?).with_context(|| path.display().to_string())?;
         reader.finish();
         Ok(())
@@ -134,6 +148,7 @@ impl<'a> Reader<'a> {
         let flags = split(&self.value("CMAKE_EXE_LINKER_FLAGS"));
         let cuda = split(&self.value("CMAKE_CUDA_FLAGS"));
         for target in &mut self.folder.targets {
+            target.as_cuda = self.as_cuda.iter().filter(|it| target.sources.contains(it)).cloned().collect();
             target.includes.extend(self.scope.includes.iter().cloned());
             target.compile_flags.extend(self.scope.definitions.iter().cloned());
             target.link_flags.extend(flags.iter().cloned());
@@ -214,6 +229,16 @@ impl<'a> Reader<'a> {
                     at = end;
                     Flow::On
                 }
+                "function" => {
+                    let end = end_of(commands, at, "function", "endfunction")?;
+                    let words = self.words(&command.arguments);
+                    let (name, parameters) = words.split_first().context("function without a name")?;
+                    let function =
+                        Function { parameters: parameters.to_vec(), body: commands[at + 1..end].to_vec() };
+                    self.scope.functions.insert(name.to_lowercase(), function);
+                    at = end;
+                    Flow::On
+                }
                 "return" => Flow::Return,
                 _ => {
                     self.command(command)?;
@@ -265,12 +290,38 @@ impl<'a> Reader<'a> {
         Condition { reader: self, words, at: 0 }.any()
     }
 
+    /// What a function sets is its own.
+    fn call(&mut self, function: Function, words: Vec<String>) -> Result<()> {
+        let before = self.scope.variables.clone();
+        for (name, word) in function.parameters.iter().zip(words) {
+            self.set(name, word);
+        }
+        self.run(&function.body)?;
+        self.scope.variables = before;
+        Ok(())
+    }
+
     fn command(&mut self, command: &Command) -> Result<()> {
         let words = self.words(&command.arguments);
+        if let Some(function) = self.scope.functions.get(&command.name) {
+            return self.call(function.clone(), words);
+        }
         let first = words.first().cloned().unwrap_or_default();
         let rest = words.get(1..).unwrap_or_default();
         match command.name.as_str() {
-            "project" => self.set("PROJECT_NAME", first),
+            "project" => {
+                self.set("PROJECT_NAME", first);
+                let source = self.folder.source.display().to_string();
+                self.set("PROJECT_SOURCE_DIR", source);
+            }
+            "include" => {
+                // CMake's own modules are named without a path.
+                let path = PathBuf::from(self.absolute(&first));
+                if path.is_file() {
+                    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+                    self.run(&parse(&text)?).with_context(|| path.display().to_string())?;
+                }
+            }
             "set" => {
                 let cache = rest.iter().position(|word| word == "CACHE").unwrap_or(rest.len());
                 self.set(&first, rest[..cache].join(";"));
@@ -342,6 +393,11 @@ impl<'a> Reader<'a> {
                 let sources = rest.iter().map(|source| PathBuf::from(self.absolute(source))).collect();
                 self.folder.targets.push(Target { name: first, sources, ..Target::default() });
             }
+            "set_source_files_properties" if words.ends_with(&["LANGUAGE".to_owned(), "CUDA".to_owned()]) => {
+                let files = words.iter().take_while(|word| *word != "PROPERTIES");
+                let files: Vec<PathBuf> = files.map(|file| PathBuf::from(self.absolute(file))).collect();
+                self.as_cuda.extend(files);
+            }
             "set_property" => {
                 if let Some(at) = words.iter().position(|word| word == "COMPILE_DEFINITIONS") {
                     let defined = words[at + 1..].iter().map(|word| format!("-D{word}"));
@@ -366,6 +422,7 @@ impl<'a> Reader<'a> {
         let paths: Vec<String> = values.iter().map(|path| self.absolute(path)).collect();
         let Some(target) = self.folder.targets.iter_mut().find(|it| it.name == name) else { return };
         match command {
+            "target_sources" => target.sources.extend(paths.into_iter().map(PathBuf::from)),
             "target_include_directories" => target.includes.extend(paths),
             "target_link_libraries" => target.libraries.extend(values.iter().cloned()),
             "target_compile_options" => target.cuda_options.extend(values.iter().cloned()),
@@ -535,11 +592,16 @@ impl Condition<'_, '_> {
         }
         let is_quoted = self.words.get(self.at).is_some_and(|it| it.1);
         let left = self.word();
-        for operator in ["STREQUAL", "EQUAL", "MATCHES", "VERSION_LESS", "VERSION_GREATER_EQUAL"] {
+        for operator in ["STREQUAL", "EQUAL", "LESS", "MATCHES", "VERSION_LESS", "VERSION_GREATER_EQUAL"] {
             if self.next_is(operator) {
                 let (left, right) = (self.looked_up(&left), self.word());
                 return match operator {
                     "STREQUAL" | "EQUAL" => left == right,
+                    // Of what is no number nothing holds.
+                    "LESS" => {
+                        let number = |text: &str| text.parse::<i64>().ok();
+                        number(&left).zip(number(&right)).is_some_and(|(left, right)| left < right)
+                    }
                     "MATCHES" => left.contains(&right),
                     "VERSION_LESS" => version(&left) < version(&right),
                     _ => version(&left) >= version(&right),
@@ -699,6 +761,31 @@ mod tests {
         let [compile, second] = &folder.commands[..] else { panic!("{folder:?}") };
         assert_eq!(compile, &["nvcc", &code[0], &code[1], "-fatbin", "k.cu"]);
         assert_eq!(second, &["cmake", &code[1]]);
+    }
+
+    #[test]
+    fn functions_of_other_files_add_programs() {
+        let found = folders(&[
+            (
+                "CMakeLists.txt",
+                "project(p)\ninclude(GNUInstallDirs)\nset(NAME kept)\nif(ARCHITECTURES LESS 75)\n add_executable(never a.cpp)\nendif()\n\
+                 include(a/add.cmake)\nAdd_It(all one one.cpp)\nadd_it(all two two.cpp)\n\
+                 set_source_files_properties(${NAME}.cpp PROPERTIES LANGUAGE CUDA)\nadd_executable(${NAME})\n\
+                 target_sources(kept PRIVATE ${PROJECT_SOURCE_DIR}/kept.cpp)\n",
+            ),
+            (
+                "a/add.cmake",
+                "function(add_it GROUP NAME SOURCES)\nadd_executable(${NAME} ${SOURCES})\n\
+                 target_link_libraries(${NAME} PUBLIC CUDA::curand)\nset(OTHER 1)\nendfunction()\n",
+            ),
+        ]);
+        let [folder] = &found[..] else { panic!("{found:?}") };
+        let names: Vec<&str> = folder.targets.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["one", "two", "kept"]);
+        assert_eq!(folder.targets[1].sources, [folder.source.join("two.cpp")]);
+        assert_eq!(folder.targets[1].libraries, ["CUDA::curand"]);
+        assert!(folder.targets[1].as_cuda.is_empty());
+        assert_eq!(folder.targets[2].as_cuda, [folder.source.join("kept.cpp")]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! tools/data/samples-notes.json, which people write: limits, and reasons. A reason says of which result it is; where a run
+//! tools/data/…samples-notes.json, which people write: limits, and reasons. A reason says of which result it is; where a run
 //! gives another, the reason is out of date, and that is an error.
 
 use std::collections::BTreeMap;
@@ -8,11 +8,10 @@ use anyhow::{Context as _, Result, ensure};
 use serde::Deserialize;
 
 use super::cmake::Folder;
+use super::collection::Collection;
 use super::name_of;
 use super::results::How;
 use crate::setup;
-
-const FILE: &str = "tools/data/samples-notes.json";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,25 +22,37 @@ pub struct Note {
     pub of: Option<How>,
     #[serde(default)]
     pub why: String,
+    /// What the sample's README shows is not what the sample prints on NVIDIA's GPUs: `why` says how that is known.
+    #[serde(default)]
+    pub readme_is_wrong: bool,
 }
 
 /// By the name of the sample.
-pub struct Notes(BTreeMap<String, Note>);
+pub struct Notes {
+    file: &'static str,
+    notes: BTreeMap<String, Note>,
+}
 
 impl Notes {
-    pub fn read() -> Result<Notes> {
-        let text = fs::read_to_string(setup::root().join(FILE)).context(FILE)?;
-        Ok(Notes(serde_json::from_str(&text).context(FILE)?))
+    pub fn read(collection: &Collection) -> Result<Notes> {
+        let file = collection.notes;
+        let text = fs::read_to_string(setup::root().join(file)).context(file)?;
+        Ok(Notes { file, notes: serde_json::from_str(&text).context(file)? })
     }
 
     pub fn of(&self, sample: &str) -> Option<&Note> {
-        self.0.get(sample)
+        self.notes.get(sample)
+    }
+
+    pub fn file(&self) -> &str {
+        self.file
     }
 
     /// Every name is a sample's.
     pub fn are_of(&self, folders: &[Folder]) -> Result<()> {
-        for name in self.0.keys() {
-            ensure!(folders.iter().any(|it| name_of(it) == *name), "{FILE}: no sample is called {name}");
+        for name in self.notes.keys() {
+            let is_one = folders.iter().any(|it| name_of(it) == *name);
+            ensure!(is_one, "{}: no sample is called {name}", self.file);
         }
         Ok(())
     }

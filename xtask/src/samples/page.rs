@@ -1,16 +1,14 @@
-//! docs/samples.md, from the results and the notes that are kept.
+//! docs/samples.md and docs/library-samples.md, from the results and the notes that are kept.
 
 use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::{Result, ensure};
 
-use super::checkout::PIN;
+use super::collection::{CUDA_SAMPLES, Collection, LIBRARY_SAMPLES};
 use super::notes::Notes;
 use super::results::{How, Results, Sample};
 use crate::setup;
-
-pub const PATH: &str = "docs/samples.md";
 
 const HEAD: &str = "# NVIDIA's cuda-samples on our libraries
 
@@ -26,22 +24,47 @@ side by side) and to compile them. What is left is the sample's own, mostly the 
 other programs beside, so the clock says more than it should.
 ";
 
-pub fn write() -> Result<()> {
-    Ok(fs::write(setup::root().join(PATH), markdown()?)?)
+const LIBRARY_HEAD: &str = "# NVIDIA's CUDALibrarySamples for cuFFT and cuRAND on our libraries
+
+Written by `cargo xtask samples --library-samples` from `tools/data/library-samples.json`, which it writes too, and the reasons in
+`tools/data/library-samples-notes.json`. The samples are NVIDIA's and no part of this tree: `--from DIR` or `LIBRARY_SAMPLES=DIR` names a
+checkout of github.com/NVIDIA/CUDALibrarySamples, else it is cloned.
+
+Tried are those with odd names: of the folders of a library, in the order of the alphabet, the first, the third and so on. The others are
+left for whoever wants to see ours meet what it was not made beside.
+
+Each is built from what its own CMakeLists asks for, by nvcc 13.5 or the machine's own compiler, and run by `cudaway run` on two CPU
+devices. Most print numbers and look at none of them. Where a sample's README shows what it printed on NVIDIA's GPU, it passes if it prints
+the same here: words equal, numbers within 1e-5 of themselves and two of the last digit that is printed, as far as both go; else, and where
+the README is known to be wrong, by its exit code. Times are seconds of a first run, as in [samples.md](samples.md).
+";
+
+/// The pages, by their paths.
+pub fn all() -> Result<Vec<(String, String)>> {
+    [&CUDA_SAMPLES, &LIBRARY_SAMPLES]
+        .into_iter()
+        .map(|collection| Ok((collection.page.to_owned(), markdown(collection)?)))
+        .collect()
 }
 
-pub fn markdown() -> Result<String> {
-    let (results, notes) = (Results::read()?, Notes::read()?);
+pub fn write(collection: &Collection) -> Result<()> {
+    Ok(fs::write(setup::root().join(collection.page), markdown(collection)?)?)
+}
+
+fn markdown(collection: &Collection) -> Result<String> {
+    let (results, notes) = (Results::read(collection)?, Notes::read(collection)?);
     let (drawing, rest): (Vec<&Sample>, Vec<&Sample>) = results.samples.iter().partition(|it| it.is_graphics);
-    let mut text = HEAD.to_owned();
-    let _ = writeln!(text, "\nThe samples are those of commit `{}`.", &PIN[..12]);
+    let head = if collection.page == LIBRARY_SAMPLES.page { LIBRARY_HEAD } else { HEAD };
+    let mut text = head.to_owned();
+    let _ = writeln!(text, "\nThe samples are those of commit `{}`.", &collection.pin[..12]);
     let _ = write!(text, "{}", totals(&rest));
     text.push_str("\n| sample | result | s | processor | kernels | compiled | launches | reason |\n");
     text.push_str("|---|---|--:|--:|--:|--:|--:|---|\n");
     for sample in rest {
         ensure!(
             !notes.out_of_date(&sample.name, sample.how),
-            "tools/data/samples-notes.json: {} is {} now; its reason is of another result",
+            "{}: {} is {} now; its reason is of another result",
+            notes.file(),
             sample.name,
             sample.how.word()
         );

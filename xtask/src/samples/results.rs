@@ -1,4 +1,4 @@
-//! How each sample ended, kept in tools/data/samples.json so that each can be run by itself and the page still shows all.
+//! How each sample ended, kept in tools/data so that each can be run by itself and the page still shows all.
 //! Only a run writes there.
 
 use std::fs;
@@ -7,13 +7,11 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::checkout::PIN;
 use super::cmake::Folder;
+use super::collection::Collection;
 use super::name_of;
 use super::notes::Notes;
 use crate::setup;
-
-const FILE: &str = "tools/data/samples.json";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -102,12 +100,13 @@ pub struct Results {
 
 impl Results {
     /// What earlier runs of the same commit left.
-    pub fn read() -> Result<Results> {
-        let Ok(text) = fs::read_to_string(setup::root().join(FILE)) else {
-            return Ok(Results { commit: PIN.to_owned(), samples: Vec::new() });
+    pub fn read(collection: &Collection) -> Result<Results> {
+        let (file, pin) = (collection.results, collection.pin);
+        let Ok(text) = fs::read_to_string(setup::root().join(file)) else {
+            return Ok(Results { commit: pin.to_owned(), samples: Vec::new() });
         };
-        let results: Results = serde_json::from_str(&text).context(FILE)?;
-        ensure!(results.commit == PIN, "{FILE} is of {}, and the pin is {PIN}: remove it", results.commit);
+        let results: Results = serde_json::from_str(&text).context(file)?;
+        ensure!(results.commit == pin, "{file} is of {}, and the pin is {pin}: remove it", results.commit);
         Ok(results)
     }
 
@@ -132,8 +131,8 @@ impl Results {
         self.samples.sort_by(|a, b| (&a.chapter, &a.name).cmp(&(&b.chapter, &b.name)));
     }
 
-    pub fn save(&self) -> Result<()> {
-        setup::keep(FILE, self)
+    pub fn save(&self, collection: &Collection) -> Result<()> {
+        setup::keep(collection.results, self)
     }
 
     /// Those that failed, or were not built though nothing is known to be missing, without a reason in the notes; and those

@@ -11,19 +11,24 @@ use serde::Deserialize;
 use testkit::{Ended, Run};
 
 use super::build::without_folders;
+use super::readme;
 use super::results::{How, Sample};
 
 /// The arguments that the samples' own runner gives: test_args.json of the checkout.
-pub struct Arguments(HashMap<String, Asked>);
+pub struct Arguments(HashMap<String, Listed>);
 
 #[derive(Deserialize)]
-struct Asked {
+struct Listed {
     args: Option<Vec<String>>,
-    runs: Option<Vec<Asked>>,
+    runs: Option<Vec<Listed>>,
 }
 
 impl Arguments {
+    /// A collection without the file gives none.
     pub fn read(checkout: &Path) -> Result<Arguments> {
+        if !checkout.join("test_args.json").exists() {
+            return Ok(Arguments(HashMap::new()));
+        }
         let text = fs::read_to_string(checkout.join("test_args.json")).context("test_args.json")?;
         Ok(Arguments(serde_json::from_str(&text).context("test_args.json")?))
     }
@@ -32,26 +37,32 @@ impl Arguments {
     pub fn of(&self, program: &Path) -> Vec<Vec<String>> {
         let name = program.file_name().unwrap_or_default().to_string_lossy();
         let lists = match self.0.get(name.as_ref()) {
-            Some(Asked { runs: Some(runs), .. }) => runs.iter().map(|run| run.args.clone()).collect(),
-            Some(asked) => vec![asked.args.clone()],
+            Some(Listed { runs: Some(runs), .. }) => runs.iter().map(|run| run.args.clone()).collect(),
+            Some(listed) => vec![listed.args.clone()],
             None => vec![None],
         };
         lists.into_iter().map(Option::unwrap_or_default).collect()
     }
 }
 
+/// What is asked of a sample.
+pub struct Asked<'a> {
+    /// Its arguments, run by run.
+    pub runs: &'a [Vec<String>],
+    pub limit: Duration,
+    pub must_launch: bool,
+    /// What it prints on NVIDIA's GPUs, where that is told.
+    pub shown: Option<String>,
+    /// `CUDAWAY_DEVICE`
+    pub devices: &'a str,
+}
+
 /// All runs of a sample; the first that does not pass decides.
-pub fn all(
-    program: &Path,
-    runs: &[Vec<String>],
-    lib: &Path,
-    limit: Duration,
-    must_launch: bool,
-    sample: &mut Sample,
-) -> Result<()> {
+pub fn all(program: &Path, lib: &Path, asked: &Asked, sample: &mut Sample) -> Result<()> {
+    let limit = asked.limit;
     sample.how = How::Passed;
-    for arguments in runs {
-        let (ended, cpu) = once(program, arguments, lib, limit)?;
+    for arguments in asked.runs {
+        let (ended, cpu) = once(program, arguments, lib, asked)?;
         let (text, profile) = (format!("{}\n{}", ended.stdout, ended.stderr), profile(&ended.stderr));
         fs::write(program.with_file_name(format!("run{}.txt", sample.runs)), &text)?;
         sample.runs += 1;
@@ -60,17 +71,19 @@ pub fn all(
         sample.kernels += tenths(profile.kernels);
         sample.compile += tenths(profile.compile);
         sample.launches += profile.launches;
-        let (how, said) = match (judge(&ended, limit), refused(program)) {
+        let other = asked.shown.as_ref().and_then(|shown| readme::difference(&ended.stdout, shown));
+        let (how, said) = match (judge(&ended, limit), refused(program), other) {
             // Some samples do not look at the error that the launch gets.
-            ((How::Passed, _), Some(refused)) => (How::Failed, format!("ends well, but {refused}")),
-            (judged, _) => judged,
+            ((How::Passed, _), Some(refused), _) => (How::Failed, format!("ends well, but {refused}")),
+            ((How::Passed, _), _, Some(other)) => (How::Failed, other),
+            (judged, ..) => judged,
         };
         if how != How::Passed {
             (sample.how, sample.said) = (how, without_folders(&said));
             break;
         }
     }
-    if sample.how == How::Passed && must_launch && sample.launches == 0 {
+    if sample.how == How::Passed && asked.must_launch && sample.launches == 0 {
         (sample.how, sample.said) = (How::Failed, "ends well, but no kernel was launched".to_owned());
     }
     for number in [&mut sample.wall, &mut sample.cpu, &mut sample.kernels, &mut sample.compile] {
@@ -95,7 +108,8 @@ fn refused(program: &Path) -> Option<String> {
 }
 
 /// `timeout` ends the children of a sample too.
-fn once(program: &Path, arguments: &[String], lib: &Path, limit: Duration) -> Result<(Ended, f64)> {
+fn once(program: &Path, arguments: &[String], lib: &Path, asked: &Asked) -> Result<(Ended, f64)> {
+    let limit = asked.limit;
     let dir = program.parent().context("a program lies in a folder")?;
     let cache = dir.join(".cudaway");
     let _ = fs::remove_dir_all(&cache);
@@ -112,6 +126,7 @@ fn once(program: &Path, arguments: &[String], lib: &Path, limit: Duration) -> Re
         .args(arguments)
         .dir(dir)
         .env("CUDAWAY_CACHE_DIR", &cache)
+        .env("CUDAWAY_DEVICE", asked.devices)
         .env("CUDAWAY_PROFILE", "1")
         .env("CUDAWAY_LOG", "error")
         .env("CUDAWAY_LOG_FILE", &log)
