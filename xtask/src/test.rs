@@ -25,6 +25,7 @@ mod lint;
 mod nvml;
 mod nvrtc;
 mod providers;
+mod races;
 mod rand;
 mod reach;
 mod report;
@@ -106,6 +107,7 @@ const PARTS: &[&str] = &[
     "harmless",
     "amd",
     "amd-emu",
+    "races",
     "aarch64",
     "debian",
     "dist",
@@ -172,6 +174,7 @@ pub fn run(args: &Args) -> Result<()> {
             "harmless" => harmless::run(&installed, &mut report),
             "amd" => amd::run(&installed, &mut report),
             "amd-emu" => unit::amd_emulator(&mut report),
+            "races" => races::run(!args.only.is_empty(), &mut report),
             "aarch64" => aarch64::run(!args.only.is_empty(), &mut report),
             "debian" if args.only.is_empty() => report.note(
                 "ROCm 5.7 and 6.4 of newer Debians",
