@@ -30,7 +30,7 @@ says which release has it, and in which form): that is not supported there.
 ";
 
 /// What is to be said of a library, by its name.
-const NOTES: [(&str, &str); 2] = [
+const NOTES: [(&str, &str); 3] = [
     (
         "cuFFT",
         "Transforms are made by crates/libraries/cufft/cpu on the CPU device, in stream order and in captured graphs, and by ROCm's hipFFT on AMD GPUs (never
@@ -54,6 +54,11 @@ numbers of means from 2,000 on are rounded normal ones, which may be rounded to 
 dynamic ordering is the default one. `curandCreatePoissonDistribution` makes what `curand_discrete` of NVIDIA's headers reads, a square histogram for means
 below 2,000, so that a kernel's value of a word is the host generator's. `curandGetVersion` follows the CUDA runtime that the process uses. `examples/curand_numbers.cu` runs `curand_kernel.h` in
 kernels beside the host library",
+    ),
+    (
+    "cuSPARSE",
+    "Names without a body answer `CUSPARSE_STATUS_NOT_SUPPORTED` and are logged once. `cusparseGetVersion` follows the CUDA runtime
+that the process uses. On AMD GPUs what computes is not supported yet: hipSPARSE is a later step",
     ),
 ];
 
