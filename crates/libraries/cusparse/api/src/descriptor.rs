@@ -4,7 +4,6 @@
 //! The rule: a descriptor never looks at the memory that it describes, so any pointer may be NULL.
 
 use core::ffi::{c_int, c_void};
-use std::sync::Arc;
 
 use kit::Registry;
 use parking_lot::Mutex;

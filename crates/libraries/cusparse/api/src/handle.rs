@@ -79,6 +79,11 @@ impl Context {
         Ok(stream::enqueue(self.stream(), at, work)?)
     }
 
+    /// Waits for a result that goes to the host, as a copy to its memory does; in a graph it is there when the graph has run.
+    pub fn deliver(&self) -> Result {
+        if stream::is_capturing(self.stream())? { Ok(()) } else { self.synchronize() }
+    }
+
     /// Waits for what the stream has to do. A call that tells the host what it found cannot be captured.
     pub fn synchronize(&self) -> Result {
         self.can_compute()?;

@@ -154,7 +154,7 @@ pub fn cusparseSpVV_bufferSize(
     Ok(())
 }
 
-/// With a result on the host the call waits for it.
+/// With a result on the host the call waits for it, but for one that is captured.
 pub fn cusparseSpVV(
     handle: cusparseHandle_t,
     opX: cusparseOperation_t,
@@ -181,7 +181,7 @@ pub fn cusparseSpVV(
             }
         }))
     })?;
-    if context.on_host() { context.synchronize() } else { Ok(()) }
+    if context.on_host() { context.deliver() } else { Ok(()) }
 }
 
 /// # Safety
