@@ -10,6 +10,7 @@ import traceback
 import numpy as np
 
 import conversions
+import legacy
 import products
 import refusals
 import systems
@@ -27,6 +28,7 @@ FAMILIES = {
     "cusparseSpGEMM and SpGEMMreuse beside SciPy": products.spgemm,
     "cusparseSpSV and SpSM solve, and take other values": systems.systems,
     "sparse to dense and back, cusparseCsr2cscEx2": conversions.conversions,
+    "bare arrays: sorts, offsets, csrilu02, csric02 and gtsv2": legacy.legacy,
     "products run in stream order and with their graph": products.in_order,
 }
 

@@ -64,7 +64,8 @@ uses. Algorithms are hints: all give the same numbers, and the same again on as 
 `updateMatrix`, which takes values in the order of rows. Types are those of the manual's tables; 16-bit types and `int8_t` are computed in `float` or `int32_t`, sums in the order of rows. Not supported: indices of 16 bits, Blocked-ELL in
 `SpMV`, Sliced-ELL in `SpMM`, transposed matrices in blocks or slices, transposed factors of `SpGEMM`, conjugated ones of `SDDMM`, batches of `SpSM`, conversions of batches. `SpSV` and `SpSM` keep the
 triangle's values from the analysis on: values that change in memory come in by `updateMatrix`; rows are solved one behind the other, right sides on all cores. A row or column number out of range ends the work and is logged as an error; nothing else is written. A handle or descriptor that is
-none is refused (NVIDIA's library follows it). `cusparseSpMatGetSize` of Blocked-ELL says how many values are stored. The logger tells of calls that fail, not of those that succeed. Shown by `cargo xtask test --only sparse` (tools/sparse-proof: drawn matrices beside SciPy,
+none is refused (NVIDIA's library follows it). `cusparseSpMatGetSize` of Blocked-ELL says how many values are stored. Of the typed calls there are
+offsets, sorts, `csrilu02`, `csric02` and `gtsv2`; their policies are hints. The logger tells of calls that fail, not of those that succeed. Shown by `cargo xtask test --only sparse` (tools/sparse-proof: drawn matrices beside SciPy,
 refusals by NVIDIA's numbers, streams, graphs), `examples/cusparse_products.cu`",
     ),
 ];

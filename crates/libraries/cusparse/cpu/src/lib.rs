@@ -7,6 +7,7 @@
 
 mod convert;
 mod dense;
+mod factor;
 mod matrix;
 mod parts;
 mod product;
@@ -14,10 +15,12 @@ mod sampled;
 mod scalar;
 mod spgemm;
 mod triangle;
+mod tridiagonal;
 mod vector;
 
 pub use convert::{compress, count_dense, expand, rows_of, scatter_dense, to_dense, transpose_arrays};
 pub use dense::{Dense, DenseMut, Layout};
+pub use factor::{Boost, cholesky, lower_upper};
 pub use matrix::{Index, Matrix, Offsets, group_coordinates};
 pub use num_complex::Complex;
 pub use product::{Operation, spmm, spmv};
@@ -25,4 +28,5 @@ pub use sampled::sddmm;
 pub use scalar::{Element, Scalar, narrow, widen};
 pub use spgemm::{Product, count_products, multiply, multiply_into};
 pub use triangle::{Shape, Triangle};
+pub use tridiagonal::{solve_pivoting, solve_tridiagonal};
 pub use vector::{axpby, dot, gather, rotate, scatter};

@@ -740,120 +740,218 @@ pub unsafe extern "C" fn cusparseCcsrgemm2_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsric02(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA_valM: *mut cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA_valM: *mut cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsric02", (), {
-        ::cusparse::missing("cusparseCcsric02")
+    ::trace::call!("cusparseCcsric02", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsric02", || {
+            ::cusparse::api::factorization::cusparseTcsric02(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA_valM,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsric02_analysis(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsric02_analysis", (), {
-        ::cusparse::missing("cusparseCcsric02_analysis")
+    ::trace::call!("cusparseCcsric02_analysis", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsric02_analysis", || {
+            ::cusparse::api::factorization::cusparseTcsric02_analysis(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsric02_bufferSize(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsric02_bufferSize", (), {
-        ::cusparse::missing("cusparseCcsric02_bufferSize")
+    ::trace::call!("cusparseCcsric02_bufferSize", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCcsric02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTcsric02_bufferSize(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrilu02(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA_valM: *mut cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA_valM: *mut cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrilu02", (), {
-        ::cusparse::missing("cusparseCcsrilu02")
+    ::trace::call!("cusparseCcsrilu02", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsrilu02", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA_valM,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrilu02_analysis(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrilu02_analysis", (), {
-        ::cusparse::missing("cusparseCcsrilu02_analysis")
+    ::trace::call!("cusparseCcsrilu02_analysis", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCcsrilu02_analysis", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrilu02_bufferSize(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut cuComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut cuComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrilu02_bufferSize", (), {
-        ::cusparse::missing("cusparseCcsrilu02_bufferSize")
+    ::trace::call!("cusparseCcsrilu02_bufferSize", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCcsrilu02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_bufferSize(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCcsrilu02_numericBoost(
-    _handle: cusparseHandle_t,
-    _info: csrilu02Info_t,
-    _enable_boost: c_int,
-    _tol: *mut f64,
-    _boost_val: *mut cuComplex,
+    handle: cusparseHandle_t,
+    info: csrilu02Info_t,
+    enable_boost: c_int,
+    tol: *mut f64,
+    boost_val: *mut cuComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCcsrilu02_numericBoost", (), {
-        ::cusparse::missing("cusparseCcsrilu02_numericBoost")
+    ::trace::call!("cusparseCcsrilu02_numericBoost", (
+        value handle, value info, value enable_boost, value tol, value boost_val
+    ), {
+        ::cusparse::entry("cusparseCcsrilu02_numericBoost", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
+                handle,
+                info,
+                enable_boost,
+                tol,
+                boost_val,
+            )
+        })
     })
 }
 
@@ -1299,18 +1397,22 @@ pub unsafe extern "C" fn cusparseCgthrz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgtsv2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const cuComplex,
-    _d: *const cuComplex,
-    _du: *const cuComplex,
-    _B: *mut cuComplex,
-    _ldb: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const cuComplex,
+    d: *const cuComplex,
+    du: *const cuComplex,
+    B: *mut cuComplex,
+    ldb: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgtsv2", (), {
-        ::cusparse::missing("cusparseCgtsv2")
+    ::trace::call!("cusparseCgtsv2", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCgtsv2", || {
+            ::cusparse::api::factorization::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+        })
     })
 }
 
@@ -1350,52 +1452,84 @@ pub unsafe extern "C" fn cusparseCgtsv2StridedBatch_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgtsv2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const cuComplex,
-    _d: *const cuComplex,
-    _du: *const cuComplex,
-    _B: *const cuComplex,
-    _ldb: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const cuComplex,
+    d: *const cuComplex,
+    du: *const cuComplex,
+    B: *const cuComplex,
+    ldb: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgtsv2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseCgtsv2_bufferSizeExt")
+    ::trace::call!("cusparseCgtsv2_bufferSizeExt", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCgtsv2_bufferSizeExt", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgtsv2_nopivot(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const cuComplex,
-    _d: *const cuComplex,
-    _du: *const cuComplex,
-    _B: *mut cuComplex,
-    _ldb: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const cuComplex,
+    d: *const cuComplex,
+    du: *const cuComplex,
+    B: *mut cuComplex,
+    ldb: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgtsv2_nopivot", (), {
-        ::cusparse::missing("cusparseCgtsv2_nopivot")
+    ::trace::call!("cusparseCgtsv2_nopivot", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseCgtsv2_nopivot", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCgtsv2_nopivot_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const cuComplex,
-    _d: *const cuComplex,
-    _du: *const cuComplex,
-    _B: *const cuComplex,
-    _ldb: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const cuComplex,
+    d: *const cuComplex,
+    du: *const cuComplex,
+    B: *const cuComplex,
+    ldb: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCgtsv2_nopivot_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseCgtsv2_nopivot_bufferSizeExt")
+    ::trace::call!("cusparseCgtsv2_nopivot_bufferSizeExt", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseCgtsv2_nopivot_bufferSizeExt", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_nopivot_bufferSizeExt(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -2387,16 +2521,20 @@ pub unsafe extern "C" fn cusparseCreateCsrgemm2Info(_info: *mut csrgemm2Info_t) 
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateCsric02Info(_info: *mut csric02Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateCsric02Info", (), {
-        ::cusparse::missing("cusparseCreateCsric02Info")
+pub unsafe extern "C" fn cusparseCreateCsric02Info(info: *mut csric02Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreateCsric02Info", (out info), {
+        ::cusparse::entry("cusparseCreateCsric02Info", || {
+            ::cusparse::api::factorization::cusparseCreateCsric02Info(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseCreateCsrilu02Info(_info: *mut csrilu02Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateCsrilu02Info", (), {
-        ::cusparse::missing("cusparseCreateCsrilu02Info")
+pub unsafe extern "C" fn cusparseCreateCsrilu02Info(info: *mut csrilu02Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseCreateCsrilu02Info", (out info), {
+        ::cusparse::entry("cusparseCreateCsrilu02Info", || {
+            ::cusparse::api::factorization::cusparseCreateCsrilu02Info(unsafe { Out::new(info, "info") }?)
+        })
     })
 }
 
@@ -2469,12 +2607,14 @@ pub unsafe extern "C" fn cusparseCreateDnVec(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseCreateIdentityPermutation(
-    _handle: cusparseHandle_t,
-    _n: c_int,
-    _p: *mut c_int,
+    handle: cusparseHandle_t,
+    n: c_int,
+    p: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseCreateIdentityPermutation", (), {
-        ::cusparse::missing("cusparseCreateIdentityPermutation")
+    ::trace::call!("cusparseCreateIdentityPermutation", (value handle, value n, value p), {
+        ::cusparse::entry("cusparseCreateIdentityPermutation", || {
+            ::cusparse::api::sorting::cusparseCreateIdentityPermutation(handle, n, p)
+        })
     })
 }
 
@@ -3501,120 +3641,218 @@ pub unsafe extern "C" fn cusparseDcsrgemm2_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsric02(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA_valM: *mut f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA_valM: *mut f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsric02", (), {
-        ::cusparse::missing("cusparseDcsric02")
+    ::trace::call!("cusparseDcsric02", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsric02", || {
+            ::cusparse::api::factorization::cusparseTcsric02(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA_valM,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsric02_analysis(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsric02_analysis", (), {
-        ::cusparse::missing("cusparseDcsric02_analysis")
+    ::trace::call!("cusparseDcsric02_analysis", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsric02_analysis", || {
+            ::cusparse::api::factorization::cusparseTcsric02_analysis(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsric02_bufferSize(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsric02_bufferSize", (), {
-        ::cusparse::missing("cusparseDcsric02_bufferSize")
+    ::trace::call!("cusparseDcsric02_bufferSize", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDcsric02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTcsric02_bufferSize(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrilu02(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA_valM: *mut f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA_valM: *mut f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrilu02", (), {
-        ::cusparse::missing("cusparseDcsrilu02")
+    ::trace::call!("cusparseDcsrilu02", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsrilu02", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA_valM,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrilu02_analysis(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrilu02_analysis", (), {
-        ::cusparse::missing("cusparseDcsrilu02_analysis")
+    ::trace::call!("cusparseDcsrilu02_analysis", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDcsrilu02_analysis", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrilu02_bufferSize(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut f64,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut f64,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrilu02_bufferSize", (), {
-        ::cusparse::missing("cusparseDcsrilu02_bufferSize")
+    ::trace::call!("cusparseDcsrilu02_bufferSize", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDcsrilu02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_bufferSize(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDcsrilu02_numericBoost(
-    _handle: cusparseHandle_t,
-    _info: csrilu02Info_t,
-    _enable_boost: c_int,
-    _tol: *mut f64,
-    _boost_val: *mut f64,
+    handle: cusparseHandle_t,
+    info: csrilu02Info_t,
+    enable_boost: c_int,
+    tol: *mut f64,
+    boost_val: *mut f64,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDcsrilu02_numericBoost", (), {
-        ::cusparse::missing("cusparseDcsrilu02_numericBoost")
+    ::trace::call!("cusparseDcsrilu02_numericBoost", (
+        value handle, value info, value enable_boost, value tol, value boost_val
+    ), {
+        ::cusparse::entry("cusparseDcsrilu02_numericBoost", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
+                handle,
+                info,
+                enable_boost,
+                tol,
+                boost_val,
+            )
+        })
     })
 }
 
@@ -3924,16 +4162,20 @@ pub unsafe extern "C" fn cusparseDestroyCsrgemm2Info(_info: csrgemm2Info_t) -> c
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyCsric02Info(_info: csric02Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyCsric02Info", (), {
-        ::cusparse::missing("cusparseDestroyCsric02Info")
+pub unsafe extern "C" fn cusparseDestroyCsric02Info(info: csric02Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyCsric02Info", (value info), {
+        ::cusparse::entry("cusparseDestroyCsric02Info", || {
+            ::cusparse::api::factorization::cusparseDestroyCsric02Info(info)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn cusparseDestroyCsrilu02Info(_info: csrilu02Info_t) -> cusparseStatus_t {
-    ::trace::call!("cusparseDestroyCsrilu02Info", (), {
-        ::cusparse::missing("cusparseDestroyCsrilu02Info")
+pub unsafe extern "C" fn cusparseDestroyCsrilu02Info(info: csrilu02Info_t) -> cusparseStatus_t {
+    ::trace::call!("cusparseDestroyCsrilu02Info", (value info), {
+        ::cusparse::entry("cusparseDestroyCsrilu02Info", || {
+            ::cusparse::api::factorization::cusparseDestroyCsrilu02Info(info)
+        })
     })
 }
 
@@ -4237,18 +4479,22 @@ pub unsafe extern "C" fn cusparseDgthrz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgtsv2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const f64,
-    _d: *const f64,
-    _du: *const f64,
-    _B: *mut f64,
-    _ldb: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const f64,
+    d: *const f64,
+    du: *const f64,
+    B: *mut f64,
+    ldb: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgtsv2", (), {
-        ::cusparse::missing("cusparseDgtsv2")
+    ::trace::call!("cusparseDgtsv2", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDgtsv2", || {
+            ::cusparse::api::factorization::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+        })
     })
 }
 
@@ -4288,52 +4534,84 @@ pub unsafe extern "C" fn cusparseDgtsv2StridedBatch_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgtsv2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const f64,
-    _d: *const f64,
-    _du: *const f64,
-    _B: *const f64,
-    _ldb: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const f64,
+    d: *const f64,
+    du: *const f64,
+    B: *const f64,
+    ldb: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgtsv2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDgtsv2_bufferSizeExt")
+    ::trace::call!("cusparseDgtsv2_bufferSizeExt", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDgtsv2_bufferSizeExt", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgtsv2_nopivot(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const f64,
-    _d: *const f64,
-    _du: *const f64,
-    _B: *mut f64,
-    _ldb: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const f64,
+    d: *const f64,
+    du: *const f64,
+    B: *mut f64,
+    ldb: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgtsv2_nopivot", (), {
-        ::cusparse::missing("cusparseDgtsv2_nopivot")
+    ::trace::call!("cusparseDgtsv2_nopivot", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseDgtsv2_nopivot", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseDgtsv2_nopivot_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const f64,
-    _d: *const f64,
-    _du: *const f64,
-    _B: *const f64,
-    _ldb: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const f64,
+    d: *const f64,
+    du: *const f64,
+    B: *const f64,
+    ldb: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseDgtsv2_nopivot_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseDgtsv2_nopivot_bufferSizeExt")
+    ::trace::call!("cusparseDgtsv2_nopivot_bufferSizeExt", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseDgtsv2_nopivot_bufferSizeExt", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_nopivot_bufferSizeExt(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -6000,120 +6278,218 @@ pub unsafe extern "C" fn cusparseScsrgemm2_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsric02(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA_valM: *mut f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA_valM: *mut f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsric02", (), {
-        ::cusparse::missing("cusparseScsric02")
+    ::trace::call!("cusparseScsric02", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsric02", || {
+            ::cusparse::api::factorization::cusparseTcsric02(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA_valM,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsric02_analysis(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsric02_analysis", (), {
-        ::cusparse::missing("cusparseScsric02_analysis")
+    ::trace::call!("cusparseScsric02_analysis", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsric02_analysis", || {
+            ::cusparse::api::factorization::cusparseTcsric02_analysis(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsric02_bufferSize(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsric02_bufferSize", (), {
-        ::cusparse::missing("cusparseScsric02_bufferSize")
+    ::trace::call!("cusparseScsric02_bufferSize", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseScsric02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTcsric02_bufferSize(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrilu02(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA_valM: *mut f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA_valM: *mut f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrilu02", (), {
-        ::cusparse::missing("cusparseScsrilu02")
+    ::trace::call!("cusparseScsrilu02", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsrilu02", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA_valM,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrilu02_analysis(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrilu02_analysis", (), {
-        ::cusparse::missing("cusparseScsrilu02_analysis")
+    ::trace::call!("cusparseScsrilu02_analysis", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseScsrilu02_analysis", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrilu02_bufferSize(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut f32,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut f32,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrilu02_bufferSize", (), {
-        ::cusparse::missing("cusparseScsrilu02_bufferSize")
+    ::trace::call!("cusparseScsrilu02_bufferSize", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseScsrilu02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_bufferSize(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseScsrilu02_numericBoost(
-    _handle: cusparseHandle_t,
-    _info: csrilu02Info_t,
-    _enable_boost: c_int,
-    _tol: *mut f64,
-    _boost_val: *mut f32,
+    handle: cusparseHandle_t,
+    info: csrilu02Info_t,
+    enable_boost: c_int,
+    tol: *mut f64,
+    boost_val: *mut f32,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseScsrilu02_numericBoost", (), {
-        ::cusparse::missing("cusparseScsrilu02_numericBoost")
+    ::trace::call!("cusparseScsrilu02_numericBoost", (
+        value handle, value info, value enable_boost, value tol, value boost_val
+    ), {
+        ::cusparse::entry("cusparseScsrilu02_numericBoost", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
+                handle,
+                info,
+                enable_boost,
+                tol,
+                boost_val,
+            )
+        })
     })
 }
 
@@ -6627,18 +7003,22 @@ pub unsafe extern "C" fn cusparseSgthrz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgtsv2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const f32,
-    _d: *const f32,
-    _du: *const f32,
-    _B: *mut f32,
-    _ldb: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const f32,
+    d: *const f32,
+    du: *const f32,
+    B: *mut f32,
+    ldb: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgtsv2", (), {
-        ::cusparse::missing("cusparseSgtsv2")
+    ::trace::call!("cusparseSgtsv2", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSgtsv2", || {
+            ::cusparse::api::factorization::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+        })
     })
 }
 
@@ -6678,52 +7058,84 @@ pub unsafe extern "C" fn cusparseSgtsv2StridedBatch_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgtsv2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const f32,
-    _d: *const f32,
-    _du: *const f32,
-    _B: *const f32,
-    _ldb: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const f32,
+    d: *const f32,
+    du: *const f32,
+    B: *const f32,
+    ldb: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgtsv2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseSgtsv2_bufferSizeExt")
+    ::trace::call!("cusparseSgtsv2_bufferSizeExt", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSgtsv2_bufferSizeExt", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgtsv2_nopivot(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const f32,
-    _d: *const f32,
-    _du: *const f32,
-    _B: *mut f32,
-    _ldb: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const f32,
+    d: *const f32,
+    du: *const f32,
+    B: *mut f32,
+    ldb: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgtsv2_nopivot", (), {
-        ::cusparse::missing("cusparseSgtsv2_nopivot")
+    ::trace::call!("cusparseSgtsv2_nopivot", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseSgtsv2_nopivot", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseSgtsv2_nopivot_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const f32,
-    _d: *const f32,
-    _du: *const f32,
-    _B: *const f32,
-    _ldb: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const f32,
+    d: *const f32,
+    du: *const f32,
+    B: *const f32,
+    ldb: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseSgtsv2_nopivot_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseSgtsv2_nopivot_bufferSizeExt")
+    ::trace::call!("cusparseSgtsv2_nopivot_bufferSizeExt", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseSgtsv2_nopivot_bufferSizeExt", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_nopivot_bufferSizeExt(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -8581,94 +8993,144 @@ pub unsafe extern "C" fn cusparseXbsrsv2_zeroPivot(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcoo2csr(
-    _handle: cusparseHandle_t,
-    _cooRowInd: *const c_int,
-    _nnz: c_int,
-    _m: c_int,
-    _csrSortedRowPtr: *mut c_int,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    cooRowInd: *const c_int,
+    nnz: c_int,
+    m: c_int,
+    csrSortedRowPtr: *mut c_int,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcoo2csr", (), {
-        ::cusparse::missing("cusparseXcoo2csr")
+    ::trace::call!("cusparseXcoo2csr", (
+        value handle, value cooRowInd, value nnz, value m, value csrSortedRowPtr, value idxBase
+    ), {
+        ::cusparse::entry("cusparseXcoo2csr", || {
+            ::cusparse::api::sorting::cusparseXcoo2csr(handle, cooRowInd, nnz, m, csrSortedRowPtr, idxBase)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcoosortByColumn(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _cooRowsA: *mut c_int,
-    _cooColsA: *mut c_int,
-    _P: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    cooRowsA: *mut c_int,
+    cooColsA: *mut c_int,
+    P: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcoosortByColumn", (), {
-        ::cusparse::missing("cusparseXcoosortByColumn")
+    ::trace::call!("cusparseXcoosortByColumn", (
+        value handle, value m, value n, value nnz, value cooRowsA, value cooColsA, value P, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseXcoosortByColumn", || {
+            ::cusparse::api::sorting::cusparseXcoosortByColumn(handle, m, n, nnz, cooRowsA, cooColsA, P, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcoosortByRow(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _cooRowsA: *mut c_int,
-    _cooColsA: *mut c_int,
-    _P: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    cooRowsA: *mut c_int,
+    cooColsA: *mut c_int,
+    P: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcoosortByRow", (), {
-        ::cusparse::missing("cusparseXcoosortByRow")
+    ::trace::call!("cusparseXcoosortByRow", (
+        value handle, value m, value n, value nnz, value cooRowsA, value cooColsA, value P, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseXcoosortByRow", || {
+            ::cusparse::api::sorting::cusparseXcoosortByRow(handle, m, n, nnz, cooRowsA, cooColsA, P, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcoosort_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _cooRowsA: *const c_int,
-    _cooColsA: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    cooRowsA: *const c_int,
+    cooColsA: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcoosort_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseXcoosort_bufferSizeExt")
+    ::trace::call!("cusparseXcoosort_bufferSizeExt", (
+        value handle, value m, value n, value nnz, value cooRowsA, value cooColsA, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseXcoosort_bufferSizeExt", || {
+            ::cusparse::api::sorting::cusparseXcoosort_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnz,
+                cooRowsA,
+                cooColsA,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcscsort(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _cscColPtrA: *const c_int,
-    _cscRowIndA: *mut c_int,
-    _P: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    cscColPtrA: *const c_int,
+    cscRowIndA: *mut c_int,
+    P: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcscsort", (), {
-        ::cusparse::missing("cusparseXcscsort")
+    ::trace::call!("cusparseXcscsort", (
+        value handle, value m, value n, value nnz, value descrA, value cscColPtrA, value cscRowIndA, value P, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseXcscsort", || {
+            ::cusparse::api::sorting::cusparseXcscsort(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                cscColPtrA,
+                cscRowIndA,
+                P,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcscsort_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _cscColPtrA: *const c_int,
-    _cscRowIndA: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    cscColPtrA: *const c_int,
+    cscRowIndA: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcscsort_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseXcscsort_bufferSizeExt")
+    ::trace::call!("cusparseXcscsort_bufferSizeExt", (
+        value handle, value m, value n, value nnz, value cscColPtrA, value cscRowIndA, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseXcscsort_bufferSizeExt", || {
+            ::cusparse::api::sorting::cusparseXcscsort_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnz,
+                cscColPtrA,
+                cscRowIndA,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -8693,15 +9155,19 @@ pub unsafe extern "C" fn cusparseXcsr2bsrNnz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcsr2coo(
-    _handle: cusparseHandle_t,
-    _csrSortedRowPtr: *const c_int,
-    _nnz: c_int,
-    _m: c_int,
-    _cooRowInd: *mut c_int,
-    _idxBase: cusparseIndexBase_t,
+    handle: cusparseHandle_t,
+    csrSortedRowPtr: *const c_int,
+    nnz: c_int,
+    m: c_int,
+    cooRowInd: *mut c_int,
+    idxBase: cusparseIndexBase_t,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcsr2coo", (), {
-        ::cusparse::missing("cusparseXcsr2coo")
+    ::trace::call!("cusparseXcsr2coo", (
+        value handle, value csrSortedRowPtr, value nnz, value m, value cooRowInd, value idxBase
+    ), {
+        ::cusparse::entry("cusparseXcsr2coo", || {
+            ::cusparse::api::sorting::cusparseXcsr2coo(handle, csrSortedRowPtr, nnz, m, cooRowInd, idxBase)
+        })
     })
 }
 
@@ -8780,23 +9246,27 @@ pub unsafe extern "C" fn cusparseXcsrgemm2Nnz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcsric02_zeroPivot(
-    _handle: cusparseHandle_t,
-    _info: csric02Info_t,
-    _position: *mut c_int,
+    handle: cusparseHandle_t,
+    info: csric02Info_t,
+    position: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcsric02_zeroPivot", (), {
-        ::cusparse::missing("cusparseXcsric02_zeroPivot")
+    ::trace::call!("cusparseXcsric02_zeroPivot", (value handle, value info, value position), {
+        ::cusparse::entry("cusparseXcsric02_zeroPivot", || {
+            ::cusparse::api::factorization::cusparseXcsric02_zeroPivot(handle, info, position)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcsrilu02_zeroPivot(
-    _handle: cusparseHandle_t,
-    _info: csrilu02Info_t,
-    _position: *mut c_int,
+    handle: cusparseHandle_t,
+    info: csrilu02Info_t,
+    position: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcsrilu02_zeroPivot", (), {
-        ::cusparse::missing("cusparseXcsrilu02_zeroPivot")
+    ::trace::call!("cusparseXcsrilu02_zeroPivot", (value handle, value info, value position), {
+        ::cusparse::entry("cusparseXcsrilu02_zeroPivot", || {
+            ::cusparse::api::factorization::cusparseXcsrilu02_zeroPivot(handle, info, position)
+        })
     })
 }
 
@@ -8813,33 +9283,59 @@ pub unsafe extern "C" fn cusparseXcsrsm2_zeroPivot(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcsrsort(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *mut c_int,
-    _P: *mut c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *mut c_int,
+    P: *mut c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcsrsort", (), {
-        ::cusparse::missing("cusparseXcsrsort")
+    ::trace::call!("cusparseXcsrsort", (
+        value handle, value m, value n, value nnz, value descrA, value csrRowPtrA, value csrColIndA, value P, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseXcsrsort", || {
+            ::cusparse::api::sorting::cusparseXcsrsort(
+                handle,
+                m,
+                n,
+                nnz,
+                descrA,
+                csrRowPtrA,
+                csrColIndA,
+                P,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseXcsrsort_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _nnz: c_int,
-    _csrRowPtrA: *const c_int,
-    _csrColIndA: *const c_int,
-    _pBufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    nnz: c_int,
+    csrRowPtrA: *const c_int,
+    csrColIndA: *const c_int,
+    pBufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseXcsrsort_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseXcsrsort_bufferSizeExt")
+    ::trace::call!("cusparseXcsrsort_bufferSizeExt", (
+        value handle, value m, value n, value nnz, value csrRowPtrA, value csrColIndA, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseXcsrsort_bufferSizeExt", || {
+            ::cusparse::api::sorting::cusparseXcsrsort_bufferSizeExt(
+                handle,
+                m,
+                n,
+                nnz,
+                csrRowPtrA,
+                csrColIndA,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
@@ -9536,120 +10032,218 @@ pub unsafe extern "C" fn cusparseZcsrgemm2_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsric02(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA_valM: *mut cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA_valM: *mut cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsric02", (), {
-        ::cusparse::missing("cusparseZcsric02")
+    ::trace::call!("cusparseZcsric02", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsric02", || {
+            ::cusparse::api::factorization::cusparseTcsric02(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA_valM,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsric02_analysis(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsric02_analysis", (), {
-        ::cusparse::missing("cusparseZcsric02_analysis")
+    ::trace::call!("cusparseZcsric02_analysis", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsric02_analysis", || {
+            ::cusparse::api::factorization::cusparseTcsric02_analysis(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsric02_bufferSize(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csric02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csric02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsric02_bufferSize", (), {
-        ::cusparse::missing("cusparseZcsric02_bufferSize")
+    ::trace::call!("cusparseZcsric02_bufferSize", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZcsric02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTcsric02_bufferSize(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrilu02(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA_valM: *mut cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA_valM: *mut cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrilu02", (), {
-        ::cusparse::missing("cusparseZcsrilu02")
+    ::trace::call!("cusparseZcsrilu02", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA_valM, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsrilu02", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA_valM,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrilu02_analysis(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *const cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _policy: cusparseSolvePolicy_t,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *const cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    policy: cusparseSolvePolicy_t,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrilu02_analysis", (), {
-        ::cusparse::missing("cusparseZcsrilu02_analysis")
+    ::trace::call!("cusparseZcsrilu02_analysis", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, value policy, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZcsrilu02_analysis", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_analysis(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                policy,
+                pBuffer,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrilu02_bufferSize(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _nnz: c_int,
-    _descrA: cusparseMatDescr_t,
-    _csrSortedValA: *mut cuDoubleComplex,
-    _csrSortedRowPtrA: *const c_int,
-    _csrSortedColIndA: *const c_int,
-    _info: csrilu02Info_t,
-    _pBufferSizeInBytes: *mut c_int,
+    handle: cusparseHandle_t,
+    m: c_int,
+    nnz: c_int,
+    descrA: cusparseMatDescr_t,
+    csrSortedValA: *mut cuDoubleComplex,
+    csrSortedRowPtrA: *const c_int,
+    csrSortedColIndA: *const c_int,
+    info: csrilu02Info_t,
+    pBufferSizeInBytes: *mut c_int,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrilu02_bufferSize", (), {
-        ::cusparse::missing("cusparseZcsrilu02_bufferSize")
+    ::trace::call!("cusparseZcsrilu02_bufferSize", (
+        value handle, value m, value nnz, value descrA, value csrSortedValA, value csrSortedRowPtrA, value csrSortedColIndA, value info, out pBufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZcsrilu02_bufferSize", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_bufferSize(
+                handle,
+                m,
+                nnz,
+                descrA,
+                csrSortedValA,
+                csrSortedRowPtrA,
+                csrSortedColIndA,
+                info,
+                unsafe { Out::new(pBufferSizeInBytes, "pBufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZcsrilu02_numericBoost(
-    _handle: cusparseHandle_t,
-    _info: csrilu02Info_t,
-    _enable_boost: c_int,
-    _tol: *mut f64,
-    _boost_val: *mut cuDoubleComplex,
+    handle: cusparseHandle_t,
+    info: csrilu02Info_t,
+    enable_boost: c_int,
+    tol: *mut f64,
+    boost_val: *mut cuDoubleComplex,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZcsrilu02_numericBoost", (), {
-        ::cusparse::missing("cusparseZcsrilu02_numericBoost")
+    ::trace::call!("cusparseZcsrilu02_numericBoost", (
+        value handle, value info, value enable_boost, value tol, value boost_val
+    ), {
+        ::cusparse::entry("cusparseZcsrilu02_numericBoost", || {
+            ::cusparse::api::factorization::cusparseTcsrilu02_numericBoost(
+                handle,
+                info,
+                enable_boost,
+                tol,
+                boost_val,
+            )
+        })
     })
 }
 
@@ -10095,18 +10689,22 @@ pub unsafe extern "C" fn cusparseZgthrz(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgtsv2(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const cuDoubleComplex,
-    _d: *const cuDoubleComplex,
-    _du: *const cuDoubleComplex,
-    _B: *mut cuDoubleComplex,
-    _ldb: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const cuDoubleComplex,
+    d: *const cuDoubleComplex,
+    du: *const cuDoubleComplex,
+    B: *mut cuDoubleComplex,
+    ldb: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgtsv2", (), {
-        ::cusparse::missing("cusparseZgtsv2")
+    ::trace::call!("cusparseZgtsv2", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZgtsv2", || {
+            ::cusparse::api::factorization::cusparseTgtsv2(handle, m, n, dl, d, du, B, ldb, pBuffer)
+        })
     })
 }
 
@@ -10146,52 +10744,84 @@ pub unsafe extern "C" fn cusparseZgtsv2StridedBatch_bufferSizeExt(
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgtsv2_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const cuDoubleComplex,
-    _d: *const cuDoubleComplex,
-    _du: *const cuDoubleComplex,
-    _B: *const cuDoubleComplex,
-    _ldb: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const cuDoubleComplex,
+    d: *const cuDoubleComplex,
+    du: *const cuDoubleComplex,
+    B: *const cuDoubleComplex,
+    ldb: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgtsv2_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseZgtsv2_bufferSizeExt")
+    ::trace::call!("cusparseZgtsv2_bufferSizeExt", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZgtsv2_bufferSizeExt", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_bufferSizeExt(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgtsv2_nopivot(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const cuDoubleComplex,
-    _d: *const cuDoubleComplex,
-    _du: *const cuDoubleComplex,
-    _B: *mut cuDoubleComplex,
-    _ldb: c_int,
-    _pBuffer: *mut c_void,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const cuDoubleComplex,
+    d: *const cuDoubleComplex,
+    du: *const cuDoubleComplex,
+    B: *mut cuDoubleComplex,
+    ldb: c_int,
+    pBuffer: *mut c_void,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgtsv2_nopivot", (), {
-        ::cusparse::missing("cusparseZgtsv2_nopivot")
+    ::trace::call!("cusparseZgtsv2_nopivot", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, value pBuffer
+    ), {
+        ::cusparse::entry("cusparseZgtsv2_nopivot", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_nopivot(handle, m, n, dl, d, du, B, ldb, pBuffer)
+        })
     })
 }
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cusparseZgtsv2_nopivot_bufferSizeExt(
-    _handle: cusparseHandle_t,
-    _m: c_int,
-    _n: c_int,
-    _dl: *const cuDoubleComplex,
-    _d: *const cuDoubleComplex,
-    _du: *const cuDoubleComplex,
-    _B: *const cuDoubleComplex,
-    _ldb: c_int,
-    _bufferSizeInBytes: *mut usize,
+    handle: cusparseHandle_t,
+    m: c_int,
+    n: c_int,
+    dl: *const cuDoubleComplex,
+    d: *const cuDoubleComplex,
+    du: *const cuDoubleComplex,
+    B: *const cuDoubleComplex,
+    ldb: c_int,
+    bufferSizeInBytes: *mut usize,
 ) -> cusparseStatus_t {
-    ::trace::call!("cusparseZgtsv2_nopivot_bufferSizeExt", (), {
-        ::cusparse::missing("cusparseZgtsv2_nopivot_bufferSizeExt")
+    ::trace::call!("cusparseZgtsv2_nopivot_bufferSizeExt", (
+        value handle, value m, value n, value dl, value d, value du, value B, value ldb, out bufferSizeInBytes
+    ), {
+        ::cusparse::entry("cusparseZgtsv2_nopivot_bufferSizeExt", || {
+            ::cusparse::api::factorization::cusparseTgtsv2_nopivot_bufferSizeExt(
+                handle,
+                m,
+                n,
+                dl,
+                d,
+                du,
+                B,
+                ldb,
+                unsafe { Out::new(bufferSizeInBytes, "bufferSizeInBytes") }?,
+            )
+        })
     })
 }
 
