@@ -257,3 +257,17 @@ fn known() -> Result<String> {
     }
     Ok(text + "];\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typed_name_has_the_body_of_all_types() {
+        assert_eq!(of_any_type("cusparseSgtsv2").as_deref(), Some("cusparseTgtsv2"));
+        assert_eq!(of_any_type("cusparseZcsrilu02_analysis").as_deref(), Some("cusparseTcsrilu02_analysis"));
+        for name in ["cusparseXcoo2csr", "cusparseSDDMM", "cufftw", "fftw_malloc"] {
+            assert_eq!(of_any_type(name), None, "{name}");
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! Sparse products, solutions and conversions on the CPU's cores, over slices that the caller has made of memory.
 //!
-//! The rule: an index that points out of its vector or matrix ends the work with a panic, and never writes anywhere else. Rows are
+//! The rule: an index that points out of its vector or matrix ends the work with a panic, and nothing is written outside of the slices. Rows are
 //! shared among cores so that each has as many entries as the others.
 
 #![forbid(unsafe_code)]
