@@ -339,23 +339,28 @@ pub unsafe fn matrix<C: Computed, I: Index>(
     }
 }
 
-/// A dense matrix of a batch by rows without gaps, as it is computed with.
+/// A dense matrix of a batch by rows without gaps, as it is computed with; where it lies so, without a copy.
 ///
 /// # Safety
 /// As [`matrix`].
-pub unsafe fn packed<C: Computed>(
+pub unsafe fn packed<'a, C: Computed>(
     of: &DenseMatrix,
     number: usize,
     transposed: bool,
     conjugated: bool,
-) -> Vec<C> {
+) -> Cow<'a, [C]> {
     let layout = of.layout();
     let at = batch_place(of, number);
-    element!(of.value_type, E => {
+    if of.value_type == C::TYPE {
         // SAFETY: the caller's promise.
+        let dense = Dense { layout, values: unsafe { slice::<'a, C>(at, layout.len()) } };
+        return if transposed { dense.transposed() } else { dense }.by_rows(conjugated);
+    }
+    Cow::Owned(element!(of.value_type, E => {
+        // SAFETY: as above.
         let dense = Dense { layout, values: unsafe { slice::<E>(at, layout.len()) } };
-        if transposed { dense.transposed().packed(conjugated) } else { dense.packed(conjugated) }
-    })
+        if transposed { dense.transposed() } else { dense }.packed(conjugated)
+    }))
 }
 
 /// Where a matrix of a batch begins.

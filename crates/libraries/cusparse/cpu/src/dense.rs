@@ -62,9 +62,9 @@ impl<E: Element> Dense<'_, E> {
     }
 }
 
-impl<C: Scalar> Dense<'_, C> {
+impl<'a, C: Scalar> Dense<'a, C> {
     /// As [`Self::packed`], without a copy where it lies so.
-    pub fn by_rows(&self, conjugated: bool) -> Cow<'_, [C]> {
+    pub fn by_rows(self, conjugated: bool) -> Cow<'a, [C]> {
         let Layout { cols, ld, row_major, .. } = self.layout;
         if row_major && ld == cols && !conjugated {
             Cow::Borrowed(&self.values[..self.layout.len()])

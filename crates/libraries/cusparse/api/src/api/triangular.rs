@@ -346,7 +346,9 @@ pub fn cusparseSpSM_solve(
         compute!(asked.compute, C => {
             // By columns: the transposed matrix by rows.
             // SAFETY: as in `cusparseSpSV_solve`.
-            let mut columns = unsafe { packed::<C>(&b, 0, !b_operation.transposed, b_operation.conjugated) };
+            let columns = unsafe { packed::<C>(&b, 0, !b_operation.transposed, b_operation.conjugated) };
+            // Both may be the same matrix.
+            let mut columns = columns.into_owned();
             let found = analysis.found.lock();
             if let Some(triangle) = found.as_ref().and_then(|found| found.downcast_ref::<Triangle<C>>()) {
                 // SAFETY: as above.
