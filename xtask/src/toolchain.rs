@@ -32,6 +32,9 @@ pub const CURAND_13_5: &str = "nvidia-curand==10.4.5.25";
 /// cuFFT for CUDA 13.5; its headers are all that is used of it.
 const CUFFT_13_5: &str = "nvidia-cufft==12.5.0.14";
 
+/// cuSPARSE for CUDA 13.5; its headers are all that is used of it.
+const CUSPARSE_13_5: &str = "nvidia-cusparse==12.9.4.2";
+
 /// A CUDA release that the tests build with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Release {
@@ -135,6 +138,16 @@ impl Toolchain {
     pub fn with_cufft(&self) -> Result<()> {
         match self.release {
             Release::V13_5 => setup::files_of_wheel(CUFFT_13_5, "include/cu", &self.dir.join("include")),
+            Release::V11_8 | Release::V12_4 => Ok(()),
+        }
+    }
+
+    /// As [`Self::with_cublas`], cuSPARSE's.
+    pub fn with_cusparse(&self) -> Result<()> {
+        match self.release {
+            Release::V13_5 => {
+                setup::files_of_wheel(CUSPARSE_13_5, "include/cusparse", &self.dir.join("include"))
+            }
             Release::V11_8 | Release::V12_4 => Ok(()),
         }
     }

@@ -82,6 +82,7 @@ pub struct Config {
     pub blas: Vec<LibraryChoice>,
     pub fft: Vec<LibraryChoice>,
     pub rand: Vec<LibraryChoice>,
+    pub sparse: Vec<LibraryChoice>,
     pub rocm_root: Option<PathBuf>,
     /// Reported compute capability (major, minor).
     pub compute_capability: (u32, u32),
@@ -166,6 +167,7 @@ pub const VARIABLES: &[(&str, &str)] = &[
     ("CUDAWAY_RAND", "who computes for cuRAND: auto, hip, cpu or a library's path; a list combines them"),
     ("CUDAWAY_ROCM_ROOT", "ROCm's directory"),
     ("CUDAWAY_SANITIZE", "memcheck checks every memory access of kernels on the CPU device"),
+    ("CUDAWAY_SPARSE", "who computes for cuSPARSE: auto, cpu or a library's path; a list combines them"),
     ("CUDAWAY_TAKEOVER", "0 leaves static CUDA runtimes alone"),
     (
         "CUDAWAY_TRACE",
@@ -275,6 +277,7 @@ impl Config {
             blas: library(var("CUDAWAY_BLAS").as_deref().unwrap_or("auto")),
             fft: library(var("CUDAWAY_FFT").as_deref().unwrap_or("auto")),
             rand: library(var("CUDAWAY_RAND").as_deref().unwrap_or("auto")),
+            sparse: library(var("CUDAWAY_SPARSE").as_deref().unwrap_or("auto")),
             rocm_root: var("CUDAWAY_ROCM_ROOT").map(PathBuf::from),
             compute_capability: compute_capability.unwrap_or(DEFAULT_COMPUTE_CAPABILITY),
             driver_version: driver_version

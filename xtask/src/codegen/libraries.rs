@@ -30,7 +30,7 @@ says which release has it, and in which form): that is not supported there.
 ";
 
 /// What is to be said of a library, by its name.
-const NOTES: [(&str, &str); 2] = [
+const NOTES: [(&str, &str); 3] = [
     (
         "cuFFT",
         "Transforms are made by crates/libraries/cufft/cpu on the CPU device, in stream order and in captured graphs, and by ROCm's hipFFT on AMD GPUs (never
@@ -55,6 +55,19 @@ number (MTGP32, MT19937, Sobol), NVIDIA's inverse, and so ours, was up to 7 ulp 
 `curandCreatePoissonDistribution` makes what `curand_discrete` of NVIDIA's headers reads, a square histogram for means
 below 2,000, so that a kernel's value of a word is the host generator's. `curandGetVersion` follows the CUDA runtime that the process uses. `examples/curand_numbers.cu` runs `curand_kernel.h` in
 kernels beside the host library",
+    ),
+    (
+    "cuSPARSE",
+    "The generic API on the CPU device, by crates/libraries/cusparse/cpu, in stream order and in captured graphs; on AMD GPUs what computes answers
+`CUSPARSE_STATUS_NOT_SUPPORTED` (hipSPARSE is a later step), as does every name without a body, once in the log. `cusparseGetVersion` follows the CUDA runtime that the process
+uses. Algorithms are hints: all give the same numbers, and the same again on as many cores. Work areas are of a few bytes and not used. Calls that tell the host a size (`cusparseDenseToSparse_analysis`,
+`cusparseSpGEMM_workEstimation` and `_compute`, `cusparseSpGEMMreuse_workEstimation` and `_nnz`) wait for the stream and cannot be captured. Entries that are there twice are added; coordinates need not be in order, but for
+`updateMatrix`, which takes values in the order of rows. Types are those of the manual's tables; 16-bit types and `int8_t` are computed in `float` or `int32_t`, sums in the order of rows. Not supported: indices of 16 bits, Blocked-ELL in
+`SpMV`, Sliced-ELL in `SpMM`, transposed matrices in blocks or slices, transposed factors of `SpGEMM`, conjugated ones of `SDDMM`, batches of `SpSM`, conversions of batches. `SpSV` and `SpSM` keep the
+triangle's values from the analysis on: values that change in memory come in by `updateMatrix`; rows are solved one behind the other, right sides on all cores. A row or column number out of range ends the work and is logged as an error; nothing is written outside of the arrays. A handle or descriptor that is
+none is refused (NVIDIA's library follows it). `cusparseSpMatGetSize` of Blocked-ELL says how many values are stored. Of the typed calls there are
+offsets, sorts, `csrilu02`, `csric02` and `gtsv2`; their policies are hints. The logger tells of calls that fail, not of those that succeed. Shown by `cargo xtask test --only sparse` (tools/sparse-proof: drawn matrices beside SciPy,
+refusals by NVIDIA's numbers, streams, graphs), `examples/cusparse_products.cu`",
     ),
 ];
 

@@ -117,14 +117,24 @@ fn shell_crate(library: &Library, object: &Object) -> [(String, String); 3] {
 /// A name's body. FFTW's names of single precision have those of double precision, which are for both: pointers say which.
 pub fn body<'b>(bodies: &'b Bodies, name: &str) -> Option<&'b Body> {
     let both = || bodies.get(&format!("fftw_{}", name.strip_prefix("fftwf_")?));
-    bodies.get(name).or_else(both)
+    let typed = || bodies.get(&of_any_type(name)?);
+    bodies.get(name).or_else(both).or_else(typed)
+}
+
+/// The name of the body that is for all types of values, where a letter says the type: `cusparseTgtsv2` of `cusparseSgtsv2`.
+fn of_any_type(name: &str) -> Option<String> {
+    let (library, rest) = name.split_at(name.find(|c: char| c.is_ascii_uppercase())?);
+    let routine = rest.strip_prefix(['S', 'D', 'C', 'Z'])?;
+    routine.starts_with(|c: char| c.is_ascii_lowercase()).then(|| format!("{library}T{routine}"))
 }
 
 /// The C functions of a library whose bodies all stand under their C names.
 fn exports_file(library: &Library, signatures: &Signatures, bodies: &Bodies) -> Result<String> {
     let names = names(library)?;
     let krate = format!("::{}", library.api.rsplit('/').nth(1).context("a crate below a library's folder")?);
-    let unused: Vec<_> = bodies.keys().filter(|name| !names.contains(*name)).collect();
+    let of_any_type: BTreeSet<String> = names.iter().filter_map(|name| of_any_type(name)).collect();
+    let is_used = |name: &&String| names.contains(*name) || of_any_type.contains(*name);
+    let unused: Vec<_> = bodies.keys().filter(|name| !is_used(name)).collect();
     ensure!(
         unused.is_empty(),
         "no export of {} has this name, so nobody could call it: {unused:?}",
@@ -246,4 +256,18 @@ fn known() -> Result<String> {
         writeln!(text, "    (\"{runtime}\", &[{}]),", names.join(", "))?;
     }
     Ok(text + "];\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typed_name_has_the_body_of_all_types() {
+        assert_eq!(of_any_type("cusparseSgtsv2").as_deref(), Some("cusparseTgtsv2"));
+        assert_eq!(of_any_type("cusparseZcsrilu02_analysis").as_deref(), Some("cusparseTcsrilu02_analysis"));
+        for name in ["cusparseXcoo2csr", "cusparseSDDMM", "cufftw", "fftw_malloc"] {
+            assert_eq!(of_any_type(name), None, "{name}");
+        }
+    }
 }

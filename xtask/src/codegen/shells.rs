@@ -121,10 +121,16 @@ fn nothing(returns: &str) -> Result<&'static str> {
         "nvmlReturn_t" => "nvmlReturn_t::NVML_ERROR_UNKNOWN",
         "cufftResult" => "cufftResult::CUFFT_INTERNAL_ERROR",
         "curandStatus_t" => "curandStatus_t::CURAND_STATUS_INTERNAL_ERROR",
+        "cusparseStatus_t" => "cusparseStatus_t::CUSPARSE_STATUS_INTERNAL_ERROR",
         "cublasStatus_t" => "cublasStatus_t::CUBLAS_STATUS_INTERNAL_ERROR",
         "usize" => "0",
         "f32" | "f64" => "0.0",
-        "cuComplex" | "cuDoubleComplex" => "Default::default()",
+        "cuComplex"
+        | "cuDoubleComplex"
+        | "cusparseMatrixType_t"
+        | "cusparseFillMode_t"
+        | "cusparseDiagType_t"
+        | "cusparseIndexBase_t" => "Default::default()",
         other => anyhow::bail!("say in shells.rs what a function returning {other} answers when it fails"),
     })
 }

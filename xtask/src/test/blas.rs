@@ -84,7 +84,7 @@ fn on_cpu(
 }
 
 /// A line for each family; what is indented under it is its detail.
-fn tell(title: &str, ended: &Ended, report: &mut Report) {
+pub fn tell(title: &str, ended: &Ended, report: &mut Report) {
     let mut lines = ended.stdout.lines().peekable();
     while let Some(line) = lines.next() {
         let (ok, failed) = (line.strip_prefix("ok "), line.strip_prefix("FAILED "));

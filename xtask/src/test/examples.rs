@@ -45,6 +45,7 @@ pub const NAMES: &[&str] = &[
     "cublas_first_api",
     "cufft_transforms",
     "curand_numbers",
+    "cusparse_products",
 ];
 
 /// How a program is built and reaches CUDA.
@@ -80,7 +81,7 @@ fn exists(name: &str, form: Form, release: Release) -> bool {
         (
             "textures" | "textures_driver" | "texture_references" | "cooperative" | "clusters"
             | "tensor_maps" | "linking" | "virtual_memory" | "between_processes" | "graphs"
-            | "cufft_transforms" | "device_relay" | "curand_numbers",
+            | "cufft_transforms" | "device_relay" | "curand_numbers" | "cusparse_products",
             Form::Dlopen,
         ) => false,
         // No device code of its own: how that is linked makes no difference.
@@ -341,6 +342,15 @@ impl Build<'_> {
             "curand_numbers" => {
                 self.toolchain.with_curand()?;
                 libraries = vec![format!("-L{}", self.installed.lib().display()), "-lcurand".to_owned()];
+            }
+            "cusparse_products" => {
+                self.toolchain.with_cusparse()?;
+                let soname = match self.toolchain.release {
+                    Release::V11_8 => "libcusparse.so.11",
+                    Release::V12_4 | Release::V13_5 => "libcusparse.so.12",
+                };
+                let library = self.installed.lib().join(soname);
+                libraries = vec!["-Xlinker".to_owned(), library.display().to_string()];
             }
             "mixed_units" => inputs.push(self.machine_code_unit()?),
             "error_paths" => {

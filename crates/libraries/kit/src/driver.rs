@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use cuda_abi::{
     CUDA_MEMCPY2D, CUcontext, CUdevice, CUdeviceptr, CUhostFn, CUpointer_attribute, CUresult, CUstream,
-    CudawayHipStream,
+    CUstreamCaptureStatus, CudawayHipStream,
 };
 use libloading::os::unix::Library;
 
@@ -44,6 +44,7 @@ driver! {
     cuPointerGetAttribute(*mut c_void, CUpointer_attribute, CUdeviceptr);
     cuDevicePrimaryCtxRetain(*mut CUcontext, CUdevice);
     cuStreamSynchronize(CUstream);
+    cuStreamIsCapturing(CUstream, *mut CUstreamCaptureStatus);
     cuCtxSynchronize_v2(CUcontext);
     cuMemAllocAsync(*mut CUdeviceptr, usize, CUstream);
     cuMemFreeAsync(CUdeviceptr, CUstream);

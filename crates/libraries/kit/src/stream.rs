@@ -3,7 +3,7 @@
 
 use core::ffi::c_void;
 
-use cuda_abi::CUstream;
+use cuda_abi::{CUstream, CUstreamCaptureStatus};
 
 use crate::driver::{check, driver};
 use crate::{Address, Addresses, Error, Result};
@@ -31,6 +31,14 @@ pub fn enqueue<A: Addresses + 'static>(
 pub fn synchronize(stream: CUstream) -> Result {
     // SAFETY: the driver looks at the stream itself.
     check("cuStreamSynchronize", unsafe { (driver()?.cuStreamSynchronize)(stream) })
+}
+
+/// Whether what is enqueued goes into a graph: waiting would end the capture.
+pub fn is_capturing(stream: CUstream) -> Result<bool> {
+    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    // SAFETY: the driver looks at the stream itself; `status` outlives the call.
+    check("cuStreamIsCapturing", unsafe { (driver()?.cuStreamIsCapturing)(stream, &mut status) })?;
+    Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
 }
 
 unsafe extern "C" fn run(data: *mut c_void) {

@@ -16,6 +16,14 @@ mod cudart;
 mod cufft;
 #[path = "../../../../libraries/cufft/shells/w10/src/shell.rs"]
 mod cufftw;
+#[path = "../../../../libraries/cusparse/shells/11/src/shell.rs"]
+mod cusparse;
 
 trampoline::end_at_panic!();
-trampoline::forward_exports!(cublas::LIBRARY, cublaslt::LIBRARY, cufft::LIBRARY, cufftw::LIBRARY);
+trampoline::forward_exports!(
+    cublas::LIBRARY,
+    cublaslt::LIBRARY,
+    cufft::LIBRARY,
+    cufftw::LIBRARY,
+    cusparse::LIBRARY
+);

@@ -18,6 +18,8 @@ mod cufft;
 mod cufftw;
 #[path = "../../../../libraries/curand/shells/10/src/shell.rs"]
 mod curand;
+#[path = "../../../../libraries/cusparse/shells/12/src/shell.rs"]
+mod cusparse;
 #[path = "../../../../libraries/nvjitlink/shells/13/src/shell.rs"]
 mod nvjitlink;
 
@@ -27,5 +29,6 @@ trampoline::forward_exports!(
     cublaslt::LIBRARY,
     cufft::LIBRARY,
     cufftw::LIBRARY,
-    curand::LIBRARY
+    curand::LIBRARY,
+    cusparse::LIBRARY
 );

@@ -1,0 +1,372 @@
+//! Products of sparse and dense. Source: cuSPARSE manual, `cusparseSpMV`, `cusparseSpMM`, `cusparseSDDMM`.
+//!
+//! Algorithms are hints: each gives the same numbers, and the same again in every run on as many cores. No work area is used.
+
+use core::ffi::c_void;
+
+use cuda_abi::out::Out;
+
+use crate::descriptor::*;
+use crate::error::require;
+use crate::handle;
+use crate::memory::*;
+use crate::types::*;
+use crate::{Error, Result};
+
+fn check_types(go_together: bool) -> Result {
+    if go_together { Ok(()) } else { Err(Error::NotSupported("these types together")) }
+}
+
+/// All that a product of a matrix and a vector is of.
+#[derive(Clone, Copy)]
+struct Vectors {
+    a: SparseMatrix,
+    x: DenseVector,
+    y: DenseVector,
+}
+
+// SAFETY: addresses and numbers.
+unsafe impl kit::Addresses for Vectors {}
+
+fn vectors(
+    opA: cusparseOperation_t,
+    matA: cusparseSpMatDescr_t,
+    vecX: cusparseDnVecDescr_t,
+    vecY: cusparseDnVecDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpMVAlg_t,
+) -> Result<Vectors> {
+    let (a, x, y) = (SPARSE_MATRICES.get(matA)?, DENSE_VECTORS.get(vecX)?, DENSE_VECTORS.get(vecY)?);
+    let (rows, cols) = if operation(opA)?.transposed { (a.cols, a.rows) } else { (a.rows, a.cols) };
+    require(x.size == cols && y.size == rows, "the vectors' sizes are not the matrix's")?;
+    require(alg <= cusparseSpMVAlg_t::CUSPARSE_SPMV_BSR_ALG1, "there is no such algorithm")?;
+    let not = cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
+    match a.format {
+        Format::BlockedEll { .. } => return Err(Error::NotSupported("Blocked-ELL times a vector")),
+        Format::SlicedEll { .. } | Format::Bsr { .. } if opA != not => {
+            return Err(Error::NotSupported("transposed matrices in blocks or slices times a vector"));
+        }
+        _ => {}
+    }
+    check_types(types_go_together((a.value_type, x.value_type), y.value_type, computeType, true))?;
+    check_matrix(&a)?;
+    check_dense_vector(&x)?;
+    check_dense_vector(&y)?;
+    Ok(Vectors { a, x, y })
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpMV_bufferSize(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    vecX: cusparseConstDnVecDescr_t,
+    beta: *const c_void,
+    vecY: cusparseDnVecDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpMVAlg_t,
+    bufferSize: Out<'_, usize>,
+) -> Result {
+    handle::get(handle)?.can_compute()?;
+    require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+    vectors(opA, matA, vecX, vecY, computeType, alg)?;
+    bufferSize.write(0);
+    Ok(())
+}
+
+/// There is nothing to be known before.
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpMV_preprocess(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    vecX: cusparseConstDnVecDescr_t,
+    beta: *const c_void,
+    vecY: cusparseDnVecDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpMVAlg_t,
+    _externalBuffer: *mut c_void,
+) -> Result {
+    handle::get(handle)?.can_compute()?;
+    require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+    vectors(opA, matA, vecX, vecY, computeType, alg).map(|_| ())
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpMV(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    vecX: cusparseConstDnVecDescr_t,
+    beta: *const c_void,
+    vecY: cusparseDnVecDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpMVAlg_t,
+    _externalBuffer: *mut c_void,
+) -> Result {
+    let context = handle::get(handle)?;
+    let all = vectors(opA, matA, vecX, vecY, computeType, alg)?;
+    let operation = operation(opA)?;
+    let alpha = Factor::new(alpha, computeType, context.on_host())?;
+    let beta = Factor::new(beta, computeType, context.on_host())?;
+    context.enqueue((all, alpha, beta), move |(Vectors { a, x, y }, alpha, beta)| {
+        compute!(computeType, C => index!(a.index_type, I => {
+            // SAFETY: cuSPARSE's contract: what the descriptors say is there until the stream has come here.
+            unsafe {
+                let (a, is_transposed) = matrix::<C, I>(&a, 0);
+                let operation = operation.of(is_transposed);
+                let x = values::<C>(x.values, x.size, x.value_type);
+                let product = cusparse_cpu::spmv(&a, operation, &x);
+                blend(y.values, y.value_type, column(y.size), &product, (alpha.get(), beta.get()));
+            }
+        }))
+    })
+}
+
+#[derive(Clone, Copy)]
+struct Matrices {
+    a: SparseMatrix,
+    b: DenseMatrix,
+    c: DenseMatrix,
+    batches: usize,
+}
+
+// SAFETY: addresses and numbers.
+unsafe impl kit::Addresses for Matrices {}
+
+/// How many products a call makes: of each matrix one or as many.
+fn batches(counts: [core::ffi::c_int; 3]) -> Result<usize> {
+    let most = counts.into_iter().max().unwrap_or(1);
+    require(counts.iter().all(|count| *count == 1 || *count == most), "batches of different lengths")?;
+    Ok(most as usize)
+}
+
+fn matrices(
+    (opA, opB): (cusparseOperation_t, cusparseOperation_t),
+    matA: cusparseSpMatDescr_t,
+    matB: cusparseDnMatDescr_t,
+    matC: cusparseDnMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpMMAlg_t,
+) -> Result<Matrices> {
+    let (a, b, c) = (SPARSE_MATRICES.get(matA)?, DENSE_MATRICES.get(matB)?, DENSE_MATRICES.get(matC)?);
+    let turned = |turn: bool, rows, cols| if turn { (cols, rows) } else { (rows, cols) };
+    let (m, k) = turned(operation(opA)?.transposed, a.rows, a.cols);
+    let (depth, n) = turned(operation(opB)?.transposed, b.rows, b.cols);
+    require(k == depth && c.rows == m && c.cols == n, "the matrices' sizes do not fit")?;
+    let known = matches!(alg.0, 0..=6 | 12..=14);
+    require(known, "there is no such algorithm")?;
+    match a.format {
+        Format::SlicedEll { .. } => return Err(Error::NotSupported("Sliced-ELL times a matrix")),
+        Format::BlockedEll { .. } | Format::Bsr { .. } if operation(opA)?.transposed => {
+            return Err(Error::NotSupported("transposed matrices in blocks"));
+        }
+        _ => {}
+    }
+    check_types(types_go_together((a.value_type, b.value_type), c.value_type, computeType, false))?;
+    check_matrix(&a)?;
+    check_dense_matrix(&b)?;
+    check_dense_matrix(&c)?;
+    let batches = batches([a.batches, b.batches, c.batches])?;
+    require(batches == 1 || (c.batches > 1 && c.stride != 0), "products of a batch in one place")?;
+    Ok(Matrices { a, b, c, batches })
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpMM_bufferSize(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstDnMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseDnMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpMMAlg_t,
+    bufferSize: Out<'_, usize>,
+) -> Result {
+    handle::get(handle)?.can_compute()?;
+    require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+    matrices((opA, opB), matA, matB, matC, computeType, alg)?;
+    bufferSize.write(0);
+    Ok(())
+}
+
+/// There is nothing to be known before.
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpMM_preprocess(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstDnMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseDnMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpMMAlg_t,
+    _externalBuffer: *mut c_void,
+) -> Result {
+    handle::get(handle)?.can_compute()?;
+    require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+    matrices((opA, opB), matA, matB, matC, computeType, alg).map(|_| ())
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpMM(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstDnMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseDnMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpMMAlg_t,
+    _externalBuffer: *mut c_void,
+) -> Result {
+    let context = handle::get(handle)?;
+    let all = matrices((opA, opB), matA, matB, matC, computeType, alg)?;
+    let (operation_a, operation_b) = (operation(opA)?, operation(opB)?);
+    let alpha = Factor::new(alpha, computeType, context.on_host())?;
+    let beta = Factor::new(beta, computeType, context.on_host())?;
+    context.enqueue((all, alpha, beta), move |(Matrices { a, b, c, batches }, alpha, beta)| {
+        compute!(computeType, C => index!(a.index_type, I => for number in 0..batches {
+            // SAFETY: as in `cusparseSpMV`.
+            unsafe {
+                let (a, is_transposed) = matrix::<C, I>(&a, number);
+                let b = packed::<C>(&b, number, operation_b.transposed, operation_b.conjugated);
+                let product = cusparse_cpu::spmm(&a, operation_a.of(is_transposed), &b, c.cols);
+                let to = batch_place(&c, number);
+                blend(to, c.value_type, c.layout(), &product, (alpha.get(), beta.get()));
+            }
+        }))
+    })
+}
+
+#[derive(Clone, Copy)]
+struct Sampled {
+    a: DenseMatrix,
+    b: DenseMatrix,
+    c: SparseMatrix,
+    batches: usize,
+    depth: usize,
+}
+
+// SAFETY: addresses and numbers.
+unsafe impl kit::Addresses for Sampled {}
+
+fn sampled(
+    (opA, opB): (cusparseOperation_t, cusparseOperation_t),
+    matA: cusparseDnMatDescr_t,
+    matB: cusparseDnMatDescr_t,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSDDMMAlg_t,
+) -> Result<Sampled> {
+    let (a, b, c) = (DENSE_MATRICES.get(matA)?, DENSE_MATRICES.get(matB)?, SPARSE_MATRICES.get(matC)?);
+    let (a_turned, b_turned) = (operation(opA)?, operation(opB)?);
+    let turned = |turn: bool, rows, cols| if turn { (cols, rows) } else { (rows, cols) };
+    let (m, depth) = turned(a_turned.transposed, a.rows, a.cols);
+    let (k, n) = turned(b_turned.transposed, b.rows, b.cols);
+    require(k == depth && c.rows == m && c.cols == n, "the matrices' sizes do not fit")?;
+    require(alg == cusparseSDDMMAlg_t::CUSPARSE_SDDMM_ALG_DEFAULT, "there is no such algorithm")?;
+    if a_turned.conjugated || b_turned.conjugated {
+        return Err(Error::NotSupported("conjugated factors of a sampled product"));
+    }
+    if !matches!(c.format, Format::Csr | Format::Bsr { .. }) {
+        return Err(Error::NotSupported("a sampled product in this format"));
+    }
+    check_types(
+        computeType != cudaDataType::CUDA_R_32I
+            && a.value_type != cudaDataType::CUDA_R_8I
+            && types_go_together((a.value_type, b.value_type), c.value_type, computeType, false),
+    )?;
+    check_dense_matrix(&a)?;
+    check_dense_matrix(&b)?;
+    check_matrix(&c)?;
+    let batches = batches([a.batches, b.batches, c.batches])?;
+    require(batches == 1 || (c.batches > 1 && c.strides.values != 0), "products of a batch in one place")?;
+    Ok(Sampled { a, b, c, batches, depth })
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSDDMM_bufferSize(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstDnMatDescr_t,
+    matB: cusparseConstDnMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSDDMMAlg_t,
+    bufferSize: Out<'_, usize>,
+) -> Result {
+    handle::get(handle)?.can_compute()?;
+    require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+    sampled((opA, opB), matA, matB, matC, computeType, alg)?;
+    bufferSize.write(0);
+    Ok(())
+}
+
+/// There is nothing to be known before.
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSDDMM_preprocess(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstDnMatDescr_t,
+    matB: cusparseConstDnMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSDDMMAlg_t,
+    _externalBuffer: *mut c_void,
+) -> Result {
+    handle::get(handle)?.can_compute()?;
+    require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+    sampled((opA, opB), matA, matB, matC, computeType, alg).map(|_| ())
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSDDMM(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstDnMatDescr_t,
+    matB: cusparseConstDnMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSDDMMAlg_t,
+    _externalBuffer: *mut c_void,
+) -> Result {
+    let context = handle::get(handle)?;
+    let all = sampled((opA, opB), matA, matB, matC, computeType, alg)?;
+    let (turn_a, turn_b) = (operation(opA)?.transposed, operation(opB)?.transposed);
+    let alpha = Factor::new(alpha, computeType, context.on_host())?;
+    let beta = Factor::new(beta, computeType, context.on_host())?;
+    context.enqueue((all, alpha, beta), move |(Sampled { a, b, c, batches, depth }, alpha, beta)| {
+        compute!(computeType, C => index!(c.index_type, I => for number in 0..batches {
+            // SAFETY: as in `cusparseSpMV`.
+            unsafe {
+                // What borrows the values is gone before they are written.
+                let places = matrix::<C, I>(&c, number).0.places();
+                let (a, b) = (packed::<C>(&a, number, turn_a, false), packed::<C>(&b, number, !turn_b, false));
+                let sums = cusparse_cpu::sddmm(&places, depth, &a, &b);
+                let bytes = value_bytes(c.value_type).unwrap_or(1) * number;
+                let to = c.values.wrapping_byte_offset((c.strides.values as isize).wrapping_mul(bytes as isize));
+                blend(to, c.value_type, column(sums.len()), &sums, (alpha.get(), beta.get()));
+            }
+        }))
+    })
+}

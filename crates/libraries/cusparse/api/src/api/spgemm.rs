@@ -1,0 +1,412 @@
+//! Products of sparse matrices. Source: cuSPARSE manual, `cusparseSpGEMM` and `cusparseSpGEMMreuse`.
+//!
+//! The rule: the call that finds the product waits for the stream, because the descriptor of C knows its size afterwards. The product
+//! is kept by the product's descriptor until it is copied. Algorithms are hints. Work areas are asked for and not used.
+
+use core::ffi::c_void;
+use std::any::Any;
+use std::sync::Arc;
+
+use cuda_abi::out::Out;
+use cusparse_cpu::{Index, Product};
+use kit::Registry;
+use parking_lot::Mutex;
+
+use super::conversion::SOME;
+use crate::descriptor::*;
+use crate::error::require;
+use crate::handle;
+use crate::memory::*;
+use crate::types::*;
+use crate::{Error, Result};
+
+#[derive(Default)]
+struct Found {
+    products: Option<i64>,
+    /// A [`Product`] of the type that was computed with, and that type.
+    product: Option<(cudaDataType, Arc<dyn Any + Send + Sync>)>,
+}
+
+static FOUND: Registry<Mutex<Found>> = Registry::new();
+
+fn get(descr: cusparseSpGEMMDescr_t) -> Result<Arc<Mutex<Found>>> {
+    require(!descr.is_null(), "the product's descriptor is NULL")?;
+    FOUND.get(descr).map_err(|_| Error::InvalidValue("a product's descriptor that is none"))
+}
+
+pub fn cusparseSpGEMM_createDescr(descr: Out<'_, cusparseSpGEMMDescr_t>) -> Result {
+    descr.write(FOUND.add(Mutex::new(Found::default())));
+    Ok(())
+}
+
+/// NULL is no error.
+pub fn cusparseSpGEMM_destroyDescr(descr: cusparseSpGEMMDescr_t) -> Result {
+    if !descr.is_null() {
+        FOUND.remove(descr).map_err(|_| Error::InvalidValue("a product's descriptor that is none"))?;
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+struct Three {
+    a: SparseMatrix,
+    b: SparseMatrix,
+    c: SparseMatrix,
+}
+
+// SAFETY: addresses and numbers.
+unsafe impl kit::Addresses for Three {}
+
+fn three(
+    operations: [cusparseOperation_t; 2],
+    matA: cusparseSpMatDescr_t,
+    matB: cusparseSpMatDescr_t,
+    matC: cusparseSpMatDescr_t,
+    computeType: Option<cudaDataType>,
+    alg: cusparseSpGEMMAlg_t,
+) -> Result<Three> {
+    let (a, b, c) = (SPARSE_MATRICES.get(matA)?, SPARSE_MATRICES.get(matB)?, SPARSE_MATRICES.get(matC)?);
+    require(alg <= cusparseSpGEMMAlg_t::CUSPARSE_SPGEMM_ALG3, "there is no such algorithm")?;
+    for one in operations {
+        operation(one)?;
+        if one != cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE {
+            return Err(Error::NotSupported("products of transposed sparse matrices"));
+        }
+    }
+    require(a.cols == b.rows && c.rows == a.rows && c.cols == b.cols, "the matrices' sizes do not fit")?;
+    for one in [&a, &b, &c] {
+        if one.format != Format::Csr {
+            return Err(Error::NotSupported("sparse products in other formats than CSR"));
+        }
+        if one.batches > 1 {
+            return Err(Error::NotSupported("sparse products of batches"));
+        }
+    }
+    let same = a.value_type == b.value_type && b.value_type == c.value_type;
+    let compute = computeType.or(natural_compute(a.value_type));
+    let is_float = |compute: cudaDataType| compute != cudaDataType::CUDA_R_32I;
+    if !same || compute.is_none_or(|it| natural_compute(a.value_type) != Some(it) || !is_float(it)) {
+        return Err(Error::NotSupported("these types together"));
+    }
+    check_matrix(&a)?;
+    check_matrix(&b)?;
+    Ok(Three { a, b, c })
+}
+
+/// What both steps of a product begin with: without a work area its size is all that is asked for.
+fn asks(bufferSize: Out<'_, usize>, externalBuffer: *mut c_void) -> bool {
+    bufferSize.write(SOME);
+    externalBuffer.is_null()
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpGEMM_workEstimation(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstSpMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpGEMMAlg_t,
+    spgemmDescr: cusparseSpGEMMDescr_t,
+    bufferSize1: Out<'_, usize>,
+    externalBuffer1: *mut c_void,
+) -> Result {
+    let context = handle::get(handle)?;
+    context.can_compute()?;
+    require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+    let found = get(spgemmDescr)?;
+    let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
+    if asks(bufferSize1, externalBuffer1) {
+        return Ok(());
+    }
+    context.synchronize()?;
+    found.lock().products = Some(count(&three));
+    Ok(())
+}
+
+/// How many products of entries are added.
+fn count(three: &Three) -> i64 {
+    // The pattern alone is looked at, whatever the type.
+    index!(three.a.index_type, I => index!(three.b.index_type, J => {
+        // SAFETY: cuSPARSE's contract: what the descriptors say is there; the stream has nothing to do any more.
+        let (a, b) = unsafe { (pattern::<I>(&three.a), pattern::<J>(&three.b)) };
+        cusparse_cpu::count_products(&a, &b) as i64
+    }))
+}
+
+/// The pattern of a matrix, with values that nobody looks at.
+///
+/// # Safety
+/// As [`matrix`].
+unsafe fn pattern<I: Index>(of: &SparseMatrix) -> cusparse_cpu::Matrix<'static, f32, I> {
+    let base = of.base.0 as usize;
+    // SAFETY: the caller's promise.
+    let (offsets, indices) =
+        unsafe { (offsets(of.offsets, of.rows + 1, of.offset_type, base), slice::<I>(of.indices, of.nnz)) };
+    let values = vec![1.0; of.nnz].into();
+    cusparse_cpu::Matrix::Csr { rows: of.rows, cols: of.cols, base, offsets, indices: indices.into(), values }
+}
+
+pub fn cusparseSpGEMM_getNumProducts(spgemmDescr: cusparseSpGEMMDescr_t, num_prods: Out<'_, i64>) -> Result {
+    let products = get(spgemmDescr)?.lock().products;
+    num_prods.write(products.ok_or(Error::InvalidValue("the work was not estimated"))?);
+    Ok(())
+}
+
+/// The size of the second work area is written by the call that has the third.
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpGEMM_estimateMemory(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstSpMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpGEMMAlg_t,
+    spgemmDescr: cusparseSpGEMMDescr_t,
+    chunk_fraction: f32,
+    bufferSize3: Out<'_, usize>,
+    externalBuffer3: *mut c_void,
+    bufferSize2: cuda_abi::out::OptOut<'_, usize>,
+) -> Result {
+    handle::get(handle)?.can_compute()?;
+    require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+    get(spgemmDescr)?;
+    three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
+    require(chunk_fraction > 0.0 && chunk_fraction <= 1.0, "the fraction is not above 0 and at most 1")?;
+    if !asks(bufferSize3, externalBuffer3) {
+        bufferSize2.write(SOME);
+    }
+    Ok(())
+}
+
+/// Finds the product, and tells the descriptor of C how many entries it has.
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpGEMM_compute(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstSpMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpGEMMAlg_t,
+    spgemmDescr: cusparseSpGEMMDescr_t,
+    bufferSize2: Out<'_, usize>,
+    externalBuffer2: *mut c_void,
+) -> Result {
+    let context = handle::get(handle)?;
+    context.can_compute()?;
+    require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
+    let found = get(spgemmDescr)?;
+    let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
+    if asks(bufferSize2, externalBuffer2) {
+        return Ok(());
+    }
+    context.synchronize()?;
+    let (product, nnz): (Arc<dyn Any + Send + Sync>, usize) = compute!(computeType, C => {
+        index!(three.a.index_type, I => index!(three.b.index_type, J => {
+            // SAFETY: as in `count`.
+            let (a, b) = unsafe { (matrix::<C, I>(&three.a, 0).0, matrix::<C, J>(&three.b, 0).0) };
+            let product = cusparse_cpu::multiply(&a, &b);
+            let nnz = product.indices.len();
+            (Arc::new(product), nnz)
+        }))
+    });
+    found.lock().product = Some((computeType, product));
+    SPARSE_MATRICES.change(matC, |c| c.nnz = nnz)
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpGEMM_copy(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstSpMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpGEMMAlg_t,
+    spgemmDescr: cusparseSpGEMMDescr_t,
+) -> Result {
+    let context = handle::get(handle)?;
+    let alpha = Factor::new(alpha, computeType, context.on_host())?;
+    let beta = Factor::new(beta, computeType, context.on_host())?;
+    let found = get(spgemmDescr)?.lock().product.clone();
+    let (known, product) = found.ok_or(Error::InvalidValue("the product was not computed"))?;
+    require(known == computeType, "the product was computed with another type")?;
+    let c = three([opA, opB], matA, matB, matC, Some(computeType), alg)?.c;
+    check_matrix(&c)?;
+    context.enqueue((c, alpha, beta), move |(c, alpha, beta)| {
+        compute!(computeType, C => if let Some(product) = product.downcast_ref::<Product<C>>() {
+            // SAFETY: cuSPARSE's contract: what the descriptor says is there until the stream has come here.
+            unsafe {
+                write_pattern(&c, &product.offsets, &product.indices);
+                let count = product.values.len().min(c.nnz);
+                let layout = column(count);
+                blend(c.values, c.value_type, layout, &product.values, (alpha.get(), beta.get()));
+            }
+        })
+    })
+}
+
+/// # Safety
+/// Nobody else uses the matrix's offsets and columns.
+unsafe fn write_pattern(c: &SparseMatrix, offsets: &[i64], indices: &[i64]) {
+    let base = c.base.0 as usize;
+    fn number<T: Index>(to: &mut [T], from: &[i64], base: usize) {
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = T::number(*from as usize, base));
+    }
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !c.offsets.is_null() {
+            index!(c.offset_type, O => number(slice_mut::<O>(c.offsets, c.rows + 1), offsets, base));
+        }
+        index!(c.index_type, I => number(slice_mut::<I>(c.indices, c.nnz), indices, base));
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpGEMMreuse_workEstimation(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstSpMatDescr_t,
+    matC: cusparseSpMatDescr_t,
+    alg: cusparseSpGEMMAlg_t,
+    spgemmDescr: cusparseSpGEMMDescr_t,
+    bufferSize1: Out<'_, usize>,
+    externalBuffer1: *mut c_void,
+) -> Result {
+    let context = handle::get(handle)?;
+    context.can_compute()?;
+    let found = get(spgemmDescr)?;
+    let three = three([opA, opB], matA, matB, matC, None, alg)?;
+    if !asks(bufferSize1, externalBuffer1) {
+        context.synchronize()?;
+        found.lock().products = Some(count(&three));
+    }
+    Ok(())
+}
+
+/// Finds the pattern, and tells the descriptor of C how many entries it has.
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpGEMMreuse_nnz(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstSpMatDescr_t,
+    matC: cusparseSpMatDescr_t,
+    alg: cusparseSpGEMMAlg_t,
+    spgemmDescr: cusparseSpGEMMDescr_t,
+    bufferSize2: Out<'_, usize>,
+    externalBuffer2: *mut c_void,
+    bufferSize3: Out<'_, usize>,
+    externalBuffer3: *mut c_void,
+    bufferSize4: Out<'_, usize>,
+    externalBuffer4: *mut c_void,
+) -> Result {
+    let context = handle::get(handle)?;
+    context.can_compute()?;
+    let found = get(spgemmDescr)?;
+    let three = three([opA, opB], matA, matB, matC, None, alg)?;
+    let asked = [
+        asks(bufferSize2, externalBuffer2),
+        asks(bufferSize3, externalBuffer3),
+        asks(bufferSize4, externalBuffer4),
+    ];
+    if asked.contains(&true) {
+        return Ok(());
+    }
+    context.synchronize()?;
+    let product = index!(three.a.index_type, I => index!(three.b.index_type, J => {
+        // SAFETY: as in `count`.
+        let (a, b) = unsafe { (pattern::<I>(&three.a), pattern::<J>(&three.b)) };
+        cusparse_cpu::multiply(&a, &b)
+    }));
+    let nnz = product.indices.len();
+    found.lock().product = Some((cudaDataType::CUDA_R_32F, Arc::new(product)));
+    SPARSE_MATRICES.change(matC, |c| c.nnz = nnz)
+}
+
+/// Writes the pattern to where C lies now.
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpGEMMreuse_copy(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstSpMatDescr_t,
+    matC: cusparseSpMatDescr_t,
+    alg: cusparseSpGEMMAlg_t,
+    spgemmDescr: cusparseSpGEMMDescr_t,
+    bufferSize5: Out<'_, usize>,
+    externalBuffer5: *mut c_void,
+) -> Result {
+    let context = handle::get(handle)?;
+    context.can_compute()?;
+    let found = get(spgemmDescr)?;
+    let c = three([opA, opB], matA, matB, matC, None, alg)?.c;
+    if asks(bufferSize5, externalBuffer5) {
+        return Ok(());
+    }
+    let product = found.lock().product.clone();
+    let (_, product) = product.ok_or(Error::InvalidValue("the pattern was not found"))?;
+    check_matrix(&c)?;
+    context.enqueue(c, move |c| {
+        if let Some(product) = product.downcast_ref::<Product<f32>>() {
+            // SAFETY: as in `cusparseSpGEMM_copy`.
+            unsafe { write_pattern(&c, &product.offsets, &product.indices) };
+        }
+    })
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpGEMMreuse_compute(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstSpMatDescr_t,
+    beta: *const c_void,
+    matC: cusparseSpMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpGEMMAlg_t,
+    spgemmDescr: cusparseSpGEMMDescr_t,
+) -> Result {
+    let context = handle::get(handle)?;
+    let alpha = Factor::new(alpha, computeType, context.on_host())?;
+    let beta = Factor::new(beta, computeType, context.on_host())?;
+    let is_known = get(spgemmDescr)?.lock().product.is_some();
+    require(is_known, "the pattern was not found")?;
+    let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
+    check_matrix(&three.c)?;
+    context.enqueue((three, alpha, beta), move |(Three { a, b, c }, alpha, beta)| {
+        compute!(computeType, C => index!(a.index_type, I => index!(b.index_type, J => {
+            // SAFETY: as in `cusparseSpGEMM_copy`.
+            unsafe {
+                let (a, b) = (matrix::<C, I>(&a, 0).0, matrix::<C, J>(&b, 0).0);
+                let base = c.base.0 as usize;
+                let offsets = offsets(c.offsets, c.rows + 1, c.offset_type, base);
+                let sums: Vec<C> = index!(c.index_type, K => {
+                    cusparse_cpu::multiply_into(&a, &b, (&offsets, slice::<K>(c.indices, c.nnz), base))
+                });
+                blend(c.values, c.value_type, column(c.nnz), &sums, (alpha.get(), beta.get()));
+            }
+        })))
+    })
+}

@@ -1,0 +1,383 @@
+//! Systems with a triangle of a sparse matrix. Source: cuSPARSE manual, `cusparseSpSV`, `cusparseSpSM`.
+//!
+//! The rule: the analysis takes the triangle's values along, in stream order, and solutions are made of those; `updateMatrix` gives it
+//! others. A diagonal that is zero or missing gives infinities, as on a GPU. No work area is used.
+
+use core::ffi::c_void;
+use std::any::Any;
+use std::sync::Arc;
+
+use cuda_abi::out::Out;
+use cusparse_cpu::{Shape, Triangle};
+use kit::Registry;
+use parking_lot::Mutex;
+
+use super::conversion::SOME;
+use crate::descriptor::*;
+use crate::error::require;
+use crate::handle;
+use crate::memory::*;
+use crate::types::*;
+use crate::{Error, Result};
+
+/// What an analysis was asked for, and what it has found when the stream has come to it.
+#[derive(Default)]
+struct Analysis {
+    asked: Mutex<Option<Asked>>,
+    /// A [`Triangle`] of the type that is computed with.
+    found: Mutex<Option<Box<dyn Any + Send>>>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+struct Asked {
+    compute: cudaDataType,
+    size: usize,
+    entries: usize,
+    shape: Shape,
+    /// Values lie in the order of rows, so that others can take their place.
+    in_order: bool,
+}
+
+/// Both kinds of descriptors are the same here.
+static ANALYSES: Registry<Analysis> = Registry::new();
+
+fn get<Handle>(descr: *mut Handle) -> Result<Arc<Analysis>> {
+    require(!descr.is_null(), "the solver's descriptor is NULL")?;
+    ANALYSES.get(descr).map_err(|_| Error::InvalidValue("a solver's descriptor that is none"))
+}
+
+/// NULL is no error.
+fn destroy<Handle>(descr: *mut Handle) -> Result {
+    if !descr.is_null() {
+        ANALYSES.remove(descr).map_err(|_| Error::InvalidValue("a solver's descriptor that is none"))?;
+    }
+    Ok(())
+}
+
+/// What is asked of a square matrix.
+fn asked(a: &SparseMatrix, opA: cusparseOperation_t, compute: cudaDataType) -> Result<Asked> {
+    require(a.rows == a.cols, "the matrix is not square")?;
+    if !matches!(a.format, Format::Csr | Format::Coo | Format::SlicedEll { .. }) {
+        return Err(Error::NotSupported("systems in this format"));
+    }
+    let operation = operation(opA)?;
+    let shape = Shape {
+        upper: a.is_upper(),
+        unit: a.is_unit(),
+        transposed: operation.transposed,
+        conjugated: operation.conjugated,
+    };
+    check_matrix(a)?;
+    Ok(Asked { compute, size: a.rows, entries: a.nnz, shape, in_order: a.format.has_rows_in_order() })
+}
+
+fn uniform(types: &[cudaDataType], compute: cudaDataType) -> Result {
+    let is_one = types_go_together((compute, compute), compute, compute, false)
+        && compute != cudaDataType::CUDA_R_32I
+        && types.iter().all(|ty| *ty == compute);
+    if is_one { Ok(()) } else { Err(Error::NotSupported("these types together")) }
+}
+
+fn analyse(context: &handle::Context, a: SparseMatrix, asked: Asked, analysis: Arc<Analysis>) -> Result {
+    context.can_compute()?;
+    *analysis.asked.lock() = Some(asked);
+    context.enqueue(a, move |a| {
+        compute!(asked.compute, C => index!(a.index_type, I => {
+            // SAFETY: cuSPARSE's contract: what the descriptor says is there until the stream has come here.
+            let (a, _) = unsafe { matrix::<C, I>(&a, 0) };
+            *analysis.found.lock() = Some(Box::new(Triangle::new(&a, asked.shape)));
+        }))
+    })
+}
+
+/// Another matrix than the one that was analysed is refused.
+fn check_analysed(analysis: &Analysis, asked: Asked) -> Result {
+    let is_known = *analysis.asked.lock() == Some(asked);
+    require(is_known, "the descriptor was not analysed for this matrix and operation")
+}
+
+fn update(
+    context: &handle::Context,
+    analysis: Arc<Analysis>,
+    newValues: *mut c_void,
+    is_diagonal: bool,
+) -> Result {
+    let asked = (*analysis.asked.lock()).ok_or(Error::InvalidValue("the descriptor was not analysed"))?;
+    if !is_diagonal && !asked.in_order {
+        return Err(Error::NotSupported("other values for slices"));
+    }
+    let count = if is_diagonal { asked.size } else { asked.entries };
+    check_values(newValues, count, asked.compute)?;
+    context.enqueue(newValues, move |new: *mut c_void| {
+        compute!(asked.compute, C => {
+            let mut found = analysis.found.lock();
+            if let Some(triangle) = found.as_mut().and_then(|found| found.downcast_mut::<Triangle<C>>()) {
+                // SAFETY: as above.
+                let values = unsafe { slice::<C>(new, count) };
+                if is_diagonal { triangle.set_diagonal(values) } else { triangle.set_values(values) }
+            }
+        })
+    })
+}
+
+pub fn cusparseSpSV_createDescr(descr: Out<'_, cusparseSpSVDescr_t>) -> Result {
+    descr.write(ANALYSES.add(Analysis::default()));
+    Ok(())
+}
+
+pub fn cusparseSpSV_destroyDescr(descr: cusparseSpSVDescr_t) -> Result {
+    destroy(descr)
+}
+
+struct Side {
+    asked: Asked,
+    a: SparseMatrix,
+    x: DenseVector,
+    y: DenseVector,
+}
+
+fn side(
+    opA: cusparseOperation_t,
+    matA: cusparseSpMatDescr_t,
+    vecX: cusparseDnVecDescr_t,
+    vecY: cusparseDnVecDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpSVAlg_t,
+) -> Result<Side> {
+    let (a, x, y) = (SPARSE_MATRICES.get(matA)?, DENSE_VECTORS.get(vecX)?, DENSE_VECTORS.get(vecY)?);
+    require(alg <= cusparseSpSVAlg_t::CUSPARSE_SPSV_ALG2, "there is no such algorithm")?;
+    require(x.size == a.rows && y.size == a.rows, "the vectors' sizes are not the matrix's")?;
+    uniform(&[a.value_type, x.value_type, y.value_type], computeType)?;
+    check_dense_vector(&x)?;
+    check_dense_vector(&y)?;
+    Ok(Side { asked: asked(&a, opA, computeType)?, a, x, y })
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpSV_bufferSize(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    vecX: cusparseConstDnVecDescr_t,
+    vecY: cusparseDnVecDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpSVAlg_t,
+    spsvDescr: cusparseSpSVDescr_t,
+    bufferSize: Out<'_, usize>,
+) -> Result {
+    handle::get(handle)?.can_compute()?;
+    require(!alpha.is_null(), "alpha is NULL")?;
+    get(spsvDescr)?;
+    side(opA, matA, vecX, vecY, computeType, alg)?;
+    bufferSize.write(SOME);
+    Ok(())
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpSV_analysis(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    vecX: cusparseConstDnVecDescr_t,
+    vecY: cusparseDnVecDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpSVAlg_t,
+    spsvDescr: cusparseSpSVDescr_t,
+    _externalBuffer: *mut c_void,
+) -> Result {
+    let context = handle::get(handle)?;
+    require(!alpha.is_null(), "alpha is NULL")?;
+    let analysis = get(spsvDescr)?;
+    let side = side(opA, matA, vecX, vecY, computeType, alg)?;
+    analyse(&context, side.a, side.asked, analysis)
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpSV_solve(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    vecX: cusparseConstDnVecDescr_t,
+    vecY: cusparseDnVecDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpSVAlg_t,
+    spsvDescr: cusparseSpSVDescr_t,
+) -> Result {
+    let context = handle::get(handle)?;
+    let alpha = Factor::new(alpha, computeType, context.on_host())?;
+    let analysis = get(spsvDescr)?;
+    let Side { asked, x, y, .. } = side(opA, matA, vecX, vecY, computeType, alg)?;
+    check_analysed(&analysis, asked)?;
+    context.enqueue((x, y, alpha), move |(x, y, alpha)| {
+        compute!(asked.compute, C => {
+            // SAFETY: cuSPARSE's contract: the vectors are there until the stream has come here.
+            let (alpha, right) = unsafe { (alpha.get::<C>(), slice::<C>(x.values, x.size)) };
+            // Both may be the same vector.
+            let mut solution: Vec<C> = right.iter().map(|value| alpha * *value).collect();
+            let found = analysis.found.lock();
+            if let Some(triangle) = found.as_ref().and_then(|found| found.downcast_ref::<Triangle<C>>()) {
+                triangle.solve(&mut solution);
+                // SAFETY: as above.
+                unsafe { slice_mut::<C>(y.values, y.size) }.copy_from_slice(&solution);
+            }
+        })
+    })
+}
+
+pub fn cusparseSpSV_updateMatrix(
+    handle: cusparseHandle_t,
+    spsvDescr: cusparseSpSVDescr_t,
+    newValues: *mut c_void,
+    updatePart: cusparseSpSVUpdate_t,
+) -> Result {
+    let context = handle::get(handle)?;
+    require(updatePart <= cusparseSpSVUpdate_t::CUSPARSE_SPSV_UPDATE_DIAGONAL, "there is no such part")?;
+    let is_diagonal = updatePart == cusparseSpSVUpdate_t::CUSPARSE_SPSV_UPDATE_DIAGONAL;
+    update(&context, get(spsvDescr)?, newValues, is_diagonal)
+}
+
+pub fn cusparseSpSM_createDescr(descr: Out<'_, cusparseSpSMDescr_t>) -> Result {
+    descr.write(ANALYSES.add(Analysis::default()));
+    Ok(())
+}
+
+pub fn cusparseSpSM_destroyDescr(descr: cusparseSpSMDescr_t) -> Result {
+    destroy(descr)
+}
+
+struct Sides {
+    asked: Asked,
+    a: SparseMatrix,
+    b: DenseMatrix,
+    c: DenseMatrix,
+    b_operation: cusparse_cpu::Operation,
+}
+
+fn sides(
+    (opA, opB): (cusparseOperation_t, cusparseOperation_t),
+    matA: cusparseSpMatDescr_t,
+    matB: cusparseDnMatDescr_t,
+    matC: cusparseDnMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpSMAlg_t,
+) -> Result<Sides> {
+    let (a, b, c) = (SPARSE_MATRICES.get(matA)?, DENSE_MATRICES.get(matB)?, DENSE_MATRICES.get(matC)?);
+    require(alg == cusparseSpSMAlg_t::CUSPARSE_SPSM_ALG_DEFAULT, "there is no such algorithm")?;
+    let b_operation = operation(opB)?;
+    let (rows, cols) = if b_operation.transposed { (b.cols, b.rows) } else { (b.rows, b.cols) };
+    require(rows == a.rows && c.rows == a.rows && c.cols == cols, "the matrices' sizes do not fit")?;
+    uniform(&[a.value_type, b.value_type, c.value_type], computeType)?;
+    if matches!(a.format, Format::SlicedEll { .. }) {
+        return Err(Error::NotSupported("several right sides with Sliced-ELL"));
+    }
+    if a.batches > 1 || b.batches > 1 || c.batches > 1 {
+        return Err(Error::NotSupported("systems of batches"));
+    }
+    check_dense_matrix(&b)?;
+    check_dense_matrix(&c)?;
+    Ok(Sides { asked: asked(&a, opA, computeType)?, a, b, c, b_operation })
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpSM_bufferSize(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstDnMatDescr_t,
+    matC: cusparseDnMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpSMAlg_t,
+    spsmDescr: cusparseSpSMDescr_t,
+    bufferSize: Out<'_, usize>,
+) -> Result {
+    handle::get(handle)?.can_compute()?;
+    require(!alpha.is_null(), "alpha is NULL")?;
+    get(spsmDescr)?;
+    sides((opA, opB), matA, matB, matC, computeType, alg)?;
+    bufferSize.write(SOME);
+    Ok(())
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpSM_analysis(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstDnMatDescr_t,
+    matC: cusparseDnMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpSMAlg_t,
+    spsmDescr: cusparseSpSMDescr_t,
+    _externalBuffer: *mut c_void,
+) -> Result {
+    let context = handle::get(handle)?;
+    require(!alpha.is_null(), "alpha is NULL")?;
+    let analysis = get(spsmDescr)?;
+    let sides = sides((opA, opB), matA, matB, matC, computeType, alg)?;
+    analyse(&context, sides.a, sides.asked, analysis)
+}
+
+#[expect(clippy::too_many_arguments, reason = "C's")]
+pub fn cusparseSpSM_solve(
+    handle: cusparseHandle_t,
+    opA: cusparseOperation_t,
+    opB: cusparseOperation_t,
+    alpha: *const c_void,
+    matA: cusparseConstSpMatDescr_t,
+    matB: cusparseConstDnMatDescr_t,
+    matC: cusparseDnMatDescr_t,
+    computeType: cudaDataType,
+    alg: cusparseSpSMAlg_t,
+    spsmDescr: cusparseSpSMDescr_t,
+) -> Result {
+    let context = handle::get(handle)?;
+    let alpha = Factor::new(alpha, computeType, context.on_host())?;
+    let analysis = get(spsmDescr)?;
+    let Sides { asked, b, c, b_operation, .. } = sides((opA, opB), matA, matB, matC, computeType, alg)?;
+    check_analysed(&analysis, asked)?;
+    context.enqueue((b, c, alpha), move |(b, c, alpha)| {
+        compute!(asked.compute, C => {
+            // By columns: the transposed matrix by rows.
+            // SAFETY: as in `cusparseSpSV_solve`.
+            let columns = unsafe { packed::<C>(&b, 0, !b_operation.transposed, b_operation.conjugated) };
+            // Both may be the same matrix.
+            let mut columns = columns.into_owned();
+            let found = analysis.found.lock();
+            if let Some(triangle) = found.as_ref().and_then(|found| found.downcast_ref::<Triangle<C>>()) {
+                // SAFETY: as above.
+                let alpha = unsafe { alpha.get::<C>() };
+                columns.iter_mut().for_each(|value| *value *= alpha);
+                triangle.solve_all(&mut columns);
+                let layout = c.layout().transposed();
+                // SAFETY: as above.
+                unsafe { store::<C>(c.values, layout, &columns) };
+            }
+        })
+    })
+}
+
+/// # Safety
+/// As [`slice_mut`], of values of the layout.
+unsafe fn store<C: Computed>(at: *mut c_void, layout: cusparse_cpu::Layout, computed: &[C]) {
+    // SAFETY: the caller's promise.
+    unsafe { blend(at, C::TYPE, layout, computed, (C::ONE, C::ZERO)) }
+}
+
+pub fn cusparseSpSM_updateMatrix(
+    handle: cusparseHandle_t,
+    spsmDescr: cusparseSpSMDescr_t,
+    newValues: *mut c_void,
+    updatePart: cusparseSpSMUpdate_t,
+) -> Result {
+    let context = handle::get(handle)?;
+    require(updatePart <= cusparseSpSMUpdate_t::CUSPARSE_SPSM_UPDATE_DIAGONAL, "there is no such part")?;
+    let is_diagonal = updatePart == cusparseSpSMUpdate_t::CUSPARSE_SPSM_UPDATE_DIAGONAL;
+    update(&context, get(spsmDescr)?, newValues, is_diagonal)
+}

@@ -1,0 +1,111 @@
+//! `cusparseHandle_t`: a stream, where scalars lie, and who computes.
+
+use std::sync::Arc;
+
+use cuda_abi::CUcontext;
+use kit::engine::{self, Engine};
+use kit::{Addresses, Registry, driver, stream};
+use parking_lot::Mutex;
+
+use crate::types::*;
+use crate::{Error, Result};
+
+#[derive(Clone, Copy)]
+struct State {
+    stream: cudaStream_t,
+    pointers: cusparsePointerMode_t,
+}
+
+pub struct Context {
+    context: CUcontext,
+    engine: Engine,
+    state: Mutex<State>,
+}
+
+// SAFETY: contexts and streams are the driver's numbers, good on every thread.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Context {
+    /// For the calling thread's device.
+    pub fn new() -> Result<Context> {
+        // What of the driver fails here is that there is no device.
+        let no_device = |error| match error {
+            kit::Error::NoDevice(what) => Error::NoDevice(what),
+            _ => Error::NoDevice("the driver has none that works"),
+        };
+        let context = driver::context(None).map_err(no_device)?;
+        let engine = engine::of_current_device(&config::get().sparse).map_err(no_device)?;
+        let state = State {
+            stream: cudaStream_t::default(),
+            pointers: cusparsePointerMode_t::CUSPARSE_POINTER_MODE_HOST,
+        };
+        Ok(Context { context, engine, state: Mutex::new(state) })
+    }
+
+    pub fn stream(&self) -> cudaStream_t {
+        self.state.lock().stream
+    }
+
+    pub fn set_stream(&self, stream: cudaStream_t) {
+        self.state.lock().stream = stream;
+    }
+
+    pub fn pointers(&self) -> cusparsePointerMode_t {
+        self.state.lock().pointers
+    }
+
+    pub fn set_pointers(&self, pointers: cusparsePointerMode_t) {
+        self.state.lock().pointers = pointers;
+    }
+
+    pub fn on_host(&self) -> bool {
+        self.pointers() == cusparsePointerMode_t::CUSPARSE_POINTER_MODE_HOST
+    }
+
+    /// What computes asks this first.
+    pub fn can_compute(&self) -> Result {
+        match self.engine {
+            Engine::Cpu => Ok(()),
+            Engine::Hip => Err(Error::NotSupported("cuSPARSE on AMD GPUs")),
+        }
+    }
+
+    /// Runs the work when the stream has come to it.
+    pub fn enqueue<A: Addresses + 'static>(&self, at: A, work: impl Fn(A) + Send + Sync + 'static) -> Result {
+        self.can_compute()?;
+        driver::context(Some(self.context))?;
+        Ok(stream::enqueue(self.stream(), at, work)?)
+    }
+
+    /// Waits for a result that goes to the host, as a copy to its memory does; in a graph it is there when the graph has run.
+    pub fn deliver(&self) -> Result {
+        if stream::is_capturing(self.stream())? { Ok(()) } else { self.synchronize() }
+    }
+
+    /// Waits for what the stream has to do. A call that tells the host what it found cannot be captured.
+    pub fn synchronize(&self) -> Result {
+        self.can_compute()?;
+        driver::context(Some(self.context))?;
+        Ok(stream::synchronize(self.stream())?)
+    }
+}
+
+static CONTEXTS: Registry<Context> = Registry::new();
+
+pub fn add(context: Context) -> cusparseHandle_t {
+    CONTEXTS.add(context)
+}
+
+/// NVIDIA's library says of a handle that is NULL that it is an invalid value.
+pub fn get(handle: cusparseHandle_t) -> Result<Arc<Context>> {
+    crate::error::require(!handle.is_null(), "handle is NULL")?;
+    Ok(CONTEXTS.get(handle)?)
+}
+
+/// What it was asked for is still done.
+pub fn remove(handle: cusparseHandle_t) -> Result {
+    CONTEXTS.remove(handle)?;
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! What the calls of cuSPARSE mean. The numbers are `cusparse_cpu`'s, on the CPU device in stream order; what computes answers
+//! that it is not supported where the device is an AMD GPU.
+
+#![expect(non_snake_case, non_camel_case_types, reason = "these are the C names")]
+#![expect(clippy::not_unsafe_ptr_arg_deref, reason = "what pointers lead to is the C caller's promise")]
+
+pub mod api;
+mod descriptor;
+mod error;
+mod handle;
+mod log;
+mod memory;
+#[rustfmt::skip]
+#[path = "generated/release.rs"]
+mod release;
+pub mod types;
+
+pub use error::{Error, Result, entry, entry_value, missing};

@@ -1,0 +1,56 @@
+//! Rows for each core.
+
+/// What a part must have to do before another core is worth waking, in entries.
+const WORTH: usize = 1 << 13;
+
+/// The rows at which parts begin, and behind the last the number of rows: `before` says how many entries lie in front of a row.
+pub fn parts(rows: usize, before: impl Fn(usize) -> usize) -> Vec<usize> {
+    let work = |row: usize| before(row) + row;
+    let all = work(rows);
+    let most = rayon::current_num_threads() * 4;
+    let count = (all / WORTH).clamp(1, most.max(1));
+    let mut bounds = Vec::with_capacity(count + 1);
+    bounds.push(0);
+    for part in 1..count {
+        // Wide: a product of two counts.
+        let goal = (all as u128 * part as u128 / count as u128) as usize;
+        let (mut low, mut high) = (bounds[part - 1], rows);
+        while low < high {
+            let middle = low.midpoint(high);
+            if work(middle) < goal { low = middle + 1 } else { high = middle }
+        }
+        bounds.push(low);
+    }
+    bounds.push(rows);
+    bounds
+}
+
+/// The parts of what has `width` values for each row.
+pub fn split<'a, T>(mut values: &'a mut [T], bounds: &[usize], width: usize) -> Vec<&'a mut [T]> {
+    bounds
+        .windows(2)
+        .map(|bounds| {
+            let (part, rest) = core::mem::take(&mut values).split_at_mut((bounds[1] - bounds[0]) * width);
+            values = rest;
+            part
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_have_all_rows_once_and_about_as_much_to_do() {
+        // One row has nearly everything.
+        let before = |row: usize| if row > 500 { 1_000_000 + row } else { row };
+        let bounds = parts(1000, before);
+        assert_eq!((bounds[0], *bounds.last().unwrap()), (0, 1000));
+        assert!(bounds.is_sorted());
+        assert_eq!(parts(0, |_| 0), [0, 0]);
+        let even = parts(1 << 20, |row| row);
+        let sizes: Vec<usize> = even.windows(2).map(|bounds| bounds[1] - bounds[0]).collect();
+        assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1, "{sizes:?}");
+    }
+}
