@@ -163,7 +163,7 @@ impl Layout {
         }
         let units = self.width / 16;
         let core = self.begin + unit / units * self.leading + k / 8 * self.stride + k % 8 * self.width;
-        core + (unit % units ^ turned(k % 8)) * 16 + within
+        core + ((unit % units) ^ turned(k % 8)) * 16 + within
     }
 
     /// The descriptor, but for its start.
@@ -202,7 +202,7 @@ fn columns(random: &mut Random, a: Type) -> usize {
     loop {
         let most = random.of(&[32, 6, 6, 6]);
         let n = 8 * (1 + random.below(most));
-        if a.float.is_some() || n == 8 || n == 24 || n % 16 == 0 {
+        if a.float.is_some() || n == 8 || n == 24 || n.is_multiple_of(16) {
             return n;
         }
     }
