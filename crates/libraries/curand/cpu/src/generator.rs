@@ -320,7 +320,7 @@ impl Generator {
                     lanes.fill_halves::<Mrg>(out, draw::mrg_normal_f32, |x| rounded.value(x))
                 }
                 Engine::Mtgp(twisters) => twisters.fill(out, |x| rounded.value(draw::inverse_f32(x))),
-                Engine::Mt19937(twister) => twister.fill(out, |x| rounded.value(draw::inverse_f32(x))),
+                Engine::Mt19937(twister) => twister.fill(out, |x| rounded.single_value(draw::inverse_f32(x))),
                 Engine::Philox(philox) => philox.fill(out, |[[a, b, c, d]]| {
                     let ([a, b], [c, d]) = (draw::normal_f32_pair(a, b), draw::normal_f32_pair(c, d));
                     [a, b, c, d].map(|x| rounded.value(x))

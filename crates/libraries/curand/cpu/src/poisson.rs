@@ -36,6 +36,12 @@ impl Rounded {
     pub(crate) fn value(self, normal: f32) -> u32 {
         (self.deviation * f64::from(normal) + self.mean + 0.5) as u32
     }
+
+    /// In single precision, as NVIDIA's MT19937 has it.
+    #[inline(always)]
+    pub(crate) fn single_value(self, normal: f32) -> u32 {
+        (self.deviation as f32 * normal + self.mean as f32 + 0.5) as u32
+    }
 }
 
 impl Poisson {
