@@ -40,7 +40,7 @@ mod unit;
 
 use std::path::PathBuf;
 use std::thread;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
 use testkit::Installed;
@@ -231,6 +231,12 @@ fn run_examples(args: &Args, installed: &Installed, report: &mut Report) {
         let reason = "asked for with --all (large downloads)".to_owned();
         report.note("examples built by nvcc 12.4 and 11.8", Outcome::Skipped(reason));
     }
+}
+
+/// What a part draws by: another number in each run, or the one that the variable gives.
+fn seed(variable: &str) -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
+    std::env::var(variable).ok().and_then(|seed| seed.parse().ok()).unwrap_or(now)
 }
 
 fn heading(text: &str, started: Instant) {

@@ -120,33 +120,27 @@ impl Toolchain {
 
     /// Has cuBLAS's headers in the toolkit: Debian's packages bring them.
     pub fn with_cublas(&self) -> Result<()> {
-        match self.release {
-            Release::V13_5 => setup::files_of_wheel(CUBLAS_13_5, "include/cublas", &self.dir.join("include")),
-            Release::V11_8 | Release::V12_4 => Ok(()),
-        }
+        self.with_headers(CUBLAS_13_5, "cublas")
     }
 
-    /// As [`Self::with_cublas`], cuRAND's.
     pub fn with_curand(&self) -> Result<()> {
-        match self.release {
-            Release::V13_5 => setup::files_of_wheel(CURAND_13_5, "include/curand", &self.dir.join("include")),
-            Release::V11_8 | Release::V12_4 => Ok(()),
-        }
+        self.with_headers(CURAND_13_5, "curand")
     }
 
-    /// As [`Self::with_cublas`], cuFFT's: cufft*.h and cudalibxt.h.
+    /// cufft*.h and cudalibxt.h.
     pub fn with_cufft(&self) -> Result<()> {
-        match self.release {
-            Release::V13_5 => setup::files_of_wheel(CUFFT_13_5, "include/cu", &self.dir.join("include")),
-            Release::V11_8 | Release::V12_4 => Ok(()),
-        }
+        self.with_headers(CUFFT_13_5, "cu")
     }
 
-    /// As [`Self::with_cublas`], cuSPARSE's.
     pub fn with_cusparse(&self) -> Result<()> {
+        self.with_headers(CUSPARSE_13_5, "cusparse")
+    }
+
+    /// The headers of a wheel whose names begin so.
+    fn with_headers(&self, wheel: &str, prefix: &str) -> Result<()> {
         match self.release {
             Release::V13_5 => {
-                setup::files_of_wheel(CUSPARSE_13_5, "include/cusparse", &self.dir.join("include"))
+                setup::files_of_wheel(wheel, &format!("include/{prefix}"), &self.dir.join("include"))
             }
             Release::V11_8 | Release::V12_4 => Ok(()),
         }

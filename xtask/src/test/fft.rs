@@ -4,7 +4,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, ensure};
 use testkit::Installed;
@@ -39,8 +38,7 @@ const PARTS: [(&str, &str); 11] = [
 const PLANS: &str = "1000";
 
 pub fn run(installed: &Installed, report: &mut Report) {
-    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-    let seed = std::env::var("FFT_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(seed).to_string();
+    let seed = super::seed("FFT_SEED").to_string();
     report.note("each of cuFFT's and cuFFTW's objects transforms for its CUDA", objects(installed));
     let toolchain = match toolchain() {
         Ok(toolchain) => toolchain,

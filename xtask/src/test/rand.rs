@@ -4,7 +4,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use testkit::Installed;
@@ -22,8 +21,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
         }
     };
     report.note("cuRAND refuses what NVIDIA's refuses", made.refusals());
-    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-    let seed = std::env::var("RAND_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(seed);
+    let seed = super::seed("RAND_SEED");
     for kind in KINDS {
         let numbers = made.numbers(kind, seed).with_context(|| format!("again: RAND_SEED={seed}"));
         let what =

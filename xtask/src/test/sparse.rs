@@ -1,7 +1,7 @@
 //! cuSPARSE through its C names, by programs in tools/sparse-proof beside NumPy and SciPy: matrices drawn anew in each run, in each
 //! format, type, width of indices and base, and calls that are wrong.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use testkit::{Ended, Installed};
@@ -17,8 +17,7 @@ pub fn run(installed: &Installed, report: &mut Report) {
     if let Err(error) = setup::wheels(WHEELS) {
         return report.note(title, Outcome::Skipped(format!("SciPy cannot be had: {error:#}")));
     }
-    let seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |now| now.as_nanos() as u64);
-    let seed = std::env::var("SPARSE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(seed);
+    let seed = super::seed("SPARSE_SEED");
     println!("again: SPARSE_SEED={seed}");
     match proof(installed, seed) {
         Ok(ended) => tell(title, &ended, report),

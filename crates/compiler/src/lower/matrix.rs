@@ -26,19 +26,23 @@ struct Rows {
 }
 
 impl Lowerer<'_, '_, '_> {
-    fn word(&mut self, value: u32) -> Value {
+    pub(super) fn word(&mut self, value: u32) -> Value {
         self.b.constant(Ty::B32, value.into())
     }
 
-    fn word_op(&mut self, op: IntBin, a: Value, b: u32) -> Value {
+    pub(super) fn word_op(&mut self, op: IntBin, a: Value, b: u32) -> Value {
         let b = self.word(b);
         self.b.emit1(Op::Int(op, U32), &[a, b], Ty::B32)
     }
 
-    fn position(&mut self) -> Position {
+    /// The lane's row of eight, and which of the row's four lanes it is.
+    pub(super) fn row_and_lane(&mut self) -> (Value, Value) {
         let lane = self.b.emit1(Op::Special(Special::LaneId), &[], Ty::B32);
-        let row = self.word_op(IntBin::Shr, lane, 2);
-        let column = self.word_op(IntBin::And, lane, 3);
+        (self.word_op(IntBin::Shr, lane, 2), self.word_op(IntBin::And, lane, 3))
+    }
+
+    fn position(&mut self) -> Position {
+        let (row, column) = self.row_and_lane();
         let column = self.word_op(IntBin::Shl, column, 1);
         Position { row, column }
     }

@@ -136,8 +136,8 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
         })?
     } else {
         let matrix = Matrix::of(l, a, transposed[0])?;
-        let first = l.word_by(IntBin::Shl, lane.warp, 1);
-        let rows = |l: &mut L<'_, 'i, 'a>, down: u32| l.word_by(IntBin::Add, first, down);
+        let first = l.word_op(IntBin::Shl, lane.warp, 1);
+        let rows = |l: &mut L<'_, 'i, 'a>, down: u32| l.word_op(IntBin::Add, first, down);
         matrix.fragment(l, &lane, &mma, Part::A, rows)
     };
     if negative {
@@ -146,12 +146,12 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
             16 => 0x8000_8000,
             _ => 0x8000_0000,
         };
-        a = a.into_iter().map(|value| l.word_by(IntBin::Xor, value, signs)).collect();
+        a = a.into_iter().map(|value| l.word_op(IntBin::Xor, value, signs)).collect();
     }
     let matrix = Matrix::of(l, b, transposed[1])?;
     let columns: Vec<Vec<Value>> = (0..n / 8)
         .map(|column| {
-            let rows = |l: &mut L<'_, 'i, 'a>, _: u32| l.b.constant(Ty::B32, column.into());
+            let rows = |l: &mut L<'_, 'i, 'a>, _: u32| l.word(column);
             matrix.fragment(l, &lane, &mma, Part::B, rows)
         })
         .collect();
@@ -181,11 +181,6 @@ fn product<'i, 'a>(l: &mut L<'_, 'i, 'a>, i: &mut I<'i, 'a>) -> Lower {
 }
 
 impl Lowerer<'_, '_, '_> {
-    fn word_by(&mut self, op: IntBin, a: Value, b: u32) -> Value {
-        let b = self.b.constant(Ty::B32, b.into());
-        self.words(op, a, b)
-    }
-
     fn words(&mut self, op: IntBin, a: Value, b: Value) -> Value {
         self.b.emit1(Op::Int(op, U32), &[a, b], Ty::B32)
     }
@@ -209,20 +204,20 @@ struct Lane {
 
 impl Lane {
     fn of(l: &mut L<'_, '_, '_>) -> Lane {
-        let lane = l.b.emit1(Op::Special(Special::LaneId), &[], Ty::B32);
+        let (group, four) = l.row_and_lane();
         let warp = l.b.emit1(Op::Special(Special::WarpId), &[], Ty::B32);
         Lane {
-            group: l.word_by(IntBin::Shr, lane, 2),
-            four: l.word_by(IntBin::And, lane, 3),
-            warp: l.word_by(IntBin::And, warp, 3),
-            warpgroup: l.word_by(IntBin::Shr, warp, 2),
+            group,
+            four,
+            warp: l.word_op(IntBin::And, warp, 3),
+            warpgroup: l.word_op(IntBin::Shr, warp, 2),
         }
     }
 
     /// The four warps wait for each other, at a barrier that no program can name.
     fn meet(&self, l: &mut L<'_, '_, '_>) {
-        let id = l.word_by(IntBin::Add, self.warpgroup, WARPGROUP_BARRIERS);
-        let count = l.b.constant(Ty::B32, WARPGROUP_THREADS.into());
+        let id = l.word_op(IntBin::Add, self.warpgroup, WARPGROUP_BARRIERS);
+        let count = l.word(WARPGROUP_THREADS);
         l.b.emit(Op::Barrier { kind: BarrierKind::Sync, aligned: true }, &[id, count], &[]);
     }
 }
@@ -253,33 +248,33 @@ impl Matrix {
         let halves = l.b.emit(Op::Unpack, &[descriptor], &[Ty::B32, Ty::B32]);
         let (low, high) = (halves[0], halves[1]);
         let bytes = |l: &mut L<'_, '_, 'a>, word: Value| {
-            let field = l.word_by(IntBin::And, word, 0x3fff);
-            l.word_by(IntBin::Shl, field, 4)
+            let field = l.word_op(IntBin::And, word, 0x3fff);
+            l.word_op(IntBin::Shl, field, 4)
         };
         let start = bytes(l, low);
-        let leading = l.word_by(IntBin::Shr, low, 16);
+        let leading = l.word_op(IntBin::Shr, low, 16);
         let leading = bytes(l, leading);
         let stride = bytes(l, high);
-        let base = l.word_by(IntBin::Shr, high, 17);
-        let base = l.word_by(IntBin::And, base, 7);
+        let base = l.word_op(IntBin::Shr, high, 17);
+        let base = l.word_op(IntBin::And, base, 7);
         // 0: none, 1: 128 bytes, 2: 64 bytes, 3: 32 bytes.
-        let swizzle = l.word_by(IntBin::Shr, high, 30);
-        let four = l.b.constant(Ty::B32, 4);
+        let swizzle = l.word_op(IntBin::Shr, high, 30);
+        let four = l.word(4);
         let units_log2 = l.words(IntBin::Sub, four, swizzle);
-        let units_log2 = l.word_by(IntBin::And, units_log2, 3);
-        let one = l.b.constant(Ty::B32, 1);
+        let units_log2 = l.word_op(IntBin::And, units_log2, 3);
+        let one = l.word(1);
         let units = l.words(IntBin::Shl, one, units_log2);
-        let mask = l.word_by(IntBin::Sub, units, 1);
-        let zero = l.b.constant(Ty::B32, 0);
+        let mask = l.word_op(IntBin::Sub, units, 1);
+        let zero = l.word(0);
         let is_plain = l.b.emit1(Op::Icmp(Cmp::Eq, U32), &[swizzle, zero], Ty::Pred);
         let select = |l: &mut L<'_, '_, 'a>, yes, no| l.b.emit1(Op::Select, &[is_plain, yes, no], Ty::B32);
         let (down, along) = if is_transposed {
             (select(l, stride, leading), select(l, leading, stride))
         } else {
-            let unit = l.b.constant(Ty::B32, 16);
+            let unit = l.word(16);
             (stride, select(l, leading, unit))
         };
-        let pitch_log2 = l.word_by(IntBin::Add, units_log2, 4);
+        let pitch_log2 = l.word_op(IntBin::Add, units_log2, 4);
         Ok(Matrix { is_transposed, start, pitch_log2, units_log2, mask, base, down, along })
     }
 
@@ -300,24 +295,24 @@ impl Matrix {
                 let at = mma.position(part, 0, register, 0);
                 let eight = rows(l, at.row / 8);
                 // A register's four neighbours fill a unit.
-                let step = l.b.constant(Ty::B32, (at.column / (4 * per)).into());
+                let step = l.word(at.column / (4 * per));
                 let along = l.words(IntBin::Mul, step, self.along);
                 if !self.is_transposed {
                     let down = l.words(IntBin::Mul, eight, self.down);
                     let row = l.words(IntBin::Shl, lane.group, self.pitch_log2);
-                    let within = l.word_by(IntBin::Shl, lane.four, 2);
+                    let within = l.word_op(IntBin::Shl, lane.four, 2);
                     let address = l.sum(&[self.start, down, row, along, within]);
                     return self.load(l, address, 32);
                 }
                 let aside = l.words(IntBin::And, eight, self.mask);
-                let aside = l.word_by(IntBin::Shl, aside, 4);
+                let aside = l.word_op(IntBin::Shl, aside, 4);
                 let down = l.words(IntBin::Shr, eight, self.units_log2);
                 let down = l.words(IntBin::Mul, down, self.down);
-                let within = l.word_by(IntBin::Shl, lane.group, 1);
+                let within = l.word_op(IntBin::Shl, lane.group, 1);
                 let first = l.sum(&[self.start, aside, down, along, within]);
-                let row = l.word_by(IntBin::Shl, lane.four, 1);
+                let row = l.word_op(IntBin::Shl, lane.four, 1);
                 let halves = [0, 1].map(|next| {
-                    let row = l.word_by(IntBin::Add, row, next);
+                    let row = l.word_op(IntBin::Add, row, next);
                     let row = l.words(IntBin::Shl, row, self.pitch_log2);
                     let address = l.words(IntBin::Add, first, row);
                     self.load(l, address, 16)
@@ -329,10 +324,10 @@ impl Matrix {
 
     /// What lies at an address of the matrix as if there were no swizzle.
     fn load(&self, l: &mut L<'_, '_, '_>, address: Value, bits: u8) -> Value {
-        let row = l.word_by(IntBin::Shr, address, 7);
+        let row = l.word_op(IntBin::Shr, address, 7);
         let row = l.words(IntBin::Sub, row, self.base);
         let moved = l.words(IntBin::And, row, self.mask);
-        let moved = l.word_by(IntBin::Shl, moved, 4);
+        let moved = l.word_op(IntBin::Shl, moved, 4);
         let address = l.words(IntBin::Xor, address, moved);
         let address = l.b.emit1(Op::Zext, &[address], Ty::B64);
         let mem = Mem { bits, signed: false };

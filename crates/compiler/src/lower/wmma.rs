@@ -9,7 +9,7 @@ use super::function::Lowerer;
 use super::instruction::{Failure, Instr, Lower, fail};
 use super::mma::{bit_product, by_columns, elements, shape};
 use super::operand::{Place, immediate, space};
-use crate::ir::{IntBin, Mem, Op, Order, Round, Scope, Space, Special, Ty, U16, U32, U64, Value};
+use crate::ir::{IntBin, Mem, Op, Order, Round, Scope, Space, Ty, U16, U64, Value};
 use crate::matrix::{BitProduct, Element, Mma, Part};
 
 type L<'l, 'i, 'a> = Lowerer<'l, 'i, 'a>;
@@ -246,11 +246,7 @@ fn matrix<'i, 'a, 't>(
     };
     let members = l.whole_warp();
     l.b.emit(Op::WarpSync, &[members], &[]);
-    let lane = l.b.emit1(Op::Special(Special::LaneId), &[], Ty::B32);
-    let two = l.b.constant(Ty::B32, 2);
-    let group = l.b.emit1(Op::Int(IntBin::Shr, U32), &[lane, two], Ty::B32);
-    let three = l.b.constant(Ty::B32, 3);
-    let four = l.b.emit1(Op::Int(IntBin::And, U32), &[lane, three], Ty::B32);
+    let (group, four) = l.row_and_lane();
     let [group, four] = [group, four].map(|it| l.b.emit1(Op::Zext, &[it], Ty::B64));
     // Lane 1 holds the elements right of lane 0's, lane 4 those below.
     let right = u64::from(of.mma.position(of.part, 1, 0, 0).column);

@@ -1,7 +1,7 @@
 //! Who computes for the calling thread's device.
 
 use config::LibraryChoice;
-use cuda_abi::CUstream;
+use cuda_abi::{CUcontext, CUstream};
 
 use crate::{Error, Result, driver, hip};
 
@@ -30,6 +30,16 @@ pub fn of_current_device(choices: &[LibraryChoice]) -> Result<Engine> {
         false if wants(choices, &LibraryChoice::Hip) => Ok(Engine::Hip),
         false => Err(Error::NoDevice("the library's variable leaves out HIP, and this device is a GPU")),
     }
+}
+
+/// What an object is for that is made now: the calling thread's context, and who computes there. What of the driver fails here is
+/// that there is no device.
+pub fn of_new_object(choices: &[LibraryChoice]) -> Result<(CUcontext, Engine)> {
+    let found = || Ok((driver::context(None)?, of_current_device(choices)?));
+    found().map_err(|error| match error {
+        Error::NoDevice(_) => error,
+        _ => Error::NoDevice("the driver has none that works"),
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What every library of NVIDIA's that we stand in for needs besides what its calls mean: handles that are numbers, the
-//! driver's calls, work of the CPU in stream order, the border to C, a library of ROCm's, who computes, and which CUDA the
-//! process is of.
+//! driver's calls, work of the CPU in stream order, the border to C, a library of ROCm's, who computes, where loggers write, and which
+//! CUDA the process is of.
 //!
 //! The rule: nothing here knows one library from another.
 
@@ -13,6 +13,7 @@ pub mod driver;
 pub mod engine;
 mod error;
 pub mod hip;
+pub mod log;
 mod numbers;
 pub mod registry;
 pub mod release;

@@ -5,15 +5,15 @@
 
 use core::ffi::{CStr, c_int};
 use std::ffi::CString;
-use std::fs::File;
-use std::io::Write as _;
 use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
+pub use kit::log::Target;
+use kit::log::{bit, of_variables};
 use parking_lot::Mutex;
 use trace::{Arguments, Switch};
 
-use crate::{CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, FILE, cublasLogCallback, cublasLtLoggerCallback_t};
+use crate::{CUBLAS_VER_MAJOR, CUBLAS_VER_MINOR, cublasLogCallback, cublasLtLoggerCallback_t};
 
 /// A kind of message of cuBLASLt: its level, which is the number of its bit in a mask from 1 on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,69 +23,6 @@ pub enum Level {
     Hint = 3,
     Info = 4,
     Api = 5,
-}
-
-pub const LAST_LEVEL: c_int = Level::Api as c_int;
-
-impl Level {
-    const fn bit(self) -> c_int {
-        1 << (self as c_int - 1)
-    }
-}
-
-/// The mask of a level and all before it.
-pub const fn up_to(level: c_int) -> c_int {
-    (1 << level) - 1
-}
-
-/// Where lines go, besides a callback.
-#[derive(Clone, Default)]
-pub enum Target {
-    #[default]
-    Nowhere,
-    Stdout,
-    Stderr,
-    File(Arc<File>),
-    /// The program's own.
-    Stream(*mut FILE),
-}
-
-// SAFETY: C's streams may be used by any thread.
-unsafe impl Send for Target {}
-
-impl Target {
-    /// # Errors
-    /// The file cannot be written.
-    pub fn file(path: &Path) -> std::io::Result<Target> {
-        Ok(Target::File(Arc::new(File::create(path)?)))
-    }
-
-    fn write(&self, line: &str) {
-        // What cannot be written is lost: a logger fails no call.
-        match self {
-            Target::Nowhere => {}
-            // SAFETY: C's own streams.
-            Target::Stdout => to_stream(unsafe { stdout }, line),
-            // SAFETY: as above.
-            Target::Stderr => to_stream(unsafe { stderr }, line),
-            Target::File(file) => _ = file.as_ref().write_all(line.as_bytes()),
-            Target::Stream(file) => to_stream(*file, line),
-        }
-    }
-}
-
-unsafe extern "C" {
-    static stdout: *mut FILE;
-    static stderr: *mut FILE;
-}
-
-/// Through C's buffer, so that lines stand between what the program prints.
-fn to_stream(stream: *mut FILE, line: &str) {
-    // SAFETY: the bytes are there, and the stream is C's or open by the program's promise.
-    unsafe {
-        libc::fwrite(line.as_ptr().cast(), 1, line.len(), stream.cast());
-        libc::fflush(stream.cast());
-    }
 }
 
 /// What the program itself asked to be said.
@@ -133,16 +70,7 @@ impl Loggers {
             Some(path) if made.blas.is_on => Target::file(Path::new(path)).into_iter().collect(),
             Some(_) => Vec::new(),
         };
-        let number = |name: &str| var(name).and_then(|value| value.trim().parse::<c_int>().ok());
-        let of_level =
-            number("CUBLASLT_LOG_LEVEL").filter(|level| (0..=LAST_LEVEL).contains(level)).map(up_to);
-        made.lt.mask = number("CUBLASLT_LOG_MASK").or(of_level).unwrap_or(0);
-        if made.lt.mask != 0
-            && let Some(path) = var("CUBLASLT_LOG_FILE")
-        {
-            let path = path.replace("%i", &std::process::id().to_string());
-            made.lt.target = Target::file(Path::new(&path)).unwrap_or_default();
-        }
+        (made.lt.mask, made.lt.target) = of_variables("CUBLASLT", var);
         made
     }
 
@@ -225,14 +153,11 @@ pub fn tell_lt(level: Level, name: &'static str, message: impl FnOnce() -> Strin
         return;
     }
     let Lt { mask, is_disabled, target, callback } = LOGGERS.lock().lt.clone();
-    if is_disabled || mask & level.bit() == 0 {
+    if is_disabled || mask & bit(level as c_int) == 0 {
         return;
     }
     let message = message();
-    let target = match (target, callback) {
-        (Target::Nowhere, None) => Target::Stdout,
-        (target, _) => target,
-    };
+    let target = target.or_stdout(callback.is_some());
     let process = std::process::id();
     target.write(&format!("[{}][cublasLt][{process}][{level:?}][{name}] {message}\n", time()));
     let (Some(callback), Ok(name), Ok(message)) = (callback, CString::new(name), CString::new(message))
@@ -285,15 +210,6 @@ mod tests {
         Loggers::read(|name| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         })
-    }
-
-    #[test]
-    fn a_level_has_those_before_it_and_a_mask_goes_first() {
-        assert_eq!(read(&[("CUBLASLT_LOG_LEVEL", "5")]).lt.mask, 31);
-        assert_eq!(read(&[("CUBLASLT_LOG_LEVEL", "2")]).lt.mask, 3);
-        assert_eq!(read(&[("CUBLASLT_LOG_LEVEL", "6")]).lt.mask, 0);
-        assert_eq!(read(&[("CUBLASLT_LOG_LEVEL", "5"), ("CUBLASLT_LOG_MASK", "5")]).lt.mask, 5);
-        assert_eq!([Level::Error, Level::Hint, Level::Api].map(Level::bit), [1, 4, 16]);
     }
 
     #[test]

@@ -95,13 +95,8 @@ unsafe impl Sync for Plan {}
 impl Plan {
     /// For the calling thread's device.
     pub fn new() -> Result<Plan> {
-        // What of the driver fails here is that there is no device.
-        let no_device = |error| match error {
-            kit::Error::NoDevice(what) => Error::NoDevice(what),
-            _ => Error::NoDevice("the driver has none that works"),
-        };
-        let context = driver::context(None).map_err(no_device)?;
-        let maker = match engine::of_current_device(&config::get().fft).map_err(no_device)? {
+        let (context, engine) = engine::of_new_object(&config::get().fft)?;
+        let maker = match engine {
             Engine::Cpu => Maker::Cpu,
             Engine::Hip => Maker::Hip(Arc::new(hip::Handle::new()?)),
         };

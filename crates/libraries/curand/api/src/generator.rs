@@ -80,13 +80,7 @@ impl Generator {
 
     /// For the calling thread's device.
     pub fn on_device(kind: Kind) -> Result<Generator> {
-        // What of the driver fails here is that there is no device.
-        let no_device = |error| match error {
-            kit::Error::NoDevice(what) => Error::NoDevice(what),
-            _ => Error::NoDevice("the driver has none that works"),
-        };
-        let context = driver::context(None).map_err(no_device)?;
-        let engine = engine::of_current_device(&config::get().rand).map_err(no_device)?;
+        let (context, engine) = engine::of_new_object(&config::get().rand)?;
         Ok(Generator::new(kind, Place::Device(context, engine)))
     }
 

@@ -30,13 +30,7 @@ unsafe impl Sync for Context {}
 impl Context {
     /// For the calling thread's device.
     pub fn new() -> Result<Context> {
-        // What of the driver fails here is that there is no device.
-        let no_device = |error| match error {
-            kit::Error::NoDevice(what) => Error::NoDevice(what),
-            _ => Error::NoDevice("the driver has none that works"),
-        };
-        let context = driver::context(None).map_err(no_device)?;
-        let engine = engine::of_current_device(&config::get().sparse).map_err(no_device)?;
+        let (context, engine) = engine::of_new_object(&config::get().sparse)?;
         let state = State {
             stream: cudaStream_t::default(),
             pointers: cusparsePointerMode_t::CUSPARSE_POINTER_MODE_HOST,

@@ -64,7 +64,9 @@ pub fn cublasLtLoggerSetCallback(callback: cublasLtLoggerCallback_t) -> Result {
 
 /// NULL takes the file away.
 pub fn cublasLtLoggerSetFile(file: *mut FILE) -> Result {
-    log::change(|_, lt| lt.target = if file.is_null() { Target::Nowhere } else { Target::Stream(file) });
+    log::change(|_, lt| {
+        lt.target = if file.is_null() { Target::Nowhere } else { Target::Stream(file.cast()) }
+    });
     Ok(())
 }
 
@@ -77,8 +79,8 @@ pub fn cublasLtLoggerOpenFile(logFile: *const c_char) -> Result {
 }
 
 pub fn cublasLtLoggerSetLevel(level: c_int) -> Result {
-    require((0..=log::LAST_LEVEL).contains(&level), "there is no such level")?;
-    log::change(|_, lt| lt.mask = log::up_to(level));
+    require((0..=kit::log::LAST_LEVEL).contains(&level), "there is no such level")?;
+    log::change(|_, lt| lt.mask = kit::log::up_to(level));
     Ok(())
 }
 

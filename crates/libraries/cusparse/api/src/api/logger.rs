@@ -17,7 +17,7 @@ pub fn cusparseLoggerSetCallback(callback: cusparseLoggerCallback_t) -> Result {
 
 /// NULL takes the file away.
 pub fn cusparseLoggerSetFile(file: *mut c_void) -> Result {
-    let target = if file.is_null() { Target::Stdout } else { Target::Stream(file) };
+    let target = if file.is_null() { Target::Nowhere } else { Target::Stream(file) };
     log::change(|logger| logger.target = target);
     Ok(())
 }
@@ -33,8 +33,8 @@ pub fn cusparseLoggerOpenFile(logFile: *const c_char) -> Result {
 }
 
 pub fn cusparseLoggerSetLevel(level: c_int) -> Result {
-    require((0..=log::LAST_LEVEL).contains(&level), "there is no such level")?;
-    log::change(|logger| logger.mask = log::up_to(level));
+    require((0..=kit::log::LAST_LEVEL).contains(&level), "there is no such level")?;
+    log::change(|logger| logger.mask = kit::log::up_to(level));
     Ok(())
 }
 
