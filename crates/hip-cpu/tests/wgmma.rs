@@ -2,83 +2,33 @@
 //! describes "Matrices in shared memory" and the swizzles' patterns; registers follow "Register Fragments"; the product is
 //! a plain one of small whole numbers, so no order of sums matters. Shapes, types and layouts are drawn anew in each run.
 
+mod elements;
+
 use std::fmt::Write;
 
+use elements::T::{self, *};
 use hip_cpu::harness::{self, Arg, How};
 
-/// An element's type: its name, bits, and what a whole number is in it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Type {
-    name: &'static str,
-    bits: usize,
-    /// Bits of exponent and mantissa, of floats.
-    float: Option<(u32, u32)>,
-    /// The smallest and the largest number that is drawn.
-    range: (i64, i64),
-}
-
-const fn float(name: &'static str, bits: usize, exponent: u32, mantissa: u32) -> Type {
-    Type { name, bits, float: Some((exponent, mantissa)), range: (-4, 4) }
-}
-
-const fn whole(name: &'static str, bits: usize, range: (i64, i64)) -> Type {
-    Type { name, bits, float: None, range }
-}
-
-const F16: Type = float("f16", 16, 5, 10);
-const BF16: Type = float("bf16", 16, 8, 7);
-const TF32: Type = float("tf32", 32, 8, 23);
-const E4M3: Type = float("e4m3", 8, 4, 3);
-const E5M2: Type = float("e5m2", 8, 5, 2);
-const F32: Type = float("f32", 32, 8, 23);
-const S8: Type = whole("s8", 8, (-128, 127));
-const U8: Type = whole("u8", 8, (0, 255));
-const B1: Type = whole("b1", 1, (0, 1));
-const S32: Type = whole("s32", 32, (i32::MIN as i64, i32::MAX as i64));
-
 /// D, A and B.
-const TYPES: [[Type; 3]; 17] = [
+const TYPES: [[T; 3]; 17] = [
     [F32, F16, F16],
     [F16, F16, F16],
-    [F32, BF16, BF16],
-    [F32, TF32, TF32],
-    [F32, E4M3, E4M3],
-    [F32, E4M3, E5M2],
-    [F32, E5M2, E4M3],
-    [F32, E5M2, E5M2],
-    [F16, E4M3, E4M3],
-    [F16, E4M3, E5M2],
-    [F16, E5M2, E4M3],
-    [F16, E5M2, E5M2],
+    [F32, Bf16, Bf16],
+    [F32, Tf32, Tf32],
+    [F32, E4m3, E4m3],
+    [F32, E4m3, E5m2],
+    [F32, E5m2, E4m3],
+    [F32, E5m2, E5m2],
+    [F16, E4m3, E4m3],
+    [F16, E4m3, E5m2],
+    [F16, E5m2, E4m3],
+    [F16, E5m2, E5m2],
     [S32, S8, S8],
     [S32, S8, U8],
     [S32, U8, S8],
     [S32, U8, U8],
     [S32, B1, B1],
 ];
-
-impl Type {
-    fn encode(self, value: i64) -> u32 {
-        let Some((exponent_bits, mantissa_bits)) = self.float else {
-            return value as u32 & (u32::MAX >> (32 - self.bits));
-        };
-        if value == 0 {
-            return 0;
-        }
-        let magnitude = value.unsigned_abs() as u32;
-        let exponent = magnitude.ilog2();
-        let mantissa = if mantissa_bits >= exponent {
-            (magnitude - (1 << exponent)) << (mantissa_bits - exponent)
-        } else {
-            let lost = exponent - mantissa_bits;
-            assert_eq!(magnitude >> lost << lost, magnitude, "{value} in {}", self.name);
-            (magnitude - (1 << exponent)) >> lost
-        };
-        let bias = (1 << (exponent_bits - 1)) - 1;
-        let sign = u32::from(value < 0) << (exponent_bits + mantissa_bits);
-        sign | (exponent + bias) << mantissa_bits | mantissa
-    }
-}
 
 struct Random(u64);
 
@@ -88,14 +38,12 @@ impl Random {
         (self.0 >> 33) as usize % n
     }
 
-    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+    fn of<E: Copy>(&mut self, list: &[E]) -> E {
         list[self.below(list.len())]
     }
 
-    fn matrix(&mut self, ty: Type, rows: usize, columns: usize) -> Vec<Vec<i64>> {
-        let (least, most) = ty.range;
-        let width = (most - least + 1) as usize;
-        (0..rows).map(|_| (0..columns).map(|_| least + self.below(width) as i64).collect()).collect()
+    fn matrix(&mut self, ty: T, rows: usize, columns: usize) -> Vec<Vec<i64>> {
+        (0..rows).map(|_| (0..columns).map(|_| ty.some(&mut self.0)).collect()).collect()
     }
 }
 
@@ -175,12 +123,12 @@ impl Layout {
     }
 }
 
-fn put(memory: &mut Vec<u8>, ty: Type, layout: &Layout, matrix: &[Vec<i64>]) {
+fn put(memory: &mut Vec<u8>, ty: T, layout: &Layout, matrix: &[Vec<i64>]) {
     for (row, numbers) in matrix.iter().enumerate() {
         for (k, &number) in numbers.iter().enumerate() {
-            let at = layout.place(ty.bits, row, k);
-            let bits = u64::from(ty.encode(number)) << if ty.bits < 8 { k % 8 } else { 0 };
-            let bytes = ty.bits.div_ceil(8);
+            let at = layout.place(ty.bits(), row, k);
+            let bits = ty.encode(number) << if ty.bits() < 8 { k % 8 } else { 0 };
+            let bytes = ty.bits().div_ceil(8);
             if memory.len() < at + bytes {
                 memory.resize(at + bytes, 0);
             }
@@ -198,26 +146,26 @@ fn place(warp: usize, lane: usize, register: usize, nth: usize, per: usize) -> (
 }
 
 /// As many columns as the manual allows, most often few.
-fn columns(random: &mut Random, a: Type) -> usize {
+fn columns(random: &mut Random, a: T) -> usize {
     loop {
         let most = random.of(&[32, 6, 6, 6]);
         let n = 8 * (1 + random.below(most));
-        if a.float.is_some() || n == 8 || n == 24 || n.is_multiple_of(16) {
+        if !matches!(a, S8 | U8 | B1) || n == 8 || n == 24 || n.is_multiple_of(16) {
             return n;
         }
     }
 }
 
-fn one(random: &mut Random, [d, a, b]: [Type; 3], n: usize, saturates: bool) {
-    let k = 256 / a.bits;
+fn one(random: &mut Random, [d, a, b]: [T; 3], n: usize, saturates: bool) {
+    let k = 256 / a.bits();
     let (rows, columns) = (random.matrix(a, 64, k), random.matrix(b, n, k));
     let mut before = random.matrix(if d == S32 { S32 } else { F16 }, 64, n);
     let in_registers = random.below(2) == 0;
     let keeps = random.below(3) != 0;
     let signs = [random.of(&[1, -1]), random.of(&[1, -1])];
     let mut end = 64;
-    let a_layout = Layout::draw(random, a.bits, 64, &mut end);
-    let b_layout = Layout::draw(random, b.bits, n, &mut end);
+    let a_layout = Layout::draw(random, a.bits(), 64, &mut end);
+    let b_layout = Layout::draw(random, b.bits(), n, &mut end);
     let mut memory = vec![];
     if !in_registers {
         put(&mut memory, a, &a_layout, &rows);
@@ -231,14 +179,14 @@ fn one(random: &mut Random, [d, a, b]: [Type; 3], n: usize, saturates: bool) {
     if d != S32 {
         write!(flags, ", {}, {}", signs[0], signs[1]).unwrap();
     }
-    if a.bits == 16 {
+    if a.bits() == 16 {
         let lies = [&a_layout, &b_layout].map(|layout| u32::from(!layout.k_major));
         let lies = if in_registers { &lies[1..] } else { &lies[..] };
         lies.iter().for_each(|flag| write!(flags, ", {flag}").unwrap());
     }
     let product = if a == B1 { ".and.popc" } else { "" };
     let satfinite = if saturates { ".satfinite" } else { "" };
-    let pairs = d.bits == 16;
+    let pairs = d.bits() == 16;
     let n_registers = if pairs { n / 4 } else { n / 2 };
     let kind = if d == F32 { "f32" } else { "b32" };
     let list = |name: &str, count: usize| {
@@ -248,9 +196,9 @@ fn one(random: &mut Random, [d, a, b]: [Type; 3], n: usize, saturates: bool) {
     let from = if in_registers { list("%a", 4) } else { "%da".to_owned() };
     let instruction = format!(
         "wgmma.mma_async.sync.aligned.m64n{n}k{k}{satfinite}.{}.{}.{}{product} {}, {from}, %db, %keeps{flags};\n",
-        d.name,
-        a.name,
-        b.name,
+        d.name(),
+        a.name(),
+        b.name(),
         list("%d", n_registers)
     );
 
@@ -310,29 +258,29 @@ fn one(random: &mut Random, [d, a, b]: [Type; 3], n: usize, saturates: bool) {
     for thread in 0..threads {
         let (warp, lane) = (thread / 32 % 4, thread % 32);
         for register in 0..4 {
-            let per = 32 / a.bits;
+            let per = 32 / a.bits();
             for nth in 0..per {
                 let (row, column) = place(warp, lane, register, nth, per);
-                a_words[4 * thread + register] |= a.encode(rows[row][column]) << (nth * a.bits);
+                a_words[4 * thread + register] |= (a.encode(rows[row][column]) as u32) << (nth * a.bits());
             }
         }
         for register in 0..n_registers {
             let mut word = 0;
-            for nth in 0..32 / d.bits {
+            for nth in 0..32 / d.bits() {
                 let (row, column) = match pairs {
                     true => place(warp, lane, register, nth, 2),
                     false => place(warp, lane, register / 2, register % 2, 2),
                 };
                 let old = &mut before[row][column];
-                let shift = nth * d.bits;
-                c_words[n_registers * thread + register] |= d.encode(*old) << shift;
+                let shift = nth * d.bits();
+                c_words[n_registers * thread + register] |= (d.encode(*old) as u32) << shift;
                 let new = sum(row, column) + if keeps { *old } else { 0 };
                 let new = match (d == S32, saturates) {
                     (true, true) => new.clamp(i64::from(i32::MIN), i64::from(i32::MAX)),
                     (true, false) => i64::from(new as i32),
                     _ => new,
                 };
-                word |= d.encode(new) << shift;
+                word |= (d.encode(new) as u32) << shift;
             }
             expected.push(word);
         }

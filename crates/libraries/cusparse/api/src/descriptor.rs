@@ -4,6 +4,7 @@
 //! The rule: a descriptor never looks at the memory that it describes, so any pointer may be NULL.
 
 use core::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 use kit::Registry;
 use parking_lot::Mutex;
@@ -193,8 +194,34 @@ impl SparseMatrix {
     }
 }
 
-/// What lies behind the handles of one kind; they hold addresses of the program's, which are numbers here.
-pub struct Known<T>(Registry<Mutex<T>>);
+/// What lies behind descriptors and infos of one kind. Such a handle is an invalid value where it is NULL or none.
+pub struct Descriptors<T>(Registry<T>);
+
+impl<T> Descriptors<T> {
+    pub const fn new() -> Descriptors<T> {
+        Descriptors(Registry::new())
+    }
+
+    pub fn add<Handle>(&self, value: T) -> *mut Handle {
+        self.0.add(value)
+    }
+
+    pub fn get<Handle>(&self, handle: *mut Handle) -> Result<Arc<T>> {
+        require(!handle.is_null(), "a descriptor is NULL")?;
+        self.0.get(handle).map_err(|_| Error::InvalidValue("a descriptor that is none"))
+    }
+
+    /// NULL is no error.
+    pub fn remove<Handle>(&self, handle: *mut Handle) -> Result {
+        if !handle.is_null() {
+            self.0.remove(handle).map_err(|_| Error::InvalidValue("a descriptor that is none"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Those of vectors and matrices; they hold addresses of the program's, which are numbers here.
+pub struct Known<T>(Descriptors<Mutex<T>>);
 
 // SAFETY: addresses are numbers until the work that was asked for follows them.
 unsafe impl<T> Sync for Known<T> {}
@@ -209,21 +236,15 @@ impl<T: Copy> Known<T> {
     }
 
     pub fn change<Handle, R>(&self, handle: *mut Handle, change: impl FnOnce(&mut T) -> R) -> Result<R> {
-        require(!handle.is_null(), "a descriptor is NULL")?;
-        let known = self.0.get(handle).map_err(|_| Error::InvalidValue("a descriptor that is none"))?;
-        Ok(change(&mut known.lock()))
+        Ok(change(&mut self.0.get(handle)?.lock()))
     }
 
-    /// NULL is no error.
     pub fn remove<Handle>(&self, handle: *mut Handle) -> Result {
-        if !handle.is_null() {
-            self.0.remove(handle).map_err(|_| Error::InvalidValue("a descriptor that is none"))?;
-        }
-        Ok(())
+        self.0.remove(handle)
     }
 }
 
-pub static SPARSE_VECTORS: Known<SparseVector> = Known(Registry::new());
-pub static DENSE_VECTORS: Known<DenseVector> = Known(Registry::new());
-pub static SPARSE_MATRICES: Known<SparseMatrix> = Known(Registry::new());
-pub static DENSE_MATRICES: Known<DenseMatrix> = Known(Registry::new());
+pub static SPARSE_VECTORS: Known<SparseVector> = Known(Descriptors::new());
+pub static DENSE_VECTORS: Known<DenseVector> = Known(Descriptors::new());
+pub static SPARSE_MATRICES: Known<SparseMatrix> = Known(Descriptors::new());
+pub static DENSE_MATRICES: Known<DenseMatrix> = Known(Descriptors::new());

@@ -302,16 +302,13 @@ pub unsafe fn matrix<C: Computed, I: Index>(
     number: usize,
 ) -> (Matrix<'static, C, I>, bool) {
     let (n_offsets, n_indices, n_values) = counts(of).unwrap_or_default();
-    let ahead = |at: *mut c_void, stride: i64, bytes: usize| {
-        at.wrapping_byte_offset((stride as isize).wrapping_mul((number * bytes) as isize))
-    };
     let bytes = |ty| index_bytes(ty).unwrap_or(8);
     let base = of.base.0 as usize;
     let (rows, cols) = (of.rows, of.cols);
-    let at = ahead(of.offsets, of.strides.offsets, bytes(of.offset_type));
-    let indices = ahead(of.indices, of.strides.indices, bytes(of.index_type));
+    let at = in_batch(of.offsets, number, of.strides.offsets, bytes(of.offset_type));
+    let indices = in_batch(of.indices, number, of.strides.indices, bytes(of.index_type));
     let value_bytes = value_bytes(of.value_type).unwrap_or(1);
-    let value_place = ahead(of.values, of.strides.values, value_bytes);
+    let value_place = in_batch(of.values, number, of.strides.values, value_bytes);
     // SAFETY: the caller's promise; `counts` says how many there are.
     let (indices, values) =
         unsafe { (slice::<I>(indices, n_indices), values::<C>(value_place, n_values, of.value_type)) };
@@ -365,8 +362,12 @@ pub unsafe fn packed<'a, C: Computed>(
 
 /// Where a matrix of a batch begins.
 pub fn batch_place(of: &DenseMatrix, number: usize) -> *mut c_void {
-    let bytes = value_bytes(of.value_type).unwrap_or(1) * number;
-    of.values.wrapping_byte_offset((of.stride as isize).wrapping_mul(bytes as isize))
+    in_batch(of.values, number, of.stride, value_bytes(of.value_type).unwrap_or(1))
+}
+
+/// Where an array of a batch begins; strides count values of so many bytes.
+pub fn in_batch(at: *mut c_void, number: usize, stride: i64, bytes: usize) -> *mut c_void {
+    at.wrapping_byte_offset((stride as isize).wrapping_mul((number * bytes) as isize))
 }
 
 /// What a call's operation says.

@@ -25,7 +25,7 @@ pub use matrix::{Index, Matrix, Offsets, group_coordinates};
 pub use num_complex::Complex;
 pub use product::{Operation, spmm, spmv};
 pub use sampled::sddmm;
-pub use scalar::{Element, Scalar, narrow, widen};
+pub use scalar::{Element, Scalar, widen};
 pub use spgemm::{Product, count_products, multiply, multiply_into};
 pub use triangle::{Shape, Triangle};
 pub use tridiagonal::{solve_pivoting, solve_tridiagonal};

@@ -13,6 +13,12 @@ pub struct Operation {
 }
 
 impl Operation {
+    /// The size of what it makes of a matrix of that size.
+    #[must_use]
+    pub fn size(self, rows: usize, cols: usize) -> (usize, usize) {
+        if self.transposed { (cols, rows) } else { (rows, cols) }
+    }
+
     /// The same of a matrix that lies transposed.
     pub fn of(self, is_transposed: bool) -> Operation {
         Operation { transposed: self.transposed != is_transposed, ..self }

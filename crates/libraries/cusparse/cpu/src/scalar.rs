@@ -111,8 +111,3 @@ scalar! {
 pub fn widen<E: Element, C: Scalar>(values: &[E]) -> Vec<C> {
     values.iter().map(|value| C::narrow(value.wide())).collect()
 }
-
-/// What was computed, as memory has it.
-pub fn narrow<E: Element, C: Scalar>(computed: &[C], to: &mut [E]) {
-    to.iter_mut().zip(computed).for_each(|(to, value)| *to = E::narrow(value.wide()));
-}

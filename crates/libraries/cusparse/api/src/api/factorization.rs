@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use cuda_abi::out::Out;
 use cusparse_cpu::Boost;
-use kit::{Address, Addresses, Registry};
+use kit::{Address, Addresses};
 use parking_lot::Mutex;
 
 use super::conversion::SOME;
 use super::legacy;
-use crate::descriptor::size;
+use crate::descriptor::{Descriptors, size};
 use crate::error::require;
 use crate::handle;
 use crate::memory::{Computed, Factor, check_array, slice, slice_mut};
@@ -33,20 +33,7 @@ struct Found {
 unsafe impl Send for Found {}
 
 /// Those of both kinds.
-static FOUND: Registry<Mutex<Found>> = Registry::new();
-
-fn get<Handle>(info: *mut Handle) -> Result<Arc<Mutex<Found>>> {
-    require(!info.is_null(), "info is NULL")?;
-    FOUND.get(info).map_err(|_| Error::InvalidValue("an info that is none"))
-}
-
-/// NULL is no error.
-fn destroy<Handle>(info: *mut Handle) -> Result {
-    if !info.is_null() {
-        FOUND.remove(info).map_err(|_| Error::InvalidValue("an info that is none"))?;
-    }
-    Ok(())
-}
+static FOUND: Descriptors<Mutex<Found>> = Descriptors::new();
 
 pub fn cusparseCreateCsrilu02Info(info: Out<'_, csrilu02Info_t>) -> Result {
     info.write(FOUND.add(Mutex::new(Found::default())));
@@ -54,7 +41,7 @@ pub fn cusparseCreateCsrilu02Info(info: Out<'_, csrilu02Info_t>) -> Result {
 }
 
 pub fn cusparseDestroyCsrilu02Info(info: csrilu02Info_t) -> Result {
-    destroy(info)
+    FOUND.remove(info)
 }
 
 pub fn cusparseCreateCsric02Info(info: Out<'_, csric02Info_t>) -> Result {
@@ -63,7 +50,7 @@ pub fn cusparseCreateCsric02Info(info: Out<'_, csric02Info_t>) -> Result {
 }
 
 pub fn cusparseDestroyCsric02Info(info: csric02Info_t) -> Result {
-    destroy(info)
+    FOUND.remove(info)
 }
 
 /// A square matrix by rows, in bare arrays.
@@ -147,7 +134,7 @@ pub fn cusparseXcsrilu02_zeroPivot(
     info: csrilu02Info_t,
     position: *mut c_int,
 ) -> Result {
-    zero_pivot(handle, &*get(info)?, position)
+    zero_pivot(handle, &*FOUND.get(info)?, position)
 }
 
 pub fn cusparseXcsric02_zeroPivot(
@@ -155,7 +142,7 @@ pub fn cusparseXcsric02_zeroPivot(
     info: csric02Info_t,
     position: *mut c_int,
 ) -> Result {
-    zero_pivot(handle, &*get(info)?, position)
+    zero_pivot(handle, &*FOUND.get(info)?, position)
 }
 
 pub fn cusparseTcsrilu02_numericBoost<T: Computed>(
@@ -166,7 +153,7 @@ pub fn cusparseTcsrilu02_numericBoost<T: Computed>(
     boost_val: *mut T,
 ) -> Result {
     let context = handle::get(handle)?;
-    let found = get(info)?;
+    let found = FOUND.get(info)?;
     let boost = match enable_boost {
         0 => None,
         _ => Some((
@@ -191,7 +178,7 @@ pub fn cusparseTcsrilu02_bufferSize<T: Computed>(
     pBufferSizeInBytes: Out<'_, c_int>,
 ) -> Result {
     handle::get(handle)?.can_compute()?;
-    get(info)?;
+    FOUND.get(info)?;
     square((m, nnz), descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA)?;
     pBufferSizeInBytes.write(SOME as c_int);
     Ok(())
@@ -210,7 +197,7 @@ pub fn cusparseTcsrilu02_analysis<T: Computed>(
     _policy: cusparseSolvePolicy_t,
     _pBuffer: *mut c_void,
 ) -> Result {
-    let (context, found) = (handle::get(handle)?, get(info)?);
+    let (context, found) = (handle::get(handle)?, FOUND.get(info)?);
     let a = square((m, nnz), descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA)?;
     analyse(&context, a, found)
 }
@@ -228,7 +215,7 @@ pub fn cusparseTcsrilu02<T: Computed>(
     _policy: cusparseSolvePolicy_t,
     _pBuffer: *mut c_void,
 ) -> Result {
-    let (context, found) = (handle::get(handle)?, get(info)?);
+    let (context, found) = (handle::get(handle)?, FOUND.get(info)?);
     let a = square((m, nnz), descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA)?;
     let boost = found.lock().boost.map(Address);
     context.enqueue(a, move |a| {
@@ -259,7 +246,7 @@ pub fn cusparseTcsric02_bufferSize<T: Computed>(
     pBufferSizeInBytes: Out<'_, c_int>,
 ) -> Result {
     handle::get(handle)?.can_compute()?;
-    get(info)?;
+    FOUND.get(info)?;
     square((m, nnz), descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA)?;
     pBufferSizeInBytes.write(SOME as c_int);
     Ok(())
@@ -278,7 +265,7 @@ pub fn cusparseTcsric02_analysis<T: Computed>(
     _policy: cusparseSolvePolicy_t,
     _pBuffer: *mut c_void,
 ) -> Result {
-    let (context, found) = (handle::get(handle)?, get(info)?);
+    let (context, found) = (handle::get(handle)?, FOUND.get(info)?);
     let a = square((m, nnz), descrA, csrSortedValA, csrSortedRowPtrA, csrSortedColIndA)?;
     analyse(&context, a, found)
 }
@@ -296,7 +283,7 @@ pub fn cusparseTcsric02<T: Computed>(
     _policy: cusparseSolvePolicy_t,
     _pBuffer: *mut c_void,
 ) -> Result {
-    let (context, found) = (handle::get(handle)?, get(info)?);
+    let (context, found) = (handle::get(handle)?, FOUND.get(info)?);
     let a = square((m, nnz), descrA, csrSortedValA_valM, csrSortedRowPtrA, csrSortedColIndA)?;
     context.enqueue(a, move |a| {
         // SAFETY: as above.

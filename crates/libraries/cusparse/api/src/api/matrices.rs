@@ -30,6 +30,65 @@ fn add(matrix: SparseMatrix, to: Out<'_, cusparseSpMatDescr_t>) -> Result {
     Ok(())
 }
 
+/// A matrix of so many entries: their offsets (or the other numbers of coordinates), indices and values.
+fn create(
+    format: Format,
+    sizes: (i64, i64, i64),
+    [offsets, indices, values]: [*const c_void; 3],
+    (offset_type, index_type): (cusparseIndexType_t, cusparseIndexType_t),
+    base: cusparseIndexBase_t,
+    value_type: cudaDataType,
+    to: Out<'_, cusparseSpMatDescr_t>,
+) -> Result {
+    let matrix = SparseMatrix::new(format, sizes)?;
+    check_entries(matrix.nnz, matrix.rows, matrix.cols)?;
+    let matrix = SparseMatrix {
+        offsets: offsets.cast_mut(),
+        indices: indices.cast_mut(),
+        values: values.cast_mut(),
+        offset_type,
+        index_type,
+        base,
+        value_type,
+        ..matrix
+    };
+    add(matrix, to)
+}
+
+/// One of a format that has offsets (or the other numbers of coordinates), indices and values.
+fn of_format(spMatDescr: cusparseSpMatDescr_t, format: cusparseFormat_t) -> Result<SparseMatrix> {
+    let matrix = SPARSE_MATRICES.get(spMatDescr)?;
+    matrix.require_format(format)?;
+    Ok(matrix)
+}
+
+/// Its sizes and arrays.
+fn tell(
+    matrix: &SparseMatrix,
+    [rows, cols, nnz]: [Out<'_, i64>; 3],
+    [offsets, indices, values]: [Out<'_, *mut c_void>; 3],
+    base: Out<'_, cusparseIndexBase_t>,
+    value_type: Out<'_, cudaDataType>,
+) {
+    rows.write(matrix.rows as i64);
+    cols.write(matrix.cols as i64);
+    nnz.write(matrix.nnz as i64);
+    offsets.write(matrix.offsets);
+    indices.write(matrix.indices);
+    values.write(matrix.values);
+    base.write(matrix.base);
+    value_type.write(matrix.value_type);
+}
+
+fn set_pointers(
+    spMatDescr: cusparseSpMatDescr_t,
+    format: cusparseFormat_t,
+    pointers: (*mut c_void, *mut c_void, *mut c_void),
+) -> Result {
+    of_format(spMatDescr, format)?;
+    SPARSE_MATRICES.change(spMatDescr, |matrix| (matrix.offsets, matrix.indices, matrix.values) = pointers)
+}
+
 pub fn cusparseDestroySpMat(spMatDescr: cusparseConstSpMatDescr_t) -> Result {
     SPARSE_MATRICES.remove(spMatDescr)
 }
@@ -207,19 +266,16 @@ pub fn cusparseCreateCsr(
     idxBase: cusparseIndexBase_t,
     valueType: cudaDataType,
 ) -> Result {
-    let matrix = SparseMatrix::new(Format::Csr, (rows, cols, nnz))?;
-    check_entries(matrix.nnz, matrix.rows, matrix.cols)?;
-    let matrix = SparseMatrix {
-        offsets: csrRowOffsets.cast_mut(),
-        indices: csrColInd.cast_mut(),
-        values: csrValues.cast_mut(),
-        offset_type: csrRowOffsetsType,
-        index_type: csrColIndType,
-        base: idxBase,
-        value_type: valueType,
-        ..matrix
-    };
-    add(matrix, spMatDescr)
+    let arrays = [csrRowOffsets, csrColInd, csrValues];
+    create(
+        Format::Csr,
+        (rows, cols, nnz),
+        arrays,
+        (csrRowOffsetsType, csrColIndType),
+        idxBase,
+        valueType,
+        spMatDescr,
+    )
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -236,18 +292,10 @@ pub fn cusparseCsrGet(
     idxBase: Out<'_, cusparseIndexBase_t>,
     valueType: Out<'_, cudaDataType>,
 ) -> Result {
-    let matrix = SPARSE_MATRICES.get(spMatDescr)?;
-    matrix.require_format(cusparseFormat_t::CUSPARSE_FORMAT_CSR)?;
-    rows.write(matrix.rows as i64);
-    cols.write(matrix.cols as i64);
-    nnz.write(matrix.nnz as i64);
-    csrRowOffsets.write(matrix.offsets);
-    csrColInd.write(matrix.indices);
-    csrValues.write(matrix.values);
+    let matrix = of_format(spMatDescr, cusparseFormat_t::CUSPARSE_FORMAT_CSR)?;
+    tell(&matrix, [rows, cols, nnz], [csrRowOffsets, csrColInd, csrValues], idxBase, valueType);
     csrRowOffsetsType.write(matrix.offset_type);
     csrColIndType.write(matrix.index_type);
-    idxBase.write(matrix.base);
-    valueType.write(matrix.value_type);
     Ok(())
 }
 
@@ -257,10 +305,7 @@ pub fn cusparseCsrSetPointers(
     csrColInd: *mut c_void,
     csrValues: *mut c_void,
 ) -> Result {
-    SPARSE_MATRICES.get(spMatDescr)?.require_format(cusparseFormat_t::CUSPARSE_FORMAT_CSR)?;
-    SPARSE_MATRICES.change(spMatDescr, |matrix| {
-        (matrix.offsets, matrix.indices, matrix.values) = (csrRowOffsets, csrColInd, csrValues);
-    })
+    set_pointers(spMatDescr, cusparseFormat_t::CUSPARSE_FORMAT_CSR, (csrRowOffsets, csrColInd, csrValues))
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -277,19 +322,16 @@ pub fn cusparseCreateCsc(
     idxBase: cusparseIndexBase_t,
     valueType: cudaDataType,
 ) -> Result {
-    let matrix = SparseMatrix::new(Format::Csc, (rows, cols, nnz))?;
-    check_entries(matrix.nnz, matrix.rows, matrix.cols)?;
-    let matrix = SparseMatrix {
-        offsets: cscColOffsets.cast_mut(),
-        indices: cscRowInd.cast_mut(),
-        values: cscValues.cast_mut(),
-        offset_type: cscColOffsetsType,
-        index_type: cscRowIndType,
-        base: idxBase,
-        value_type: valueType,
-        ..matrix
-    };
-    add(matrix, spMatDescr)
+    let arrays = [cscColOffsets, cscRowInd, cscValues];
+    create(
+        Format::Csc,
+        (rows, cols, nnz),
+        arrays,
+        (cscColOffsetsType, cscRowIndType),
+        idxBase,
+        valueType,
+        spMatDescr,
+    )
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -306,18 +348,10 @@ pub fn cusparseCscGet(
     idxBase: Out<'_, cusparseIndexBase_t>,
     valueType: Out<'_, cudaDataType>,
 ) -> Result {
-    let matrix = SPARSE_MATRICES.get(spMatDescr)?;
-    matrix.require_format(cusparseFormat_t::CUSPARSE_FORMAT_CSC)?;
-    rows.write(matrix.rows as i64);
-    cols.write(matrix.cols as i64);
-    nnz.write(matrix.nnz as i64);
-    cscColOffsets.write(matrix.offsets);
-    cscRowInd.write(matrix.indices);
-    cscValues.write(matrix.values);
+    let matrix = of_format(spMatDescr, cusparseFormat_t::CUSPARSE_FORMAT_CSC)?;
+    tell(&matrix, [rows, cols, nnz], [cscColOffsets, cscRowInd, cscValues], idxBase, valueType);
     cscColOffsetsType.write(matrix.offset_type);
     cscRowIndType.write(matrix.index_type);
-    idxBase.write(matrix.base);
-    valueType.write(matrix.value_type);
     Ok(())
 }
 
@@ -327,10 +361,7 @@ pub fn cusparseCscSetPointers(
     cscRowInd: *mut c_void,
     cscValues: *mut c_void,
 ) -> Result {
-    SPARSE_MATRICES.get(spMatDescr)?.require_format(cusparseFormat_t::CUSPARSE_FORMAT_CSC)?;
-    SPARSE_MATRICES.change(spMatDescr, |matrix| {
-        (matrix.offsets, matrix.indices, matrix.values) = (cscColOffsets, cscRowInd, cscValues);
-    })
+    set_pointers(spMatDescr, cusparseFormat_t::CUSPARSE_FORMAT_CSC, (cscColOffsets, cscRowInd, cscValues))
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -346,19 +377,8 @@ pub fn cusparseCreateCoo(
     idxBase: cusparseIndexBase_t,
     valueType: cudaDataType,
 ) -> Result {
-    let matrix = SparseMatrix::new(Format::Coo, (rows, cols, nnz))?;
-    check_entries(matrix.nnz, matrix.rows, matrix.cols)?;
-    let matrix = SparseMatrix {
-        offsets: cooRowInd.cast_mut(),
-        indices: cooColInd.cast_mut(),
-        values: cooValues.cast_mut(),
-        offset_type: cooIdxType,
-        index_type: cooIdxType,
-        base: idxBase,
-        value_type: valueType,
-        ..matrix
-    };
-    add(matrix, spMatDescr)
+    let arrays = [cooRowInd, cooColInd, cooValues];
+    create(Format::Coo, (rows, cols, nnz), arrays, (cooIdxType, cooIdxType), idxBase, valueType, spMatDescr)
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]
@@ -374,17 +394,9 @@ pub fn cusparseCooGet(
     idxBase: Out<'_, cusparseIndexBase_t>,
     valueType: Out<'_, cudaDataType>,
 ) -> Result {
-    let matrix = SPARSE_MATRICES.get(spMatDescr)?;
-    matrix.require_format(cusparseFormat_t::CUSPARSE_FORMAT_COO)?;
-    rows.write(matrix.rows as i64);
-    cols.write(matrix.cols as i64);
-    nnz.write(matrix.nnz as i64);
-    cooRowInd.write(matrix.offsets);
-    cooColInd.write(matrix.indices);
-    cooValues.write(matrix.values);
+    let matrix = of_format(spMatDescr, cusparseFormat_t::CUSPARSE_FORMAT_COO)?;
+    tell(&matrix, [rows, cols, nnz], [cooRowInd, cooColInd, cooValues], idxBase, valueType);
     idxType.write(matrix.index_type);
-    idxBase.write(matrix.base);
-    valueType.write(matrix.value_type);
     Ok(())
 }
 
@@ -394,10 +406,7 @@ pub fn cusparseCooSetPointers(
     cooColumns: *mut c_void,
     cooValues: *mut c_void,
 ) -> Result {
-    SPARSE_MATRICES.get(spMatDescr)?.require_format(cusparseFormat_t::CUSPARSE_FORMAT_COO)?;
-    SPARSE_MATRICES.change(spMatDescr, |matrix| {
-        (matrix.offsets, matrix.indices, matrix.values) = (cooRows, cooColumns, cooValues);
-    })
+    set_pointers(spMatDescr, cusparseFormat_t::CUSPARSE_FORMAT_COO, (cooRows, cooColumns, cooValues))
 }
 
 #[expect(clippy::too_many_arguments, reason = "C's")]

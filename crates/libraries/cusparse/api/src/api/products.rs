@@ -37,7 +37,7 @@ fn vectors(
     alg: cusparseSpMVAlg_t,
 ) -> Result<Vectors> {
     let (a, x, y) = (SPARSE_MATRICES.get(matA)?, DENSE_VECTORS.get(vecX)?, DENSE_VECTORS.get(vecY)?);
-    let (rows, cols) = if operation(opA)?.transposed { (a.cols, a.rows) } else { (a.rows, a.cols) };
+    let (rows, cols) = operation(opA)?.size(a.rows, a.cols);
     require(x.size == cols && y.size == rows, "the vectors' sizes are not the matrix's")?;
     require(alg <= cusparseSpMVAlg_t::CUSPARSE_SPMV_BSR_ALG1, "there is no such algorithm")?;
     let not = cusparseOperation_t::CUSPARSE_OPERATION_NON_TRANSPOSE;
@@ -153,9 +153,8 @@ fn matrices(
     alg: cusparseSpMMAlg_t,
 ) -> Result<Matrices> {
     let (a, b, c) = (SPARSE_MATRICES.get(matA)?, DENSE_MATRICES.get(matB)?, DENSE_MATRICES.get(matC)?);
-    let turned = |turn: bool, rows, cols| if turn { (cols, rows) } else { (rows, cols) };
-    let (m, k) = turned(operation(opA)?.transposed, a.rows, a.cols);
-    let (depth, n) = turned(operation(opB)?.transposed, b.rows, b.cols);
+    let (m, k) = operation(opA)?.size(a.rows, a.cols);
+    let (depth, n) = operation(opB)?.size(b.rows, b.cols);
     require(k == depth && c.rows == m && c.cols == n, "the matrices' sizes do not fit")?;
     let known = matches!(alg.0, 0..=6 | 12..=14);
     require(known, "there is no such algorithm")?;
@@ -271,9 +270,8 @@ fn sampled(
 ) -> Result<Sampled> {
     let (a, b, c) = (DENSE_MATRICES.get(matA)?, DENSE_MATRICES.get(matB)?, SPARSE_MATRICES.get(matC)?);
     let (a_turned, b_turned) = (operation(opA)?, operation(opB)?);
-    let turned = |turn: bool, rows, cols| if turn { (cols, rows) } else { (rows, cols) };
-    let (m, depth) = turned(a_turned.transposed, a.rows, a.cols);
-    let (k, n) = turned(b_turned.transposed, b.rows, b.cols);
+    let (m, depth) = a_turned.size(a.rows, a.cols);
+    let (k, n) = b_turned.size(b.rows, b.cols);
     require(k == depth && c.rows == m && c.cols == n, "the matrices' sizes do not fit")?;
     require(alg == cusparseSDDMMAlg_t::CUSPARSE_SDDMM_ALG_DEFAULT, "there is no such algorithm")?;
     if a_turned.conjugated || b_turned.conjugated {
@@ -363,8 +361,7 @@ pub fn cusparseSDDMM(
                 let places = matrix::<C, I>(&c, number).0.places();
                 let (a, b) = (packed::<C>(&a, number, turn_a, false), packed::<C>(&b, number, !turn_b, false));
                 let sums = cusparse_cpu::sddmm(&places, depth, &a, &b);
-                let bytes = value_bytes(c.value_type).unwrap_or(1) * number;
-                let to = c.values.wrapping_byte_offset((c.strides.values as isize).wrapping_mul(bytes as isize));
+                let to = in_batch(c.values, number, c.strides.values, value_bytes(c.value_type).unwrap_or(1));
                 blend(to, c.value_type, column(sums.len()), &sums, (alpha.get(), beta.get()));
             }
         }))

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use cuda_abi::out::Out;
 use cusparse_cpu::{Index, Product};
-use kit::Registry;
 use parking_lot::Mutex;
 
 use super::conversion::SOME;
@@ -27,24 +26,15 @@ struct Found {
     product: Option<(cudaDataType, Arc<dyn Any + Send + Sync>)>,
 }
 
-static FOUND: Registry<Mutex<Found>> = Registry::new();
-
-fn get(descr: cusparseSpGEMMDescr_t) -> Result<Arc<Mutex<Found>>> {
-    require(!descr.is_null(), "the product's descriptor is NULL")?;
-    FOUND.get(descr).map_err(|_| Error::InvalidValue("a product's descriptor that is none"))
-}
+static FOUND: Descriptors<Mutex<Found>> = Descriptors::new();
 
 pub fn cusparseSpGEMM_createDescr(descr: Out<'_, cusparseSpGEMMDescr_t>) -> Result {
     descr.write(FOUND.add(Mutex::new(Found::default())));
     Ok(())
 }
 
-/// NULL is no error.
 pub fn cusparseSpGEMM_destroyDescr(descr: cusparseSpGEMMDescr_t) -> Result {
-    if !descr.is_null() {
-        FOUND.remove(descr).map_err(|_| Error::InvalidValue("a product's descriptor that is none"))?;
-    }
-    Ok(())
+    FOUND.remove(descr)
 }
 
 #[derive(Clone, Copy)]
@@ -118,7 +108,7 @@ pub fn cusparseSpGEMM_workEstimation(
     let context = handle::get(handle)?;
     context.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
-    let found = get(spgemmDescr)?;
+    let found = FOUND.get(spgemmDescr)?;
     let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
     if asks(bufferSize1, externalBuffer1) {
         return Ok(());
@@ -152,7 +142,7 @@ unsafe fn pattern<I: Index>(of: &SparseMatrix) -> cusparse_cpu::Matrix<'static, 
 }
 
 pub fn cusparseSpGEMM_getNumProducts(spgemmDescr: cusparseSpGEMMDescr_t, num_prods: Out<'_, i64>) -> Result {
-    let products = get(spgemmDescr)?.lock().products;
+    let products = FOUND.get(spgemmDescr)?.lock().products;
     num_prods.write(products.ok_or(Error::InvalidValue("the work was not estimated"))?);
     Ok(())
 }
@@ -178,7 +168,7 @@ pub fn cusparseSpGEMM_estimateMemory(
 ) -> Result {
     handle::get(handle)?.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
-    get(spgemmDescr)?;
+    FOUND.get(spgemmDescr)?;
     three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
     require(chunk_fraction > 0.0 && chunk_fraction <= 1.0, "the fraction is not above 0 and at most 1")?;
     if !asks(bufferSize3, externalBuffer3) {
@@ -207,7 +197,7 @@ pub fn cusparseSpGEMM_compute(
     let context = handle::get(handle)?;
     context.can_compute()?;
     require(!alpha.is_null() && !beta.is_null(), "alpha or beta is NULL")?;
-    let found = get(spgemmDescr)?;
+    let found = FOUND.get(spgemmDescr)?;
     let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
     if asks(bufferSize2, externalBuffer2) {
         return Ok(());
@@ -243,7 +233,7 @@ pub fn cusparseSpGEMM_copy(
     let context = handle::get(handle)?;
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let beta = Factor::new(beta, computeType, context.on_host())?;
-    let found = get(spgemmDescr)?.lock().product.clone();
+    let found = FOUND.get(spgemmDescr)?.lock().product.clone();
     let (known, product) = found.ok_or(Error::InvalidValue("the product was not computed"))?;
     require(known == computeType, "the product was computed with another type")?;
     let c = three([opA, opB], matA, matB, matC, Some(computeType), alg)?.c;
@@ -292,7 +282,7 @@ pub fn cusparseSpGEMMreuse_workEstimation(
 ) -> Result {
     let context = handle::get(handle)?;
     context.can_compute()?;
-    let found = get(spgemmDescr)?;
+    let found = FOUND.get(spgemmDescr)?;
     let three = three([opA, opB], matA, matB, matC, None, alg)?;
     if !asks(bufferSize1, externalBuffer1) {
         context.synchronize()?;
@@ -321,7 +311,7 @@ pub fn cusparseSpGEMMreuse_nnz(
 ) -> Result {
     let context = handle::get(handle)?;
     context.can_compute()?;
-    let found = get(spgemmDescr)?;
+    let found = FOUND.get(spgemmDescr)?;
     let three = three([opA, opB], matA, matB, matC, None, alg)?;
     let asked = [
         asks(bufferSize2, externalBuffer2),
@@ -358,7 +348,7 @@ pub fn cusparseSpGEMMreuse_copy(
 ) -> Result {
     let context = handle::get(handle)?;
     context.can_compute()?;
-    let found = get(spgemmDescr)?;
+    let found = FOUND.get(spgemmDescr)?;
     let c = three([opA, opB], matA, matB, matC, None, alg)?.c;
     if asks(bufferSize5, externalBuffer5) {
         return Ok(());
@@ -391,7 +381,7 @@ pub fn cusparseSpGEMMreuse_compute(
     let context = handle::get(handle)?;
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
     let beta = Factor::new(beta, computeType, context.on_host())?;
-    let is_known = get(spgemmDescr)?.lock().product.is_some();
+    let is_known = FOUND.get(spgemmDescr)?.lock().product.is_some();
     require(is_known, "the pattern was not found")?;
     let three = three([opA, opB], matA, matB, matC, Some(computeType), alg)?;
     check_matrix(&three.c)?;

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use cuda_abi::out::Out;
 use cusparse_cpu::{Shape, Triangle};
-use kit::Registry;
 use parking_lot::Mutex;
 
 use super::conversion::SOME;
@@ -39,20 +38,7 @@ struct Asked {
 }
 
 /// Both kinds of descriptors are the same here.
-static ANALYSES: Registry<Analysis> = Registry::new();
-
-fn get<Handle>(descr: *mut Handle) -> Result<Arc<Analysis>> {
-    require(!descr.is_null(), "the solver's descriptor is NULL")?;
-    ANALYSES.get(descr).map_err(|_| Error::InvalidValue("a solver's descriptor that is none"))
-}
-
-/// NULL is no error.
-fn destroy<Handle>(descr: *mut Handle) -> Result {
-    if !descr.is_null() {
-        ANALYSES.remove(descr).map_err(|_| Error::InvalidValue("a solver's descriptor that is none"))?;
-    }
-    Ok(())
-}
+static ANALYSES: Descriptors<Analysis> = Descriptors::new();
 
 /// What is asked of a square matrix.
 fn asked(a: &SparseMatrix, opA: cusparseOperation_t, compute: cudaDataType) -> Result<Asked> {
@@ -126,7 +112,7 @@ pub fn cusparseSpSV_createDescr(descr: Out<'_, cusparseSpSVDescr_t>) -> Result {
 }
 
 pub fn cusparseSpSV_destroyDescr(descr: cusparseSpSVDescr_t) -> Result {
-    destroy(descr)
+    ANALYSES.remove(descr)
 }
 
 struct Side {
@@ -168,7 +154,7 @@ pub fn cusparseSpSV_bufferSize(
 ) -> Result {
     handle::get(handle)?.can_compute()?;
     require(!alpha.is_null(), "alpha is NULL")?;
-    get(spsvDescr)?;
+    ANALYSES.get(spsvDescr)?;
     side(opA, matA, vecX, vecY, computeType, alg)?;
     bufferSize.write(SOME);
     Ok(())
@@ -189,7 +175,7 @@ pub fn cusparseSpSV_analysis(
 ) -> Result {
     let context = handle::get(handle)?;
     require(!alpha.is_null(), "alpha is NULL")?;
-    let analysis = get(spsvDescr)?;
+    let analysis = ANALYSES.get(spsvDescr)?;
     let side = side(opA, matA, vecX, vecY, computeType, alg)?;
     analyse(&context, side.a, side.asked, analysis)
 }
@@ -208,7 +194,7 @@ pub fn cusparseSpSV_solve(
 ) -> Result {
     let context = handle::get(handle)?;
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
-    let analysis = get(spsvDescr)?;
+    let analysis = ANALYSES.get(spsvDescr)?;
     let Side { asked, x, y, .. } = side(opA, matA, vecX, vecY, computeType, alg)?;
     check_analysed(&analysis, asked)?;
     context.enqueue((x, y, alpha), move |(x, y, alpha)| {
@@ -236,7 +222,7 @@ pub fn cusparseSpSV_updateMatrix(
     let context = handle::get(handle)?;
     require(updatePart <= cusparseSpSVUpdate_t::CUSPARSE_SPSV_UPDATE_DIAGONAL, "there is no such part")?;
     let is_diagonal = updatePart == cusparseSpSVUpdate_t::CUSPARSE_SPSV_UPDATE_DIAGONAL;
-    update(&context, get(spsvDescr)?, newValues, is_diagonal)
+    update(&context, ANALYSES.get(spsvDescr)?, newValues, is_diagonal)
 }
 
 pub fn cusparseSpSM_createDescr(descr: Out<'_, cusparseSpSMDescr_t>) -> Result {
@@ -245,7 +231,7 @@ pub fn cusparseSpSM_createDescr(descr: Out<'_, cusparseSpSMDescr_t>) -> Result {
 }
 
 pub fn cusparseSpSM_destroyDescr(descr: cusparseSpSMDescr_t) -> Result {
-    destroy(descr)
+    ANALYSES.remove(descr)
 }
 
 struct Sides {
@@ -267,7 +253,7 @@ fn sides(
     let (a, b, c) = (SPARSE_MATRICES.get(matA)?, DENSE_MATRICES.get(matB)?, DENSE_MATRICES.get(matC)?);
     require(alg == cusparseSpSMAlg_t::CUSPARSE_SPSM_ALG_DEFAULT, "there is no such algorithm")?;
     let b_operation = operation(opB)?;
-    let (rows, cols) = if b_operation.transposed { (b.cols, b.rows) } else { (b.rows, b.cols) };
+    let (rows, cols) = b_operation.size(b.rows, b.cols);
     require(rows == a.rows && c.rows == a.rows && c.cols == cols, "the matrices' sizes do not fit")?;
     uniform(&[a.value_type, b.value_type, c.value_type], computeType)?;
     if matches!(a.format, Format::SlicedEll { .. }) {
@@ -297,7 +283,7 @@ pub fn cusparseSpSM_bufferSize(
 ) -> Result {
     handle::get(handle)?.can_compute()?;
     require(!alpha.is_null(), "alpha is NULL")?;
-    get(spsmDescr)?;
+    ANALYSES.get(spsmDescr)?;
     sides((opA, opB), matA, matB, matC, computeType, alg)?;
     bufferSize.write(SOME);
     Ok(())
@@ -319,7 +305,7 @@ pub fn cusparseSpSM_analysis(
 ) -> Result {
     let context = handle::get(handle)?;
     require(!alpha.is_null(), "alpha is NULL")?;
-    let analysis = get(spsmDescr)?;
+    let analysis = ANALYSES.get(spsmDescr)?;
     let sides = sides((opA, opB), matA, matB, matC, computeType, alg)?;
     analyse(&context, sides.a, sides.asked, analysis)
 }
@@ -339,7 +325,7 @@ pub fn cusparseSpSM_solve(
 ) -> Result {
     let context = handle::get(handle)?;
     let alpha = Factor::new(alpha, computeType, context.on_host())?;
-    let analysis = get(spsmDescr)?;
+    let analysis = ANALYSES.get(spsmDescr)?;
     let Sides { asked, b, c, b_operation, .. } = sides((opA, opB), matA, matB, matC, computeType, alg)?;
     check_analysed(&analysis, asked)?;
     context.enqueue((b, c, alpha), move |(b, c, alpha)| {
@@ -379,5 +365,5 @@ pub fn cusparseSpSM_updateMatrix(
     let context = handle::get(handle)?;
     require(updatePart <= cusparseSpSMUpdate_t::CUSPARSE_SPSM_UPDATE_DIAGONAL, "there is no such part")?;
     let is_diagonal = updatePart == cusparseSpSMUpdate_t::CUSPARSE_SPSM_UPDATE_DIAGONAL;
-    update(&context, get(spsmDescr)?, newValues, is_diagonal)
+    update(&context, ANALYSES.get(spsmDescr)?, newValues, is_diagonal)
 }
