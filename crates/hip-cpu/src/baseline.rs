@@ -43,7 +43,8 @@ fn first(module: &Module, wanted: &Wanted, variant: Variant) -> Option<(Arc<exec
     let program = module.lowered(wanted.index);
     let kernel = &program.kernels[0];
     let weight = Weight::of(kernel)?;
-    if config::get().cpu_tier != CpuTier::Baseline && !weight.is_worth_baseline() {
+    let is_asked_for = config::get().cpu_tier == CpuTier::Baseline;
+    if weight.in_step || !(is_asked_for || weight.is_worth_baseline()) {
         return None;
     }
     let compiled = cpu::emit_baseline(&program, kernel, variant.clustered, target.vector_bits).ok()?;

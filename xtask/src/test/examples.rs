@@ -23,6 +23,7 @@ pub const NAMES: &[&str] = &[
     "matmul_tiled",
     "reduce",
     "mandelbrot",
+    "warp_in_step",
     "histogram",
     "constant_and_globals",
     "multi_gpu_threads",

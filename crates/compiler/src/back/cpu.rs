@@ -33,7 +33,7 @@ pub struct Options {
     /// The block is flat, and has any multiple of 32 threads up to those of `block`: a launch says how many.
     pub open: bool,
     /// `None` chooses: S where the kernel allows it, else P, else L. A setting that the kernel does not allow falls
-    /// back in the same order.
+    /// back in the same order; L is not allowed where a warp's lanes have to go in step (`pass::in_step`).
     pub setting: Option<Setting>,
     /// Lanes per group in S; `None` chooses.
     pub width: Option<u32>,
@@ -87,9 +87,11 @@ pub const ENTRY_LANE: &str = "cudaway_step";
 pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Compiled, Vec<Diagnostic>> {
     let body = kernel.body.as_ref().map_err(Clone::clone)?;
     let body = &super::llvm::nan::canonical(body);
+    let in_step = crate::pass::in_step::counts_on_it(body);
     let in_lanes_only = options.sanitize.then(|| "the sanitizer runs one lane at a time".to_owned());
     let refused = |wanted: &[Setting]| {
-        let other = options.setting.filter(|setting| !wanted.contains(setting)).map(asked_for);
+        let asked = options.setting.filter(|&setting| !(in_step && setting == Setting::Lane));
+        let other = asked.filter(|setting| !wanted.contains(setting)).map(asked_for);
         other.or_else(|| in_lanes_only.clone())
     };
     let mut why_not_simd = refused(&[Setting::Simd]);
@@ -97,15 +99,20 @@ pub fn emit(program: &Program, kernel: &Kernel, options: &Options) -> Result<Com
         why_not_simd.get_or_insert_with(|| "its clusters have several blocks".to_owned());
     }
     if why_not_simd.is_none() {
-        match super::simd::emit(program, kernel, body, options, false) {
+        match super::simd::emit(program, kernel, body, options, in_step, false) {
             Ok(compiled) => return Ok(compiled),
             Err(reason) => why_not_simd = Some(reason),
         }
     }
     let mut why_not_warp = refused(&[Setting::Simd, Setting::Warp]);
     if why_not_warp.is_none() {
-        match super::simd::emit(program, kernel, body, options, true) {
+        match super::simd::emit(program, kernel, body, options, in_step, true) {
             Ok(compiled) => return Ok(Compiled { why_not_simd, ..compiled }),
+            Err(reason) if in_step => {
+                why_not_warp = Some(format!(
+                    "{reason}; it counts on a warp's lanes going in step, which they do not in L"
+                ))
+            }
             Err(reason) => why_not_warp = Some(reason),
         }
     }
@@ -169,6 +176,8 @@ pub struct Weight {
     pub products: bool,
     /// When others see something of a block for the first time, it may still have loops before it whose trips a launch decides.
     pub has_long_tail: bool,
+    /// It counts on the lanes of a warp going in step, which they do not in baseline code.
+    pub in_step: bool,
 }
 
 impl Weight {
@@ -182,6 +191,7 @@ impl Weight {
             loops: crate::pass::loops::any(body) || is_called,
             products: insts().any(|inst| matches!(inst.op, Op::Mma(_))),
             has_long_tail: is_called || crate::pass::effects::is_followed_by_long_loops(body),
+            in_step: crate::pass::in_step::counts_on_it(body),
         })
     }
 

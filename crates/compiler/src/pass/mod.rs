@@ -2,7 +2,7 @@
 //!
 //! `open` says which kernels need no code for each block shape · `fold` decides what the block's shape decides · `common` does each pure thing once · `cfg` cleans the graph, splits at
 //! barriers and gives loops one back edge and exits of their own · `invariant` finds what never changes for a thread · `lcssa` closes loops · `shape` says what lanes have in common (with `number`'s
-//! ranges and divisors) · `classify` decides whether lockstep is allowed (`members`: whether a collective's have all come) · `spins`
+//! ranges and divisors) · `classify` decides whether lockstep is allowed (`members`: whether a collective's have all come) and `in_step` whether it is counted on · `spins`
 //! finds loops that wait, `intake` has them take in what their lanes do before they meet · `release` has them take in what others wait for and `waves` says which kernels cannot have two warps in a wave (AMD GPUs) · `regions` cuts at barriers · `places` finds what passes through a region.
 //! `offsets` finds values whose lanes lie at constant distances · `effects` finds what others see of a block · `known` tabulates what follows from the thread index · `dominators`, `loops`, `layout`, `liveness`, `ssa`, `visit`, `bits` are what they stand on.
 
@@ -13,6 +13,7 @@ pub mod common;
 pub mod dominators;
 pub mod effects;
 pub mod fold;
+pub mod in_step;
 pub mod intake;
 pub mod invariant;
 pub mod known;

@@ -120,7 +120,8 @@ mod tests {
 
     #[test]
     fn better_code_is_asked_for_once_it_is_worth_it() {
-        let short = Weight { instructions: 200, loops: false, products: false, has_long_tail: false };
+        let short =
+            Weight { instructions: 200, loops: false, products: false, has_long_tail: false, in_step: false };
         let (code, wishes) = asked(short);
         code.begin(32);
         code.end(10_000);

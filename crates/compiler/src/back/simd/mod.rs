@@ -44,12 +44,13 @@ use width::is_any_good;
 /// Lines of LLVM IR from which on accesses lane by lane become calls. LLVM compiles about that many in a second.
 const LONG: usize = 15_000;
 
-/// For setting S, or with `per_warp` for P. `Err` is the reason why this kernel does not run so.
+/// For setting S, or with `per_warp` for P; `in_step`: the kernel counts on whole warps. `Err` is the reason why this kernel does not run so.
 pub fn emit(
     program: &Program,
     kernel: &Kernel,
     body: &Function,
     options: &Options,
+    in_step: bool,
     per_warp: bool,
 ) -> Result<Compiled, String> {
     let total: u64 = options.block.iter().map(|&n| u64::from(n)).product();
@@ -58,14 +59,14 @@ pub fn emit(
     }
     let (locals, local_bytes) = layout_locals(body);
     let among = if per_warp { Among::Group } else { Among::Block };
-    let width = if per_warp { 32 } else { width::width(body, options, total)? };
+    let width = if per_warp { 32 } else { width::width(body, options, total, in_step)? };
     if options.open && width > 32 {
         return Err(format!("blocks of any length are no groups of {width}"));
     }
     let mut threads = Threads { block: options.block, open: options.open, width };
     let mut first = plan(body, threads, local_bytes, among)?;
     let mut rival = None;
-    if !per_warp && options.width.is_none() {
+    if !per_warp && options.width.is_none() && !in_step {
         let choice = width::choice(&first, threads, options.vector_bits);
         rival = choice.rival.filter(|_| options.setting.is_none() && is_any_good(body));
         if choice.width != threads.width {

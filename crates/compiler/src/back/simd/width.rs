@@ -12,13 +12,15 @@ use crate::pass::number::Threads;
 use crate::pass::regions::{Plan, Region};
 use crate::pass::shape::{Shape, structure};
 
-/// 32 where lanes of a warp meet, else what fills two registers, or a row of the block.
-pub(super) fn width(body: &Function, options: &Options, total: u64) -> Result<u32, String> {
+/// 32 where lanes of a warp meet or the kernel counts on their going in step, else what fills two registers, or a row of
+/// the block.
+pub(super) fn width(body: &Function, options: &Options, total: u64, in_step: bool) -> Result<u32, String> {
     let insts = || body.blocks.iter().flat_map(|block| &block.insts);
     let warps = insts().any(|inst| inst.op.is_warp_collective());
-    if warps {
+    if warps || in_step {
+        let who = if warps { "warp collectives need" } else { "lanes that go in step need" };
         return match options.width {
-            Some(width) if width != 32 => Err(format!("warp collectives need groups of 32, not of {width}")),
+            Some(width) if width != 32 => Err(format!("{who} groups of 32, not of {width}")),
             _ => Ok(32),
         };
     }
