@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 
 use crate::error::Result;
 use crate::exec::{Fault, pool};
+use crate::memory::room;
 
 /// What is told about the device. Everything is read once; identity is the same in every run on one machine.
 pub struct Device {
@@ -271,19 +272,7 @@ fn uuid(model: &str) -> [u8; 16] {
 /// What the configuration says, else the machine's memory or the control group's limit, whichever is smaller.
 fn memory_bytes() -> usize {
     let configured = config::get().cpu_memory_bytes.and_then(|bytes| usize::try_from(bytes).ok());
-    configured.unwrap_or_else(|| {
-        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let total = meminfo
-            .lines()
-            .find_map(|line| {
-                line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()
-            })
-            .map_or(1 << 30, |kib| kib << 10);
-        let limit = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
-            .iter()
-            .find_map(|path| fs::read_to_string(path).ok()?.trim().parse::<usize>().ok());
-        limit.map_or(total, |limit| limit.min(total))
-    })
+    configured.unwrap_or_else(room::total)
 }
 
 fn last_level_cache() -> i32 {

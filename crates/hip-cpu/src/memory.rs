@@ -3,6 +3,7 @@
 //! It begins as zeros, as a GPU's pages do when a process gets them: what the program's heap held is never seen by kernels.
 
 pub mod mapped;
+pub mod room;
 pub mod shared;
 pub mod watched;
 
@@ -87,6 +88,19 @@ const ALIGN: usize = 512;
 const HUGE: usize = 2 << 20;
 const PAGE: usize = 4096;
 
+/// Counts `bytes` as used, if the device has them.
+fn take_from_the_device(bytes: usize) -> Result {
+    let total = device::get().memory_bytes;
+    let more = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= total);
+    let before =
+        USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| hipErrorOutOfMemory)?;
+    if room::is_there(bytes, before) {
+        return Ok(());
+    }
+    USED.fetch_sub(bytes, Ordering::Relaxed);
+    Err(hipErrorOutOfMemory)
+}
+
 /// Allocates `bytes` (not 0) of the given kind.
 pub fn allocate(bytes: usize, kind: Kind, flags: u32) -> Result<Allocation> {
     allocate_in(bytes, kind, flags, 0, false)
@@ -97,11 +111,9 @@ pub fn allocate_in(bytes: usize, kind: Kind, flags: u32, pool: usize, is_global:
     // Host memory is not the device's, though it comes out of the same store.
     let counts = kind != Kind::Host;
     if counts {
-        let total = device::get().memory_bytes;
-        USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-            used.checked_add(bytes).filter(|&sum| sum <= total)
-        })
-        .map_err(|_| hipErrorOutOfMemory)?;
+        take_from_the_device(bytes)?;
+    } else if !room::is_there(bytes, USED.load(Ordering::Relaxed)) {
+        return Err(hipErrorOutOfMemory);
     }
     let own_pages = kind == Kind::Device && pool == 0 && !is_global;
     let Some((base, layout)) = obtain(bytes, kind, own_pages) else {

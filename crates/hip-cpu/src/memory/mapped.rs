@@ -13,8 +13,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use hip_sys::*;
 use parking_lot::Mutex;
 
-use super::{ALL, Allocation, Backing, Kind, NEXT_ID, USED, watched};
-use crate::device;
+use super::{ALL, Allocation, Backing, Kind, NEXT_ID, USED, take_from_the_device, watched};
 use crate::error::Result;
 
 /// Sizes and addresses are multiples of it, as on NVIDIA's devices.
@@ -43,11 +42,7 @@ unsafe impl Sync for Physical {}
 
 impl Physical {
     pub fn create(bytes: usize, properties: hipMemAllocationProp) -> Result<Physical> {
-        let total = device::get().memory_bytes;
-        USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-            used.checked_add(bytes).filter(|&sum| sum <= total)
-        })
-        .map_err(|_| hipErrorOutOfMemory)?;
+        take_from_the_device(bytes)?;
         match file(bytes) {
             Ok(file) => Ok(Physical { file, bytes, properties, handles: AtomicU32::new(1), is_own: true }),
             Err(error) => {

@@ -13,8 +13,7 @@ use hip_sys::*;
 use parking_lot::Mutex;
 
 use super::mapped;
-use super::{ALL, Allocation, Backing, Kind, NEXT_ID, PAGE, USED, watched};
-use crate::device;
+use super::{ALL, Allocation, Backing, Kind, NEXT_ID, PAGE, USED, take_from_the_device, watched};
 use crate::error::Result;
 use crate::ticket::{self, Ticket};
 use std::sync::atomic::Ordering;
@@ -125,11 +124,7 @@ impl Store {
 
     pub fn allocate(self: &Arc<Store>, bytes: usize, pool: usize) -> Result<Allocation> {
         let all = bytes.checked_next_multiple_of(PAGE).ok_or(hipErrorOutOfMemory)?;
-        let total = device::get().memory_bytes;
-        USED.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
-            used.checked_add(bytes).filter(|&sum| sum <= total)
-        })
-        .map_err(|_| hipErrorOutOfMemory)?;
+        take_from_the_device(bytes)?;
         let made = self.take(all).and_then(|offset| {
             let start = mapped::view_anywhere(&self.file, offset, all)?;
             Ok((offset, start))
