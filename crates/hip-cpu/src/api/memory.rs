@@ -174,7 +174,9 @@ pub fn hipHostGetFlags(flagsPtr: Out<'_, c_uint>, hostPtr: *mut c_void) -> Resul
 pub fn hipMemGetInfo(free: Out<'_, usize>, total: Out<'_, usize>) -> Result {
     healthy()?;
     let bytes = device::get().memory_bytes;
-    free.write(bytes.saturating_sub(memory::used()));
+    let used = memory::used();
+    let own = bytes.saturating_sub(used);
+    free.write(memory::room::left(used).map_or(own, |left| left.min(own)));
     total.write(bytes);
     Ok(())
 }

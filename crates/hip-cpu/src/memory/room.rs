@@ -10,13 +10,17 @@ const LARGE: usize = 64 << 20;
 /// Whether `bytes` more are there, where `promised` have been handed out before, used or not. Small requests are let through.
 pub fn is_there(bytes: usize, promised: usize) -> bool {
     let is_step = promised / LARGE != promised.saturating_add(bytes) / LARGE;
-    if !is_step || config::get().cpu_memory_bytes.is_some() {
-        return true;
+    !is_step || left(promised).is_none_or(|left| bytes <= left)
+}
+
+/// What is there besides the `promised`; `None` where somebody has said what the device has, or the system does not tell.
+pub fn left(promised: usize) -> Option<usize> {
+    if config::get().cpu_memory_bytes.is_some() {
+        return None;
     }
-    let Some(available) = available() else { return true };
     // What was handed out and is not yet written to is still counted as available.
     let untouched = promised.saturating_sub(resident().unwrap_or(promised));
-    bytes <= available.saturating_sub(untouched)
+    Some(available()?.saturating_sub(untouched))
 }
 
 /// The machine's memory, or the limit of a control group that this process is in, if that is less.
