@@ -2,7 +2,7 @@
 //!
 //! A line for each kernel, fields joined by tabs: instructions in the PTX; milliseconds of CPU for reading and lowering, for the
 //! baseline code's text, for LLVM's work on it, for loading it; lines of its text; setting, milliseconds for the text and for
-//! LLVM, lines and effort of the best code; the kernel. `--baseline` leaves the best code out, `--block N` says how many threads a
+//! LLVM, lines and effort of the best code; the process's peak memory while the kernel was compiled, in MB; the kernel. `--baseline` leaves the best code out, `--block N` says how many threads a
 //! block has (256), `--only WORD` takes kernels whose name has it. `cargo xtask bench first` makes a table of it.
 
 use compiler::back::cpu::{Compiled, Options, emit_baseline};
@@ -32,6 +32,22 @@ fn instructions(module: &ptx::Module<'_>, name: &str) -> usize {
     module.functions().filter(is_it).filter_map(|it| it.body.as_ref()).map(Block::n_instructions).sum()
 }
 
+/// The peak of this process's memory counts from now on, without what was freed.
+fn forget_peak() {
+    // SAFETY: no condition; it gives back what is free.
+    unsafe { libc::malloc_trim(0) };
+    // proc(5): 5 resets the peak.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// Megabytes.
+fn peak_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kb = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kb.unwrap_or(f64::NAN) * 1024.0 / 1e6
+}
+
 struct Asked {
     block: u32,
     only: Option<String>,
@@ -51,6 +67,7 @@ fn measure(text: &str, path: &str, asked: &Asked) {
         if asked.only.as_ref().is_some_and(|word| !name.contains(word)) {
             continue;
         }
+        forget_peak();
         let (program, lower) = timed(|| module.lower(index));
         let kernel = &program.kernels[0];
         let threads = header.max_threads().map_or(asked.block, |it| it.min(asked.block));
@@ -75,7 +92,7 @@ fn measure(text: &str, path: &str, asked: &Asked) {
             let Made { setting, text_ms, llvm_ms, lines, effort, .. } = best;
             line += &format!("\t{setting}\t{text_ms:.2}\t{llvm_ms:.2}\t{lines}\t{effort:?}");
         }
-        println!("{line}\t{name}");
+        println!("{line}\t{:.0}\t{name}", peak_mb());
     }
 }
 
