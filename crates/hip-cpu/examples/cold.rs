@@ -3,7 +3,10 @@
 //! A line for each kernel, fields joined by tabs: instructions in the PTX; milliseconds of CPU for reading and lowering, for the
 //! baseline code's text, for LLVM's work on it, for loading it; lines of its text; setting, milliseconds for the text and for
 //! LLVM, lines and effort of the best code; the process's peak memory while the kernel was compiled, in MB; the kernel. `--baseline` leaves the best code out, `--block N` says how many threads a
-//! block has (256), `--only WORD` takes kernels whose name has it. `cargo xtask bench first` makes a table of it.
+//! block has (256), `--only WORD` takes kernels whose name has it, `--named FILE` those that
+//! the file names, a line each. `cargo xtask bench first` makes a table of it.
+
+use std::collections::HashSet;
 
 use compiler::back::cpu::{Compiled, Options, emit_baseline};
 use compiler::{Diagnostic, Module, Program, Source};
@@ -51,6 +54,7 @@ fn peak_mb() -> f64 {
 struct Asked {
     block: u32,
     only: Option<String>,
+    named: Option<HashSet<String>>,
     baseline_only: bool,
 }
 
@@ -64,7 +68,9 @@ fn measure(text: &str, path: &str, asked: &Asked) {
     let target = Target::host();
     for (index, header) in module.kernels().iter().enumerate() {
         let name = &header.name;
-        if asked.only.as_ref().is_some_and(|word| !name.contains(word)) {
+        if asked.only.as_ref().is_some_and(|word| !name.contains(word))
+            || asked.named.as_ref().is_some_and(|names| !names.contains(name))
+        {
             continue;
         }
         forget_peak();
@@ -126,7 +132,7 @@ impl Made {
 }
 
 fn main() {
-    let mut asked = Asked { block: 256, only: None, baseline_only: false };
+    let mut asked = Asked { block: 256, only: None, named: None, baseline_only: false };
     let mut files = vec![];
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -134,6 +140,11 @@ fn main() {
             "--baseline" => asked.baseline_only = true,
             "--block" => asked.block = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(256),
             "--only" => asked.only = arguments.next(),
+            "--named" => {
+                let list = arguments.next().map(std::fs::read_to_string);
+                let list = list.and_then(Result::ok).expect("--named FILE");
+                asked.named = Some(list.lines().map(str::to_owned).collect());
+            }
             _ => files.push(argument),
         }
     }
