@@ -250,16 +250,16 @@ fn cutlass(pin: &str, home: &Path) -> Result<PathBuf> {
 }
 
 fn hashcat(pin: &str, home: &Path) -> Result<Vec<PathBuf>> {
-    let sources = unpacked(pin, home)?.join("hashcat/hashcat/OpenCL");
     let Toolchain { dir, .. } = Release::V13_5.get()?;
-    setup::wheels(&["nvidia-cuda-nvrtc==13.5.37"])?;
     let mut files = vec![];
     for name in HASHCAT {
         let out = home.join(format!("{name}.ptx"));
         if !out.exists() {
             println!("setup: {name}.cl by NVRTC");
+            setup::wheels(&["nvidia-cuda-nvrtc==13.5.37"])?;
+            let sources = unpacked(pin, home)?.join("hashcat/hashcat/OpenCL");
             let mut command = Command::new(setup::venv()?);
-            command.current_dir(&sources).arg(setup::root().join("tools/first/nvrtc.py"));
+            command.current_dir(sources).arg(setup::root().join("tools/first/nvrtc.py"));
             command.arg(dir.join("lib/libnvrtc.so.13")).arg(format!("{name}.cl")).arg(&out);
             quiet(command.args(OPTIONS).arg("-I."))?;
         }
