@@ -70,6 +70,35 @@ pub fn smoke(client: &Client, ready: &Ready, lib: &Path) -> Result<()> {
     takeover::check(client, &fs::read_to_string(ready.dir.join(run::LOG)).context("the log file")?)
 }
 
+/// The PTX that our check of a client hands to the driver, on these objects, and where the client's wheels lie. A check is run once for
+/// all checkouts.
+pub fn ptx_of_check(name: &str, lib: &Path) -> Result<(Vec<PathBuf>, PathBuf)> {
+    let client = CLIENTS.iter().find(|it| it.name == name).context("no such client")?;
+    let ready = prepare(client, &setup::root().join("target/clients").join(name))?;
+    let dir = ready.home.join("ptx");
+    if !dir.exists() {
+        let is_script = |suite: &&Suite| matches!(suite.tests, Tests::Script(_));
+        let suite = client.suites.iter().find(is_script).context("no check of ours")?;
+        let aside = ready.home.join("ptx.new");
+        let _ = fs::remove_dir_all(&aside);
+        let (of, limit) = (Of::All, Duration::from_secs(1800));
+        let dump = Some(aside.clone());
+        let done = run::suite(
+            client,
+            suite,
+            &ready,
+            &Extent { lib: lib.to_owned(), of, before: vec![], dump, limit },
+        )?;
+        ensure!(done.launches > 0, "{}: no kernel was launched", suite.name);
+        fs::rename(aside, &dir)?;
+    }
+    let found = fs::read_dir(&dir)?.map(|it| Ok(it?.path())).collect::<Result<Vec<_>>>()?;
+    let mut files: Vec<PathBuf> =
+        found.into_iter().filter(|path| path.extension().is_some_and(|it| it == "ptx")).collect();
+    files.sort();
+    Ok((files, ready.wheels))
+}
+
 pub fn run(args: &Args) -> Result<()> {
     args.setup.apply();
     if let Some(unknown) = args.only.iter().find(|name| !CLIENTS.iter().any(|client| client.name == **name)) {

@@ -1,7 +1,7 @@
 //! `cargo xtask settings`: in which setting of the CPU device (docs/architecture.md) every kernel of the corpora runs, and why those
 //! that go one lane at a time do; docs/settings.md is made of what came of it.
 
-mod corpora;
+pub mod corpora;
 pub mod page;
 mod results;
 

@@ -2,8 +2,11 @@
 //!
 //! A line for each kernel, fields joined by tabs: instructions in the PTX; milliseconds of CPU for reading and lowering, for the
 //! baseline code's text, for LLVM's work on it, for loading it; lines of its text; setting, milliseconds for the text and for
-//! LLVM, lines and effort of the best code; the kernel. `--baseline` leaves the best code out, `--block N` says how many threads a
-//! block has (256), `--only WORD` takes kernels whose name has it. `cargo xtask bench first` makes a table of it.
+//! LLVM, lines and effort of the best code; the process's peak memory while the kernel was compiled, in MB; the kernel. `--baseline` leaves the best code out, `--block N` says how many threads a
+//! block has (256), `--only WORD` takes kernels whose name has it, `--named FILE` those that
+//! the file names, a line each. `cargo xtask bench first` makes a table of it.
+
+use std::collections::HashSet;
 
 use compiler::back::cpu::{Compiled, Options, emit_baseline};
 use compiler::{Diagnostic, Module, Program, Source};
@@ -32,9 +35,26 @@ fn instructions(module: &ptx::Module<'_>, name: &str) -> usize {
     module.functions().filter(is_it).filter_map(|it| it.body.as_ref()).map(Block::n_instructions).sum()
 }
 
+/// The peak of this process's memory counts from now on, without what was freed.
+fn forget_peak() {
+    // SAFETY: no condition; it gives back what is free.
+    unsafe { libc::malloc_trim(0) };
+    // proc(5): 5 resets the peak.
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// Megabytes.
+fn peak_mb() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kb = line.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<f64>().ok());
+    kb.unwrap_or(f64::NAN) * 1024.0 / 1e6
+}
+
 struct Asked {
     block: u32,
     only: Option<String>,
+    named: Option<HashSet<String>>,
     baseline_only: bool,
 }
 
@@ -48,9 +68,12 @@ fn measure(text: &str, path: &str, asked: &Asked) {
     let target = Target::host();
     for (index, header) in module.kernels().iter().enumerate() {
         let name = &header.name;
-        if asked.only.as_ref().is_some_and(|word| !name.contains(word)) {
+        if asked.only.as_ref().is_some_and(|word| !name.contains(word))
+            || asked.named.as_ref().is_some_and(|names| !names.contains(name))
+        {
             continue;
         }
+        forget_peak();
         let (program, lower) = timed(|| module.lower(index));
         let kernel = &program.kernels[0];
         let threads = header.max_threads().map_or(asked.block, |it| it.min(asked.block));
@@ -75,7 +98,7 @@ fn measure(text: &str, path: &str, asked: &Asked) {
             let Made { setting, text_ms, llvm_ms, lines, effort, .. } = best;
             line += &format!("\t{setting}\t{text_ms:.2}\t{llvm_ms:.2}\t{lines}\t{effort:?}");
         }
-        println!("{line}\t{name}");
+        println!("{line}\t{:.0}\t{name}", peak_mb());
     }
 }
 
@@ -109,7 +132,7 @@ impl Made {
 }
 
 fn main() {
-    let mut asked = Asked { block: 256, only: None, baseline_only: false };
+    let mut asked = Asked { block: 256, only: None, named: None, baseline_only: false };
     let mut files = vec![];
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -117,6 +140,11 @@ fn main() {
             "--baseline" => asked.baseline_only = true,
             "--block" => asked.block = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(256),
             "--only" => asked.only = arguments.next(),
+            "--named" => {
+                let list = arguments.next().map(std::fs::read_to_string);
+                let list = list.and_then(Result::ok).expect("--named FILE");
+                asked.named = Some(list.lines().map(str::to_owned).collect());
+            }
             _ => files.push(argument),
         }
     }

@@ -67,6 +67,8 @@ pub unsafe fn launch(
         check_resident(function, &shape)?;
     }
     let code = function.code(shape.block, cluster != [1; 3])?;
+    let sides = shape.grid.iter().chain(&shape.block);
+    code.queue(sides.fold(1, |threads: u64, &side| threads.saturating_mul(side.into())));
     let mut launched = stream.record();
     // SAFETY: the caller's promise.
     unsafe { launched.take_arguments(function, arguments)? };

@@ -1,6 +1,6 @@
 //! Better code that is made while kernels run what there is, by as many threads as half of the cores: first that of kernels whose
-//! grids run now, at the program's own priority, then the most wanted of what nobody waits for, at low priority. A program
-//! that ends waits a little for what has been begun, so that the cache has it the next time.
+//! grids run now or stand in a stream, at the program's own priority (on more threads while grids do nothing but wait for code), then
+//! the most wanted of what nobody waits for, at low priority. A program that ends waits a little for what has been begun, so that the cache has it the next time.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
@@ -25,19 +25,22 @@ struct Work {
 }
 
 /// What a thread makes.
-#[derive(Clone, Copy)]
-struct Kind {
-    /// A grid waits for it.
-    is_urgent: bool,
+struct Making {
+    id: u64,
+    /// Whether a grid waits for it changes meanwhile.
+    heat: Arc<Heat>,
     is_awaited: bool,
 }
 
 struct Queue {
     waiting: Vec<Work>,
-    making: Vec<Kind>,
+    making: Vec<Making>,
+    n_begun: u64,
+    /// Grids that do nothing but wait for code.
+    n_lent: usize,
 }
 
-static QUEUE: Mutex<Queue> = Mutex::new(Queue { waiting: vec![], making: vec![] });
+static QUEUE: Mutex<Queue> = Mutex::new(Queue { waiting: vec![], making: vec![], n_begun: 0, n_lent: 0 });
 static CHANGED: Condvar = Condvar::new();
 
 /// Has `make` called on a thread of ours when its turn comes.
@@ -63,48 +66,63 @@ fn enter(work: Work) {
 impl Queue {
     /// Starts what may be made now.
     fn dispatch(&mut self) {
-        while let Some((work, kind)) = self.take() {
-            self.making.push(kind);
-            let Work { what, heat, make, .. } = work;
+        while let Some(work) = self.take() {
+            let Work { what, heat, is_awaited, make } = work;
+            self.n_begun += 1;
+            let id = self.n_begun;
+            self.making.push(Making { id, heat: heat.clone(), is_awaited });
             let make = move || {
-                let _done = Done(kind);
+                let _done = Done(id);
                 // Whoever waits sees by it that this has not ended.
-                let _heat = heat;
-                if !kind.is_urgent {
+                let heat = heat;
+                if !heat.is_urgent() {
                     thread::yield_to_others(NICE);
                 }
                 make();
             };
             if let Err(error) = thread::spawn("cudaway-jit".to_owned(), make) {
-                self.end(kind);
+                self.end(id);
                 tracing::warn!(target: "cudaway::cpu", "{what} stays as it is: no thread to compile it: {error}");
             }
         }
     }
 
     /// The most wanted, if there is room for it: what is urgent waits for nothing else.
-    fn take(&mut self) -> Option<(Work, Kind)> {
+    fn take(&mut self) -> Option<Work> {
         let most = (pool::workers() / 2).max(1);
         let is_running = |work: &Work| work.heat.grids.load(Ordering::Relaxed) > 0;
-        let wish = |work: &Work| (is_running(work), work.heat.ns.load(Ordering::Relaxed));
+        let wish =
+            |work: &Work| (is_running(work), work.heat.is_urgent(), work.heat.ns.load(Ordering::Relaxed));
         let at = (0..self.waiting.len()).max_by_key(|&at| wish(&self.waiting[at]))?;
-        let work = &self.waiting[at];
-        let kind = Kind { is_urgent: is_running(work), is_awaited: work.is_awaited };
-        let n_urgent = self.making.iter().filter(|it| it.is_urgent).count();
-        let has_room = self.making.len() < most || (kind.is_urgent && n_urgent < most);
-        has_room.then(|| (self.waiting.swap_remove(at), kind))
+        let n_urgent = self.making.iter().filter(|it| it.heat.is_urgent()).count();
+        let has_room =
+            self.making.len() < most || (self.waiting[at].heat.is_urgent() && n_urgent < most + self.n_lent);
+        has_room.then(|| self.waiting.swap_remove(at))
     }
 
-    fn end(&mut self, Kind { is_urgent, is_awaited }: Kind) {
-        let is_it = |it: &Kind| (it.is_urgent, it.is_awaited) == (is_urgent, is_awaited);
-        if let Some(at) = self.making.iter().position(is_it) {
-            self.making.swap_remove(at);
-        }
+    fn end(&mut self, id: u64) {
+        self.making.retain(|it| it.id != id);
+    }
+}
+
+/// The caller does nothing but wait for code until it drops this: its core may make code that is urgent.
+pub fn lend_core() -> Lent {
+    let mut queue = QUEUE.lock();
+    queue.n_lent += 1;
+    queue.dispatch();
+    Lent
+}
+
+pub struct Lent;
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        QUEUE.lock().n_lent -= 1;
     }
 }
 
 /// A thread at work, until it is dropped.
-struct Done(Kind);
+struct Done(u64);
 
 impl Drop for Done {
     fn drop(&mut self) {

@@ -39,9 +39,7 @@ pub fn live_in(function: &Function) -> Vec<BitSet> {
             for edge in function.block(id).term.edges() {
                 out.union(&live[edge.block.index()]);
             }
-            for value in defined[id.index()].iter() {
-                out.remove(value);
-            }
+            out.subtract(&defined[id.index()]);
             changed |= live[id.index()].union(&out);
         }
     }

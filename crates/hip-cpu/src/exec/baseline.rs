@@ -14,6 +14,15 @@ pub struct Heat {
     pub ns: AtomicU64,
     /// Grids that run without it now.
     pub grids: AtomicU32,
+    /// A grid stands in its stream behind others, and none has begun yet.
+    pub is_queued: AtomicBool,
+}
+
+impl Heat {
+    /// Whether a grid is slower without it now, or will be as soon as those before it have ended.
+    pub fn is_urgent(&self) -> bool {
+        self.grids.load(Ordering::Relaxed) > 0 || self.is_queued.load(Ordering::Relaxed)
+    }
 }
 
 /// Asks somebody for the better code, who keeps the heat until it is there or cannot be had.
@@ -57,13 +66,31 @@ impl Baseline {
         self.weight
     }
 
+    /// A grid of so many threads will begin when those before it in its stream have ended: what it will be worth asking for by then is
+    /// asked for now.
+    pub fn queue(&self, n_threads: u64) {
+        let expected = self.expected(n_threads);
+        if self.weight.loops || expected >= WORTH {
+            self.heat.is_queued.store(true, Ordering::Relaxed);
+            if !self.is_asked.load(Ordering::Relaxed) {
+                self.ask_for_better(expected);
+            }
+        }
+    }
+
+    /// Nanoseconds that so many threads take at least.
+    fn expected(&self, n_threads: u64) -> u64 {
+        n_threads.saturating_mul(self.weight.instructions.into()).saturating_mul(INSTRUCTION)
+    }
+
     /// A grid of so many threads begins.
     pub fn begin(&self, n_threads: u64) {
         self.heat.grids.fetch_add(1, Ordering::Relaxed);
+        self.heat.is_queued.store(false, Ordering::Relaxed);
         if self.is_asked.load(Ordering::Relaxed) {
             return;
         }
-        let expected = n_threads.saturating_mul(self.weight.instructions.into()).saturating_mul(INSTRUCTION);
+        let expected = self.expected(n_threads);
         let is_again = self.has_run.swap(true, Ordering::Relaxed);
         // Of a loop nobody knows the trips.
         if self.weight.loops || is_again || expected >= WORTH {
@@ -141,5 +168,22 @@ mod tests {
         let (code, wishes) = asked(Weight { loops: true, ..short });
         code.begin(1);
         assert_eq!(wishes.lock().len(), 1, "nobody knows how long it takes");
+    }
+
+    #[test]
+    fn better_code_is_asked_for_before_a_long_grid_begins() {
+        let short = Weight { instructions: 200, loops: false, products: false, has_long_tail: false };
+        let (code, wishes) = asked(short);
+        code.queue(32);
+        code.queue(32);
+        assert!(wishes.lock().is_empty(), "small grids, which may end sooner than better code comes");
+        code.queue(1 << 20);
+        assert_eq!(wishes.lock().len(), 1, "a large one");
+        assert!(code.heat.is_urgent());
+        code.begin(1 << 20);
+        assert_eq!(wishes.lock().len(), 1, "once");
+        assert!(code.heat.is_urgent());
+        code.end(1_000_000);
+        assert!(!code.heat.is_urgent(), "nobody waits for it any more");
     }
 }

@@ -342,6 +342,13 @@ impl Kernel {
         }
     }
 
+    /// Of baseline code that nothing has replaced: a grid of so many threads stands in its stream.
+    pub fn queue(&self, n_threads: u64) {
+        if let (Some(baseline), None) = (&self.baseline, self.made().better.get()) {
+            baseline.queue(n_threads);
+        }
+    }
+
     /// Of baseline code: what its kernel weighs.
     pub fn baseline_weight(&self) -> Option<Weight> {
         self.baseline.as_ref().map(Baseline::weight)
@@ -693,6 +700,7 @@ pub fn run(grid: &Grid<'_>) -> Result<(), Fault> {
             weight.loops
         };
         if is_unknown && total <= FEW_BLOCKS * n_workers {
+            let _lent = crate::pending::lend_core();
             baseline.wait(has_better);
         }
     }

@@ -1,10 +1,11 @@
 //! The body of `cudaway_step`.
 
+use super::called::Called;
 use super::layout::{launch, service, status, thread, worker};
 use super::plan::{Plan, is_invariant};
 use super::{request, special};
 use crate::back::cpu::Options;
-use crate::back::llvm::{Builder, Type, Unsupported, Val, emit_pure, memory, texture};
+use crate::back::llvm::{Builder, Type, Unsupported, Val, memory, texture};
 use crate::ir::{BlockId, Edge, Fault, FuncId, Function, Inst, Op, Space, Term, Value};
 use crate::pass::bits::BitSet;
 use crate::pass::effects;
@@ -94,8 +95,10 @@ pub struct Code<'a> {
     n_sites: u32,
     /// By block: the instruction before which a thread asks whether its block is to go on.
     gates: Vec<Option<usize>>,
-    /// Values that anybody uses; empty unless the sanitizer asks.
+    /// Values that anybody uses.
     pub used: BitSet,
+    /// Of baseline code: what is called and what is written out.
+    pub called: Called,
 }
 
 impl<'a> Code<'a> {
@@ -124,7 +127,8 @@ impl<'a> Code<'a> {
             resumes: vec![],
             n_sites: 0,
             gates: if module.is_gated { effects::first(body.function) } else { vec![] },
-            used: if module.options.sanitize { super::check::used(body.function) } else { BitSet::default() },
+            used: super::check::used(body.function),
+            called: Called::new(),
         };
         let result = write(&mut code);
         *b = code.b;
@@ -482,13 +486,7 @@ impl<'a> Code<'a> {
             }
             Op::Call(id) => self.call(*id, &args, &results)?,
             Op::CallIndirect => return Err(Unsupported("indirect calls".to_owned())),
-            op => {
-                let names: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
-                let arg_tys: Vec<_> = inst.args.iter().map(|arg| self.function.ty(*arg)).collect();
-                let result_tys: Vec<_> = inst.results.iter().map(|value| self.function.ty(*value)).collect();
-                let values = emit_pure(&mut self.b, op, &names, &arg_tys, &result_tys, 1)?;
-                values.into_iter().zip(&results).map(|(name, ty)| Val::new(*ty, name)).collect()
-            }
+            _ => self.pure(inst, &args, &results)?,
         };
         for (result, value) in inst.results.iter().zip(&values) {
             self.set(*result, value);

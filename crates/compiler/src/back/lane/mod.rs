@@ -5,6 +5,7 @@
 
 mod address;
 mod call;
+mod called;
 mod check;
 mod code;
 pub(crate) mod layout;

@@ -70,30 +70,44 @@ pub fn ask(code: &mut Code<'_>, inst: &Inst) -> Result<(), Unsupported> {
     if args.len() > 4 {
         return Err(Unsupported(format!("{:?} with {} arguments", inst.op, args.len())));
     }
+    // The top bit: every thread of the warp must come to this very instruction.
+    let is_barrier = matches!(inst.op, Op::Barrier { .. });
+    let aligned = matches!(inst.op, Op::Barrier { aligned: true, .. });
+    let position = code.program.lines.number(inst.pos) | u32::from(aligned) << 31;
+    let site = pair(code.site(), position);
+    let what = pair(kind, flags);
+    if !code.is_baseline() {
+        write(code, &what, &site, &args, is_barrier);
+        return Ok(());
+    }
+    // The same request at each of its places.
+    let name = format!("ask {kind} {flags}");
+    let given: Vec<Val> = std::iter::once(site).chain(args).collect();
+    code.told(&name, &given, |code, params| write(code, &what, &params[0], &params[1..], is_barrier));
+    Ok(())
+}
+
+/// Writes the fields of the record.
+fn write(code: &mut Code<'_>, what: &Val, site: &Val, args: &[Val], is_barrier: bool) {
     let wide = Type::int(64, 1);
     let mut fields: [Option<Val>; 4] = [const { None }; 4];
-    if matches!(inst.op, Op::Barrier { .. }) {
+    if is_barrier {
         fields[1] = Some(Builder::int(wide, 0));
     }
     for (i, arg) in args.iter().enumerate() {
         // A reduction's predicate is its last argument and always goes to the third place.
-        let is_predicate = matches!(inst.op, Op::Barrier { .. }) && arg.ty.bits() == 1;
+        let is_predicate = is_barrier && arg.ty.bits() == 1;
         let place = if is_predicate { 2 } else { i };
         let bits = code.b.to_bits(arg);
         fields[place] = Some(code.b.resize(&bits, 64, false));
     }
-    let site = code.site();
-    code.store_field(thread::KIND, &pair(kind, flags));
+    code.store_field(thread::KIND, what);
     for (i, field) in fields.iter().enumerate() {
         if let Some(field) = field {
             code.store_field(thread::ARGS + 8 * i as i64, field);
         }
     }
-    // The top bit: every thread of the warp must come to this very instruction.
-    let aligned = matches!(inst.op, Op::Barrier { aligned: true, .. });
-    let position = code.program.lines.number(inst.pos) | u32::from(aligned) << 31;
-    code.store_field(thread::SITE, &pair(site, position));
-    Ok(())
+    code.store_field(thread::SITE, site);
 }
 
 /// Two fields that follow each other.
@@ -130,6 +144,9 @@ pub fn answer(code: &mut Code<'_>, inst: &Inst) {
         return;
     }
     for (i, result) in inst.results.iter().enumerate() {
+        if !code.used.contains(result.index()) {
+            continue;
+        }
         let to = Type::of(code.function.ty(*result), 1);
         let raw = code.load_field("%thread", thread::RESULTS + 8 * i as i64, Type::int(64, 1));
         let bits = code.b.resize(&raw, to.bits(), false);

@@ -102,6 +102,11 @@ impl Builder {
         format!("{hint}.{}", self.names)
     }
 
+    /// What was written, without the declarations.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// One line as it is.
     pub fn line(&mut self, line: impl Display) {
         let _ = writeln!(self.text, "{line}");
@@ -233,6 +238,16 @@ impl Builder {
     /// Whether an operand is written out instead of named.
     pub fn is_constant(value: &Val) -> bool {
         !value.text.starts_with('%')
+    }
+
+    /// The bits of an operand that is written out, the same in all lanes.
+    pub fn constant_int(value: &Val) -> Option<u128> {
+        let text = value.text.as_str();
+        if text == "zeroinitializer" {
+            return Some(0);
+        }
+        let lane = text.strip_prefix("splat (").and_then(|it| it.strip_suffix(')'));
+        lane.map_or(Some(text), |it| it.split_once(' ').map(|(_, bits)| bits))?.parse().ok()
     }
 
     /// An integer constant, negative ones in two's complement.

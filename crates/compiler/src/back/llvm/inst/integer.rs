@@ -152,8 +152,17 @@ fn shift_count(b: &mut Builder, x: &Val, count: &Val) -> (Val, Val) {
     (b.bin_int("and", &sized, i128::from(bits - 1)), fits)
 }
 
+/// A shift by a constant that is in range.
+fn by_constant(b: &mut Builder, op: &str, x: &Val, count: &Val) -> Option<Val> {
+    let count = Builder::constant_int(count).filter(|it| *it < u128::from(x.ty.bits()))?;
+    Some(b.bin_int(op, x, count as i128))
+}
+
 /// PTX differs: the count is clamped to the width, so a large shift gives 0. LLVM would give poison.
 pub fn shl(b: &mut Builder, x: &Val, count: &Val) -> Val {
+    if let Some(shifted) = by_constant(b, "shl", x, count) {
+        return shifted;
+    }
     let (count, fits) = shift_count(b, x, count);
     let shifted = b.bin("shl", x, &count);
     let zero = Builder::int(x.ty, 0);
@@ -162,6 +171,9 @@ pub fn shl(b: &mut Builder, x: &Val, count: &Val) -> Val {
 
 /// PTX differs: as for `shl`; a large signed shift gives the sign.
 pub fn shr(b: &mut Builder, signed: bool, x: &Val, count: &Val) -> Val {
+    if let Some(shifted) = by_constant(b, if signed { "ashr" } else { "lshr" }, x, count) {
+        return shifted;
+    }
     if signed {
         let largest = Builder::int(count.ty, i128::from(x.ty.bits() - 1));
         let clamped = b.same("umin", &[count, &largest]);
