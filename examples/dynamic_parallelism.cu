@@ -1,36 +1,115 @@
-// Kernels that launch kernels, linked with libcudadevrt. Where that does not work, those kernels say so alone: the error is
-// cudaErrorCdpNotSupported, and everything else of the program runs.
+// Kernels that launch kernels, linked with libcudadevrt: what a grid has launched, copied and filled is there when the host's wait
+// for that grid ends. Where a device cannot do it, those kernels alone answer cudaErrorCdpNotSupported.
 #include "example.h"
 
-__global__ void child(int *out, int value)
+__global__ void add(int *out, int value)
 {
-    out[threadIdx.x] = value + threadIdx.x;
+    out[threadIdx.x] += value + threadIdx.x;
 }
 
-__global__ void parent(int *out)
+// Each thread launches for its own numbers; the child sees what its parent has written.
+__global__ void parents(int *out)
 {
-    child<<<1, 32>>>(out, 100);
+    int *own = out + 32 * (blockIdx.x * blockDim.x + threadIdx.x);
+    for (int i = 0; i < 32; i++)
+        own[i] = i;
+    add<<<1, 32>>>(own, 100);
+    // In the block's own stream: after the first.
+    add<<<1, 32>>>(own, 1000);
 }
 
-__global__ void parent_with_stream(int *out)
+// The sum of a binary tree's leaves, a launch for every node.
+__global__ void tree(unsigned *sum, unsigned from, unsigned to)
 {
-    cudaStream_t stream;
-    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    child<<<1, 32, 0, stream>>>(out, 100);
-    cudaStreamDestroy(stream);
+    if (to - from <= 4) {
+        for (unsigned i = from + threadIdx.x; i < to; i += 2)
+            atomicAdd(sum, i * i);
+        return;
+    }
+    const unsigned middle = from + (to - from) / 2;
+    if (threadIdx.x == 0)
+        tree<<<1, 2>>>(sum, from, middle);
+    else
+        tree<<<1, 2>>>(sum, middle, to);
 }
 
-__global__ void count_devices(int *out)
+// 0 where the answers are what the programming guide says, else the line.
+__device__ int answers(int *scratch)
 {
-    *out = -1;
-    cudaGetDeviceCount(out);
+#define EXPECT(condition) \
+    if (!(condition))     \
+        return __LINE__
+    cudaStream_t stream = nullptr, other = nullptr;
+    EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamDefault) == cudaErrorInvalidValue);
+    EXPECT(cudaPeekAtLastError() == cudaErrorInvalidValue);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidValue);
+    EXPECT(cudaGetLastError() == cudaSuccess);
+    EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    EXPECT(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking) == cudaSuccess);
+    EXPECT(stream != other);
+    cudaEvent_t event = nullptr;
+    EXPECT(cudaEventCreateWithFlags(&event, cudaEventDisableTiming) == cudaSuccess);
+    EXPECT(cudaMemsetAsync(scratch, 0, 64 * sizeof(int), stream) == cudaSuccess);
+    add<<<1, 32, 0, stream>>>(scratch, 7);
+    EXPECT(cudaGetLastError() == cudaSuccess);
+    EXPECT(cudaEventRecord(event, stream) == cudaSuccess);
+    EXPECT(cudaStreamWaitEvent(other, event, 0) == cudaSuccess);
+    EXPECT(cudaMemcpyAsync(scratch + 32, scratch, 32 * sizeof(int), cudaMemcpyDeviceToDevice, other) == cudaSuccess);
+    EXPECT(cudaEventDestroy(event) == cudaSuccess);
+    EXPECT(cudaStreamDestroy(stream) == cudaSuccess && cudaStreamDestroy(other) == cudaSuccess);
+    // No such block.
+    add<<<1, 2000>>>(scratch, 1);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    add<<<0, 32>>>(scratch, 1);
+    EXPECT(cudaGetLastError() == cudaErrorInvalidConfiguration);
+    int devices = 0, device = -1, threads = 0;
+    EXPECT(cudaGetDeviceCount(&devices) == cudaSuccess && devices >= 1);
+    EXPECT(cudaGetDevice(&device) == cudaSuccess && device == 0);
+    EXPECT(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerBlock, 0) == cudaSuccess && threads == 1024);
+    const char *name = cudaGetErrorName(cudaErrorInvalidValue);
+    EXPECT(name[0] == 'c' && name[4] == 'E' && name[9] == 'I');
+    return 0;
+}
+
+__global__ void asking(int *scratch, int *line)
+{
+    *line = answers(scratch);
+}
+
+#if CUDART_VERSION >= 12000
+__global__ void append(unsigned *list, unsigned value)
+{
+    list[1 + list[0]++] = value;
+}
+
+// What goes to the tail stream comes after the grid and all its children; what such a grid itself appends, before the next of them.
+__global__ void append_and_go_on(unsigned *list, unsigned value)
+{
+    append<<<1, 1, 0, cudaStreamTailLaunch>>>(list, value + 1);
+    append<<<1, 1, 0, cudaStreamFireAndForget>>>(list, value);
+}
+
+__global__ void tails(unsigned *list)
+{
+    append_and_go_on<<<1, 1, 0, cudaStreamTailLaunch>>>(list, 20);
+    append<<<1, 1, 0, cudaStreamTailLaunch>>>(list, 30);
+    append_and_go_on<<<1, 1>>>(list, 10);
+}
+#endif
+
+// Deeper than any device goes.
+__global__ void deeper(int *depth)
+{
+    ++*depth;
+    deeper<<<1, 1>>>(depth);
 }
 
 // cudaErrorCdpNotSupported, which CUDA 11's headers do not name yet.
 static const auto not_supported = static_cast<cudaError_t>(811);
 
+// Whether the device can do it; what is launched is done then.
 template <typename Launch>
-static bool works(const char *what, int *device, int first, Launch launch)
+static bool works(const char *what, Launch launch)
 {
     launch();
     const cudaError_t error = cudaGetLastError();
@@ -38,29 +117,66 @@ static bool works(const char *what, int *device, int first, Launch launch)
         return false;
     check(error, what, __FILE__, __LINE__);
     CHECK(cudaDeviceSynchronize());
-    int got = 0;
-    CHECK(cudaMemcpy(&got, device, sizeof got, cudaMemcpyDeviceToHost));
-    expect_equal(what, got, first);
     return true;
+}
+
+template <typename T>
+static std::vector<T> fetched(const T *device, size_t count)
+{
+    std::vector<T> host(count);
+    CHECK(cudaMemcpy(host.data(), device, count * sizeof(T), cudaMemcpyDeviceToHost));
+    return host;
 }
 
 int main()
 {
-    int *device, devices = 0;
-    CHECK(cudaGetDeviceCount(&devices));
-    CHECK(cudaMalloc(&device, 32 * sizeof(int)));
-    const bool first = works("parent", device, 100, [&] { parent<<<1, 1>>>(device); });
-    const bool second = works("parent with a stream", device, 100, [&] { parent_with_stream<<<1, 1>>>(device); });
-    const bool third = works("devices", device, devices, [&] { count_devices<<<1, 1>>>(device); });
+    const int PARENTS = 6 * 8;
+    int *device;
+    CHECK(cudaMalloc(&device, 32 * PARENTS * sizeof(int)));
+    unsigned *words;
+    CHECK(cudaMalloc(&words, 16 * sizeof(unsigned)));
+    const bool can = works("parents", [&] { parents<<<6, 8>>>(device); });
+    if (can) {
+        std::vector<int> expected(32 * PARENTS);
+        for (int i = 0; i < 32 * PARENTS; i++)
+            expected[i] = 1100 + 3 * (i % 32);
+        expect_equal("parents", fetched(device, expected.size()), expected);
+
+        CHECK(cudaMemset(words, 0, 16 * sizeof(unsigned)));
+        works("tree", [&] { tree<<<1, 2>>>(words, 0, 1000); });
+        unsigned sum = 0;
+        for (unsigned i = 0; i < 1000; i++)
+            sum += i * i;
+        expect_equal("tree", fetched(words, 1), {sum});
+
+        works("asking", [&] { asking<<<1, 1>>>(device, device + 100); });
+        expect_equal("the line of a wrong answer", fetched(device + 100, 1), {0});
+        std::vector<int> scratch(64);
+        for (int i = 0; i < 64; i++)
+            scratch[i] = 7 + i % 32;
+        expect_equal("streams", fetched(device, 64), scratch);
+#if CUDART_VERSION >= 12000
+        CHECK(cudaMemset(words, 0, 16 * sizeof(unsigned)));
+        works("tails", [&] { tails<<<1, 1>>>(words); });
+        const std::vector<unsigned> list = {5, 10, 11, 20, 21, 30};
+        expect_equal("tails", fetched(words, list.size()), list);
+#endif
+        CHECK(cudaMemset(device, 0, sizeof(int)));
+        works("deeper", [&] { deeper<<<1, 1>>>(device); });
+        const int depth = fetched(device, 1)[0];
+        if (depth < 2 || depth > 25)
+            fail("deeper: %d grids inside of each other", depth);
+    }
     // The others are not touched by that.
-    child<<<1, 32>>>(device, 7);
+    CHECK(cudaMemset(device, 0, 32 * sizeof(int)));
+    add<<<1, 32>>>(device, 7);
     CHECK(cudaGetLastError());
-    std::vector<int> got(32), expected(32);
+    std::vector<int> expected(32);
     for (int i = 0; i < 32; i++)
         expected[i] = 7 + i;
-    CHECK(cudaMemcpy(got.data(), device, 32 * sizeof(int), cudaMemcpyDeviceToHost));
-    expect_equal("child", got, expected);
+    expect_equal("the child by itself", fetched(device, 32), expected);
     CHECK(cudaFree(device));
-    std::printf("dynamic_parallelism: %s %s %s\n", first ? "yes" : "no", second ? "yes" : "no", third ? "yes" : "no");
+    CHECK(cudaFree(words));
+    std::printf("dynamic_parallelism: %s\n", can ? "yes" : "no");
     return passed();
 }

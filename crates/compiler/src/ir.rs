@@ -508,6 +508,9 @@ pub enum Syscall {
     Malloc,
     /// `free(pointer)`.
     Free,
+    /// `[arguments, number]`: a call of the device runtime, by its number among [`crate::device_runtime::Call`]; generic address of what it
+    /// is given → `B64`.
+    DeviceRuntime,
     /// `__assertfail(message, file, line, function, char size)`: does not return.
     AssertFail,
 }

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod back;
+pub mod device_runtime;
 pub mod image;
 pub mod ir;
 pub mod lines;

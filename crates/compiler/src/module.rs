@@ -24,7 +24,7 @@ impl Module {
     /// Skims and links. `Err` when something at module scope cannot be read or the sources do not link; what is wrong
     /// in a body is told when a kernel that reaches it is lowered.
     pub fn link(sources: Vec<Source>) -> Result<Module, Vec<Diagnostic>> {
-        let lines = Lines::new(with_device_runtime(sources));
+        let lines = Lines::new(crate::device_runtime::with(sources));
         let (linked, globals) = link::link(&lines)?;
         Ok(Module { lines, linked, globals: globals.into(), taken: OnceLock::new() })
     }
@@ -71,13 +71,4 @@ impl Module {
     pub(crate) fn taken(&self) -> &[FuncId] {
         self.taken.get_or_init(|| taken::functions(self))
     }
-}
-
-/// Adds the functions that libcudadevrt leaves to the driver, where a source names one of them.
-fn with_device_runtime(mut sources: Vec<Source>) -> Vec<Source> {
-    if sources.iter().any(|source| source.text.contains("__cuda_syscall_CGS_")) {
-        let text = include_str!("device_runtime.ptx");
-        sources.push(Source { name: "device_runtime.ptx".to_owned(), text: text.to_owned() });
-    }
-    sources
 }

@@ -43,7 +43,7 @@ impl Cause {
     /// streams and events in a kernel, queries of the device.
     #[must_use]
     pub fn is_device_runtime(&self) -> bool {
-        const PREFIXES: &[&str] = &["__cuda_syscall_", "__cudaCDP2", "cnp"];
+        const PREFIXES: &[&str] = &["__cuda_syscall_", "__cudaCDP2", "cnp", crate::device_runtime::SYSCALL];
         let is_call = |name: &str| {
             name.strip_prefix("cuda").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
         };

@@ -267,9 +267,9 @@ fn long(kernels: &str) -> std::ffi::CString {
 
 const BAD: &str = ".visible .entry bad(.param .u64 p) { frobnicate.u32 %r1, %r2; ret; }
 .extern .func nowhere();
-.extern .func cudaGetParameterBufferV2();
+.extern .func cnpGetParameterBufferV2();
 .visible .entry bad_call() { call nowhere; ret; }
-.visible .entry bad_launch() { call cudaGetParameterBufferV2; ret; }
+.visible .entry bad_launch() { call cnpGetParameterBufferV2; ret; }
 .visible .entry good(.param .u64 p) { ret; }
 ";
 

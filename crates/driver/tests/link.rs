@@ -167,7 +167,7 @@ fn a_librarys_member_that_does_not_fit_is_left_out_until_its_names_are_needed() 
     let newer = CString::new(newer).unwrap();
     let library = archive(&host_object(&container_for(100, &newer)));
     // A kernel that a program with launches from kernels has, and one that needs nobody.
-    let launches = CALLER.to_str().unwrap().replace("helper", "cudaGetParameterBufferV2");
+    let launches = CALLER.to_str().unwrap().replace("helper", "cnpGetParameterBufferV2");
     let launches = CString::new(launches + ".visible .entry plain() { ret; }\n").unwrap();
     with_context(|| {
         let link_with = |text: &CStr| {

@@ -9,9 +9,10 @@ use hip_sys::*;
 
 use crate::device::{self, MAX_BLOCK, MAX_GRID, SHARED_OPTIN};
 use crate::error::Result;
+use crate::exec::children::{Children, Work};
 use crate::exec::sanitize::{self, Run};
 use crate::exec::{self, Fault, Grid, Launch, Workspace, pool, services::SERVICES};
-use crate::module::{Function, Module};
+use crate::module::{self, Function, Module};
 use crate::profile;
 use crate::stream::{Op, Stream};
 
@@ -27,6 +28,8 @@ pub struct Launched {
     cluster: [u32; 3],
     explicit_cluster: bool,
     shared_bytes: u32,
+    /// Grids that it was launched inside of.
+    depth: u32,
 }
 
 /// What a launch says besides its arguments.
@@ -148,6 +151,14 @@ fn check(function: &Function, shape: &Shape) -> Result {
     Ok(())
 }
 
+/// What a grid asked for, the next one last: its children, each with all that comes of it, then its tail, which is no deeper
+/// than the grid itself.
+fn waiting_after(asked: Option<Children>, depth: u32) -> Vec<(Work, u32)> {
+    let [children, tail] = asked.map(Children::into_work).unwrap_or_default();
+    let tail = tail.into_iter().rev().map(|work| (work, depth));
+    tail.chain(children.into_iter().rev().map(|work| (work, depth + 1))).collect()
+}
+
 impl Launched {
     /// Copies the arguments into the parameter buffer.
     unsafe fn take_arguments(&mut self, function: &Function, arguments: Arguments) -> Result {
@@ -209,9 +220,64 @@ impl Launched {
         Ok(())
     }
 
-    /// Runs the grid; a fault becomes the device's sticky error.
+    /// Runs the grid, and what it launches; a fault becomes the device's sticky error.
     pub fn execute(&mut self) {
-        let (Some(code), Some(function)) = (&self.code, &self.function) else { return };
+        let Some(module) = self.function.as_ref().map(|function| function.module.clone()) else { return };
+        let mut waiting = waiting_after(self.execute_alone(), 0);
+        // The last one is the next one.
+        while let Some((work, depth)) = waiting.pop() {
+            if device::healthy().is_err() {
+                return;
+            }
+            match work {
+                Work::Launch { kernel, grid, block, shared, params } => {
+                    let shape = Shape { grid, block, dynamic_shared: shared, ..Shape::default() };
+                    match Launched::inside(&module, kernel, shape, params, depth) {
+                        Ok(mut launched) => waiting.extend(waiting_after(launched.execute_alone(), depth)),
+                        Err(error) => {
+                            let name = &module.header(kernel).name;
+                            tracing::error!(target: "cudaway::cpu", "kernel {name}, launched by a kernel, cannot run: {error:?}");
+                            return device::fail_with(hipErrorLaunchFailure);
+                        }
+                    }
+                }
+                Work::Copy { .. } | Work::Fill { .. } => {
+                    if let Err(error) = work.move_bytes() {
+                        tracing::error!(target: "cudaway::cpu", "a kernel copies or fills what is no memory of the device");
+                        return device::fail_with(error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A launch by a kernel of the module.
+    fn inside(
+        module: &Arc<Module>,
+        kernel: usize,
+        shape: Shape,
+        params: Vec<exec::ParamLine>,
+        depth: u32,
+    ) -> Result<Launched> {
+        let function = module::function_of_handle(module.function(&module.header(kernel).name)?)?;
+        check(&function, &shape)?;
+        let cluster = cluster(&function, &shape)?;
+        Ok(Launched {
+            code: Some(function.code(shape.block, cluster != [1; 3])?),
+            shared_bytes: exec::shared_bytes(&function.facts().shared, shape.dynamic_shared),
+            explicit_cluster: function.header().cluster.required.is_some(),
+            function: Some(function),
+            params,
+            shape,
+            cluster,
+            depth,
+        })
+    }
+
+    /// Runs the grid; what it has asked for.
+    fn execute_alone(&mut self) -> Option<Children> {
+        let (Some(code), Some(function)) = (&self.code, &self.function) else { return None };
+        let children = Children::new(function.module.clone(), self.depth);
         static GRID_ID: AtomicU64 = AtomicU64::new(1);
         let module: &Module = &function.module;
         let workspace = Workspace::new();
@@ -228,6 +294,7 @@ impl Launched {
             workspace: if self.shape.cooperative { &raw const workspace } else { std::ptr::null() },
             cluster: self.cluster,
             explicit_cluster: self.explicit_cluster.into(),
+            children: &raw const children,
         };
         let watched = config::get().sanitize.then(|| function.watched());
         let watched = watched.map(|program| Run::new(program, &program.kernels[0], &launch));
@@ -252,7 +319,9 @@ impl Launched {
         }
         if let Some(fault) = fault {
             device::fail(fault);
+            return None;
         }
+        Some(children)
     }
 
     fn report(&self, fault: Fault) {

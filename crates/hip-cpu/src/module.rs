@@ -361,6 +361,10 @@ impl Module {
         &self.launches
     }
 
+    pub fn n_kernels(&self) -> usize {
+        self.linked.kernels().len()
+    }
+
     pub fn header(&self, kernel: usize) -> &Header {
         &self.linked.kernels()[kernel]
     }

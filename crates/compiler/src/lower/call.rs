@@ -119,6 +119,7 @@ fn syscall<'i, 'a>(
         "vprintf" => (Syscall::Vprintf, &[Ty::B64, Ty::B64], &[Ty::B32]),
         "malloc" => (Syscall::Malloc, &[Ty::B64], &[Ty::B64]),
         "free" => (Syscall::Free, &[Ty::B64], &[]),
+        crate::device_runtime::SYSCALL => (Syscall::DeviceRuntime, &[Ty::B64, Ty::B32], &[Ty::B64]),
         "__assertfail" => (Syscall::AssertFail, &[Ty::B64, Ty::B64, Ty::B32, Ty::B64, Ty::B64], &[]),
         _ => return Err(Failure::Undefined(i.ast.span, name.to_owned())),
     };

@@ -136,9 +136,7 @@ impl<'l, 'i, 'a> Lowerer<'l, 'i, 'a> {
     fn undefined(&mut self, span: Span, name: String) {
         let cause = Cause::Undefined(name.clone());
         let message = if cause.is_device_runtime() {
-            format!(
-                "'{name}' belongs to the device runtime, which is not supported (no launches from a kernel)"
-            )
+            format!("'{name}' belongs to the device runtime, which does not have it here")
         } else {
             format!("'{name}' is not defined in any source")
         };

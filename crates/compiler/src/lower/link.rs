@@ -210,6 +210,8 @@ struct Export {
     linkage: Linkage,
     /// Index of the kernel, to replace a weak one.
     kernel: Option<usize>,
+    /// Of our device runtime.
+    is_ours: bool,
 }
 
 impl<'i, 'a> Linker<'i, 'a> {
@@ -231,7 +233,12 @@ impl<'i, 'a> Linker<'i, 'a> {
     }
 
     fn link(mut self) -> Result<(Linked, Vec<Global>), Vec<Diagnostic>> {
-        for (index, unit) in self.skimmed.iter().enumerate() {
+        // The device runtime of ours is the one that counts.
+        let is_ours = |&index: &usize| self.lines.sources()[index].name == crate::device_runtime::SOURCE;
+        let ours: Vec<usize> = (0..self.skimmed.len()).filter(is_ours).collect();
+        let others = (0..self.skimmed.len()).filter(|index| !ours.contains(index));
+        for index in ours.iter().copied().chain(others) {
+            let unit = &self.skimmed[index];
             for item in &unit.parsed.module.items {
                 match item {
                     Item::Variable(variable)
@@ -411,7 +418,10 @@ impl<'i, 'a> Linker<'i, 'a> {
             if !matches!(variable.linkage, Linkage::Local | Linkage::Extern) {
                 let replaced = self.exports.get(text).is_none_or(|export| is_weak(export.linkage));
                 if replaced {
-                    self.exports.insert(text, Export { symbol, linkage: variable.linkage, kernel: None });
+                    self.exports.insert(
+                        text,
+                        Export { symbol, linkage: variable.linkage, kernel: None, is_ours: false },
+                    );
                 }
             }
         }
@@ -459,6 +469,7 @@ impl<'i, 'a> Linker<'i, 'a> {
                 (_, true) => {
                     return self.enter(unit, text, export.symbol);
                 }
+                _ if export.is_ours => return self.enter(unit, text, export.symbol),
                 (true, false) => kernel = export.kernel,
                 (false, false) => {
                     return self.duplicate(unit, function.name.span, text);
@@ -480,7 +491,8 @@ impl<'i, 'a> Linker<'i, 'a> {
         };
         self.enter(unit, text, symbol);
         if shared {
-            self.exports.insert(text, Export { symbol, linkage: function.linkage, kernel });
+            let is_ours = self.lines.sources()[unit].name == crate::device_runtime::SOURCE;
+            self.exports.insert(text, Export { symbol, linkage: function.linkage, kernel, is_ours });
         }
     }
 

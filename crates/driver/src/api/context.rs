@@ -224,10 +224,9 @@ fn default_limit(context: &'static Context, limit: CUlimit) -> Result<usize> {
         CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => ask(hip::hipLimitMallocHeapSize, 8 << 20),
         CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => 128,
         CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => 0,
-        // CUDA: these two exist up to compute capability 8.x with the old device runtime only.
-        CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH | CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => {
-            return Err(Error::UnsupportedLimit);
-        }
+        // No more than a number here: what waits has memory of its own. On AMD GPUs kernels launch none.
+        CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT if !is_gpu(context) => 2048,
+        // CUDA: `CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH` is of the old device runtime, up to compute capability 8.x.
         CUlimit(number) if number < CUlimit::CU_LIMIT_MAX.0 => return Err(Error::UnsupportedLimit),
         _ => return Err(Error::InvalidValue("limit")),
     })

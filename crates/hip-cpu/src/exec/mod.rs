@@ -4,6 +4,7 @@
 
 pub mod arena;
 mod baseline;
+pub mod children;
 pub mod cluster;
 mod fiber;
 mod gate;
@@ -96,6 +97,8 @@ pub struct Launch {
     pub cluster: [u32; 3],
     /// 1 when the kernel or the launch said how large a cluster is.
     pub explicit_cluster: u32,
+    /// Takes what the grid asks of the device runtime; null where it cannot ask.
+    pub children: *const children::Children,
 }
 
 /// A piece of a parameter buffer. Parameters such as tensor maps are aligned to as much as this.

@@ -27,6 +27,7 @@ pub struct Services {
     tensor: tensor::Copier,
     texture_group: unsafe extern "C" fn(*const Launch, u64, *mut u8, u64, u32) -> i32,
     commit: unsafe extern "C" fn(*const Worker),
+    device_runtime: unsafe extern "C" fn(*const Launch, *const u8, u64) -> u64,
 }
 
 /// Message, file, line, function, bytes of a character; then the block's three indices and the thread's number in it.
@@ -56,6 +57,7 @@ pub static SERVICES: Services = Services {
     tensor: tensor::copy,
     texture_group: super::texture::access_group,
     commit: super::gate::commit,
+    device_runtime: super::children::ask,
 };
 
 unsafe extern "C" fn vprintf(_: *const Launch, format: *const c_char, arguments: *const u8) -> i32 {
@@ -76,7 +78,7 @@ static FREED: Mutex<VecDeque<(usize, usize)>> = Mutex::new(VecDeque::new());
 const MAX_FREED: usize = 4096;
 
 /// Ours, not the program's allocator: a device pointer given to the host's `free` is an error in CUDA too.
-unsafe extern "C" fn malloc(_: *const Launch, bytes: i64) -> *mut c_void {
+pub(super) unsafe extern "C" fn malloc(_: *const Launch, bytes: i64) -> *mut c_void {
     let _pause = Pause::new();
     let Ok(bytes) = usize::try_from(bytes) else { return std::ptr::null_mut() };
     let mut heap = HEAP.lock();
@@ -96,7 +98,7 @@ unsafe extern "C" fn malloc(_: *const Launch, bytes: i64) -> *mut c_void {
     at
 }
 
-unsafe extern "C" fn free(_: *const Launch, pointer: *mut c_void) {
+pub(super) unsafe extern "C" fn free(_: *const Launch, pointer: *mut c_void) {
     if pointer.is_null() {
         return;
     }

@@ -35,6 +35,7 @@ fn launch(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], params: &[u64]) -> R
         workspace: std::ptr::null(),
         cluster: [1; 3],
         explicit_cluster: 0,
+        children: std::ptr::null(),
     };
     run(&Grid { kernel, launch: &launch, shared_bytes: 256, sanitizer: None })
 }

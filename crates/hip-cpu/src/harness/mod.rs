@@ -286,6 +286,7 @@ pub fn run_code(
         workspace: if how.cooperative { &raw const workspace } else { std::ptr::null() },
         cluster: how.cluster,
         explicit_cluster: (how.cluster != [1; 3]).into(),
+        children: std::ptr::null(),
     };
     let shared_bytes = exec::shared_bytes(&kernel.shared, how.dynamic_shared);
     let grid = |sanitizer| Grid { kernel: code, launch: &launch, shared_bytes, sanitizer };

@@ -27,7 +27,8 @@ mod wide;
 
 use std::cell::Cell;
 
-use crate::ir::{FuncId, Function, Op};
+use crate::device_runtime;
+use crate::ir::{FuncId, Function, Op, Syscall};
 use crate::lines::Lines;
 use crate::module::Module;
 use crate::program::{Cause, Diagnostic, Kernel, Program};
@@ -170,6 +171,9 @@ fn diagnostic(
         .get(source)
         .map(|_| lines.position(source, ptx::Span::new(inst.pos.offset, inst.pos.offset)));
     let reason = if why.0.is_empty() { String::new() } else { format!(": {}", why.0) };
+    let asks_the_host = inst.op == Op::Syscall(Syscall::DeviceRuntime);
+    let cause =
+        if asks_the_host { Cause::Undefined(device_runtime::SYSCALL.to_owned()) } else { Cause::Code };
     let message = format!("instruction '{opcode}' is not supported on {}{reason}", target.processor());
     Diagnostic {
         source: lines.sources().get(source).map(|it| it.name.clone()).unwrap_or_default(),
@@ -177,6 +181,6 @@ fn diagnostic(
         column: position.map_or(0, |it| it.column),
         function: Some(kernel.name.clone()),
         message,
-        cause: Cause::Code,
+        cause,
     }
 }

@@ -122,6 +122,7 @@ impl Code<'_> {
             Syscall::Vprintf => (2, "vprintf"),
             Syscall::Malloc => (1, "malloc"),
             Syscall::Free => (1, "free"),
+            Syscall::DeviceRuntime => (2, "the device runtime"),
             Syscall::AssertFail => (5, "__assertfail"),
         };
         if args.len() != wanted {
@@ -151,6 +152,18 @@ impl Code<'_> {
                 let pointer = self.host_pointer(&args[0]);
                 self.b.inst(format_args!("call void {}(ptr %launch, {})", function.text, pointer.typed()));
                 vec![]
+            }
+            Syscall::DeviceRuntime => {
+                let function = self.service(service::DEVICE_RUNTIME);
+                let arguments = self.host_pointer(&args[0]);
+                let number = self.b.resize(&args[1], 64, false);
+                let call = format!(
+                    "call i64 {}(ptr %launch, {}, {})",
+                    function.text,
+                    arguments.typed(),
+                    number.typed()
+                );
+                vec![self.b.assign(Type::int(64, 1), call)]
             }
             Syscall::AssertFail => {
                 let texts = [0, 1, 3].map(|i| self.host_pointer(&args[i]).typed());

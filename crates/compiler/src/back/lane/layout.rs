@@ -51,6 +51,7 @@ pub mod service {
     pub const TEXTURE: i64 = 8;
     pub const TENSOR: i64 = 9;
     pub const COMMIT: i64 = 11;
+    pub const DEVICE_RUNTIME: i64 = 12;
 }
 
 /// What `cudaway_step` returns.

@@ -179,7 +179,7 @@ impl Emitter<'_> {
     fn syscall(&mut self, call: crate::ir::Syscall, inst: &Inst) -> Result<(), String> {
         use crate::ir::Syscall;
         let wanted = match call {
-            Syscall::Vprintf => 2,
+            Syscall::Vprintf | Syscall::DeviceRuntime => 2,
             Syscall::Malloc | Syscall::Free => 1,
             Syscall::AssertFail => 5,
         };
@@ -200,6 +200,7 @@ impl Emitter<'_> {
             Syscall::Malloc => 1,
             Syscall::Free => 2,
             Syscall::AssertFail => 3,
+            Syscall::DeviceRuntime => 12,
         });
         let into = out.as_ref().map(|(_, buffer, _)| buffer.clone());
         self.for_lanes(|me, lane| {
@@ -207,7 +208,7 @@ impl Emitter<'_> {
             let pointers = match call {
                 Syscall::Vprintf => 2,
                 Syscall::Malloc => 0,
-                Syscall::Free => 1,
+                Syscall::Free | Syscall::DeviceRuntime => 1,
                 Syscall::AssertFail => 3,
             };
             let mut words = vec!["ptr %launch".to_owned()];
@@ -241,6 +242,12 @@ impl Emitter<'_> {
                 Syscall::Malloc => {
                     let val = me.b.assign(Type::ptr(), format_args!("call ptr {service}({list})"));
                     let val = me.b.cast("ptrtoint", &val, Type::int(64, 1));
+                    if let Some(into) = &into {
+                        me.set_item(into, lane, &val);
+                    }
+                }
+                Syscall::DeviceRuntime => {
+                    let val = me.b.assign(Type::int(64, 1), format_args!("call i64 {service}({list})"));
                     if let Some(into) = &into {
                         me.set_item(into, lane, &val);
                     }
