@@ -223,7 +223,7 @@ def syevj(library, rng):
 
 
 def geev(library, rng):
-    """Of any matrix: eigenvalues of all types, eigenvectors of complex ones."""
+    """Of any matrix: eigenvalues and right eigenvectors, of real ones pairs of real and imaginary parts."""
     count = 0
     for solver_in in each(library, rng):
         for n in sizes(rng):
@@ -234,37 +234,45 @@ def geev(library, rng):
                     is_complex = solver.letter in "CZ"
                     a = general(rng, kind, n, n, solver)
                     apart = not is_complex and bool(rng.integers(2))
-                    given, v, info = solver.matrix(a, rng=rng), solver.matrix(np.zeros((n, n)), rng=rng), scope.info()
-                    w = scope.zeros(2 * n, solver.real)
-                    job = VECTOR if is_complex else NOVECTOR
                     number = solver.number
                     of_w = number if apart or is_complex else number + 4
-                    device, host = ctypes.c_size_t(), ctypes.c_size_t()
-                    sized = (None, NOVECTOR, job, i64(n), number, given.at, i64(given.ld), of_w, w.at, number, None, i64(1),
-                             number, v.at, i64(v.ld), number)
-                    library("cusolverDnXgeev_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
-                    library("cusolverDnXgeev", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device, None, host,
-                            info.at)
-                    library.synchronize()
-                    assert info.get()[0] == 0, what
-                    parts = w.get().astype(np.float64)
-                    values = parts[:n] + 1j * parts[n:] if apart else parts[0::2] + 1j * parts[1::2]
-                    v = wide(v.get())
-                    if is_complex:
-                        near(wide(a) @ v - v * wide(values), norm(a), n, solver, what)
-                        lengths = np.sqrt((np.abs(v) ** 2).sum(axis=0))
-                        assert (np.abs(lengths - 1) <= BOUND * max(n, 1) * float(solver.eps)).all(), what
-                        largest = np.abs(v).argmax(axis=0) if n else np.zeros(0, int)
-                        # Of several that are as large, as far as the type can tell, one.
-                        assert (np.abs(v[largest, np.arange(n)].imag) <= 4 * solver.eps).all(), f"{what}: the largest component is not real"
-                    else:
-                        assert np.allclose(np.sort_complex(values), np.sort_complex(values.conj())), what
-                        # The trace is the sum, and each makes A - wI singular, as far as A is known.
+                    both = []
+                    for job in (VECTOR, NOVECTOR):
+                        given, v, info = solver.matrix(a, rng=rng), solver.matrix(np.zeros((n, n)), rng=rng), scope.info()
+                        w = scope.zeros(2 * n, solver.real)
+                        device, host = ctypes.c_size_t(), ctypes.c_size_t()
+                        sized = (None, NOVECTOR, job, i64(n), number, given.at, i64(given.ld), of_w, w.at, number, None, i64(1),
+                                 number, v.at, i64(v.ld), number)
+                        library("cusolverDnXgeev_bufferSize", solver.handle, *sized, ctypes.byref(device), ctypes.byref(host))
+                        library("cusolverDnXgeev", solver.handle, *sized, scope.zeros(device.value, np.uint8).at, device, None,
+                                host, info.at)
+                        library.synchronize()
+                        assert info.get()[0] == 0, what
+                        parts, made = w.get().astype(np.float64), v.get()
+                        both.append(parts[:n] + 1j * parts[n:] if apart else parts[0::2] + 1j * parts[1::2])
+                        assert job == VECTOR or (made == 0).all(), f"{what}: vectors that nobody asked for"
+                        if job == VECTOR:
+                            found = made
+                    values, v = both[0], wide(found)
+                    if not is_complex:
+                        first = np.flatnonzero(values.imag > 0)
+                        assert (values[first + 1] == values[first].conj()).all(), f"{what}: a pair"
+                        assert 2 * len(first) == np.count_nonzero(values.imag), what
+                        v[:, first] = v[:, first] + 1j * v[:, first + 1]
+                        v[:, first + 1] = v[:, first].conj()
+                    near(wide(a) @ v - v * wide(values), norm(a), n, solver, what)
+                    lengths = np.sqrt((np.abs(v) ** 2).sum(axis=0))
+                    assert (np.abs(lengths - 1) <= BOUND * max(n, 1) * float(solver.eps)).all(), what
+                    largest = np.abs(v).argmax(axis=0) if n else np.zeros(0, int)
+                    # Of several that are as large, as far as the type can tell, one.
+                    assert (np.abs(v[largest, np.arange(n)].imag) <= 4 * solver.eps).all(), f"{what}: the largest is not real"
+                    # The trace is the sum, with vectors and without.
+                    for values in both:
                         scale = float(norm(a)) + float(np.finfo(solver.real).tiny)
-                        trace = complex(wide(a).trace())
-                        assert abs(values.sum() - trace) <= BOUND * n * n * float(solver.eps) * scale, what
-                        for value in values[:: max(1, n // 8)]:
-                            least = np.linalg.svd(a.astype(np.complex128) / scale - value / scale * np.eye(n), compute_uv=False)[-1]
-                            assert least <= BOUND * n * float(solver.eps), f"{what}: {value} is none, {least}"
+                        assert abs(values.sum() - complex(wide(a).trace())) <= BOUND * n * n * float(solver.eps) * scale, what
+                    # Distinct eigenvalues have vectors that are independent of each other, as LAPACK's are.
+                    if kind == "random" and 1 < n:
+                        theirs = np.linalg.cond(np.linalg.eig(a.astype(np.complex128 if is_complex else np.float64))[1])
+                        assert np.linalg.cond(v.astype(np.complex128)) <= 4 * theirs + 10, what
                     count += 1
     return count

@@ -188,7 +188,7 @@ pub unsafe fn sygvd<S: Field>(
     unsafe { sygvdx(kind, vectors, range, uplo, n, a, b, w, hermitian) }
 }
 
-/// Eigenvalues of any matrix, and of a complex one its right eigenvectors: of length 1, their largest component real.
+/// Eigenvalues of any matrix, and its right eigenvectors: of length 1, their largest component real.
 ///
 /// # Safety
 /// The matrix is there, room for n eigenvalues, and for eigenvectors where they are wanted.
@@ -227,7 +227,17 @@ pub unsafe fn geev<S: Field>(
         return n;
     }
     if let (Some(mut found), Some(to)) = (found, vectors) {
-        (0..n).for_each(|column| normalize(found.column_mut(column)));
+        let mut column = 0;
+        while column < n {
+            let is_pair = !S::IS_COMPLEX && !imaginary[column as usize].is_zero() && column + 1 < n;
+            if is_pair {
+                let (x, y) = found.pair_mut(column, column + 1);
+                normalize_pair(x, y);
+            } else {
+                normalize(found.column_mut(column));
+            }
+            column += if is_pair { 2 } else { 1 };
+        }
         // SAFETY: the caller's word.
         unsafe { found.write(n, n, to) };
     }
@@ -242,8 +252,13 @@ pub unsafe fn geev<S: Field>(
 
 fn normalize<S: Scalar>(v: &mut [S]) {
     let size = |v: &S| v.modulus();
-    let length = v.iter().fold(S::Real::zero(), |sum, v| sum + size(v) * size(v)).sqrt();
     let largest = v.iter().fold(S::zero(), |most, v| if size(v) > size(&most) { *v } else { most });
+    // Squares of the largest would leave the type's range.
+    if !largest.is_zero() {
+        let most = size(&largest);
+        v.iter_mut().for_each(|v| *v = v.over_real(most));
+    }
+    let length = v.iter().fold(S::Real::zero(), |sum, v| sum + size(v) * size(v)).sqrt();
     let turned =
         if S::IS_COMPLEX && !largest.is_zero() { largest.conj().over_real(size(&largest)) } else { S::one() };
     v.iter_mut().for_each(|v| *v = (*v * turned).over_real(length));
@@ -253,4 +268,25 @@ fn normalize<S: Scalar>(v: &mut [S]) {
     {
         *most = S::from_real(most.real());
     }
+}
+
+/// The same for real and imaginary parts that stand apart.
+fn normalize_pair<S: Scalar>(x: &mut [S], y: &mut [S]) {
+    let size = |x: S, y: S| x.real().hypot(y.real());
+    let most = x.iter().zip(y.iter()).fold((S::zero(), S::zero()), |most, (x, y)| {
+        if size(*x, *y) > size(most.0, most.1) { (*x, *y) } else { most }
+    });
+    let largest = size(most.0, most.1);
+    if largest.is_zero() {
+        return;
+    }
+    let (cosine, sine) = (most.0.over_real(largest), most.1.over_real(largest));
+    let mut sum = S::Real::zero();
+    for (x, y) in x.iter_mut().zip(y.iter_mut()) {
+        let (a, b) = (x.over_real(largest), y.over_real(largest));
+        (*x, *y) = (a * cosine + b * sine, b * cosine - a * sine);
+        sum += size(*x, *y) * size(*x, *y);
+    }
+    let length = sum.sqrt();
+    x.iter_mut().chain(y).for_each(|part| *part = part.over_real(length));
 }

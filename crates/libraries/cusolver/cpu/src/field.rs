@@ -2,12 +2,15 @@
 
 use std::num::NonZeroUsize;
 
-use cublas_cpu::{Complex, Scalar};
+use cublas_cpu::{Complex, Real, Scalar};
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{self, ComputeEigenvectors};
 use faer::linalg::svd::{self, ComputeSvdVectors};
 use faer::{MatMut, MatRef, Par};
+
+use crate::dense::Dense;
+use crate::schur;
 
 /// Smaller problems are not worth a second core.
 const SMALL: usize = 96;
@@ -33,8 +36,9 @@ pub trait Field: Scalar {
         whole: bool,
     ) -> bool;
 
-    /// Eigenvalues of any matrix, n by n, real and imaginary parts, and its right eigenvectors. Those of real matrices have no complex ones
-    /// here: of pairs `faer` 0.24's are up to some thousand units in the last place off where rows and columns are of very different sizes.
+    /// Eigenvalues of any matrix, n by n, real and imaginary parts, and its right eigenvectors; of a real matrix a pair's are real and imaginary
+    /// parts of the first one's. (Real ones are our own: of pairs `faer` 0.24's eigenvectors are up to some thousand units in the last place off
+    /// where rows and columns are of very different sizes.)
     fn general(
         n: usize,
         a: &[Self],
@@ -140,25 +144,20 @@ field! {
     Complex<f64>: general_complex;
 }
 
-fn general_real<T: faer::traits::RealField>(
+fn general_real<R: Real>(
     n: usize,
-    a: &[T],
-    (real, imaginary): (&mut [T], &mut [T]),
-    vectors: Option<&mut [T]>,
+    a: &[R],
+    (real, imaginary): (&mut [R], &mut [R]),
+    vectors: Option<&mut [R]>,
 ) -> bool {
-    let par = cores(n);
-    let mut area = area_of_general::<T>(n, vectors.is_some(), par);
-    evd::evd_real(
-        MatRef::from_column_major_slice(a, n, n),
-        DiagMut::from_slice_mut(real),
-        DiagMut::from_slice_mut(imaginary),
-        None,
-        vectors.map(|vectors| MatMut::from_column_major_slice_mut(vectors, n, n)),
-        par,
-        MemStack::new(&mut area),
-        Default::default(),
-    )
-    .is_ok()
+    let a = Dense { rows: n as i64, columns: n as i64, values: a.to_vec() };
+    let Some((re, im, v)) = schur::eigen(a, vectors.is_some()) else { return false };
+    real.copy_from_slice(&re);
+    imaginary.copy_from_slice(&im);
+    if let (Some(found), Some(vectors)) = (v, vectors) {
+        vectors.copy_from_slice(&found.values);
+    }
+    true
 }
 
 fn general_complex<T: faer::traits::RealField + num_traits::Num>(

@@ -17,6 +17,7 @@ pub mod lu;
 pub mod qr;
 pub mod reduction;
 mod reflection;
+mod schur;
 pub mod svd;
 
 pub use cublas_cpu::lapack::getrs;

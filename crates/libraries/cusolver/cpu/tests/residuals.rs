@@ -472,14 +472,18 @@ fn any_matrix<S: Field>(draw: &mut Draw, kind: &str, n: usize) {
     let info = unsafe { eigen::geev(n as i64, given.matrix(), (&mut re, &mut im), Some(v.matrix())) };
     assert_eq!(info, 0, "{what}");
     v.check_gaps(what);
-    let wide_number = |s: S| Complex::new(wide(s.real()), wide(s.imag()));
-    for j in 0..n {
-        let column = |i: usize| wide_number(v.get(i, j));
+    let mut j = 0;
+    while j < n {
+        let is_pair = !S::IS_COMPLEX && !im[j].is_zero();
+        let column = |i: usize| match is_pair {
+            true => Complex::new(wide(v.get(i, j).real()), wide(v.get(i, j + 1).real())),
+            false => Complex::new(wide(v.get(i, j).real()), wide(v.get(i, j).imag())),
+        };
+        let element = |i, k| Complex::new(wide(a.get(i, k).real()), wide(a.get(i, k).imag()));
         let value = Complex::new(wide(re[j]), wide(im[j]));
         let mut left = 0.0_f64;
         for i in 0..n {
-            let term = |k| wide_number(a.get(i, k)) * column(k);
-            let row = (0..n).fold(Complex::zero(), |sum: Complex<f64>, k| sum + term(k));
+            let row = (0..n).fold(Complex::zero(), |sum: Complex<f64>, k| sum + element(i, k) * column(k));
             left += (row - value * column(i)).norm();
         }
         let floor = wide(S::Real::min_positive_value());
@@ -487,6 +491,10 @@ fn any_matrix<S: Field>(draw: &mut Draw, kind: &str, n: usize) {
         assert!(measure < BOUND, "{what}: {measure} of eigenvalue {value}");
         let length: f64 = (0..n).map(|i| column(i).norm_sqr()).sum::<f64>().sqrt();
         assert!((length - 1.0).abs() < 30.0 * n as f64 * wide(S::Real::epsilon()), "{what}: length {length}");
+        if is_pair {
+            assert!(re[j] == re[j + 1] && im[j] == -im[j + 1] && im[j] > S::Real::zero(), "{what}: a pair");
+        }
+        j += if is_pair { 2 } else { 1 };
     }
 }
 
@@ -534,9 +542,7 @@ fn all_of<S: Field>() {
             }
             reductions::<S>(draw, kind, n, n);
             reductions::<S>(draw, kind, n + 9, n);
-            if S::IS_COMPLEX {
-                any_matrix::<S>(draw, kind, n);
-            }
+            any_matrix::<S>(draw, kind, n);
             for uplo in Uplo::ALL {
                 eigenvalues::<S>(draw, kind, n, uplo);
             }

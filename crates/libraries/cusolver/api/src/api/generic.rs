@@ -704,9 +704,6 @@ fn check_geev(
         return Err(Error::NotSupported("left eigenvectors"));
     }
     let wanted = vectors(jobvr)?;
-    if wanted && a == real(a) {
-        return Err(Error::NotSupported("eigenvectors of real matrices that are not symmetric"));
-    }
     same(a, &[vl, vr, computed])?;
     require(w == a || w == complex(a), "types that do not go together")?;
     check_square(n, lda)?;
